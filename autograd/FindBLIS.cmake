@@ -1,0 +1,20 @@
+# Finds the serial build of BLIS, for which Debian ships neither a CMake config nor a .pc file.
+# Sets BLIS_FOUND and BLIS_LIBRARY_DIR (for the run path) and defines the target BLIS::BLIS.
+#
+# The serial build is asked for by its own folder: Debian's alternatives may let plain libblis.so.4 stand for the
+# OpenMP or pthread build, which start threads of their own at every call.
+find_path(BLIS_INCLUDE_DIR blis.h PATH_SUFFIXES blis-serial blis)
+find_library(BLIS_LIBRARY blis PATH_SUFFIXES blis-serial)
+mark_as_advanced(BLIS_INCLUDE_DIR BLIS_LIBRARY)
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(BLIS REQUIRED_VARS BLIS_LIBRARY BLIS_INCLUDE_DIR)
+
+if(BLIS_FOUND)
+  cmake_path(GET BLIS_LIBRARY PARENT_PATH BLIS_LIBRARY_DIR)
+  if(NOT TARGET BLIS::BLIS)
+    add_library(BLIS::BLIS UNKNOWN IMPORTED)
+    set_target_properties(BLIS::BLIS PROPERTIES IMPORTED_LOCATION ${BLIS_LIBRARY}
+                          INTERFACE_INCLUDE_DIRECTORIES ${BLIS_INCLUDE_DIR})
+  endif()
+endif()

@@ -1,0 +1,90 @@
+// A move-only function object that owns its captures in place, or in a block of the pool: never on the heap.
+#pragma once
+
+#include <tapegrad/autograd/storage.h>
+
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace tapegrad {
+
+template <class Signature, std::size_t kBytes = 64>
+class InplaceFunction;
+
+template <class Result, class... Args, std::size_t kBytes>
+class InplaceFunction<Result(Args...), kBytes> {
+ public:
+  InplaceFunction() = default;
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, InplaceFunction>>>
+  InplaceFunction(F&& f) {  // NOLINT: a lambda becomes one silently, as with std::function
+    using Stored = std::decay_t<F>;
+    static_assert(std::is_nothrow_move_constructible_v<Stored>, "captures must move without throwing");
+    static_assert(alignof(Stored) <= 64);
+    if constexpr (kFits<Stored>) {
+      new (buffer_) Stored(std::forward<F>(f));
+    } else {
+      void* block = pool::acquire(sizeof(Stored));
+      new (buffer_) Stored*(new (block) Stored(std::forward<F>(f)));
+    }
+    actions_ = &kActions<Stored>;
+  }
+  InplaceFunction(InplaceFunction&& other) noexcept { take(other); }
+  InplaceFunction& operator=(InplaceFunction&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~InplaceFunction() { reset(); }
+
+  explicit operator bool() const { return actions_ != nullptr; }
+  Result operator()(Args... args) { return actions_->call(buffer_, std::forward<Args>(args)...); }
+  void reset() noexcept {
+    if (actions_) std::exchange(actions_, nullptr)->destroy(buffer_);
+  }
+
+ private:
+  struct Actions {
+    Result (*call)(void*, Args...);
+    void (*move)(void* from, void* to) noexcept;  // leaves nothing behind in `from`
+    void (*destroy)(void*) noexcept;
+  };
+  template <class Stored>
+  static constexpr bool kFits = sizeof(Stored) <= kBytes && alignof(Stored) <= alignof(std::max_align_t);
+  template <class Stored>
+  static Stored& stored(void* buffer) {
+    if constexpr (kFits<Stored>) {
+      return *std::launder(static_cast<Stored*>(buffer));
+    } else {
+      return **std::launder(static_cast<Stored**>(buffer));
+    }
+  }
+  template <class Stored>
+  static constexpr Actions kActions = {
+      [](void* buffer, Args... args) -> Result { return stored<Stored>(buffer)(std::forward<Args>(args)...); },
+      [](void* from, void* to) noexcept {
+        if constexpr (kFits<Stored>) {
+          new (to) Stored(std::move(stored<Stored>(from)));
+          stored<Stored>(from).~Stored();
+        } else {
+          new (to) Stored*(&stored<Stored>(from));
+        }
+      },
+      [](void* buffer) noexcept {
+        Stored& f = stored<Stored>(buffer);
+        f.~Stored();
+        if constexpr (!kFits<Stored>) pool::release(&f, sizeof(Stored));
+      }};
+  void take(InplaceFunction& other) noexcept {
+    actions_ = std::exchange(other.actions_, nullptr);
+    if (actions_) actions_->move(other.buffer_, buffer_);
+  }
+
+  const Actions* actions_ = nullptr;
+  alignas(std::max_align_t) std::byte buffer_[kBytes];
+};
+
+}  // namespace tapegrad

@@ -1,0 +1,145 @@
+// Pieces, strides and gathering of the elementwise pass.
+#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace tapegrad {
+namespace {
+
+constexpr std::int64_t kGrain = 32768;  // elements a thread takes at a time
+constexpr std::int64_t kPiece = 512;    // elements in a gathering buffer
+
+// Copies n elements that stand `stride` elements apart.
+template <class T>
+void gather_row(const T* from, std::int64_t stride, std::int64_t n, T* to) {
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  } else if (stride == 0) {
+    std::fill(to, to + n, *from);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+  }
+}
+
+// How one operand is walked in the order of y's elements: y's shape with neighbouring axes merged where the operand allows.
+class Walk {
+ public:
+  Walk(const Tensor& x, const Shape& shape)
+      : base_(static_cast<const std::byte*>(x.raw_data())), item_(item_size(x.dtype())) {
+    const int lead = shape.rank() - x.dim();
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] == 1) continue;
+      const std::int64_t stride = i < lead || x.shape()[i - lead] == 1 ? 0 : x.strides()[i - lead];
+      if (rank_ > 0 && strides_[rank_ - 1] == stride * shape[i]) {
+        sizes_[rank_ - 1] *= shape[i];
+        strides_[rank_ - 1] = stride;
+      } else {
+        sizes_[rank_] = shape[i];
+        strides_[rank_++] = stride;
+      }
+    }
+  }
+  bool contiguous() const { return rank_ == 0 || (rank_ == 1 && strides_[0] == 1); }
+  bool constant() const { return rank_ == 1 && strides_[0] == 0; }
+  const std::byte* at(std::int64_t index) const { return base_ + index * item_; }  // where contiguous
+
+  // Elements [begin, begin + n) in y's order, side by side.
+  void gather(std::int64_t begin, std::int64_t n, void* to) const {
+    switch (item_) {
+      case 1: return gather(reinterpret_cast<const std::uint8_t*>(base_), begin, n, static_cast<std::uint8_t*>(to));
+      case 4: return gather(reinterpret_cast<const std::uint32_t*>(base_), begin, n, static_cast<std::uint32_t*>(to));
+      default: return gather(reinterpret_cast<const std::uint64_t*>(base_), begin, n, static_cast<std::uint64_t*>(to));
+    }
+  }
+
+ private:
+  template <class T>
+  void gather(const T* base, std::int64_t begin, std::int64_t n, T* to) const {
+    std::int64_t at[kMaxRank] = {};
+    std::int64_t offset = 0;
+    for (int i = rank_ - 1; i >= 0; --i) {
+      at[i] = begin % sizes_[i];
+      begin /= sizes_[i];
+      offset += at[i] * strides_[i];
+    }
+    const int last = rank_ - 1;
+    while (n > 0) {
+      const std::int64_t row = last < 0 ? 1 : std::min(n, sizes_[last] - at[last]);
+      gather_row(base + offset, last < 0 ? 1 : strides_[last], row, to);
+      to += row;
+      n -= row;
+      if (n == 0) return;
+      at[last] += row;
+      offset += row * strides_[last];
+      for (int i = last; at[i] == sizes_[i]; --i) {  // ends: elements are left, so an outer axis can advance
+        offset -= sizes_[i] * strides_[i];
+        at[i] = 0;
+        ++at[i - 1];
+        offset += strides_[i - 1];
+      }
+    }
+  }
+
+  const std::byte* base_;
+  std::int64_t item_;
+  int rank_ = 0;
+  std::int64_t sizes_[kMaxRank];
+  std::int64_t strides_[kMaxRank];
+};
+
+}  // namespace
+
+void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context) {
+  const std::int64_t n = y.numel();
+  if (n == 0) return;
+  const int count = static_cast<int>(operands.size());
+  alignas(Walk) std::byte walk_memory[kMaxOperands * sizeof(Walk)];
+  Walk* const walks = reinterpret_cast<Walk*>(walk_memory);
+  bool direct = true;
+  for (int i = 0; i < count; ++i) {
+    new (walks + i) Walk(**(operands.begin() + i), y.shape());
+    direct &= walks[i].contiguous();
+  }
+  std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
+  const std::int64_t item = item_size(y.dtype());
+
+  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    const void* x[kMaxOperands];
+    if (direct) {
+      for (int i = 0; i < count; ++i) x[i] = walks[i].at(begin);
+      return kernel(x, out + begin * item, end - begin, context);
+    }
+    alignas(64) std::byte buffers[kMaxOperands][kPiece * 8];
+    for (int i = 0; i < count; ++i) {
+      if (walks[i].constant()) walks[i].gather(0, std::min(kPiece, n), buffers[i]);
+    }
+    for (std::int64_t at = begin; at < end; at += kPiece) {
+      const std::int64_t piece = std::min(kPiece, end - at);
+      for (int i = 0; i < count; ++i) {
+        x[i] = walks[i].contiguous() ? static_cast<const void*>(walks[i].at(at)) : buffers[i];
+        if (!walks[i].contiguous() && !walks[i].constant()) walks[i].gather(at, piece, buffers[i]);
+      }
+      kernel(x, out + at * item, piece, context);
+    }
+  });
+}
+
+void copy_into(const Tensor& y, const Tensor& x) {
+  const std::int64_t n = y.numel();
+  if (n == 0) return;
+  const Walk walk(x, y.shape());
+  std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
+  const std::int64_t item = item_size(y.dtype());
+  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    if (walk.contiguous()) {
+      std::memcpy(out + begin * item, walk.at(begin), static_cast<std::size_t>((end - begin) * item));
+    } else {
+      walk.gather(begin, end - begin, out + begin * item);
+    }
+  });
+}
+
+}  // namespace tapegrad

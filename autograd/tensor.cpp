@@ -1,0 +1,221 @@
+// Handles, factories and access to values. Views and copies are operations: ops/view.cpp.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/tensor.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+
+namespace tapegrad {
+namespace {
+
+std::atomic<std::int64_t> next_leaf{1};
+
+// shape.numel(), and an Error for a negative size or more bytes than an address can count.
+std::int64_t checked_numel(const Shape& shape, DType dtype) {
+  std::int64_t numel = 1;
+  for (std::int64_t size : shape) {
+    if (size < 0) fail("tensor", fmt::format("shape {} has a negative size", str(shape)));
+    if (__builtin_mul_overflow(numel, size, &numel) || numel > (std::int64_t{1} << 56) / item_size(dtype)) {
+      fail("tensor", fmt::format("shape {} has more elements than a machine can hold", str(shape)));
+    }
+  }
+  return numel;
+}
+
+bool is_row_major(const Shape& shape, const Strides& strides) {
+  std::int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+template <class T, class Value>
+Tensor from_values(std::initializer_list<Value> values, const Shape& shape, DType dtype) {
+  const Tensor x = Tensor::empty(shape, dtype_of<T>());
+  T* out = x.mutable_data<T>();
+  for (Value v : values) *out++ = static_cast<T>(v);
+  return x.to(dtype);
+}
+
+template <class T, class Value>
+Tensor from_rows(std::initializer_list<std::initializer_list<Value>> rows, DType dtype) {
+  const std::int64_t height = static_cast<std::int64_t>(rows.size());
+  const std::int64_t width = height == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
+  const Tensor x = Tensor::empty({height, width}, dtype_of<T>());
+  T* out = x.mutable_data<T>();
+  for (const auto& row : rows) {
+    if (static_cast<std::int64_t>(row.size()) != width) {
+      fail("tensor", fmt::format("rows of {} and of {} values were given, all must be as long", width, row.size()));
+    }
+    for (Value v : row) *out++ = static_cast<T>(v);
+  }
+  return x.to(dtype);
+}
+
+}  // namespace
+
+// --- handles ---
+
+Tensor Tensor::make(const Shape& shape, const Strides& strides, std::int64_t offset, DType dtype, Storage storage) {
+  Body* body = new (pool::acquire(sizeof(Body))) Body;
+  body->dtype = dtype;
+  body->shape = shape;
+  body->strides = strides;
+  body->offset = offset;
+  body->numel = shape.numel();
+  body->contiguous = is_row_major(shape, strides);
+  body->storage = std::move(storage);
+  return Tensor(body);
+}
+
+void Tensor::free_body(Body* body) noexcept {
+  body->~Body();
+  pool::release(body, sizeof(Body));
+}
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  const std::int64_t numel = checked_numel(shape, dtype);
+  return make(shape, contiguous_strides(shape), 0, dtype, Storage(numel * item_size(dtype)));
+}
+
+Tensor Tensor::view(const Shape& shape, const Strides& strides, std::int64_t offset) const {
+  return make(shape, strides, body().offset + offset, dtype(), storage());
+}
+
+std::int64_t Tensor::size(std::int64_t axis) const { return shape()[normal_axis("size", axis, shape())]; }
+
+Tensor Tensor::detach() const { return place().tape == 0 ? *this : view(shape(), strides()); }
+
+Tensor Tensor::as_leaf() const {
+  if (!is_floating(dtype())) fail("as_leaf", fmt::format("gradients are of float32 or float64, not of {}", name(dtype())));
+  const Tensor leaf = view(shape(), strides());
+  leaf.set_place({Place::kLeaf, next_leaf.fetch_add(1, std::memory_order_relaxed)});
+  return leaf;
+}
+
+// --- values ---
+
+const void* Tensor::raw_data() const { return body().storage.data() + body().offset * item_size(dtype()); }
+
+const void* Tensor::typed_data(DType wanted) const {
+  if (dtype() != wanted) {
+    fail("data", fmt::format("the tensor holds {}, but {} was asked for", name(dtype()), name(wanted)));
+  }
+  return raw_data();
+}
+
+const void* Tensor::only_element() const {
+  if (numel() != 1) fail("item", fmt::format("a tensor of shape {} has {} elements, not one", str(shape()), numel()));
+  return raw_data();
+}
+
+void Tensor::copy_to(void* out, DType wanted) const {
+  if (numel() == 0) return;
+  const Tensor packed = detach().contiguous();
+  std::memcpy(out, packed.typed_data(wanted), static_cast<std::size_t>(numel() * item_size(wanted)));
+}
+
+// --- factories ---
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+  const Tensor x = Tensor::empty(shape, dtype);
+  with_type(dtype, [&](auto t) {
+    using T = decltype(t);
+    std::fill_n(x.mutable_data<T>(), x.numel(), static_cast<T>(value));
+  });
+  return x;
+}
+
+Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
+Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
+
+Tensor arange(std::int64_t stop) { return arange(0, static_cast<double>(stop)); }
+
+Tensor arange(double start, double stop, double step, DType dtype) {
+  if (step == 0 || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step)) {
+    fail("arange", fmt::format("from {} to {} in steps of {} never ends", start, stop, step));
+  }
+  const double count = std::max(0.0, std::ceil((stop - start) / step));
+  if (count > 1e15) fail("arange", fmt::format("from {} to {} in steps of {} has too many values", start, stop, step));
+  const Tensor x = Tensor::empty({static_cast<std::int64_t>(count)}, dtype);
+  with_type(dtype, [&](auto t) {
+    using T = decltype(t);
+    T* out = x.mutable_data<T>();
+    for (std::int64_t i = 0; i < x.numel(); ++i) out[i] = static_cast<T>(start + static_cast<double>(i) * step);
+  });
+  return x;
+}
+
+Tensor linspace(double first, double last, std::int64_t count, DType dtype) {
+  if (!is_floating(dtype)) fail("linspace", fmt::format("makes float32 or float64, not {}", name(dtype)));
+  const Tensor x = Tensor::empty({count}, dtype);
+  with_floating_type(dtype, [&](auto t) {
+    using T = decltype(t);
+    T* out = x.mutable_data<T>();
+    // From both ends to the middle, as PyTorch does, so that the last value is exact.
+    const T a = static_cast<T>(first), b = static_cast<T>(last);
+    const T step = count > 1 ? (b - a) / static_cast<T>(count - 1) : T{0};
+    for (std::int64_t i = 0; i < count; ++i) {
+      out[i] = i < count / 2 ? a + step * static_cast<T>(i) : b - step * static_cast<T>(count - 1 - i);
+    }
+    if (count == 1) out[0] = a;
+  });
+  return x;
+}
+
+Tensor eye(std::int64_t n, DType dtype) {
+  const Tensor x = zeros({n, n}, dtype);
+  with_type(dtype, [&](auto t) {
+    using T = decltype(t);
+    for (std::int64_t i = 0; i < n; ++i) x.mutable_data<T>()[i * n + i] = static_cast<T>(1);
+  });
+  return x;
+}
+
+Tensor from_data(const void* values, std::int64_t count, const Shape& shape, DType dtype) {
+  const Tensor x = Tensor::empty(shape, dtype);
+  if (x.numel() != count) {
+    fail("tensor", fmt::format("{} values were given for shape {}, which has {}", count, str(shape), x.numel()));
+  }
+  if (count > 0) std::memcpy(x.mutable_raw_data(), values, static_cast<std::size_t>(count * item_size(dtype)));
+  return x;
+}
+
+Tensor tensor(std::initializer_list<double> values, DType dtype) {
+  // Straight from double, so that float32 rounds once and float64 not at all.
+  return from_values<double>(values, {static_cast<std::int64_t>(values.size())}, dtype);
+}
+Tensor tensor(std::initializer_list<float> values, DType dtype) {
+  return from_values<float>(values, {static_cast<std::int64_t>(values.size())}, dtype);
+}
+Tensor tensor(std::initializer_list<int> values, DType dtype) {
+  return from_values<std::int64_t>(values, {static_cast<std::int64_t>(values.size())}, dtype);
+}
+Tensor tensor(std::initializer_list<bool> values, DType dtype) {
+  return from_values<bool>(values, {static_cast<std::int64_t>(values.size())}, dtype);
+}
+Tensor tensor(std::initializer_list<std::initializer_list<double>> rows, DType dtype) {
+  return from_rows<double>(rows, dtype);
+}
+Tensor tensor(std::initializer_list<std::initializer_list<float>> rows, DType dtype) {
+  return from_rows<float>(rows, dtype);
+}
+Tensor tensor(std::initializer_list<std::initializer_list<int>> rows, DType dtype) {
+  return from_rows<std::int64_t>(rows, dtype);
+}
+Tensor tensor(std::initializer_list<std::initializer_list<bool>> rows, DType dtype) {
+  return from_rows<bool>(rows, dtype);
+}
+
+}  // namespace tapegrad

@@ -10,7 +10,7 @@
 
 namespace tapegrad {
 
-template <class Signature, std::size_t kBytes = 64>
+template <class Signature, std::size_t kBytes = 96>
 class InplaceFunction;
 
 template <class Result, class... Args, std::size_t kBytes>

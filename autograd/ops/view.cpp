@@ -1,0 +1,280 @@
+// Views (reshape, transpose, permute, slice, select, expand, squeeze, unsqueeze), and the copies contiguous and to.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/tape.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tapegrad {
+namespace {
+
+const Op kReshape{"reshape"};
+const Op kTranspose{"transpose"};
+const Op kPermute{"permute"};
+const Op kSlice{"slice"};
+const Op kUnslice{"unslice"};
+const Op kSelect{"select"};
+const Op kExpand{"expand"};
+const Op kSqueeze{"squeeze"};
+const Op kUnsqueeze{"unsqueeze"};
+const Op kContiguous{"contiguous"};
+const Op kTo{"to"};
+
+// Fills in one size of -1, and checks the number of elements.
+Shape resolve(const Tensor& x, Shape shape) {
+  int open = -1;
+  std::int64_t known = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] == -1 && open < 0) {
+      open = i;
+    } else if (shape[i] < 0) {
+      kReshape.fail(fmt::format("{} is no shape (sizes are 0 or more, and -1 once for the rest)", str(shape)));
+    } else {
+      known *= shape[i];
+    }
+  }
+  const bool fits = open < 0 ? known == x.numel() : known > 0 && x.numel() % known == 0;
+  if (!fits) {
+    kReshape.fail(fmt::format("{} has {} elements, which do not fill {}", str(x.shape()), x.numel(), str(shape)));
+  }
+  if (open >= 0) shape[open] = x.numel() / known;
+  return shape;
+}
+
+// Strides under which x's memory reads as `shape` without a copy, if there are such. Walks both shapes from the end, in
+// groups of axes with the same product.
+bool strides_for(const Tensor& x, const Shape& shape, Strides& strides) {
+  strides = contiguous_strides(shape);
+  if (x.is_contiguous()) return true;
+  Shape sizes;
+  Strides steps;
+  for (int i = 0; i < x.dim(); ++i) {
+    if (x.shape()[i] == 1) continue;
+    sizes.push_back(x.shape()[i]);
+    steps.push_back(x.strides()[i]);
+  }
+  int from = sizes.rank() - 1;
+  int to = shape.rank() - 1;
+  while (from >= 0) {
+    std::int64_t have = sizes[from];
+    std::int64_t step = steps[from];
+    int group = from;
+    std::int64_t want = 1;
+    while (to >= 0 && (want < have || shape[to] == 1)) {
+      strides[to] = step * want;
+      want *= shape[to--];
+      while (want > have && group > 0) {  // the target's axis spans several of ours: they must follow one another
+        if (steps[group - 1] != steps[group] * sizes[group]) return false;
+        have *= sizes[--group];
+      }
+    }
+    if (want != have) return false;
+    from = group - 1;
+  }
+  return true;
+}
+
+// The inverse of slice: zeros of `shape` with dy at start, start + step, ... of one axis.
+Tensor unslice(const Tensor& dy, const Shape& shape, int axis, std::int64_t start, std::int64_t step) {
+  const Tensor y = zeros(shape, dy.dtype());
+  const std::int64_t taken = dy.shape()[axis];
+  if (dy.numel() > 0) {
+    const Tensor from = dy.detach().contiguous();
+    std::int64_t outer = 1;
+    std::int64_t inner = item_size(dy.dtype());
+    for (int i = 0; i < axis; ++i) outer *= shape[i];
+    for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
+    const auto* source = static_cast<const std::byte*>(from.raw_data());
+    auto* target = static_cast<std::byte*>(y.mutable_raw_data());
+    parallel_for(outer * taken, std::max<std::int64_t>(1, 65536 / inner), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t place = i / taken * shape[axis] + start + i % taken * step;
+        std::memcpy(target + place * inner, source + i * inner, static_cast<std::size_t>(inner));
+      }
+    });
+  }
+  return record(kUnslice, y, {dy}, [axis, start, step, taken](const Tensor& g) -> Grads {
+    // Exactly `taken` elements, also where a negative step ends at the axis's first.
+    const std::int64_t stop = start + taken * step;
+    return g.slice(axis, start, stop < 0 ? kAll : stop, step);
+  });
+}
+
+}  // namespace
+
+Tensor Tensor::reshape(const Shape& wanted) const {
+  const Shape shape = resolve(*this, wanted);
+  if (shape == this->shape()) return *this;
+  Strides strides;
+  const Tensor y = strides_for(*this, shape, strides) ? view(shape, strides)
+                                                      : detach().contiguous().view(shape, contiguous_strides(shape));
+  return record(kReshape, y, {*this}, [from = this->shape()](const Tensor& dy) -> Grads { return dy.reshape(from); });
+}
+
+Tensor Tensor::flatten(std::int64_t first, std::int64_t last) const {
+  if (dim() == 0) return reshape({1});
+  const int from = normal_axis("flatten", first, shape());
+  const int to = normal_axis("flatten", last, shape());
+  if (from > to) fail("flatten", fmt::format("axis {} stands behind axis {} in {}", first, last, str(shape())));
+  Shape flat;
+  for (int i = 0; i < dim(); ++i) {
+    if (i > from && i <= to) {
+      flat[flat.rank() - 1] *= shape()[i];
+    } else {
+      flat.push_back(shape()[i]);
+    }
+  }
+  return reshape(flat);
+}
+
+Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
+  const int i = normal_axis(kTranspose.name, a, shape());
+  const int j = normal_axis(kTranspose.name, b, shape());
+  Shape swapped = shape();
+  Strides steps = strides();
+  std::swap(swapped[i], swapped[j]);
+  std::swap(steps[i], steps[j]);
+  return record(kTranspose, view(swapped, steps), {*this},
+                [i, j](const Tensor& dy) -> Grads { return dy.transpose(i, j); });
+}
+
+Tensor Tensor::permute(const Dims& axes) const {
+  if (axes.rank() != dim()) {
+    kPermute.fail(fmt::format("{} names {} axes, {} has {}", str(axes), axes.rank(), str(shape()), dim()));
+  }
+  Shape turned;
+  Strides steps;
+  Dims back = axes;
+  bool seen[kMaxRank] = {};
+  for (int i = 0; i < dim(); ++i) {
+    const int from = normal_axis(kPermute.name, axes[i], shape());
+    if (seen[from]) kPermute.fail(fmt::format("{} names axis {} twice", str(axes), from));
+    seen[from] = true;
+    turned.push_back(shape()[from]);
+    steps.push_back(strides()[from]);
+    back[from] = i;
+  }
+  return record(kPermute, view(turned, steps), {*this}, [back](const Tensor& dy) -> Grads { return dy.permute(back); });
+}
+
+Tensor Tensor::slice(std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step) const {
+  const int i = normal_axis(kSlice.name, axis, shape());
+  if (step == 0 || step == kAll) kSlice.fail("the step must not be zero");
+  const std::int64_t size = shape()[i];
+  const std::int64_t low = step > 0 ? 0 : -1;
+  const std::int64_t high = step > 0 ? size : size - 1;
+  const auto bound = [&](std::int64_t value, std::int64_t otherwise) {
+    if (value == kAll) return otherwise;
+    return std::clamp(value < 0 ? value + size : value, low, high);
+  };
+  const std::int64_t first = bound(start, step > 0 ? low : high);
+  const std::int64_t end = bound(stop, step > 0 ? high : low);
+  const std::int64_t span = step > 0 ? end - first : first - end;
+  const std::int64_t stride = step > 0 ? step : -step;
+  Shape cut = shape();
+  Strides steps = strides();
+  cut[i] = span > 0 ? (span - 1) / stride + 1 : 0;
+  const std::int64_t offset = cut[i] == 0 ? 0 : first * steps[i];
+  steps[i] *= step;
+  return record(kSlice, view(cut, steps, offset), {*this},
+                [shape = this->shape(), i, first, step](const Tensor& dy) -> Grads {
+                  return unslice(dy, shape, i, first, step);
+                });
+}
+
+Tensor Tensor::select(std::int64_t axis, std::int64_t index) const {
+  const int i = normal_axis(kSelect.name, axis, shape());
+  const std::int64_t size = shape()[i];
+  if (index < -size || index >= size) {
+    kSelect.fail(fmt::format("index {} is out of range for axis {} of {}", index, i, str(shape())));
+  }
+  const std::int64_t at = index < 0 ? index + size : index;
+  Shape rest = shape();
+  Strides steps = strides();
+  rest.erase(i);
+  steps.erase(i);
+  return record(kSelect, view(rest, steps, at * strides()[i]), {*this},
+                [shape = this->shape(), i, at](const Tensor& dy) -> Grads {
+                  return unslice(dy.unsqueeze(i), shape, i, at, 1);
+                });
+}
+
+Tensor Tensor::expand(const Shape& wanted) const {
+  const int lead = wanted.rank() - dim();
+  Shape shape = wanted;
+  Strides steps = Strides::filled(wanted.rank(), 0);
+  bool fits = lead >= 0;
+  for (int i = 0; fits && i < wanted.rank(); ++i) {
+    const std::int64_t have = i < lead ? 1 : this->shape()[i - lead];
+    if (wanted[i] == -1 && i >= lead) shape[i] = have;
+    fits = shape[i] >= 0 && (shape[i] == have || have == 1);
+    if (i >= lead && shape[i] == have) steps[i] = strides()[i - lead];
+  }
+  if (!fits) {
+    kExpand.fail(fmt::format("{} does not expand to {} (only axes of size 1 and new leading ones grow)",
+                             str(this->shape()), str(wanted)));
+  }
+  return record(kExpand, view(shape, steps), {*this}, [](const Tensor& dy) -> Grads { return dy; });
+}
+
+Tensor Tensor::squeeze(std::int64_t axis) const {
+  const int i = normal_axis(kSqueeze.name, axis, shape());
+  if (shape()[i] != 1) {
+    kSqueeze.fail(fmt::format("axis {} of {} has size {}, not 1", i, str(shape()), shape()[i]));
+  }
+  Shape rest = shape();
+  Strides steps = strides();
+  rest.erase(i);
+  steps.erase(i);
+  return record(kSqueeze, view(rest, steps), {*this}, [i](const Tensor& dy) -> Grads { return dy.unsqueeze(i); });
+}
+
+Tensor Tensor::squeeze() const {
+  Shape rest;
+  for (std::int64_t size : shape()) {
+    if (size != 1) rest.push_back(size);
+  }
+  return reshape(rest);
+}
+
+Tensor Tensor::unsqueeze(std::int64_t axis) const {
+  Shape grown = shape();
+  Strides steps = strides();
+  const int rank = dim() + 1;
+  if (axis < -rank || axis >= rank) {
+    kUnsqueeze.fail(fmt::format("axis {} is out of range for {} with one axis more", axis, str(shape())));
+  }
+  const int i = static_cast<int>(axis < 0 ? axis + rank : axis);
+  grown.insert(i, 1);
+  steps.insert(i, 1);
+  return record(kUnsqueeze, view(grown, steps), {*this}, [i](const Tensor& dy) -> Grads { return dy.squeeze(i); });
+}
+
+Tensor Tensor::contiguous() const {
+  if (is_contiguous()) return *this;
+  const Tensor y = empty(shape(), dtype());
+  copy_into(y, *this);
+  return record(kContiguous, y, {*this}, [](const Tensor& dy) -> Grads { return dy; });
+}
+
+Tensor Tensor::to(DType wanted) const {
+  if (wanted == dtype()) return *this;
+  const Tensor y = empty(shape(), wanted);
+  with_type(dtype(), [&](auto from) {
+    with_type(wanted, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      map(y, {this}, [](const void* const* x, void* out, std::int64_t n, const void*) {
+        const From* in = static_cast<const From*>(x[0]);
+        for (std::int64_t i = 0; i < n; ++i) static_cast<To*>(out)[i] = static_cast<To>(in[i]);
+      });
+    });
+  });
+  if (!is_floating(wanted)) return y;
+  return record(kTo, y, {*this}, [from = dtype()](const Tensor& dy) -> Grads { return dy.to(from); });
+}
+
+}  // namespace tapegrad

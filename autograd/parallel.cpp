@@ -1,6 +1,7 @@
 // The threads behind parallel_for: TBB workers that stay at hand for a moment between loops.
 #include <tapegrad/autograd/parallel.h>
 
+#include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/task_arena.h>
@@ -156,7 +157,7 @@ Crew& crew() {
 int num_threads() { return crew().count(); }
 
 void set_num_threads(int n) {
-  if (n < 1) fail("set_num_threads", "{} threads given, at least 1 is needed", n);
+  if (n < 1) fail("set_num_threads", fmt::format("{} threads given, at least 1 is needed", n));
   crew().set_count(n);
 }
 

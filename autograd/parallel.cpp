@@ -15,12 +15,14 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <tapegrad/autograd/error.h>
 
 namespace tapegrad {
 namespace {
 
-constexpr int kMaxThreads = 256;                       // more are accepted, and share the pieces of these
+constexpr int kMaxThreads = 256;                        // more are accepted, and share the pieces of these
 constexpr auto kStay = std::chrono::microseconds(200);  // waking a sleeping worker takes 30 to 60 us
 
 thread_local bool inside_piece = false;
@@ -80,7 +82,8 @@ class Crew {
     std::atomic<bool> invited{false}, taken{false};  // taken: a helper is here, working or staying
   };
 
-  // The thread sanitizer cannot see TBB hand this over; stay() synchronises by itself before it touches anything.
+  // The thread sanitizer cannot see TBB hand this over; stay() synchronises by itself before it touches
+  // anything.
   struct Helper {
     Crew* crew;
     int s;
@@ -91,7 +94,8 @@ class Crew {
     seats_[s].invited.store(true);
     if (seats_[s].taken.load() || seats_[s].taken.exchange(true)) return;
     if (!arena_) {
-      limit_.emplace(tbb::global_control::max_allowed_parallelism, count());  // TBB's own is the number of cores
+      limit_.emplace(tbb::global_control::max_allowed_parallelism,
+                     count());  // TBB's own is the number of cores
       arena_.emplace(count(), 1);
     }
     arena_->enqueue(Helper{this, s});
@@ -102,7 +106,8 @@ class Crew {
     do {
       int turn = 0;
       for (auto since = std::chrono::steady_clock::now();;) {
-        if (seat.invited.load(std::memory_order_relaxed) && seat.invited.exchange(false, std::memory_order_acq_rel)) {
+        if (seat.invited.load(std::memory_order_relaxed) &&
+            seat.invited.exchange(false, std::memory_order_acq_rel)) {
           work(s);
           left_.fetch_add(1, std::memory_order_release);
           since = std::chrono::steady_clock::now();

@@ -13,7 +13,8 @@ int num_threads();
 void set_num_threads(int n);
 
 namespace detail {
-/// Runs call(f, i) for every i in [0, pieces), on any thread and in any order; the first exception comes back.
+/// Runs call(f, i) for every i in [0, pieces), on any thread and in any order; the first exception comes
+/// back.
 void run_pieces(int64_t pieces, void (*call)(const void* f, int64_t piece), const void* f);
 }  // namespace detail
 

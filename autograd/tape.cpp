@@ -17,8 +17,7 @@ std::vector<const Op*>& registry() {
   return *ops;
 }
 
-const Op kLeafOp{"leaf"};
-const Op kBackward{"backward"};
+constexpr std::string_view kBackward = "backward";
 
 thread_local Tape* innermost = nullptr;
 std::atomic<std::uint64_t> next_tape{1};
@@ -52,9 +51,7 @@ LiveTapes& live_tapes() {
 template <class T>
 using PoolVector = std::vector<T, pool::Allocator<T>>;
 
-bool before(const Place& a, const Place& b) {
-  return a.tape != b.tape ? a.tape < b.tape : a.position < b.position;
-}
+bool before(const Place& a, const Place& b) { return a.tape != b.tape ? a.tape < b.tape : a.position < b.position; }
 
 }  // namespace
 
@@ -74,11 +71,12 @@ const Tensor* Gradients::find(const Tensor& leaf) const {
 
 const Tensor& Gradients::operator[](const Tensor& leaf) const {
   if (const Tensor* grad = find(leaf)) return *grad;
-  fail("gradients", leaf.is_leaf()
-                        ? fmt::format("the leaf of shape {} took no part in the loss", str(leaf.shape()))
-                        : fmt::format("the tensor of shape {} is not a leaf (ask for its gradient by BackwardOptions::keep, "
-                                      "or make it a leaf by as_leaf())",
-                                      str(leaf.shape())));
+  fail("gradients",
+       leaf.is_leaf()
+           ? fmt::format("the leaf of shape {} took no part in the loss", str(leaf.shape()))
+           : fmt::format("the tensor of shape {} is not a leaf (ask for its gradient by BackwardOptions::keep, "
+                         "or make it a leaf by as_leaf())",
+                         str(leaf.shape())));
 }
 
 void Gradients::set(const Tensor& leaf, Tensor grad) {
@@ -99,7 +97,7 @@ void Gradients::set(const Tensor& leaf, Tensor grad) {
 // --- the tape's memory ---
 
 struct Tape::Node {
-  const Op* op;
+  const Op* op;  // nullptr for a leaf
   Backward backward;
   Tensor leaf;  // for a leaf, itself
   Shape shape;  // of the result
@@ -185,13 +183,21 @@ Tape::Node& Tape::node(std::int64_t position) const {
   return reel_->chunks[static_cast<std::size_t>(position / Reel::kChunk)][position % Reel::kChunk];
 }
 
-Tape::Node& Tape::push(const Op& op, const Tensor& y) {
+Tape::Node& Tape::push(const Op* op, const Tensor& y) {
   if (count_ == static_cast<std::int64_t>(reel_->chunks.size()) * Reel::kChunk) {
     reel_->chunks.push_back(static_cast<Node*>(pool::acquire(Reel::kChunk * sizeof(Node))));
   }
-  Node& fresh = *new (&node(count_)) Node{.op = &op, .backward = {}, .leaf = {}, .shape = y.shape(), .dtype = y.dtype()};
+  Node& fresh = *new (&node(count_)) Node{.op = op, .backward = {}, .leaf = {}, .shape = y.shape(), .dtype = y.dtype()};
   ++count_;
   return fresh;
+}
+
+std::string_view Tape::op_name(std::int64_t position) const {
+  if (position < 0 || position >= count_) {
+    fail("tape", fmt::format("place {} was asked for, {} are recorded", position, count_));
+  }
+  const Op* op = node(position).op;
+  return op ? op->name : "leaf";
 }
 
 // From the end: what a node kept dies before what it was computed from, and nothing recurs.
@@ -216,14 +222,15 @@ std::int64_t Tape::position_of(const Tensor& x) {
       if (tape->id_ == place.tape) return -1;
     }
     if (live_tapes().contains(place.tape)) {
-      fail("tape", fmt::format("a tensor of shape {} was recorded on the tape of another thread (detach() it there first)",
-                               str(x.shape())));
+      fail("tape",
+           fmt::format("a tensor of shape {} was recorded on the tape of another thread (detach() it there first)",
+                       str(x.shape())));
     }
     return -1;
   }
   Reel::Slot& slot = reel_->slot(id_, place.position);
   if (slot.tape != id_) {
-    Node& leaf = push(kLeafOp, x);
+    Node& leaf = push(nullptr, x);
     leaf.leaf = x;
     x.storage().add_recording(1);
     slot = {id_, place.position, count_ - 1};
@@ -245,8 +252,8 @@ Tensor Tape::record(const Op& op, Tensor y, std::span<const Tensor> inputs, Back
     return y;
   }
   if (y.place().tape != 0) y = y.view(y.shape(), y.strides());  // one of the inputs itself: a handle of its own
-  if (trap_nan_) check_finite(y, op, count_, "value");
-  Node& node = push(op, y);
+  if (trap_nan_) check_finite(y, op.name, count_, "value");
+  Node& node = push(&op, y);
   node.backward = std::move(backward);
   node.first_input = static_cast<std::int64_t>(first);
   node.input_count = static_cast<std::uint32_t>(inputs.size());
@@ -285,7 +292,7 @@ PauseRecording::~PauseRecording() {
 
 // --- backward ---
 
-void Tape::check_finite(const Tensor& x, const Op& op, std::int64_t position, std::string_view what) const {
+void Tape::check_finite(const Tensor& x, std::string_view op, std::int64_t position, std::string_view what) const {
   if (!is_floating(x.dtype()) || all_finite(x.detach())) return;
   std::string inputs;
   const Node* node = position < count_ ? &this->node(position) : nullptr;
@@ -293,8 +300,8 @@ void Tape::check_finite(const Tensor& x, const Op& op, std::int64_t position, st
     const std::int64_t from = reel_->inputs[static_cast<std::size_t>(node->first_input + i)];
     inputs += fmt::format("{}{}", i == 0 ? ", inputs " : ", ", from < 0 ? "constant" : str(this->node(from).shape));
   }
-  op.fail(fmt::format("the {} is not finite at place {} of the tape: shape {} {}{}", what, position, str(x.shape()),
-                      tapegrad::name(x.dtype()), inputs));
+  fail(op, fmt::format("the {} is not finite at place {} of the tape: shape {} {}{}", what, position, str(x.shape()),
+                       tapegrad::name(x.dtype()), inputs));
 }
 
 void Tape::accumulate(const Op& op, std::int64_t position, Tensor grad, bool create_graph) {
@@ -321,32 +328,41 @@ void Tape::accumulate(const Op& op, std::int64_t position, Tensor grad, bool cre
 }
 
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
-  if (spent_) kBackward.fail("this tape has been run backward and holds nothing any more (start a new Tape for each step)");
-  if (innermost != this) kBackward.fail("an inner tape is still alive (end its scope first)");
+  if (spent_)
+    fail(kBackward, "this tape has been run backward and holds nothing any more (start a new Tape for each step)");
+  if (innermost != this) fail(kBackward, "an inner tape is still alive (end its scope first)");
   const std::int64_t start = position_of(loss);
-  if (start < 0) kBackward.fail("the loss was not recorded on this tape: no leaf takes part in it");
-  if (!is_floating(loss.dtype())) kBackward.fail(fmt::format("the loss is {}, not floating", name(loss.dtype())));
+  if (start < 0) fail(kBackward, "the loss was not recorded on this tape: no leaf takes part in it");
+  if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));
   if (!options.seed.defined() && loss.numel() != 1) {
-    kBackward.fail(fmt::format("the loss has shape {}, one number is needed (or give BackwardOptions::seed)",
-                               str(loss.shape())));
+    fail(kBackward,
+         fmt::format("the loss has shape {}, one number is needed (or give BackwardOptions::seed)", str(loss.shape())));
   }
   if (options.seed.defined() && !(options.seed.shape() == loss.shape())) {
-    kBackward.fail(fmt::format("the seed has shape {}, the loss {}", str(options.seed.shape()), str(loss.shape())));
+    fail(kBackward, fmt::format("the seed has shape {}, the loss {}", str(options.seed.shape()), str(loss.shape())));
   }
   const bool again = options.create_graph;
   PoolVector<std::int64_t> kept;
   for (const Tensor& x : options.keep) {
     kept.push_back(position_of(x));
-    if (kept.back() < 0) kBackward.fail(fmt::format("keep names a tensor of shape {} that is not on this tape", str(x.shape())));
+    if (kept.back() < 0)
+      fail(kBackward, fmt::format("keep names a tensor of shape {} that is not on this tape", str(x.shape())));
   }
   Gradients found;
   {
     const bool before = std::exchange(recording_, again && recording_);
-    struct Restore {
-      bool& flag;
-      bool value;
-      ~Restore() { flag = value; }
-    } const restore{recording_, before};
+    // Also when a backward throws: nodes that ran are gone by then, and the tape is spent.
+    struct Finish {
+      Tape& tape;
+      bool again, before;
+      ~Finish() {
+        tape.recording_ = before;
+        tape.reel_->sums.clear();
+        if (again) return;
+        tape.release_all();
+        tape.spent_ = true;
+      }
+    } const finish{*this, again, before};
 
     PoolVector<Tensor>& sums = reel_->sums;
     sums.clear();
@@ -359,7 +375,7 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
         if (!again) node.backward.reset();
         continue;
       }
-      if (trap_nan_) check_finite(dy, *node.op, position, "gradient");
+      if (trap_nan_) check_finite(dy, op_name(position), position, "gradient");
       if (node.leaf.defined()) {
         found.entries_.push_back({node.leaf.place(), dy});
         continue;
@@ -368,7 +384,8 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
         if (k == position) found.entries_.push_back({Place{id_, position}, dy});
       }
       if (again && !node.op->twice) {
-        node.op->fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
+        node.op->fail(
+            "cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
       }
       Backward moved;
       if (!again) moved = std::move(node.backward);  // what it kept dies on this turn
@@ -382,11 +399,6 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
         if (to >= 0 && grads[i].defined()) accumulate(*node.op, to, std::move(grads[i]), again);
       }
     }
-    sums.clear();
-  }
-  if (!again) {
-    release_all();
-    spent_ = true;
   }
   std::sort(found.entries_.begin(), found.entries_.end(),
             [](const auto& a, const auto& b) { return before(a.place, b.place); });

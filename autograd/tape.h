@@ -30,8 +30,8 @@ class Grads {
  public:
   Grads() = default;
   template <class... T>
-    requires(sizeof...(T) <= 4 && (std::is_convertible_v<T, Tensor> && ...))
-  Grads(T&&... grads) {  // NOLINT: a backward returns {dx, dw}, or dx alone
+  requires(sizeof...(T) <= 4 && (std::is_convertible_v<T, Tensor> && ...))
+      Grads(T&&... grads) {  // NOLINT: a backward returns {dx, dw}, or dx alone
     (push_back(std::forward<T>(grads)), ...);
   }
   void push_back(Tensor grad) {
@@ -96,11 +96,12 @@ class Tape {
   // From now on, the first value or gradient that is not finite is an Error that names operation, place and shapes.
   void trap_nan() { trap_nan_ = true; }
 
-  std::int64_t size() const { return count_; }  // recorded operations and leaves
+  std::int64_t size() const { return count_; }            // recorded operations and leaves
+  std::string_view op_name(std::int64_t position) const;  // what stands there; "leaf" for a leaf
 
   // --- for operations ---
-  static Tape* current();                           // the tape that records on this thread, or nullptr
-  std::int64_t position_of(const Tensor& x);        // where x stands on this tape (a leaf is entered), or -1: a constant
+  static Tape* current();                     // the tape that records on this thread, or nullptr
+  std::int64_t position_of(const Tensor& x);  // where x stands on this tape (a leaf is entered), or -1: a constant
   Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward backward);
 
  private:
@@ -108,10 +109,10 @@ class Tape {
   struct Node;
   struct Reel;  // the memory of a tape, wound up again by the next one
   Node& node(std::int64_t position) const;
-  Node& push(const Op& op, const Tensor& y);
+  Node& push(const Op* op, const Tensor& y);
   void release_all() noexcept;
   void accumulate(const Op& op, std::int64_t position, Tensor grad, bool create_graph);
-  void check_finite(const Tensor& x, const Op& op, std::int64_t position, std::string_view what) const;
+  void check_finite(const Tensor& x, std::string_view op, std::int64_t position, std::string_view what) const;
 
   Tape* const outer_;
   const std::uint64_t id_;
@@ -138,8 +139,8 @@ class PauseRecording {
 // Would an operation on x be recorded now? Ask before keeping anything for backward.
 bool recorded(const Tensor& x);
 
-// Enters y as the result of `op` on `inputs` if a tape records and one of them is on it; y itself otherwise. y is a fresh
-// result of the operation: it becomes the recorded tensor, also where `backward` has captured it.
+// Enters y as the result of `op` on `inputs` if a tape records and one of them is on it; y itself otherwise. y is a
+// fresh result of the operation: it becomes the recorded tensor, also where `backward` has captured it.
 Tensor record(const Op& op, Tensor y, std::initializer_list<Tensor> inputs, Backward backward);
 Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward backward);
 

@@ -1,0 +1,143 @@
+// Random numbers: PyTorch's CPU streams, number for number, and NumPy's legacy stream.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tapegrad {
+
+/// The Mersenne Twister MT19937 (Matsumoto and Nishimura 1998), seeded by init_genrand.
+/// The words are made a block at a time; `words` and `next` are its whole state.
+struct Mt19937 {
+  static constexpr int kWords = 624;
+
+  explicit Mt19937(uint32_t seed);
+  uint32_t operator()() {
+    if (next == kWords) refill();
+    uint32_t y = words[next++];
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9d2c5680u;
+    y ^= (y << 15) & 0xefc60000u;
+    return y ^ (y >> 18);
+  }
+  void refill();  // makes the next block and sets `next` to its start
+
+  alignas(64) uint32_t words[kWords + 16];  // untempered; the last 16 are room for the kernel
+  int next = kWords;
+};
+
+/// Which stream draws Bernoulli masks. PyTorch on MKL takes one word as the seed of an MCG31m1 for every mask.
+enum class MaskStream : uint8_t { kMt19937, kMcg31m1 };
+
+/// A source of random numbers that draws what PyTorch's CPU generator draws with the same seed, bit for bit, under
+/// every kernel family and with any number of threads. Every member is safe to call from several threads (a call is
+/// one uninterrupted piece of the stream); which thread draws first is up to the caller.
+/// Fills write n elements to `out`; n <= 0 draws nothing.
+class Generator {
+ public:
+  static constexpr uint64_t kDefaultSeed = 67280421310721;
+
+  /// The low 32 bits of the seed count.
+  explicit Generator(uint64_t seed = kDefaultSeed);
+  Generator(const Generator& other);
+  Generator& operator=(const Generator& other);
+
+  /// Starts the stream anew and forgets the cached normal.
+  void manual_seed(uint64_t seed);
+  /// The seed of the last start, as it was given.
+  uint64_t seed() const;
+
+  uint32_t random32();
+  /// Two words, the first one on top.
+  uint64_t random64();
+
+  /// Uniform in [from, to): a float takes 24 bits of one word, a double 53 bits of two. Error unless from <= to.
+  void uniform(float* out, int64_t n, double from = 0, double to = 1);
+  void uniform(double* out, int64_t n, double from = 0, double to = 1);
+  /// Normal, by Box and Muller: for n >= 16 in blocks of 16 (the last 16 are drawn anew when n is no multiple of
+  /// 16), for fewer one by one in double, the second of a pair cached for the next call. Error when std < 0.
+  void normal(float* out, int64_t n, double mean = 0, double std = 1);
+  void normal(double* out, int64_t n, double mean = 0, double std = 1);
+  /// Exponential of rate lambda. Error unless lambda > 0.
+  void exponential(float* out, int64_t n, double lambda = 1);
+  void exponential(double* out, int64_t n, double lambda = 1);
+  /// Integers in [low, high): one word modulo the range, two where the range needs them. Error unless low < high.
+  void randint(int64_t* out, int64_t n, int64_t low, int64_t high);
+  /// Integers in [0, 2^63), PyTorch's `random_()`.
+  void random63(int64_t* out, int64_t n);
+  /// A permutation of 0 .. n-1.
+  void randperm(int64_t* out, int64_t n);
+  /// keep[i] = 1 with probability p_keep, else 0: a double uniform each, compared with p_keep (or `mask_stream`).
+  /// Error outside [0, 1].
+  void keep_mask(uint8_t* keep, int64_t n, double p_keep);
+  /// out[i] = 1 with probability p[i], else 0: a uniform of p's type each. Error when a p is outside [0, 1].
+  void bernoulli(uint8_t* out, const float* p, int64_t n);
+  void bernoulli(uint8_t* out, const double* p, int64_t n);
+  /// Draws `samples` indices from `weights` (any sum). Without replacement: those with the largest weight /
+  /// exponential, the largest first; with replacement: a search of the cumulative sums, a double uniform each. Error
+  /// when a weight is negative or not finite, all are zero, or fewer are positive than must be drawn.
+  void multinomial(int64_t* out, int64_t samples, const float* weights, int64_t n, bool replacement = false);
+  void multinomial(int64_t* out, int64_t samples, const double* weights, int64_t n, bool replacement = false);
+
+  /// The stream of `keep_mask`.
+  MaskStream mask_stream() const;
+  void set_mask_stream(MaskStream stream);
+
+  /// Everything that an exact continuation needs. The bytes are laid out as those of `torch.get_rng_state()`, and
+  /// either side reads the other's; the mask stream stands in the last byte, which PyTorch leaves zero.
+  std::vector<std::byte> state() const;
+  /// Error, and no change, when the bytes are no generator's state.
+  void set_state(const std::vector<std::byte>& bytes);
+
+ private:
+  class Hold;
+  struct State {
+    explicit State(uint64_t seed) : seed(seed), words(static_cast<uint32_t>(seed)) {}
+    uint64_t next64();
+    double next_double();  // [0, 1)
+    double next_normal();
+
+    uint64_t seed;
+    Mt19937 words;
+    double cached_normal = 0;
+    bool has_cached_normal = false;
+    MaskStream mask_stream = MaskStream::kMt19937;
+  };
+  template <class T>
+  void multinomial_of(int64_t* out, int64_t samples, const T* weights, int64_t n, bool replacement);
+  State copy_state() const;
+
+  State state_;
+  mutable std::atomic_flag held_;
+};
+
+/// The generator that is used where none is given; one for the whole process, seeded with kDefaultSeed at first.
+Generator& default_generator();
+
+/// Seeds the default generator.
+void manual_seed(uint64_t seed);
+
+/// NumPy's legacy stream, `np.random.seed` and its followers. Not to be shared by threads without a lock.
+class NumpyRandom {
+ public:
+  explicit NumpyRandom(uint32_t seed) : words_(seed) {}
+  void seed(uint32_t seed) { words_ = Mt19937(seed); }
+
+  /// An integer in [low, high), as np.random.randint(low, high). Error unless low < high.
+  int64_t randint(int64_t low, int64_t high);
+  /// The index of the element that np.random.choice takes from a list of n. Error unless n > 0.
+  int64_t choice_index(int64_t n);
+  /// A double in [0, 1), as np.random.random().
+  double random();
+
+  /// Everything that an exact continuation needs; set_state: Error, and no change, when the bytes are no state.
+  std::vector<std::byte> state() const;
+  void set_state(const std::vector<std::byte>& bytes);
+
+ private:
+  Mt19937 words_;
+};
+
+}  // namespace tapegrad

@@ -1,0 +1,415 @@
+// The random streams against PyTorch's and NumPy's, number for number.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/test_paths.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+
+// tests/data/random.json, made by make_random.py beside it.
+const json& vectors() {
+  static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/random.json"));
+  return data;
+}
+
+std::string fnv(const void* data, size_t size) {
+  uint64_t value = 0xcbf29ce484222325;
+  for (size_t i = 0; i < size; ++i) value = (value ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3;
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string state_hash(const Generator& g) {
+  const auto bytes = g.state();
+  return fnv(bytes.data(), bytes.size());
+}
+
+template <class T>
+void expect_equal(const json& call, const std::vector<T>& x) {
+  for (size_t i = 0; i < call["head"].size(); ++i) {
+    EXPECT_EQ(call["head"][i].get<T>(), x[i]) << call << " element " << i;
+  }
+  EXPECT_EQ(call["hash"], fnv(x.data(), x.size() * sizeof(T))) << call;
+}
+
+template <class T>
+void repeat_floating(Generator& g, const json& call) {
+  const std::string name = call["call"];
+  std::vector<T> x(call["n"].get<size_t>());
+  const int64_t n = static_cast<int64_t>(x.size());
+  if (name == "uniform") g.uniform(x.data(), n, call["a"], call["b"]);
+  if (name == "normal") g.normal(x.data(), n, call["a"], call["b"]);
+  if (name == "exponential") g.exponential(x.data(), n, call["a"]);
+  expect_equal(call, x);
+}
+
+template <class T>
+void repeat_weighted(Generator& g, const json& call) {
+  const int64_t n = call["n"];
+  std::vector<T> weights(call.value("weights", call["n"].get<size_t>()));
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<T>((i + 1) % 7);
+  if (call["call"] == "bernoulli") {
+    for (T& w : weights) w /= 7;
+    std::vector<uint8_t> x(static_cast<size_t>(n));
+    g.bernoulli(x.data(), weights.data(), n);
+    expect_equal(call, x);
+  } else {
+    std::vector<int64_t> x(static_cast<size_t>(n));
+    g.multinomial(x.data(), n, weights.data(), static_cast<int64_t>(weights.size()), call["a"].get<bool>());
+    expect_equal(call, x);
+  }
+}
+
+void repeat(Generator& g, const json& call) {
+  const std::string name = call["call"];
+  const int64_t n = call["n"];
+  const bool is_float = call.value("type", "") == "float32";
+  if (name == "multinomial" || name == "bernoulli") {
+    is_float ? repeat_weighted<float>(g, call) : repeat_weighted<double>(g, call);
+  } else if (name == "keep_mask") {
+    std::vector<uint8_t> x(static_cast<size_t>(n));
+    g.keep_mask(x.data(), n, call["a"]);
+    expect_equal(call, x);
+  } else if (call.contains("type")) {
+    is_float ? repeat_floating<float>(g, call) : repeat_floating<double>(g, call);
+  } else {
+    std::vector<int64_t> x(static_cast<size_t>(n));
+    if (name == "randint") g.randint(x.data(), n, call["a"], call["b"]);
+    if (name == "random63") g.random63(x.data(), n);
+    if (name == "randperm") g.randperm(x.data(), n);
+    expect_equal(call, x);
+  }
+}
+
+TEST(Random, EveryCallDrawsWhatPyTorchDraws) {
+  for (const json& stream : vectors()["streams"]) {
+    Generator g(stream["seed"].get<uint64_t>());
+    for (const json& call : stream["calls"]) repeat(g, call);
+    EXPECT_EQ(stream["state"], state_hash(g)) << "seed " << stream["seed"];
+  }
+}
+
+TEST(Random, SeedsAreCutTo32Bits) {
+  Generator a((uint64_t{1} << 40) + 7), b(7);
+  EXPECT_EQ(a.seed(), (uint64_t{1} << 40) + 7);
+  for (int i = 0; i < 700; ++i) ASSERT_EQ(a.random32(), b.random32());
+  EXPECT_EQ(Generator().seed(), Generator::kDefaultSeed);
+}
+
+TEST(Random, TheFirstWordOfAPairStandsOnTop) {
+  Generator a(3), b(3);
+  const uint64_t first = a.random32();
+  EXPECT_EQ(b.random64(), first << 32 | a.random32());
+}
+
+TEST(Random, SeedingForgetsTheCachedNormal) {
+  Generator g(11);
+  double first, again;
+  g.normal(&first, 1);
+  g.manual_seed(11);
+  g.normal(&again, 1);
+  EXPECT_EQ(first, again);
+}
+
+TEST(Random, TheDefaultGenerator) {
+  manual_seed(42);
+  Generator copy = default_generator();
+  EXPECT_EQ(copy.random64(), default_generator().random64());
+  manual_seed(Generator::kDefaultSeed);
+  EXPECT_EQ(Generator().random32(), default_generator().random32());
+}
+
+TEST(Random, ACallIsOnePieceOfTheStreamWhateverTheThreads) {
+  constexpr int kThreads = 4, kDraws = 20000;
+  Generator shared(1), alone(1);
+  std::vector<std::vector<uint64_t>> drawn(kThreads);
+  std::vector<std::thread> threads;
+  for (auto& mine : drawn) {
+    threads.emplace_back([&shared, &mine] {
+      for (int i = 0; i < kDraws; ++i) mine.push_back(shared.random64());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::multiset<uint64_t> all, expected;
+  for (const auto& mine : drawn) all.insert(mine.begin(), mine.end());
+  for (int i = 0; i < kThreads * kDraws; ++i) expected.insert(alone.random64());
+  EXPECT_EQ(all, expected);
+}
+
+// ---- Tutorial figures ----
+
+// Words of the six-word example of "Attention step by step", one a row.
+constexpr double kInputs[6][3] = {{0.43, 0.15, 0.89}, {0.55, 0.87, 0.66}, {0.57, 0.85, 0.64},
+                                  {0.22, 0.58, 0.33}, {0.77, 0.25, 0.10}, {0.05, 0.80, 0.55}};
+
+TEST(RandomTutorial004, ProjectionsOfTheSecondWordSeed123) {
+  Generator g(123);
+  float query_weight[3][2], key_weight[3][2];
+  g.uniform(query_weight[0], 6);
+  g.uniform(key_weight[0], 6);
+  double query[2] = {}, key[2] = {};
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 2; ++j) {
+      query[j] += kInputs[1][i] * query_weight[i][j];
+      key[j] += kInputs[1][i] * key_weight[i][j];
+    }
+  }
+  EXPECT_NEAR(query[0], 0.43063694, 1e-6);
+  EXPECT_NEAR(query[1], 1.4550582, 1e-6);
+  EXPECT_NEAR(query[0] * key[0] + query[1] * key[1], 1.8523844, 1e-6);
+}
+
+TEST(RandomTutorial004, EighteenNormalsRedrawTheirLastSixteenSeed123) {
+  Generator g(123);
+  float x[18];
+  g.normal(x, 18);
+  const double printed[6] = {0.3374, -0.1778, -0.1690, 0.9178, 1.5810, 1.3010};
+  for (int i = 0; i < 6; ++i) EXPECT_NEAR(x[i], printed[i], 5e-5);
+}
+
+TEST(RandomTutorial004, DropoutMaskSeed123) {
+  Generator g(123);
+  uint8_t keep[36];
+  g.keep_mask(keep, 36, 0.5);
+  std::string rows;
+  for (const uint8_t k : keep) rows += k ? '2' : '0';
+  EXPECT_EQ(rows, "220220000202222202022002020202022220");
+}
+
+TEST(RandomTutorial004, SelfAttentionOfThreeLinearLayersSeed789) {
+  Generator g(789);
+  const double bound = 1 / std::sqrt(3.0);
+  float weight[3][2][3];  // query, key, value, each [out, in]
+  for (auto& w : weight) g.uniform(w[0], 6, -bound, bound);
+  double projected[3][6][2] = {};
+  for (int m = 0; m < 3; ++m) {
+    for (int t = 0; t < 6; ++t) {
+      for (int j = 0; j < 2; ++j) {
+        for (int i = 0; i < 3; ++i) projected[m][t][j] += kInputs[t][i] * weight[m][j][i];
+      }
+    }
+  }
+  const double printed[6][2] = {{-0.0739, 0.0713}, {-0.0748, 0.0703}, {-0.0749, 0.0702},
+                                {-0.0760, 0.0685}, {-0.0763, 0.0679}, {-0.0754, 0.0693}};
+  for (int t = 0; t < 6; ++t) {
+    double sum = 0, context[2] = {};
+    for (int s = 0; s < 6; ++s) {
+      const auto& [q, k] = std::pair(projected[0][t], projected[1][s]);
+      const double e = std::exp((q[0] * k[0] + q[1] * k[1]) / std::sqrt(2.0));
+      sum += e;
+      for (int j = 0; j < 2; ++j) context[j] += e * projected[2][s][j];
+    }
+    for (int j = 0; j < 2; ++j) EXPECT_NEAR(context[j] / sum, printed[t][j], 5e-5) << "word " << t;
+  }
+}
+
+TEST(RandomTutorial000, SampledTokensAtThreeTemperaturesSeed123) {
+  const float logits[9] = {4.51f, 0.89f, -1.90f, 6.75f, 1.63f, -1.62f, -1.89f, 6.28f, 1.79f};
+  const std::pair<float, std::vector<int>> cases[] = {{1.0f, {73, 0, 0, 582, 2, 0, 0, 343, 0}},
+                                                      {0.1f, {0, 0, 0, 985, 0, 0, 0, 15, 0}},
+                                                      {5.0f, {165, 75, 42, 239, 71, 46, 32, 227, 103}}};
+  for (const auto& [temperature, printed] : cases) {
+    float p[9], sum = 0;
+    for (int i = 0; i < 9; ++i) sum += p[i] = std::exp((logits[i] - 6.75f) / temperature);
+    for (float& x : p) x /= sum;
+    Generator g(123);
+    std::vector<int> counts(9);
+    for (int i = 0; i < 1000; ++i) {
+      int64_t drawn;
+      g.multinomial(&drawn, 1, p, 9);
+      ++counts[static_cast<size_t>(drawn)];
+    }
+    EXPECT_EQ(counts, printed) << "temperature " << temperature;
+  }
+}
+
+// ---- The other streams ----
+
+TEST(Random, TheMcg31StreamTakesOneWordAMask) {
+  Generator g(123), words(123);
+  g.set_mask_stream(MaskStream::kMcg31m1);
+  for (int mask = 0; mask < 3; ++mask) {
+    uint8_t keep[50];
+    g.keep_mask(keep, 50, 0.9);
+    uint64_t x = words.random32() % 2147483647;
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_EQ(keep[i], static_cast<double>(x) / 2147483647 < 0.9);
+      x = 1132489760 * x % 2147483647;
+    }
+  }
+  g.manual_seed(1);
+  EXPECT_EQ(g.mask_stream(), MaskStream::kMcg31m1);
+}
+
+TEST(Random, NumpysLegacyStream) {
+  for (const json& stream : vectors()["numpy"]) {
+    NumpyRandom random(stream["seed"].get<uint32_t>());
+    for (const json& row : stream["randint"]) {
+      for (const json& value : row[2]) EXPECT_EQ(random.randint(row[0], row[1]), value.get<int64_t>()) << row;
+    }
+    for (const json& value : stream["random"]) EXPECT_EQ(random.random(), value.get<double>());
+    NumpyRandom copy(0);
+    copy.set_state(random.state());
+    for (const json& value : stream["choice"]) {
+      EXPECT_EQ(random.choice_index(4), value.get<int64_t>());
+      EXPECT_EQ(copy.choice_index(4), value.get<int64_t>());
+    }
+  }
+}
+
+// ---- State ----
+
+TEST(Random, AStateContinuesExactly) {
+  for (const int words : {0, 1, 623, 624, 625, 1000}) {
+    Generator g(5);
+    for (int i = 0; i < words; ++i) g.random32();
+    double normal;
+    g.normal(&normal, 1);  // leaves a cached one behind
+    g.set_mask_stream(MaskStream::kMcg31m1);
+    Generator h(99);
+    h.set_state(g.state());
+    EXPECT_EQ(h.state(), g.state());
+    EXPECT_EQ(h.seed(), 5u);
+    EXPECT_EQ(h.mask_stream(), MaskStream::kMcg31m1);
+    Generator copy = g;
+    for (int i = 0; i < 1300; ++i) {
+      double a, b, c;
+      g.normal(&a, 1);
+      h.normal(&b, 1);
+      copy.normal(&c, 1);
+      ASSERT_EQ(a, b);
+      ASSERT_EQ(a, c);
+      ASSERT_EQ(g.random32(), h.random32());
+      copy.random32();
+    }
+  }
+}
+
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Random, ABadStateIsRefusedAndChangesNothing) {
+  Generator g(5);
+  const auto good = g.state();
+  const auto refused = [&](size_t offset, std::vector<unsigned char> bytes) {
+    auto bad = good;
+    std::memcpy(bad.data() + offset, bytes.data(), bytes.size());
+    const std::string text = error_of([&] { g.set_state(bad); });
+    EXPECT_EQ(g.state(), good);
+    return text;
+  };
+  EXPECT_EQ(error_of([&] { g.set_state({}); }), "[Generator.set_state] 0 bytes, need the 5056 of a generator's state");
+  EXPECT_EQ(refused(12, {0}), "[Generator.set_state] seeded flag 0, need 1");
+  EXPECT_EQ(refused(16, {9}),
+            "[Generator.set_state] position 9 with 1 left, need a position up to 624 with 625 - position left");
+  EXPECT_EQ(refused(17, {9}),
+            "[Generator.set_state] position 2304 with 1 left, need a position up to 624 with 625 - position left");
+  EXPECT_EQ(refused(24 + 8 * 3 + 4, {0, 0, 0, 1}).substr(0, 37), "[Generator.set_state] word 3 is 72057");
+  EXPECT_EQ(refused(24, std::vector<unsigned char>(8 * 624)),
+            "[Generator.set_state] all words are zero, need a state that was seeded");
+  EXPECT_EQ(refused(5040, {2}),
+            "[Generator.set_state] cached normal 0 with flag 2, need a finite one with flag 0 or 1");
+  EXPECT_EQ(refused(5024, {0, 0, 0, 0, 0, 0, 0xf0, 0x7f}),
+            "[Generator.set_state] cached normal inf with flag 0, need a finite one with flag 0 or 1");
+  EXPECT_EQ(refused(5052, {1}),
+            "[Generator.set_state] a cached float normal, which these streams never have; need none");
+  EXPECT_EQ(refused(5055, {2}), "[Generator.set_state] mask stream 2, need 0 or 1");
+  NumpyRandom n(1);
+  EXPECT_EQ(error_of([&] { n.set_state(good); }), "[NumpyRandom.set_state] 5056 bytes, need the 2500 of a state");
+}
+
+TEST(Random, EveryAlteredByteOfAStateIsReadOrRefused) {
+  Generator g(5);
+  double normal;
+  g.normal(&normal, 1);
+  const auto good = g.state();
+  for (size_t i = 0; i < good.size(); ++i) {
+    for (const int flip : {0x01, 0x80, 0xff}) {
+      auto bad = good;
+      bad[i] ^= static_cast<std::byte>(flip);
+      Generator h(1);
+      try {
+        h.set_state(bad);
+      } catch (const Error&) {
+      }
+      for (int k = 0; k < 4; ++k) h.random64();
+    }
+  }
+}
+
+// ---- Errors and nothing to draw ----
+
+TEST(Random, BadArguments) {
+  Generator g(1);
+  float x[4];
+  int64_t k[4];
+  uint8_t b[4];
+  constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+  const std::string before = state_hash(g);
+  EXPECT_EQ(error_of([&] { g.uniform(x, 4, 1, 0); }),
+            "[uniform] from 1 to 0, need finite bounds with from <= to and a finite distance");
+  EXPECT_NE(error_of([&] { g.uniform(x, 4, 0, kInf); }), "no error");
+  EXPECT_NE(error_of([&] { g.uniform(x, 4, 0, kNan); }), "no error");
+  EXPECT_NE(error_of([&] { g.uniform(x, 4, -3e38, 3e38); }), "no error");
+  EXPECT_EQ(error_of([&] { g.normal(x, 4, 0, -1); }), "[normal] standard deviation -1, need one that is not negative");
+  EXPECT_NE(error_of([&] { g.normal(x, 4, 0, kNan); }), "no error");
+  EXPECT_EQ(error_of([&] { g.exponential(x, 4, 0); }), "[exponential] rate 0, need a positive one");
+  EXPECT_EQ(error_of([&] { g.randint(k, 4, 3, 3); }), "[randint] low 3 and high 3, need low < high");
+  EXPECT_EQ(error_of([&] { g.randperm(k, -1); }), "[randperm] length -1, need one that is not negative");
+  EXPECT_EQ(error_of([&] { g.keep_mask(b, 4, 1.5); }), "[bernoulli] probability 1.5, need one in [0, 1]");
+  EXPECT_NE(error_of([&] { g.keep_mask(b, 4, kNan); }), "no error");
+  const float negative[2] = {1, -1}, zero[2] = {0, 0}, one[2] = {0, 2};
+  EXPECT_EQ(error_of([&] { g.multinomial(k, 1, negative, 2); }),
+            "[multinomial] weight -1 at index 1, need finite weights that are not negative");
+  EXPECT_EQ(error_of([&] { g.multinomial(k, 1, zero, 2); }),
+            "[multinomial] 0 of 2 weights are positive, need 1 to draw 1 without replacement");
+  EXPECT_EQ(error_of([&] { g.multinomial(k, 2, one, 2); }),
+            "[multinomial] 1 of 2 weights are positive, need 2 to draw 2 without replacement");
+  EXPECT_EQ(error_of([&] { g.multinomial(k, 3, zero, 2, true); }),
+            "[multinomial] 0 of 2 weights are positive, need 1 to draw 3");
+  EXPECT_EQ(error_of([&] { g.multinomial(k, 0, one, 2); }), "[multinomial] 0 samples, need at least one");
+  EXPECT_EQ(error_of([] { NumpyRandom(1).randint(2, 2); }), "[NumpyRandom.randint] low 2 and high 2, need low < high");
+  EXPECT_EQ(error_of([] { NumpyRandom(1).choice_index(0); }),
+            "[NumpyRandom.choice_index] a list of 0, need at least one element");
+  EXPECT_EQ(before, state_hash(g));
+}
+
+TEST(Random, EmptyFillsDrawNothing) {
+  Generator g(1);
+  const std::string before = state_hash(g);
+  g.uniform(static_cast<float*>(nullptr), 0);
+  g.normal(static_cast<float*>(nullptr), 0);
+  g.normal(static_cast<double*>(nullptr), 0);
+  g.randint(nullptr, 0, 0, 5);
+  g.randperm(nullptr, 0);
+  g.keep_mask(nullptr, 0, 0.5);
+  g.set_mask_stream(MaskStream::kMcg31m1);
+  g.keep_mask(nullptr, 0, 0.5);
+  g.set_mask_stream(MaskStream::kMt19937);
+  EXPECT_EQ(before, state_hash(g));
+}
+
+}  // namespace
+}  // namespace tapegrad

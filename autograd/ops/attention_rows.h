@@ -1,0 +1,25 @@
+// The rows of one attention head, as its kernels see them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace tapegrad {
+
+template <class T>
+struct AttentionRows {
+  std::int64_t rows = 0;     // T queries
+  std::int64_t columns = 0;  // S keys
+  T scale = 1;
+  T factor = 1;                  // 1 / (1 - p) of dropout
+  bool causal = false;           // row t sees columns 0 .. t
+  T* weights = nullptr;          // [rows, columns]; the scores on entry
+  const bool* keep = nullptr;    // [rows, columns] of dropout, or none
+  const bool* allowed = nullptr;  // one of the two masks, or none
+  const T* added = nullptr;
+  std::int64_t mask_row = 0;  // its strides
+  std::int64_t mask_column = 0;
+};
+
+}  // namespace tapegrad

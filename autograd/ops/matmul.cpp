@@ -1,0 +1,138 @@
+// Matrix products: matmul with broadcast leading axes, and linear.
+#include <fmt/format.h>
+#include <tapegrad/autograd/blas.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/stack.h>
+#include <tapegrad/autograd/tape.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+namespace {
+
+const Op kMatmul{"matmul"};
+const Op kLinear{"linear"};
+
+template <class T>
+MatrixView<const T> matrix(const Tensor& x) {
+  return {x.data<T>(), x.strides()[-2], x.strides()[-1]};
+}
+template <class T>
+MatrixView<T> result(const Tensor& y) {
+  return {y.mutable_data<T>(), y.strides()[-2], y.strides()[-1]};
+}
+
+// All axes but the last as rows; a view wherever the strides allow one.
+Tensor rows(const Tensor& x) {
+  std::int64_t count = 1;
+  for (int i = 0; i < x.dim() - 1; ++i) count *= x.shape()[i];
+  return x.reshape({count, x.size(-1)});
+}
+
+Shape with_last(const Tensor& x, std::int64_t last) {
+  Shape shape = x.shape();
+  shape[-1] = last;
+  return shape;
+}
+
+// y = a b for stacks of matrices; y is fresh, its leading axes are what those of a and b broadcast to.
+template <class T>
+void multiply(const Tensor& a, const Tensor& b, const Tensor& y) {
+  const std::int64_t m = y.size(-2), n = y.size(-1), k = a.size(-1);
+  if (y.dim() == 2) return gemm<T>(m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, result<T>(y));
+  const Shape batch = leading_axes(y);
+  const Offsets from_a = matrix_starts(a, batch), from_b = matrix_starts(b, batch), from_y = matrix_starts(y, batch);
+  batched_gemm<T>(batch.numel(), m, n, k, T{1}, matrix<T>(a), from_a.data(), matrix<T>(b), from_b.data(), T{0},
+                  result<T>(y), from_y.data());
+}
+
+void check_floating(const Op& op, const Tensor& a, const Tensor& b) {
+  if (!is_floating(a.dtype()) || a.dtype() != b.dtype()) {
+    op.fail(fmt::format("operands are {} and {}, both must be float32 or both float64", name(a.dtype()), name(b.dtype())));
+  }
+}
+
+// Both operands with two axes or more.
+Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
+  const std::int64_t k = a.size(-1);
+  if (k != b.size(-2)) {
+    kMatmul.fail(fmt::format("inner sizes differ: {} @ {} ({} against {})", str(a.shape()), str(b.shape()), k, b.size(-2)));
+  }
+  const bool one_matrix = b.dim() == 2;  // a's leading axes are then rows like any others
+  Tensor y;
+  if (one_matrix) {
+    y = Tensor::empty(with_last(a, b.size(-1)), a.dtype());
+    with_floating_type(a.dtype(), [&](auto t) {
+      multiply<decltype(t)>(rows(a.detach()), b, y.view({y.numel() / std::max<std::int64_t>(1, y.size(-1)), y.size(-1)},
+                                                        {y.size(-1), 1}));
+    });
+  } else {
+    Shape shape = broadcast(kMatmul.name, leading_axes(a), leading_axes(b));
+    shape.push_back(a.size(-2));
+    shape.push_back(b.size(-1));
+    y = Tensor::empty(shape, a.dtype());
+    with_floating_type(a.dtype(), [&](auto t) { multiply<decltype(t)>(a, b, y); });
+  }
+  const bool need_a = recorded(a), need_b = recorded(b);
+  if (!need_a && !need_b) return y;
+  return record(kMatmul, y, {a, b},
+                [a = need_b ? a : Tensor(), b = need_a ? b : Tensor(), one_matrix](const Tensor& dy) -> Grads {
+                  Tensor da, db;
+                  if (b.defined()) da = matmul(dy, b.t());
+                  if (a.defined()) db = one_matrix ? matmul(rows(a).t(), rows(dy)) : matmul(a.t(), dy);
+                  return {da, db};
+                });
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  check_floating(kMatmul, a, b);
+  if (a.dim() == 0 || b.dim() == 0) {
+    kMatmul.fail(fmt::format("{} @ {}: a scalar has no rows and columns (use *)", str(a.shape()), str(b.shape())));
+  }
+  Tensor y = matmul_of_matrices(a.dim() == 1 ? a.unsqueeze(0) : a, b.dim() == 1 ? b.unsqueeze(1) : b);
+  if (b.dim() == 1) y = y.squeeze(-1);
+  return a.dim() == 1 ? y.squeeze(b.dim() == 1 ? -1 : -2) : y;
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_floating(kLinear, x, weight);
+  if (weight.dim() != 2) kLinear.fail(fmt::format("the weight has shape {}, [out, in] is needed", str(weight.shape())));
+  const std::int64_t out = weight.size(0), in = weight.size(1);
+  if (x.dim() == 0 || x.size(-1) != in) {
+    kLinear.fail(fmt::format("input {} does not fit weight {} [out, in]: the last axis must be {}", str(x.shape()),
+                             str(weight.shape()), in));
+  }
+  if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != weight.dtype())) {
+    kLinear.fail(fmt::format("the bias is {} {}, {} [{}] is needed", name(bias.dtype()), str(bias.shape()),
+                             name(weight.dtype()), out));
+  }
+  const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
+  const Tensor x2 = rows(x.detach());
+  with_floating_type(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const Tensor from = bias.defined() ? bias.contiguous() : Tensor();
+    const T* add = bias.defined() ? from.data<T>() : nullptr;
+    T* const base = y.mutable_data<T>();
+    const auto add_bias = [=](std::int64_t row, std::int64_t row_end, std::int64_t column, std::int64_t column_end) {
+      for (std::int64_t i = row; i < row_end; ++i) {
+        for (std::int64_t j = column; j < column_end; ++j) base[i * out + j] += add[j];
+      }
+    };
+    gemm<T>(x2.size(0), out, in, T{1}, matrix<T>(x2), matrix<T>(weight.t()), T{0}, {base, out, 1},
+            add ? TileDone(add_bias) : TileDone());
+  });
+  const bool need_x = recorded(x), need_weight = recorded(weight), need_bias = bias.defined() && recorded(bias);
+  if (!need_x && !need_weight && !need_bias) return y;
+  return record(kLinear, y, {x, weight, bias},
+                [x = need_weight ? x : Tensor(), weight = need_x ? weight : Tensor(), need_bias](const Tensor& dy) -> Grads {
+                  Tensor dx, dweight, dbias;
+                  if (weight.defined()) dx = matmul(dy, weight);
+                  if (x.defined()) dweight = matmul(rows(dy).t(), rows(x));
+                  if (need_bias) dbias = sum(rows(dy), 0);
+                  return {dx, dweight, dbias};
+                });
+}
+
+}  // namespace tapegrad

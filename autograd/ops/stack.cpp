@@ -1,0 +1,50 @@
+// Offsets and layouts of stacks of matrices.
+#include <tapegrad/autograd/ops/stack.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+
+Offsets matrix_starts(const Tensor& x, const Shape& batch) {
+  Offsets offsets(static_cast<std::size_t>(batch.numel()));
+  const int lead = batch.rank() - (x.dim() - 2);
+  std::int64_t at[kMaxRank] = {};
+  std::int64_t offset = 0;
+  for (std::int64_t& start : offsets) {
+    start = offset;
+    for (int i = batch.rank() - 1; i >= 0; --i) {
+      const std::int64_t stride = i < lead || x.shape()[i - lead] == 1 ? 0 : x.strides()[i - lead];
+      offset += stride;
+      if (++at[i] < batch[i]) break;
+      offset -= stride * batch[i];
+      at[i] = 0;
+    }
+  }
+  return offsets;
+}
+
+Shape leading_axes(const Tensor& x) {
+  Shape lead = x.shape();
+  lead.erase(lead.rank() - 1);
+  lead.erase(lead.rank() - 1);
+  return lead;
+}
+
+Tensor empty_laid_out_as(const Tensor& x, std::int64_t last) {
+  const int outer = x.dim() - 1;
+  int order[kMaxRank];
+  for (int i = 0; i < outer; ++i) order[i] = i;
+  std::stable_sort(order, order + outer, [&](int a, int b) { return x.strides()[a] > x.strides()[b]; });
+  Shape shape = x.shape();
+  shape[outer] = last;
+  Strides strides = shape;
+  strides[outer] = 1;
+  std::int64_t step = std::max<std::int64_t>(last, 1);
+  for (int i = outer - 1; i >= 0; --i) {
+    strides[order[i]] = step;
+    step *= std::max<std::int64_t>(shape[order[i]], 1);
+  }
+  return Tensor::empty(shape, x.dtype()).view(shape, strides);
+}
+
+}  // namespace tapegrad

@@ -42,8 +42,11 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& y) {
   if (y.dim() == 2) return gemm<T>(m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, result<T>(y));
   const Shape batch = leading_axes(y);
   const Offsets from_a = matrix_starts(a, batch), from_b = matrix_starts(b, batch), from_y = matrix_starts(y, batch);
-  batched_gemm<T>(batch.numel(), m, n, k, T{1}, matrix<T>(a), from_a.data(), matrix<T>(b), from_b.data(), T{0},
-                  result<T>(y), from_y.data());
+  const auto offsets = [&](std::int64_t i) -> BatchOffset {
+    const auto at = static_cast<std::size_t>(i);
+    return {from_a[at], from_b[at], from_y[at]};
+  };
+  batched_gemm<T>(batch.numel(), m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, result<T>(y), offsets);
 }
 
 void check_floating(const Op& op, const Tensor& a, const Tensor& b) {

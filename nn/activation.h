@@ -1,0 +1,17 @@
+// The choice of an activation, for configurations.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+#include <string_view>
+
+namespace tapegrad::nn {
+
+enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid };
+
+Tensor activate(Activation activation, const Tensor& x);
+// "relu", "gelu", ...; and back, where an unknown name is an Error that lists the known ones.
+std::string_view name(Activation activation);
+Activation activation_named(std::string_view name);
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,21 @@
+// The table of vectors that tokens are looked up in.
+#pragma once
+
+#include <tapegrad/nn/module.h>
+
+#include <optional>
+
+namespace tapegrad::nn {
+
+// ids [...] int64 -> [..., dim]. The table starts as N(0, 1); the row `padding` starts as 0 and gets no gradient.
+// Error for an id outside [0, count).
+struct Embedding {
+  Embedding(std::int64_t count, std::int64_t dim, std::optional<std::int64_t> padding = {});
+  Tensor operator()(const Tensor& ids) const;
+  void visit(auto&& field) { field("weight", weight); }
+
+  Parameter weight;  // [count, dim]
+  std::optional<std::int64_t> padding;
+};
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,40 @@
+// The feed-forward block and the residual connection around a block. Tutorial, section 8.4.1.
+#pragma once
+
+#include <tapegrad/nn/activation.h>
+#include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/norm.h>
+
+namespace tapegrad::nn {
+
+// w_2(dropout(relu(w_1(x)))). Weights start xavier-uniform, biases 0.
+struct FeedForward {
+  FeedForward(std::int64_t hidden_size, std::int64_t intermediate_size, double dropout_prob = 0,
+              Activation activation = Activation::relu);
+  Tensor operator()(const Tensor& x) const;  // [..., C] -> [..., C]
+  void visit(auto&& field) {
+    field("w_1", w_1);
+    field("w_2", w_2);
+    field("dropout", dropout);
+  }
+
+  Linear w_1, w_2;
+  Dropout dropout;
+  Activation activation;
+};
+
+// x + dropout(block(norm(x))): normalised before the block (Pre-LN).
+struct SublayerConnection {
+  SublayerConnection(std::int64_t hidden_size, double dropout_prob, double layer_norm_eps);
+  Tensor operator()(const Tensor& x, auto&& block) const { return x + dropout(block(norm(x))); }
+  void visit(auto&& field) {
+    field("norm", norm);
+    field("dropout", dropout);
+  }
+
+  LayerNormStd norm;
+  Dropout dropout;
+};
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,21 @@
+// The affine layer.
+#pragma once
+
+#include <tapegrad/nn/module.h>
+
+namespace tapegrad::nn {
+
+// x [..., in] -> x weight^T + bias, [..., out]. Weight and bias start uniform within +-1/sqrt(in), as PyTorch's.
+struct Linear {
+  Linear(std::int64_t in, std::int64_t out, bool with_bias = true);  // Error unless in and out are positive
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("bias", bias);
+  }
+
+  Parameter weight;  // [out, in]
+  Parameter bias;    // [out], or none
+};
+
+}  // namespace tapegrad::nn

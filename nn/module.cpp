@@ -1,0 +1,199 @@
+// Parameters and buffers, and what a walk through a model is used for: state in and out, counts, the summary.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/nn/module.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <unordered_map>
+
+namespace tapegrad::nn {
+
+namespace {
+
+std::atomic<std::int64_t> alive_parameters{0};
+thread_local int clone_scopes = 0;
+
+Tensor fresh_copy(const Tensor& values) {
+  const Tensor copy = Tensor::empty(values.shape(), values.dtype());
+  copy_into(copy, values.detach());
+  return copy;
+}
+
+// `values` itself when nobody else can see it.
+Tensor own(Tensor&& values) {
+  if (values.unique() && values.is_contiguous() && values.place().tape == 0) return std::move(values);
+  return fresh_copy(values);
+}
+
+void require_clone(std::string_view what) {
+  if (clone_scopes == 0) fail(what, "a model was copied, which copies every parameter (move it, or say clone(model))");
+}
+
+// Converts to the type of `to` and writes there.
+void overwrite(const Tensor& to, const Tensor& values) {
+  copy_into(to, values.dtype() == to.dtype() ? values.detach() : values.detach().to(to.dtype()));
+}
+
+std::string quoted(std::string_view name) { return name.empty() ? "a parameter" : fmt::format("\"{}\"", name); }
+
+}  // namespace
+
+// --- Parameter ---
+
+Parameter::Parameter(Tensor&& values, Adopt) : leaf_(own(std::move(values)).as_leaf()) {
+  alive_parameters.fetch_add(1, std::memory_order_relaxed);
+}
+
+Parameter::Parameter(Parameter& other) : name_(other.name_) {
+  require_clone("parameter");
+  if (!other.defined()) return;
+  leaf_ = fresh_copy(other.leaf_).as_leaf();
+  alive_parameters.fetch_add(1, std::memory_order_relaxed);
+}
+
+Parameter& Parameter::operator=(Parameter&& other) noexcept {
+  std::swap(leaf_, other.leaf_);
+  std::swap(name_, other.name_);
+  return *this;
+}
+
+Parameter::~Parameter() {
+  if (defined()) alive_parameters.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::int64_t Parameter::alive() { return alive_parameters.load(std::memory_order_relaxed); }
+
+void Parameter::require_free() const {
+  if (leaf_.storage().recordings() == 0) return;
+  fail("parameter",
+       fmt::format("{} of shape {} was to be changed while a live tape has recorded it (run backward or end the "
+                   "tape first)",
+                   quoted(name_), str(leaf_.shape())));
+}
+
+void Parameter::set(const Tensor& values) {
+  if (!(values.shape() == leaf_.shape())) {
+    fail("parameter", fmt::format("{} has shape {}, values of shape {} were given", quoted(name_), str(leaf_.shape()),
+                                  str(values.shape())));
+  }
+  require_free();
+  overwrite(leaf_, values);
+}
+
+void Parameter::convert(DType dtype) {
+  if (dtype == leaf_.dtype()) return;
+  require_free();
+  leaf_ = leaf_.detach().to(dtype).as_leaf();
+}
+
+// --- Buffer ---
+
+Buffer::Buffer(Tensor&& values, Adopt) : values_(own(std::move(values))) {}
+
+Buffer::Buffer(Buffer& other) {
+  require_clone("buffer");
+  if (other.defined()) values_ = fresh_copy(other.values_);
+}
+
+void Buffer::set(const Tensor& values) {
+  if (!(values.shape() == values_.shape())) {
+    fail("buffer", fmt::format("values of shape {} were given for a buffer of shape {}", str(values.shape()),
+                               str(values_.shape())));
+  }
+  values_ = fresh_copy(values.dtype() == values_.dtype() ? values : values.detach().to(values_.dtype()));
+}
+
+void Buffer::convert(DType dtype) {
+  if (is_floating(values_.dtype())) values_ = values_.detach().to(dtype);
+}
+
+// --- Walk ---
+
+std::size_t Walk::enter(std::string_view name) {
+  const std::size_t length = path_.size();
+  if (length > 0) path_ += '.';
+  path_ += name;
+  return length;
+}
+
+void Walk::found(Parameter& p) {
+  if (p.name() != path_) p.set_name(path_);
+  parameter(p);
+}
+
+namespace detail {
+
+CloneScope::CloneScope() { ++clone_scopes; }
+CloneScope::~CloneScope() { --clone_scopes; }
+
+NamedTensors StateWalk::state_dict() const {
+  NamedTensors state;
+  state.reserve(entries.size());
+  for (const Entry& e : entries) state.push_back({e.name, e.tensor().detach()});
+  return state;
+}
+
+LoadReport StateWalk::load(const NamedTensors& state, bool strict) const {
+  LoadReport report;
+  std::vector<std::string> wrong;
+  std::unordered_map<std::string_view, const Tensor*> given;
+  for (const NamedTensor& t : state) {
+    if (!given.emplace(t.name, &t.tensor).second) wrong.push_back(fmt::format("\"{}\" is given twice", t.name));
+  }
+  std::vector<std::pair<const Entry*, const Tensor*>> found;
+  for (const Entry& e : entries) {
+    const auto at = given.find(e.name);
+    if (at == given.end()) {
+      report.missing.push_back(e.name);
+      continue;
+    }
+    if (!(at->second->shape() == e.tensor().shape())) {
+      wrong.push_back(
+          fmt::format("\"{}\" has shape {}, {} is needed", e.name, str(at->second->shape()), str(e.tensor().shape())));
+    } else if (is_floating(at->second->dtype()) != is_floating(e.tensor().dtype())) {
+      wrong.push_back(
+          fmt::format("\"{}\" is {}, {} is needed", e.name, name(at->second->dtype()), name(e.tensor().dtype())));
+    }
+    found.emplace_back(&e, at->second);
+    given.erase(at);
+  }
+  for (const NamedTensor& t : state) {
+    if (given.erase(t.name) > 0) report.unexpected.push_back(t.name);
+  }
+  if (strict) {
+    for (const std::string& n : report.missing) wrong.push_back(fmt::format("\"{}\" is missing", n));
+    for (const std::string& n : report.unexpected) wrong.push_back(fmt::format("\"{}\" is unexpected", n));
+  }
+  if (!wrong.empty())
+    fail("load_state_dict", fmt::format("the state does not fit the model: {}", fmt::join(wrong, "; ")));
+  for (const auto& [entry, tensor] : found) {
+    entry->parameter ? entry->parameter->set(*tensor) : entry->buffer->set(*tensor);
+  }
+  return report;
+}
+
+std::int64_t StateWalk::count() const {
+  std::int64_t sum = 0;
+  for (const Entry& e : entries) sum += e.parameter ? e.tensor().numel() : 0;
+  return sum;
+}
+
+std::string StateWalk::summary() const {
+  std::size_t names = 4, shapes = 5;
+  for (const Entry& e : entries) {
+    names = std::max(names, e.name.size());
+    shapes = std::max(shapes, str(e.tensor().shape()).size());
+  }
+  std::string table = fmt::format("{:<{}}  {:<{}}  {:>12}\n", "name", names, "shape", shapes, "count");
+  for (const Entry& e : entries) {
+    table += fmt::format("{:<{}}  {:<{}}  {:>12}{}\n", e.name, names, str(e.tensor().shape()), shapes,
+                         e.tensor().numel(), e.parameter ? "" : "  (buffer)");
+  }
+  return table + fmt::format("{:<{}}  {:<{}}  {:>12}\n", "parameters", names, "", shapes, count());
+}
+
+}  // namespace detail
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,28 @@
+// Stochastic gradient descent.
+#pragma once
+
+#include <tapegrad/optim/optimizer.h>
+
+namespace tapegrad::optim {
+
+struct SgdOptions {
+  double lr = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;  // added to the gradient
+  bool nesterov = false;    // Error without momentum, or with dampening
+};
+
+// g += weight_decay p;  buf = momentum buf + (1 - dampening) g (g itself at first);  p -= lr buf, with Nesterov
+// p -= lr (g + momentum buf). As PyTorch computes it. Sutskever et al. 2013.
+class Sgd : public Optimizer {
+ public:
+  explicit Sgd(NamedTensors parameters, SgdOptions options = {});
+  explicit Sgd(std::vector<ParameterGroup> groups, SgdOptions options = {});
+
+ private:
+  void update(const std::vector<Slot*>& slots) override;
+  SgdOptions options_;
+};
+
+}  // namespace tapegrad::optim

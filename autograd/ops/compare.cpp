@@ -1,0 +1,243 @@
+// Comparison and logic: results are bool and have no gradient.
+#include <tapegrad/autograd/simd_targets.h>
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/compare.cpp"
+#include <hwy/foreach_target.h>
+#include <tapegrad/autograd/ops/formula_simd.h>
+
+#ifndef TAPEGRAD_COMPARE_FORMULAS
+#define TAPEGRAD_COMPARE_FORMULAS
+namespace tapegrad {
+
+struct Comparison {
+  MapKernel float32, float64;  // of two tensors
+  MapKernel float32_number, float64_number;
+};
+struct Comparisons {
+  Comparison eq, ne, lt, le, gt, ge;
+};
+
+}  // namespace tapegrad
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+template <class F, class T, bool kNumber>
+void comparison_kernel(const void* const* x, void* y, std::int64_t n, const void* context) {
+  const T* const a = static_cast<const T*>(x[0]);
+  const T* const b = kNumber ? a : static_cast<const T*>(x[1]);
+  bool* const out = static_cast<bool*>(y);
+  const Vec<T> number = kNumber ? static_cast<T>(*static_cast<const double*>(context)) : T{0};
+  for (std::int64_t i = 0; i < n; i += kLanes<T>) {
+    const std::int64_t left = n - i;
+    if (left >= kLanes<T>) {
+      store_mask(F()(load(a + i), kNumber ? number : load(b + i)), out + i);
+    } else {
+      store_mask(F()(load(a + i, left), kNumber ? number : load(b + i, left)), out + i, left);
+    }
+  }
+}
+
+template <class F>
+constexpr Comparison comparison(F) {
+  return {&comparison_kernel<F, float, false>, &comparison_kernel<F, double, false>, &comparison_kernel<F, float, true>,
+          &comparison_kernel<F, double, true>};
+}
+
+const Comparisons& comparison_kernels() {
+  static constexpr Comparisons kernels = {
+      .eq = comparison([](auto a, auto b) { return a == b; }),
+      .ne = comparison([](auto a, auto b) { return a != b; }),
+      .lt = comparison([](auto a, auto b) { return a < b; }),
+      .le = comparison([](auto a, auto b) { return a <= b; }),
+      .gt = comparison([](auto a, auto b) { return a > b; }),
+      .ge = comparison([](auto a, auto b) { return a >= b; }),
+  };
+  return kernels;
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(comparison_kernels);
+
+const Comparisons& kernels() { return HWY_DYNAMIC_DISPATCH(comparison_kernels)(); }
+
+// Not Ops: what has no gradient is never on a tape.
+constexpr std::string_view kEq = "eq";
+constexpr std::string_view kNe = "ne";
+constexpr std::string_view kLt = "lt";
+constexpr std::string_view kLe = "le";
+constexpr std::string_view kGt = "gt";
+constexpr std::string_view kGe = "ge";
+constexpr std::string_view kLogicalAnd = "logical_and";
+constexpr std::string_view kLogicalOr = "logical_or";
+constexpr std::string_view kLogicalXor = "logical_xor";
+constexpr std::string_view kLogicalNot = "logical_not";
+constexpr std::string_view kAllTrue = "all";
+constexpr std::string_view kAnyTrue = "any";
+
+Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype()) {
+    const DType dtype = std::max(a.dtype(), b.dtype());
+    return compare(where, kernel, integers, a.detach().to(dtype), b.detach().to(dtype));
+  }
+  if (a.dtype() == kBool) return compare(where, kernel, integers, a.to(kInt64), b.to(kInt64));
+  Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
+  map(y, {&a, &b}, a.dtype() == kFloat32 ? kernel.float32 : a.dtype() == kFloat64 ? kernel.float64 : integers);
+  return y;
+}
+
+Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, double b) {
+  if (!is_floating(a.dtype())) return compare(where, kernel, integers, a, beside_integers(b));
+  Tensor y = Tensor::empty(a.shape(), kBool);
+  map(y, {&a}, a.dtype() == kFloat32 ? kernel.float32_number : kernel.float64_number, &b);
+  return y;
+}
+
+using Int = std::int64_t;
+constexpr MapKernel kEqIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a == b; });
+constexpr MapKernel kNeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a != b; });
+constexpr MapKernel kLtIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a < b; });
+constexpr MapKernel kLeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a <= b; });
+constexpr MapKernel kGtIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a > b; });
+constexpr MapKernel kGeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a >= b; });
+
+void need_bool(std::string_view where, const Tensor& x) {
+  if (x.dtype() == kBool) return;
+  fail(where,
+       fmt::format("needs bool, {} of shape {} was given (compare it first: x != 0)", name(x.dtype()), str(x.shape())));
+}
+
+Tensor logical(std::string_view where, MapKernel kernel, const Tensor& a, const Tensor& b) {
+  need_bool(where, a);
+  need_bool(where, b);
+  Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
+  map(y, {&a, &b}, kernel);
+  return y;
+}
+
+// Whether f holds for every element of a floating tensor, as bool [shape].
+template <class F>
+Tensor classify(const Tensor& x, bool of_integers, F) {
+  Tensor y = Tensor::empty(x.shape(), kBool);
+  if (!is_floating(x.dtype())) {
+    std::fill_n(y.mutable_data<bool>(), y.numel(), of_integers);
+  } else {
+    map(y, {&x}, x.dtype() == kFloat32 ? plain_loop<bool, float, 1>(F()) : plain_loop<bool, double, 1>(F()));
+  }
+  return y;
+}
+
+bool contains(const Tensor& x, bool value) {
+  const Tensor packed = x.contiguous();
+  const bool* const from = packed.data<bool>();
+  return std::find(from, from + packed.numel(), value) != from + packed.numel();
+}
+
+// Along one axis: whether `value` occurs there.
+Tensor contains(std::string_view where, const Tensor& x, int axis, bool keepdim, bool value) {
+  need_bool(where, x);
+  const int i = normal_axis(where, axis, x.shape());
+  const Tensor packed = x.contiguous();
+  const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), Axes(i), keepdim), kBool);
+  const std::int64_t size = x.shape()[i];
+  const std::int64_t inner = y.numel() == 0 ? 1 : Shape(x.shape().begin() + i + 1, x.dim() - i - 1).numel();
+  const bool* const from = packed.data<bool>();
+  bool* const out = y.mutable_data<bool>();
+  for (std::int64_t j = 0; j < y.numel(); ++j) {
+    const bool* const first = from + j / inner * inner * size + j % inner;
+    bool found = false;
+    for (std::int64_t k = 0; k < size && !found; ++k) found = first[k * inner] == value;
+    out[j] = found;
+  }
+  return y;
+}
+
+// No exponent of all ones, which infinities and NaN have.
+template <class Bits>
+bool all_finite_in(const Bits* bits, std::int64_t n, Bits exponent) {
+  Bits found = 0;
+  for (std::int64_t i = 0; i < n; ++i) found |= (bits[i] & exponent) == exponent ? 1 : 0;
+  return found == 0;
+}
+
+}  // namespace
+
+Tensor eq(const Tensor& a, const Tensor& b) { return compare(kEq, kernels().eq, kEqIntegers, a, b); }
+Tensor ne(const Tensor& a, const Tensor& b) { return compare(kNe, kernels().ne, kNeIntegers, a, b); }
+Tensor lt(const Tensor& a, const Tensor& b) { return compare(kLt, kernels().lt, kLtIntegers, a, b); }
+Tensor le(const Tensor& a, const Tensor& b) { return compare(kLe, kernels().le, kLeIntegers, a, b); }
+Tensor gt(const Tensor& a, const Tensor& b) { return compare(kGt, kernels().gt, kGtIntegers, a, b); }
+Tensor ge(const Tensor& a, const Tensor& b) { return compare(kGe, kernels().ge, kGeIntegers, a, b); }
+Tensor eq(const Tensor& a, double b) { return compare(kEq, kernels().eq, kEqIntegers, a, b); }
+Tensor ne(const Tensor& a, double b) { return compare(kNe, kernels().ne, kNeIntegers, a, b); }
+Tensor lt(const Tensor& a, double b) { return compare(kLt, kernels().lt, kLtIntegers, a, b); }
+Tensor le(const Tensor& a, double b) { return compare(kLe, kernels().le, kLeIntegers, a, b); }
+Tensor gt(const Tensor& a, double b) { return compare(kGt, kernels().gt, kGtIntegers, a, b); }
+Tensor ge(const Tensor& a, double b) { return compare(kGe, kernels().ge, kGeIntegers, a, b); }
+
+Tensor logical_and(const Tensor& a, const Tensor& b) {
+  return logical(kLogicalAnd, plain_loop<bool, bool, 2>([](bool x, bool y) { return x && y; }), a, b);
+}
+Tensor logical_or(const Tensor& a, const Tensor& b) {
+  return logical(kLogicalOr, plain_loop<bool, bool, 2>([](bool x, bool y) { return x || y; }), a, b);
+}
+Tensor logical_xor(const Tensor& a, const Tensor& b) {
+  return logical(kLogicalXor, plain_loop<bool, bool, 2>([](bool x, bool y) { return x != y; }), a, b);
+}
+Tensor logical_not(const Tensor& x) {
+  need_bool(kLogicalNot, x);
+  Tensor y = Tensor::empty(x.shape(), kBool);
+  map(y, {&x}, plain_loop<bool, bool, 1>([](bool v) { return !v; }));
+  return y;
+}
+
+Tensor isnan(const Tensor& x) {
+  return classify(x, false, [](auto v) { return v != v; });
+}
+Tensor isfinite(const Tensor& x) {
+  return classify(x, true, [](auto v) { return v - v == 0; });
+}
+
+bool all(const Tensor& x) {
+  need_bool(kAllTrue, x);
+  return !contains(x, false);
+}
+bool any(const Tensor& x) {
+  need_bool(kAnyTrue, x);
+  return contains(x, true);
+}
+Tensor all(const Tensor& x, int axis, bool keepdim) { return logical_not(contains(kAllTrue, x, axis, keepdim, false)); }
+Tensor any(const Tensor& x, int axis, bool keepdim) { return contains(kAnyTrue, x, axis, keepdim, true); }
+
+bool all_finite(const Tensor& x) {
+  if (!is_floating(x.dtype())) return true;
+  const Tensor packed = x.detach().contiguous();
+  const void* const data = packed.raw_data();
+  std::atomic<bool> finite{true};
+  parallel_for(packed.numel(), 65536, [&](std::int64_t begin, std::int64_t end) {
+    const bool here = packed.dtype() == kFloat32
+                          ? all_finite_in(static_cast<const std::uint32_t*>(data) + begin, end - begin, 0x7f800000u)
+                          : all_finite_in(static_cast<const std::uint64_t*>(data) + begin, end - begin,
+                                          std::uint64_t{0x7ff0000000000000u});
+    if (!here) finite.store(false, std::memory_order_relaxed);
+  });
+  return finite.load(std::memory_order_relaxed);
+}
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -1,0 +1,39 @@
+// How formulas are run: fused, or recorded.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops/formula.h>
+
+#include <cmath>
+
+namespace tapegrad {
+
+Tensor compute(const Formula& formula, const Shape& shape, std::initializer_list<const Tensor*> operands,
+               const Scalars& scalars) {
+  const DType dtype = (*operands.begin())->dtype();
+  Tensor y = Tensor::empty(shape, dtype);
+  map(y, operands, formula.kernel(dtype), scalars.values);
+  return y;
+}
+
+Tensor derive(const Formula& formula, std::initializer_list<const Tensor*> operands, const Scalars& scalars) {
+  if (Tape::current()) return formula.recorded(operands.begin(), scalars.values);
+  return compute(formula, (*operands.begin())->shape(), operands, scalars);
+}
+
+Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars& scalars) {
+  if (!is_floating(x.dtype())) {
+    op.fail(fmt::format("needs float32 or float64, {} of shape {} was given (convert it by to(kFloat32))",
+                        name(x.dtype()), str(x.shape())));
+  }
+  Tensor y = compute(function.value, x.shape(), {&x}, scalars);
+  if (!recorded(x)) return y;
+  return record(op, y, {x}, [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {
+    return derive(function.gradient, {&dy, &kept}, scalars);
+  });
+}
+
+Tensor beside_integers(double number) {
+  const bool whole = std::trunc(number) == number && std::abs(number) < 0x1p63;
+  return scalar(number, whole ? kInt64 : kFloat32);
+}
+
+}  // namespace tapegrad

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/test_paths.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -94,6 +95,16 @@ void repeat(Generator& g, const json& call) {
     if (name == "randperm") g.randperm(x.data(), n);
     expect_equal(call, x);
   }
+}
+
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 TEST(Random, EveryCallDrawsWhatPyTorchDraws) {
@@ -272,6 +283,54 @@ TEST(Random, NumpysLegacyStream) {
   }
 }
 
+// ---- Tensors ----
+
+TEST(RandomTensors, DrawWhatTheFillsDraw) {
+  Generator a(8), b(8);
+  std::vector<double> x(60);
+  const auto expect = [&](const Tensor& drawn, const Shape& shape, DType dtype) {
+    EXPECT_EQ(str(drawn.shape()), str(shape));
+    EXPECT_EQ(drawn.dtype(), dtype);
+    return drawn;
+  };
+  std::vector<float> f(60);
+  b.uniform(f.data(), 60);
+  EXPECT_EQ(expect(rand({3, 4, 5}, kFloat32, &a), {3, 4, 5}, kFloat32).to_vector<float>(), f);
+  b.normal(f.data(), 60);
+  EXPECT_EQ(expect(randn({60}, kFloat32, &a), {60}, kFloat32).to_vector<float>(), f);
+  b.uniform(x.data(), 60, -1, 2);
+  EXPECT_EQ(expect(uniform({6, 10}, -1, 2, kFloat64, &a), {6, 10}, kFloat64).to_vector<double>(), x);
+  b.normal(x.data(), 60, 3, 0.5);
+  EXPECT_EQ(expect(normal({60}, 3, 0.5, kFloat64, &a), {60}, kFloat64).to_vector<double>(), x);
+  std::vector<int64_t> k(60);
+  b.randint(k.data(), 60, 1, 20);
+  EXPECT_EQ(expect(randint(1, 20, {4, 15}, &a), {4, 15}, kInt64).to_vector<int64_t>(), k);
+  b.randperm(k.data(), 60);
+  EXPECT_EQ(expect(randperm(60, &a), {60}, kInt64).to_vector<int64_t>(), k);
+  std::vector<uint8_t> kept(60);
+  std::fill(f.begin(), f.end(), 0.25f);
+  b.bernoulli(kept.data(), f.data(), 60);
+  EXPECT_EQ(expect(bernoulli(full({60}, 0.25), &a), {60}, kFloat32).to_vector<float>(),
+            std::vector<float>(kept.begin(), kept.end()));
+  b.multinomial(k.data(), 4, f.data(), 30);
+  b.multinomial(k.data() + 4, 4, f.data(), 30);
+  k.resize(8);
+  EXPECT_EQ(expect(multinomial(full({2, 30}, 0.25), 4, false, &a), {2, 4}, kInt64).to_vector<int64_t>(), k);
+  EXPECT_EQ(a.state(), b.state());
+  EXPECT_EQ(rand({0, 3}).numel(), 0);
+}
+
+TEST(RandomTensors, BadArguments) {
+  EXPECT_EQ(error_of([] { rand({2}, kInt64); }), "[rand] dtype int64, need float32 or float64");
+  EXPECT_EQ(error_of([] { bernoulli(ones({2}, kInt64)); }), "[bernoulli] dtype int64, need float32 or float64");
+  EXPECT_EQ(error_of([] {
+              multinomial(ones({2, 2, 2}), 1);
+            }),
+            "[multinomial] weights of shape [2, 2, 2], need [n] or [rows, n]");
+  EXPECT_EQ(error_of([] { randint(2, 2, {3}); }), "[randint] low 2 and high 2, need low < high");
+  EXPECT_EQ(error_of([] { randperm(-1); }), "[randperm] length -1, need one that is not negative");
+}
+
 // ---- State ----
 
 TEST(Random, AStateContinuesExactly) {
@@ -298,16 +357,6 @@ TEST(Random, AStateContinuesExactly) {
       copy.random32();
     }
   }
-}
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Random, ABadStateIsRefusedAndChangesNothing) {

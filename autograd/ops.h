@@ -1,7 +1,8 @@
 // Every operation on tensors. All are recorded on the tape; all but those marked "once" can be differentiated twice.
 //
-// Unless said otherwise an operation takes bool, int64, float32 and float64, promotes its operands to the later type in that
-// order, and broadcasts them by NumPy's rule. Axes count from the end when negative. Errors name the operation and the shapes.
+// Unless said otherwise an operation takes bool, int64, float32 and float64, promotes its operands to the later type in
+// that order, and broadcasts them by NumPy's rule. Axes count from the end when negative. Errors name the operation and
+// the shapes.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -147,7 +148,8 @@ Tensor cat(std::span<const Tensor> parts, std::int64_t axis = 0);
 Tensor cat(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
 Tensor stack(std::span<const Tensor> parts, std::int64_t axis = 0);
 Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
-std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis = 0);  // pieces of `size`, the last shorter
+std::vector<Tensor> split(const Tensor& x, std::int64_t size,
+                          std::int64_t axis = 0);  // pieces of `size`, the last shorter
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t count, std::int64_t axis = 0);
 Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length);  // a view
@@ -174,8 +176,8 @@ Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
 
 // --- normalisation over the last axes (ops/norm.cpp), fused ---
-// (x - mean) / sqrt(var + eps) * weight + bias over the axes of `weight`; weight and bias may be empty handles: then over
-// the last axis. Population variance. Ba, Kiros, Hinton 2016.
+// (x - mean) / sqrt(var + eps) * weight + bias over the axes of `weight`; weight and bias may be empty handles: then
+// over the last axis. Population variance. Ba, Kiros, Hinton 2016.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
 // gamma * (x - mean) / (std + eps) + beta: the tutorial's form (8.4.1), eps outside of the root; last axis.
 Tensor layer_norm_std(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps = 1e-6);
@@ -183,17 +185,18 @@ Tensor layer_norm_std(const Tensor& x, const Tensor& gamma, const Tensor& beta, 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 
 // --- dropout (ops/dropout.cpp) ---
-// In training zeroes each element with probability p and multiplies the others by 1/(1-p); draws one number an element in
-// row-major order, as PyTorch does. p = 0, p = 1, evaluation and empty tensors draw nothing. No generator: the global one.
+// In training zeroes each element with probability p and multiplies the others by 1/(1-p); draws one number an element
+// in row-major order, as PyTorch does. p = 0, p = 1, evaluation and empty tensors draw nothing. No generator: the
+// global one.
 Tensor dropout(const Tensor& x, double p, bool training = true, Generator* generator = nullptr);
 
 // --- attention (ops/attention.cpp) ---
 struct AttentionOptions {
-  Tensor mask;              // bool: true may be seen; floating: added to the scores; broadcasts to [..., T, S]
-  bool causal = false;      // position t sees the keys up to t
-  double dropout = 0;       // on the weights, in training
+  Tensor mask = {};     // bool: true may be seen; floating: added to the scores; broadcasts to [..., T, S]
+  bool causal = false;  // position t sees the keys up to t
+  double dropout = 0;   // on the weights, in training
   bool training = true;
-  std::optional<double> scale;    // 1/sqrt(D) where it is left out
+  std::optional<double> scale = {};  // 1/sqrt(D) where it is left out
   Generator* generator = nullptr;
 };
 // query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E]. A query that may see nothing gives zeros.
@@ -218,7 +221,8 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction
 // target * (log target - input), input being log-probabilities; with mean over all elements.
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean);
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
+                                        Reduction reduction = Reduction::mean);
 
 // --- for the engine ---
 // Sums x over what broadcasting stretched: the inverse of expand(shape -> x.shape()).

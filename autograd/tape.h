@@ -76,8 +76,8 @@ class Gradients {
 
 struct BackwardOptions {
   bool create_graph = false;  // record backward itself, so that gradients can be differentiated again
-  Tensor seed;                // dL/dloss, in the loss's shape; 1 where it is left out, and then the loss is one number
-  std::vector<Tensor> keep;   // recorded tensors, beside the leaves, whose gradients are wanted
+  Tensor seed = {};           // dL/dloss, in the loss's shape; 1 where it is left out, and then the loss is one number
+  std::vector<Tensor> keep = {};  // recorded tensors, beside the leaves, whose gradients are wanted
 };
 
 // Operations on this thread are recorded on the innermost tape alive. To a tape, everything that it did not record

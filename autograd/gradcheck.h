@@ -1,0 +1,83 @@
+// Checks what backward says against numbers: every entry of the Jacobian, in float64, to first and second order.
+#pragma once
+
+#include <tapegrad/autograd/tape.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace tapegrad {
+
+struct GradcheckOptions {
+  int order = 2;       // 1: the gradient; 2: and the gradient of the gradient
+  double atol = 1e-8;  // an entry passes if |ours - numeric| <= atol + rtol * |numeric|
+  double rtol = 1e-7;
+  double step = 0.0009765625;  // of the differences, times |x| where that is above 1; f must be smooth within two steps
+  bool zero_gradient = false;  // the gradient is zero everywhere, and that is right (sign, floor)
+  std::string_view refuses = {};  // the operation that must refuse create_graph, by name; order 2 is nothing more then
+};
+
+// What was found: the entry of the Jacobian that is furthest off, in units of its tolerance. To first order an entry is
+// d f[output] / d inputs[input][index]; to second order it is the derivative of the gradient that a random seed gives.
+struct GradcheckReport {
+  bool ok = true;
+  int order = 0;            // at which order it failed; 0: it passed, or failed before any gradient
+  int input = -1;           // which input; the number of inputs stands for the seed (order 2)
+  std::int64_t index = -1;  // which element of it, in row-major order
+  std::int64_t output = -1;
+  double ours = 0, numeric = 0;
+  double worst[2] = {0, 0};  // the largest |ours - numeric| / max(1, |numeric|) at order 1 and 2
+  std::int64_t entries = 0;  // how many derivatives were compared
+  std::string text;          // one line that says what is wrong; empty if nothing is
+  explicit operator bool() const { return ok; }
+};
+
+namespace detail {
+
+struct GradcheckFunction {
+  void* f;
+  Tensor (*call)(void* f, std::span<const Tensor> inputs);
+  Tensor operator()(std::span<const Tensor> inputs) const { return call(f, inputs); }
+};
+GradcheckReport gradcheck(GradcheckFunction f, std::span<const Tensor> inputs, const GradcheckOptions& options);
+[[noreturn]] void wrong_input_count(std::size_t given);
+
+// f(inputs), or f(inputs[0], inputs[1], ...).
+template <class F>
+Tensor call_with(F& f, std::span<const Tensor> x) {
+  using T = const Tensor&;
+  if constexpr (std::is_invocable_v<F&, std::span<const Tensor>>) {
+    return f(x);
+  } else if constexpr (std::is_invocable_v<F&, std::vector<Tensor>>) {
+    return f(std::vector<Tensor>(x.begin(), x.end()));
+  } else if constexpr (std::is_invocable_v<F&, T>) {
+    return x.size() == 1 ? f(x[0]) : (wrong_input_count(x.size()), Tensor());
+  } else if constexpr (std::is_invocable_v<F&, T, T>) {
+    return x.size() == 2 ? f(x[0], x[1]) : (wrong_input_count(x.size()), Tensor());
+  } else if constexpr (std::is_invocable_v<F&, T, T, T>) {
+    return x.size() == 3 ? f(x[0], x[1], x[2]) : (wrong_input_count(x.size()), Tensor());
+  } else {
+    static_assert(std::is_invocable_v<F&, T, T, T, T>, "f takes one to four tensors, or a span of them");
+    return x.size() == 4 ? f(x[0], x[1], x[2], x[3]) : (wrong_input_count(x.size()), Tensor());
+  }
+}
+
+}  // namespace detail
+
+// Compares backward of y = f(inputs...) with central differences of fourth order. f takes tensors one by one or as a
+// span, and returns one of float64. Inputs of float64 are differentiated, with the layout that they have; integers and
+// bools are passed on. Beside every derivative it checks that f gives the same bits twice and leaves its inputs alone,
+// that strided inputs give what contiguous ones give, that gradients do not depend on the layout of dy, nor on which
+// other inputs are constants. Error for float32 inputs and for what f itself throws.
+template <class F>
+GradcheckReport gradcheck(F&& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
+  using Function = std::remove_reference_t<F>;
+  const auto call = [](void* p, std::span<const Tensor> x) { return detail::call_with(*static_cast<Function*>(p), x); };
+  void* const address = const_cast<void*>(static_cast<const void*>(&f));
+  return detail::gradcheck({address, call}, std::span<const Tensor>(inputs), options);
+}
+
+}  // namespace tapegrad

@@ -130,6 +130,15 @@ HWY_INLINE Vec<T> load(const T* p, int64_t n) {
 #endif
 }
 
+// One step of a partial store: the lower half of v if n has that bit, and what is left to store after it.
+template <class V, class D, class T = hn::TFromD<D>>
+HWY_INLINE auto store_half(V v, T* p, int64_t n, D) {
+  const hn::Half<D> half;
+  if ((n & static_cast<int64_t>(hn::MaxLanes(half))) == 0) return hn::LowerHalf(half, v);
+  hn::StoreU(hn::LowerHalf(half, v), half, p);
+  return hn::UpperHalf(half, v);
+}
+
 template <class T>
 HWY_INLINE void store(Vec<T> v, T* p) {
   hn::StoreU(v.raw, hn::ScalableTag<T>(), p);
@@ -138,12 +147,21 @@ HWY_INLINE void store(Vec<T> v, T* p) {
 template <class T>
 HWY_INLINE void store(Vec<T> v, T* p, int64_t n) {
   const hn::ScalableTag<T> d;
-#if HWY_TARGET == HWY_SSE4
-  HWY_ALIGN T lanes[kLanes<T>];
-  hn::Store(v.raw, d, lanes);
-  std::memcpy(p, lanes, n * sizeof(T));
-#else
+#if HWY_TARGET == HWY_AVX3
   hn::BlendedStore(v.raw, hn::FirstN(d, static_cast<size_t>(n)), d, p);
+#else  // in halves: a masked store takes a dozen cycles on AMD's processors
+  if (n >= kLanes<T>) {
+    hn::StoreU(v.raw, d, p);
+    return;
+  }
+  const auto rest = store_half(v.raw, p, n, d);
+  if constexpr (kLanes<T> >= 4) {
+    const hn::FixedTag<T, kLanes<T> / 2> half;
+    const auto next = store_half(rest, p + (n & (kLanes<T> / 2)), n, half);
+    if constexpr (kLanes<T> >= 8) {
+      store_half(next, p + (n & 6), n, hn::FixedTag<T, kLanes<T> / 4>());
+    }
+  }
 #endif
 }
 

@@ -121,8 +121,8 @@ struct Exp {
     } else {
       Vec<T> r = fma(n, Vec<T>(-0x1.62ep-1f), x);
       r = fma(n, Vec<T>(-0x1.0bfbe8p-15f), r);
-      const Vec<T> q = poly(r, 0.4999999701976776f, 0.1666654348373413f, 0.04166750609874725f,
-                            0.008366541936993599f, 0.0013864218490198255f);
+      const Vec<T> q = poly(r, 0.4999999701976776f, 0.1666654348373413f, 0.04166750609874725f, 0.008366541936993599f,
+                            0.0013864218490198255f);
       expm1_r = fma(r * r, q, r);
     }
   }
@@ -146,8 +146,7 @@ HWY_INLINE Vec<T> exp(Vec<T> x) {
   const auto half = hn::ShiftRight<1>(hn::Add(n, word<T>(2 * kBias<T>)));  // floor(n / 2) + bias
   const auto rest = hn::Sub(hn::Add(n, word<T>(2 * kBias<T>)), half);
   const Vec<T> y = e.expm1_r + 1;
-  return y * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(half)) *
-         from_bits<T>(hn::ShiftLeft<kMantissa<T>>(rest));
+  return y * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(half)) * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(rest));
 }
 
 template <class T>
@@ -190,15 +189,13 @@ HWY_INLINE Vec<T> log_plus(Vec<T> x, Vec<T> rest) {
   if constexpr (kDouble<T>) {
     // log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)) with s = f / (2 + f), as in FreeBSD's msun
     const Vec<T> s = f / (f + 2), z = s * s;
-    const Vec<T> r =
-        z * poly(z, 0.6666666666666735, 0.3999999999941045, 0.28571428743272836, 0.22222198485068326,
-                 0.1818356884106448, 0.1531393554141426, 0.14797102712127688);
+    const Vec<T> r = z * poly(z, 0.6666666666666735, 0.3999999999941045, 0.28571428743272836, 0.22222198485068326,
+                              0.1818356884106448, 0.1531393554141426, 0.14797102712127688);
     const Vec<T> low = fma(s, half_square + r, fma(n, Vec<T>(0x1.a39ef35793c76p-33), rest));
     return fma(n, Vec<T>(0x1.62e42fee00000p-1), f - (half_square - low));
   } else {
-    const Vec<T> p =
-        poly(f, 0.3333333134651184f, -0.250008225440979f, 0.2000124752521515f, -0.16623330116271973f,
-             0.1420145332813263f, -0.1316015124320984f, 0.12762926518917084f, -0.07635807991027832f);
+    const Vec<T> p = poly(f, 0.3333333134651184f, -0.250008225440979f, 0.2000124752521515f, -0.16623330116271973f,
+                          0.1420145332813263f, -0.1316015124320984f, 0.12762926518917084f, -0.07635807991027832f);
     const Vec<T> low = fma(f * f * f, p, fma(n, Vec<T>(0x1.0bfbe8p-15f), rest));
     return fma(n, Vec<T>(0x1.62ep-1f), f - (half_square - low));
   }
@@ -255,11 +252,10 @@ HWY_INLINE Vec<T> erf(Vec<T> x) {
              1.6446914085366854e-06, -1.6204811185168046e-07, 1.3705057044293911e-08, -7.769306523608002e-10);
     // 1 - erf(b) = e^(-b^2) h((b - 3) / (b + 3)) on 1 <= b <= 6
     const Vec<T> b = min(Vec<T>(6), a), t = (b - 3) / (b + 3);
-    const Vec<T> h =
-        poly(t, 0.17900115118139004, -0.32623356004316256, 0.24560380170778529, -0.15011593654638253,
-             0.0716658374292463, -0.024392490080138725, 0.0042692320004552526, 0.0007083023586603565,
-             -0.00059500952630641, 5.0199946417557346e-05, 7.160064665923022e-05, -6.457897979610789e-06,
-             -6.584792196572055e-06);
+    const Vec<T> h = poly(t, 0.17900115118139004, -0.32623356004316256, 0.24560380170778529, -0.15011593654638253,
+                          0.0716658374292463, -0.024392490080138725, 0.0042692320004552526, 0.0007083023586603565,
+                          -0.00059500952630641, 5.0199946417557346e-05, 7.160064665923022e-05, -6.457897979610789e-06,
+                          -6.584792196572055e-06);
     const Vec<T> large = 1 - (1 + expm1_negative(b * b * T(-1))) * h;
     return copysign(where(a < 1, fma(a, small, a), large), x);
   } else {
@@ -267,9 +263,8 @@ HWY_INLINE Vec<T> erf(Vec<T> x) {
         poly(z, 0.12837916612625122f, -0.3761262595653534f, 0.1128358244895935f, -0.026853643357753754f,
              0.005187963135540485f, -0.0008006803691387177f, 7.842346531106159e-05f);
     // erf(b) = 1 - e^(-g(b - 1)) on 1 <= b <= 4
-    const Vec<T> g =
-        poly(min(Vec<T>(4), a) - 1, 1.8496055603027344f, 2.6389641761779785f, 0.843150794506073f,
-             0.04135885462164879f, -0.009626713581383228f, 0.001613183761946857f, -0.0001250470377271995f);
+    const Vec<T> g = poly(min(Vec<T>(4), a) - 1, 1.8496055603027344f, 2.6389641761779785f, 0.843150794506073f,
+                          0.04135885462164879f, -0.009626713581383228f, 0.001613183761946857f, -0.0001250470377271995f);
     return copysign(where(a < 1, fma(a, small, a), -expm1_negative(-g)), x);
   }
 }
@@ -283,9 +278,8 @@ HWY_INLINE Vec<double> quarter_turns(Vec<double> x) { return round(x * 0.6366197
 
 HWY_INLINE Vec<double> reduce_turns(Vec<double> x, Vec<double> n) {
   // pi/2 in parts of 33 bits, as in FreeBSD's msun: n times the first two is exact
-  return fma(
-      n, Vec<double>(-2.02226624871116645580e-21),
-      fma(n, Vec<double>(-6.07710050630396597660e-11), fma(n, Vec<double>(-1.57079632673412561417e+00), x)));
+  return fma(n, Vec<double>(-2.02226624871116645580e-21),
+             fma(n, Vec<double>(-6.07710050630396597660e-11), fma(n, Vec<double>(-1.57079632673412561417e+00), x)));
 }
 
 // sin(r) and cos(r) chosen by the lowest two bits of n.
@@ -299,8 +293,7 @@ HWY_INLINE Vec<T> sin_quarter(Vec<T> r, Vec<T> n) {
     c = poly(z, 0.0416666666666666, -0.0013888888888874483, 2.4801587289679248e-05, -2.7557314403508156e-07,
              2.0875729624319433e-09, -1.1359951596241341e-11);
   } else {
-    s = poly(z, -0.1666666716337204f, 0.008333377540111542f, -0.00019852157856803387f,
-             2.8225290407135617e-06f);
+    s = poly(z, -0.1666666716337204f, 0.008333377540111542f, -0.00019852157856803387f, 2.8225290407135617e-06f);
     c = poly(z, 0.04166664555668831f, -0.0013887311797589064f, 2.443276571284514e-05f);
   }
   s = fma(r * z, s, r);

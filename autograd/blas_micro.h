@@ -1,0 +1,185 @@
+// The innermost kernels of matrix products, and the packing they want; included once for every instruction set.
+#if defined(TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
+#undef TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
+#else
+#define TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
+#endif
+
+#include <tapegrad/autograd/simd.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// Rows of C that stay in registers, two vectors each: 6 x 2 of 16 registers, 14 x 2 of 32.
+inline constexpr int kMaxRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
+template <class T>
+inline constexpr int64_t kPanel = 2 * kLanes<T>;  // columns of C in those
+
+// C = alpha sum + beta C; kOld: beta is not 0. kPart: only `last` columns of the last vector are C's.
+template <bool kOld, bool kPart, class T, int kRows, int kVecs>
+HWY_INLINE void put(const typename Vec<T>::Raw (&sum)[kRows][kVecs], T alpha, T beta, T* c, int64_t c_rows,
+                    int64_t last) {
+#pragma GCC unroll 14
+  for (int i = 0; i < kRows; ++i, c += c_rows) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) {
+      T* const to = c + v * kLanes<T>;
+      const bool part = kPart && v + 1 == kVecs;
+      Vec<T> y = alpha * Vec<T>(sum[i][v]);
+      if constexpr (kOld) y = fma(Vec<T>(beta), part ? load(to, last) : load(to), y);
+      if (part) {
+        store(y, to, last);
+      } else {
+        store(y, to);
+      }
+    }
+  }
+}
+
+// C[0:kRows, 0:width] = alpha A B + beta C; row p of B begins at b + p * b_rows and holds kVecs whole vectors.
+template <class T, int kRows, int kVecs>
+void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta, T* c,
+           int64_t c_rows, int64_t width) {
+  const typename Vec<T>::Tag d;
+  typename Vec<T>::Raw sum[kRows][kVecs];
+#pragma GCC unroll 14
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
+  }
+#pragma GCC unroll 2
+  for (int64_t p = 0; p < k; ++p) {
+    typename Vec<T>::Raw row[kVecs];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) row[v] = hn::LoadU(d, b + v * kLanes<T>);
+#pragma GCC unroll 14
+    for (int i = 0; i < kRows; ++i) {
+      const auto left = hn::Set(d, a[i * a_rows]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(left, row[v], sum[i][v]);
+    }
+    a += a_cols;
+    b += b_rows;
+  }
+  const int64_t last = width - (kVecs - 1) * kLanes<T>;
+  if (last == kLanes<T>) {
+    if (beta == 0) {
+      put<false, false, T>(sum, alpha, beta, c, c_rows, last);
+    } else {
+      put<true, false, T>(sum, alpha, beta, c, c_rows, last);
+    }
+  } else if (beta == 0) {
+    put<false, true, T>(sum, alpha, beta, c, c_rows, last);
+  } else {
+    put<true, true, T>(sum, alpha, beta, c, c_rows, last);
+  }
+}
+
+template <class T>
+using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, int64_t);
+
+template <class T>
+struct MicroTable {
+  Micro<T> of[kMaxRows][2];
+};
+
+template <class T, int... kRow>
+constexpr MicroTable<T> micro_table(std::integer_sequence<int, kRow...>) {
+  return {{{micro<T, kRow + 1, 1>, micro<T, kRow + 1, 2>}...}};
+}
+
+template <class T>
+inline constexpr MicroTable<T> kMicro = micro_table<T>(std::make_integer_sequence<int, kMaxRows>());
+
+// A whole vector whose blocks of 16 bytes come from p, p + step, p + 2 step, ...
+template <class T>
+HWY_INLINE Vec<T> load_blocks(const T* p, int64_t step) {
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  const hn::FixedTag<T, kBlock> block;
+  if constexpr (kLanes<T> == kBlock) {
+    return hn::LoadU(block, p);
+  } else if constexpr (kLanes<T> == 2 * kBlock) {
+    const hn::ScalableTag<T> d;
+    return hn::Combine(d, hn::LoadU(block, p + step), hn::LoadU(block, p));
+  } else {
+    const hn::ScalableTag<T> d;
+    const hn::Half<decltype(d)> half;
+    return hn::Combine(d, hn::Combine(half, hn::LoadU(block, p + 3 * step), hn::LoadU(block, p + 2 * step)),
+                       hn::Combine(half, hn::LoadU(block, p + step), hn::LoadU(block, p)));
+  }
+}
+
+// to[p * to_rows + j] = from[j * step + p] for p < rows, j < kLanes<T>.
+template <class T>
+HWY_INLINE void transpose_lanes(int64_t rows, const T* from, int64_t step, T* to, int64_t to_rows) {
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  const hn::ScalableTag<T> d;
+  int64_t p = 0;
+  for (; p + kBlock <= rows; p += kBlock, to += kBlock * to_rows) {
+    if constexpr (kBlock == 4) {
+      // lane blocks hold columns 4 apart: rows of 4 x 4 squares, transposed by two rounds of interleaving
+      const auto r0 = load_blocks(from + p, 4 * step).raw, r1 = load_blocks(from + p + step, 4 * step).raw;
+      const auto r2 = load_blocks(from + p + 2 * step, 4 * step).raw,
+                 r3 = load_blocks(from + p + 3 * step, 4 * step).raw;
+      const auto t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);
+      const auto t2 = hn::InterleaveUpper(d, r0, r2), t3 = hn::InterleaveUpper(d, r1, r3);
+      store<T>(hn::InterleaveLower(d, t0, t1), to);
+      store<T>(hn::InterleaveUpper(d, t0, t1), to + to_rows);
+      store<T>(hn::InterleaveLower(d, t2, t3), to + 2 * to_rows);
+      store<T>(hn::InterleaveUpper(d, t2, t3), to + 3 * to_rows);
+    } else {
+      const auto r0 = load_blocks(from + p, 2 * step).raw, r1 = load_blocks(from + p + step, 2 * step).raw;
+      store<T>(hn::InterleaveLower(d, r0, r1), to);
+      store<T>(hn::InterleaveUpper(d, r0, r1), to + to_rows);
+    }
+  }
+  for (; p < rows; ++p, to += to_rows) {
+    for (int64_t j = 0; j < kLanes<T>; ++j) to[j] = from[j * step + p];
+  }
+}
+
+// A panel of B: to[p * padded + j] = b[p * b_rows + j * b_cols] for j < width, zero from there to the whole vectors.
+template <class T>
+void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_cols, T* to) {
+  const int64_t padded = width <= kLanes<T> ? kLanes<T> : kPanel<T>;
+  for (int64_t j = 0; j < width; j += kLanes<T>) {
+    const int64_t some = width - j < kLanes<T> ? width - j : kLanes<T>;
+    const T* from = b + j * b_cols;
+    if (b_cols == 1 && some == kLanes<T>) {
+      for (int64_t p = 0; p < k; ++p) store(load(from + p * b_rows), to + p * padded + j);
+    } else if (b_cols == 1) {
+      for (int64_t p = 0; p < k; ++p) store(load(from + p * b_rows, some), to + p * padded + j);
+    } else if (b_rows == 1 && some == kLanes<T>) {
+      transpose_lanes(k, from, b_cols, to + j, padded);
+    } else {
+      for (int64_t p = 0; p < k; ++p) {
+        for (int64_t q = 0; q < kLanes<T>; ++q)
+          to[p * padded + j + q] = q < some ? from[p * b_rows + q * b_cols] : T(0);
+      }
+    }
+  }
+}
+
+// A sliver of A for `micro` with a_rows = 1 and a_cols = kSliver<T>: to[p * kSliver<T> + i] = a[i * a_rows + p *
+// a_cols].
+template <class T>
+inline constexpr int64_t kSliver = (kMaxRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;
+
+template <class T>
+void pack_sliver(int64_t rows, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, bool whole, T* to) {
+  if (a_rows == 1 && whole) {  // `whole`: kSliver<T> elements may be read, though fewer are used
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t i = 0; i < kSliver<T>; i += kLanes<T>) store(load(a + p * a_cols + i), to + p * kSliver<T> + i);
+    }
+  } else {
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t i = 0; i < rows; ++i) to[p * kSliver<T> + i] = a[i * a_rows + p * a_cols];
+    }
+  }
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the include guard of this instruction set

@@ -19,11 +19,14 @@ Tensor derive(const Formula& formula, std::initializer_list<const Tensor*> opera
   return compute(formula, (*operands.begin())->shape(), operands, scalars);
 }
 
+void need_floating(const Op& op, const Tensor& x) {
+  if (is_floating(x.dtype())) return;
+  op.fail(fmt::format("needs float32 or float64, {} of shape {} was given (convert it by to(kFloat32))",
+                      name(x.dtype()), str(x.shape())));
+}
+
 Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars& scalars) {
-  if (!is_floating(x.dtype())) {
-    op.fail(fmt::format("needs float32 or float64, {} of shape {} was given (convert it by to(kFloat32))",
-                        name(x.dtype()), str(x.shape())));
-  }
+  need_floating(op, x);
   Tensor y = compute(function.value, x.shape(), {&x}, scalars);
   if (!recorded(x)) return y;
   return record(op, y, {x}, [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {

@@ -36,6 +36,8 @@ Tensor compute(const Formula& formula, const Shape& shape, std::initializer_list
 // the first operand, which is dy.
 Tensor derive(const Formula& formula, std::initializer_list<const Tensor*> operands, const Scalars& scalars = {});
 
+// Error unless x is float32 or float64.
+void need_floating(const Op& op, const Tensor& x);
 // y = value(x), recorded. Error unless x is floating.
 Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars& scalars = {});
 

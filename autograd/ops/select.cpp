@@ -1,0 +1,212 @@
+// Selection: where, masked_fill, and the triangles tril and triu.
+#include <tapegrad/autograd/simd_targets.h>
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/select.cpp"
+#include <hwy/foreach_target.h>
+#include <tapegrad/autograd/ops/formula_simd.h>
+
+#ifndef TAPEGRAD_SELECT_KERNELS
+#define TAPEGRAD_SELECT_KERNELS
+namespace tapegrad {
+
+// condition ? a : b, by the size of an element: values are moved, not looked at. What is a number lies in the context.
+struct Selection {
+  MapKernel bytes1, bytes4, bytes8;
+};
+struct Selections {
+  Selection tensors, number_first, number_last;
+};
+
+}  // namespace tapegrad
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+enum class Number { none, first, last };
+
+template <class T, Number kNumber>
+void select_kernel(const void* const* x, void* y, std::int64_t n, const void* context) {
+  const bool* const condition = static_cast<const bool*>(x[0]);
+  const T* const a = kNumber == Number::first ? nullptr : static_cast<const T*>(x[1]);
+  const T* const b = kNumber == Number::last ? nullptr : static_cast<const T*>(x[kNumber == Number::first ? 1 : 2]);
+  T* const out = static_cast<T*>(y);
+  const T number = kNumber == Number::none ? T{} : *static_cast<const T*>(context);
+  if constexpr (sizeof(T) == 1) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T yes = kNumber == Number::first ? number : a[i];
+      const T no = kNumber == Number::last ? number : b[i];
+      out[i] = condition[i] ? yes : no;
+    }
+  } else {
+    const Vec<T> numbers = number;
+    for (std::int64_t i = 0; i < n; i += kLanes<T>) {
+      const std::int64_t left = n - i;
+      if (left >= kLanes<T>) {
+        store(where(load_mask<T>(condition + i), kNumber == Number::first ? numbers : load(a + i),
+                    kNumber == Number::last ? numbers : load(b + i)),
+              out + i);
+      } else {
+        store(where(load_mask<T>(condition + i, left), kNumber == Number::first ? numbers : load(a + i, left),
+                    kNumber == Number::last ? numbers : load(b + i, left)),
+              out + i, left);
+      }
+    }
+  }
+}
+
+template <Number kNumber>
+constexpr Selection selection() {
+  return {&select_kernel<std::uint8_t, kNumber>, &select_kernel<float, kNumber>, &select_kernel<double, kNumber>};
+}
+
+const Selections& select_kernels() {
+  static constexpr Selections kernels = {selection<Number::none>(), selection<Number::first>(),
+                                         selection<Number::last>()};
+  return kernels;
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(select_kernels);
+
+const Selections& kernels() { return HWY_DYNAMIC_DISPATCH(select_kernels)(); }
+
+const Op kWhere{"where"};
+const Op kMaskedFill{"masked_fill"};
+const Op kTril{"tril"};
+const Op kTriu{"triu"};
+
+MapKernel kernel_for(const Selection& selection, DType dtype) {
+  const std::int64_t bytes = item_size(dtype);
+  return bytes == 4 ? selection.bytes4 : bytes == 8 ? selection.bytes8 : selection.bytes1;
+}
+
+// A number in the memory of one element of a type.
+struct Element {
+  Element(double number, DType dtype) {
+    with_type(dtype, [&](auto t) {
+      const auto value = static_cast<decltype(t)>(number);
+      std::memcpy(bytes, &value, sizeof(value));
+    });
+  }
+  alignas(8) unsigned char bytes[8];
+};
+
+void need_bool(const Op& op, const Tensor& mask, std::string_view what) {
+  if (mask.dtype() == kBool) return;
+  op.fail(fmt::format("the {} must be bool, {} of shape {} was given (compare it first: x != 0)", what,
+                      name(mask.dtype()), str(mask.shape())));
+}
+
+Tensor where_number(const Selection& selection, const Tensor& condition, const Tensor& x, double number) {
+  Tensor y = Tensor::empty(shape_of(kWhere.name, condition, x), x.dtype());
+  const Element element(number, x.dtype());
+  map(y, {&condition, &x}, kernel_for(selection, x.dtype()), element.bytes);
+  return y;
+}
+
+}  // namespace
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  need_bool(kWhere, condition, "condition");
+  if (a.dtype() != b.dtype()) {
+    const DType dtype = std::max(a.dtype(), b.dtype());
+    return where(condition, a.to(dtype), b.to(dtype));
+  }
+  const Shape shape = shape_of(kWhere.name, a, b);
+  Tensor y =
+      Tensor::empty(shape == condition.shape() ? shape : broadcast(kWhere.name, condition.shape(), shape), a.dtype());
+  map(y, {&condition, &a, &b}, kernel_for(kernels().tensors, a.dtype()));
+  const bool da = recorded(a), db = recorded(b);
+  if (!da && !db) return y;
+  return record(kWhere, y, {a, b}, [condition, da, db](const Tensor& dy) -> Grads {
+    return {da ? where(condition, dy, 0) : Tensor(), db ? where(condition, 0, dy) : Tensor()};
+  });
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, double b) {
+  need_bool(kWhere, condition, "condition");
+  if (!is_floating(a.dtype())) return where(condition, a, beside_integers(b));
+  return record(kWhere, where_number(kernels().number_last, condition, a, b), {a},
+                [condition](const Tensor& dy) -> Grads { return where(condition, dy, 0); });
+}
+
+Tensor where(const Tensor& condition, double a, const Tensor& b) {
+  need_bool(kWhere, condition, "condition");
+  if (!is_floating(b.dtype())) return where(condition, beside_integers(a), b);
+  return record(kWhere, where_number(kernels().number_first, condition, b, a), {b},
+                [condition](const Tensor& dy) -> Grads { return where(condition, 0, dy); });
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+  need_bool(kMaskedFill, mask, "mask");
+  if (!broadcasts_to(mask.shape(), x.shape())) {
+    kMaskedFill.fail(fmt::format("a mask of shape {} does not broadcast to {}", str(mask.shape()), str(x.shape())));
+  }
+  if (x.dtype() == kInt64 && (std::trunc(value) != value || std::abs(value) >= 0x1p63)) {
+    kMaskedFill.fail(fmt::format("{} is no int64, which x holds (convert x by to(kFloat32))", value));
+  }
+  Tensor y = Tensor::empty(x.shape(), x.dtype());
+  const Element element(value, x.dtype());
+  map(y, {&mask, &x}, kernel_for(kernels().number_first, x.dtype()), element.bytes);
+  return record(kMaskedFill, y, {x}, [mask](const Tensor& dy) -> Grads { return masked_fill(dy, mask, 0); });
+}
+
+namespace {
+
+// Rows of the last two axes: keeps columns [from, to) of each, where one of both ends moves with the row.
+Tensor triangle(const Op& op, const Tensor& x, std::int64_t diagonal, bool lower) {
+  if (x.dim() < 2) op.fail(fmt::format("needs two axes or more, x has shape {}", str(x.shape())));
+  Tensor y = Tensor::empty(x.shape(), x.dtype());
+  if (x.numel() == 0) return y;
+  const Tensor packed = x.detach().contiguous();
+  const std::int64_t height = x.shape()[-2], width = x.shape()[-1], item = item_size(x.dtype());
+  const std::byte* const in = static_cast<const std::byte*>(packed.raw_data());
+  std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
+  const std::int64_t limit = std::clamp<std::int64_t>(diagonal, -height - 1, width + 1);
+  parallel_for(x.numel() / width, std::max<std::int64_t>(1, 32768 / width), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      // Row i of the lower triangle ends behind column i + diagonal; the upper one begins at column i + diagonal.
+      const std::int64_t edge = std::clamp<std::int64_t>(row % height + limit + (lower ? 1 : 0), 0, width);
+      const std::byte* const from = in + row * width * item;
+      std::byte* const to = out + row * width * item;
+      const auto left = static_cast<std::size_t>(edge * item), right = static_cast<std::size_t>((width - edge) * item);
+      if (lower) {
+        std::memcpy(to, from, left);
+        std::memset(to + left, 0, right);
+      } else {
+        std::memset(to, 0, left);
+        std::memcpy(to + left, from + left, right);
+      }
+    }
+  });
+  return y;
+}
+
+}  // namespace
+
+Tensor tril(const Tensor& x, std::int64_t diagonal) {
+  return record(kTril, triangle(kTril, x, diagonal, true), {x},
+                [diagonal](const Tensor& dy) -> Grads { return tril(dy, diagonal); });
+}
+
+Tensor triu(const Tensor& x, std::int64_t diagonal) {
+  return record(kTriu, triangle(kTriu, x, diagonal, false), {x},
+                [diagonal](const Tensor& dy) -> Grads { return triu(dy, diagonal); });
+}
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -77,7 +77,9 @@ struct Vec {
   friend HWY_INLINE Mask<T> operator>(Vec a, Vec b) { return hn::Gt(a.raw, b.raw); }
   friend HWY_INLINE Mask<T> operator>=(Vec a, Vec b) { return hn::Ge(a.raw, b.raw); }
   friend HWY_INLINE Mask<T> operator==(Vec a, Vec b) { return hn::Eq(a.raw, b.raw); }
-  friend HWY_INLINE Mask<T> operator!=(Vec a, Vec b) { return hn::Ne(a.raw, b.raw); }
+  friend HWY_INLINE Mask<T> operator!=(Vec a, Vec b) {  // hn::Ne is false with NaN from AVX2 on
+    return hn::Not(hn::Eq(a.raw, b.raw));
+  }
 
   /// a * b + c, rounded once where the instruction set can (portable: twice).
   friend HWY_INLINE Vec fma(Vec a, Vec b, Vec c) { return hn::MulAdd(a.raw, b.raw, c.raw); }
@@ -85,8 +87,8 @@ struct Vec {
   friend HWY_INLINE Vec min(Vec a, Vec b) { return hn::Min(a.raw, b.raw); }
   friend HWY_INLINE Vec max(Vec a, Vec b) { return hn::Max(a.raw, b.raw); }
   /// The same with NaN when either is NaN, as tensors have it.
-  friend HWY_INLINE Vec minimum(Vec a, Vec b) { return where(a != a, a, min(a, b)); }
-  friend HWY_INLINE Vec maximum(Vec a, Vec b) { return where(a != a, a, max(a, b)); }
+  friend HWY_INLINE Vec minimum(Vec a, Vec b) { return hn::IfThenElse(hn::IsNaN(a.raw), a.raw, hn::Min(a.raw, b.raw)); }
+  friend HWY_INLINE Vec maximum(Vec a, Vec b) { return hn::IfThenElse(hn::IsNaN(a.raw), a.raw, hn::Max(a.raw, b.raw)); }
   friend HWY_INLINE Vec copysign(Vec a, Vec sign) { return hn::CopySign(a.raw, sign.raw); }
 };
 

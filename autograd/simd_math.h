@@ -52,7 +52,7 @@ HWY_INLINE Vec<T> sign(Vec<T> x) {
 }
 template <class T>
 HWY_INLINE Mask<T> is_nan(Vec<T> x) {
-  return x != x;
+  return hn::IsNaN(x.raw);
 }
 template <class T>
 HWY_INLINE Mask<T> is_finite(Vec<T> x) {

@@ -9,9 +9,9 @@
 #define TAPEGRAD_ACTIVATION_FORMULAS
 namespace tapegrad {
 
-inline constexpr double kHalfRoot = 0.70710678118654752;       // 1 / sqrt(2)
-inline constexpr double kNormal = 0.39894228040143268;         // 1 / sqrt(2 pi)
-inline constexpr double kTwoOverPiRoot = 0.79788456080286536;  // sqrt(2 / pi)
+inline constexpr double kHalfRoot = 0.70710678118654752;   // 1 / sqrt(2)
+inline constexpr double kNormal = 0.39894228040143268;     // 1 / sqrt(2 pi)
+inline constexpr double kTwiceRoot = 1.59576912160573072;  // 2 sqrt(2 / pi)
 inline constexpr double kCubic = 0.044715;
 
 struct ActivationFormulas {
@@ -40,11 +40,12 @@ const ActivationFormulas& activation_formulas() {
                            const auto below = 0.5 * (1 + erf(x * kHalfRoot));
                            return dy * (below + x * (kNormal * exp(-0.5 * (x * x))));
                          }),
-      .gelu_tanh = from_x([](auto x) { return 0.5 * x * (1 + tanh(kTwoOverPiRoot * (x + kCubic * (x * x * x)))); },
+      // 0.5 x (1 + tanh(u)) is x sigmoid(2u), which stays exact where tanh(u) is near -1.
+      .gelu_tanh = from_x([](auto x) { return x * sigmoid(kTwiceRoot * (x + kCubic * (x * x * x))); },
                           [](auto dy, auto x) {
-                            const auto t = tanh(kTwoOverPiRoot * (x + kCubic * (x * x * x)));
-                            const auto inner = kTwoOverPiRoot * (1 + 3 * kCubic * (x * x));
-                            return dy * (0.5 * (1 + t) + 0.5 * x * ((1 - t * t) * inner));
+                            const auto s = sigmoid(kTwiceRoot * (x + kCubic * (x * x * x)));
+                            const auto inner = kTwiceRoot * (1 + 3 * kCubic * (x * x));
+                            return dy * (s + x * (s * (1 - s) * inner));
                           }),
   };
   return formulas;

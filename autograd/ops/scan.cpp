@@ -1,0 +1,112 @@
+// Along one axis: cumsum, argmax, argmin.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/reduce.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/tape.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+namespace {
+
+const Op kCumsum{"cumsum"};
+constexpr std::string_view kArgmax = "argmax";
+constexpr std::string_view kArgmin = "argmin";
+
+constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
+
+std::int64_t pieces_of(const Folding& x) {
+  return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(x.n * x.inner, 1));
+}
+
+// From the start of the axis, or backwards from its end: each is the other's gradient.
+Tensor running_sum(const Tensor& x, int axis, bool backwards) {
+  const Folding folding = fold_axes(kCumsum.name, x, axis);
+  const Tensor y = Tensor::empty(x.shape(), x.dtype());
+  if (y.numel() > 0) {
+    with_type(x.dtype(), [&](auto t) {
+      using T = decltype(t);
+      const std::int64_t n = folding.n;
+      const std::int64_t inner = folding.inner;
+      parallel_for(folding.outer, pieces_of(folding), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t o = begin; o < end; ++o) {
+          const std::int64_t first = (o * n + (backwards ? n - 1 : 0)) * inner;
+          const std::int64_t step = backwards ? -inner : inner;
+          const T* from = folding.x.data<T>() + first;
+          T* to = y.mutable_data<T>() + first;
+          std::copy(from, from + inner, to);
+          for (std::int64_t i = 1; i < n; ++i) {
+            from += step;
+            to += step;
+            for (std::int64_t j = 0; j < inner; ++j) to[j] = static_cast<T>(to[j - step] + from[j]);
+          }
+        }
+      });
+    });
+  }
+  return record(kCumsum, y, {x},
+                [axis, backwards](const Tensor& dy) -> Grads { return running_sum(dy, axis, !backwards); });
+}
+
+// Index of the first element that `better` prefers to all others, NaN being the best of all.
+template <class Better>
+Tensor first_best(std::string_view where, const Tensor& x, int axis, bool keepdim, Better better) {
+  const Folding folding = fold_axes(where, x, axis);
+  const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), axis, keepdim), kInt64);
+  if (y.numel() == 0) return y;
+  if (folding.n == 0) {
+    fail(where, fmt::format("axis {} of {} has no elements, and nothing has no extreme", axis, str(x.shape())));
+  }
+  with_type(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const std::int64_t inner = folding.inner;
+    parallel_for(folding.outer, pieces_of(folding), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t o = begin; o < end; ++o) {
+        const T* from = folding.x.data<T>() + o * folding.n * inner;
+        std::int64_t* to = y.mutable_data<std::int64_t>() + o * inner;
+        for (std::int64_t j = 0; j < inner; ++j) {
+          std::int64_t best = 0;
+          for (std::int64_t i = 1; i < folding.n; ++i) {
+            const T a = from[i * inner + j];
+            const T b = from[best * inner + j];
+            if (better(a, b) || (a != a && b == b)) best = i;
+          }
+          to[j] = best;
+        }
+      }
+    });
+  });
+  return y;
+}
+
+const auto kGreater = [](auto a, auto b) { return a > b; };
+const auto kSmaller = [](auto a, auto b) { return a < b; };
+
+Tensor flat(const Tensor& x) { return x.detach().reshape({x.numel()}); }
+
+bool scalar_axis(const Tensor& x, std::int64_t axis) { return x.dim() == 0 && (axis == 0 || axis == -1); }
+
+}  // namespace
+
+Tensor cumsum(const Tensor& x, std::int64_t axis) {
+  if (x.dtype() == kBool) return cumsum(x.to(kInt64), axis);
+  if (scalar_axis(x, axis)) return cumsum(x.reshape({1}), 0).reshape({});
+  return running_sum(x, normal_axis(kCumsum.name, axis, x.shape()), false);
+}
+
+Tensor argmax(const Tensor& x, std::int64_t axis, bool keepdim) {
+  if (scalar_axis(x, axis)) return argmax(x);
+  return first_best(kArgmax, x, normal_axis(kArgmax, axis, x.shape()), keepdim, kGreater);
+}
+
+Tensor argmax(const Tensor& x) { return first_best(kArgmax, flat(x), 0, false, kGreater); }
+
+Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim) {
+  if (scalar_axis(x, axis)) return argmin(x);
+  return first_best(kArgmin, x, normal_axis(kArgmin, axis, x.shape()), keepdim, kSmaller);
+}
+
+Tensor argmin(const Tensor& x) { return first_best(kArgmin, flat(x), 0, false, kSmaller); }
+
+}  // namespace tapegrad

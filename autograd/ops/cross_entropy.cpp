@@ -1,0 +1,168 @@
+// cross_entropy: loss and gradient in one pass over the logits.
+#include <tapegrad/autograd/simd_targets.h>
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/cross_entropy.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/loss.h>
+#include <tapegrad/autograd/ops/rows-inl.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/tape.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// One row of V logits. It is read from memory once, chunk by chunk: each chunk's exp is taken against the largest logit
+// so far and stays in `work`, beside the processor, until the whole sum is known. Then the gradient
+// (softmax - target distribution) * factor goes out past the caches. Without `work` there is only the loss.
+template <class T>
+HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothing, T factor, T* work, T* references,
+                               T* dx) {
+  constexpr T kLowest = -std::numeric_limits<T>::infinity();
+  T m = kLowest;
+  T sum = 0;
+  T logits = 0;  // their sum
+  for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
+    const int64_t length = std::min(kChunk, n - at);
+    const T top = largest(x + at, length);
+    if (top > m) {
+      sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // of nothing but -inf: 0, or NaN where one was there
+      m = top;
+    }
+    const T reference = m == kLowest ? T{0} : m;
+    if (work) {
+      references[chunk] = m;
+      sum += reduce_sum(sum_spans<T>(length, [&](auto s) {
+        const Vec<T> e = exp_nonpositive(s.load(x + at) - reference);
+        s.store(e, work + at);
+        return e;
+      }));
+    } else {
+      sum += reduce_sum(sum_spans<T>(length, [&](auto s) { return exp_nonpositive(s.load(x + at) - reference); }));
+    }
+    if (smoothing != 0) logits += reduce_sum(sum_spans<T>(length, [&](auto s) { return s.load(x + at); }));
+  }
+  if (work) {
+    for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
+      const int64_t length = std::min(kChunk, n - at);
+      const T behind = references[chunk] == kLowest ? T{0} : references[chunk] - m;
+      const Vec<T> scale = sum == 0 ? T{0} : std::exp(behind) / sum * factor;
+      const Vec<T> even = sum == 0 ? T{0} : smoothing / static_cast<T>(n) * factor;
+      int64_t i = 0;
+      T* const out = dx + at;
+      const int64_t ragged = static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) / sizeof(T)) & (kLanes<T> - 1);
+      if (n >= kStreamFrom) {  // aligned stores past the caches; the ends of the chunk go the ordinary way
+        const int64_t head = std::min(length, ragged == 0 ? 0 : kLanes<T> - ragged);
+        store(load(work + at, head) * scale - even, out, head);
+        for (i = head; i + kLanes<T> <= length; i += kLanes<T>) stream(load(work + at + i) * scale - even, out + i);
+      }
+      for (; i + kLanes<T> <= length; i += kLanes<T>) store(load(work + at + i) * scale - even, out + i);
+      if (i < length) store(load(work + at + i, length - i) * scale - even, out + i, length - i);
+    }
+    stream_end();
+    if (sum != 0) dx[target] -= (1 - smoothing) * factor;
+  }
+  if (sum == 0) return -kLowest;  // nothing but -inf: every class has probability 0
+  const T log_sum = m + std::log(sum);
+  T loss = log_sum - x[target];
+  if (smoothing != 0) loss = (1 - smoothing) * loss + smoothing * (log_sum - logits / static_cast<T>(n));
+  return loss;
+}
+
+void cross_entropy_rows(const CrossEntropyTask& task, int64_t begin, int64_t end, void* work) {
+  with_floating_type(task.dtype, [&](auto t) {
+    using T = decltype(t);
+    const int64_t n = task.classes;
+    const T* x = static_cast<const T*>(task.logits);
+    T* const losses = static_cast<T*>(task.losses);
+    T* const dx = static_cast<T*>(task.gradient);
+    T* const buffer = dx ? static_cast<T*>(work) : nullptr;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t target = task.targets[i];
+      if (target == task.ignore_index) {
+        losses[i] = 0;
+        if (dx) std::fill(dx + i * n, dx + (i + 1) * n, T{0});
+        continue;
+      }
+      losses[i] = cross_entropy_row(x + i * n, n, target, static_cast<T>(task.smoothing), static_cast<T>(task.factor),
+                                    buffer, buffer ? buffer + n : nullptr, dx ? dx + i * n : nullptr);
+    }
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapegrad {
+
+HWY_EXPORT(cross_entropy_rows);
+
+namespace {
+
+const Op kCrossEntropy{"cross_entropy"};
+
+constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
+
+// The distribution that the model is compared with, [..., V], and in each row that counts `weight` (0 elsewhere).
+std::pair<Tensor, Tensor> target_distribution(const Tensor& target, std::int64_t classes, DType dtype,
+                                              const CrossEntropyOptions& options, double weight) {
+  const Tensor counts = (target != static_cast<double>(options.ignore_index)).to(dtype);
+  const Tensor safe = where(target == static_cast<double>(options.ignore_index), zeros_like(target), target);
+  const Tensor even = full({}, options.label_smoothing / static_cast<double>(classes), dtype);
+  return {one_hot(safe, classes).to(dtype) * (1 - options.label_smoothing) + even, (counts * weight).unsqueeze(-1)};
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const CrossEntropyOptions& options) {
+  check_classes(kCrossEntropy, given, target_given);
+  const double smoothing = options.label_smoothing;
+  if (!(smoothing >= 0 && smoothing <= 1)) {
+    kCrossEntropy.fail(fmt::format("label smoothing {} is outside of [0, 1]", smoothing));
+  }
+  const Tensor logits = given.contiguous();
+  const Tensor target = target_given.detach().contiguous();
+  const std::int64_t classes = logits.shape().back();
+  const std::int64_t rows = target.numel();
+  const std::int64_t counted = count_targets(kCrossEntropy, target, classes, options.ignore_index);
+  const DType dtype = logits.dtype();
+  const double factor = options.reduction == Reduction::mean ? 1 / static_cast<double>(counted) : 1;
+  const bool keep = recorded(logits);
+
+  const Tensor losses = Tensor::empty(target.shape(), dtype);
+  const Tensor gradient = keep ? Tensor::empty(logits.shape(), dtype) : Tensor();
+  const CrossEntropyTask task{dtype,
+                              classes,
+                              options.ignore_index,
+                              smoothing,
+                              factor,
+                              logits.raw_data(),
+                              target.data<std::int64_t>(),
+                              losses.mutable_raw_data(),
+                              keep ? gradient.mutable_raw_data() : nullptr};
+  const auto bytes = static_cast<std::size_t>((classes + classes / kChunk + 1) * item_size(dtype));
+  parallel_for(rows, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(classes, 1)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 void* const work = keep ? pool::acquire(bytes) : nullptr;
+                 HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(task, begin, end, work);
+                 if (work) pool::release(work, bytes);
+               });
+  const Tensor y = reduce_losses(losses, options.reduction, counted);
+  if (!keep) return y;
+  return record(kCrossEntropy, y, {logits}, [logits, target, gradient, options, factor](const Tensor& dy) -> Grads {
+    const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
+    if (Tape::current()) {
+      const auto [wanted, weight] = target_distribution(target, logits.shape().back(), logits.dtype(), options, factor);
+      return (softmax(logits) - wanted) * weight * each;
+    }
+    // The loss itself is what is differentiated as a rule: then the gradient is there already.
+    const bool one = options.reduction != Reduction::none && dy.item() == 1;
+    return one ? gradient : gradient * each;
+  });
+}
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -95,7 +95,8 @@ std::int64_t Tensor::size(std::int64_t axis) const { return shape()[normal_axis(
 Tensor Tensor::detach() const { return place().tape == 0 ? *this : view(shape(), strides()); }
 
 Tensor Tensor::as_leaf() const {
-  if (!is_floating(dtype())) fail("as_leaf", fmt::format("gradients are of float32 or float64, not of {}", name(dtype())));
+  if (!is_floating(dtype()))
+    fail("as_leaf", fmt::format("gradients are of float32 or float64, not of {}", name(dtype())));
   const Tensor leaf = view(shape(), strides());
   leaf.set_place({Place::kLeaf, next_leaf.fetch_add(1, std::memory_order_relaxed)});
   return leaf;
@@ -205,17 +206,13 @@ Tensor tensor(std::initializer_list<int> values, DType dtype) {
 Tensor tensor(std::initializer_list<bool> values, DType dtype) {
   return from_values<bool>(values, {static_cast<std::int64_t>(values.size())}, dtype);
 }
-Tensor tensor(std::initializer_list<std::initializer_list<double>> rows, DType dtype) {
-  return from_rows<double>(rows, dtype);
+template <Literal T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, DType dtype) {
+  return from_rows<std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>>(rows, dtype);
 }
-Tensor tensor(std::initializer_list<std::initializer_list<float>> rows, DType dtype) {
-  return from_rows<float>(rows, dtype);
-}
-Tensor tensor(std::initializer_list<std::initializer_list<int>> rows, DType dtype) {
-  return from_rows<std::int64_t>(rows, dtype);
-}
-Tensor tensor(std::initializer_list<std::initializer_list<bool>> rows, DType dtype) {
-  return from_rows<bool>(rows, dtype);
-}
+template Tensor tensor(std::initializer_list<std::initializer_list<double>>, DType);
+template Tensor tensor(std::initializer_list<std::initializer_list<float>>, DType);
+template Tensor tensor(std::initializer_list<std::initializer_list<int>>, DType);
+template Tensor tensor(std::initializer_list<std::initializer_list<bool>>, DType);
 
 }  // namespace tapegrad

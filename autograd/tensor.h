@@ -10,11 +10,13 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace tapegrad {
 
-// Where a tensor was recorded: which tape, and at which position. Two integers, so that no cycle of ownership can exist.
+// Where a tensor was recorded: which tape, and at which position. Two integers, so that no cycle of ownership can
+// exist.
 struct Place {
   std::uint64_t tape = 0;  // 0: nowhere; kLeaf: a leaf, and position is its number
   std::int64_t position = 0;
@@ -152,8 +154,8 @@ Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
-Tensor scalar(double value, DType dtype = kFloat32);                        // rank 0
-Tensor arange(std::int64_t stop);                                           // int64: 0, 1, ... stop - 1
+Tensor scalar(double value, DType dtype = kFloat32);  // rank 0
+Tensor arange(std::int64_t stop);                     // int64: 0, 1, ... stop - 1
 Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
 Tensor linspace(double first, double last, std::int64_t count, DType dtype = kFloat32);
 Tensor eye(std::int64_t n, DType dtype = kFloat32);
@@ -172,10 +174,17 @@ Tensor tensor(std::initializer_list<double> values, DType dtype = kFloat32);
 Tensor tensor(std::initializer_list<float> values, DType dtype = kFloat32);
 Tensor tensor(std::initializer_list<int> values, DType dtype = kInt64);
 Tensor tensor(std::initializer_list<bool> values, DType dtype = kBool);
-Tensor tensor(std::initializer_list<std::initializer_list<double>> rows, DType dtype = kFloat32);
-Tensor tensor(std::initializer_list<std::initializer_list<float>> rows, DType dtype = kFloat32);
-Tensor tensor(std::initializer_list<std::initializer_list<int>> rows, DType dtype = kInt64);
-Tensor tensor(std::initializer_list<std::initializer_list<bool>> rows, DType dtype = kBool);
+// One row after another: tensor({{1, 2}, {3, 4}}). A template, because overloads on nested lists are ambiguous to
+// clang.
+template <class T>
+concept Literal =
+    std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, int> || std::is_same_v<T, bool>;
+template <Literal T>
+inline constexpr DType kLiteralType = std::is_same_v<T, bool>  ? kBool
+                                      : std::is_same_v<T, int> ? kInt64
+                                                               : kFloat32;
+template <Literal T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, DType dtype = kLiteralType<T>);
 
 // The values as PyTorch prints them: tensor([[1., 2.], ...]).
 std::string str(const Tensor& x);

@@ -1,12 +1,138 @@
-// Folding one axis of [outer, n, inner]: the layout, the cut into blocks, and the kernels.
+// Folding one axis of [outer, n, inner]: the kernels, the layout, and the cut into blocks.
+#include <tapegrad/autograd/simd_targets.h>
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/fold.cpp"
+#include <hwy/foreach_target.h>
+//
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/reduce.h>
+#include <tapegrad/autograd/ops/rows-inl.h>
 #include <tapegrad/autograd/parallel.h>
 
-#include <algorithm>
-#include <cmath>
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
 
+template <Fold f, class T>
+T identity() {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (f == Fold::sum) return T{0};
+  if constexpr (f == Fold::product) return T{1};
+  if constexpr (f == Fold::maximum) return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  return Limits::has_infinity ? Limits::infinity() : Limits::max();
+}
+
+// On scalars and on vectors.
+template <Fold f, class V>
+HWY_INLINE V combine(V a, V b) {
+  if constexpr (f == Fold::sum) {
+    return a + b;
+  } else if constexpr (f == Fold::product) {
+    return a * b;
+  } else if constexpr (std::is_arithmetic_v<V>) {
+    return (f == Fold::maximum ? a > b : a < b) || a != a ? a : b;
+  } else {
+    return f == Fold::maximum ? maximum(a, b) : minimum(a, b);
+  }
+}
+
+// One row of n elements: parts of 32 steps in four chains of vectors, so that no chain of roundings is long.
+template <Fold f, class T>
+HWY_INLINE T fold_row(const T* x, int64_t n) {
+  const Vec<T> start = identity<f, T>();
+  constexpr int64_t kStep = 4 * kLanes<T>;
+  Vec<T> total = start;
+  int64_t i = 0;
+  while (i + kStep <= n) {
+    Vec<T> a = start, b = start, c = start, d = start;
+    const int64_t end = std::min(n, i + 32 * kStep);
+    for (; i + kStep <= end; i += kStep) {
+      a = combine<f>(a, load(x + i));
+      b = combine<f>(b, load(x + i + kLanes<T>));
+      c = combine<f>(c, load(x + i + 2 * kLanes<T>));
+      d = combine<f>(d, load(x + i + 3 * kLanes<T>));
+    }
+    total = combine<f>(total, combine<f>(combine<f>(a, b), combine<f>(c, d)));
+  }
+  for (; i + kLanes<T> <= n; i += kLanes<T>) total = combine<f>(total, load(x + i));
+  if (i < n) {
+    const LastSpan<T> last{i, n - i};
+    total = combine<f>(total, last.only(last.load(x), identity<f, T>()));
+  }
+  T lanes[kLanes<T>];
+  store(total, lanes);
+  for (int64_t half = kLanes<T> / 2; half > 0; half /= 2) {
+    for (int64_t k = 0; k < half; ++k) lanes[k] = combine<f>(lanes[k], lanes[k + half]);
+  }
+  return lanes[0];
+}
+
+template <Fold f>
+int64_t fold_row(const int64_t* x, int64_t n) {
+  int64_t y = identity<f, int64_t>();
+  for (int64_t i = 0; i < n; ++i) y = combine<f>(y, x[i]);
+  return y;
+}
+
+// y[j] = fold over i of x[i * stride + j], `width` columns of n rows, four rows at a time.
+template <Fold f, class T>
+HWY_INLINE void fold_columns(const T* x, int64_t n, int64_t stride, int64_t width, T* y) {
+  std::fill(y, y + width, identity<f, T>());
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const T* a = x + i * stride;
+    const T* b = a + stride;
+    const T* c = b + stride;
+    const T* d = c + stride;
+    each_span<T>(width, [&](auto s) {
+      const Vec<T> four = combine<f>(combine<f>(s.load(a), s.load(b)), combine<f>(s.load(c), s.load(d)));
+      s.store(combine<f>(s.load(y), four), y);
+    });
+  }
+  for (; i < n; ++i) {
+    const T* a = x + i * stride;
+    each_span<T>(width, [&](auto s) { s.store(combine<f>(s.load(y), s.load(a)), y); });
+  }
+}
+
+template <Fold f>
+void fold_columns(const int64_t* x, int64_t n, int64_t stride, int64_t width, int64_t* y) {
+  std::fill(y, y + width, identity<f, int64_t>());
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < width; ++j) y[j] = combine<f>(y[j], x[i * stride + j]);
+  }
+}
+
+template <Fold f, class T>
+void fold_block_of(const void* x, int64_t n, int64_t stride, int64_t width, void* y) {
+  if (stride == 1) {
+    *static_cast<T*>(y) = fold_row<f>(static_cast<const T*>(x), n);
+  } else {
+    fold_columns<f>(static_cast<const T*>(x), n, stride, width, static_cast<T*>(y));
+  }
+}
+
+// n rows of `width` columns, `stride` apart, to one row; a stride of 1 means a single column that lies in memory as a
+// row.
+void fold_block(Fold f, DType dtype, const void* x, int64_t n, int64_t stride, int64_t width, void* y) {
+  with_type(dtype, [=](auto t) {
+    using T = std::conditional_t<std::is_same_v<decltype(t), bool>, int64_t, decltype(t)>;  // there are no bools here
+    switch (f) {
+      case Fold::sum: return fold_block_of<Fold::sum, T>(x, n, stride, width, y);
+      case Fold::product: return fold_block_of<Fold::product, T>(x, n, stride, width, y);
+      case Fold::maximum: return fold_block_of<Fold::maximum, T>(x, n, stride, width, y);
+      case Fold::minimum: return fold_block_of<Fold::minimum, T>(x, n, stride, width, y);
+    }
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace tapegrad {
+
+HWY_EXPORT(fold_block);
+
 namespace {
 
 // Sums err in proportion to the longest chain of additions: blocks are short, and what they give is folded in the same
@@ -15,101 +141,6 @@ constexpr std::int64_t kRowBlock = 8192;     // elements of a row in one block
 constexpr std::int64_t kColumnBlock = 128;   // rows in one block of columns
 constexpr std::int64_t kColumnWidth = 1024;  // columns in one block: the running fold stays in the first-level cache
 constexpr std::int64_t kGrain = 16384;       // elements a thread takes at least
-
-template <Fold f, class T>
-constexpr T identity() {
-  if constexpr (f == Fold::sum) return T{0};
-  if constexpr (f == Fold::product) return T{1};
-  if constexpr (f == Fold::maximum) {
-    if constexpr (std::is_floating_point_v<T>) return -INFINITY;
-    return INT64_MIN;
-  }
-  if constexpr (std::is_floating_point_v<T>) return INFINITY;
-  return INT64_MAX;
-}
-
-template <Fold f, class T>
-T combine(T a, T b) {
-  if constexpr (f == Fold::sum) return a + b;
-  if constexpr (f == Fold::product) return a * b;
-  if constexpr (f == Fold::maximum) return a > b || a != a ? a : b;  // NaN wins
-  return a < b || a != a ? a : b;
-}
-
-// One row of n elements: parts of 32 steps in 16 chains, and the parts in 16 chains again.
-template <Fold f, class T>
-T fold_row(const T* x, std::int64_t n) {
-  constexpr std::int64_t kChains = 16;
-  constexpr std::int64_t kSteps = 32;
-  T total[kChains];
-  std::fill(total, total + kChains, identity<f, T>());
-  for (std::int64_t top = 0; top < n; top += kSteps * kChains) {
-    const std::int64_t end = std::min(n, top + kSteps * kChains);
-    T chain[kChains];
-    std::fill(chain, chain + kChains, identity<f, T>());
-    std::int64_t i = top;
-    for (; i + kChains <= end; i += kChains) {
-      for (std::int64_t k = 0; k < kChains; ++k) chain[k] = combine<f>(chain[k], x[i + k]);
-    }
-    for (std::int64_t k = 0; i < end; ++i, ++k) chain[k] = combine<f>(chain[k], x[i]);
-    for (std::int64_t k = 0; k < kChains; ++k) total[k] = combine<f>(total[k], chain[k]);
-  }
-  for (std::int64_t half = kChains / 2; half > 0; half /= 2) {
-    for (std::int64_t k = 0; k < half; ++k) total[k] = combine<f>(total[k], total[k + half]);
-  }
-  return total[0];
-}
-
-// y[j] = fold over i of x[i * stride + j], `width` columns of n rows.
-template <Fold f, class T>
-void fold_columns(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width, T* y) {
-  std::fill(y, y + width, identity<f, T>());
-  std::int64_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    const T* a = x + i * stride;
-    const T* b = a + stride;
-    const T* c = b + stride;
-    const T* d = c + stride;
-    for (std::int64_t j = 0; j < width; ++j) {
-      y[j] = combine<f>(y[j], combine<f>(combine<f>(a[j], b[j]), combine<f>(c[j], d[j])));
-    }
-  }
-  for (; i < n; ++i) {
-    for (std::int64_t j = 0; j < width; ++j) y[j] = combine<f>(y[j], x[i * stride + j]);
-  }
-}
-
-template <Fold f, class T>
-void fold_typed(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, DType dtype, T* y) {
-  const bool rows = inner == 1;
-  const std::int64_t block = rows ? kRowBlock : kColumnBlock;
-  const std::int64_t blocks = n <= block ? 1 : (n - 1) / block + 1;
-  const std::int64_t widths = (inner - 1) / kColumnWidth + 1;
-  Tensor partial;  // [outer, blocks, inner], folded again
-  T* to = y;
-  if (blocks > 1) {
-    partial = Tensor::empty({outer, blocks, inner}, dtype);
-    to = partial.mutable_data<T>();
-  }
-  const std::int64_t size = std::max<std::int64_t>(1, std::min(n, block) * std::min(inner, kColumnWidth));
-  parallel_for(outer * blocks * widths, std::max<std::int64_t>(1, kGrain / size),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t piece = begin; piece < end; ++piece) {
-                   const std::int64_t first = piece % widths * kColumnWidth;
-                   const std::int64_t top = piece / widths % blocks * block;
-                   const std::int64_t o = piece / widths / blocks;
-                   const T* from = x + (o * n + top) * inner + first;
-                   const std::int64_t count = std::min(block, n - top);
-                   if (rows) {
-                     to[piece] = fold_row<f>(from, count);
-                   } else {
-                     fold_columns<f>(from, count, inner, std::min(kColumnWidth, inner - first),
-                                     to + piece / widths * inner + first);
-                   }
-                 }
-               });
-  if (blocks > 1) fold_typed<f>(static_cast<const T*>(to), outer, blocks, inner, dtype, y);
-}
 
 }  // namespace
 
@@ -143,22 +174,29 @@ Folding fold_axes(std::string_view where, const Tensor& x, const Axes& axes, boo
 
 void fold(Fold f, const Folding& x, const Tensor& y) {
   if (y.numel() == 0) return;
-  with_type(x.x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    if constexpr (std::is_same_v<T, bool>) {
-      fail("fold", "bool has no fold");
-    } else {
-      const T* from = x.x.data<T>();
-      T* to = y.mutable_data<T>();
-      const DType dtype = y.dtype();
-      switch (f) {
-        case Fold::sum: return fold_typed<Fold::sum>(from, x.outer, x.n, x.inner, dtype, to);
-        case Fold::product: return fold_typed<Fold::product>(from, x.outer, x.n, x.inner, dtype, to);
-        case Fold::maximum: return fold_typed<Fold::maximum>(from, x.outer, x.n, x.inner, dtype, to);
-        case Fold::minimum: return fold_typed<Fold::minimum>(from, x.outer, x.n, x.inner, dtype, to);
-      }
+  if (y.dtype() == kBool) fail("fold", "bool has no fold");
+  const std::int64_t n = x.n;
+  const std::int64_t inner = x.inner;
+  const std::int64_t block = inner == 1 ? kRowBlock : kColumnBlock;
+  const std::int64_t blocks = n <= block ? 1 : (n - 1) / block + 1;
+  const std::int64_t widths = (inner - 1) / kColumnWidth + 1;
+  const Folding partial{blocks > 1 ? Tensor::empty({x.outer, blocks, inner}, y.dtype()) : y, x.outer, blocks, inner};
+  const auto* from = static_cast<const std::byte*>(x.x.raw_data());
+  auto* to = static_cast<std::byte*>(partial.x.mutable_raw_data());
+  const std::int64_t item = item_size(y.dtype());
+  const std::int64_t size = std::max<std::int64_t>(1, std::min(n, block) * std::min(inner, kColumnWidth));
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / size);
+  parallel_for(x.outer * blocks * widths, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      const std::int64_t first = piece % widths * kColumnWidth;
+      const std::int64_t row = piece / widths;  // of [outer, blocks]
+      const std::int64_t top = row % blocks * block;
+      HWY_DYNAMIC_DISPATCH(fold_block)
+      (f, y.dtype(), from + ((row / blocks * n + top) * inner + first) * item, std::min(block, n - top), inner,
+       std::min(kColumnWidth, inner - first), to + (row * inner + first) * item);
     }
   });
+  if (blocks > 1) fold(f, partial, y);
 }
 
 Tensor unfold(const Tensor& dy, const Shape& shape, const Axes& axes) {
@@ -166,3 +204,4 @@ Tensor unfold(const Tensor& dy, const Shape& shape, const Axes& axes) {
 }
 
 }  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -110,12 +110,13 @@ HWY_INLINE T largest(const T* x, int64_t n) {
   return reduce_max(max(max(a, b), max(c, d)));
 }
 
-// exp(x) for x <= 0, with zero in place of denormals.
+// exp(x) for x <= 0. What would be denormal is zero: from `lowest` on, the power of two has a biased exponent of 0.
 template <class T>
 HWY_INLINE Vec<T> exp_nonpositive(Vec<T> x) {
-  const Vec<T> lowest = sizeof(T) == 8 ? T(-708) : T(-87);
-  const math::Exp<T> e(max(lowest, x));
-  return where(x < lowest, Vec<T>(0), (e.expm1_r + 1) * e.power());
+  const Vec<T> lowest = sizeof(T) == 8 ? T(-709.2) : T(-88.1);
+  const math::Exp<T> e(max(lowest, x));  // in this order NaN stays
+  const Vec<T> power = e.power();
+  return fma(e.expm1_r, power, power);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE

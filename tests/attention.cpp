@@ -70,7 +70,8 @@ TEST_P(AttentionOfShape, EqualsItsDefinitionWithGradients) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOfShape,
                          testing::Values(Case{{5, 4}, {7, 4}, {7, 3}}, Case{{2, 3, 6, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}},
-                                         Case{{2, 1, 33, 5}, {1, 3, 17, 5}, {17, 6}}, Case{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+                                         Case{{2, 1, 33, 5}, {1, 3, 17, 5}, {17, 6}},
+                                         Case{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
                                          Case{{4, 20, 32}, {4, 20, 32}, {4, 20, 32}}));
 
 TEST(Attention, AHeadViewNeedsNoCopyOnTheWayBack) {
@@ -82,7 +83,8 @@ TEST(Attention, AHeadViewNeedsNoCopyOnTheWayBack) {
 }
 
 TEST(Attention, TheFutureHasNoInfluenceAtAll) {
-  const Tensor q = normal({3, 9, 4}, kFloat32, 0), k = normal({3, 9, 4}, kFloat32, 1), v = normal({3, 9, 4}, kFloat32, 2);
+  const Tensor q = normal({3, 9, 4}, kFloat32, 0), k = normal({3, 9, 4}, kFloat32, 1),
+               v = normal({3, 9, 4}, kFloat32, 2);
   const Tensor other_k = cat({k.slice(1, 0, 5), normal({3, 4, 4}, kFloat32, 7)}, 1);
   const Tensor other_v = cat({v.slice(1, 0, 5), normal({3, 4, 4}, kFloat32, 8)}, 1);
   const AttentionOptions causal{.causal = true};
@@ -111,7 +113,8 @@ TEST(Attention, WeightsAreThoseBeforeDropoutAndDropoutDrawsOneNumberAWeight) {
   const Tensor q = normal({2, 4, 4}, kFloat32, 0), k = normal({2, 4, 4}, kFloat32, 1);
   const Tensor identity = eye(4);
   Generator generator(5), same(5);
-  const auto [y, weights] = attention_with_weights(q, k, identity.expand({2, 4, 4}), {.dropout = 0.5, .generator = &generator});
+  const auto [y, weights] =
+      attention_with_weights(q, k, identity.expand({2, 4, 4}), {.dropout = 0.5, .generator = &generator});
   std::vector<std::uint8_t> keep(32);
   same.keep_mask(keep.data(), 32, 0.5);
   const std::vector<float> w = weights.to_vector<float>(), out = y.to_vector<float>();

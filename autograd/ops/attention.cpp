@@ -114,11 +114,14 @@ HWY_EXPORT(weights_backward_double);
 void scores_to_weights(const AttentionRows<float>& a) { HWY_DYNAMIC_DISPATCH(scores_to_weights_float)(a); }
 void scores_to_weights(const AttentionRows<double>& a) { HWY_DYNAMIC_DISPATCH(scores_to_weights_double)(a); }
 void weights_backward(const AttentionRows<float>& a, float* dd) { HWY_DYNAMIC_DISPATCH(weights_backward_float)(a, dd); }
-void weights_backward(const AttentionRows<double>& a, double* dd) { HWY_DYNAMIC_DISPATCH(weights_backward_double)(a, dd); }
+void weights_backward(const AttentionRows<double>& a, double* dd) {
+  HWY_DYNAMIC_DISPATCH(weights_backward_double)(a, dd);
+}
 
 const Op kAttention{"scaled_dot_product_attention"};
 
-// Everything that one call works on; the leading axes of query, key and value are equal (expanded where they broadcast).
+// Everything that one call works on; the leading axes of query, key and value are equal (expanded where they
+// broadcast).
 struct Attention {
   Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
   Tensor mask;               // expanded to [..., T, S], or empty
@@ -148,7 +151,7 @@ MatrixView<T> fresh_head(const Tensor& x, std::int64_t start) {
 }
 
 template <class T>
-AttentionRows<T> rows_of(const Attention& a, std::int64_t head, const Offsets& mask_starts) {
+AttentionRows<T> rows_of(const Attention& a, std::int64_t head) {
   const std::int64_t cells = a.rows() * a.columns();
   AttentionRows<T> rows;
   rows.rows = a.rows();
@@ -158,17 +161,18 @@ AttentionRows<T> rows_of(const Attention& a, std::int64_t head, const Offsets& m
   rows.causal = a.causal;
   rows.weights = a.weights.mutable_data<T>() + head * cells;
   if (a.keep.defined()) rows.keep = a.keep.data<bool>() + head * cells;
-  if (a.mask.defined()) {
-    rows.mask_row = a.mask.strides()[-2];
-    rows.mask_column = a.mask.strides()[-1];
-    const std::int64_t start = mask_starts[static_cast<std::size_t>(head)];
-    if (a.mask.dtype() == kBool) {
-      rows.allowed = a.mask.data<bool>() + start;
-    } else {
-      rows.added = a.mask.data<T>() + start;
-    }
-  }
   return rows;
+}
+
+template <class T>
+void set_mask(AttentionRows<T>& rows, const Tensor& mask, std::int64_t start) {
+  rows.mask_row = mask.strides()[-2];
+  rows.mask_column = mask.strides()[-1];
+  if (mask.dtype() == kBool) {
+    rows.allowed = mask.data<bool>() + start;
+  } else {
+    rows.added = mask.data<T>() + start;
+  }
 }
 
 // Fills a.weights and y [..., T, E].
@@ -184,7 +188,8 @@ void forward(const Attention& a, const Tensor& y) {
     const Tensor dropped = a.keep.defined() ? Tensor::empty({t, s}, a.query.dtype()) : Tensor();
     for (std::int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
-      const AttentionRows<T> rows = rows_of<T>(a, h, from_mask);
+      AttentionRows<T> rows = rows_of<T>(a, h);
+      if (a.mask.defined()) set_mask(rows, a.mask, from_mask[i]);
       gemm<T>(t, s, d, T{1}, head<T>(a.query, from_q[i]), head<T>(key, from_k[i]), T{0}, {rows.weights, s, 1});
       scores_to_weights(rows);
       const T* weights = rows.weights;
@@ -212,7 +217,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
     const Tensor scratch = Tensor::empty({2, t, s}, a.query.dtype());
     for (std::int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
-      const AttentionRows<T> rows = rows_of<T>(a, h, Offsets());
+      const AttentionRows<T> rows = rows_of<T>(a, h);
       T* const ds = dscores.defined() ? dscores.mutable_data<T>() + h * t * s : scratch.mutable_data<T>();
       const T* weights = rows.weights;
       if (rows.keep) {
@@ -297,8 +302,7 @@ std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tens
   check_attention(query, key, value, options);
   Attention a;
   const auto lead = [](const Tensor& x) { return leading_axes(x); };
-  const Shape batch =
-      broadcast(kAttention.name, broadcast(kAttention.name, lead(query), lead(key)), lead(value));
+  const Shape batch = broadcast(kAttention.name, broadcast(kAttention.name, lead(query), lead(key)), lead(value));
   const auto stretched = [&](const Tensor& x) {
     if (leading_axes(x) == batch) return x;
     Shape shape = batch;
@@ -330,7 +334,8 @@ std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tens
     a.keep = Tensor::empty(cells, kBool);
     if (options.dropout < 1) {
       Generator& generator = options.generator ? *options.generator : default_generator();
-      generator.keep_mask(reinterpret_cast<std::uint8_t*>(a.keep.mutable_data<bool>()), cells.numel(), 1 - options.dropout);
+      generator.keep_mask(reinterpret_cast<std::uint8_t*>(a.keep.mutable_data<bool>()), cells.numel(),
+                          1 - options.dropout);
       a.factor = 1 / (1 - options.dropout);
     } else {
       a.keep = zeros(cells, kBool);

@@ -12,10 +12,10 @@ struct AttentionRows {
   std::int64_t rows = 0;     // T queries
   std::int64_t columns = 0;  // S keys
   T scale = 1;
-  T factor = 1;                  // 1 / (1 - p) of dropout
-  bool causal = false;           // row t sees columns 0 .. t
-  T* weights = nullptr;          // [rows, columns]; the scores on entry
-  const bool* keep = nullptr;    // [rows, columns] of dropout, or none
+  T factor = 1;                   // 1 / (1 - p) of dropout
+  bool causal = false;            // row t sees columns 0 .. t
+  T* weights = nullptr;           // [rows, columns]; the scores on entry
+  const bool* keep = nullptr;     // [rows, columns] of dropout, or none
   const bool* allowed = nullptr;  // one of the two masks, or none
   const T* added = nullptr;
   std::int64_t mask_row = 0;  // its strides

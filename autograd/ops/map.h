@@ -1,5 +1,5 @@
-// The elementwise pass under all elementwise operations: broadcasting, strides, pieces and threads, around a kernel that
-// sees contiguous rows only.
+// The elementwise pass under all elementwise operations: broadcasting, strides, pieces and threads, around a kernel
+// that sees contiguous rows only.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -13,9 +13,11 @@ using MapKernel = void (*)(const void* const* x, void* y, std::int64_t n, const 
 
 inline constexpr int kMaxOperands = 6;
 
-// Fills y (fresh, contiguous) from operands that broadcast to its shape. An operand that is not laid out as y is read through
-// a small buffer in the first-level cache. The cut depends on y's size alone, and the kernel may run on several threads.
-void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context = nullptr);
+// Fills y (fresh, contiguous) from operands that broadcast to its shape. An operand that is not laid out as y is read
+// through a small buffer in the first-level cache. The cut depends on y's size alone, and the kernel may run on several
+// threads.
+void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
+         const void* context = nullptr);
 
 // Copies x, in row-major order, to y (fresh, contiguous, same element type and number of elements; x broadcasts to y).
 void copy_into(const Tensor& y, const Tensor& x);

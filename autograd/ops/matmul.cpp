@@ -51,7 +51,8 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& y) {
 
 void check_floating(const Op& op, const Tensor& a, const Tensor& b) {
   if (!is_floating(a.dtype()) || a.dtype() != b.dtype()) {
-    op.fail(fmt::format("operands are {} and {}, both must be float32 or both float64", name(a.dtype()), name(b.dtype())));
+    op.fail(
+        fmt::format("operands are {} and {}, both must be float32 or both float64", name(a.dtype()), name(b.dtype())));
   }
 }
 
@@ -59,15 +60,16 @@ void check_floating(const Op& op, const Tensor& a, const Tensor& b) {
 Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
   const std::int64_t k = a.size(-1);
   if (k != b.size(-2)) {
-    kMatmul.fail(fmt::format("inner sizes differ: {} @ {} ({} against {})", str(a.shape()), str(b.shape()), k, b.size(-2)));
+    kMatmul.fail(
+        fmt::format("inner sizes differ: {} @ {} ({} against {})", str(a.shape()), str(b.shape()), k, b.size(-2)));
   }
   const bool one_matrix = b.dim() == 2;  // a's leading axes are then rows like any others
   Tensor y;
   if (one_matrix) {
     y = Tensor::empty(with_last(a, b.size(-1)), a.dtype());
     with_floating_type(a.dtype(), [&](auto t) {
-      multiply<decltype(t)>(rows(a.detach()), b, y.view({y.numel() / std::max<std::int64_t>(1, y.size(-1)), y.size(-1)},
-                                                        {y.size(-1), 1}));
+      multiply<decltype(t)>(rows(a.detach()), b,
+                            y.view({y.numel() / std::max<std::int64_t>(1, y.size(-1)), y.size(-1)}, {y.size(-1), 1}));
     });
   } else {
     Shape shape = broadcast(kMatmul.name, leading_axes(a), leading_axes(b));
@@ -128,14 +130,15 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   });
   const bool need_x = recorded(x), need_weight = recorded(weight), need_bias = bias.defined() && recorded(bias);
   if (!need_x && !need_weight && !need_bias) return y;
-  return record(kLinear, y, {x, weight, bias},
-                [x = need_weight ? x : Tensor(), weight = need_x ? weight : Tensor(), need_bias](const Tensor& dy) -> Grads {
-                  Tensor dx, dweight, dbias;
-                  if (weight.defined()) dx = matmul(dy, weight);
-                  if (x.defined()) dweight = matmul(rows(dy).t(), rows(x));
-                  if (need_bias) dbias = sum(rows(dy), 0);
-                  return {dx, dweight, dbias};
-                });
+  return record(
+      kLinear, y, {x, weight, bias},
+      [x = need_weight ? x : Tensor(), weight = need_x ? weight : Tensor(), need_bias](const Tensor& dy) -> Grads {
+        Tensor dx, dweight, dbias;
+        if (weight.defined()) dx = matmul(dy, weight);
+        if (x.defined()) dweight = matmul(rows(dy).t(), rows(x));
+        if (need_bias) dbias = sum(rows(dy), 0);
+        return {dx, dweight, dbias};
+      });
 }
 
 }  // namespace tapegrad

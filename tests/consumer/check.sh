@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# check.sh BUILD_DIR CXX   install tapegrad from BUILD_DIR, then build and run the project here against it
+#
+# Also holds what an installed tapegrad promises: headers that show none of TBB, BLIS, Highway and compile quickly,
+# a library below 5 MB, and a pkg-config file.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd) build=$1 cxx=$2
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+
+cmake --install "$build" --prefix "$prefix" --strip >"$work/log" || { cat "$work/log"; exit 1; }
+library=$(readlink -f "$prefix"/lib*/libtapegrad.so || readlink -f "$prefix"/lib*/*/libtapegrad.so)
+size=$(stat -c %s "$library")
+echo "libtapegrad.so, stripped: $size bytes"
+[ "$size" -lt 5000000 ]
+
+cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug >"$work/log" &&
+  cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+"$work/build/consumer"
+"$prefix/bin/tapegrad" --version
+
+flags=(-std=c++20 -O0 -I "$prefix/include")
+if "$cxx" "${flags[@]}" -M "$here/model.cpp" | grep -E '/(tbb|oneapi|hwy|blis[^/]*)/'; then
+  echo "a public header shows what should stay inside"; exit 1
+fi
+for attempt in 1 2 3; do  # processor time, the best of three: others may be at work on this machine
+  took=$( { TIMEFORMAT='%U %S'; time "$cxx" "${flags[@]}" -c "$here/model.cpp" -o "$work/model.o"; } 2>&1)
+  echo "model.cpp compiles in (user, system): $took s"
+  if awk '{ exit !($1 + $2 < 2) }' <<<"$took"; then break; fi
+  [ $attempt -lt 3 ]
+done
+
+if command -v pkg-config >/dev/null; then
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tapegrad.pc)")
+  export PKG_CONFIG_PATH
+  "$cxx" "$work/model.o" -o "$work/by-pkg-config" $(pkg-config --libs tapegrad) -Wl,-rpath,"$(dirname "$library")"
+  "$work/by-pkg-config"
+fi

@@ -1,5 +1,6 @@
 // How products of matrices are cut into tiles, and who multiplies them.
 #include <tapegrad/autograd/blas.h>
+#include <tapegrad/autograd/blas_blis.h>
 #include <tapegrad/autograd/blas_kernels.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/storage.h>
@@ -13,9 +14,13 @@ using blas::Kernels;
 using blas::kernels;
 using blas::Tile;
 
-constexpr int64_t kTileRows = 252, kTileCols = 256;  // a tile of C at most; rows: a multiple of 6 and of 14
-constexpr int64_t kPieceWork = 250000;               // multiplications worth handing to another thread: 8 us
-constexpr int64_t kSharedB = 128 << 10;              // elements of B up to which it is packed once for all tiles
+constexpr int64_t kTile = 256;              // rows and columns of a tile of C at most: it stays in the second cache
+constexpr int64_t kLargeTile = 512;         // the same where BLIS does the blocking
+constexpr int64_t kPieceWork = 400000;      // multiplications worth handing to another thread: about 10 us
+constexpr int64_t kPieces = 16;             // tiles wanted of a product that is worth so many
+constexpr int64_t kSharedB = 1 << 20;       // elements of B up to which it is packed once for all tiles
+constexpr int64_t kPackWork = 16 << 10;     // elements worth packing on another thread
+constexpr int64_t kFewOutputs = 128 * 128;  // a C of this size at most is cut along k instead, where k is long
 
 // A block of the pool for the length of a call.
 template <class T>
@@ -99,55 +104,115 @@ void multiply(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
 
 int64_t pieces_of(int64_t size, int64_t most) { return (size + most - 1) / most; }
 
-// `size` in `pieces` nearly equal steps, each a multiple of `unit`.
-int64_t step_of(int64_t size, int64_t pieces, int64_t unit) {
-  return ((size + pieces - 1) / pieces + unit - 1) / unit * unit;
-}
-
 // How C is cut: by the sizes alone.
 struct Cut {
-  int64_t rows, cols;  // of a tile
+  int64_t rows, cols;    // of a tile
+  int64_t down, across;  // tiles
 
-  template <class T>
-  Cut(const Kernels<T>& use, int64_t m, int64_t n, int64_t k) {
-    rows = step_of(m, pieces_of(m, kTileRows), 1);
-    cols = step_of(n, pieces_of(n, kTileCols), use.cols);
-    // few tiles: smaller ones, so that several threads find work
-    const int64_t wanted = std::clamp<int64_t>(m * n * k / kPieceWork, 1, 16);
-    int64_t tiles = pieces_of(m, rows) * pieces_of(n, cols);
-    if (tiles >= wanted) return;
-    if (m >= n) {
-      rows = std::max(step_of(m, pieces_of(m, rows) * pieces_of(wanted, tiles), use.rows), 4 * use.rows);
-    } else {
-      cols = std::max(step_of(n, pieces_of(n, cols) * pieces_of(wanted, tiles), use.cols), use.cols);
+  Cut(int64_t m, int64_t n, int64_t k, int64_t largest, int64_t least_rows, int64_t unit_cols) {
+    down = pieces_of(m, largest);
+    across = pieces_of(n, largest);
+    // few tiles: smaller ones, so that several threads find work, and an even number for two
+    const int64_t wanted = std::clamp<int64_t>(m * n * k / kPieceWork, 1, kPieces);
+    const int64_t tiles = down * across;
+    if (tiles < wanted || (tiles % 2 == 1 && tiles > 1 && tiles < kPieces)) {
+      const int64_t more = tiles < wanted ? pieces_of(wanted, tiles) : 2;
+      if (m >= n) {
+        down = std::max(down, std::min(down * more, m / least_rows));
+      } else {
+        across = std::max(across, std::min(across * more, n / unit_cols));
+      }
     }
+    rows = pieces_of(m, down);
+    cols = pieces_of(pieces_of(n, across), unit_cols) * unit_cols;
+    down = pieces_of(m, rows);
+    across = pieces_of(n, cols);
   }
 };
+
+// BLIS wants strides as of a matrix that is stored whole.
+bool plain(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
+  return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
+}
+
+template <class T>
+bool suits_blis(const Product<T>& p) {
+  return p.m >= kLargeTile && p.n >= kLargeTile && p.k >= kLargeTile && p.c.col_stride == 1 &&
+         plain(p.m, p.k, p.a.row_stride, p.a.col_stride) && plain(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
+         plain(p.m, p.n, p.c.row_stride, p.c.col_stride);
+}
 
 template <class T>
 void multiply_tiles(const Product<T>& p, TileDone done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
-  const Cut cut(use, p.m, p.n, p.k);
-  const int64_t down = pieces_of(p.m, cut.rows), across = pieces_of(p.n, cut.cols);
-  const bool share = down > 1 && p.k * p.n <= kSharedB;
-  const int64_t all_cols = pieces_of(p.n, use.cols) * use.cols;
-  const Scratch<T> panels(share ? all_cols * p.k : 0);
-  if (share) use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, panels.get());
-  parallel_for(down * across, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i % down * cut.rows, col = i / down * cut.cols;
-      const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
-      Tile<T> tile = p.tile(row, rows, col, cols);
+  const bool on_blis = suits_blis(p);
+  const Cut cut(p.m, p.n, p.k, on_blis ? kLargeTile : kTile, 4 * use.rows, use.cols);
+  const bool share = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB;
+  const int64_t all_panels = pieces_of(p.n, use.cols);
+  const Scratch<T> panels(share ? all_panels * use.cols * p.k : 0);
+  if (share) {
+    parallel_for(all_panels, std::max<int64_t>(1, kPackWork / (use.cols * (p.k + 1))), [&](int64_t begin, int64_t end) {
+      use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, panels.get());
+    });
+  }
+  parallel_for(cut.down * cut.across, 1, [&](int64_t index, int64_t) {
+    const int64_t row = index % cut.down * cut.rows, col = index / cut.down * cut.cols;
+    const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
+    Tile<T> tile = p.tile(row, rows, col, cols);
+    if (on_blis) {
+      blas::multiply_on_blis(tile);
+    } else {
       if (share) {
         tile.panels = panels.get();
         tile.first_col = col;
-        tile.all_cols = all_cols;
+        tile.all_cols = all_panels * use.cols;
       }
       multiply(use, tile, p.c.col_stride);
-      if (done && flipped) done(col, col + cols, row, row + rows);
-      if (done && !flipped) done(row, row + rows, col, col + cols);
     }
+    if (done && flipped) done(col, col + cols, row, row + rows);
+    if (done && !flipped) done(row, row + rows, col, col + cols);
   });
+}
+
+// C is small and k is long: products over parts of k, side by side, which are then added in order.
+template <class T>
+void multiply_along_k(const Product<T>& p, TileDone done, bool flipped) {
+  const Kernels<T>& use = kernels<T>();
+  const int64_t parts = std::min<int64_t>(8, pieces_of(p.k, blas::kDepth)), depth = pieces_of(p.k, parts);
+  const int64_t size = p.m * p.n;
+  const Scratch<T> sums(parts * size);
+  parallel_for(parts, 1, [&](int64_t part, int64_t) {
+    Tile<T> tile = p.tile(0, p.m, 0, p.n);
+    tile.a += part * depth * tile.a_cols;
+    tile.b += part * depth * tile.b_rows;
+    tile.k = std::min(depth, p.k - part * depth);
+    tile.beta = 0;
+    tile.c = sums.get() + part * size;
+    tile.c_rows = p.n;
+    multiply(use, tile, 1);
+  });
+  T* const sum = sums.get();
+  for (int64_t part = 1; part < parts; ++part) {
+    for (int64_t i = 0; i < size; ++i) sum[i] += sums.get()[part * size + i];
+  }
+  for (int64_t i = 0; i < p.m; ++i) {
+    T* const row = p.c.data + i * p.c.row_stride;
+    for (int64_t j = 0; j < p.n; ++j) {
+      T& c = row[j * p.c.col_stride];
+      c = p.beta == 0 ? sum[i * p.n + j] : p.beta * c + sum[i * p.n + j];
+    }
+  }
+  if (done && flipped) done(0, p.n, 0, p.m);
+  if (done && !flipped) done(0, p.m, 0, p.n);
+}
+
+template <class T>
+void multiply_any(const Product<T>& p, TileDone done, bool flipped) {
+  if (p.m * p.n <= kFewOutputs && p.k >= 2 * blas::kDepth && p.m * p.n * p.k >= 2 * kPieceWork) {
+    multiply_along_k(p, done, flipped);
+  } else {
+    multiply_tiles(p, done, flipped);
+  }
 }
 
 }  // namespace
@@ -158,9 +223,9 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_i
   if (m == 0 || n == 0) return;
   const Product<T> p{m, n, k, alpha, a, b, beta, c};
   if (p.upright()) {
-    multiply_tiles(p, done, false);
+    multiply_any(p, done, false);
   } else {
-    multiply_tiles(p.transposed(), done, true);
+    multiply_any(p.transposed(), done, true);
   }
 }
 

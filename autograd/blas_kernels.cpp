@@ -53,28 +53,40 @@ int64_t scratch_size(const Tile<T>& t) {
   return Plan<T>(t).a_size(t, depth) + kPanel<T> * (depth + 1) + 64;
 }
 
+// A share of the next panel of B on its way into the cache, while the present one is multiplied: every line of it is
+// in some part of `parts`.
+template <class T>
+HWY_INLINE void fetch_part(int64_t part, int64_t parts, int64_t k, int64_t width, const T* b, int64_t b_rows,
+                           int64_t b_cols) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  if (b_cols == 1) {
+    for (int64_t p = k * part / parts; p < k * (part + 1) / parts; ++p) {
+      hwy::Prefetch(b + p * b_rows);
+      hwy::Prefetch(b + p * b_rows + width - 1);
+    }
+  } else {
+    const int64_t lines = (k + kLine - 1) / kLine;
+    for (int64_t at = lines * width * part / parts; at < lines * width * (part + 1) / parts; ++at) {
+      hwy::Prefetch(b + at / lines * b_cols + at % lines * kLine);
+    }
+  }
+}
+
 template <class T>
 void multiply(const Tile<T>& t, T* scratch) {
   if (t.m == 0 || t.n == 0) return;
   const Plan<T> plan(t);
-  const int64_t depth = block_depth(t.k), high = sliver_rows(t.m);
+  const int64_t depth = block_depth(t.k), high = sliver_rows(t.m), slivers = (t.m + high - 1) / high;
   T* const packed_a = scratch + (kPanel<T> * depth + 15) / 16 * 16;
   int64_t begin = 0;
   do {  // once for k = 0 too: C = beta C
     const int64_t k = std::min(depth, t.k - begin);
     const T beta = begin == 0 ? t.beta : T(1);
     const T* const a = t.a + begin * t.a_cols;
-    if (plan.pack_a) {
-      T* to = packed_a;
-      for (int64_t i = 0; i < t.m; i += high) {
-        const int64_t rows = std::min(high, t.m - i);
-        if (plan.rows_of_a) {
-          for (int64_t r = 0; r < rows; ++r, to += k) std::memcpy(to, a + (i + r) * t.a_rows, k * sizeof(T));
-        } else {
-          pack_sliver(rows, k, a + i * t.a_rows, t.a_rows, t.a_cols, i + kSliver<T> <= t.m, to);
-          to += kSliver<T> * k;
-        }
-      }
+    if (plan.pack_a && plan.rows_of_a) {
+      for (int64_t i = 0; i < t.m; ++i) std::memcpy(packed_a + i * k, a + i * t.a_rows, k * sizeof(T));
+    } else if (plan.pack_a) {
+      pack_slivers(t.m, high, k, a, t.a_rows, t.a_cols, packed_a);
     }
     for (int64_t j = 0; j < t.n; j += kPanel<T>) {
       const int64_t width = std::min(kPanel<T>, t.n - j);
@@ -85,11 +97,15 @@ void multiply(const Tile<T>& t, T* scratch) {
         b = t.panels + begin * t.all_cols + (t.first_col + j) * k;
         b_rows = vecs * kLanes<T>;
       } else if (plan.pack_b || width != vecs * kLanes<T>) {
-        pack_panel(k, width, b, t.b_rows, t.b_cols, scratch);
-        b = scratch;
         b_rows = vecs * kLanes<T>;
+        pack_panel(k, width, b, t.b_rows, t.b_cols, b_rows, scratch);
+        b = scratch;
       }
+      const int64_t next = j + kPanel<T>, next_width = std::min(kPanel<T>, t.n - next);
       for (int64_t i = 0; i < t.m; i += high) {
+        if (plan.pack_b && next_width > 0) {
+          fetch_part(i / high, slivers, k, next_width, t.b + begin * t.b_rows + next * t.b_cols, t.b_rows, t.b_cols);
+        }
         const int64_t rows = std::min(high, t.m - i);
         const Micro<T> micro = kMicro<T>.of[rows - 1][vecs - 1];
         T* const c = t.c + i * t.c_rows + j;
@@ -108,19 +124,48 @@ void multiply(const Tile<T>& t, T* scratch) {
 
 // Blocks of k one after another, in each the panels one after another, as multiply reads them.
 template <class T>
-void pack_panels(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* panels) {
-  const int64_t depth = block_depth(k);
+void pack_panels(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, int64_t first_panel,
+                 int64_t last_panel, T* panels) {
+  const int64_t depth = block_depth(k), all_cols = (n + kPanel<T> - 1) / kPanel<T> * kPanel<T>;
   for (int64_t begin = 0; begin < k; begin += depth) {
     const int64_t rows = std::min(depth, k - begin);
-    for (int64_t j = 0; j < n; j += kPanel<T>, panels += kPanel<T> * rows) {
-      pack_panel(rows, std::min(kPanel<T>, n - j), b + begin * b_rows + j * b_cols, b_rows, b_cols, panels);
+    for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+      const int64_t j = panel * kPanel<T>, width = std::min(kPanel<T>, n - j);
+      pack_panel(rows, width, b + begin * b_rows + j * b_cols, b_rows, b_cols,
+                 width <= kLanes<T> ? kLanes<T> : kPanel<T>, panels + begin * all_cols + j * rows);
     }
   }
 }
 
 template <class T>
+void micro_packed(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
+                  int64_t c_rows) {
+  kMicro<T>.of[m - 1][n > kLanes<T>](k, alpha, sliver, 1, kSliver<T>, panel, kPanel<T>, beta, c, c_rows, n);
+}
+
+template <class T>
+void pack_one_sliver(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
+  if (m < kMaxRows) std::fill(to, to + kSliver<T> * k, T(0));
+  if (a_cols == 1 && m == kMaxRows) {
+    for (int64_t i = 0; i < m; i += kLanes<T>) {
+      transpose_lanes(k, std::min(kLanes<T>, m - i), a + i * a_rows, a_rows, to + i, kSliver<T>);
+    }
+  } else {
+    pack_slivers(m, m, k, a, a_rows, a_cols, to);
+  }
+}
+
+template <class T>
+void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* to) {
+  if (n < kPanel<T>) std::fill(to, to + kPanel<T> * k, T(0));
+  pack_panel(k, n, b, b_rows, b_cols, kPanel<T>, to);
+}
+
+template <class T>
 const blas::Kernels<T>* table() {
-  static constexpr blas::Kernels<T> kTable{kMaxRows, kPanel<T>, multiply<T>, scratch_size<T>, pack_panels<T>};
+  static constexpr blas::Kernels<T> kTable{kMaxRows,        kPanel<T>,          kSliver<T>,
+                                           multiply<T>,     scratch_size<T>,    pack_panels<T>,
+                                           micro_packed<T>, pack_one_sliver<T>, pack_one_panel<T>};
   return &kTable;
 }
 const blas::Kernels<float>* table_float() { return table<float>(); }

@@ -23,14 +23,24 @@ struct Tile {
 
 template <class T>
 struct Kernels {
-  int64_t rows, cols;  // of C that one call of the innermost kernel holds in registers
+  int64_t rows, cols;   // of C that one call of the innermost kernel holds in registers
+  int64_t packed_rows;  // elements from one column of a packed sliver of A to the next, at least `rows`
 
   /// Does a tile in the calling thread; `scratch` holds scratch_size(tile) elements, 64-byte aligned.
   void (*multiply)(const Tile<T>& tile, T* scratch);
   int64_t (*scratch_size)(const Tile<T>& tile);
 
-  /// Packs B [k, n] for tiles that share it: panels_size(n, k) elements.
-  void (*pack_panels)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* panels);
+  /// Packs B [k, n] for tiles that share it: panels from first_panel up to last_panel, of all panels_size(n, k)
+  /// elements.
+  void (*pack_panels)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, int64_t first_panel,
+                      int64_t last_panel, T* panels);
+
+  /// The parts, for BLIS: C [m <= rows, n <= cols] = alpha A B + beta C on a packed sliver and a packed panel; and to
+  /// pack those, to[p * packed_rows + i] = a(i, p) for i < m and to[p * cols + j] = b(p, j) for j < n, zeros around.
+  void (*micro)(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
+                int64_t c_rows);
+  void (*pack_sliver)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to);
+  void (*pack_panel)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* to);
 };
 
 /// k is cut into blocks of this size at most, so that a panel of B stays in the first cache.

@@ -48,6 +48,10 @@ void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const
 #pragma GCC unroll 2
     for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
   }
+  for (int i = 0; i < kRows; ++i) {  // C arrives while the sums are made
+    hwy::Prefetch(c + i * c_rows);
+    hwy::Prefetch(c + i * c_rows + width - 1);
+  }
 #pragma GCC unroll 2
   for (int64_t p = 0; p < k; ++p) {
     typename Vec<T>::Raw row[kVecs];
@@ -92,89 +96,103 @@ constexpr MicroTable<T> micro_table(std::integer_sequence<int, kRow...>) {
 template <class T>
 inline constexpr MicroTable<T> kMicro = micro_table<T>(std::make_integer_sequence<int, kMaxRows>());
 
-// A whole vector whose blocks of 16 bytes come from p, p + step, p + 2 step, ...
-template <class T>
-HWY_INLINE Vec<T> load_blocks(const T* p, int64_t step) {
+// A whole vector whose blocks of 16 bytes come from *p, p[stride], p[2 stride], ..., each `at` elements on.
+template <int kStride, class T>
+HWY_INLINE typename Vec<T>::Raw load_blocks(const T* const* p, int64_t at) {
   constexpr int64_t kBlock = 16 / sizeof(T);
+  const hn::ScalableTag<T> d;
   const hn::FixedTag<T, kBlock> block;
   if constexpr (kLanes<T> == kBlock) {
-    return hn::LoadU(block, p);
+    return hn::LoadU(block, p[0] + at);
   } else if constexpr (kLanes<T> == 2 * kBlock) {
-    const hn::ScalableTag<T> d;
-    return hn::Combine(d, hn::LoadU(block, p + step), hn::LoadU(block, p));
+    return hn::Combine(d, hn::LoadU(block, p[kStride] + at), hn::LoadU(block, p[0] + at));
   } else {
-    const hn::ScalableTag<T> d;
     const hn::Half<decltype(d)> half;
-    return hn::Combine(d, hn::Combine(half, hn::LoadU(block, p + 3 * step), hn::LoadU(block, p + 2 * step)),
-                       hn::Combine(half, hn::LoadU(block, p + step), hn::LoadU(block, p)));
+    return hn::Combine(d,
+                       hn::Combine(half, hn::LoadU(block, p[3 * kStride] + at), hn::LoadU(block, p[2 * kStride] + at)),
+                       hn::Combine(half, hn::LoadU(block, p[kStride] + at), hn::LoadU(block, p[0] + at)));
   }
 }
 
-// to[p * to_rows + j] = from[j * step + p] for p < rows, j < kLanes<T>.
+// to[p * to_rows + j] = from[j * step + p] for p < rows, j < cols; what follows in the vector is some of that again.
 template <class T>
-HWY_INLINE void transpose_lanes(int64_t rows, const T* from, int64_t step, T* to, int64_t to_rows) {
+HWY_INLINE void transpose_lanes(int64_t rows, int64_t cols, const T* from, int64_t step, T* to, int64_t to_rows) {
   constexpr int64_t kBlock = 16 / sizeof(T);
   const hn::ScalableTag<T> d;
+  const T* col[kLanes<T>];
+  for (int64_t j = 0; j < kLanes<T>; ++j) col[j] = from + (j < cols ? j : cols - 1) * step;
   int64_t p = 0;
   for (; p + kBlock <= rows; p += kBlock, to += kBlock * to_rows) {
-    if constexpr (kBlock == 4) {
-      // lane blocks hold columns 4 apart: rows of 4 x 4 squares, transposed by two rounds of interleaving
-      const auto r0 = load_blocks(from + p, 4 * step).raw, r1 = load_blocks(from + p + step, 4 * step).raw;
-      const auto r2 = load_blocks(from + p + 2 * step, 4 * step).raw,
-                 r3 = load_blocks(from + p + 3 * step, 4 * step).raw;
+    if constexpr (kBlock == 4) {  // squares of 4 x 4 side by side, transposed by two rounds of interleaving
+      const auto r0 = load_blocks<4>(col, p), r1 = load_blocks<4>(col + 1, p);
+      const auto r2 = load_blocks<4>(col + 2, p), r3 = load_blocks<4>(col + 3, p);
       const auto t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);
       const auto t2 = hn::InterleaveUpper(d, r0, r2), t3 = hn::InterleaveUpper(d, r1, r3);
-      store<T>(hn::InterleaveLower(d, t0, t1), to);
-      store<T>(hn::InterleaveUpper(d, t0, t1), to + to_rows);
-      store<T>(hn::InterleaveLower(d, t2, t3), to + 2 * to_rows);
-      store<T>(hn::InterleaveUpper(d, t2, t3), to + 3 * to_rows);
+      hn::StoreU(hn::InterleaveLower(d, t0, t1), d, to);
+      hn::StoreU(hn::InterleaveUpper(d, t0, t1), d, to + to_rows);
+      hn::StoreU(hn::InterleaveLower(d, t2, t3), d, to + 2 * to_rows);
+      hn::StoreU(hn::InterleaveUpper(d, t2, t3), d, to + 3 * to_rows);
     } else {
-      const auto r0 = load_blocks(from + p, 2 * step).raw, r1 = load_blocks(from + p + step, 2 * step).raw;
-      store<T>(hn::InterleaveLower(d, r0, r1), to);
-      store<T>(hn::InterleaveUpper(d, r0, r1), to + to_rows);
+      const auto r0 = load_blocks<2>(col, p), r1 = load_blocks<2>(col + 1, p);
+      hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
+      hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + to_rows);
     }
   }
   for (; p < rows; ++p, to += to_rows) {
-    for (int64_t j = 0; j < kLanes<T>; ++j) to[j] = from[j * step + p];
+    for (int64_t j = 0; j < kLanes<T>; ++j) to[j] = col[j][p];
   }
 }
 
-// A panel of B: to[p * padded + j] = b[p * b_rows + j * b_cols] for j < width, zero from there to the whole vectors.
+// A panel of B: to[p * padded + j] = b[p * b_rows + j * b_cols] for j < width, any numbers from there to whole vectors.
 template <class T>
-void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_cols, T* to) {
-  const int64_t padded = width <= kLanes<T> ? kLanes<T> : kPanel<T>;
+void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_cols, int64_t padded, T* to) {
+  if (b_cols == 1 && width == kPanel<T>) {
+    for (int64_t p = 0; p < k; ++p, b += b_rows, to += kPanel<T>) {
+      store(load(b), to);
+      store(load(b + kLanes<T>), to + kLanes<T>);
+    }
+    return;
+  }
   for (int64_t j = 0; j < width; j += kLanes<T>) {
     const int64_t some = width - j < kLanes<T> ? width - j : kLanes<T>;
     const T* from = b + j * b_cols;
-    if (b_cols == 1 && some == kLanes<T>) {
-      for (int64_t p = 0; p < k; ++p) store(load(from + p * b_rows), to + p * padded + j);
-    } else if (b_cols == 1) {
+    if (b_cols == 1) {
       for (int64_t p = 0; p < k; ++p) store(load(from + p * b_rows, some), to + p * padded + j);
-    } else if (b_rows == 1 && some == kLanes<T>) {
-      transpose_lanes(k, from, b_cols, to + j, padded);
+    } else if (b_rows == 1) {
+      transpose_lanes(k, some, from, b_cols, to + j, padded);
     } else {
       for (int64_t p = 0; p < k; ++p) {
-        for (int64_t q = 0; q < kLanes<T>; ++q)
-          to[p * padded + j + q] = q < some ? from[p * b_rows + q * b_cols] : T(0);
+        for (int64_t q = 0; q < some; ++q) to[p * padded + j + q] = from[p * b_rows + q * b_cols];
+        for (int64_t q = some; q < kLanes<T>; ++q) to[p * padded + j + q] = 0;
       }
     }
   }
 }
 
-// A sliver of A for `micro` with a_rows = 1 and a_cols = kSliver<T>: to[p * kSliver<T> + i] = a[i * a_rows + p *
-// a_cols].
+// Slivers of A for `micro` with a_rows = 1 and a_cols = kSliver<T>: of `high` rows each, one after another, with
+// to[p * kSliver<T> + i] = a[i * a_rows + p * a_cols] in each.
 template <class T>
 inline constexpr int64_t kSliver = (kMaxRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;
 
 template <class T>
-void pack_sliver(int64_t rows, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, bool whole, T* to) {
-  if (a_rows == 1 && whole) {  // `whole`: kSliver<T> elements may be read, though fewer are used
-    for (int64_t p = 0; p < k; ++p) {
-      for (int64_t i = 0; i < kSliver<T>; i += kLanes<T>) store(load(a + p * a_cols + i), to + p * kSliver<T> + i);
-    }
-  } else {
-    for (int64_t p = 0; p < k; ++p) {
-      for (int64_t i = 0; i < rows; ++i) to[p * kSliver<T> + i] = a[i * a_rows + p * a_cols];
+void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
+  constexpr int64_t kSome = 16;  // columns of A at a time: their lines stay cached from sliver to sliver
+  for (int64_t first = 0; first < k; first += kSome) {
+    const int64_t end = first + kSome < k ? first + kSome : k;
+    T* sliver = to;
+    for (int64_t i = 0; i < m; i += high, sliver += kSliver<T> * k) {
+      const T* const from = a + i * a_rows;
+      if (a_rows == 1 && i + kSliver<T> <= m) {  // more is read than the sliver has rows, but all of it is A
+        for (int64_t p = first; p < end; ++p) {
+          for (int64_t q = 0; q < kSliver<T>; q += kLanes<T>)
+            store(load(from + p * a_cols + q), sliver + p * kSliver<T> + q);
+        }
+      } else {
+        const int64_t rows = m - i < high ? m - i : high;
+        for (int64_t p = first; p < end; ++p) {
+          for (int64_t q = 0; q < rows; ++q) sliver[p * kSliver<T> + q] = from[q * a_rows + p * a_cols];
+        }
+      }
     }
   }
 }

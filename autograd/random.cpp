@@ -38,12 +38,13 @@ void fill_uniform(Mt19937& mt, float* out, int64_t n, float from, float to) {
 }
 
 // Bernoulli by the multiplicative congruential generator MCG31m1 (L'Ecuyer 1999): x <- 1132489760 x mod 2^31 - 1.
+// MKL compares in single precision.
 void mcg31_mask(uint32_t seed, uint8_t* keep, int64_t n, double p_keep) {
   constexpr uint64_t kModulus = 0x7fffffff, kFactor = 1132489760;
   uint64_t x = seed % kModulus;
   if (x == 0) x = 1;
   for (int64_t i = 0; i < n; ++i) {
-    keep[i] = static_cast<double>(x) / kModulus < p_keep;
+    keep[i] = static_cast<float>(static_cast<double>(x) / kModulus) < static_cast<float>(p_keep);
     x = x * kFactor % kModulus;
   }
 }

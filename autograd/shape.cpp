@@ -18,12 +18,6 @@ Dims Dims::filled(int rank, std::int64_t value) {
   return dims;
 }
 
-std::int64_t Dims::numel() const {
-  std::int64_t product = 1;
-  for (std::int64_t v : *this) product *= v;
-  return product;
-}
-
 void Dims::push_back(std::int64_t value) { insert(rank_, value); }
 
 void Dims::insert(int position, std::int64_t value) {
@@ -39,8 +33,6 @@ void Dims::erase(int position) {
 }
 
 bool Dims::contains(std::int64_t value) const { return std::find(begin(), end(), value) != end(); }
-
-bool operator==(const Dims& a, const Dims& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
 std::string str(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims.begin(), dims.end(), ", ")); }
 

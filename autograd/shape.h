@@ -27,13 +27,21 @@ class Dims {
   const std::int64_t* end() const { return values_ + rank_; }
   std::int64_t back() const { return values_[rank_ - 1]; }
 
-  std::int64_t numel() const;  // the product; 1 for rank 0
+  std::int64_t numel() const {  // the product; 1 for rank 0
+    std::int64_t product = 1;
+    for (int i = 0; i < rank_; ++i) product *= values_[i];
+    return product;
+  }
   void push_back(std::int64_t value);
   void insert(int position, std::int64_t value);
   void erase(int position);
   bool contains(std::int64_t value) const;
 
-  friend bool operator==(const Dims& a, const Dims& b);
+  friend bool operator==(const Dims& a, const Dims& b) {
+    bool same = a.rank_ == b.rank_;
+    for (int i = 0; same && i < a.rank_; ++i) same = a.values_[i] == b.values_[i];
+    return same;
+  }
 
  private:
   std::int64_t values_[kMaxRank] = {};

@@ -40,10 +40,10 @@ std::size_t bucket_bytes(int bucket) {
   return (std::size_t{1} << log) + (quarter + 1) * (std::size_t{1} << (log - 2));
 }
 
-constexpr std::size_t kSlabBytes = std::size_t{1} << 20;       // small blocks are cut from slabs
-constexpr std::size_t kSmallLimit = std::size_t{64} << 10;     // larger blocks are mapped one by one
+constexpr std::size_t kSlabBytes = std::size_t{1} << 20;    // small blocks are cut from slabs
+constexpr std::size_t kSmallLimit = std::size_t{64} << 10;  // larger blocks are mapped one by one
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kCacheBytes = std::size_t{256} << 10;    // of one bucket in one thread
+constexpr std::size_t kCacheBytes = std::size_t{256} << 10;  // of one bucket in one thread
 
 struct FreeBlock {
   FreeBlock* next;
@@ -99,7 +99,8 @@ class SharedPool {
     const std::size_t padded = huge ? bytes + kHugePage : bytes;
     void* start = mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) {
-      fail("storage", fmt::format("the system has no memory for {} bytes more ({} are in use)", bytes, stats_.reserved));
+      fail("storage",
+           fmt::format("the system has no memory for {} bytes more ({} are in use)", bytes, stats_.reserved));
     }
     ++stats_.system_calls;
     stats_.reserved += static_cast<std::int64_t>(bytes);
@@ -123,14 +124,17 @@ SharedPool& shared_pool() {
   return *pool;
 }
 
-enum class CacheState : char { fresh, alive, gone };
-thread_local CacheState cache_state = CacheState::fresh;
+class ThreadCache;
+// Looked at by every allocation: in the fixed part of the thread's memory, where it costs one load.
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCache* cache_here = nullptr;
+constinit thread_local bool cache_gone = false;
 
 class ThreadCache {
  public:
-  ThreadCache() { cache_state = CacheState::alive; }
+  ThreadCache() { cache_here = this; }
   ~ThreadCache() {
-    cache_state = CacheState::gone;
+    cache_here = nullptr;
+    cache_gone = true;
     for (int bucket = 0; bucket < kBuckets; ++bucket) {
       while (void* block = free_[bucket].pop()) shared_pool().release(block, bucket);
     }
@@ -146,11 +150,13 @@ class ThreadCache {
   FreeList free_[kBuckets];
 };
 
-ThreadCache* thread_cache() {
-  if (cache_state == CacheState::gone) return nullptr;
+[[gnu::noinline]] ThreadCache* open_cache() {
+  if (cache_gone) return nullptr;
   thread_local ThreadCache cache;
   return &cache;
 }
+
+ThreadCache* thread_cache() { return cache_here ? cache_here : open_cache(); }
 
 #ifdef TAPEGRAD_ADDRESS_SANITIZER
 constexpr bool kPooled = false;  // so that the sanitizer sees every block's life

@@ -19,7 +19,7 @@ std::vector<const Op*>& registry() {
 
 constexpr std::string_view kBackward = "backward";
 
-thread_local Tape* innermost = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;  // one load for each operation
 std::atomic<std::uint64_t> next_tape{1};
 
 // Which tapes are alive, so that a tensor of another thread's tape is an error rather than a silent constant.
@@ -239,42 +239,46 @@ std::int64_t Tape::position_of(const Tensor& x) {
   return slot.position;
 }
 
-Tensor Tape::record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward backward) {
-  const std::size_t first = reel_->inputs.size();
-  bool connected = false;
-  for (const Tensor& x : inputs) {
-    const std::int64_t position = x.defined() ? position_of(x) : -1;
-    connected |= position >= 0;
-    reel_->inputs.push_back(position);
-  }
-  if (!connected) {
-    reel_->inputs.resize(first);
-    return y;
-  }
-  if (y.place().tape != 0) y = y.view(y.shape(), y.strides());  // one of the inputs itself: a handle of its own
-  if (trap_nan_) check_finite(y, op.name, count_, "value");
-  Node& node = push(&op, y);
-  node.backward = std::move(backward);
-  node.first_input = static_cast<std::int64_t>(first);
-  node.input_count = static_cast<std::uint32_t>(inputs.size());
-  y.set_place({id_, count_ - 1});
-  return y;
-}
-
-Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward backward) {
-  if (Tape* tape = Tape::current()) return tape->record(op, std::move(y), inputs, std::move(backward));
-  if (!innermost) {
+template <class Inputs>
+Tensor Tape::enter(const Op& op, Tensor y, const Inputs& inputs, Backward&& backward) {
+  Tape* const tape = current();
+  if (!tape) {
+    if (innermost) return y;
     for (const Tensor& x : inputs) {
       if (!x.defined() || x.place().tape == 0 || x.is_leaf() || !live_tapes().contains(x.place().tape)) continue;
       op.fail(fmt::format("an input of shape {} was recorded on the tape of another thread (detach() it there first)",
                           str(x.shape())));
     }
+    return y;
   }
+  PoolVector<std::int64_t>& positions = tape->reel_->inputs;
+  const std::size_t first = positions.size();
+  bool connected = false;
+  for (const Tensor& x : inputs) {
+    const std::int64_t position = x.defined() ? tape->position_of(x) : -1;
+    connected |= position >= 0;
+    positions.push_back(position);
+  }
+  if (!connected) {
+    positions.resize(first);
+    return y;
+  }
+  if (y.place().tape != 0) y = y.view(y.shape(), y.strides());  // one of the inputs itself: a handle of its own
+  if (tape->trap_nan_) tape->check_finite(y, op.name, tape->count_, "value");
+  Node& node = tape->push(&op, y);
+  node.backward = std::move(backward);
+  node.first_input = static_cast<std::int64_t>(first);
+  node.input_count = static_cast<std::uint32_t>(inputs.size());
+  y.set_place({tape->id_, tape->count_ - 1});
   return y;
 }
 
-Tensor record(const Op& op, Tensor y, std::initializer_list<Tensor> inputs, Backward backward) {
-  return record(op, std::move(y), std::span<const Tensor>(inputs.begin(), inputs.size()), std::move(backward));
+Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward) {
+  return Tape::enter(op, std::move(y), inputs, std::move(backward));
+}
+
+Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward) {
+  return Tape::enter(op, std::move(y), inputs, std::move(backward));
 }
 
 bool recorded(const Tensor& x) {
@@ -387,10 +391,8 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
         node.op->fail(
             "cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
       }
-      Backward moved;
-      if (!again) moved = std::move(node.backward);  // what it kept dies on this turn
-      Backward& run = again ? node.backward : moved;
-      Grads grads = run(dy);
+      Grads grads = node.backward(dy);
+      if (!again) node.backward.reset();  // what it kept dies on this turn
       if (grads.size() != node.input_count) {
         node.op->fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), node.input_count));
       }

@@ -55,6 +55,16 @@ class Grads {
 // dy has the shape of the operation's result. It owns exactly what forward chose to keep.
 using Backward = InplaceFunction<Grads(const Tensor& dy)>;
 
+// A tensor named as the input of an operation; nothing is copied.
+class Input {
+ public:
+  Input(const Tensor& x) : tensor_(&x) {}  // NOLINT: record(kMul, y, {a, b}, ...)
+  operator const Tensor&() const { return *tensor_; }
+
+ private:
+  const Tensor* tensor_;
+};
+
 // What backward found: a gradient for every leaf that took part, and for what BackwardOptions::keep named.
 class Gradients {
  public:
@@ -102,14 +112,17 @@ class Tape {
   // --- for operations ---
   static Tape* current();                     // the tape that records on this thread, or nullptr
   std::int64_t position_of(const Tensor& x);  // where x stands on this tape (a leaf is entered), or -1: a constant
-  Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward backward);
 
  private:
   friend class PauseRecording;
+  friend Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward);
+  friend Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward);
   struct Node;
   struct Reel;  // the memory of a tape, wound up again by the next one
   Node& node(std::int64_t position) const;
   Node& push(const Op* op, const Tensor& y);
+  template <class Inputs>
+  static Tensor enter(const Op& op, Tensor y, const Inputs& inputs, Backward&& backward);
   void release_all() noexcept;
   void accumulate(const Op& op, std::int64_t position, Tensor grad, bool create_graph);
   void check_finite(const Tensor& x, std::string_view op, std::int64_t position, std::string_view what) const;
@@ -141,7 +154,7 @@ bool recorded(const Tensor& x);
 
 // Enters y as the result of `op` on `inputs` if a tape records and one of them is on it; y itself otherwise. y is a
 // fresh result of the operation: it becomes the recorded tensor, also where `backward` has captured it.
-Tensor record(const Op& op, Tensor y, std::initializer_list<Tensor> inputs, Backward backward);
-Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward backward);
+Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward);
+Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward);
 
 }  // namespace tapegrad

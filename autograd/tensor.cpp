@@ -16,11 +16,11 @@ namespace {
 std::atomic<std::int64_t> next_leaf{1};
 
 // shape.numel(), and an Error for a negative size or more bytes than an address can count.
-std::int64_t checked_numel(const Shape& shape, DType dtype) {
+std::int64_t checked_numel(const Shape& shape) {
   std::int64_t numel = 1;
   for (std::int64_t size : shape) {
     if (size < 0) fail("tensor", fmt::format("shape {} has a negative size", str(shape)));
-    if (__builtin_mul_overflow(numel, size, &numel) || numel > (std::int64_t{1} << 56) / item_size(dtype)) {
+    if (__builtin_mul_overflow(numel, size, &numel) || numel > (std::int64_t{1} << 53)) {
       fail("tensor", fmt::format("shape {} has more elements than a machine can hold", str(shape)));
     }
   }
@@ -65,15 +65,14 @@ Tensor from_rows(std::initializer_list<std::initializer_list<Value>> rows, DType
 // --- handles ---
 
 Tensor Tensor::make(const Shape& shape, const Strides& strides, std::int64_t offset, DType dtype, Storage storage) {
-  Body* body = new (pool::acquire(sizeof(Body))) Body;
-  body->dtype = dtype;
-  body->shape = shape;
-  body->strides = strides;
-  body->offset = offset;
-  body->numel = shape.numel();
-  body->contiguous = is_row_major(shape, strides);
-  body->storage = std::move(storage);
-  return Tensor(body);
+  return Tensor(new (pool::acquire(sizeof(Body))) Body{.dtype = dtype,
+                                                       .contiguous = is_row_major(shape, strides),
+                                                       .shape = shape,
+                                                       .strides = strides,
+                                                       .numel = shape.numel(),
+                                                       .offset = offset,
+                                                       .storage = std::move(storage),
+                                                       .place = {}});
 }
 
 void Tensor::free_body(Body* body) noexcept {
@@ -82,8 +81,16 @@ void Tensor::free_body(Body* body) noexcept {
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  const std::int64_t numel = checked_numel(shape, dtype);
-  return make(shape, contiguous_strides(shape), 0, dtype, Storage(numel * item_size(dtype)));
+  const std::int64_t numel = checked_numel(shape);
+  Storage storage(numel * item_size(dtype));
+  return Tensor(new (pool::acquire(sizeof(Body))) Body{.dtype = dtype,
+                                                       .contiguous = true,
+                                                       .shape = shape,
+                                                       .strides = contiguous_strides(shape),
+                                                       .numel = numel,
+                                                       .offset = 0,
+                                                       .storage = std::move(storage),
+                                                       .place = {}});
 }
 
 Tensor Tensor::view(const Shape& shape, const Strides& strides, std::int64_t offset) const {
@@ -103,8 +110,6 @@ Tensor Tensor::as_leaf() const {
 }
 
 // --- values ---
-
-const void* Tensor::raw_data() const { return body().storage.data() + body().offset * item_size(dtype()); }
 
 const void* Tensor::typed_data(DType wanted) const {
   if (dtype() != wanted) {

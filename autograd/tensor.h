@@ -81,7 +81,7 @@ class Tensor {
   T* mutable_data() const {
     return const_cast<T*>(data<T>());
   }
-  const void* raw_data() const;
+  const void* raw_data() const { return body().storage.data() + body().offset * item_size(body().dtype); }
   void* mutable_raw_data() const { return const_cast<void*>(raw_data()); }
 
   // --- views: no copy, recorded on the tape ---

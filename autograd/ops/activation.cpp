@@ -60,7 +60,10 @@ namespace {
 
 HWY_EXPORT(activation_formulas);
 
-const ActivationFormulas& formulas() { return HWY_DYNAMIC_DISPATCH(activation_formulas)(); }
+const ActivationFormulas& formulas() {
+  static const ActivationFormulas& chosen = HWY_DYNAMIC_DISPATCH(activation_formulas)();
+  return chosen;
+}
 
 const Op kSigmoid{"sigmoid"};
 const Op kRelu{"relu"};

@@ -83,7 +83,10 @@ namespace {
 
 HWY_EXPORT(arithmetic_formulas);
 
-const ArithmeticFormulas& formulas() { return HWY_DYNAMIC_DISPATCH(arithmetic_formulas)(); }
+const ArithmeticFormulas& formulas() {
+  static const ArithmeticFormulas& chosen = HWY_DYNAMIC_DISPATCH(arithmetic_formulas)();
+  return chosen;
+}
 
 const Op kAdd{"add"};
 const Op kSub{"sub"};

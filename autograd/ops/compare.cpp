@@ -74,7 +74,10 @@ namespace {
 
 HWY_EXPORT(comparison_kernels);
 
-const Comparisons& kernels() { return HWY_DYNAMIC_DISPATCH(comparison_kernels)(); }
+const Comparisons& kernels() {
+  static const Comparisons& chosen = HWY_DYNAMIC_DISPATCH(comparison_kernels)();
+  return chosen;
+}
 
 // Not Ops: what has no gradient is never on a tape.
 constexpr std::string_view kEq = "eq";

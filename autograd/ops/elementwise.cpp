@@ -50,7 +50,10 @@ namespace {
 
 HWY_EXPORT(elementwise_formulas);
 
-const ElementwiseFormulas& formulas() { return HWY_DYNAMIC_DISPATCH(elementwise_formulas)(); }
+const ElementwiseFormulas& formulas() {
+  static const ElementwiseFormulas& chosen = HWY_DYNAMIC_DISPATCH(elementwise_formulas)();
+  return chosen;
+}
 
 const Op kExp{"exp"};
 const Op kExpm1{"expm1"};

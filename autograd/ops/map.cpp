@@ -24,7 +24,8 @@ void gather_row(const T* from, std::int64_t stride, std::int64_t n, T* to) {
   }
 }
 
-// How one operand is walked in the order of y's elements: y's shape with neighbouring axes merged where the operand allows.
+// How one operand is walked in the order of y's elements: y's shape with neighbouring axes merged where the operand
+// allows.
 class Walk {
  public:
   Walk(const Tensor& x, const Shape& shape)
@@ -92,26 +93,21 @@ class Walk {
 
 }  // namespace
 
-void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context) {
+namespace {
+
+// Where some operand is not laid out as y.
+void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
+                 const void* context) {
   const std::int64_t n = y.numel();
-  if (n == 0) return;
   const int count = static_cast<int>(operands.size());
   alignas(Walk) std::byte walk_memory[kMaxOperands * sizeof(Walk)];
   Walk* const walks = reinterpret_cast<Walk*>(walk_memory);
-  bool direct = true;
-  for (int i = 0; i < count; ++i) {
-    new (walks + i) Walk(**(operands.begin() + i), y.shape());
-    direct &= walks[i].contiguous();
-  }
+  for (int i = 0; i < count; ++i) new (walks + i) Walk(**(operands.begin() + i), y.shape());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
   const std::int64_t item = item_size(y.dtype());
 
   parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     const void* x[kMaxOperands];
-    if (direct) {
-      for (int i = 0; i < count; ++i) x[i] = walks[i].at(begin);
-      return kernel(x, out + begin * item, end - begin, context);
-    }
     alignas(64) std::byte buffers[kMaxOperands][kPiece * 8];
     for (int i = 0; i < count; ++i) {
       if (walks[i].constant()) walks[i].gather(0, std::min(kPiece, n), buffers[i]);
@@ -124,6 +120,28 @@ void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKern
       }
       kernel(x, out + at * item, piece, context);
     }
+  });
+}
+
+}  // namespace
+
+void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context) {
+  const std::int64_t n = y.numel();
+  if (n == 0) return;
+  const void* x[kMaxOperands];
+  std::int64_t items[kMaxOperands];
+  int count = 0;
+  for (const Tensor* operand : operands) {
+    if (operand->numel() != n || !operand->is_contiguous()) return map_strided(y, operands, kernel, context);
+    x[count] = operand->raw_data();
+    items[count++] = item_size(operand->dtype());
+  }
+  if (n <= kGrain) return kernel(x, y.mutable_raw_data(), n, context);
+  const std::int64_t item = item_size(y.dtype());
+  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    const void* from[kMaxOperands];
+    for (int i = 0; i < count; ++i) from[i] = static_cast<const std::byte*>(x[i]) + begin * items[i];
+    kernel(from, static_cast<std::byte*>(y.mutable_raw_data()) + begin * item, end - begin, context);
   });
 }
 

@@ -82,7 +82,10 @@ namespace {
 
 HWY_EXPORT(select_kernels);
 
-const Selections& kernels() { return HWY_DYNAMIC_DISPATCH(select_kernels)(); }
+const Selections& kernels() {
+  static const Selections& chosen = HWY_DYNAMIC_DISPATCH(select_kernels)();
+  return chosen;
+}
 
 const Op kWhere{"where"};
 const Op kMaskedFill{"masked_fill"};

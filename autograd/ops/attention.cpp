@@ -128,7 +128,7 @@ struct Attention {
   Tensor weights;            // [..., T, S], before dropout
   Tensor keep;               // bool [..., T, S], or empty without dropout
   double scale = 1;
-  double factor = 1;  // 1 / (1 - p)
+  double keep_probability = 1;  // 1 - p
   bool causal = false;
 
   std::int64_t rows() const { return query.size(-2); }
@@ -157,7 +157,7 @@ AttentionRows<T> rows_of(const Attention& a, std::int64_t head) {
   rows.rows = a.rows();
   rows.columns = a.columns();
   rows.scale = static_cast<T>(a.scale);
-  rows.factor = static_cast<T>(a.factor);
+  rows.factor = T{1} / static_cast<T>(a.keep_probability);  // rounded as PyTorch does
   rows.causal = a.causal;
   rows.weights = a.weights.mutable_data<T>() + head * cells;
   if (a.keep.defined()) rows.keep = a.keep.data<bool>() + head * cells;
@@ -253,7 +253,7 @@ Tensor composed_weights(const Attention& a) {
 
 Grads composed_backward(const Attention& a, const Tensor& dy) {
   const Tensor w = composed_weights(a);
-  const Tensor kept = a.keep.defined() ? a.keep.to(w.dtype()) * a.factor : Tensor();
+  const Tensor kept = a.keep.defined() ? a.keep.to(w.dtype()) / a.keep_probability : Tensor();
   const Tensor dropped = kept.defined() ? w * kept : w;
   const Tensor dv = matmul(dropped.t(), dy);
   Tensor dw = matmul(dy, a.value.t());
@@ -336,7 +336,7 @@ std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tens
       Generator& generator = options.generator ? *options.generator : default_generator();
       generator.keep_mask(reinterpret_cast<std::uint8_t*>(a.keep.mutable_data<bool>()), cells.numel(),
                           1 - options.dropout);
-      a.factor = 1 / (1 - options.dropout);
+      a.keep_probability = 1 - options.dropout;
     } else {
       a.keep = zeros(cells, kBool);
     }

@@ -1,0 +1,54 @@
+// Elementwise operations where memory and arithmetic count: 16 M floats, forward alone and with backward.
+#include <benchmark/benchmark.h>
+#include <tapegrad/tapegrad.h>
+
+namespace tapegrad {
+namespace {
+
+constexpr std::int64_t kNumel = std::int64_t{1} << 24;
+
+Tensor numbers(const Shape& shape) { return linspace(-4, 4, shape.numel()).reshape(shape); }
+
+template <class F>
+void forward(benchmark::State& state, F operation) {
+  const Tensor x = numbers({kNumel});
+  for (auto _ : state) benchmark::DoNotOptimize(operation(x));
+  state.SetBytesProcessed(state.iterations() * kNumel * 8);
+}
+
+template <class F>
+void with_backward(benchmark::State& state, F operation) {
+  const Tensor x = numbers({kNumel}).as_leaf();
+  for (auto _ : state) {
+    Tape tape;
+    benchmark::DoNotOptimize(tape.backward(operation(x), {.seed = x}));
+  }
+}
+
+// [rows, width] + [width]: what a bias costs.
+void add_row(benchmark::State& state) {
+  const std::int64_t width = state.range(0);
+  const Tensor x = numbers({kNumel / width, width}), row = numbers({width});
+  for (auto _ : state) benchmark::DoNotOptimize(x + row);
+  state.SetBytesProcessed(state.iterations() * kNumel * 8);
+}
+
+const auto kTanh = [](const Tensor& x) { return tanh(x); };
+const auto kGelu = [](const Tensor& x) { return gelu(x, Gelu::tanh); };
+const auto kGeluErf = [](const Tensor& x) { return gelu(x); };
+const auto kAdd = [](const Tensor& x) { return x + x; };
+const auto kAddNumber = [](const Tensor& x) { return x + 1.0; };
+const auto kAddScalar = [](const Tensor& x) { return x + scalar(1); };
+
+BENCHMARK_CAPTURE(forward, add, kAdd)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(forward, add_number, kAddNumber)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(forward, add_scalar_tensor, kAddScalar)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(forward, tanh, kTanh)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(forward, gelu_tanh, kGelu)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(forward, gelu_erf, kGeluErf)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(with_backward, tanh, kTanh)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(with_backward, gelu_tanh, kGelu)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(add_row)->Arg(64)->Arg(768)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace tapegrad

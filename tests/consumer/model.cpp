@@ -10,7 +10,10 @@ struct Mlp {
   tg::nn::Linear up, down;
   explicit Mlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
   tg::Tensor operator()(const tg::Tensor& x) const { return x + down(tg::gelu(up(x))); }
-  void visit(auto&& field) { field("up", up); field("down", down); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("down", down);
+  }
 };
 
 const tg::Op kCube{"cube"};

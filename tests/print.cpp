@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
 
+#include <cmath>
 #include <limits>
 #include <sstream>
 

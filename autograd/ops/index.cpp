@@ -1,6 +1,7 @@
 // Indexing: index_select, embedding, gather, scatter_add, one_hot.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/index_text.h>
 #include <tapegrad/autograd/ops/map.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
@@ -20,16 +21,6 @@ const Op kOneHot{"one_hot"};
 
 constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
 constexpr std::int64_t kColumns = 64;   // columns that a thread adds up at a time
-
-// "[1, 4]": the index of the element at `flat` in row-major order.
-std::string index_text(std::int64_t flat, const Shape& shape) {
-  Dims index = shape;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    index[i] = flat % shape[i];
-    flat /= shape[i];
-  }
-  return str(index);
-}
 
 // Values of an int64 tensor, side by side, all in [0, size) or an Error that ends in `what`.
 Tensor checked(const Op& op, std::string_view called, const Tensor& index, std::int64_t size, const std::string& what) {

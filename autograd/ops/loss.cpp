@@ -1,6 +1,7 @@
 // Losses but for cross_entropy: nll_loss, kl_div, mse_loss, binary cross-entropy with logits; and what all of them
 // share.
 #include <fmt/format.h>
+#include <tapegrad/autograd/ops/index_text.h>
 #include <tapegrad/autograd/ops/loss.h>
 #include <tapegrad/autograd/ops/reduce.h>
 
@@ -13,16 +14,6 @@ const Op kNll{"nll_loss"};
 const Op kKlDiv{"kl_div"};
 const Op kMse{"mse_loss"};
 const Op kBinary{"binary_cross_entropy_with_logits"};
-
-// Index of the element at `flat` in row-major order, "[1, 4]".
-std::string index_text(std::int64_t flat, const Shape& shape) {
-  Dims index = shape;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    index[i] = flat % shape[i];
-    flat /= shape[i];
-  }
-  return str(index);
-}
 
 // The loss of pairs: each(input, target) gives the losses of all pairs, slopes(input, target, dy, for_target) the
 // gradients of both, made of recorded operations.

@@ -13,8 +13,8 @@ namespace tapegrad::optim {
 // Leaves that are trained with settings of their own; what is left out is the optimiser's.
 struct ParameterGroup {
   NamedTensors parameters;
-  std::optional<double> lr;
-  std::optional<double> weight_decay;
+  std::optional<double> lr{};
+  std::optional<double> weight_decay{};
 };
 
 // Writes new values into the parameters, in place: after Tape::backward has released them (Error that names the
@@ -61,8 +61,8 @@ class Optimizer {
 
  private:
   struct Group {
-    std::optional<double> lr;
-    std::optional<double> weight_decay;
+    std::optional<double> lr{};
+    std::optional<double> weight_decay{};
   };
   std::vector<Group> groups_;
   std::vector<Slot> slots_;

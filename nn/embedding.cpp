@@ -1,0 +1,33 @@
+// The table of vectors that tokens are looked up in.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/embedding.h>
+#include <tapegrad/nn/init.h>
+
+#include <algorithm>
+
+namespace tapegrad::nn {
+
+namespace {
+
+Shape table_shape(std::int64_t count, std::int64_t dim) {
+  require_positive("embedding", "the number of ids", count);
+  require_positive("embedding", "the size of a vector", dim);
+  return {count, dim};
+}
+
+}  // namespace
+
+Embedding::Embedding(std::int64_t count, std::int64_t dim, std::optional<std::int64_t> padding)
+    : weight(Tensor::empty(table_shape(count, dim))), padding(padding) {
+  if (padding && !(*padding >= 0 && *padding < count)) {
+    fail("embedding", fmt::format("the padding id {} is not in [0, {})", *padding, count));
+  }
+  init::normal(weight);
+  if (padding) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);
+}
+
+Tensor Embedding::operator()(const Tensor& ids) const { return embedding(weight, ids, padding); }
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,31 @@
+// The affine layer.
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/linear.h>
+
+#include <cmath>
+
+namespace tapegrad::nn {
+
+namespace {
+
+Shape weight_shape(std::int64_t in, std::int64_t out) {
+  require_positive("linear", "the number of inputs", in);
+  require_positive("linear", "the number of outputs", out);
+  return {out, in};
+}
+
+}  // namespace
+
+Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) : weight(Tensor::empty(weight_shape(in, out))) {
+  init::kaiming_uniform(weight, std::sqrt(5.0));
+  if (!with_bias) return;
+  bias = Parameter(Tensor::empty({out}));
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  init::uniform(bias, -bound, bound);
+}
+
+Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias); }
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,33 @@
+// Losses over sequences.
+#include <fmt/format.h>
+#include <tapegrad/nn/loss.h>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kWhere = "sequence_loss";
+
+void check(const Tensor& outputs, const Tensor& target) {
+  const bool fits = outputs.dim() == 3 && target.dim() == 2 && outputs.size(0) == target.size(0) &&
+                    outputs.size(1) == target.size(1) && target.dtype() == kInt64 && target.numel() > 0;
+  if (fits) return;
+  fail(kWhere, fmt::format("outputs {} and target {} {}: [B, T, V] and int64 [B, T] are needed", str(outputs.shape()),
+                           name(target.dtype()), str(target.shape())));
+}
+
+}  // namespace
+
+Tensor sequence_loss(const Tensor& outputs, const Tensor& target) {
+  check(outputs, target);
+  const Tensor picked = gather(softmax(outputs, -1), -1, target.unsqueeze(-1));
+  return sum(log(picked + 1e-10)) / -static_cast<double>(outputs.size(0));
+}
+
+double exact_match(const Tensor& outputs, const Tensor& target) {
+  check(outputs, target);
+  const Tensor right = all(argmax(outputs.detach(), -1) == target, 1);
+  return mean(right.to(kFloat64)).item();
+}
+
+}  // namespace tapegrad::nn

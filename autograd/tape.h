@@ -75,12 +75,16 @@ class Gradients {
   void set(const Tensor& leaf, Tensor grad);  // clipping, accumulation over micro-batches, gradients from elsewhere
   std::size_t size() const { return entries_.size(); }
 
- private:
-  friend class Tape;
+  // For a pass over all of them: leaves in the order in which they were made, behind what was kept by name.
   struct Entry {
-    Place place;
+    Place place;  // of what it is the gradient of
     Tensor grad;
   };
+  Entry* begin() { return entries_.data(); }
+  Entry* end() { return entries_.data() + entries_.size(); }
+
+ private:
+  friend class Tape;
   std::vector<Entry, pool::Allocator<Entry>> entries_;  // sorted by place
 };
 

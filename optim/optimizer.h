@@ -48,25 +48,27 @@ class Optimizer {
   struct Slot {  // one parameter
     std::string name;
     Tensor parameter;
-    std::size_t group;
+    std::size_t group = 0;
     std::int64_t steps = 0;       // updates of this parameter
-    std::vector<Tensor> buffers;  // as named by buffer_names
-    Tensor grad;                  // of this step, contiguous
+    std::vector<Tensor> buffers;  // one for each of buffer_names
+    Tensor grad;                  // while a step lasts; contiguous
+    std::int64_t start = 0;       // where it begins when all parameters of a step are seen as one row
   };
+  // Errors: no parameter at all, one twice, one that is no leaf, a rate or decay that is negative or not finite.
   Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay, std::vector<std::string> buffer_names);
-  // Updates every slot with a gradient. `slots` points at them.
-  virtual void update(const std::vector<Slot*>& slots) = 0;
-  double lr_of(const Slot& slot) const { return group_lr(slot.group); }
-  double weight_decay_of(const Slot& slot) const { return *groups_[slot.group].weight_decay; }
+  // Updates elements [begin, end) of one parameter, on any thread; `steps` counts this update already.
+  virtual void update(const Slot& slot, std::int64_t begin, std::int64_t end) = 0;
+  double weight_decay_of(const Slot& slot) const { return groups_[slot.group].weight_decay; }
 
  private:
   struct Group {
-    std::optional<double> lr{};
-    std::optional<double> weight_decay{};
+    std::optional<double> lr;
+    double weight_decay;
   };
+  void gather(const Gradients& grads);
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
-  std::vector<Slot*> active_;
+  std::vector<Slot*> active_;  // those of this step
   std::vector<std::string> buffer_names_;
   double lr_;
   std::int64_t steps_ = 0;

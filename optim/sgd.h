@@ -21,7 +21,7 @@ class Sgd : public Optimizer {
   explicit Sgd(std::vector<ParameterGroup> groups, SgdOptions options = {});
 
  private:
-  void update(const std::vector<Slot*>& slots) override;
+  void update(const Slot& slot, std::int64_t begin, std::int64_t end) override;
   SgdOptions options_;
 };
 

@@ -1,0 +1,176 @@
+// What all optimisers share: gathering gradients, one parallel row over all parameters, state in and out.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/optim/optimizer.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+namespace tapegrad::optim {
+
+namespace {
+
+constexpr std::string_view kWhere = "optimizer";
+constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // elements a thread takes at a time
+
+std::string describe(const std::string& name, const Tensor& parameter) {
+  return name.empty() ? fmt::format("the parameter of shape {}", str(parameter.shape())) : fmt::format("\"{}\"", name);
+}
+
+double checked(std::string_view what, double value) {
+  if (!(value >= 0) || std::isinf(value))
+    fail(kWhere, fmt::format("{} is {}, it must be 0 or more, and finite", what, value));
+  return value;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay,
+                     std::vector<std::string> buffer_names)
+    : buffer_names_(std::move(buffer_names)), lr_(checked("lr", lr)) {
+  for (ParameterGroup& group : groups) {
+    if (group.lr) checked("lr", *group.lr);
+    groups_.push_back({group.lr, checked("weight_decay", group.weight_decay.value_or(weight_decay))});
+    for (NamedTensor& p : group.parameters) {
+      if (!p.tensor.defined() || !p.tensor.is_leaf() || !p.tensor.is_contiguous()) {
+        fail(kWhere, fmt::format("\"{}\" is not a contiguous leaf (take parameters(model), or as_leaf())", p.name));
+      }
+      Slot slot{.name = std::move(p.name),
+                .parameter = std::move(p.tensor),
+                .group = groups_.size() - 1,
+                .buffers = {},
+                .grad = {}};
+      for (std::size_t i = 0; i < buffer_names_.size(); ++i) slot.buffers.push_back(zeros_like(slot.parameter));
+      slots_.push_back(std::move(slot));
+    }
+  }
+  if (slots_.empty()) fail(kWhere, "there is no parameter to train");
+  std::vector<std::int64_t> leaves;
+  for (const Slot& slot : slots_) leaves.push_back(slot.parameter.place().position);
+  std::sort(leaves.begin(), leaves.end());
+  for (const Slot& slot : slots_) {
+    const auto range = std::equal_range(leaves.begin(), leaves.end(), slot.parameter.place().position);
+    if (range.second - range.first > 1)
+      fail(kWhere, fmt::format("{} is given twice", describe(slot.name, slot.parameter)));
+  }
+  active_.reserve(slots_.size());
+}
+
+void Optimizer::set_lr(double lr) { lr_ = checked("lr", lr); }
+
+double Optimizer::group_lr(std::size_t group) const { return groups_.at(group).lr.value_or(lr_); }
+
+void Optimizer::set_group_lr(std::size_t group, double lr) {
+  if (group >= groups_.size()) fail(kWhere, fmt::format("there is no group {} among {}", group, groups_.size()));
+  groups_[group].lr = checked("lr", lr);
+}
+
+// Checks everything before anything is written.
+void Optimizer::gather(const Gradients& grads) {
+  active_.clear();
+  std::int64_t start = 0;
+  for (Slot& slot : slots_) {
+    const Tensor* grad = grads.find(slot.parameter);
+    if (!grad) {
+      if (allow_missing_) continue;
+      fail(kWhere,
+           fmt::format("{} has no gradient: it took no part in the loss (allow_missing(true) leaves such parameters "
+                       "as they are)",
+                       describe(slot.name, slot.parameter)));
+    }
+    if (!(grad->shape() == slot.parameter.shape()) || grad->dtype() != slot.parameter.dtype()) {
+      fail(kWhere, fmt::format("{} is {} {}, its gradient {} {}", describe(slot.name, slot.parameter),
+                               name(slot.parameter.dtype()), str(slot.parameter.shape()), name(grad->dtype()),
+                               str(grad->shape())));
+    }
+    if (slot.parameter.storage().recordings() > 0) {
+      fail(kWhere,
+           fmt::format("{} was to be changed while a live tape has recorded it (run backward or end the tape first)",
+                       describe(slot.name, slot.parameter)));
+    }
+    slot.grad = grad->detach().contiguous();
+    slot.start = start;
+    start += slot.parameter.numel();
+    active_.push_back(&slot);
+  }
+}
+
+void Optimizer::step(const Gradients& grads) {
+  const PauseRecording pause;
+  gather(grads);
+  ++steps_;
+  for (Slot* slot : active_) ++slot->steps;
+  const std::int64_t total = active_.empty() ? 0 : active_.back()->start + active_.back()->parameter.numel();
+  // All parameters as one row: small ones share a piece, large ones are cut.
+  parallel_for(total, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    auto at = std::upper_bound(active_.begin(), active_.end(), begin,
+                               [](std::int64_t place, const Slot* slot) { return place < slot->start; });
+    for (--at; begin < end; ++at) {
+      const Slot& slot = **at;
+      const std::int64_t stop = std::min(end, slot.start + slot.parameter.numel());
+      if (begin < stop) update(slot, begin - slot.start, stop - slot.start);
+      begin = std::max(begin, stop);
+    }
+  });
+  for (Slot* slot : active_) slot->grad = Tensor();
+}
+
+// --- state ---
+
+NamedTensors Optimizer::state() const {
+  NamedTensors state;
+  std::vector<std::int64_t> steps{steps_};
+  std::vector<double> rates{lr_};
+  for (const Slot& slot : slots_) steps.push_back(slot.steps);
+  for (const Group& group : groups_) rates.push_back(group.lr.value_or(std::numeric_limits<double>::quiet_NaN()));
+  state.push_back({"steps", tensor(steps, {static_cast<std::int64_t>(steps.size())})});
+  state.push_back({"lr", tensor(rates, {static_cast<std::int64_t>(rates.size())})});
+  for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
+    for (const Slot& slot : slots_) state.push_back({buffer_names_[b] + "." + slot.name, slot.buffers[b]});
+  }
+  return state;
+}
+
+void Optimizer::load_state(const NamedTensors& state) {
+  std::unordered_map<std::string_view, const Tensor*> given;
+  for (const NamedTensor& t : state) {
+    if (!given.emplace(t.name, &t.tensor).second) fail(kWhere, fmt::format("the state holds \"{}\" twice", t.name));
+  }
+  const auto take = [&](const std::string& name, const Shape& shape, DType dtype) -> const Tensor& {
+    const auto at = given.find(name);
+    if (at == given.end()) fail(kWhere, fmt::format("the state holds no \"{}\"", name));
+    const Tensor& found = *at->second;
+    if (!(found.shape() == shape) || found.dtype() != dtype) {
+      fail(kWhere, fmt::format("\"{}\" of the state is {} {}, {} {} is needed", name, tapegrad::name(found.dtype()),
+                               str(found.shape()), tapegrad::name(dtype), str(shape)));
+    }
+    given.erase(at);
+    return found;
+  };
+  const auto steps = take("steps", {1 + static_cast<std::int64_t>(slots_.size())}, kInt64).to_vector<std::int64_t>();
+  const auto rates = take("lr", {1 + static_cast<std::int64_t>(groups_.size())}, kFloat64).to_vector<double>();
+  std::vector<std::pair<Tensor, Tensor>> copies;  // to, from
+  for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
+    for (const Slot& slot : slots_) {
+      const Tensor& to = slot.buffers[b];
+      copies.emplace_back(to, take(buffer_names_[b] + "." + slot.name, to.shape(), to.dtype()));
+    }
+  }
+  if (!given.empty()) fail(kWhere, fmt::format("the state holds an unexpected \"{}\"", given.begin()->first));
+  for (const std::int64_t count : steps) {
+    if (count < 0) fail(kWhere, fmt::format("the state tells of {} steps", count));
+  }
+  checked("lr", rates[0]);
+  for (const auto& [to, from] : copies) copy_into(to, from.detach());
+  steps_ = steps[0];
+  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].steps = steps[i + 1];
+  lr_ = rates[0];
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    groups_[i].lr = std::isnan(rates[i + 1]) ? std::nullopt : std::optional(rates[i + 1]);
+  }
+}
+
+}  // namespace tapegrad::optim

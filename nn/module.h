@@ -9,6 +9,7 @@
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 
 #include <array>
@@ -23,6 +24,12 @@
 #include <vector>
 
 namespace tapegrad::nn {
+
+// So that arithmetic between parameters is found where the user writes it.
+using tapegrad::operator+;
+using tapegrad::operator-;
+using tapegrad::operator*;
+using tapegrad::operator/;
 
 // A tensor that is trained: a leaf, which gradients are computed for. Usable wherever a `const Tensor&` is.
 // It can be moved but not copied: clone(model) makes copies, and nothing else does.

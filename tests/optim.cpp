@@ -114,7 +114,7 @@ TEST(Optimizer, ManyParametersOfAllSizesInOneRow) {
   const std::int64_t sizes[] = {1, 70000, 3, 19, 32768, 2, 40000};
   NamedTensors together;
   for (const std::int64_t n : sizes)
-    together.push_back({"p" + std::to_string(together.size()), start(kFloat32, n).as_leaf()});
+    together.push_back({std::string(1, static_cast<char>(97 + together.size())), start(kFloat32, n).as_leaf()});
   optim::Adam adam(together);
   for (int step = 1; step <= 3; ++step) {
     Gradients grads;

@@ -28,9 +28,9 @@ HWY_INLINE void norm_row(Norm form, T eps, const T* x, const T* weight, const T*
   T scale;
   T pull;
   if (form == Norm::std) {
-    const T std = std::sqrt(squares / (count - 1));
+    const T std = std::sqrt(squares / count);
     scale = 1 / (std + eps);
-    pull = std == 0 ? T{0} : 1 / (std * (count - 1));
+    pull = std == 0 ? T{0} : 1 / (std * count);
   } else {
     scale = 1 / std::sqrt(squares / count + eps);
     pull = scale / count;
@@ -135,10 +135,10 @@ Grads composed_backward(Norm form, double eps, const Tensor& x, const Tensor& we
   const Tensor g = weight.defined() ? dy * weight : dy;
   const Tensor shifted = form == Norm::rms ? g : g - mean(g, axes, true);
   if (form == Norm::std) {
-    const Tensor s = tapegrad::std(x, axes, true);
+    const Tensor s = tapegrad::std(x, axes, true, 0);
     const Tensor safe = masked_fill(s, s == 0, 1);  // where s is 0, centred is 0 too
     const Tensor scale = 1 / (s + eps);
-    const Tensor along = sum(g * centred, axes, true) * scale * scale / (safe * static_cast<double>(n - 1));
+    const Tensor along = sum(g * centred, axes, true) * scale * scale / (safe * static_cast<double>(n));
     return {scale * shifted - centred * along, dy * (centred * scale), dy};
   }
   const Tensor scale = rsqrt(mean(centred * centred, axes, true) + eps);

@@ -179,7 +179,7 @@ Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
 // (x - mean) / sqrt(var + eps) * weight + bias over the axes of `weight`; weight and bias may be empty handles: then
 // over the last axis. Population variance. Ba, Kiros, Hinton 2016.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
-// gamma * (x - mean) / (std + eps) + beta, population std: the tutorial's form (8.4.1), eps outside of the root; last axis.
+// gamma * (x - mean) / (std + eps) + beta, population std, eps outside of the root: the tutorial's form (8.4.1).
 Tensor layer_norm_std(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps = 1e-6);
 // x / sqrt(mean(x^2) + eps) * weight over the last axis. Zhang, Sennrich 2019.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);

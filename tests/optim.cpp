@@ -104,8 +104,7 @@ TEST(Optimizer, EqualsPyTorchOverManySteps) {
       if (step != golden()["steps"][kept]) continue;
       const json& expected = run["kept"][kept++];
       const double worst = dtype == kFloat32 ? worst_ulps<float>(p, expected) : worst_ulps<double>(p, expected);
-      EXPECT_LE(worst, 1.0 + 0.1 * step) << "step " << step;  // an ulp an update at most
-      if (step == 1) EXPECT_LE(worst, 1.0);
+      EXPECT_LE(worst, step == 1 ? 1.0 : 1.0 + 0.1 * step) << "step " << step;
     }
   }
 }

@@ -97,6 +97,8 @@ void Gradients::set(const Tensor& leaf, Tensor grad) {
 // --- the tape's memory ---
 
 struct Tape::Node {
+  Node(const Op* op, const Tensor& y) : op(op), shape(y.shape()), dtype(y.dtype()) {}
+
   const Op* op;  // nullptr for a leaf
   Backward backward;
   Tensor leaf;  // for a leaf, itself
@@ -187,7 +189,7 @@ Tape::Node& Tape::push(const Op* op, const Tensor& y) {
   if (count_ == static_cast<std::int64_t>(reel_->chunks.size()) * Reel::kChunk) {
     reel_->chunks.push_back(static_cast<Node*>(pool::acquire(Reel::kChunk * sizeof(Node))));
   }
-  Node& fresh = *new (&node(count_)) Node{.op = op, .backward = {}, .leaf = {}, .shape = y.shape(), .dtype = y.dtype()};
+  Node& fresh = *new (&node(count_)) Node(op, y);
   ++count_;
   return fresh;
 }

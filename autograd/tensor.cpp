@@ -64,15 +64,17 @@ Tensor from_rows(std::initializer_list<std::initializer_list<Value>> rows, DType
 
 // --- handles ---
 
+// Member by member: an aggregate would be cleared as a whole first, which costs as much as all the rest.
 Tensor Tensor::make(const Shape& shape, const Strides& strides, std::int64_t offset, DType dtype, Storage storage) {
-  return Tensor(new (pool::acquire(sizeof(Body))) Body{.dtype = dtype,
-                                                       .contiguous = is_row_major(shape, strides),
-                                                       .shape = shape,
-                                                       .strides = strides,
-                                                       .numel = shape.numel(),
-                                                       .offset = offset,
-                                                       .storage = std::move(storage),
-                                                       .place = {}});
+  Body* const body = new (pool::acquire(sizeof(Body))) Body;
+  body->dtype = dtype;
+  body->contiguous = is_row_major(shape, strides);
+  body->shape = shape;
+  body->strides = strides;
+  body->numel = shape.numel();
+  body->offset = offset;
+  body->storage = std::move(storage);
+  return Tensor(body);
 }
 
 void Tensor::free_body(Body* body) noexcept {
@@ -83,14 +85,13 @@ void Tensor::free_body(Body* body) noexcept {
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
   const std::int64_t numel = checked_numel(shape);
   Storage storage(numel * item_size(dtype));
-  return Tensor(new (pool::acquire(sizeof(Body))) Body{.dtype = dtype,
-                                                       .contiguous = true,
-                                                       .shape = shape,
-                                                       .strides = contiguous_strides(shape),
-                                                       .numel = numel,
-                                                       .offset = 0,
-                                                       .storage = std::move(storage),
-                                                       .place = {}});
+  Body* const body = new (pool::acquire(sizeof(Body))) Body;
+  body->dtype = dtype;
+  body->shape = shape;
+  body->strides = contiguous_strides(shape);
+  body->numel = numel;
+  body->storage = std::move(storage);
+  return Tensor(body);
 }
 
 Tensor Tensor::view(const Shape& shape, const Strides& strides, std::int64_t offset) const {

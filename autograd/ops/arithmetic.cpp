@@ -134,8 +134,11 @@ Tensor promoted(Tensor (*operation)(const Tensor&, const Tensor&), const Tensor&
 }
 
 Tensor binary_value(const Op& op, const Formula& formula, const IntegerLoops& loops, const Tensor& a, const Tensor& b) {
+  if (is_floating(a.dtype())) {
+    return a.shape() == b.shape() ? compute(formula, a.shape(), {&a, &b})
+                                  : compute(formula, broadcast(op.name, a.shape(), b.shape()), {&a, &b});
+  }
   const Shape shape = shape_of(op.name, a, b);
-  if (is_floating(a.dtype())) return compute(formula, shape, {&a, &b});
   const MapKernel kernel = a.dtype() == kBool ? loops.boolean : loops.int64;
   if (!kernel) op.fail("bool operands have no such operation (convert one by to(kInt64), or use logical_xor)");
   Tensor y = Tensor::empty(shape, a.dtype());
@@ -167,7 +170,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   Tensor y = binary_value(kMul, formulas().mul, kMulLoops, a, b);
   const bool da = recorded(a), db = recorded(b);
   if (!da && !db) return y;
-  return record(kMul, y, {a, b}, [a = db ? a : Tensor(), b = da ? b : Tensor()](const Tensor& dy) -> Grads {
+  return record(kMul, std::move(y), {a, b}, [a = db ? a : Tensor(), b = da ? b : Tensor()](const Tensor& dy) -> Grads {
     return {b.defined() ? dy * b : Tensor(), a.defined() ? dy * a : Tensor()};
   });
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/kernels.h>
 #include <tapegrad/autograd/storage.h>
 
 #include <bit>
@@ -120,7 +121,7 @@ class SharedPool {
 
 // Never destroyed: tensors with static lifetime may outlive any order of destruction.
 SharedPool& shared_pool() {
-  static SharedPool* const pool = new SharedPool;
+  static SharedPool* const pool = (kernel_family(), new SharedPool);  // settled before anything can be computed
   return *pool;
 }
 

@@ -496,10 +496,10 @@ TEST(Kernels, TheFamilyIsOneThatTheProcessorRuns) {
 
 TEST(Machine, FiguresAreMeasured) {
   EXPECT_FALSE(processor_name().empty());
-  EXPECT_GT(measure_fma_gflops(), 1);
+  EXPECT_GT(measure_fma_gflops(), 0);
   EXPECT_LT(measure_fma_gflops(), 1e5);
-  EXPECT_GT(measure_matmul_gflops(64, 64, 64), 0.1);
-  EXPECT_GT(measure_read_gb_s(), 0.1);
+  EXPECT_GT(measure_matmul_gflops(64, 64, 64), 0);
+  EXPECT_GT(measure_read_gb_s(), 0);
 }
 
 }  // namespace

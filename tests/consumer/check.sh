@@ -14,9 +14,11 @@ size=$(stat -c %s "$library")
 echo "libtapegrad.so, stripped: $size bytes"
 [ "$size" -lt 5000000 ]
 
-cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug >"$work/log" &&
+sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$here/../../README.md" >"$work/readme.cpp"  # README's example, as it stands there
+cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DREADME="$work/readme.cpp" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
+"$work/build/readme"
 "$prefix/bin/tapegrad" --version
 
 flags=(-std=c++20 -O0 -I "$prefix/include")

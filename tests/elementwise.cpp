@@ -417,8 +417,8 @@ TEST(Elementwise, SteadyStateTouchesNoHeap) {
     EXPECT_TRUE(grads.contains(x));
   };
   for (int i = 0; i < 3; ++i) step();
-  const std::size_t before = allocations;
   const std::int64_t calls = pool::stats().system_calls;
+  const std::size_t before = allocations;
   for (int i = 0; i < 3; ++i) step();
   EXPECT_EQ(allocations, before);
   EXPECT_EQ(pool::stats().system_calls, calls);

@@ -17,20 +17,21 @@ const Op kEmbedding{"embedding"};
 const Op kAddRows{"add_rows"};
 const Op kGather{"gather"};
 const Op kScatterAdd{"scatter_add"};
-const Op kOneHot{"one_hot"};
+constexpr std::string_view kOneHot = "one_hot";  // not recorded, so no Op
 
 constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
 constexpr std::int64_t kColumns = 64;   // columns that a thread adds up at a time
 
 // Values of an int64 tensor, side by side, all in [0, size) or an Error that ends in `what`.
-Tensor checked(const Op& op, std::string_view called, const Tensor& index, std::int64_t size, const std::string& what) {
-  if (index.dtype() != kInt64) op.fail(fmt::format("the {} are {}, int64 is needed", called, name(index.dtype())));
+Tensor checked(std::string_view op, std::string_view called, const Tensor& index, std::int64_t size,
+               const std::string& what) {
+  if (index.dtype() != kInt64) fail(op, fmt::format("the {} are {}, int64 is needed", called, name(index.dtype())));
   const Tensor packed = index.detach().contiguous();
   const std::int64_t* values = packed.data<std::int64_t>();
   for (std::int64_t i = 0; i < packed.numel(); ++i) {
     if (values[i] >= 0 && values[i] < size) continue;
-    op.fail(fmt::format("{} at {} of the {} {} is out of range: {}", values[i], index_text(i, index.shape()), called,
-                        str(index.shape()), what));
+    fail(op, fmt::format("{} at {} of the {} {} is out of range: {}", values[i], index_text(i, index.shape()), called,
+                         str(index.shape()), what));
   }
   return packed;
 }
@@ -154,7 +155,8 @@ Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
     kIndexSelect.fail(fmt::format("the indices have shape {}, one axis is needed", str(index.shape())));
   }
   const std::int64_t size = x.shape()[i];
-  const Tensor ids = checked(kIndexSelect, "indices", index, size, fmt::format("axis {} of {}", i, str(x.shape())));
+  const Tensor ids =
+      checked(kIndexSelect.name, "indices", index, size, fmt::format("axis {} of {}", i, str(x.shape())));
   Shape shape = x.shape();
   shape[i] = ids.numel();
   const Tensor y = Tensor::empty(shape, x.dtype());
@@ -172,7 +174,8 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int
     kEmbedding.fail(fmt::format("padding row {} is out of range for a table of {} rows", *padding, rows));
   }
   const std::int64_t skipped = !padding ? -1 : *padding < 0 ? *padding + rows : *padding;
-  const Tensor flat = checked(kEmbedding, "ids", ids, rows, fmt::format("the table has {} rows", rows)).reshape({-1});
+  const Tensor flat =
+      checked(kEmbedding.name, "ids", ids, rows, fmt::format("the table has {} rows", rows)).reshape({-1});
   Shape shape = ids.shape();
   shape.push_back(weight.shape()[1]);
   const Tensor y = Tensor::empty(shape, weight.dtype());
@@ -185,7 +188,8 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int
 Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index) {
   const int i = normal_axis(kGather.name, axis, x.shape());
   check_lanes(kGather, x.shape(), "x", index.shape(), i);
-  const Tensor ids = checked(kGather, "indices", index, x.shape()[i], fmt::format("axis {} of {}", i, str(x.shape())));
+  const Tensor ids =
+      checked(kGather.name, "indices", index, x.shape()[i], fmt::format("axis {} of {}", i, str(x.shape())));
   const Tensor y = Tensor::empty(index.shape(), x.dtype());
   with_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -216,7 +220,7 @@ Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, cons
     kScatterAdd.fail(fmt::format("x is {}, source {} (one type is needed)", name(x.dtype()), name(source.dtype())));
   }
   const Tensor ids =
-      checked(kScatterAdd, "indices", index, x.shape()[i], fmt::format("axis {} of {}", i, str(x.shape())));
+      checked(kScatterAdd.name, "indices", index, x.shape()[i], fmt::format("axis {} of {}", i, str(x.shape())));
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   copy_into(y, x.detach());
   with_type(x.dtype(), [&](auto t) {
@@ -248,7 +252,7 @@ Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, cons
 }
 
 Tensor one_hot(const Tensor& index, std::int64_t classes) {
-  if (classes < 0) kOneHot.fail(fmt::format("{} classes were asked for", classes));
+  if (classes < 0) fail(kOneHot, fmt::format("{} classes were asked for", classes));
   const Tensor ids = checked(kOneHot, "indices", index, classes, fmt::format("there are {} classes", classes));
   Shape shape = index.shape();
   shape.push_back(classes);

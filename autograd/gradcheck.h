@@ -16,7 +16,7 @@ struct GradcheckOptions {
   double atol = 1e-8;  // an entry passes if |ours - numeric| <= atol + rtol * |numeric|
   double rtol = 1e-7;
   double step = 0.0009765625;  // of the differences, times |x| where that is above 1; f must be smooth within two steps
-  bool zero_gradient = false;  // the gradient is zero everywhere, and that is right (sign, floor)
+  bool zero_gradient = false;  // the first derivative is zero everywhere, and that is right (sign, floor)
   std::string_view refuses = {};  // the operation that must refuse create_graph, by name; order 2 is nothing more then
 };
 
@@ -74,10 +74,10 @@ Tensor call_with(F& f, std::span<const Tensor> x) {
 // other inputs are constants. Error for float32 inputs and for what f itself throws.
 template <class F>
 GradcheckReport gradcheck(F&& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
-  using Function = std::remove_reference_t<F>;
-  const auto call = [](void* p, std::span<const Tensor> x) { return detail::call_with(*static_cast<Function*>(p), x); };
-  void* const address = const_cast<void*>(static_cast<const void*>(&f));
-  return detail::gradcheck({address, call}, std::span<const Tensor>(inputs), options);
+  auto* address = &f;
+  using Pointer = decltype(address);
+  const auto call = [](void* p, std::span<const Tensor> x) { return detail::call_with(**static_cast<Pointer*>(p), x); };
+  return detail::gradcheck({&address, call}, std::span<const Tensor>(inputs), options);
 }
 
 }  // namespace tapegrad

@@ -73,6 +73,14 @@ void Parameter::require_free() const {
                    quoted(name_), str(leaf_.shape())));
 }
 
+void Parameter::substitute(const Tensor& values) {
+  if (!(values.shape() == leaf_.shape())) {
+    fail("parameter", fmt::format("{} has shape {}, a tensor of shape {} was to stand for it", quoted(name_),
+                                  str(leaf_.shape()), str(values.shape())));
+  }
+  leaf_ = values;
+}
+
 void Parameter::set(const Tensor& values) {
   if (!(values.shape() == leaf_.shape())) {
     fail("parameter", fmt::format("{} has shape {}, values of shape {} were given", quoted(name_), str(leaf_.shape()),

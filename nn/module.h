@@ -61,6 +61,8 @@ class Parameter {
     require_free();
     return leaf_.mutable_data<T>();
   }
+  // Computes with another tensor of this shape from now on, recorded or not: for checks of gradients.
+  void substitute(const Tensor& values);
   // Becomes a new leaf of another type: optimisers made before know only the old one.
   void convert(DType dtype);
 

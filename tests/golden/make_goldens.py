@@ -1,0 +1,17 @@
+#!/usr/bin/env python3
+"""Writes what PyTorch answers for every operation of autograd/ops.h: tests/golden/ops_<family>.bin, read by tests/ops.cpp.
+
+    /usr/bin/python3 tests/golden/make_goldens.py      (Debian's python3-torch, 1.13.1)
+"""
+import pathlib
+
+import torch
+
+import families_layers
+import families_math
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    folder = pathlib.Path(__file__).parent
+    for family in families_math.FAMILIES + families_layers.FAMILIES:
+        family().write(folder)

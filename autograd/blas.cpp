@@ -16,9 +16,11 @@ using blas::Tile;
 
 constexpr int64_t kTile = 256;              // rows and columns of a tile of C at most: it stays in the second cache
 constexpr int64_t kLargeTile = 512;         // the same where BLIS does the blocking
-constexpr int64_t kPieceWork = 400000;      // multiplications worth handing to another thread: about 10 us
+constexpr int64_t kWideLeast = 192;         // with AVX-512, the least rows, columns and depth of what goes to BLIS
+constexpr int64_t kPieceWork = 800000;      // multiplications worth handing to another thread: about 20 us
 constexpr int64_t kPieces = 16;             // tiles wanted of a product that is worth so many
-constexpr int64_t kSharedB = 1 << 20;       // elements of B up to which it is packed once for all tiles
+constexpr int64_t kOwnB = 8 << 10;          // elements of B up to which every tile packs its own,
+constexpr int64_t kSharedB = 1 << 20;       // and from there on up to which it is packed once for all of them
 constexpr int64_t kPackWork = 16 << 10;     // elements worth packing on another thread
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of this size at most is cut along k instead, where k is long
 
@@ -109,18 +111,17 @@ struct Cut {
   int64_t rows, cols;    // of a tile
   int64_t down, across;  // tiles
 
-  Cut(int64_t m, int64_t n, int64_t k, int64_t largest, int64_t least_rows, int64_t unit_cols) {
-    down = pieces_of(m, largest);
-    across = pieces_of(n, largest);
-    // few tiles: smaller ones, so that several threads find work, and an even number for two
+  Cut(int64_t m, int64_t n, int64_t k, int64_t most_rows, int64_t most_cols, int64_t unit_rows, int64_t unit_cols)
+      : down(pieces_of(m, most_rows)), across(pieces_of(n, most_cols)) {
+    // Few tiles: more of them along the longer side, so that several threads find work; for two, an even number.
     const int64_t wanted = std::clamp<int64_t>(m * n * k / kPieceWork, 1, kPieces);
     const int64_t tiles = down * across;
     if (tiles < wanted || (tiles % 2 == 1 && tiles > 1 && tiles < kPieces)) {
-      const int64_t more = tiles < wanted ? pieces_of(wanted, tiles) : 2;
+      const int64_t times = tiles < wanted ? pieces_of(wanted, tiles) : 2;
       if (m >= n) {
-        down = std::max(down, std::min(down * more, m / least_rows));
+        down = std::max(down, std::min(down * times, m / (4 * unit_rows)));
       } else {
-        across = std::max(across, std::min(across * more, n / unit_cols));
+        across = std::max(across, std::min(across * times, n / unit_cols));
       }
     }
     rows = pieces_of(m, down);
@@ -137,7 +138,8 @@ bool plain(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
 
 template <class T>
 bool suits_blis(const Product<T>& p) {
-  return p.m >= kLargeTile && p.n >= kLargeTile && p.k >= kLargeTile && p.c.col_stride == 1 &&
+  const int64_t least = kernels<T>().rows > 8 ? kWideLeast : kLargeTile;
+  return p.m >= least && p.n >= least && p.k >= least && p.c.col_stride == 1 &&
          plain(p.m, p.k, p.a.row_stride, p.a.col_stride) && plain(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
          plain(p.m, p.n, p.c.row_stride, p.c.col_stride);
 }
@@ -146,8 +148,10 @@ template <class T>
 void multiply_tiles(const Product<T>& p, TileDone done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
   const bool on_blis = suits_blis(p);
-  const Cut cut(p.m, p.n, p.k, on_blis ? kLargeTile : kTile, 4 * use.rows, use.cols);
-  const bool share = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB;
+  const int64_t most_rows = on_blis ? kLargeTile : kTile;
+  const int64_t most_cols = !on_blis && p.a.col_stride != 1 ? 3 * kTile : most_rows;  // wide where A must be packed
+  const Cut cut(p.m, p.n, p.k, most_rows, most_cols, use.rows, use.cols);
+  const bool share = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
   const int64_t all_panels = pieces_of(p.n, use.cols);
   const Scratch<T> panels(share ? all_panels * use.cols * p.k : 0);
   if (share) {
@@ -197,6 +201,10 @@ void multiply_along_k(const Product<T>& p, TileDone done, bool flipped) {
   }
   for (int64_t i = 0; i < p.m; ++i) {
     T* const row = p.c.data + i * p.c.row_stride;
+    if (p.beta == 0 && p.c.col_stride == 1) {
+      std::copy_n(sum + i * p.n, p.n, row);
+      continue;
+    }
     for (int64_t j = 0; j < p.n; ++j) {
       T& c = row[j * p.c.col_stride];
       c = p.beta == 0 ? sum[i * p.n + j] : p.beta * c + sum[i * p.n + j];

@@ -179,6 +179,9 @@ void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows
   constexpr int64_t kSome = 16;  // columns of A at a time: their lines stay cached from sliver to sliver
   for (int64_t first = 0; first < k; first += kSome) {
     const int64_t end = first + kSome < k ? first + kSome : k;
+    for (int64_t p = end; a_rows == 1 && p < end + kSome && p < k; ++p) {  // the next ones arrive meanwhile
+      for (int64_t i = 0; i < m; i += 64 / sizeof(T)) hwy::Prefetch(a + i + p * a_cols);
+    }
     T* sliver = to;
     for (int64_t i = 0; i < m; i += high, sliver += kSliver<T> * k) {
       const T* const from = a + i * a_rows;

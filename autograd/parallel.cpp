@@ -27,8 +27,9 @@ constexpr auto kStay = std::chrono::microseconds(200);  // waking a sleeping wor
 
 thread_local bool inside_piece = false;
 
+// Waits a little: at first on the spot (about 20 us in all), then others may have the core.
 void pause(int& turn) {
-  if (++turn % 64 != 0) {
+  if (++turn < 1000 || turn % 32 != 0) {
     __builtin_ia32_pause();
   } else {
     std::this_thread::yield();
@@ -111,6 +112,7 @@ class Crew {
           work(s);
           left_.fetch_add(1, std::memory_order_release);
           since = std::chrono::steady_clock::now();
+          turn = 0;
         }
         pause(turn);
         if (turn % 64 == 0 && std::chrono::steady_clock::now() - since > kStay) break;

@@ -22,16 +22,16 @@ constexpr std::string_view kOneHot = "one_hot";  // not recorded, so no Op
 constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
 constexpr std::int64_t kColumns = 64;   // columns that a thread adds up at a time
 
-// Values of an int64 tensor, side by side, all in [0, size) or an Error that ends in `what`.
-Tensor checked(std::string_view op, std::string_view called, const Tensor& index, std::int64_t size,
-               const std::string& what) {
+// Values of an int64 tensor, side by side, all in [0, size) or an Error that ends in `what()`.
+template <class What>
+Tensor checked(std::string_view op, std::string_view called, const Tensor& index, std::int64_t size, What what) {
   if (index.dtype() != kInt64) fail(op, fmt::format("the {} are {}, int64 is needed", called, name(index.dtype())));
   const Tensor packed = index.detach().contiguous();
   const std::int64_t* values = packed.data<std::int64_t>();
   for (std::int64_t i = 0; i < packed.numel(); ++i) {
     if (values[i] >= 0 && values[i] < size) continue;
     fail(op, fmt::format("{} at {} of the {} {} is out of range: {}", values[i], index_text(i, index.shape()), called,
-                         str(index.shape()), what));
+                         str(index.shape()), what()));
   }
   return packed;
 }
@@ -155,8 +155,8 @@ Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
     kIndexSelect.fail(fmt::format("the indices have shape {}, one axis is needed", str(index.shape())));
   }
   const std::int64_t size = x.shape()[i];
-  const Tensor ids =
-      checked(kIndexSelect.name, "indices", index, size, fmt::format("axis {} of {}", i, str(x.shape())));
+  const Tensor ids = checked(kIndexSelect.name, "indices", index, size,
+                             [&] { return fmt::format("axis {} of {}", i, str(x.shape())); });
   Shape shape = x.shape();
   shape[i] = ids.numel();
   const Tensor y = Tensor::empty(shape, x.dtype());
@@ -174,8 +174,9 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int
     kEmbedding.fail(fmt::format("padding row {} is out of range for a table of {} rows", *padding, rows));
   }
   const std::int64_t skipped = !padding ? -1 : *padding < 0 ? *padding + rows : *padding;
-  const Tensor flat =
-      checked(kEmbedding.name, "ids", ids, rows, fmt::format("the table has {} rows", rows)).reshape({-1});
+  const Tensor flat = checked(kEmbedding.name, "ids", ids, rows, [&] {
+                        return fmt::format("the table has {} rows", rows);
+                      }).reshape({-1});
   Shape shape = ids.shape();
   shape.push_back(weight.shape()[1]);
   const Tensor y = Tensor::empty(shape, weight.dtype());
@@ -188,8 +189,8 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int
 Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index) {
   const int i = normal_axis(kGather.name, axis, x.shape());
   check_lanes(kGather, x.shape(), "x", index.shape(), i);
-  const Tensor ids =
-      checked(kGather.name, "indices", index, x.shape()[i], fmt::format("axis {} of {}", i, str(x.shape())));
+  const Tensor ids = checked(kGather.name, "indices", index, x.shape()[i],
+                             [&] { return fmt::format("axis {} of {}", i, str(x.shape())); });
   const Tensor y = Tensor::empty(index.shape(), x.dtype());
   with_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -219,8 +220,8 @@ Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, cons
   if (source.dtype() != x.dtype()) {
     kScatterAdd.fail(fmt::format("x is {}, source {} (one type is needed)", name(x.dtype()), name(source.dtype())));
   }
-  const Tensor ids =
-      checked(kScatterAdd.name, "indices", index, x.shape()[i], fmt::format("axis {} of {}", i, str(x.shape())));
+  const Tensor ids = checked(kScatterAdd.name, "indices", index, x.shape()[i],
+                             [&] { return fmt::format("axis {} of {}", i, str(x.shape())); });
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   copy_into(y, x.detach());
   with_type(x.dtype(), [&](auto t) {
@@ -253,7 +254,8 @@ Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, cons
 
 Tensor one_hot(const Tensor& index, std::int64_t classes) {
   if (classes < 0) fail(kOneHot, fmt::format("{} classes were asked for", classes));
-  const Tensor ids = checked(kOneHot, "indices", index, classes, fmt::format("there are {} classes", classes));
+  const Tensor ids =
+      checked(kOneHot, "indices", index, classes, [&] { return fmt::format("there are {} classes", classes); });
   Shape shape = index.shape();
   shape.push_back(classes);
   const Tensor y = zeros(shape, kInt64);

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/ops/stack.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tapegrad {
 
@@ -34,7 +35,9 @@ Tensor empty_laid_out_as(const Tensor& x, std::int64_t last) {
   const int outer = x.dim() - 1;
   int order[kMaxRank];
   for (int i = 0; i < outer; ++i) order[i] = i;
-  std::stable_sort(order, order + outer, [&](int a, int b) { return x.strides()[a] > x.strides()[b]; });
+  for (int i = 1; i < outer; ++i) {  // by falling stride; std::stable_sort would ask the heap for room
+    for (int j = i; j > 0 && x.strides()[order[j - 1]] < x.strides()[order[j]]; --j) std::swap(order[j - 1], order[j]);
+  }
   Shape shape = x.shape();
   shape[outer] = last;
   Strides strides = shape;

@@ -1,0 +1,115 @@
+// Writes and reads checkpoints.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/checkpoint.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr char kMagic[24] = "tapegrad checkpoint 1\n";
+constexpr std::size_t kSizeAt = 24, kSumAt = 32, kHeaderSizeAt = 40, kHeaderAt = 48;
+constexpr std::string_view kGenerator = "generator";
+
+void put(std::string& file, std::size_t at, std::uint64_t value) { std::memcpy(file.data() + at, &value, 8); }
+
+std::uint64_t get(const std::string& file, std::size_t at) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, file.data() + at, 8);
+  return value;
+}
+
+std::uint64_t sum_of(const std::string& file) { return checksum(bytes_of(file).subspan(kHeaderSizeAt), file.size()); }
+
+[[noreturn]] void refuse(const fs::path& path, std::string_view why) {
+  fail("checkpoint", fmt::format("{}: {}", path.string(), why));
+}
+
+DType dtype_named(const std::string& text) {
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64})
+    if (name(dtype) == text) return dtype;
+  fail("checkpoint", fmt::format("unknown element type \"{}\"", text));
+}
+
+}  // namespace
+
+void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
+  nlohmann::ordered_json header;
+  header["state"] = checkpoint.state;
+  header["blocks"].push_back({{"name", kGenerator}, {"dtype", "bytes"}, {"shape", {checkpoint.generator.size()}}});
+  std::size_t bytes = checkpoint.generator.size();
+  for (const NamedTensor& block : checkpoint.tensors) {
+    const Shape& shape = block.tensor.shape();
+    header["blocks"].push_back({{"name", block.name},
+                                {"dtype", name(block.tensor.dtype())},
+                                {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}});
+    bytes += static_cast<std::size_t>(block.tensor.numel() * item_size(block.tensor.dtype()));
+  }
+  const std::string head = header.dump();
+
+  std::string file;
+  file.reserve(kHeaderAt + head.size() + bytes);
+  file.assign(kMagic, sizeof kMagic);
+  file.append(kHeaderAt - kSizeAt, '\0');
+  file.append(head);
+  file.append(reinterpret_cast<const char*>(checkpoint.generator.data()), checkpoint.generator.size());
+  for (const NamedTensor& block : checkpoint.tensors) {
+    const Tensor packed = block.tensor.contiguous();
+    file.append(static_cast<const char*>(packed.raw_data()),
+                static_cast<std::size_t>(packed.numel() * item_size(packed.dtype())));
+  }
+  put(file, kSizeAt, file.size());
+  put(file, kHeaderSizeAt, head.size());
+  put(file, kSumAt, sum_of(file));
+  replace_file(path, file);
+}
+
+Checkpoint load_checkpoint(const fs::path& path) {
+  const std::string file = read_file(path);
+  if (file.size() < kHeaderAt)
+    refuse(path, fmt::format("{} bytes are too few for a checkpoint (truncated?)", file.size()));
+  if (std::memcmp(file.data(), kMagic, sizeof kMagic) != 0)
+    refuse(path, "bytes 0 to 23 are not those of a tapegrad checkpoint, version 1");
+  if (get(file, kSizeAt) != file.size())
+    refuse(path, fmt::format("has {} bytes, but bytes 24 to 31 say {} (truncated or altered)", file.size(),
+                             get(file, kSizeAt)));
+  if (get(file, kSumAt) != sum_of(file))
+    refuse(path, fmt::format("damaged: the checksum in bytes 32 to 39 is {:016x}, that of bytes 40 to {} is {:016x}",
+                             get(file, kSumAt), file.size() - 1, sum_of(file)));
+  Checkpoint out;
+  try {
+    const std::size_t head_bytes = get(file, kHeaderSizeAt);
+    if (head_bytes > file.size() - kHeaderAt) fail("checkpoint", "the header is longer than the file");
+    const auto header = nlohmann::json::parse(file.data() + kHeaderAt, file.data() + kHeaderAt + head_bytes);
+    out.state = header.at("state").get<std::string>();
+    std::size_t at = kHeaderAt + head_bytes;
+    for (const auto& entry : header.at("blocks")) {
+      const std::string name = entry.at("name"), type = entry.at("dtype");
+      const auto sizes = entry.at("shape").get<std::vector<std::int64_t>>();
+      const Shape shape(sizes.data(), static_cast<std::int64_t>(sizes.size()));
+      const std::int64_t width = type == "bytes" ? 1 : item_size(dtype_named(type));
+      const auto bytes = static_cast<std::size_t>(shape.numel() * width);
+      if (bytes > file.size() - at) fail("checkpoint", fmt::format("{} reaches beyond the end", name));
+      const char* data = file.data() + at;
+      if (type == "bytes") {
+        const auto* first = reinterpret_cast<const std::byte*>(data);
+        out.generator.assign(first, first + bytes);
+      } else {
+        const Tensor tensor = Tensor::empty(shape, dtype_named(type));
+        if (bytes > 0) std::memcpy(tensor.mutable_raw_data(), data, bytes);
+        out.tensors.push_back({name, tensor});
+      }
+      at += bytes;
+    }
+    if (at != file.size()) fail("checkpoint", fmt::format("{} bytes follow the last block", file.size() - at));
+  } catch (const nlohmann::json::exception& e) {
+    refuse(path, fmt::format("the header is not understood: {}", e.what()));
+  } catch (const Error& e) {
+    refuse(path, e.what());
+  }
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,57 @@
+// The verb `info`: what computes here, and how fast.
+#include <fmt/format.h>
+#include <tapegrad/autograd/kernels.h>
+#include <tapegrad/autograd/machine.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/tasks/verbs.h>
+#include <tapegrad/version.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+// GPT-2's products at 256 tokens: feed-forward, its two gradients, logits. x [m, k] times weight [n, k] transposed.
+struct Product {
+  std::int64_t m, n, k;
+  const char* what;
+};
+constexpr Product kProducts[] = {{256, 3072, 768, "feed-forward"},
+                                 {256, 768, 3072, "its input's gradient"},
+                                 {3072, 768, 256, "its weight's gradient"},
+                                 {256, 50257, 768, "logits"}};
+
+double rounded(double value) { return std::round(value * 10) / 10; }
+
+}  // namespace
+
+int info(const InfoRequest& request) {
+  const double fma = measure_fma_gflops();
+  nlohmann::ordered_json products = nlohmann::ordered_json::object();
+  std::string table;
+  for (const Product& p : kProducts) {
+    const double reached = measure_matmul_gflops(p.m, p.n, p.k);
+    const std::string shape = fmt::format("{}x{}x{}", p.m, p.n, p.k);
+    products[shape] = rounded(reached);
+    table +=
+        fmt::format("  {:<16} {:>7.1f}  {:>3.0f} % of the peak  {}\n", shape, reached, 100 * reached / fma, p.what);
+  }
+  const double read = measure_read_gb_s();
+  if (request.json) {
+    const nlohmann::ordered_json all{
+        {"version", kVersion},        {"processor", processor_name()}, {"kernels", std::string(name(kernel_family()))},
+        {"blis", blis_description()}, {"threads", num_threads()},      {"fma_gflops", rounded(fma)},
+        {"matmul_gflops", products},  {"read_gb_s", rounded(read)}};
+    fmt::print("{}\n", all.dump());
+    return 0;
+  }
+  fmt::print("tapegrad   {}\nprocessor  {}\nkernels    {}\nBLIS       {}\nthreads    {}\n", kVersion, processor_name(),
+             name(kernel_family()), blis_description(), num_threads());
+  fmt::print(
+      "fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatrix products, GFLOP/s:\n{}reading memory: {:.1f} GB/s\n",
+      fma, table, read);
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

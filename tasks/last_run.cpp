@@ -1,0 +1,43 @@
+// Which run was the last: a line in out/<task>.last, for runs that did not use the default folder.
+#include <fmt/format.h>
+#include <tapegrad/tasks/verbs.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+fs::path default_folder(std::string_view task) { return fs::path("out") / task; }
+fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.last", task); }
+
+}  // namespace
+
+fs::path last_run(std::string_view task) {
+  if (!fs::exists(note(task))) return default_folder(task);
+  std::string folder = read_file(note(task));
+  while (!folder.empty() && folder.back() == '\n') folder.pop_back();
+  return folder.empty() ? default_folder(task) : fs::path(folder);
+}
+
+void remember_last_run(std::string_view task, const fs::path& folder) {
+  try {
+    if (folder.lexically_normal() == default_folder(task)) {
+      fs::remove(note(task));
+    } else {
+      fs::create_directories("out");
+      replace_file(note(task), folder.string() + "\n");
+    }
+  } catch (const std::exception&) {
+    // A folder that may not be written to: the run is told by --model then.
+  }
+}
+
+fs::path model_file(std::string_view where, std::string_view task, const std::string& model) {
+  const fs::path file = model.empty() ? last_run(task) / "model.safetensors" : fs::path(model);
+  if (!fs::exists(file)) {
+    refuse(where,
+           fmt::format("there is no file {}{}", file.string(),
+                       model.empty() ? fmt::format(" (train first: tapegrad train {}; or name a --model)", task) : ""));
+  }
+  return file;
+}
+
+}  // namespace tapegrad::tasks

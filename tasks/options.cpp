@@ -1,0 +1,103 @@
+// Checks settings and carries them to and from JSON.
+#include <fmt/format.h>
+#include <tapegrad/tasks/options.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::int64_t kMost = 1'000'000;  // of any one size: products of four of them are checked as doubles
+
+std::string key_of(std::string_view option) {
+  std::string key(option);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+void need(bool good, std::string_view option, std::string_view message) {
+  if (!good) refuse(fmt::format("--{}", option), message);
+}
+
+double parameters_of(const RunOptions& o) {
+  const auto v = static_cast<double>(o.vocab_size), c = static_cast<double>(o.hidden_size);
+  const auto f = static_cast<double>(o.intermediate_size), p = static_cast<double>(o.max_position_embeddings);
+  return static_cast<double>(o.num_hidden_layers) * (12 * c * c + 4 * c * f) + 3 * v * c + 2 * p * c;
+}
+
+}  // namespace
+
+void refuse(std::string_view where, std::string_view message) {
+  throw BadRequest(fmt::format("[{}] {}", where, message));
+}
+
+nn::TransformerConfig RunOptions::model() const {
+  nn::TransformerConfig config;
+  config.vocab_size = vocab_size;
+  config.hidden_size = hidden_size;
+  config.num_hidden_layers = num_hidden_layers;
+  config.num_attention_heads = num_attention_heads;
+  config.intermediate_size = intermediate_size;
+  config.max_position_embeddings = max_position_embeddings;
+  config.dropout_prob = config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout;
+  return config;
+}
+
+void settle(RunOptions& o) {
+  o.visit([&](std::string_view name, auto& value, std::string_view) {
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, std::int64_t>) {
+      const std::int64_t least = name == "max-position-embeddings" ? 0 : name == "vocab-size" ? 2 : 1;
+      need(value >= least && value <= kMost, name,
+           fmt::format("{} is out of range: from {} to {} is possible", value, least, kMost));
+    } else if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, double>) {
+      const bool share = name == "dropout";
+      need(std::isfinite(value) && (share ? value >= 0 && value < 1 : value > 0), name,
+           fmt::format("{} is out of range: {}", value,
+                       share ? "at least 0 and less than 1 is possible" : "it must be positive"));
+    }
+  });
+  need(o.schedule == "constant" || o.schedule == "noam", "schedule",
+       fmt::format("there is no schedule \"{}\": constant or noam", o.schedule));
+  need(o.hidden_size % o.num_attention_heads == 0, "hidden-size",
+       fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
+  if (o.max_position_embeddings == 0) o.max_position_embeddings = o.seq_length;
+  need(o.seq_length <= o.max_position_embeddings, "seq-length",
+       fmt::format("{} is longer than --max-position-embeddings {}", o.seq_length, o.max_position_embeddings));
+  const double bytes = training_bytes(o);
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes > memory)
+    refuse("train", fmt::format("a model and batch of these sizes take about {:.1f} GB, this machine has {:.1f} GB",
+                                bytes * 1e-9, memory * 1e-9));
+}
+
+double training_bytes(const RunOptions& o) {
+  const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(o.seq_length);
+  const double a_token = 40.0 * static_cast<double>(o.hidden_size) + 4.0 * static_cast<double>(o.intermediate_size) +
+                         9.0 * static_cast<double>(o.num_attention_heads) * t;
+  return 4 * (4 * parameters_of(o) +
+              b * t * (a_token * static_cast<double>(o.num_hidden_layers) + 3.0 * static_cast<double>(o.vocab_size)));
+}
+
+std::string to_json(RunOptions options) {
+  nlohmann::ordered_json json;
+  json["task"] = options.task;
+  options.visit([&](std::string_view name, auto& value, std::string_view) { json[key_of(name)] = value; });
+  return json.dump();
+}
+
+RunOptions options_from_json(std::string_view where, std::string_view text) {
+  RunOptions options;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    options.task = json.at("task");
+    options.visit([&](std::string_view name, auto& value, std::string_view) { json.at(key_of(name)).get_to(value); });
+  } catch (const nlohmann::json::exception& e) {
+    fail(where, fmt::format("the configuration is not understood: {}", e.what()));
+  }
+  return options;
+}
+
+}  // namespace tapegrad::tasks

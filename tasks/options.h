@@ -1,0 +1,76 @@
+// The settings that make a training run what it is: one table of names, limits and help behind the command line, the
+// checkpoint and the model file.
+#pragma once
+
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/nn/transformer.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tapegrad::tasks {
+
+// The request was wrong, not the run: exit code 2.
+class BadRequest : public Error {
+ public:
+  using Error::Error;
+};
+[[noreturn]] void refuse(std::string_view where, std::string_view message);
+
+// The defaults are the copy task's in the tutorial (8.5.1).
+struct RunOptions {
+  std::string task = "copy";
+  std::int64_t vocab_size = 20;
+  std::int64_t hidden_size = 64;
+  std::int64_t num_hidden_layers = 2;
+  std::int64_t num_attention_heads = 2;
+  std::int64_t intermediate_size = 128;
+  std::int64_t max_position_embeddings = 0;  // 0: as long as the sequences
+  double dropout = 0.1;
+  std::int64_t num_epochs = 50;
+  std::int64_t steps_per_epoch = 100;
+  std::int64_t batch_size = 40;
+  std::int64_t seq_length = 20;
+  std::uint64_t seed = 0;
+  double lr = 1e-4;
+  std::string schedule = "constant";
+  std::int64_t warmup = 4000;
+  double factor = 1;
+
+  // Calls field(name, value, help) for every setting that an option sets; name as on the command line, without dashes.
+  void visit(auto&& field) {
+    field("vocab-size", vocab_size, "tokens, with the padding token 0");
+    field("hidden-size", hidden_size, "width of the model; a multiple of the heads");
+    field("num-hidden-layers", num_hidden_layers, "layers of the encoder, and of the decoder");
+    field("num-attention-heads", num_attention_heads, "heads of every attention");
+    field("intermediate-size", intermediate_size, "width inside of the feed-forward blocks");
+    field("max-position-embeddings", max_position_embeddings,
+          "longest sequence that the model takes (0: --seq-length)");
+    field("dropout", dropout, "probability of dropping, everywhere in the model");
+    field("num-epochs", num_epochs, "epochs to train");
+    field("steps-per-epoch", steps_per_epoch, "steps of an epoch");
+    field("batch-size", batch_size, "sequences of a step");
+    field("seq-length", seq_length, "tokens of a sequence");
+    field("seed", seed, "of all random draws");
+    field("lr", lr, "learning rate of the constant schedule");
+    field("schedule", schedule, "constant, or noam (8.4: rises over --warmup steps, then falls)");
+    field("warmup", warmup, "steps in which the noam schedule rises");
+    field("factor", factor, "the noam schedule is multiplied by it");
+  }
+
+  std::int64_t total_steps() const { return num_epochs * steps_per_epoch; }
+  nn::TransformerConfig model() const;
+};
+
+// Fills in what follows from other settings. BadRequest that names the first option that cannot be, in one line.
+void settle(RunOptions& options);
+
+// As JSON, {"task":"copy","vocab_size":20,...}, and back. Error when something is missing or of another kind.
+std::string to_json(RunOptions options);
+RunOptions options_from_json(std::string_view where, std::string_view json);
+
+// An upper guess of the bytes that training takes at its peak.
+double training_bytes(const RunOptions& options);
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,44 @@
+// How a run tells where it is: a bar on a terminal, plain lines elsewhere, nothing where it was told to be silent.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tapegrad::tasks {
+
+class Progress {
+ public:
+  enum class Style { kSilent, kLines, kBar };
+  // kBar when standard error is a terminal, kLines otherwise.
+  static Style style_here();
+
+  // Step `done` of `total` stands behind us already.
+  Progress(Style style, std::int64_t done, std::int64_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // After every step; draws at most ten times a second, prints a plain line every ten seconds.
+  void step(std::int64_t step, double loss, double accuracy, double tokens_per_s);
+  // A line that stays, above the bar.
+  void line(std::string_view text);
+  // Takes the bar away.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double seconds_left(std::int64_t step, Clock::time_point now) const;
+  void clear_bar();
+
+  Style style_;
+  std::int64_t first_, total_;
+  Clock::time_point start_, shown_;
+  bool bar_shown_ = false;
+};
+
+// "4 s", "2 min 05 s", "3 h 07 min".
+std::string duration(double seconds);
+
+}  // namespace tapegrad::tasks

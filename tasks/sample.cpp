@@ -1,0 +1,165 @@
+// Runs examples through a model and shows the attention weights of its heads.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/sample.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace tapegrad::tasks {
+namespace {
+
+Tokens row(const Tensor& tokens, std::int64_t i) { return tokens[i].contiguous().to_vector<std::int64_t>(); }
+
+std::vector<std::string> texts(const Task& task, const Tensor& tokens) {  // tokens [1, n]
+  std::vector<std::string> out;
+  for (const std::int64_t token : row(tokens, 0)) out.push_back(task.token_text(token));
+  return out;
+}
+
+// "decoder.layers.1.cross_attn" as its group, "decoder cross-attention", and its layer.
+struct MapName {
+  std::string group;
+  std::string layer;
+  bool decoder, cross;
+  explicit MapName(std::string_view path)
+      : decoder(path.starts_with("decoder")), cross(path.find("cross") != std::string_view::npos) {
+    group = decoder ? (cross ? "cross-attention (decoder to encoder)" : "decoder self-attention")
+                    : "encoder self-attention";
+    const std::size_t at = path.find("layers.");
+    if (at != std::string_view::npos) layer = path.substr(at + 7, path.find('.', at + 7) - at - 7);
+  }
+};
+
+// Of a row of weights the share that lies on its largest entry.
+struct Focus {
+  double peak = 0;      // mean over the rows of the largest weight
+  double diagonal = 0;  // share of rows whose largest weight stands on the diagonal
+};
+
+Focus focus_of(const HeadMap& head) {
+  Focus focus;
+  const std::size_t rows = head.row_tokens.size(), columns = head.column_tokens.size();
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto first = head.weights.begin() + static_cast<std::ptrdiff_t>(r * columns);
+    const auto largest = std::max_element(first, first + static_cast<std::ptrdiff_t>(columns));
+    focus.peak += *largest;
+    focus.diagonal += static_cast<std::size_t>(largest - first) == r ? 1 : 0;
+  }
+  focus.peak /= static_cast<double>(rows);
+  focus.diagonal /= static_cast<double>(rows);
+  return focus;
+}
+
+std::string shade(float weight) {
+  constexpr const char* kShades[] = {"·", "░", "▒", "▓", "█"};
+  return kShades[std::clamp(static_cast<int>(weight * 5.0F), 0, 4)];
+}
+
+// Heads side by side, as many as 100 columns hold.
+void print_shades(std::string& out, const std::vector<const HeadMap*>& heads) {
+  if (heads.empty()) return;
+  const std::size_t columns = heads.front()->column_tokens.size(), rows = heads.front()->row_tokens.size();
+  const std::size_t block = std::max<std::size_t>(columns, 24) + 6;
+  const std::size_t together = std::max<std::size_t>(1, 100 / block);
+  for (std::size_t begin = 0; begin < heads.size(); begin += together) {
+    const std::size_t end = std::min(begin + together, heads.size());
+    for (std::size_t h = begin; h < end; ++h) out += fmt::format("{:<{}}", heads[h]->name, block);
+    out += '\n';
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t h = begin; h < end; ++h) {
+        out += fmt::format("{:>4} ", heads[h]->row_tokens[r]);
+        for (std::size_t c = 0; c < columns; ++c) out += shade(heads[h]->weights[r * columns + c]);
+        out += std::string(block - 5 - columns, ' ');
+      }
+      out.erase(out.find_last_not_of(' ') + 1);
+      out += '\n';
+    }
+    out += '\n';
+  }
+}
+
+}  // namespace
+
+std::string show_tokens(const Task& task, const Tokens& tokens) {
+  std::string out = "[";
+  for (const std::int64_t token : tokens) {
+    if (out.size() > 1) out += ", ";
+    out += task.token_text(token);
+  }
+  return out + "]";
+}
+
+std::vector<Answer> answers(const Task& task, const nn::Transformer& model, std::int64_t count, Generator& generator) {
+  const Batch batch = task.draw(count, generator);
+  const Tensor output =
+      nn::greedy_decode(model, batch.source, task.source_mask(batch.source), batch.target.size(1), task.start_token());
+  std::vector<Answer> out;
+  for (std::int64_t i = 0; i < count; ++i) out.push_back({row(batch.source, i), row(batch.target, i), row(output, i)});
+  return out;
+}
+
+AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example) {
+  const Tensor mask = task.source_mask(example.source);
+  const std::int64_t length = example.target.size(1);
+  const Tensor output = nn::greedy_decode(model, example.source, mask, length, task.start_token());
+  const Tensor read = shifted(task, output);
+  nn::AttentionMaps maps;
+  model(example.source, read, mask, nn::causal_mask(length), &maps);
+
+  AttentionSample out;
+  out.answer = {row(example.source, 0), row(example.target, 0), row(output, 0)};
+  const std::vector<std::string> source_texts = texts(task, example.source), read_texts = texts(task, read);
+  for (const NamedTensor& map : maps) {
+    const MapName name(map.name);
+    for (std::int64_t head = 0; head < map.tensor.size(1); ++head) {
+      out.heads.push_back({fmt::format("{} layer {}, head {}",
+                                       name.decoder ? (name.cross ? "cross" : "decoder") : "encoder", name.layer, head),
+                           name.group, name.decoder ? read_texts : source_texts,
+                           name.decoder && !name.cross ? read_texts : source_texts,
+                           map.tensor[0][head].contiguous().to_vector<float>()});
+    }
+  }
+  const auto order = [](const HeadMap& h) { return h.group[0] == 'e' ? 0 : h.group[0] == 'd' ? 1 : 2; };
+  std::stable_sort(out.heads.begin(), out.heads.end(),
+                   [&](const HeadMap& a, const HeadMap& b) { return order(a) < order(b); });
+  return out;
+}
+
+Drawing draw(const HeadMap& head) {
+  const bool decoder = head.group[0] != 'e', cross = head.group[0] == 'c';
+  return draw(Heatmap{head.name, decoder ? "read by the decoder" : "source (query)",
+                      decoder && !cross ? "read by the decoder (key)" : "source (key)", head.row_tokens,
+                      head.column_tokens, head.weights});
+}
+
+Drawing draw(const AttentionSample& sample) {
+  std::vector<Drawing> parts;
+  for (const HeadMap& head : sample.heads) parts.push_back(draw(head));
+  return grid(parts, 4);
+}
+
+std::string attention_text(const AttentionSample& sample) {
+  std::string out;
+  std::vector<const HeadMap*> cross;
+  std::string group;
+  for (const HeadMap& head : sample.heads) {
+    if (head.group != group) {
+      group = head.group;
+      out += fmt::format("{}\n", group);
+    }
+    const Focus focus = focus_of(head);
+    out += fmt::format("  {:<26} largest weight {:.2f} (mean), on the diagonal in {:3.0f} % of the rows\n", head.name,
+                       focus.peak, 100 * focus.diagonal);
+    if (group[0] == 'c') cross.push_back(&head);
+  }
+  out +=
+      "\nCross-attention: a row is a token that the decoder has read, a column a token of the source\n"
+      "(· below 0.2, ░ 0.4, ▒ 0.6, ▓ 0.8, █ above)\n\n";
+  print_shades(out, cross);
+  return out;
+}
+
+}  // namespace tapegrad::tasks

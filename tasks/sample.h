@@ -1,0 +1,46 @@
+// One example through a trained model: what it answers, and what every attention head looked at.
+#pragma once
+
+#include <tapegrad/tasks/svg.h>
+#include <tapegrad/tasks/task.h>
+
+#include <string>
+#include <vector>
+
+namespace tapegrad::tasks {
+
+using Tokens = std::vector<std::int64_t>;
+
+struct Answer {
+  Tokens input, target, output;
+  bool right() const { return output == target; }
+};
+
+// Greedy answers to `count` fresh examples.
+std::vector<Answer> answers(const Task& task, const nn::Transformer& model, std::int64_t count, Generator& generator);
+
+// The weights of one head: rows are queries, columns keys.
+struct HeadMap {
+  std::string name;   // "encoder layer 0, head 1"
+  std::string group;  // "encoder self-attention"
+  std::vector<std::string> row_tokens, column_tokens;
+  std::vector<float> weights;  // [rows, columns]
+};
+
+// All heads, encoder first, while the model answers `input` [1, S]; the decoder reads its own answer of `length`
+// tokens.
+struct AttentionSample {
+  Answer answer;
+  std::vector<HeadMap> heads;
+};
+AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example);
+
+Drawing draw(const HeadMap& head);
+// A view for the terminal: for every head where its weight lies, and the decoder's cross-attention as shades.
+std::string attention_text(const AttentionSample& sample);
+// All heads in one drawing.
+Drawing draw(const AttentionSample& sample);
+
+std::string show_tokens(const Task& task, const Tokens& tokens);  // "[7, 15, 2]"
+
+}  // namespace tapegrad::tasks

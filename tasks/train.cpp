@@ -1,0 +1,154 @@
+// The verb `train`: a run from its first or its last saved step to its end, with all its files.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/tasks/progress.h>
+#include <tapegrad/tasks/report.h>
+#include <tapegrad/tasks/trainer.h>
+#include <tapegrad/tasks/verbs.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kModel = "model.safetensors", kCheckpoint = "checkpoint", kMetrics = "metrics.jsonl",
+                           kReport = "report.html";
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// While one is alive, the first interruption or termination lets the step end; a second one ends the process.
+class CatchInterrupts {
+ public:
+  CatchInterrupts() {
+    interrupted = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &action, &before_[i]);
+  }
+  ~CatchInterrupts() {
+    for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  CatchInterrupts(const CatchInterrupts&) = delete;
+  CatchInterrupts& operator=(const CatchInterrupts&) = delete;
+
+ private:
+  static constexpr int kSignals[2] = {SIGINT, SIGTERM};
+  struct sigaction before_[2]{};
+};
+
+// The run's own settings; what was named on the command line must agree with them.
+RunOptions settings_of_run(const Checkpoint& checkpoint, TrainRequest& request) {
+  RunOptions run = Trainer::options_of(checkpoint);
+  if (run.task != request.options.task)
+    refuse("train --resume", fmt::format("{} holds a run of the task {}", request.out, run.task));
+  std::vector<std::string> differences;
+  request.options.visit([&](std::string_view name, auto& asked, std::string_view) {
+    if (std::find(request.given.begin(), request.given.end(), name) == request.given.end()) return;
+    run.visit([&](std::string_view other, auto& value, std::string_view) {
+      if constexpr (std::is_same_v<decltype(asked), decltype(value)>)
+        if (name == other && asked != value) differences.push_back(fmt::format("--{} {} (not {})", name, value, asked));
+    });
+  });
+  if (!differences.empty())
+    refuse("train --resume",
+           fmt::format("the run in {} was started with {} (leave these out, or begin anew without --resume)",
+                       request.out, fmt::join(differences, ", ")));
+  settle(run);
+  return run;
+}
+
+// What a run leaves in its folder beside the metrics, which grow by a line a step.
+std::int64_t bytes_of_run(Trainer& trainer) {
+  const std::int64_t parameters = nn::count(trainer.model());
+  return 2 * 3 * 4 * parameters + 4 * parameters + 160 * trainer.options().total_steps() + (std::int64_t{4} << 20);
+}
+
+std::unique_ptr<RunFolder> take_folder(const std::string& out) {
+  try {
+    return std::make_unique<RunFolder>(out);
+  } catch (const Error& e) {
+    refuse("--out", e.what());
+  }
+}
+
+void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& request) {
+  const RunOptions& options = trainer.options();
+  MetricsFile metrics(folder / kMetrics, trainer.steps(), options.steps_per_epoch);
+  const auto save = [&] {
+    metrics.sync();
+    save_checkpoint(folder / kCheckpoint, trainer.checkpoint());
+  };
+  Progress progress(request.no_progress ? Progress::Style::kSilent : Progress::style_here(), trainer.steps(),
+                    options.total_steps());
+  const CatchInterrupts catching;
+  std::int64_t saved = trainer.steps() > 0 ? trainer.steps() : -1;
+  while (!trainer.finished() && interrupted == 0) {
+    const StepMetrics step = trainer.step();
+    metrics.add(step);
+    if (const auto epoch = trainer.ended_epoch()) {
+      metrics.add(*epoch);
+      progress.line(fmt::format("Epoch {}, Average Loss: {:.4f}, Final Accuracy: {:.4f}, Learning Rate: {:.6f}",
+                                epoch->epoch, epoch->loss, epoch->accuracy, step.lr));
+    }
+    progress.step(step.step, step.loss, step.accuracy, step.tokens_per_s);
+    if (step.step % request.checkpoint_every == 0 && !trainer.finished()) {
+      save();
+      saved = step.step;
+    }
+  }
+  progress.finish();
+  if (saved != trainer.steps()) save();
+  if (!trainer.finished())
+    fail("train", fmt::format("interrupted after step {} of {}; continue with --resume --out {}", trainer.steps(),
+                              options.total_steps(), folder.string()));
+}
+
+}  // namespace
+
+int train(TrainRequest request) {
+  if (request.out.empty()) request.out = (fs::path("out") / request.options.task).string();
+  if (request.checkpoint_every < 1)
+    refuse("--checkpoint-every", fmt::format("{} is out of range: at least 1 is possible", request.checkpoint_every));
+  settle(request.options);
+
+  const std::unique_ptr<RunFolder> taken = take_folder(request.out);
+  const RunFolder& folder = *taken;
+  const fs::path checkpoint_file = folder.path() / kCheckpoint;
+  std::optional<Checkpoint> checkpoint;
+  if (request.resume && fs::exists(checkpoint_file)) checkpoint = load_checkpoint(checkpoint_file);
+  Trainer trainer(checkpoint ? settings_of_run(*checkpoint, request) : request.options);
+  folder.reserve(bytes_of_run(trainer));
+  const RunOptions& options = trainer.options();
+
+  if (checkpoint) {
+    trainer.restore(*checkpoint);
+    checkpoint.reset();
+    fmt::print("Resuming {} after step {} of {}\n", request.out, trainer.steps(), options.total_steps());
+  } else {
+    if (request.resume)
+      fmt::print(stderr, "note: {} has no checkpoint yet, the run begins at its first step\n", request.out);
+    // What a killed run left before its first checkpoint is begun again; anything else is kept.
+    const bool keep = !request.resume || fs::exists(folder.path() / kModel);
+    const std::string_view names[] = {kCheckpoint, kModel, kMetrics, kReport};
+    const fs::path aside = keep ? folder.put_aside(names) : fs::path();
+    if (!aside.empty())
+      fmt::print(stderr, "note: the earlier run in {} now stands in {}\n", request.out, aside.string());
+    fmt::print("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a step, seed {}\n",
+               options.task, nn::count(trainer.model()), options.num_epochs, options.steps_per_epoch,
+               options.batch_size, options.seed);
+  }
+  std::fflush(stdout);
+
+  run_to_end(trainer, folder.path(), request);
+  save_model(folder.path() / kModel, trainer);
+  remember_last_run(options.task, folder.path());
+  replace_file(folder.path() / kReport,
+               report_html(trainer.task(), options, trainer.model(), read_metrics(folder.path() / kMetrics)));
+  fmt::print("Model saved to {}\nReport: {}\n", (folder.path() / kModel).string(), (folder.path() / kReport).string());
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

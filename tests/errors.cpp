@@ -117,7 +117,7 @@ TEST(Errors, OfElementwiseOperations) {
       {"[maximum] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
        [] { maximum(kX, kY); }},
       {"[eq] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
-       [] { kX == kY; }},
+       [] { eq(kX, kY); }},
       {"[tensor] an empty handle was used (it was never given a value, or was moved from)", [] { sub(kX, Tensor()); }},
       {"[exp] needs float32 or float64, int64 of shape [2, 3] was given (convert it by to(kFloat32))",
        [] { exp(kIds); }},

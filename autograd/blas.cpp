@@ -216,7 +216,11 @@ void multiply_along_k(const Product<T>& p, TileDone done, bool flipped) {
 
 template <class T>
 void multiply_any(const Product<T>& p, TileDone done, bool flipped) {
-  if (p.m * p.n <= kFewOutputs && p.k >= 2 * blas::kDepth && p.m * p.n * p.k >= 2 * kPieceWork) {
+  if (p.m * p.n * p.k < 2 * kPieceWork && p.m <= kTile && p.n <= kTile) {  // one tile, without more ado
+    multiply(kernels<T>(), p.tile(0, p.m, 0, p.n), p.c.col_stride);
+    if (done && flipped) done(0, p.n, 0, p.m);
+    if (done && !flipped) done(0, p.m, 0, p.n);
+  } else if (p.m * p.n <= kFewOutputs && p.k >= 2 * blas::kDepth && p.m * p.n * p.k >= 2 * kPieceWork) {
     multiply_along_k(p, done, flipped);
   } else {
     multiply_tiles(p, done, flipped);

@@ -23,11 +23,14 @@ HWY_INLINE int64_t block_depth(int64_t k) {
   return blocks == 0 ? 0 : (k + blocks - 1) / blocks;
 }
 
-// Rows in equal slivers of at most kMaxRows.
-HWY_INLINE int64_t sliver_rows(int64_t m) {
-  const int64_t slivers = (m + kMaxRows - 1) / kMaxRows;
+// Rows in equal slivers of at most `most`.
+HWY_INLINE int64_t sliver_rows(int64_t m, int64_t most = kMaxRows) {
+  if (m <= most) return m;
+  const int64_t slivers = (m + most - 1) / most;
   return (m + slivers - 1) / slivers;
 }
+
+constexpr int64_t kSmall = 4096;  // elements of an operand that stays in the first cache as it is
 
 // How a tile reads its operands: in place where that is as fast.
 template <class T>
@@ -37,8 +40,8 @@ struct Plan {
   HWY_INLINE explicit Plan(const Tile<T>& t) {
     const bool aliased = t.a_rows * int64_t{sizeof(T)} % 2048 == 0;  // rows that fall on the same lines of the cache
     rows_of_a = t.a_cols == 1;
-    pack_a = rows_of_a ? aliased && t.m > 8 && t.n > 4 * kPanel<T> : true;
-    pack_b = t.panels == nullptr && !(t.b_cols == 1 && t.m <= 2 * kMaxRows);
+    pack_a = rows_of_a ? aliased && t.m > 8 && t.n > 4 * kPanel<T> : t.m * t.k > kSmall;
+    pack_b = t.panels == nullptr && !(t.b_cols == 1 && (t.m <= 2 * kMaxRows || t.k * t.n <= kSmall));
   }
   HWY_INLINE int64_t a_size(const Tile<T>& t, int64_t depth) const {
     if (!pack_a) return 0;
@@ -102,12 +105,14 @@ void multiply(const Tile<T>& t, T* scratch) {
         b = scratch;
       }
       const int64_t next = j + kPanel<T>, next_width = std::min(kPanel<T>, t.n - next);
-      for (int64_t i = 0; i < t.m; i += high) {
+      const bool tall = vecs == 1 && (!plan.pack_a || plan.rows_of_a);
+      const int64_t step = tall ? sliver_rows(t.m, kTallRows) : high;
+      for (int64_t i = 0; i < t.m; i += step) {
         if (plan.pack_b && next_width > 0) {
-          fetch_part(i / high, slivers, k, next_width, t.b + begin * t.b_rows + next * t.b_cols, t.b_rows, t.b_cols);
+          fetch_part(i / step, slivers, k, next_width, t.b + begin * t.b_rows + next * t.b_cols, t.b_rows, t.b_cols);
         }
-        const int64_t rows = std::min(high, t.m - i);
-        const Micro<T> micro = kMicro<T>.of[rows - 1][vecs - 1];
+        const int64_t rows = std::min(step, t.m - i);
+        const Micro<T> micro = vecs == 1 ? kMicro<T>.narrow[rows - 1] : kMicro<T>.wide[rows - 1];
         T* const c = t.c + i * t.c_rows + j;
         if (!plan.pack_a) {
           micro(k, t.alpha, a + i * t.a_rows, t.a_rows, t.a_cols, b, b_rows, beta, c, t.c_rows, width);
@@ -140,7 +145,8 @@ void pack_panels(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_col
 template <class T>
 void micro_packed(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
                   int64_t c_rows) {
-  kMicro<T>.of[m - 1][n > kLanes<T>](k, alpha, sliver, 1, kSliver<T>, panel, kPanel<T>, beta, c, c_rows, n);
+  const Micro<T> micro = n > kLanes<T> ? kMicro<T>.wide[m - 1] : kMicro<T>.narrow[m - 1];
+  micro(k, alpha, sliver, 1, kSliver<T>, panel, kPanel<T>, beta, c, c_rows, n);
 }
 
 template <class T>

@@ -6,6 +6,8 @@
 #define TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
 #endif
 
+#include <utility>
+
 #include <tapegrad/autograd/simd.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -83,18 +85,22 @@ void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const
 template <class T>
 using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, int64_t);
 
+// Rows of C with one vector each: more of them, for it takes ten sums at once to keep the multipliers busy.
+inline constexpr int kTallRows = HWY_TARGET == HWY_AVX3 ? 14 : 12;
+
 template <class T>
 struct MicroTable {
-  Micro<T> of[kMaxRows][2];
+  Micro<T> narrow[kTallRows], wide[kMaxRows];  // of one vector and of two, by rows less one
 };
 
-template <class T, int... kRow>
-constexpr MicroTable<T> micro_table(std::integer_sequence<int, kRow...>) {
-  return {{{micro<T, kRow + 1, 1>, micro<T, kRow + 1, 2>}...}};
+template <class T, int... kNarrow, int... kWide>
+constexpr MicroTable<T> micro_table(std::integer_sequence<int, kNarrow...>, std::integer_sequence<int, kWide...>) {
+  return {{micro<T, kNarrow + 1, 1>...}, {micro<T, kWide + 1, 2>...}};
 }
 
 template <class T>
-inline constexpr MicroTable<T> kMicro = micro_table<T>(std::make_integer_sequence<int, kMaxRows>());
+inline constexpr MicroTable<T> kMicro = micro_table<T>(std::make_integer_sequence<int, kTallRows>(),
+                                                       std::make_integer_sequence<int, kMaxRows>());
 
 // A whole vector whose blocks of 16 bytes come from *p, p[stride], p[2 stride], ..., each `at` elements on.
 template <int kStride, class T>

@@ -16,9 +16,7 @@ inline constexpr DType kFloat32 = DType::float32;
 inline constexpr DType kFloat64 = DType::float64;
 
 // Bytes of one element.
-constexpr std::int64_t item_size(DType dtype) {
-  return dtype == DType::boolean ? 1 : dtype == DType::float32 ? 4 : 8;
-}
+constexpr std::int64_t item_size(DType dtype) { return dtype == DType::boolean ? 1 : dtype == DType::float32 ? 4 : 8; }
 
 constexpr bool is_floating(DType dtype) { return dtype >= DType::float32; }
 

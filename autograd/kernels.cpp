@@ -20,12 +20,9 @@ constexpr KernelFamily kFamilies[] = {KernelFamily::portable, KernelFamily::avx2
 // Highway's name for the instruction set.
 int64_t target(KernelFamily family) {
   switch (family) {
-    case KernelFamily::portable:
-      return HWY_STATIC_TARGET;
-    case KernelFamily::avx2:
-      return HWY_AVX2;
-    case KernelFamily::avx512:
-      return HWY_AVX3;
+    case KernelFamily::portable: return HWY_STATIC_TARGET;
+    case KernelFamily::avx2: return HWY_AVX2;
+    case KernelFamily::avx512: return HWY_AVX3;
   }
   return 0;
 }
@@ -42,8 +39,7 @@ KernelFamily choose() {
       if (name(family) == wanted) chosen = family, found = true;
       names += (names.empty() ? "" : ", ") + std::string(name(family));
     }
-    if (!found)
-      fail("kernels", fmt::format("TAPEGRAD_KERNELS is \"{}\", this processor runs {}", wanted, names));
+    if (!found) fail("kernels", fmt::format("TAPEGRAD_KERNELS is \"{}\", this processor runs {}", wanted, names));
   }
   hwy::SetSupportedTargetsForTest(target(chosen));  // "for test" in name only: it is what holds the dispatch
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -54,12 +50,9 @@ KernelFamily choose() {
 
 std::string_view name(KernelFamily family) {
   switch (family) {
-    case KernelFamily::portable:
-      return "portable";
-    case KernelFamily::avx2:
-      return "avx2";
-    case KernelFamily::avx512:
-      return "avx512";
+    case KernelFamily::portable: return "portable";
+    case KernelFamily::avx2: return "avx2";
+    case KernelFamily::avx512: return "avx512";
   }
   return "?";
 }

@@ -107,8 +107,7 @@ class Crew {
     do {
       int turn = 0;
       for (auto since = std::chrono::steady_clock::now();;) {
-        if (seat.invited.load(std::memory_order_relaxed) &&
-            seat.invited.exchange(false, std::memory_order_acq_rel)) {
+        if (seat.invited.load(std::memory_order_relaxed) && seat.invited.exchange(false, std::memory_order_acq_rel)) {
           work(s);
           left_.fetch_add(1, std::memory_order_release);
           since = std::chrono::steady_clock::now();

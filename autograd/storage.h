@@ -10,8 +10,8 @@ namespace tapegrad {
 
 namespace pool {
 
-// A block of at least `bytes`, 64-byte aligned, contents unspecified. Freed blocks are kept and handed out again, so that
-// a steady training step asks nothing of the system. Thread-safe. Error when the system has no more memory.
+// A block of at least `bytes`, 64-byte aligned, contents unspecified. Freed blocks are kept and handed out again, so
+// that a steady training step asks nothing of the system. Thread-safe. Error when the system has no more memory.
 void* acquire(std::size_t bytes);
 // Gives back a block of acquire(bytes) with the same `bytes`, on any thread.
 void release(void* block, std::size_t bytes) noexcept;

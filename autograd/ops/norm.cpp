@@ -228,8 +228,10 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
                       y.mutable_raw_data(),
                       kept.defined() ? kept.mutable_raw_data() : nullptr};
   parallel_for(rows, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(n, 1)),
-               [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(norm_rows)
-                                                           (task, begin, end); });
+               [&](std::int64_t begin, std::int64_t end) {
+                 HWY_DYNAMIC_DISPATCH(norm_rows)
+                 (task, begin, end);
+               });
   if (!kept.defined()) return y;
   return record(op, y, {x, weight, bias},
                 [form, eps, x, weight, kept, rank = normal.rank(), need](const Tensor& dy) -> Grads {

@@ -196,10 +196,9 @@ Tensor Tensor::select(std::int64_t axis, std::int64_t index) const {
   Strides steps = strides();
   rest.erase(i);
   steps.erase(i);
-  return record(kSelect, view(rest, steps, at * strides()[i]), {*this},
-                [shape = this->shape(), i, at](const Tensor& dy) -> Grads {
-                  return unslice(dy.unsqueeze(i), shape, i, at, 1);
-                });
+  return record(
+      kSelect, view(rest, steps, at * strides()[i]), {*this},
+      [shape = this->shape(), i, at](const Tensor& dy) -> Grads { return unslice(dy.unsqueeze(i), shape, i, at, 1); });
 }
 
 Tensor Tensor::expand(const Shape& wanted) const {

@@ -51,8 +51,14 @@ struct Product {
   T beta;
   MatrixView<T> c;
 
-  // Rows of C are contiguous, or at least not its columns: C' = B' A' otherwise.
-  bool upright() const { return c.col_stride == 1 || c.row_stride != 1; }
+  // Rows of C are contiguous, or at least not its columns, and there is more than one of these: C' = B' A' otherwise.
+  bool upright() const {
+    if (n == 1 && m > 1) return false;
+    return c.col_stride == 1 || c.row_stride != 1 || m == 1;
+  }
+  // Multiplications, and where one row or column makes reading the other operand the longer part, as many as those
+  // last.
+  int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
   Product transposed() const {
     return {n,
             m,
@@ -111,10 +117,10 @@ struct Cut {
   int64_t rows, cols;    // of a tile
   int64_t down, across;  // tiles
 
-  Cut(int64_t m, int64_t n, int64_t k, int64_t most_rows, int64_t most_cols, int64_t unit_rows, int64_t unit_cols)
+  Cut(int64_t m, int64_t n, int64_t work, int64_t most_rows, int64_t most_cols, int64_t unit_rows, int64_t unit_cols)
       : down(pieces_of(m, most_rows)), across(pieces_of(n, most_cols)) {
     // Few tiles: more of them along the longer side, so that several threads find work; for two, an even number.
-    const int64_t wanted = std::clamp<int64_t>(m * n * k / kPieceWork, 1, kPieces);
+    const int64_t wanted = std::clamp<int64_t>(work / kPieceWork, 1, kPieces);
     const int64_t tiles = down * across;
     if (tiles < wanted || (tiles % 2 == 1 && tiles > 1 && tiles < kPieces)) {
       const int64_t times = tiles < wanted ? pieces_of(wanted, tiles) : 2;
@@ -150,7 +156,7 @@ void multiply_tiles(const Product<T>& p, TileDone done, bool flipped) {
   const bool on_blis = suits_blis(p);
   const int64_t most_rows = on_blis ? kLargeTile : kTile;
   const int64_t most_cols = !on_blis && p.a.col_stride != 1 ? 3 * kTile : most_rows;  // wide where A must be packed
-  const Cut cut(p.m, p.n, p.k, most_rows, most_cols, use.rows, use.cols);
+  const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
   const bool share = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
   const int64_t all_panels = pieces_of(p.n, use.cols);
   const Scratch<T> panels(share ? all_panels * use.cols * p.k : 0);
@@ -216,7 +222,7 @@ void multiply_along_k(const Product<T>& p, TileDone done, bool flipped) {
 
 template <class T>
 void multiply_any(const Product<T>& p, TileDone done, bool flipped) {
-  if (p.m * p.n * p.k < 2 * kPieceWork && p.m <= kTile && p.n <= kTile) {  // one tile, without more ado
+  if (p.work() < 2 * kPieceWork) {  // one tile, without more ado
     multiply(kernels<T>(), p.tile(0, p.m, 0, p.n), p.c.col_stride);
     if (done && flipped) done(0, p.n, 0, p.m);
     if (done && !flipped) done(0, p.m, 0, p.n);

@@ -395,6 +395,16 @@ TEST(Blas, ProductsCutIntoTiles) {
   }
 }
 
+TEST(Blas, ThinProducts) {
+  const Threads restore;
+  for (const Case& s :
+       {Case{1, 1500, 700, 0, 1, 0, 1, 0}, Case{2, 65, 133, 0, 1, 3, 2, 1}, Case{3, 70, 64, 2, 1, 1, 1, 0.5},
+        Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}}) {
+    check_gemm<float>(s);
+    check_gemm<double>(s);
+  }
+}
+
 TEST(Blas, LargeProductsOnBlis) {
   const Threads restore;
   check_gemm<float>({513, 530, 517, 0, 1, 0, 1, 0});

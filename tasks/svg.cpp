@@ -9,7 +9,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr double kLeft = 66, kRight = 18, kTop = 44, kBottom = 44;  // margins of a chart
+constexpr double kLeft = 80, kRight = 18, kTop = 44, kBottom = 44;  // margins of a chart
 constexpr double kPlotWidth = 640, kPlotHeight = 210;
 constexpr int kColours = 4;
 
@@ -171,17 +171,18 @@ Drawing draw(const LineChart& chart) {
   text(out.body, kLeft + kPlotWidth / 2, kTop + kPlotHeight + 36, "middle", chart.x_label);
   text(out.body, 14, kTop + kPlotHeight / 2, "middle", scale.log_y ? chart.y_label + " (logarithmic)" : chart.y_label,
        fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", kTop + kPlotHeight / 2));
-  double legend = kLeft + kPlotWidth;
+  const auto line = [&](std::size_t i, const std::string& path) {
+    const char* faint = chart.series[i].faint ? " faint" : "";
+    fmt::format_to(to, "<path class=\"line c{}{}\" d=\"{}\"/>\n", i % kColours, faint, path);
+  };
+  for (std::size_t i = 0; i < chart.series.size(); ++i) line(i, path_of(chart.series[i], scale));
+  if (chart.series.size() < 2) return out;
+  double legend = kLeft + kPlotWidth;  // from the right to the left
   for (std::size_t i = chart.series.size(); i-- > 0;) {
-    const Series& series = chart.series[i];
-    fmt::format_to(to, "<path class=\"line c{}{}\" d=\"{}\"/>\n", i % kColours, series.faint ? " faint" : "",
-                   path_of(series, scale));
-    if (chart.series.size() < 2) continue;
-    const double width = 7.0 * static_cast<double>(series.name.size());
-    text(out.body, legend, 36, "end", series.name);
-    fmt::format_to(to, "<path class=\"line c{}{}\" d=\"M{:.1f} 32h18\"/>\n", i % kColours, series.faint ? " faint" : "",
-                   legend - width - 24);
-    legend -= width + 44;
+    text(out.body, legend, 36, "end", chart.series[i].name);
+    legend -= 7.0 * static_cast<double>(chart.series[i].name.size()) + 24;
+    line(i, fmt::format("M{:.1f} 32h18", legend));
+    legend -= 20;
   }
   return out;
 }

@@ -70,7 +70,8 @@ std::unique_ptr<RunFolder> take_folder(const std::string& out) {
   try {
     return std::make_unique<RunFolder>(out);
   } catch (const Error& e) {
-    refuse("--out", e.what());
+    const std::string_view told = e.what();  // "[file] ..."
+    refuse("--out", told.substr(told.find("] ") + 2));
   }
 }
 

@@ -1,8 +1,5 @@
 // The copy task in the command: runs, files, resumption, damage, and every wrong request.
 #include <gtest/gtest.h>
-#include <malloc.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/copy.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tests/command_runner.h>
@@ -418,61 +415,26 @@ TEST(Damage, WithoutRoomNothingIsTouched) {
     EXPECT_NE(entry.path().filename().string()[0], '.') << entry.path();
 }
 
-TEST(Threads, AnyNumberGivesTheSameBytes) {
+// A whole run under 1, 2, 3 and 7 threads.
+void expect_same_bytes(const Arguments& lengths) {
   const TemporaryFolder folder;
-  const auto model_with = [&](const std::string& threads) {
-    const std::string out = folder / threads;
-    const Ran ran = run_command(
-        {"train", "copy", "--out", out, "--num-epochs", "1", "--steps-per-epoch", "30", "--threads", threads},
-        {.folder = folder.path()});
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    return slurp(out + "/model.safetensors");
-  };
-  const std::string one = model_with("1");
-  EXPECT_GT(one.size(), 100000u);
-  for (const char* threads : {"2", "3", "7"}) EXPECT_EQ(model_with(threads), one) << threads;
-}
-
-TEST(Threads, AnyNumberGivesTheSameBytesOver200Steps) {
-  RunOptions options;
-  options.num_epochs = 2;
-  settle(options);
-  const int before = num_threads();
   std::string first;
-  for (const int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
-    Trainer trainer(options);
-    while (!trainer.finished()) trainer.step();
-    const std::string state = text_of(trainer.checkpoint());
-    if (first.empty()) first = state;
-    EXPECT_EQ(state, first) << threads;
+  for (const char* threads : {"1", "2", "3", "7"}) {
+    const std::string out = folder / threads;
+    Arguments arguments{"train", "copy", "--out", out, "--threads", threads};
+    arguments.insert(arguments.end(), lengths.begin(), lengths.end());
+    const Ran ran = run_command(arguments, {.folder = folder.path()});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const std::string model = slurp(out + "/model.safetensors");
+    ASSERT_GT(model.size(), 100000u);
+    if (first.empty()) first = model;
+    EXPECT_EQ(model, first) << threads;
   }
-  set_num_threads(before);
 }
 
-TEST(Memory, ASteadyStepAsksNothingOfTheSystem) {
-  Trainer trainer(tiny_options());
-  for (int i = 0; i < 20; ++i) trainer.step();
-  const auto calls = pool::stats().system_calls;
-  const auto heap = mallinfo2();
-  for (int i = 0; i < 200; ++i) trainer.step();
-  EXPECT_EQ(pool::stats().system_calls, calls);
-  const auto after = mallinfo2();
-  EXPECT_EQ(after.arena + after.hblkhd, heap.arena + heap.hblkhd);
-}
+TEST(Threads, AnyNumberGivesTheSameBytes) { expect_same_bytes({"--num-epochs", "1", "--steps-per-epoch", "30"}); }
 
-TEST(Memory, DoesNotGrowOver10000Steps) {
-  RunOptions options = tiny_options();
-  options.steps_per_epoch = 10000;
-  Trainer trainer(options);
-  for (int i = 0; i < 100; ++i) trainer.step();
-  const auto reserved = pool::stats().reserved;
-  const auto heap = mallinfo2();
-  for (int i = 0; i < 10000; ++i) trainer.step();
-  EXPECT_EQ(pool::stats().reserved, reserved);
-  const auto after = mallinfo2();
-  EXPECT_LE(after.uordblks, heap.uordblks + 65536);
-}
+TEST(Threads, AnyNumberGivesTheSameBytesOver200Steps) { expect_same_bytes({"--num-epochs", "2"}); }
 
 }  // namespace
 }  // namespace tapegrad::tasks

@@ -15,7 +15,7 @@ echo "libtapegrad.so, stripped: $size bytes"
 [ "$size" -lt 5000000 ]
 
 sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$here/../../README.md" >"$work/readme.cpp"  # README's example, as it stands there
-cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DREADME="$work/readme.cpp" >"$work/log" &&
+cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DREADME="$work/readme.cpp" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
 "$work/build/readme"
@@ -25,11 +25,11 @@ flags=(-std=c++20 -O0 -I "$prefix/include")
 if "$cxx" "${flags[@]}" -M "$here/model.cpp" | grep -E '/(tbb|oneapi|hwy|blis[^/]*)/'; then
   echo "a public header shows what should stay inside"; exit 1
 fi
-for attempt in 1 2 3; do  # processor time, the best of three: others may be at work on this machine
+for attempt in 1 2 3 4 5; do  # processor time, the best of five: others may be at work on this machine
   took=$( { TIMEFORMAT='%U %S'; time "$cxx" "${flags[@]}" -c "$here/model.cpp" -o "$work/model.o"; } 2>&1)
   echo "model.cpp compiles in (user, system): $took s"
   if awk '{ exit !($1 + $2 < 2) }' <<<"$took"; then break; fi
-  [ $attempt -lt 3 ]
+  [ $attempt -lt 5 ]
 done
 
 if command -v pkg-config >/dev/null; then

@@ -258,11 +258,11 @@ Tensor Tape::enter(const Op& op, Tensor y, const Inputs& inputs, Backward&& back
     return y;
   }
   if (y.place().tape != 0) y = y.view(y.shape(), y.strides());  // one of the inputs itself: a handle of its own
-  if (tape->trap_nan_) tape->check_finite(y, op.name, tape->count_, "value");
   Node& node = tape->push(&op, y);
   node.backward = std::move(backward);
   node.first_input = static_cast<std::int64_t>(first);
   node.input_count = static_cast<std::uint32_t>(inputs.size());
+  if (tape->trap_nan_) tape->check_finite(y, op.name, tape->count_ - 1, "value");
   y.set_place({tape->id_, tape->count_ - 1});
   return y;
 }

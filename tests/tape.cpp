@@ -242,7 +242,8 @@ TEST(NanTrap, NamesOperationPlaceAndShapesOfAValue) {
   Tape tape;
   tape.trap_nan();
   const Tensor y = x * 2;
-  EXPECT_EQ(error_of([&] { log(y); }), "[log] the value is not finite at place 2 of the tape: shape [1, 2] float32");
+  EXPECT_EQ(error_of([&] { log(y); }),
+            "[log] the value is not finite at place 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
 }
 
 TEST(NanTrap, NamesOperationPlaceAndShapesOfAGradient) {

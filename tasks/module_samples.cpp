@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/module_samples.h>
@@ -151,6 +152,34 @@ void add_transformer(ModuleTable& table) {
       [](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(x[0]), nn::causal_mask(2)); });
 }
 
+void add_gpt(ModuleTable& table) {
+  const nn::GPTConfig config{.vocab_size = 5,
+                             .context_length = 4,
+                             .emb_dim = 4,
+                             .n_heads = 2,
+                             .n_layers = 1,
+                             .drop_rate = 0.1,
+                             .qkv_bias = true};
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  const Tensor ids = tensor({{1, 4, 0}, {3, 1, 2}});
+  table.add(
+      "GPTNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::GPTNorm(4); }, apply);
+  table.add(
+      "GPTAttention", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::GPTAttention(config); }, apply);
+  table.add(
+      "GPTFeedForward", "[2, 4]", {spread({2, 4})}, [] { return nn::GPTFeedForward(4); }, apply);
+  table.add(
+      "GPTBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::GPTBlock(config); }, apply);
+  table.add(
+      "GPTHead", "[2, 4]", {spread({2, 4})}, [=] { return nn::GPTHead(config); }, apply);
+  table.add(
+      "GPTModel", "ids [2, 3]", {ids}, [=] { return nn::GPTModel(config); }, apply);
+  nn::GPTConfig tied = config;
+  tied.tied_head = true;
+  table.add(
+      "GPTModel", "tied", {ids}, [=] { return nn::GPTModel(tied); }, apply);
+}
+
 }  // namespace
 
 const std::vector<ModuleSamples>& module_samples() {
@@ -160,6 +189,7 @@ const std::vector<ModuleSamples>& module_samples() {
     add_layers(table);
     add_attention(table);
     add_transformer(table);
+    add_gpt(table);
     return std::move(table.modules);
   }();
   return all;

@@ -1,6 +1,7 @@
 // Samples of matrix products, attention and dropout.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/recompute.h>
 #include <tapegrad/tasks/op_samples.h>
 
 namespace tapegrad::tasks {
@@ -110,12 +111,23 @@ void add_dropout(SampleTable& table) {
   table.add("dropout", "expanded", {spread({3, 1}).expand({3, 4})}, drop(0.4));
 }
 
+void add_recompute(SampleTable& table) {
+  table.add("recompute", "tanh of a product", {spread({2, 3}), spread({3, 2}, -1, 1.3)}, [](std::span<const Tensor> x) {
+    const Tensor w = x[1];
+    return nn::recompute(x[0], {w}, [w](const Tensor& in) { return tanh(matmul(in, w)); });
+  });
+  table.add("recompute", "no parameters", {spread({2, 3})}, [](std::span<const Tensor> x) {
+    return nn::recompute(x[0], {}, [](const Tensor& in) { return in * sin(in); });
+  });
+}
+
 }  // namespace
 
 void add_product_samples(SampleTable& table) {
   add_matrix_products(table);
   add_attention(table);
   add_dropout(table);
+  add_recompute(table);
 }
 
 }  // namespace tapegrad::tasks

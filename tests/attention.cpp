@@ -72,7 +72,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOfShape,
                          testing::Values(Case{{5, 4}, {7, 4}, {7, 3}}, Case{{2, 3, 6, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}},
                                          Case{{2, 1, 33, 5}, {1, 3, 17, 5}, {17, 6}},
                                          Case{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
-                                         Case{{4, 20, 32}, {4, 20, 32}, {4, 20, 32}}));
+                                         Case{{4, 20, 32}, {4, 20, 32}, {4, 20, 32}},
+                                         Case{{2, 150, 8}, {2, 300, 8}, {2, 300, 5}},  // several blocks of queries
+                                         Case{{300, 6}, {130, 6}, {130, 6}}));
 
 TEST(Attention, AHeadViewNeedsNoCopyOnTheWayBack) {
   const Tensor x = normal({2, 5, 12}, kFloat32, 0);
@@ -120,6 +122,47 @@ TEST(Attention, WeightsAreThoseBeforeDropoutAndDropoutDrawsOneNumberAWeight) {
   const std::vector<float> w = weights.to_vector<float>(), out = y.to_vector<float>();
   for (std::size_t i = 0; i < w.size(); ++i) EXPECT_FLOAT_EQ(out[i], keep[i] ? 2 * w[i] : 0.0f) << i;
   EXPECT_EQ(generator.random32(), same.random32());
+}
+
+TEST(Attention, DropoutOverSeveralBlocksEqualsItsDefinition) {
+  const std::int64_t t = 201, s = 203;  // no multiple of 8: rows begin amid the bytes of the mask
+  const Tensor q = normal({2, t, 4}, kFloat64, 0).as_leaf(), k = normal({2, s, 4}, kFloat64, 1).as_leaf();
+  const Tensor v = normal({2, s, 3}, kFloat64, 2).as_leaf();
+  for (const double p : {0.3, 1.0}) {
+    for (const bool causal : {false, true}) {
+      Generator generator(5), same(5);
+      std::vector<std::uint8_t> keep(static_cast<std::size_t>(2 * t * s), 0);
+      if (p < 1) same.keep_mask(keep.data(), 2 * t * s, 1 - p);
+      const std::vector<double> factors(keep.begin(), keep.end());
+      const Tensor factor = tensor(factors, {2, t, s}) / (p < 1 ? 1 - p : 1);
+      Gradients ours, theirs;
+      Tensor y, expected;
+      {
+        Tape tape;
+        y = scaled_dot_product_attention(q, k, v, {.causal = causal, .dropout = p, .generator = &generator});
+        ours = tape.backward(sum(y * cos(y)));
+      }
+      {
+        Tape tape;
+        Tensor scores = matmul(q, k.t()) / 2;
+        if (causal) scores = masked_fill(scores, triu(ones({t, s}, kBool), 1), -std::numeric_limits<double>::infinity());
+        expected = matmul(softmax(scores, -1) * factor, v);
+        theirs = tape.backward(sum(expected * cos(expected)));
+      }
+      EXPECT_LT(largest_difference(y, expected), 1e-13);
+      for (const Tensor& x : {q, k, v}) EXPECT_LT(largest_difference(ours[x], theirs[x]), 1e-12);
+      EXPECT_EQ(generator.random32(), same.random32());
+    }
+  }
+}
+
+TEST(Attention, HoldsNoWeightsOfAllQueriesAndKeys) {
+  const std::int64_t length = 4096;  // whose weights would take 64 MB
+  const std::int64_t before = pool::stats().reserved;
+  const Tensor q = normal({length, 8}, kFloat32, 0).as_leaf();
+  Tape tape;
+  tape.backward(sum(scaled_dot_product_attention(q, q, q, {.causal = true})));
+  EXPECT_LT(pool::stats().reserved - before, std::int64_t{16} << 20);
 }
 
 TEST(Attention, SecondDerivativesFlow) {

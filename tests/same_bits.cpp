@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/recompute.h>
 
 #include <cstring>
 #include <functional>
@@ -152,6 +153,10 @@ std::vector<Large> large_samples() {
                                                      {.causal = causal, .dropout = 0.1, .generator = &generator});
                });
   }
+  add_sample("recompute", {x, numbers({kColumns, 300})}, [](const Inputs& v) {
+    const Tensor w = v[1];
+    return nn::recompute(v[0], {w}, [w](const Tensor& in) { return tanh(matmul(in, w)); });
+  });
   add_sample("dropout", {x}, [](const Inputs& v) {
     Generator generator(1);
     return dropout(v[0], 0.3, true, &generator);

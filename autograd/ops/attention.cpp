@@ -48,7 +48,7 @@ void scores_to_weights(const AttentionRows<T>& a) {
   const T nothing = -std::numeric_limits<T>::infinity();
   for (std::int64_t t = 0; t < a.rows; ++t) {
     T* row = a.weights + t * a.columns;
-    const std::int64_t visible = a.causal ? std::min(a.columns, t + 1) : a.columns;
+    const std::int64_t visible = a.causal ? std::min(a.columns, a.first + t + 1) : a.columns;
     if (a.allowed) {
       const bool* allowed = a.allowed + t * a.mask_row;
       for (std::int64_t j = 0; j < visible; ++j) row[j] = allowed[j * a.mask_column] ? row[j] * a.scale : nothing;
@@ -61,6 +61,19 @@ void scores_to_weights(const AttentionRows<T>& a) {
     softmax_row(row, visible);
     for (std::int64_t j = visible; j < a.columns; ++j) row[j] = T{0};
   }
+}
+
+// d = w * keep * factor
+template <class T>
+void drop_weights(const AttentionRows<T>& a, T* dropped) {
+  constexpr std::int64_t kStep = kLanes<T>;
+  const Vec<T> factor(a.factor), nothing(T{0});
+  const std::int64_t cells = a.rows * a.columns;
+  std::int64_t i = 0;
+  for (; i + kStep <= cells; i += kStep) {
+    store(where(load_mask<T>(a.keep + i), load(a.weights + i) * factor, nothing), dropped + i);
+  }
+  for (; i < cells; ++i) dropped[i] = a.keep[i] ? a.weights[i] * a.factor : T{0};
 }
 
 // forward was w = softmax(s), d = w * keep * factor, so now ds = w * (dw - <dw, w>) with dw = dd * keep * factor.
@@ -86,6 +99,8 @@ void weights_backward(const AttentionRows<T>& a, T* dd) {
 
 void scores_to_weights_float(const AttentionRows<float>& a) { scores_to_weights(a); }
 void scores_to_weights_double(const AttentionRows<double>& a) { scores_to_weights(a); }
+void drop_weights_float(const AttentionRows<float>& a, float* dropped) { drop_weights(a, dropped); }
+void drop_weights_double(const AttentionRows<double>& a, double* dropped) { drop_weights(a, dropped); }
 void weights_backward_float(const AttentionRows<float>& a, float* dd) { weights_backward(a, dd); }
 void weights_backward_double(const AttentionRows<double>& a, double* dd) { weights_backward(a, dd); }
 
@@ -96,6 +111,7 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 #include <tapegrad/autograd/blas.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/keep_bits.h>
 #include <tapegrad/autograd/ops/stack.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
@@ -108,11 +124,15 @@ namespace {
 
 HWY_EXPORT(scores_to_weights_float);
 HWY_EXPORT(scores_to_weights_double);
+HWY_EXPORT(drop_weights_float);
+HWY_EXPORT(drop_weights_double);
 HWY_EXPORT(weights_backward_float);
 HWY_EXPORT(weights_backward_double);
 
 void scores_to_weights(const AttentionRows<float>& a) { HWY_DYNAMIC_DISPATCH(scores_to_weights_float)(a); }
 void scores_to_weights(const AttentionRows<double>& a) { HWY_DYNAMIC_DISPATCH(scores_to_weights_double)(a); }
+void drop_weights(const AttentionRows<float>& a, float* d) { HWY_DYNAMIC_DISPATCH(drop_weights_float)(a, d); }
+void drop_weights(const AttentionRows<double>& a, double* d) { HWY_DYNAMIC_DISPATCH(drop_weights_double)(a, d); }
 void weights_backward(const AttentionRows<float>& a, float* dd) { HWY_DYNAMIC_DISPATCH(weights_backward_float)(a, dd); }
 void weights_backward(const AttentionRows<double>& a, double* dd) {
   HWY_DYNAMIC_DISPATCH(weights_backward_double)(a, dd);
@@ -121,12 +141,11 @@ void weights_backward(const AttentionRows<double>& a, double* dd) {
 const Op kAttention{"scaled_dot_product_attention"};
 
 // Everything that one call works on; the leading axes of query, key and value are equal (expanded where they
-// broadcast).
+// broadcast). The weights are not kept: backward computes them again.
 struct Attention {
   Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
   Tensor mask;               // expanded to [..., T, S], or empty
-  Tensor weights;            // [..., T, S], before dropout
-  Tensor keep;               // bool [..., T, S], or empty without dropout
+  KeepBits keep;             // [..., T, S], or none without dropout
   double scale = 1;
   double keep_probability = 1;  // 1 - p
   bool causal = false;
@@ -139,66 +158,106 @@ struct Attention {
     const std::int64_t work = std::max<std::int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
     return std::max<std::int64_t>(1, (std::int64_t{1} << 20) / work);
   }
+  // Queries whose weights are held at a time: their scores stay in the second cache.
+  std::int64_t block_rows() const {
+    const std::int64_t fit = kBlockCells / std::max<std::int64_t>(1, columns());
+    return std::max<std::int64_t>(1, std::min(rows(), std::max(fit, kLeastRows)));
+  }
+
+  static constexpr std::int64_t kBlockCells = std::int64_t{1} << 14, kLeastRows = 64;
 };
 
 template <class T>
-MatrixView<const T> head(const Tensor& x, std::int64_t start) {
-  return {x.data<T>() + start, x.strides()[-2], x.strides()[-1]};
+MatrixView<const T> head(const Tensor& x, std::int64_t start, std::int64_t row = 0) {
+  return {x.data<T>() + start + row * x.strides()[-2], x.strides()[-2], x.strides()[-1]};
 }
 template <class T>
-MatrixView<T> fresh_head(const Tensor& x, std::int64_t start) {
-  return {x.mutable_data<T>() + start, x.strides()[-2], x.strides()[-1]};
-}
-
-template <class T>
-AttentionRows<T> rows_of(const Attention& a, std::int64_t head) {
-  const std::int64_t cells = a.rows() * a.columns();
-  AttentionRows<T> rows;
-  rows.rows = a.rows();
-  rows.columns = a.columns();
-  rows.scale = static_cast<T>(a.scale);
-  rows.factor = T{1} / static_cast<T>(a.keep_probability);  // rounded as PyTorch does
-  rows.causal = a.causal;
-  rows.weights = a.weights.mutable_data<T>() + head * cells;
-  if (a.keep.defined()) rows.keep = a.keep.data<bool>() + head * cells;
-  return rows;
+MatrixView<T> fresh_head(const Tensor& x, std::int64_t start, std::int64_t row = 0) {
+  return {x.mutable_data<T>() + start + row * x.strides()[-2], x.strides()[-2], x.strides()[-1]};
 }
 
+// One thread's place for the weights of a block of queries, which it computes head after head.
 template <class T>
-void set_mask(AttentionRows<T>& rows, const Tensor& mask, std::int64_t start) {
-  rows.mask_row = mask.strides()[-2];
-  rows.mask_column = mask.strides()[-1];
-  if (mask.dtype() == kBool) {
-    rows.allowed = mask.data<bool>() + start;
-  } else {
-    rows.added = mask.data<T>() + start;
+class Block {
+ public:
+  explicit Block(const Attention& a)
+      : a_(a),
+        batch_(leading_axes(a.query)),
+        from_q_(matrix_starts(a.query, batch_)),
+        from_k_(matrix_starts(a.key, batch_)),
+        from_mask_(a.mask.defined() ? matrix_starts(a.mask, batch_) : Offsets()),
+        key_(a.key.transpose(-2, -1)),
+        memory_(Tensor::empty({a.keep ? 2 : 1, a.block_rows() * a.columns()}, a.query.dtype())),
+        kept_(a.keep ? Tensor::empty({a.block_rows() * a.columns()}, kBool) : Tensor()) {}
+
+  // Queries first .. first + rows - 1 of head h, keys 0 .. columns - 1. `weights` [rows, columns], or own memory.
+  void compute(std::int64_t h, std::int64_t first, std::int64_t rows, std::int64_t columns, T* weights = nullptr) {
+    const auto i = static_cast<std::size_t>(h);
+    rows_ = {};
+    rows_.first = first;
+    rows_.rows = rows;
+    rows_.columns = columns;
+    rows_.scale = static_cast<T>(a_.scale);
+    rows_.factor = T{1} / static_cast<T>(a_.keep_probability);  // rounded as PyTorch does
+    rows_.causal = a_.causal;
+    rows_.weights = weights ? weights : memory_.mutable_data<T>();
+    if (a_.mask.defined()) set_mask(from_mask_[i], first);
+    gemm<T>(rows, columns, a_.query.size(-1), T{1}, head<T>(a_.query, from_q_[i], first), head<T>(key_, from_k_[i]),
+            T{0}, {rows_.weights, columns, 1});
+    scores_to_weights(rows_);
+    if (!a_.keep) return;
+    bool* const kept = kept_.mutable_data<bool>();
+    for (std::int64_t t = 0; t < rows; ++t) {
+      a_.keep.unpack((h * a_.rows() + first + t) * a_.columns(), columns, kept + t * columns);
+    }
+    rows_.keep = kept;
+    drop_weights(rows_, memory_.mutable_data<T>() + a_.block_rows() * a_.columns());
   }
-}
 
-// Fills a.weights and y [..., T, E].
+  const AttentionRows<T>& rows() const { return rows_; }
+  // [rows, columns] after dropout
+  const T* dropped() const { return rows_.keep ? memory_.data<T>() + a_.block_rows() * a_.columns() : rows_.weights; }
+
+ private:
+  void set_mask(std::int64_t start, std::int64_t first) {
+    const Tensor& mask = a_.mask;
+    rows_.mask_row = mask.strides()[-2];
+    rows_.mask_column = mask.strides()[-1];
+    const std::int64_t at = start + first * rows_.mask_row;
+    if (mask.dtype() == kBool) {
+      rows_.allowed = mask.data<bool>() + at;
+    } else {
+      rows_.added = mask.data<T>() + at;
+    }
+  }
+
+  const Attention& a_;
+  const Shape batch_;
+  const Offsets from_q_, from_k_, from_mask_;
+  const Tensor key_;     // [..., D, S]
+  const Tensor memory_;  // weights, and behind them the same after dropout
+  const Tensor kept_;
+  AttentionRows<T> rows_;
+};
+
+// Fills y [..., T, E] and, where it is defined, weights [..., T, S].
 template <class T>
-void forward(const Attention& a, const Tensor& y) {
+void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
   const Shape batch = leading_axes(a.query);
-  const Offsets from_q = matrix_starts(a.query, batch), from_k = matrix_starts(a.key, batch);
   const Offsets from_v = matrix_starts(a.value, batch), from_y = matrix_starts(y, batch);
-  const Offsets from_mask = a.mask.defined() ? matrix_starts(a.mask, batch) : Offsets();
-  const std::int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1);
-  const Tensor key = a.key.transpose(-2, -1);
+  const std::int64_t t = a.rows(), s = a.columns(), e = a.value.size(-1), most = a.block_rows();
   parallel_for(a.heads(), a.grain(), [&](std::int64_t begin, std::int64_t end) {
-    const Tensor dropped = a.keep.defined() ? Tensor::empty({t, s}, a.query.dtype()) : Tensor();
+    Block<T> block(a);
     for (std::int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
-      AttentionRows<T> rows = rows_of<T>(a, h);
-      if (a.mask.defined()) set_mask(rows, a.mask, from_mask[i]);
-      gemm<T>(t, s, d, T{1}, head<T>(a.query, from_q[i]), head<T>(key, from_k[i]), T{0}, {rows.weights, s, 1});
-      scores_to_weights(rows);
-      const T* weights = rows.weights;
-      if (rows.keep) {
-        T* out = dropped.mutable_data<T>();
-        for (std::int64_t j = 0; j < t * s; ++j) out[j] = rows.keep[j] ? weights[j] * rows.factor : T{0};
-        weights = out;
+      for (std::int64_t first = 0; first < t; first += most) {
+        const std::int64_t rows = std::min(most, t - first);
+        T* const out = weights.defined() ? weights.mutable_data<T>() + (h * t + first) * s : nullptr;
+        const std::int64_t columns = a.causal && !out ? std::min(s, first + rows) : s;  // no key behind them is seen
+        block.compute(h, first, rows, columns, out);
+        gemm<T>(rows, e, columns, T{1}, {block.dropped(), columns, 1}, head<T>(a.value, from_v[i]), T{0},
+                fresh_head<T>(y, from_y[i], first));
       }
-      gemm<T>(t, e, s, T{1}, {weights, s, 1}, head<T>(a.value, from_v[i]), T{0}, fresh_head<T>(y, from_y[i]));
     }
   });
 }
@@ -211,28 +270,35 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
   const Offsets from_q = matrix_starts(a.query, batch), from_k = matrix_starts(a.key, batch);
   const Offsets from_v = matrix_starts(a.value, batch), from_dy = matrix_starts(dy, batch);
   const Offsets to_q = matrix_starts(dq, batch), to_k = matrix_starts(dk, batch), to_v = matrix_starts(dv, batch);
-  const std::int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1);
+  const std::int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1), most = a.block_rows();
+  const std::int64_t last = t == 0 ? 0 : (t - 1) / most * most;
   const Tensor value = a.value.transpose(-2, -1);
   parallel_for(a.heads(), a.grain(), [&](std::int64_t begin, std::int64_t end) {
-    const Tensor scratch = Tensor::empty({2, t, s}, a.query.dtype());
+    Block<T> block(a);
+    const Tensor scratch = dscores.defined() ? Tensor() : Tensor::empty({most, s}, a.query.dtype());
     for (std::int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
-      const AttentionRows<T> rows = rows_of<T>(a, h);
-      T* const ds = dscores.defined() ? dscores.mutable_data<T>() + h * t * s : scratch.mutable_data<T>();
-      const T* weights = rows.weights;
-      if (rows.keep) {
-        T* out = scratch.mutable_data<T>() + t * s;
-        for (std::int64_t j = 0; j < t * s; ++j) out[j] = rows.keep[j] ? weights[j] * rows.factor : T{0};
-        weights = out;
+      // The last queries first: they see every key, so that all of dk and dv is written before it is added to.
+      for (std::int64_t first = last; first >= 0; first -= most) {
+        const std::int64_t rows = std::min(most, t - first);
+        const bool trim = a.causal && !dscores.defined() && first < last;
+        const std::int64_t columns = trim ? std::min(s, first + rows) : s;
+        const T sum = first < last ? T{1} : T{0};
+        T* const ds = dscores.defined() ? dscores.mutable_data<T>() + (h * t + first) * s : scratch.mutable_data<T>();
+        block.compute(h, first, rows, columns);
+        // y = weights v
+        gemm<T>(columns, e, rows, T{1}, {block.dropped(), 1, columns}, head<T>(dy, from_dy[i], first), sum,
+                fresh_head<T>(dv, to_v[i]));
+        gemm<T>(rows, columns, e, T{1}, head<T>(dy, from_dy[i], first), head<T>(value, from_v[i]), T{0},
+                {ds, columns, 1});
+        weights_backward(block.rows(), ds);
+        // scores = scale q k^T
+        const T scale = block.rows().scale;
+        gemm<T>(rows, d, columns, scale, {ds, columns, 1}, head<T>(a.key, from_k[i]), T{0},
+                fresh_head<T>(dq, to_q[i], first));
+        gemm<T>(columns, d, rows, scale, {ds, 1, columns}, head<T>(a.query, from_q[i], first), sum,
+                fresh_head<T>(dk, to_k[i]));
       }
-      // y = weights v
-      gemm<T>(s, e, t, T{1}, {weights, 1, s}, head<T>(dy, from_dy[i]), T{0}, fresh_head<T>(dv, to_v[i]));
-      gemm<T>(t, s, e, T{1}, head<T>(dy, from_dy[i]), head<T>(value, from_v[i]), T{0}, {ds, s, 1});
-      weights_backward(rows, ds);
-      // scores = scale q k^T
-      const T scale = rows.scale;
-      gemm<T>(t, d, s, scale, {ds, s, 1}, head<T>(a.key, from_k[i]), T{0}, fresh_head<T>(dq, to_q[i]));
-      gemm<T>(s, d, t, scale, {ds, 1, s}, head<T>(a.query, from_q[i]), T{0}, fresh_head<T>(dk, to_k[i]));
     }
   });
 }
@@ -253,7 +319,7 @@ Tensor composed_weights(const Attention& a) {
 
 Grads composed_backward(const Attention& a, const Tensor& dy) {
   const Tensor w = composed_weights(a);
-  const Tensor kept = a.keep.defined() ? a.keep.to(w.dtype()) / a.keep_probability : Tensor();
+  const Tensor kept = a.keep ? a.keep.unpack(w.shape()).to(w.dtype()) / a.keep_probability : Tensor();
   const Tensor dropped = kept.defined() ? w * kept : w;
   const Tensor dv = matmul(dropped.t(), dy);
   Tensor dw = matmul(dy, a.value.t());
@@ -267,7 +333,7 @@ Grads attention_backward(const Attention& a, const Tensor& dy, bool need_mask) {
   const Tensor dq = empty_laid_out_as(a.query, a.query.size(-1));
   const Tensor dk = empty_laid_out_as(a.key, a.key.size(-1));
   const Tensor dv = empty_laid_out_as(a.value, a.value.size(-1));
-  const Tensor dscores = need_mask ? Tensor::empty(a.weights.shape(), dy.dtype()) : Tensor();
+  const Tensor dscores = need_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
   with_floating_type(dy.dtype(), [&](auto t) { backward<decltype(t)>(a, dy, dq, dk, dv, dscores); });
   return {dq, dk, dv, dscores};
 }
@@ -295,10 +361,9 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
   }
 }
 
-}  // namespace
-
-std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
-                                                 const AttentionOptions& options) {
+// The result, and the weights where they are wanted.
+std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                                 const AttentionOptions& options, bool want_weights) {
   check_attention(query, key, value, options);
   Attention a;
   const auto lead = [](const Tensor& x) { return leading_axes(x); };
@@ -329,21 +394,13 @@ std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tens
   }
   a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, query.size(-1)))));
   a.causal = options.causal;
-  a.weights = Tensor::empty(cells, query.dtype());
-  if (options.training && options.dropout > 0) {
-    a.keep = Tensor::empty(cells, kBool);
-    if (options.dropout < 1) {
-      Generator& generator = options.generator ? *options.generator : default_generator();
-      generator.keep_mask(reinterpret_cast<std::uint8_t*>(a.keep.mutable_data<bool>()), cells.numel(),
-                          1 - options.dropout);
-      a.keep_probability = 1 - options.dropout;
-    } else {
-      a.keep = zeros(cells, kBool);
-    }
+  if (options.training && options.dropout > 0 && cells.numel() > 0) {
+    a.keep = KeepBits(cells.numel(), 1 - options.dropout, options.generator ? *options.generator : default_generator());
+    if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
   }
   const Tensor y = empty_laid_out_as(a.query, a.value.size(-1));
-  with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y); });
-  const Tensor weights = a.weights;
+  const Tensor weights = want_weights ? Tensor::empty(cells, query.dtype()) : Tensor();
+  with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y, weights); });
   const bool need_mask = recorded(a.mask);
   if (!need_mask && !recorded(a.query) && !recorded(a.key) && !recorded(a.value)) return {y, weights};
   return {record(kAttention, y, {a.query, a.key, a.value, a.mask},
@@ -351,9 +408,16 @@ std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tens
           weights};
 }
 
+}  // namespace
+
+std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                 const AttentionOptions& options) {
+  return attend(query, key, value, options, true);
+}
+
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options) {
-  return attention_with_weights(query, key, value, options).first;
+  return attend(query, key, value, options, false).first;
 }
 
 }  // namespace tapegrad

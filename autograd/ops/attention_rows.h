@@ -1,4 +1,4 @@
-// The rows of one attention head, as its kernels see them.
+// Some rows of one attention head, as its kernels see them.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,12 @@ namespace tapegrad {
 
 template <class T>
 struct AttentionRows {
-  std::int64_t rows = 0;     // T queries
-  std::int64_t columns = 0;  // S keys
+  std::int64_t first = 0;    // the first of these queries
+  std::int64_t rows = 0;     // queries
+  std::int64_t columns = 0;  // keys
   T scale = 1;
   T factor = 1;                   // 1 / (1 - p) of dropout
-  bool causal = false;            // row t sees columns 0 .. t
+  bool causal = false;            // query t sees the keys 0 .. t
   T* weights = nullptr;           // [rows, columns]; the scores on entry
   const bool* keep = nullptr;     // [rows, columns] of dropout, or none
   const bool* allowed = nullptr;  // one of the two masks, or none

@@ -1,0 +1,27 @@
+// A dropout mask that outlives the forward pass, at one bit an element.
+#pragma once
+
+#include <tapegrad/autograd/storage.h>
+#include <tapegrad/autograd/tensor.h>
+
+namespace tapegrad {
+
+class Generator;
+
+class KeepBits {
+ public:
+  KeepBits() = default;  // none: everything is kept
+  // Draws `count` elements, each kept with probability `keep`, as Generator::keep_mask does; keep = 0
+  // draws nothing.
+  KeepBits(std::int64_t count, double keep, Generator& generator);
+
+  explicit operator bool() const { return static_cast<bool>(bits_); }
+  // Writes the elements first .. first + count - 1.
+  void unpack(std::int64_t first, std::int64_t count, bool* out) const;
+  Tensor unpack(const Shape& shape) const;  // all of them, bool
+
+ private:
+  Storage bits_;
+};
+
+}  // namespace tapegrad

@@ -1,0 +1,200 @@
+// GPT: a causal Transformer of one stack.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/recompute.h>
+
+#include <cmath>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kWhere = "gpt";
+constexpr std::string_view kConfig = "gpt_config";
+
+const GPTConfig& checked(const GPTConfig& config) {
+  config.check();
+  return config;
+}
+
+struct Preset {
+  std::string_view name;
+  GPTConfig config;
+};
+
+const Preset kPresets[] = {
+    {"tiny", {.context_length = 64, .emb_dim = 64, .n_heads = 4, .n_layers = 2}},
+    {"char", {.context_length = 128, .emb_dim = 128, .n_heads = 4, .n_layers = 4}},
+    {"book", {.context_length = 256}},
+    {"gpt2", {}},
+    {"gpt2-medium", {.emb_dim = 1024, .n_heads = 16, .n_layers = 24}},
+    {"gpt2-large", {.emb_dim = 1280, .n_heads = 20, .n_layers = 36}},
+    {"gpt2-xl", {.emb_dim = 1600, .n_heads = 25, .n_layers = 48}},
+};
+
+Parameter filled(std::int64_t dim, double value) {
+  require_positive("gpt_norm", "the size of the last axis", dim);
+  return Parameter(full({dim}, value));
+}
+
+List<GPTBlock> blocks_of(const GPTConfig& config) {
+  List<GPTBlock> blocks;
+  blocks.reserve(static_cast<std::size_t>(config.n_layers));
+  for (std::int64_t i = 0; i < config.n_layers; ++i) blocks.emplace_back(config);
+  return blocks;
+}
+
+// [T, S]: what T new tokens may see of S, the last T of which are themselves.
+Tensor seen_after(std::int64_t tokens, std::int64_t all) { return tril(ones({tokens, all}, kBool), all - tokens); }
+
+}  // namespace
+
+// --- configuration ---
+
+void GPTConfig::check() const {
+  require_positive(kConfig, "vocab_size", vocab_size);
+  require_positive(kConfig, "context_length", context_length);
+  require_positive(kConfig, "emb_dim", emb_dim);
+  require_positive(kConfig, "n_heads", n_heads);
+  require_positive(kConfig, "n_layers", n_layers);
+  require_probability(kConfig, "drop_rate", drop_rate);
+  if (emb_dim % n_heads != 0) {
+    fail(kConfig,
+         fmt::format("emb_dim {} is not divisible by n_heads {} (each head takes an equal share)", emb_dim, n_heads));
+  }
+}
+
+std::int64_t GPTConfig::parameter_count() const {
+  const std::int64_t c = emb_dim, norm = 2 * c;
+  const std::int64_t attention = 4 * c * c + c + (qkv_bias ? 3 * c : 0), feed_forward = 8 * c * c + 5 * c;
+  const std::int64_t table = vocab_size * c;
+  return table + context_length * c + n_layers * (attention + feed_forward + 2 * norm) + norm + (tied_head ? 0 : table);
+}
+
+GPTConfig gpt_preset(std::string_view name) {
+  std::string known;
+  for (const Preset& preset : kPresets) {
+    if (preset.name == name) return preset.config;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
+  }
+  fail(kWhere, fmt::format("there is no preset \"{}\"; known are {}", name, known));
+}
+
+// --- parts ---
+
+GPTNorm::GPTNorm(std::int64_t emb_dim, double eps) : scale(filled(emb_dim, 1)), shift(filled(emb_dim, 0)), eps(eps) {}
+
+Tensor GPTNorm::operator()(const Tensor& x) const { return layer_norm(x, scale, shift, eps); }
+
+GPTAttention::GPTAttention(const GPTConfig& config)
+    : W_query(checked(config).emb_dim, config.emb_dim, config.qkv_bias),
+      W_key(config.emb_dim, config.emb_dim, config.qkv_bias),
+      W_value(config.emb_dim, config.emb_dim, config.qkv_bias),
+      out_proj(config.emb_dim, config.emb_dim),
+      dropout(config.drop_rate),
+      n_heads(config.n_heads) {}
+
+Tensor GPTAttention::operator()(const Tensor& x, const GPTPass& pass) const {
+  const std::int64_t emb_dim = out_proj.weight->size(0);
+  if (x.dim() != 3 || x.size(2) != emb_dim) {
+    fail("gpt_attention", fmt::format("x has shape {}, [B, T, {}] is needed", str(x.shape()), emb_dim));
+  }
+  const std::int64_t batch = x.size(0), tokens = x.size(1);
+  // [B, T, C] -> [B, heads, T, head_dim]
+  const auto heads = [&](const Linear& project) {
+    return project(x).reshape({batch, tokens, n_heads, emb_dim / n_heads}).transpose(1, 2);
+  };
+  const Tensor q = heads(W_query);
+  Tensor k = heads(W_key), v = heads(W_value);
+  AttentionOptions options{.dropout = dropout.p, .training = dropout.training};
+  const bool continues = pass.cache && pass.cache->length() > 0;
+  if (pass.cache) {
+    const KVCache::Layer all = pass.cache->append(pass.layer, k, v);
+    k = all.keys;
+    v = all.values;
+  }
+  options.causal = !continues;
+  if (continues && tokens > 1) options.mask = seen_after(tokens, k.size(2));
+  Tensor mixed;
+  if (pass.weights) {
+    auto [y, weights] = attention_with_weights(q, k, v, options);
+    mixed = std::move(y);
+    *pass.weights = weights.detach();
+  } else {
+    mixed = scaled_dot_product_attention(q, k, v, options);
+  }
+  return out_proj(mixed.transpose(1, 2).reshape({batch, tokens, emb_dim}));
+}
+
+GPTFeedForward::GPTFeedForward(std::int64_t emb_dim) : expand(emb_dim, 4 * emb_dim), contract(4 * emb_dim, emb_dim) {}
+
+Tensor GPTFeedForward::operator()(const Tensor& x) const { return contract(gelu(expand(x), Gelu::tanh)); }
+
+GPTBlock::GPTBlock(const GPTConfig& config)
+    : att(config), ff(config.emb_dim), norm1(config.emb_dim), norm2(config.emb_dim), drop_shortcut(config.drop_rate) {}
+
+Tensor GPTBlock::operator()(const Tensor& x, const GPTPass& pass) const {
+  const Tensor y = x + drop_shortcut(att(norm1(x), pass));
+  return y + drop_shortcut(ff(norm2(y)));
+}
+
+GPTHead::GPTHead(const GPTConfig& config) {
+  if (config.tied_head) return;
+  weight = Parameter(Tensor::empty({config.vocab_size, config.emb_dim}));
+  init::kaiming_uniform(weight, std::sqrt(5.0));
+}
+
+Tensor GPTHead::operator()(const Tensor& x, const Tensor& table) const {
+  return linear(x, weight.defined() ? weight : table);
+}
+
+// --- the whole ---
+
+// Members stand in the order of their draws.
+GPTModel::GPTModel(const GPTConfig& config)
+    : config(checked(config)),
+      tok_emb(config.vocab_size, config.emb_dim),
+      pos_emb(config.context_length, config.emb_dim),
+      drop_emb(config.drop_rate),
+      trf_blocks(blocks_of(config)),
+      final_norm(config.emb_dim),
+      out_head(config) {
+  if (config.tied_head) tok_emb.weight.set(tok_emb.weight.tensor().detach() * 0.02);
+}
+
+Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
+  if (ids.dim() != 2 || ids.dtype() != kInt64) {
+    fail(kWhere, fmt::format("ids are {} {}, int64 [B, T] is needed", name(ids.dtype()), str(ids.shape())));
+  }
+  const std::int64_t start = cache ? cache->length() : 0, tokens = ids.size(1);
+  if (start + tokens > config.context_length) {
+    fail(kWhere, fmt::format("{} tokens are more than the context_length {}", start + tokens, config.context_length));
+  }
+  Tensor x = drop_emb(tok_emb(ids) + pos_emb(tokens, start));
+  for (std::size_t i = 0; i < trf_blocks.size(); ++i) {
+    const GPTBlock& block = trf_blocks[i];
+    Tensor weights;
+    const GPTPass pass{.cache = cache, .layer = i, .weights = maps ? &weights : nullptr};
+    if (recompute_blocks && !cache && !maps && recorded(x)) {
+      std::vector<Tensor> leaves;
+      for (const NamedTensor& p : parameters(block)) leaves.push_back(p.tensor);
+      x = recompute(x, leaves, [&block](const Tensor& in) { return block(in); });
+    } else {
+      x = block(x, pass);
+    }
+    if (maps) maps->push_back({fmt::format("trf_blocks.{}.att", i), weights});
+  }
+  if (cache) cache->advance(tokens);
+  return final_norm(x);
+}
+
+Tensor GPTModel::head(const Tensor& hidden) const { return out_head(hidden, tok_emb.weight); }
+
+Tensor GPTModel::operator()(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
+  return head(hidden(ids, cache, maps));
+}
+
+}  // namespace tapegrad::nn

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/self_attention.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/module_samples.h>
 
@@ -117,6 +118,16 @@ void add_attention(ModuleTable& table) {
             [](auto& module, X x) { return module(x[0], x[0], x[0], nn::causal_mask(3)); });
   table.add("MultiHeadAttention", "padding", {spread({2, 3, 4}), tensor({{1, 2, 0}, {3, 1, 2}})}, make,
             [](auto& module, X x) { return module(x[0], x[0], x[0], nn::padding_mask(x[1])); });
+  table.add(
+      "MultiHeadSelfAttention", "causal", {spread({1, 3, 3})},
+      [] { return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.2}); },
+      [](auto& module, X x) { return module(x[0]); });
+  table.add(
+      "MultiHeadSelfAttention", "padding, with biases", {spread({2, 3, 3}), tensor({{1, 2, 0}, {3, 1, 2}})},
+      [] {
+        return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 2, .num_heads = 1, .qkv_bias = true, .causal = false});
+      },
+      [](auto& module, X x) { return module(x[0], nn::padding_mask(x[1])); });
 }
 
 void add_transformer(ModuleTable& table) {

@@ -1,0 +1,46 @@
+// Seed 002 as a program: attention of several heads over padded sequences, and the shape of every step.
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/tasks/tutorials/padded_attention.h>
+
+#include <iostream>
+
+namespace tg = tapegrad;
+
+namespace {
+
+// bool [B, S, 1]: the last `count` words of every sequence are padding.
+tg::Tensor last_are_padding(std::int64_t batch, std::int64_t length, std::int64_t count) {
+  const tg::Tensor padded = tg::arange(length) >= static_cast<double>(length - count);
+  return padded.reshape({1, length, 1}).expand({batch, length, 1});
+}
+
+void run(std::int64_t batch, std::int64_t length, std::int64_t input_dim) {
+  constexpr std::int64_t kModel = 64, kHeads = 4;
+  std::cout << "batch " << batch << ", length " << length << ", input width " << input_dim << "\n";
+  const tg::tasks::PaddedAttention attention(input_dim, kModel, kHeads);
+  tg::NamedTensors steps;
+  attention(tg::randn({batch, length, input_dim}), last_are_padding(batch, length, length / 3), &steps);
+  for (const tg::NamedTensor& step : steps) {
+    std::cout << "  " << step.name << std::string(14 - step.name.size(), ' ') << tg::str(step.tensor.shape()) << "\n";
+  }
+}
+
+}  // namespace
+
+int main() {
+  tg::manual_seed(0);
+  run(4, 10, 32);
+  run(2, 5, 32);
+  run(8, 20, 64);
+  run(1, 100, 32);
+
+  // Where padding is: in practice it comes from the token ids, and hides keys from every head and every query.
+  const tg::Tensor ids = tg::tensor({{5, 8, 3, 0, 0}, {7, 2, 9, 4, 0}});
+  std::cout << "\npadding mask, true may be seen\n" << tg::nn::padding_mask(ids) << "\n";
+
+  // The same attention, ready-made, and what it looks at: nothing goes to padding.
+  const tg::nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .causal = false});
+  tg::Tensor weights;
+  attention(tg::randn({2, 5, 3}), tg::nn::padding_mask(ids), &weights);
+  std::cout << "\nweights of the first sequence's first head\n" << weights[0][0] << "\n";
+}

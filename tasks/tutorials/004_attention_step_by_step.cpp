@@ -1,0 +1,100 @@
+// Seed 004 as a program: attention over a sentence of six words, from a dot product to several heads in a batch.
+// It prints what the tutorial's cells print; what it prints stands beside it, and the tests compare the two.
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/tasks/tutorials/attention.h>
+
+#include <cmath>
+#include <iostream>
+
+namespace tg = tapegrad;
+
+namespace {
+
+void show(const char* what, const tg::Tensor& x) { std::cout << what << "\n" << x << "\n\n"; }
+
+// Words as vectors of three numbers. Likeness is a dot product, softmax makes shares of it, and a word's context is the
+// mean of all words by these shares.
+void without_weights(const tg::Tensor& inputs) {
+  const tg::Tensor query = inputs[1];  // journey
+  const tg::Tensor scores_2 = tg::matmul(inputs, query);
+  show("cell 3: scores of \"journey\" with every word", scores_2);
+  show("cell 5: divided by their sum", scores_2 / tg::sum(scores_2));
+  const tg::Tensor weights_2 = tg::softmax(scores_2);
+  show("cell 7: softmax of the scores", weights_2);
+  show("cell 8: its context vector", tg::matmul(weights_2, inputs));
+
+  const tg::Tensor scores = tg::matmul(inputs, inputs.t());  // [6, 3] times [3, 6]: every word with every word
+  show("cell 10: all scores", scores);
+  const tg::Tensor weights = tg::softmax(scores);  // over the last axis: each row sums to 1
+  show("cell 11: all weights", weights);
+  show("cell 13: all context vectors", tg::matmul(weights, inputs));
+}
+
+// Three matrices make a query, a key and a value of every word; they are what is trained.
+void with_weights(const tg::Tensor& inputs) {
+  tg::manual_seed(123);  // draws what PyTorch draws
+  const tg::Tensor w_query = tg::rand({3, 2}), w_key = tg::rand({3, 2}), w_value = tg::rand({3, 2});
+  const tg::Tensor query_2 = tg::matmul(inputs[1], w_query);
+  const tg::Tensor keys = tg::matmul(inputs, w_key), values = tg::matmul(inputs, w_value);
+  show("cell 18: the query of \"journey\"", query_2);
+  const tg::Tensor scores_2 = tg::matmul(query_2, keys.t());
+  show("cell 22: its scores", scores_2);
+  const tg::Tensor weights_2 = tg::softmax(scores_2 / std::sqrt(2.0));  // a key has two numbers
+  show("cell 23: its weights, scores scaled by sqrt(2)", weights_2);
+  show("cell 24: its context vector", tg::matmul(weights_2, values));
+
+  tg::manual_seed(123);
+  const tg::tasks::SelfAttentionV1 first(3, 2);
+  show("cell 25: the same for all words, as a module", first(inputs));
+  tg::manual_seed(789);
+  const tg::tasks::SelfAttentionV2 second(3, 2);
+  show("cell 27: with linear layers", second(inputs));
+}
+
+// A word may look back, not ahead: what is ahead gets the score minus infinity, of which softmax makes 0.
+void causal(const tg::Tensor& inputs) {
+  tg::manual_seed(789);
+  const tg::tasks::SelfAttentionV2 attention(3, 2);
+  const tg::Tensor scores = tg::matmul(attention.query(inputs), attention.key(inputs).t());
+  show("cell 28: weights that see everything", tg::softmax(scores / std::sqrt(2.0)));
+  show("cell 29: what may be seen", tg::tril(tg::ones({6, 6})));
+  const tg::Tensor masked = tg::masked_fill(scores, !tg::nn::causal_mask(6), -INFINITY);
+  show("cell 32: scores without what is ahead", masked);
+  const tg::Tensor weights = tg::softmax(masked / std::sqrt(2.0));
+  show("cell 33: weights without what is ahead", weights);
+
+  const tg::nn::Dropout dropout(0.5);  // half of the numbers become 0, the others twice as large
+  tg::manual_seed(123);
+  show("cell 35: dropout of ones", dropout(tg::ones({6, 6})));
+  tg::manual_seed(123);
+  show("cell 36: dropout of the weights", dropout(weights));
+}
+
+// Batches, and several heads: first side by side, then as one product that is cut into heads.
+void heads(const tg::Tensor& inputs) {
+  const tg::Tensor batch = tg::stack({inputs, inputs});  // [2, 6, 3]
+  tg::manual_seed(123);
+  const tg::tasks::CausalAttention one(3, 2, /*context_length=*/6, /*dropout_rate=*/0);
+  show("cell 38: one head, two sentences", one(batch));
+  tg::manual_seed(123);
+  const tg::tasks::MultiHeadAttentionWrapper wrapper(3, 2, 6, 0, /*num_heads=*/2);
+  show("cell 39: two heads side by side", wrapper(batch));
+  tg::manual_seed(123);
+  const tg::nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 2, .num_heads = 2, .context_length = 6});
+  show("cell 40: two heads of one number each, and a projection of both", attention(batch));
+}
+
+}  // namespace
+
+int main() {
+  const tg::Tensor inputs = tg::tensor({{0.43, 0.15, 0.89},    // Your
+                                        {0.55, 0.87, 0.66},    // journey
+                                        {0.57, 0.85, 0.64},    // starts
+                                        {0.22, 0.58, 0.33},    // with
+                                        {0.77, 0.25, 0.10},    // one
+                                        {0.05, 0.80, 0.55}});  // step
+  without_weights(inputs);
+  with_weights(inputs);
+  causal(inputs);
+  heads(inputs);
+}

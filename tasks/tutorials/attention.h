@@ -1,0 +1,101 @@
+// The modules of seed 004 on the way to attention of several heads, each as a user of tapegrad would write it. The last
+// one, MultiHeadAttention, is of general use: nn::MultiHeadSelfAttention.
+#pragma once
+
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/linear.h>
+
+#include <cmath>
+
+namespace tapegrad::tasks {
+
+// Self-attention with bare matrices (cell 25): x [T, d_in] -> context vectors [T, d_out].
+// A module is a struct with parameters, a call, and a visit that names the parameters as PyTorch does.
+struct SelfAttentionV1 {
+  SelfAttentionV1(std::int64_t d_in, std::int64_t d_out)  // members are made, and draw, in their order below
+      : query(rand({d_in, d_out})), key(rand({d_in, d_out})), value(rand({d_in, d_out})) {}
+
+  Tensor operator()(const Tensor& x) const {
+    const Tensor queries = matmul(x, query), keys = matmul(x, key), values = matmul(x, value);
+    const Tensor scores = matmul(queries, keys.t());  // [T, T]: row a query, column a key
+    const Tensor weights = softmax(scores / std::sqrt(static_cast<double>(keys.size(-1))));
+    return matmul(weights, values);
+  }
+  void visit(auto&& field) {
+    field("W_query", query);
+    field("W_key", key);
+    field("W_value", value);
+  }
+
+  nn::Parameter query, key, value;  // [d_in, d_out]
+};
+
+// The same with linear layers, whose initial weights suit training (cell 27). They hold [d_out, d_in].
+struct SelfAttentionV2 {
+  SelfAttentionV2(std::int64_t d_in, std::int64_t d_out, bool qkv_bias = false)
+      : query(d_in, d_out, qkv_bias), key(d_in, d_out, qkv_bias), value(d_in, d_out, qkv_bias) {}
+
+  Tensor operator()(const Tensor& x) const {
+    const Tensor queries = query(x), keys = key(x);
+    const Tensor weights = softmax(matmul(queries, keys.t()) / std::sqrt(static_cast<double>(keys.size(-1))));
+    return matmul(weights, value(x));
+  }
+  void visit(auto&& field) {
+    field("W_query", query);
+    field("W_key", key);
+    field("W_value", value);
+  }
+
+  nn::Linear query, key, value;
+};
+
+// One head over a batch, blind to the future, with dropout on its weights (cell 38): x [B, T, d_in] -> [B, T, d_out].
+struct CausalAttention {
+  CausalAttention(std::int64_t d_in, std::int64_t d_out, std::int64_t context_length, double dropout_rate,
+                  bool qkv_bias = false)
+      : query(d_in, d_out, qkv_bias),
+        key(d_in, d_out, qkv_bias),
+        value(d_in, d_out, qkv_bias),
+        dropout(dropout_rate),
+        mask(triu(ones({context_length, context_length}), 1)) {}
+
+  Tensor operator()(const Tensor& x) const {
+    const std::int64_t length = x.size(1);
+    const Tensor queries = query(x), keys = key(x), values = value(x);
+    const Tensor future = narrow(narrow(mask, 0, 0, length), 1, 0, length) == 1;
+    const Tensor scores = masked_fill(matmul(queries, keys.t()), future, -INFINITY);  // [B, T, T]
+    const Tensor weights = dropout(softmax(scores / std::sqrt(static_cast<double>(keys.size(-1)))));
+    return matmul(weights, values);
+  }
+  void visit(auto&& field) {
+    field("W_query", query);
+    field("W_key", key);
+    field("W_value", value);
+    field("dropout", dropout);
+    field("mask", mask);
+  }
+
+  nn::Linear query, key, value;
+  nn::Dropout dropout;
+  nn::Buffer mask;  // [context_length, context_length], 1 above the diagonal; saved, not trained
+};
+
+// Several heads side by side, each with weights of its own (cell 39): [B, T, d_in] -> [B, T, num_heads * d_out].
+struct MultiHeadAttentionWrapper {
+  MultiHeadAttentionWrapper(std::int64_t d_in, std::int64_t d_out, std::int64_t context_length, double dropout_rate,
+                            int num_heads, bool qkv_bias = false) {
+    for (int i = 0; i < num_heads; ++i) heads.emplace_back(d_in, d_out, context_length, dropout_rate, qkv_bias);
+  }
+
+  Tensor operator()(const Tensor& x) const {
+    std::vector<Tensor> contexts;
+    for (const CausalAttention& head : heads) contexts.push_back(head(x));
+    return cat(contexts, -1);
+  }
+  void visit(auto&& field) { field("heads", heads); }
+
+  nn::List<CausalAttention> heads;
+};
+
+}  // namespace tapegrad::tasks

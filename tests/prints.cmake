@@ -1,0 +1,11 @@
+# Runs PROGRAM and fails unless it prints the file EXPECTED, to the byte. What it printed is left beside the program.
+execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} ended with ${status}")
+endif()
+file(WRITE ${PROGRAM}.txt "${printed}")
+execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${PROGRAM}.txt ${EXPECTED} RESULT_VARIABLE differs)
+if(differs)
+  execute_process(COMMAND diff -u ${EXPECTED} ${PROGRAM}.txt)
+  message(FATAL_ERROR "${PROGRAM} printed something else: compare ${PROGRAM}.txt with ${EXPECTED}")
+endif()

@@ -58,16 +58,17 @@ def main():
     parser.add_argument("--build", default=os.path.join(HERE, "..", "build", "release"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
-    parser.add_argument("--steps", type=int, default=100, help="steps of the copy task; 0: leave it out")
+    parser.add_argument("--steps", type=int, default=100, help="steps of every task; 0: leave them out")
     options = parser.parse_args()
     left, right = {}, {}
     for _ in range(options.rounds):
         for table, times in ((left, ours(options.build, options.only)), (right, peer(options.python, options.only))):
             for name, time in times.items():
                 table.setdefault(name, []).append(time)
-        if options.steps and options.only in "step/copy":
-            left.setdefault("step/copy", []).append(our_step(options.build, "copy", options.steps))
-            right.setdefault("step/copy", []).append(peer_step(options.python, "copy", options.steps))
+        for task in ("copy", "addition"):
+            if options.steps and options.only in f"step/{task}":
+                left.setdefault(f"step/{task}", []).append(our_step(options.build, task, options.steps))
+                right.setdefault(f"step/{task}", []).append(peer_step(options.python, task, options.steps))
     print("| benchmark | tapegrad, ms | PyTorch, ms | ratio |\n|---|---|---|---|")
     for name in sorted(left):
         ours_ms = statistics.median(left[name])

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kMagic[24] = "tapegrad checkpoint 1\n";
 constexpr std::size_t kSizeAt = 24, kSumAt = 32, kHeaderSizeAt = 40, kHeaderAt = 48;
-constexpr std::string_view kGenerator = "generator";
+constexpr std::string_view kGenerator = "generator", kTask = "task";
 
 void put(std::string& file, std::size_t at, std::uint64_t value) { std::memcpy(file.data() + at, &value, 8); }
 
@@ -39,7 +39,8 @@ void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   nlohmann::ordered_json header;
   header["state"] = checkpoint.state;
   header["blocks"].push_back({{"name", kGenerator}, {"dtype", "bytes"}, {"shape", {checkpoint.generator.size()}}});
-  std::size_t bytes = checkpoint.generator.size();
+  header["blocks"].push_back({{"name", kTask}, {"dtype", "bytes"}, {"shape", {checkpoint.task.size()}}});
+  std::size_t bytes = checkpoint.generator.size() + checkpoint.task.size();
   for (const NamedTensor& block : checkpoint.tensors) {
     const Shape& shape = block.tensor.shape();
     header["blocks"].push_back({{"name", block.name},
@@ -55,6 +56,7 @@ void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   file.append(kHeaderAt - kSizeAt, '\0');
   file.append(head);
   file.append(reinterpret_cast<const char*>(checkpoint.generator.data()), checkpoint.generator.size());
+  file.append(reinterpret_cast<const char*>(checkpoint.task.data()), checkpoint.task.size());
   for (const NamedTensor& block : checkpoint.tensors) {
     const Tensor packed = block.tensor.contiguous();
     file.append(static_cast<const char*>(packed.raw_data()),
@@ -95,7 +97,7 @@ Checkpoint load_checkpoint(const fs::path& path) {
       const char* data = file.data() + at;
       if (type == "bytes") {
         const auto* first = reinterpret_cast<const std::byte*>(data);
-        out.generator.assign(first, first + bytes);
+        (name == kTask ? out.task : out.generator).assign(first, first + bytes);
       } else {
         const Tensor tensor = Tensor::empty(shape, dtype_named(type));
         if (bytes > 0) std::memcpy(tensor.mutable_raw_data(), data, bytes);

@@ -16,6 +16,7 @@ namespace tapegrad::tasks {
 struct Checkpoint {
   std::string state;                 // JSON: options, step, running sums
   std::vector<std::byte> generator;  // Generator::state()
+  std::vector<std::byte> task;       // Task::state()
   NamedTensors tensors;              // parameters and the optimiser's state, in a fixed order
 };
 

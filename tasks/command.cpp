@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/gradcheck.h>
+#include <tapegrad/tasks/task.h>
 #include <tapegrad/tasks/verbs.h>
 #include <tapegrad/version.h>
 
@@ -13,18 +14,16 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 
 namespace tapegrad::tasks {
 namespace {
 
 constexpr std::string_view kVerbs[] = {"train", "test", "explain", "attention", "gradcheck", "info"};
 
-// Everything that arguments are read into, and what shall be done with it.
+// What arguments are read into, and what shall be done with it. Requests of verbs that have tasks live in `run`'s
+// closures, one for every task.
 struct Arguments {
-  TrainRequest train;
-  TestRequest test;
-  ExplainRequest explain;
-  AttentionRequest attention;
   GradcheckRequest gradcheck;
   InfoRequest info;
   int threads = 0;
@@ -43,8 +42,10 @@ void check_words(int argc, const char* const* argv) {
     refuse("tapegrad", fmt::format("there is no verb \"{}\": {}", verb, fmt::join(kVerbs, ", ")));
   const std::string_view task = argc > 2 ? argv[2] : "-";
   if (task.starts_with('-') || verb == "gradcheck" || verb == "info") return;
-  if (!among(task, kTasks))
-    refuse(fmt::format("tapegrad {}", verb), fmt::format("there is no task \"{}\": {}", task, fmt::join(kTasks, ", ")));
+  std::vector<std::string_view> tasks;
+  for (const TaskKind& kind : task_kinds()) tasks.push_back(kind.name);
+  if (!among(task, tasks))
+    refuse(fmt::format("tapegrad {}", verb), fmt::format("there is no task \"{}\": {}", task, fmt::join(tasks, ", ")));
 }
 
 void add_threads(CLI::App* app, Arguments& a) {
@@ -61,97 +62,132 @@ void add_threads(CLI::App* app, Arguments& a) {
 // For seeds, which are any number that 64 bits hold: CLI11 would take -1 for the largest.
 std::string refuse_negative(const std::string& text) { return text.starts_with('-') ? "a seed is not negative" : ""; }
 
-// A verb whose tasks are subcommands: set(app, task) adds the options of one.
+// A verb whose tasks are subcommands: set(app, kind) adds the options of one.
 template <class F>
 void add_tasks(CLI::App& top, const char* verb, const char* help, const F& set) {
   CLI::App* app = top.add_subcommand(verb, help);
   app->require_subcommand(1);
-  for (const std::string_view task : kTasks) set(app->add_subcommand(std::string(task), help), std::string(task));
+  for (const TaskKind& kind : task_kinds()) set(app->add_subcommand(std::string(kind.name), help), kind);
 }
 
-void add_train(CLI::App* app, const std::string& task, Arguments& a) {
-  a.train.options.task = task;
-  a.train.options.visit([&](std::string_view name, auto& value, const char* help) {
-    using T = std::remove_reference_t<decltype(value)>;
-    CLI::Option* option = app->add_option("--" + std::string(name), value, help);
-    if (std::is_same_v<T, std::uint64_t>) option->check(refuse_negative);
-    option->capture_default_str()
-        ->type_name(std::is_same_v<T, std::string> ? "NAME"
-                    : std::is_same_v<T, double>    ? "X"
-                                                   : "N")
-        ->group(name == "lr" || name == "schedule" || name == "warmup" || name == "factor" ? "Learning rate"
-                                                                                           : "Model and data");
+// One of RunOptions' settings.
+template <class T>
+CLI::Option* add_setting(CLI::App* app, std::string_view name, T& value, const char* help) {
+  const std::string option = "--" + std::string(name);
+  if constexpr (std::is_same_v<T, bool>) {
+    return app->add_flag(option, value, help);
+  } else {
+    CLI::Option* added = app->add_option(option, value, help);
+    if (std::is_same_v<T, std::uint64_t>) added->check(refuse_negative);
+    return added->type_name(std::is_same_v<T, std::string> ? "NAME" : std::is_same_v<T, double> ? "X" : "N");
+  }
+}
+
+// The settings that were named on the command line.
+std::vector<std::string> given_to(const CLI::App* app, RunOptions& options) {
+  std::vector<std::string> given;
+  options.visit([&](std::string_view name, auto&, std::string_view) {
+    const CLI::Option* option = app->get_option_no_throw("--" + std::string(name));
+    if (option != nullptr && option->count() > 0) given.emplace_back(name);
   });
-  app->add_option("--out", a.train.out, "folder for the run's files (default: out/" + task + ")")
+  return given;
+}
+
+void add_train(CLI::App* app, const TaskKind& kind, Arguments& a) {
+  const auto r = std::make_shared<TrainRequest>();
+  r->options = kind.defaults();
+  r->options.visit([&](std::string_view name, auto& value, const char* help) {
+    const bool rate = name == "lr" || name == "schedule" || name == "warmup" || name == "factor";
+    add_setting(app, name, value, help)->capture_default_str()->group(rate ? "Learning rate" : "Model and data");
+  });
+  app->add_option("--out", r->out, fmt::format("folder for the run's files (default: out/{})", kind.name))
       ->type_name("DIR")
       ->group("Run");
-  app->add_flag("--resume", a.train.resume, "go on from the checkpoint in --out, with the settings of that run")
+  app->add_flag("--resume", r->resume, "go on from the checkpoint in --out, with the settings of that run")
       ->group("Run");
-  app->add_option("--checkpoint-every", a.train.checkpoint_every, "steps between two checkpoints")
+  app->add_option("--checkpoint-every", r->checkpoint_every, "steps between two checkpoints")
       ->capture_default_str()
       ->type_name("N")
       ->group("Run");
-  app->add_flag("--no-progress", a.train.no_progress, "print no bar and no epochs")->group("Run");
+  app->add_flag("--no-progress", r->no_progress, "print no bar and no epochs")->group("Run");
   add_threads(app, a);
-  app->callback([app, &a] {
-    a.run = [app, &a] {
-      a.train.options.visit([&](std::string_view name, auto&, std::string_view) {
-        if (app->count("--" + std::string(name)) > 0) a.train.given.emplace_back(name);
-      });
-      return train(a.train);
+  app->callback([app, r, &kind, &a] {
+    a.run = [app, r, &kind] {
+      r->given = given_to(app, r->options);
+      kind.adapt(r->options, r->given);
+      return train(*r);
     };
   });
 }
 
-void add_test(CLI::App* app, const std::string& task, Arguments& a) {
-  TestRequest& r = a.test;
-  app->add_option("--model", r.model, "model.safetensors of a run (default: the last run's)")->type_name("FILE");
-  app->add_option("--count", r.count, "fresh sequences to test with")->capture_default_str()->type_name("N");
-  app->add_option("--seed", r.seed, "of the fresh sequences (default: the run's seed + 1)")
+// What every verb about examples offers: their length, and one in words. `run` is called with the request.
+template <class Request, class F>
+void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskKind& kind, Arguments& a, const F& run) {
+  r->options = kind.defaults();
+  r->options.visit_example([&](std::string_view name, auto& value, const char* help) {
+    constexpr bool kExplain = std::is_same_v<Request, ExplainRequest>;
+    add_setting(app, name, value, help)->default_str(kExplain ? "the tutorial's" : "the run's");
+  });
+  if (kind.takes_expressions)
+    app->add_option("--expression", r->expression, "this example")
+        ->type_name("TEXT")
+        ->check([](const std::string& text) { return std::string(text.empty() ? "nothing is written there" : ""); });
+  app->callback([app, r, run, &a] {
+    a.run = [app, r, run] {
+      r->given = given_to(app, r->options);
+      return run(*r);
+    };
+  });
+}
+
+void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
+  const auto r = std::make_shared<TestRequest>();
+  r->count = kind.test_count;
+  app->add_option("--model", r->model, "model.safetensors of a run (default: the last run's)")->type_name("FILE");
+  app->add_option("--count", r->count, "fresh examples to test with")->capture_default_str()->type_name("N");
+  app->add_option("--seed", r->seed, "of the fresh examples (default: the run's seed + 1)")
       ->type_name("N")
       ->check(refuse_negative);
-  app->add_option("--seq-length", r.seq_length, "their length (default: the run's)")->type_name("N");
-  app->add_option("--target", r.target, "exit with 1 when fewer sequences are right as a whole")
-      ->capture_default_str()
+  app->add_option("--target", r->target, "exit with 1 when a smaller share is right as a whole (default: the task's)")
       ->type_name("X");
-  app->add_flag("--json", r.json, "print one JSON object");
+  app->add_flag("--json", r->json, "print one JSON object");
+  add_example(app, r, kind, a, test);
   add_threads(app, a);
-  app->callback([task, &a] { a.run = [task, &a] { return a.test.task = task, test(a.test); }; });
 }
 
-void add_explain(CLI::App* app, const std::string& task, Arguments& a) {
-  app->add_option("--seq-length", a.explain.seq_length, "draw an example of this length (default: the tutorial's)")
-      ->type_name("N");
-  app->add_option("--seed", a.explain.seed, "of the example drawn")->type_name("N")->check(refuse_negative);
-  app->callback([task, &a] { a.run = [task, &a] { return a.explain.task = task, explain(a.explain); }; });
+void add_explain(CLI::App* app, const TaskKind& kind, Arguments& a) {
+  const auto r = std::make_shared<ExplainRequest>();
+  app->add_option("--seed", r->seed, "draw another example than the tutorial's")
+      ->type_name("N")
+      ->check(refuse_negative);
+  add_example(app, r, kind, a, explain);
 }
 
-void add_attention(CLI::App* app, const std::string& task, Arguments& a) {
-  AttentionRequest& r = a.attention;
-  app->add_option("--model", r.model, "model.safetensors of a run (default: the last run's)")->type_name("FILE");
-  app->add_option("--out", r.out, "folder for attention.svg and attention.html (default: that of the model)")
+void add_attention(CLI::App* app, const TaskKind& kind, Arguments& a) {
+  const auto r = std::make_shared<AttentionRequest>();
+  app->add_option("--model", r->model, "model.safetensors of a run (default: the last run's)")->type_name("FILE");
+  app->add_option("--out", r->out, "folder for attention.svg and attention.html (default: that of the model)")
       ->type_name("DIR");
-  app->add_option("--seed", r.seed, "of the sequence that is shown")
+  app->add_option("--seed", r->seed, "of the example that is shown")
       ->capture_default_str()
       ->type_name("N")
       ->check(refuse_negative);
-  app->add_option("--seq-length", r.seq_length, "its length (default: the run's)")->type_name("N");
-  app->add_flag("--quiet", r.quiet, "write the files, and draw nothing in the terminal");
+  app->add_flag("--quiet", r->quiet, "write the files, and draw nothing in the terminal");
+  add_example(app, r, kind, a, attention);
   add_threads(app, a);
-  app->callback([task, &a] { a.run = [task, &a] { return a.attention.task = task, attention(a.attention); }; });
 }
 
 void add_all(CLI::App& top, Arguments& a) {
   top.set_version_flag("--version", fmt::format("tapegrad {}", kVersion));
   top.require_subcommand(1);
   add_tasks(top, "train", "train a model, with checkpoints, metrics and a report",
-            [&](CLI::App* app, const std::string& task) { add_train(app, task, a); });
+            [&](CLI::App* app, const TaskKind& kind) { add_train(app, kind, a); });
   add_tasks(top, "test", "test a trained model on fresh examples",
-            [&](CLI::App* app, const std::string& task) { add_test(app, task, a); });
+            [&](CLI::App* app, const TaskKind& kind) { add_test(app, kind, a); });
   add_tasks(top, "explain", "explain data, masks and loss of a task",
-            [&](CLI::App* app, const std::string& task) { add_explain(app, task, a); });
+            [&](CLI::App* app, const TaskKind& kind) { add_explain(app, kind, a); });
   add_tasks(top, "attention", "show what the heads of a trained model look at",
-            [&](CLI::App* app, const std::string& task) { add_attention(app, task, a); });
+            [&](CLI::App* app, const TaskKind& kind) { add_attention(app, kind, a); });
   CLI::App* check = top.add_subcommand("gradcheck", "check every gradient against differences of values");
   auto* op = check->add_option("--op", a.gradcheck.op, "only this operation")->type_name("NAME");
   check->add_option("--module", a.gradcheck.module, "only this module")->type_name("NAME")->excludes(op);
@@ -180,6 +216,21 @@ std::string words_of(const CLI::App& top) {
   return words;
 }
 
+// An option that the task asked for does not have, but another one of the same verb: told with its owner.
+void refuse_options_of_others(const CLI::App& top, int argc, const char* const* argv) {
+  if (top.get_subcommands().empty() || top.get_subcommands().front()->get_subcommands().empty()) return;
+  const CLI::App* verb = top.get_subcommands().front();
+  const CLI::App* task = verb->get_subcommands().front();
+  for (int i = 3; i < argc; ++i) {
+    const std::string word(argv[i]), option = word.substr(0, word.find('='));
+    if (!option.starts_with("--") || option.size() < 3 || task->get_option_no_throw(option) != nullptr) continue;
+    const auto has = [&](const CLI::App* other) { return other->get_option_no_throw(option) != nullptr; };
+    for (const CLI::App* other : verb->get_subcommands([&](const CLI::App* app) { return has(app); }))
+      refuse(option, fmt::format("is an option of the task {}, not of {} ({} --help tells what there is)",
+                                 other->get_name(), task->get_name(), words_of(top)));
+  }
+}
+
 int run_or_throw(int argc, const char* const* argv) {
   check_words(argc, argv);
   Arguments arguments;
@@ -190,6 +241,7 @@ int run_or_throw(int argc, const char* const* argv) {
   } catch (const CLI::Success& e) {
     return top.exit(e);
   } catch (const CLI::ParseError& e) {
+    refuse_options_of_others(top, argc, argv);
     const std::string words = words_of(top);
     refuse(words, fmt::format("{} ({} --help tells what there is)", one_line(e.what()), words));
   }

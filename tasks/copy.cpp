@@ -11,7 +11,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-void explain_data(std::string& out, const std::vector<std::int64_t>& example, std::int64_t vocab_size) {
+void explain_data(std::string& out, const Tokens& example, std::int64_t vocab_size) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "=== Copy task: the data ===\nSequence length: {}\n\n", example.size());
   fmt::format_to(to, "1. Input sequence\n   Tensor shape: [1, {}]\n   Input sequence: {}\n\n", example.size(), example);
@@ -26,10 +26,10 @@ void explain_data(std::string& out, const std::vector<std::int64_t>& example, st
                  vocab_size - 1, example, example);
 }
 
-void explain_masks(std::string& out, const std::vector<std::int64_t>& example) {
+void explain_masks(std::string& out, const Tokens& example) {
   auto to = std::back_inserter(out);
   const std::size_t n = example.size();
-  std::vector<std::int64_t> shifted{0};
+  Tokens shifted{0};
   shifted.insert(shifted.end(), example.begin(), example.end() - 1);
   fmt::format_to(to,
                  "=== Masks ===\n"
@@ -85,10 +85,10 @@ Batch CopyTask::draw(std::int64_t count, Generator& generator) const {
   return {tokens, tokens};
 }
 
-std::string explain_copy(const std::vector<std::int64_t>& example, std::int64_t vocab_size) {
-  const std::vector<std::int64_t> sequence = example.empty() ? std::vector<std::int64_t>{7, 15, 2, 3, 12} : example;
+std::string CopyTask::explain(const Batch* example) const {
+  const Tokens sequence = example ? example->source.to_vector<std::int64_t>() : Tokens{7, 15, 2, 3, 12};
   std::string out;
-  explain_data(out, sequence, vocab_size);
+  explain_data(out, sequence, vocab_size_);
   explain_masks(out, sequence);
   explain_loss(out);
   return out;

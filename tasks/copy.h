@@ -10,15 +10,18 @@ namespace tapegrad::tasks {
 // Sequences of seq_length tokens, each drawn from 1 .. vocab_size - 1; source and target are the same tensor.
 class CopyTask : public Task {
  public:
+  static constexpr std::string_view kName = "copy";
+  static RunOptions defaults() { return {}; }
+  static std::int64_t longest(const RunOptions& options) { return options.seq_length; }
+
   explicit CopyTask(const RunOptions& options) : vocab_size_(options.vocab_size), seq_length_(options.seq_length) {}
   Batch draw(std::int64_t count, Generator& generator) const override;
+  // The mean of the last ten batches of the tutorial's own run: nine without a fault, one with 38 of 40 right.
+  double test_target() const override { return 0.995; }
+  std::string explain(const Batch* example) const override;
 
  private:
   std::int64_t vocab_size_, seq_length_;
 };
-
-// The section's explanation as a text: an example of the data, the masks, and the loss computed by hand. `example` is
-// one sequence; the tutorial's where it is empty.
-std::string explain_copy(const std::vector<std::int64_t>& example = {}, std::int64_t vocab_size = 20);
 
 }  // namespace tapegrad::tasks

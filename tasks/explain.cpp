@@ -1,6 +1,5 @@
 // The verbs `explain` and `attention`: what a task is, and what a trained model looks at.
 #include <fmt/format.h>
-#include <tapegrad/tasks/copy.h>
 #include <tapegrad/tasks/report.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tasks/verbs.h>
@@ -8,39 +7,43 @@
 namespace tapegrad::tasks {
 
 int explain(const ExplainRequest& request) {
-  RunOptions options;
-  options.task = request.task;
-  options.seq_length = request.seq_length.value_or(5);
+  RunOptions options = default_options(request.options.task);
+  if (options.task == "copy") options.seq_length = 5;  // the tutorial's example is shorter than what it trains with
+  take(options, request.options, request.given);
   settle(options);
-  Tokens example;
-  if (request.seq_length || request.seed) {
+  const std::unique_ptr<Task> task = make_task(options);
+  std::optional<Batch> example;
+  if (!request.expression.empty()) {
+    example = task->read_expression(request.expression);
+  } else if (!request.given.empty() || request.seed) {
     Generator generator(request.seed.value_or(0));
-    example = make_task(options)->draw(1, generator).source.to_vector<std::int64_t>();
+    example = task->draw(1, generator);
   }
-  fmt::print("{}", explain_copy(example, options.vocab_size));
+  fmt::print("{}", task->explain(example ? &*example : nullptr));
   return 0;
 }
 
 int attention(const AttentionRequest& request) {
-  const std::string where = fmt::format("attention {}", request.task);
-  const fs::path file = model_file(where, request.task, request.model);
-  TrainedModel trained = load_model(file, request.task);
-  RunOptions options = trained.options;
-  if (request.seq_length) set_length(options, *request.seq_length);
-  const std::unique_ptr<Task> task = make_task(options);
+  const std::string where = fmt::format("attention {}", request.options.task);
+  const fs::path file = model_file(where, request.options.task, request.model);
+  TrainedModel trained = load_model(file, request.options.task);
+  take_example_settings(trained, request.options, request.given);
+  const Task& task = *trained.task;
   nn::eval(trained.model);
   Generator generator(request.seed);
-  const AttentionSample sample = attend(*task, trained.model, task->draw(1, generator));
+  const AttentionSample sample =
+      attend(task, trained.model,
+             request.expression.empty() ? task.draw(1, generator) : task.read_expression(request.expression));
 
   const fs::path folder = request.out.empty() ? file.parent_path() : fs::path(request.out);
   std::error_code code;
   if (!folder.empty()) fs::create_directories(folder, code);
   if (code) refuse("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
   replace_file(folder / "attention.svg", svg_file(draw(sample)));
-  replace_file(folder / "attention.html", attention_html(*task, options, sample));
+  replace_file(folder / "attention.html", attention_html(task, trained.options, sample));
 
-  fmt::print("=== Attention: {} ===\nModel: {}\nInput: {}\nOutput: {}\n", request.task, file.string(),
-             show_tokens(*task, sample.answer.input), show_tokens(*task, sample.answer.output));
+  fmt::print("=== Attention: {} ===\nModel: {}\nInput: {}\nOutput: {}\n", request.options.task, file.string(),
+             task.source_text(sample.answer.input), task.target_text(sample.answer.output));
   if (!request.quiet) fmt::print("\n{}", attention_text(sample));
   fmt::print("Heatmaps of {} heads: {}, {}\n", sample.heads.size(), (folder / "attention.svg").string(),
              (folder / "attention.html").string());

@@ -1,6 +1,7 @@
 // Checks settings and carries them to and from JSON.
 #include <fmt/format.h>
 #include <tapegrad/tasks/options.h>
+#include <tapegrad/tasks/task.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,17 @@ std::string key_of(std::string_view option) {
   std::string key(option);
   std::replace(key.begin(), key.end(), '-', '_');
   return key;
+}
+
+// The least and the most that a whole number may be.
+struct Limits {
+  std::int64_t least, most;
+};
+Limits limits_of(std::string_view option) {
+  if (option == "max-position-embeddings") return {0, kMost};
+  if (option == "vocab-size") return {2, kMost};
+  if (option == "max-digits") return {1, 17};  // sums fit into 64 bits
+  return {1, kMost};
 }
 
 void need(bool good, std::string_view option, std::string_view message) {
@@ -49,9 +61,9 @@ nn::TransformerConfig RunOptions::model() const {
 void settle(RunOptions& o) {
   o.visit([&](std::string_view name, auto& value, std::string_view) {
     if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, std::int64_t>) {
-      const std::int64_t least = name == "max-position-embeddings" ? 0 : name == "vocab-size" ? 2 : 1;
-      need(value >= least && value <= kMost, name,
-           fmt::format("{} is out of range: from {} to {} is possible", value, least, kMost));
+      const auto [least, most] = limits_of(name);
+      need(value >= least && value <= most, name,
+           fmt::format("{} is out of range: from {} to {} is possible", value, least, most));
     } else if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, double>) {
       const bool share = name == "dropout";
       need(std::isfinite(value) && (share ? value >= 0 && value < 1 : value > 0), name,
@@ -59,13 +71,22 @@ void settle(RunOptions& o) {
                        share ? "at least 0 and less than 1 is possible" : "it must be positive"));
     }
   });
-  need(o.schedule == "constant" || o.schedule == "noam", "schedule",
-       fmt::format("there is no schedule \"{}\": constant or noam", o.schedule));
+  need(o.schedule == "constant" || o.schedule == "noam" || o.schedule == "warmup-cosine", "schedule",
+       fmt::format("there is no schedule \"{}\": constant, noam or warmup-cosine", o.schedule));
   need(o.hidden_size % o.num_attention_heads == 0, "hidden-size",
        fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
-  if (o.max_position_embeddings == 0) o.max_position_embeddings = o.seq_length;
-  need(o.seq_length <= o.max_position_embeddings, "seq-length",
-       fmt::format("{} is longer than --max-position-embeddings {}", o.seq_length, o.max_position_embeddings));
+  const TaskKind& kind = kind_of(o.task);
+  kind.check(o);
+  const std::int64_t longest = kind.longest(o);
+  if (o.max_position_embeddings == 0) o.max_position_embeddings = std::max(longest, kind.least_positions);
+  o.visit_example([&](std::string_view name, auto& value, std::string_view) {
+    need(longest <= o.max_position_embeddings, name,
+         fmt::format("{} {} longer than --max-position-embeddings {}", value,
+                     fmt::format("{}", value) == std::to_string(longest)
+                         ? "is"
+                         : fmt::format("makes sequences of {} tokens,", longest),
+                     o.max_position_embeddings));
+  });
   const double bytes = training_bytes(o);
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (bytes > memory)
@@ -74,11 +95,21 @@ void settle(RunOptions& o) {
 }
 
 double training_bytes(const RunOptions& o) {
-  const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(o.seq_length);
+  const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(kind_of(o.task).longest(o));
   const double a_token = 40.0 * static_cast<double>(o.hidden_size) + 4.0 * static_cast<double>(o.intermediate_size) +
                          9.0 * static_cast<double>(o.num_attention_heads) * t;
   return 4 * (4 * parameters_of(o) +
               b * t * (a_token * static_cast<double>(o.num_hidden_layers) + 3.0 * static_cast<double>(o.vocab_size)));
+}
+
+void take(RunOptions& options, RunOptions asked, const std::vector<std::string>& given) {
+  options.visit([&](std::string_view name, auto& value, std::string_view) {
+    if (std::find(given.begin(), given.end(), name) == given.end()) return;
+    asked.visit([&](std::string_view other, auto& wanted, std::string_view) {
+      if constexpr (std::is_same_v<decltype(wanted), decltype(value)>)
+        if (name == other) value = wanted;
+    });
+  });
 }
 
 std::string to_json(RunOptions options) {
@@ -92,7 +123,7 @@ RunOptions options_from_json(std::string_view where, std::string_view text) {
   RunOptions options;
   try {
     const auto json = nlohmann::json::parse(text);
-    options.task = json.at("task");
+    options = default_options(json.at("task").get<std::string>());
     options.visit([&](std::string_view name, auto& value, std::string_view) { json.at(key_of(name)).get_to(value); });
   } catch (const nlohmann::json::exception& e) {
     fail(where, fmt::format("the configuration is not understood: {}", e.what()));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -18,7 +19,8 @@ class BadRequest : public Error {
 };
 [[noreturn]] void refuse(std::string_view where, std::string_view message);
 
-// The defaults are the copy task's in the tutorial (8.5.1).
+// Settings of all tasks; `task` decides which of them there are. The values here are the copy task's in the tutorial
+// (8.5.1); default_options(task) are another one's.
 struct RunOptions {
   std::string task = "copy";
   std::int64_t vocab_size = 20;
@@ -31,14 +33,24 @@ struct RunOptions {
   std::int64_t num_epochs = 50;
   std::int64_t steps_per_epoch = 100;
   std::int64_t batch_size = 40;
-  std::int64_t seq_length = 20;
   std::uint64_t seed = 0;
   double lr = 1e-4;
   std::string schedule = "constant";
   std::int64_t warmup = 4000;
   double factor = 1;
+  // Of the copy task alone.
+  std::int64_t seq_length = 20;
+  // Of the addition task alone.
+  std::int64_t max_digits = 3;
+  bool tutorial_masks = false;
 
-  // Calls field(name, value, help) for every setting that an option sets; name as on the command line, without dashes.
+  // The settings that decide how long an example is: all verbs of the task offer them.
+  void visit_example(auto&& field) {
+    if (task == "copy") field("seq-length", seq_length, "tokens of a sequence");
+    if (task == "addition") field("max-digits", max_digits, "digits of an operand, and of the answer");
+  }
+
+  // Calls field(name, value, help) for every setting that the task has; name as on the command line, without dashes.
   void visit(auto&& field) {
     field("vocab-size", vocab_size, "tokens, with the padding token 0");
     field("hidden-size", hidden_size, "width of the model; a multiple of the heads");
@@ -46,16 +58,20 @@ struct RunOptions {
     field("num-attention-heads", num_attention_heads, "heads of every attention");
     field("intermediate-size", intermediate_size, "width inside of the feed-forward blocks");
     field("max-position-embeddings", max_position_embeddings,
-          "longest sequence that the model takes (0: --seq-length)");
+          "longest sequence that the model takes (0: the tutorial's, or more where the sequences are longer)");
     field("dropout", dropout, "probability of dropping, everywhere in the model");
     field("num-epochs", num_epochs, "epochs to train");
     field("steps-per-epoch", steps_per_epoch, "steps of an epoch");
     field("batch-size", batch_size, "sequences of a step");
-    field("seq-length", seq_length, "tokens of a sequence");
+    visit_example(field);
+    if (task == "addition")
+      field("tutorial-masks", tutorial_masks, "hide the input's zeros, and train as the tutorial does");
     field("seed", seed, "of all random draws");
-    field("lr", lr, "learning rate of the constant schedule");
-    field("schedule", schedule, "constant, or noam (8.4: rises over --warmup steps, then falls)");
-    field("warmup", warmup, "steps in which the noam schedule rises");
+    field("lr", lr, "learning rate; with warmup-cosine the highest");
+    field("schedule", schedule,
+          "constant; noam (8.4: rises over --warmup steps, then falls with their root); warmup-cosine (rises, then "
+          "falls to 0 at the last step)");
+    field("warmup", warmup, "steps in which a schedule rises");
     field("factor", factor, "the noam schedule is multiplied by it");
   }
 
@@ -65,6 +81,9 @@ struct RunOptions {
 
 // Fills in what follows from other settings. BadRequest that names the first option that cannot be, in one line.
 void settle(RunOptions& options);
+
+// Takes over the settings that were `given` by name. The tasks must be the same.
+void take(RunOptions& options, RunOptions asked, const std::vector<std::string>& given);
 
 // As JSON, {"task":"copy","vocab_size":20,...}, and back. Error when something is missing or of another kind.
 std::string to_json(RunOptions options);

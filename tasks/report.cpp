@@ -107,7 +107,7 @@ void tell_answers(std::string& out, const Task& task, const std::vector<Answer>&
       "it. "
       "Wrong tokens stand out.</p>\n<div class=\"card\"><table>\n<tr><th>input</th><th>output</th><th></th></tr>\n";
   for (const Answer& answer : all) {
-    out += fmt::format("<tr><td>{}</td><td>", escape_markup(show_tokens(task, answer.input)));
+    out += fmt::format("<tr><td>{}</td><td>", escape_markup(task.source_text(answer.input)));
     for (std::size_t i = 0; i < answer.output.size(); ++i) {
       const std::string token = escape_markup(task.token_text(answer.output[i]));
       const bool right = i < answer.target.size() && answer.output[i] == answer.target[i];
@@ -124,7 +124,7 @@ void maps(std::string& out, const Task& task, const AttentionSample& sample) {
   out += fmt::format(
       "<h2>Attention</h2>\n<p>Input {}, output {}. Every row is what one token looks at: its weights add up to 1. "
       "Darker is more on light paper, brighter on dark.</p>\n",
-      escape_markup(show_tokens(task, sample.answer.input)), escape_markup(show_tokens(task, sample.answer.output)));
+      escape_markup(task.source_text(sample.answer.input)), escape_markup(task.target_text(sample.answer.output)));
   card(out, draw_heat_scale("0", "1"));
   std::string group;
   for (const HeadMap& head : sample.heads) {

@@ -11,11 +11,9 @@
 namespace tapegrad::tasks {
 namespace {
 
-Tokens row(const Tensor& tokens, std::int64_t i) { return tokens[i].contiguous().to_vector<std::int64_t>(); }
-
 std::vector<std::string> texts(const Task& task, const Tensor& tokens) {  // tokens [1, n]
   std::vector<std::string> out;
-  for (const std::int64_t token : row(tokens, 0)) out.push_back(task.token_text(token));
+  for (const std::int64_t token : tokens.to_vector<std::int64_t>()) out.push_back(task.token_text(token));
   return out;
 }
 
@@ -83,34 +81,29 @@ void print_shades(std::string& out, const std::vector<const HeadMap*>& heads) {
 
 }  // namespace
 
-std::string show_tokens(const Task& task, const Tokens& tokens) {
-  std::string out = "[";
-  for (const std::int64_t token : tokens) {
-    if (out.size() > 1) out += ", ";
-    out += task.token_text(token);
-  }
-  return out + "]";
+Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, std::int64_t length) {
+  constexpr std::int64_t kTogether = 250;
+  std::vector<Tensor> parts;
+  for (const Tensor& part : split(source, kTogether))
+    parts.push_back(nn::greedy_decode(model, part, task.source_mask(part), length, task.start_token()));
+  return cat(parts, 0);
 }
 
 std::vector<Answer> answers(const Task& task, const nn::Transformer& model, std::int64_t count, Generator& generator) {
   const Batch batch = task.draw(count, generator);
-  const Tensor output =
-      nn::greedy_decode(model, batch.source, task.source_mask(batch.source), batch.target.size(1), task.start_token());
-  std::vector<Answer> out;
-  for (std::int64_t i = 0; i < count; ++i) out.push_back({row(batch.source, i), row(batch.target, i), row(output, i)});
-  return out;
+  return answers_of(batch, decode(task, model, batch.source, batch.target.size(1)), count);
 }
 
 AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example) {
   const Tensor mask = task.source_mask(example.source);
   const std::int64_t length = example.target.size(1);
-  const Tensor output = nn::greedy_decode(model, example.source, mask, length, task.start_token());
+  const Tensor output = decode(task, model, example.source, length);
   const Tensor read = shifted(task, output);
   nn::AttentionMaps maps;
   model(example.source, read, mask, nn::causal_mask(length), &maps);
 
   AttentionSample out;
-  out.answer = {row(example.source, 0), row(example.target, 0), row(output, 0)};
+  out.answer = answers_of(example, output, 1).front();
   const std::vector<std::string> source_texts = texts(task, example.source), read_texts = texts(task, read);
   for (const NamedTensor& map : maps) {
     const MapName name(map.name);

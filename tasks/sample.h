@@ -9,12 +9,8 @@
 
 namespace tapegrad::tasks {
 
-using Tokens = std::vector<std::int64_t>;
-
-struct Answer {
-  Tokens input, target, output;
-  bool right() const { return output == target; }
-};
+// Greedy answers to sources [N, S], [N, length], as many at a time as are quick.
+Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, std::int64_t length);
 
 // Greedy answers to `count` fresh examples.
 std::vector<Answer> answers(const Task& task, const nn::Transformer& model, std::int64_t count, Generator& generator);
@@ -40,7 +36,5 @@ Drawing draw(const HeadMap& head);
 std::string attention_text(const AttentionSample& sample);
 // All heads in one drawing.
 Drawing draw(const AttentionSample& sample);
-
-std::string show_tokens(const Task& task, const Tokens& tokens);  // "[7, 15, 2]"
 
 }  // namespace tapegrad::tasks

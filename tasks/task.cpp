@@ -1,27 +1,96 @@
-// The defaults of a task, and the list of tasks.
+// The list of tasks, and what a task does unless it says otherwise.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/addition.h>
 #include <tapegrad/tasks/copy.h>
 #include <tapegrad/tasks/task.h>
 
+#include <algorithm>
+
 namespace tapegrad::tasks {
+namespace {
+
+template <class T>
+constexpr TaskKind kind() {
+  return {.name = T::kName,
+          .defaults = T::defaults,
+          .longest = T::longest,
+          .check = T::check,
+          .adapt = T::adapt,
+          .make = [](const RunOptions& options) -> std::unique_ptr<Task> { return std::make_unique<T>(options); },
+          .least_positions = T::kLeastPositions,
+          .takes_expressions = T::kTakesExpressions,
+          .test_count = T::kTestCount};
+}
+
+constexpr TaskKind kKinds[] = {kind<CopyTask>(), kind<AdditionTask>()};
+
+}  // namespace
+
+std::span<const TaskKind> task_kinds() { return kKinds; }
+
+const TaskKind& kind_of(std::string_view task) {
+  for (const TaskKind& kind : kKinds)
+    if (kind.name == task) return kind;
+  std::string names;
+  for (const TaskKind& kind : kKinds) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
+  fail("task", fmt::format("there is no task \"{}\": {}", task, names));
+}
+
+RunOptions default_options(std::string_view task) { return kind_of(task).defaults(); }
+
+std::unique_ptr<Task> make_task(const RunOptions& options) { return kind_of(options.task).make(options); }
+
+Exam Task::exam(std::int64_t count, Generator& generator) const {
+  return {draw(count, generator), fmt::format("{} fresh sequences", count)};
+}
+
+Batch Task::read_expression(std::string_view) const { refuse("--expression", "this task reads no expressions"); }
 
 Tensor Task::source_mask(const Tensor& source) const { return nn::padding_mask(source); }
 
 Tensor Task::loss(const Tensor& outputs, const Tensor& target) const { return nn::sequence_loss(outputs, target); }
 
-double Task::accuracy(const Tensor& outputs, const Tensor& target) const { return nn::exact_match(outputs, target); }
+Tensor Task::right_tokens(const Tensor& predicted, const Tensor& target) const { return predicted == target; }
+
+std::string Task::source_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
+std::string Task::target_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
+
+std::string Task::answer_text(const Answer& answer) const {
+  return fmt::format("Input: {}\nOutput: {}\nAccuracy: {}\n", source_text(answer.input), target_text(answer.output),
+                     answer.right() ? "True" : "False");
+}
+
+Findings Task::examine(const nn::Transformer&, const Batch&, const Tensor&, Generator&) const { return {}; }
 
 Tensor shifted(const Task& task, const Tensor& target) {
   const Tensor start = full({target.size(0), 1}, static_cast<double>(task.start_token()), kInt64);
   return cat({start, target.slice(1, kAll, -1)}, 1);
 }
 
-std::unique_ptr<Task> make_task(const RunOptions& options) {
-  if (options.task == "copy") return std::make_unique<CopyTask>(options);
-  fail("task", fmt::format("there is no task \"{}\": copy", options.task));
+double accuracy(const Task& task, const Tensor& predicted, const Tensor& target) {
+  return mean(all(task.right_tokens(predicted, target), 1).to(kFloat64)).item();
+}
+
+std::string show_tokens(const Task& task, const Tokens& tokens) {
+  std::string out = "[";
+  for (const std::int64_t token : tokens) {
+    if (out.size() > 1) out += ", ";
+    out += task.token_text(token);
+  }
+  return out + "]";
+}
+
+std::vector<Answer> answers_of(const Batch& batch, const Tensor& predicted, std::int64_t count) {
+  const auto row = [](const Tensor& tokens, std::int64_t i) {
+    return tokens[i].contiguous().to_vector<std::int64_t>();
+  };
+  std::vector<Answer> out;
+  for (std::int64_t i = 0; i < std::min(count, batch.source.size(0)); ++i)
+    out.push_back({row(batch.source, i), row(batch.target, i), row(predicted, i)});
+  return out;
 }
 
 }  // namespace tapegrad::tasks

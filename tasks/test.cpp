@@ -1,14 +1,12 @@
-// The verb `test`: one example as the tutorial shows it, then fresh examples by the thousand against a target.
+// The verb `test`: one example as the tutorial shows it, then examples by the thousand against a target.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/sample.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tasks/verbs.h>
 
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -28,65 +26,101 @@ struct Score {
   double forced() const { return share(forced_right, examples); }
 };
 
-void add_batch(Score& score, const Task& task, const nn::Transformer& model, const Batch& batch) {
-  const Tensor mask = task.source_mask(batch.source);
-  const std::int64_t length = batch.target.size(1), count = batch.target.size(0);
-  const Tensor output = nn::greedy_decode(model, batch.source, mask, length, task.start_token());  // [B, T]
-  const Tensor same = output == batch.target;
-  score.right_tokens += sum(same).item<std::int64_t>();
-  score.right += sum(all(same, 1)).item<std::int64_t>();
-  const Tensor forced = model(batch.source, shifted(task, batch.target), mask, nn::causal_mask(length));
-  score.forced_right += std::llround(nn::exact_match(forced, batch.target) * static_cast<double>(count));
-  score.examples += count;
-  score.tokens += output.numel();
+std::int64_t count_true(const Tensor& x) { return sum(x).item<std::int64_t>(); }
+
+// What the model predicts when it reads the right tokens, [N, T].
+Tensor forced(const Task& task, const nn::Transformer& model, const Batch& batch) {
+  constexpr std::int64_t kTogether = 250;
+  const Tensor causal = nn::causal_mask(batch.target.size(1));
+  std::vector<Tensor> parts;
+  for (std::int64_t at = 0; at < batch.source.size(0); at += kTogether) {
+    const Tensor source = batch.source.slice(0, at, at + kTogether), target = batch.target.slice(0, at, at + kTogether);
+    parts.push_back(argmax(model(source, shifted(task, target), task.source_mask(source), causal), -1));
+  }
+  return cat(parts, 0);
+}
+
+Score score_of(const Task& task, const Batch& batch, const Tensor& predicted, const Tensor& forced) {
+  const Tensor right = task.right_tokens(predicted, batch.target);  // [N, T]
+  return {.examples = batch.source.size(0),
+          .tokens = right.numel(),
+          .right = count_true(all(right, 1)),
+          .right_tokens = count_true(right),
+          .forced_right = count_true(all(task.right_tokens(forced, batch.target), 1))};
+}
+
+// `test --expression`: one answer, right or wrong.
+int answer_expression(const TestRequest& request, const fs::path& file, const TrainedModel& trained) {
+  const Task& task = *trained.task;
+  const Batch example = task.read_expression(request.expression);
+  const Answer answer =
+      answers_of(example, decode(task, trained.model, example.source, example.target.size(1)), 1).front();
+  if (request.json) {
+    const nlohmann::ordered_json json{{"task", request.options.task},
+                                      {"model", file.string()},
+                                      {"expression", request.expression},
+                                      {"input", answer.input},
+                                      {"output", answer.output},
+                                      {"target", answer.target},
+                                      {"answer", task.target_text(answer.output)},
+                                      {"expected", task.target_text(answer.target)},
+                                      {"correct", answer.right()}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("{}", task.answer_text(answer));
+  }
+  return 0;
 }
 
 }  // namespace
 
 int test(const TestRequest& request) {
-  const std::string where = fmt::format("test {}", request.task);
-  if (request.count < 1 || request.count > 10'000'000)
-    refuse("--count", fmt::format("{} is out of range: from 1 to 10000000 is possible", request.count));
-  if (!(request.target >= 0 && request.target <= 1))
-    refuse("--target", fmt::format("{} is out of range: from 0 to 1 is possible", request.target));
-  const fs::path file = model_file(where, request.task, request.model);
-  TrainedModel trained = load_model(file, request.task);
-  RunOptions options = trained.options;
-  if (request.seq_length) set_length(options, *request.seq_length);
-  const std::uint64_t seed = request.seed.value_or(options.seed + 1);
-  const std::unique_ptr<Task> task = make_task(options);
+  const std::string& name = request.options.task;
+  const std::string where = fmt::format("test {}", name);
+  if (request.count < 1 || request.count > 1'000'000)
+    refuse("--count", fmt::format("{} is out of range: from 1 to 1000000 is possible", request.count));
+  if (request.target && !(*request.target >= 0 && *request.target <= 1))
+    refuse("--target", fmt::format("{} is out of range: from 0 to 1 is possible", *request.target));
+  const fs::path file = model_file(where, name, request.model);
+  TrainedModel trained = load_model(file, name);
+  take_example_settings(trained, request.options, request.given);
+  const Task& task = *trained.task;
   nn::eval(trained.model);
+  if (!request.expression.empty()) return answer_expression(request, file, trained);
 
+  const std::uint64_t seed = request.seed.value_or(trained.options.seed + 1);
   Generator fresh(seed);
-  const Answer shown = answers(*task, trained.model, 1, fresh).front();
-  Score score;
-  constexpr std::int64_t kTogether = 250;
-  for (std::int64_t done = 0; done < request.count; done += kTogether)
-    add_batch(score, *task, trained.model, task->draw(std::min(kTogether, request.count - done), fresh));
-  const bool passed = score.exact() >= request.target;
+  const Answer shown = answers(task, trained.model, 1, fresh).front();
+  const Exam exam = task.exam(request.count, fresh);
+  const Tensor predicted = decode(task, trained.model, exam.examples.source, exam.examples.target.size(1));
+  const Score score = score_of(task, exam.examples, predicted, forced(task, trained.model, exam.examples));
+  const Findings findings = task.examine(trained.model, exam.examples, predicted, fresh);
+  const double target = request.target.value_or(task.test_target());
+  const bool passed = score.exact() >= target;
 
   if (request.json) {
-    const nlohmann::ordered_json json{{"task", request.task},
-                                      {"model", file.string()},
-                                      {"seed", seed},
-                                      {"count", score.examples},
-                                      {"exact_match", score.exact()},
-                                      {"token_accuracy", score.token()},
-                                      {"teacher_forced_exact_match", score.forced()},
-                                      {"target", request.target},
-                                      {"passed", passed}};
+    nlohmann::ordered_json json{{"task", name},
+                                {"model", file.string()},
+                                {"seed", seed},
+                                {"count", score.examples},
+                                {"exact_match", score.exact()},
+                                {"token_accuracy", score.token()},
+                                {"teacher_forced_exact_match", score.forced()},
+                                {"target", target},
+                                {"passed", passed}};
+    if (!findings.json.empty()) json.update(nlohmann::ordered_json::parse(findings.json));
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("=== Test: {} ===\nModel: {}\nInput: {}\nOutput: {}\nAccuracy: {}\n\n", request.task, file.string(),
-               show_tokens(*task, shown.input), show_tokens(*task, shown.output), shown.right() ? "True" : "False");
-    fmt::print("{} fresh sequences (seed {}), decoded greedily:\n", score.examples, seed);
+    fmt::print("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown));
+    fmt::print("{} (seed {}), decoded greedily:\n", exam.what, seed);
     fmt::print("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
-               request.target);
+               target);
     fmt::print("  tokens right    {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());
+    fmt::print("{}", findings.text);
   }
   if (!passed) {
     std::fflush(stdout);
-    fail(where, fmt::format("exact match {} is below the target {}", score.exact(), request.target));
+    fail(where, fmt::format("exact match {} is below the target {}", score.exact(), target));
   }
   return 0;
 }

@@ -75,6 +75,24 @@ std::unique_ptr<RunFolder> take_folder(const std::string& out) {
   }
 }
 
+constexpr std::int64_t kSamplesEvery = 5;  // epochs, as the tutorial does
+constexpr std::int64_t kShownRows = 10;
+
+// The last step's loss as the tutorial shows it.
+std::string loss_details(const Trainer& trainer, const StepMetrics& step) {
+  std::string out = fmt::format("\n=== Loss calculation details (step {}) ===\n", step.step);
+  std::size_t widest = 9;
+  const Task& task = trainer.task();
+  const std::vector<Answer> rows = answers_of(trainer.last_batch(), trainer.last_predicted(), kShownRows);
+  for (const Answer& row : rows) widest = std::max(widest, show_tokens(task, row.output).size());
+  out += fmt::format("{:<{}}  {:<{}}  exact match (first {} of the batch)\n", "predicted", widest, "target", widest,
+                     rows.size());
+  for (const Answer& row : rows)
+    out += fmt::format("{:<{}}  {:<{}}  {}\n", show_tokens(task, row.output), widest, show_tokens(task, row.target),
+                       widest, row.right() ? "1." : "0.");
+  return out + fmt::format("Calculated loss: {:.4f}\nCalculated accuracy: {:.4f}\n", step.loss, step.accuracy);
+}
+
 void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& request) {
   const RunOptions& options = trainer.options();
   MetricsFile metrics(folder / kMetrics, trainer.steps(), options.steps_per_epoch);
@@ -85,14 +103,20 @@ void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& re
   Progress progress(request.no_progress ? Progress::Style::kSilent : Progress::style_here(), trainer.steps(),
                     options.total_steps());
   const CatchInterrupts catching;
+  StepMetrics last;
   std::int64_t saved = trainer.steps() > 0 ? trainer.steps() : -1;
   while (!trainer.finished() && interrupted == 0) {
-    const StepMetrics step = trainer.step();
+    const StepMetrics step = last = trainer.step();
     metrics.add(step);
     if (const auto epoch = trainer.ended_epoch()) {
       metrics.add(*epoch);
       progress.line(fmt::format("Epoch {}, Average Loss: {:.4f}, Final Accuracy: {:.4f}, Learning Rate: {:.6f}",
                                 epoch->epoch, epoch->loss, epoch->accuracy, step.lr));
+      if (!request.no_progress && (epoch->epoch % kSamplesEvery == 0 || trainer.finished())) {
+        std::string samples =
+            trainer.task().samples_text(answers_of(trainer.last_batch(), trainer.last_predicted(), kShownRows));
+        if (!samples.empty()) samples.pop_back(), progress.line(samples);
+      }
     }
     progress.step(step.step, step.loss, step.accuracy, step.tokens_per_s);
     if (step.step % request.checkpoint_every == 0 && !trainer.finished()) {
@@ -101,6 +125,7 @@ void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& re
     }
   }
   progress.finish();
+  if (trainer.finished() && last.step > 0 && !request.no_progress) fmt::print("{}", loss_details(trainer, last));
   if (saved != trainer.steps()) save();
   if (!trainer.finished())
     fail("train", fmt::format("interrupted after step {} of {}; continue with --resume --out {}", trainer.steps(),

@@ -21,6 +21,8 @@ RunOptions seeded(const RunOptions& options) {
 
 optim::Schedule schedule_of(const RunOptions& o) {
   if (o.schedule == "noam") return optim::Noam{o.hidden_size, o.warmup, o.factor};
+  if (o.schedule == "warmup-cosine")
+    return optim::WarmupCosine{.lr = o.lr, .warmup = o.warmup, .total = std::max(o.total_steps(), o.warmup + 1)};
   return optim::Constant{o.lr};
 }
 
@@ -60,7 +62,7 @@ StepMetrics Trainer::step() {
   metrics.step = steps_ + 1;
   metrics.lr = schedule_(metrics.step);
 
-  const Batch batch = task_->draw(options_.batch_size, default_generator());  // source [B, S], target [B, T]
+  const Batch batch = task_->draw_training(options_.batch_size, default_generator());  // source [B, S], target [B, T]
   if (!causal_.defined() || causal_.size(0) != batch.target.size(1)) causal_ = nn::causal_mask(batch.target.size(1));
   {
     Tape tape;
@@ -72,12 +74,14 @@ StepMetrics Trainer::step() {
       fail("train", fmt::format("the loss of step {} is not finite (a smaller --lr may help)", metrics.step));
     {
       const PauseRecording pause;
-      metrics.accuracy = task_->accuracy(outputs, batch.target);
+      last_predicted_ = argmax(outputs.detach(), -1);
+      metrics.accuracy = accuracy(*task_, last_predicted_, batch.target);
     }
     const Gradients grads = tape.backward(loss);
     adam_.set_lr(metrics.lr);
     adam_.step(grads);
   }
+  last_batch_ = batch;
   ++steps_;
   loss_sum_ += metrics.loss;
   accuracy_sum_ += metrics.accuracy;
@@ -99,6 +103,7 @@ Checkpoint Trainer::checkpoint() const {
           {"options", to_json(options_)}, {"steps", steps_}, {"loss_sum", loss_sum_}, {"accuracy_sum", accuracy_sum_}}
           .dump();
   out.generator = default_generator().state();
+  out.task = task_->state();
   append(out.tensors, kModelPrefix, nn::state_dict(model_));
   append(out.tensors, kAdamPrefix, adam_.state());
   return out;
@@ -109,6 +114,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   nn::load_state_dict(model_, with_prefix(checkpoint.tensors, kModelPrefix));
   adam_.load_state(with_prefix(checkpoint.tensors, kAdamPrefix));
   default_generator().set_state(checkpoint.generator);
+  task_->set_state(checkpoint.task);
   steps_ = state["steps"];
   loss_sum_ = state["loss_sum"];
   accuracy_sum_ = state["accuracy_sum"];

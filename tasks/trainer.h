@@ -26,6 +26,10 @@ class Trainer {
   // The epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;
 
+  // The last step's batch, and what was predicted for it [B, T]: from the right tokens before, with dropout.
+  const Batch& last_batch() const { return last_batch_; }
+  const Tensor& last_predicted() const { return last_predicted_; }
+
   // Between two steps everything that decides the rest of the run, and back.
   Checkpoint checkpoint() const;
   void restore(const Checkpoint& checkpoint);
@@ -47,20 +51,24 @@ class Trainer {
   optim::Adam adam_;
   optim::Schedule schedule_;
   Tensor causal_;
+  Batch last_batch_;
+  Tensor last_predicted_;
   std::int64_t steps_ = 0;
   double loss_sum_ = 0, accuracy_sum_ = 0;  // over the steps of the running epoch
 };
 
-// A trained model and the settings it was trained with.
+// A trained model, the settings it was trained with, and its task.
 struct TrainedModel {
   RunOptions options;
   nn::Transformer model;
+  std::unique_ptr<Task> task;
 };
 // model.safetensors: PyTorch's parameter names; in __metadata__ the settings as JSON ("config") and the steps trained.
 void save_model(const fs::path& path, const Trainer& trainer);
 // Error for a file that is damaged or was trained for another task.
 TrainedModel load_model(const fs::path& path, std::string_view task);
-// The same run with sequences of another length. BadRequest when the model takes none so long.
-void set_length(RunOptions& options, std::int64_t seq_length);
+// Examples of another length, where `given` names settings of RunOptions::visit_example. BadRequest when the model
+// takes none so long.
+void take_example_settings(TrainedModel& trained, const RunOptions& asked, const std::vector<std::string>& given);
 
 }  // namespace tapegrad::tasks

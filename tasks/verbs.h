@@ -21,33 +21,31 @@ struct TrainRequest {
 };
 int train(TrainRequest request);
 
-struct TestRequest {
-  std::string task;
+// What verbs that show or test examples have in common.
+struct ExampleRequest {
+  RunOptions options;              // of the task; those of visit_example are read
+  std::vector<std::string> given;  // which of them were named on the command line, without dashes
+  std::string expression;          // this example, in the words of a task that reads expressions
+};
+
+struct TestRequest : ExampleRequest {
   std::string model;  // file; empty: the last run's
   std::int64_t count = 1000;
-  std::optional<std::uint64_t> seed;  // of the fresh sequences; otherwise the run's seed + 1
-  std::optional<std::int64_t> seq_length;
-  double target = kTutorialRate;
+  std::optional<std::uint64_t> seed;  // of the examples; otherwise the run's seed + 1
+  std::optional<double> target;       // otherwise the task's
   bool json = false;
-
-  // The mean of the last ten batches of the tutorial's own run: nine without a fault, one with 38 of 40 right.
-  static constexpr double kTutorialRate = 0.995;
 };
 int test(const TestRequest& request);
 
-struct ExplainRequest {
-  std::string task;
-  std::optional<std::int64_t> seq_length;  // another example than the tutorial's, of that length
-  std::optional<std::uint64_t> seed;
+struct ExplainRequest : ExampleRequest {
+  std::optional<std::uint64_t> seed;  // draws another example than the tutorial's
 };
 int explain(const ExplainRequest& request);
 
-struct AttentionRequest {
-  std::string task;
+struct AttentionRequest : ExampleRequest {
   std::string model;
   std::string out;  // folder; empty: that of the model
   std::uint64_t seed = 1;
-  std::optional<std::int64_t> seq_length;
   bool quiet = false;  // files only
 };
 int attention(const AttentionRequest& request);
@@ -56,9 +54,6 @@ struct InfoRequest {
   bool json = false;
 };
 int info(const InfoRequest& request);
-
-// The tasks that there are.
-inline constexpr std::string_view kTasks[] = {"copy"};
 
 // Where the last run of a task, started in this folder, left its files.
 fs::path last_run(std::string_view task);

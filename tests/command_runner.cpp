@@ -1,11 +1,13 @@
 // Starts the command by fork and exec, with its output in files.
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/command_runner.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -56,6 +58,12 @@ Ran run_command(const std::vector<std::string>& arguments, const RunSetting& set
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), slurp(out), slurp(err)};
+}
+
+void expect_error(const Ran& ran, int code, const std::vector<std::string>& words) {
+  EXPECT_EQ(ran.code, code) << ran.err;
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  for (const std::string& word : words) EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
 }
 
 TemporaryFolder::TemporaryFolder() {

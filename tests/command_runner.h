@@ -21,6 +21,9 @@ struct RunSetting {
 
 Ran run_command(const std::vector<std::string>& arguments, const RunSetting& setting = {});
 
+// Expects this exit code, and one line on standard error that has all of `words`.
+void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);
+
 // A fresh folder that is removed at the end.
 class TemporaryFolder {
  public:

@@ -13,6 +13,7 @@
 namespace tapegrad::tasks {
 namespace {
 
+using tests::expect_error;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
@@ -61,13 +62,6 @@ RunOptions tiny_options() {
   o.steps_per_epoch = 10;
   settle(o);
   return o;
-}
-
-// One line on standard error that has all of `words`.
-void expect_error(const Ran& ran, int code, const Arguments& words) {
-  EXPECT_EQ(ran.code, code) << ran.err;
-  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-  for (const std::string& word : words) EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
 }
 
 std::string text_of(const Checkpoint& checkpoint) {

@@ -106,7 +106,7 @@ TEST(Dropout, Errors) {
   EXPECT_EQ(text([] { dropout(ones({2}), 1.5); }), "[dropout] probability 1.5, need one in [0, 1]");
   EXPECT_EQ(text([] { dropout(ones({2}), -0.1); }), "[dropout] probability -0.1, need one in [0, 1]");
   EXPECT_EQ(text([] { dropout(ones({2}, kInt64), 0.5); }),
-            "[dropout] a int64 tensor of shape [2] was given, float32 or float64 is needed (convert it by to())");
+            "[dropout] needs float32 or float64, int64 of shape [2] was given (convert it by to(kFloat32))");
 }
 
 }  // namespace

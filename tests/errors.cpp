@@ -161,10 +161,10 @@ TEST(Errors, OfReductions) {
          sum(kX, {0, -2});
        }},
       {"[sum] axis 0 given, but a scalar has no axes", [] { sum(kNumber, 0); }},
-      {"[mean] a int64 tensor of shape [2, 3] was given, float32 or float64 is needed (convert it by to())",
+      {"[mean] needs float32 or float64, int64 of shape [2, 3] was given (convert it by to(kFloat32))",
        [] { mean(kIds); }},
       {"[mean] axis -3 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { mean(kX, -3); }},
-      {"[var] a int64 tensor of shape [2, 3] was given, float32 or float64 is needed (convert it by to())",
+      {"[var] needs float32 or float64, int64 of shape [2, 3] was given (convert it by to(kFloat32))",
        [] { var(kIds); }},
       {"[std] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { std(kX, 2); }},
       {"[amax] [0, 3] has no elements over axes [0], and nothing has no extreme",
@@ -172,7 +172,7 @@ TEST(Errors, OfReductions) {
          amax(zeros({0, 3}), 0);
        }},
       {"[amin] [0] has no elements over axes [], and nothing has no extreme", [] { amin(zeros({0})); }},
-      {"[logsumexp] a int64 tensor of shape [2, 3] was given, float32 or float64 is needed (convert it by to())",
+      {"[logsumexp] needs float32 or float64, int64 of shape [2, 3] was given (convert it by to(kFloat32))",
        [] { logsumexp(kIds); }},
       {"[cumsum] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cumsum(kX, 2); }},
       {"[argmax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { argmax(kX, 2); }},
@@ -241,7 +241,7 @@ TEST(Errors, OfProducts) {
       {"[scaled_dot_product_attention] dropout 1.5 is no probability (0 to 1)",
        [] { scaled_dot_product_attention(kX, kX, kX, {.dropout = 1.5}); }},
       {"[dropout] probability -0.1, need one in [0, 1]", [] { dropout(kX, -0.1); }},
-      {"[dropout] a int64 tensor of shape [2, 3] was given, float32 or float64 is needed (convert it by to())",
+      {"[dropout] needs float32 or float64, int64 of shape [2, 3] was given (convert it by to(kFloat32))",
        [] { dropout(kIds, 0.5); }},
   });
 }

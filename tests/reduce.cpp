@@ -88,7 +88,7 @@ TEST(Sum, NamesABadAxis) {
   EXPECT_EQ(error_of([] {
               tg::mean(tg::tensor({1, 2}));
             }),
-            "[mean] a int64 tensor of shape [2] was given, float32 or float64 is needed (convert it by to())");
+            "[mean] needs float32 or float64, int64 of shape [2] was given (convert it by to(kFloat32))");
 }
 
 TEST(Mean, OfValuesAndOfNothing) {

@@ -27,6 +27,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/formula.h>
 #include <tapegrad/autograd/ops/map.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -66,10 +67,7 @@ Tensor apply(const Tensor& x, const Tensor& keep, double p) {
 
 Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
   if (!(p >= 0 && p <= 1)) kDropout.fail(fmt::format("probability {}, need one in [0, 1]", p));
-  if (!is_floating(x.dtype())) {
-    kDropout.fail(fmt::format("a {} tensor of shape {} was given, float32 or float64 is needed (convert it by to())",
-                              name(x.dtype()), str(x.shape())));
-  }
+  need_floating(kDropout, x);
   if (!training || p == 0 || x.numel() == 0) return x;
   if (p == 1) return mul(x, 0.0);
   const Tensor keep = Tensor::empty(x.shape(), kBool);

@@ -1,6 +1,7 @@
 // Reductions over axes: sum, mean, var, std, prod, amax, amin, logsumexp; and sum_to for the engine.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/formula.h>
 #include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
@@ -24,13 +25,6 @@ const Op kLogsumexp{"logsumexp"};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
-
-void need_floating(const Op& op, const Tensor& x) {
-  if (!is_floating(x.dtype())) {
-    op.fail(fmt::format("a {} tensor of shape {} was given, float32 or float64 is needed (convert it by to())",
-                        name(x.dtype()), str(x.shape())));
-  }
-}
 
 // Sum of squared differences from the mean, over (n - correction): [rows] from [rows, n]. PyTorch's rule where nothing
 // is left to divide by: NaN or infinity.

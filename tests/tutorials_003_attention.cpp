@@ -1,10 +1,16 @@
 // Seed 003, sections 8.2.1 to 8.2.5: attention over word vectors, and the two masks, with every printed figure.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/tutorials/roles.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/near.h>
 #include <tapegrad/tests/printed.h>
 
 #include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {
@@ -54,6 +60,21 @@ TEST(Seed003_8_2_2, WeightsAndContextualVectors) {
   EXPECT_LT(amax(abs(fused - contextual)).item(), 1e-15);
 }
 
+// tests/data/tutorials.json, made by make_tutorials.py beside it: the section's unseeded code with seed 0 in PyTorch.
+TEST(Seed003_8_2_3, ProjectionsForTheRolesOfAWord) {
+  const auto golden =
+      nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed003_roles"];
+  const Tensor x = words();
+  EXPECT_EQ(str(tasks::basic_self_attention(x)), str(matmul(softmax(matmul(x, x.t())), x)));
+  manual_seed(0);
+  const Tensor similarity = rand({3, 3}, kFloat64), content = rand({3, 3}, kFloat64);
+  const auto expected = golden["improved"].get<std::vector<double>>();
+  const auto improved = tasks::improved_self_attention(x, similarity, content).to_vector<double>();
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(improved[i], expected[i], 1e-13);
+  const tasks::SelfAttention attention(3);
+  tests::expect_near(attention(x.to(kFloat32)), golden["query_key_value"].get<std::vector<double>>());
+}
+
 // Scores of "I love deep learning", query a row, key a column.
 Tensor scores() {
   return tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}});
@@ -83,6 +104,8 @@ TEST(Seed003_8_2_5, CausalMaskInFiveStages) {
   expect_prints(softmax(masked), "{:.2f}", kWeights);
   // A row's softmax does not see a constant: hiding the future by a bool mask gives the same weights.
   expect_prints(softmax(masked_fill(scores(), !nn::causal_mask(4), -INFINITY)), "{:.2f}", kWeights);
+  // The section's masked_attention, with these scores as queries and unit vectors as keys and values.
+  expect_prints(tasks::masked_attention(scores(), eye(4), eye(4), mask), "{:.2f}", kWeights);
 }
 
 TEST(Seed003_8_2_5, PaddingMaskInFiveStages) {

@@ -143,6 +143,21 @@ def seed002():
             "as_in_the_seed": attend(score / math.sqrt(64) + padding[:, None, :, None] * -1e9)}
 
 
+# --- seed 003, section 8.2.3: projections for the roles of a word ---
+
+WORDS = [[0.2, 0.8, 0.3], [0.7, 0.2, 0.9], [0.3, 0.5, 0.2], [0.1, 0.3, 0.4], [0.8, 0.1, 0.6]]
+
+
+def seed003_roles():
+    torch.manual_seed(0)
+    x = torch.tensor(WORDS, dtype=torch.float64)
+    compared, content = x @ torch.rand(3, 3, dtype=torch.float64), x @ torch.rand(3, 3, dtype=torch.float64)
+    improved = (compared @ compared.T).softmax(-1) @ content
+    q, k, v = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+    x = x.float()
+    return {"improved": rounded(improved, 14), "query_key_value": rounded((q(x) @ k(x).T).softmax(-1) @ v(x))}
+
+
 # --- seed 003, section 8.4.4: one vector of an embedding ---
 
 def seed003_embeddings():
@@ -157,7 +172,8 @@ def seed003_embeddings():
     return {"printed": str(normed[0, 0, :10].detach())}
 
 
-data = {"seed000": seed000(), "seed001": seed001(), "seed002": seed002(), "seed003_embeddings": seed003_embeddings(),
+data = {"seed000": seed000(), "seed001": seed001(), "seed002": seed002(), "seed003_roles": seed003_roles(),
+        "seed003_embeddings": seed003_embeddings(),
         "gradient_means_float64": [gradient_means(shortcuts, torch.float64) for shortcuts in (False, True)]}
 text = json.dumps(data, separators=(",", ":")).replace(',"seed', ',\n"seed').replace(',"trf', ',\n"trf')
 pathlib.Path(__file__).with_name("tutorials.json").write_text(text + "\n")

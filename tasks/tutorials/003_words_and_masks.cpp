@@ -1,0 +1,64 @@
+// Seed 003, sections 8.2.1 to 8.3.2, as a program: attention over the words of a sentence, what it must not see, and
+// where its words stand. `tapegrad show` draws the same as tables and pictures.
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/tasks/tutorials/roles.h>
+
+#include <cmath>
+#include <iostream>
+
+namespace tg = tapegrad;
+
+namespace {
+
+void show(const char* what, const tg::Tensor& x) { std::cout << what << "\n" << x << "\n\n"; }
+
+// time flies like an arrow
+void words() {
+  const tg::Tensor x =
+      tg::tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, tg::kFloat64);
+  const tg::Tensor similarity = tg::matmul(x, x.t());  // (i, j): the dot product of words i and j
+  show("8.2.2: similarity", similarity);
+  show("8.2.2: attention weights", tg::softmax(similarity));  // each row sums to 1
+  show("8.2.2: contextual vectors", tg::tasks::basic_self_attention(x));
+
+  tg::manual_seed(0);
+  const tg::Tensor by_role = tg::rand({3, 3}, tg::kFloat64), content = tg::rand({3, 3}, tg::kFloat64);
+  show("8.2.3: similarity and content projected apart", tg::tasks::improved_self_attention(x, by_role, content));
+  tg::tasks::SelfAttention attention(3);  // float32, as all modules at first
+  show("8.2.3: query, key and value", attention(x.to(tg::kFloat32)));
+}
+
+// I love deep learning: rows are queries, columns keys
+void masks() {
+  const tg::Tensor scores =
+      tg::tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}});
+  const tg::Tensor past = tg::nn::causal_mask(4);  // true may be seen
+  show("8.2.5: causal mask", past);
+  const tg::Tensor masked = tg::masked_fill(scores, !past, -INFINITY);
+  show("8.2.5: scores of the past", masked);
+  show("8.2.5: weights of the past", tg::softmax(masked));
+
+  const tg::Tensor ids = tg::tensor({{1, 2, 3, 0}});  // I love ML, and one token of padding
+  const tg::Tensor words = tg::nn::padding_mask(ids).reshape({1, 4});
+  show("8.2.5: padding mask", words);
+  show("8.2.5: weights without padding", tg::softmax(tg::masked_fill(scores, !words, -INFINITY)));
+}
+
+void positions() {
+  const tg::Tensor x =
+      tg::tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}});
+  show("8.3.1: the index added to each word", x + tg::arange(4).unsqueeze(1));
+  show("8.3.2: sines and cosines instead", tg::nn::sinusoidal_table(4, 4));
+  // How fast each pair of a sine and a cosine turns, for vectors of 512 numbers: the first, the middle and the last
+  // one.
+  const tg::Tensor pair = tg::tensor({0., 128., 255.}, tg::kFloat64);
+  show("8.3.2: 10000^(2i / 512)", tg::pow(tg::full({}, 10000, tg::kFloat64), pair * 2 / 512));
+}
+
+}  // namespace
+
+int main() {
+  words();
+  masks();
+  positions();
+}

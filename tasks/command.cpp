@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/gradcheck.h>
+#include <tapegrad/tasks/show.h>
 #include <tapegrad/tasks/task.h>
 #include <tapegrad/tasks/verbs.h>
 #include <tapegrad/version.h>
@@ -19,7 +20,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kVerbs[] = {"train", "test", "explain", "attention", "gradcheck", "info"};
+constexpr std::string_view kVerbs[] = {"train", "test", "explain", "attention", "show", "gradcheck", "info"};
 
 // What arguments are read into, and what shall be done with it. Requests of verbs that have tasks live in `run`'s
 // closures, one for every task.
@@ -42,10 +43,15 @@ void check_words(int argc, const char* const* argv) {
     refuse("tapegrad", fmt::format("there is no verb \"{}\": {}", verb, fmt::join(kVerbs, ", ")));
   const std::string_view task = argc > 2 ? argv[2] : "-";
   if (task.starts_with('-') || verb == "gradcheck" || verb == "info") return;
-  std::vector<std::string_view> tasks;
-  for (const TaskKind& kind : task_kinds()) tasks.push_back(kind.name);
-  if (!among(task, tasks))
-    refuse(fmt::format("tapegrad {}", verb), fmt::format("there is no task \"{}\": {}", task, fmt::join(tasks, ", ")));
+  std::vector<std::string_view> names;
+  if (verb == "show") {
+    for (const Topic& topic : topics()) names.push_back(topic.name);
+  } else {
+    for (const TaskKind& kind : task_kinds()) names.push_back(kind.name);
+  }
+  if (!among(task, names))
+    refuse(fmt::format("tapegrad {}", verb),
+           fmt::format("there is no {} \"{}\": {}", verb == "show" ? "topic" : "task", task, fmt::join(names, ", ")));
 }
 
 void add_threads(CLI::App* app, Arguments& a) {
@@ -177,6 +183,26 @@ void add_attention(CLI::App* app, const TaskKind& kind, Arguments& a) {
   add_threads(app, a);
 }
 
+void add_show(CLI::App& top, Arguments& a) {
+  CLI::App* verb = top.add_subcommand("show", "print the tutorials' tables, and draw what they plot");
+  verb->require_subcommand(1);
+  for (const Topic& topic : topics()) {
+    CLI::App* app = verb->add_subcommand(std::string(topic.name), std::string(topic.help));
+    const auto r = std::make_shared<ShowRequest>();
+    r->topic = topic.name;
+    const auto option = [&](const char* name, auto& value, std::string_view help, const char* type) {
+      return help.empty() ? nullptr : app->add_option(name, value, std::string(help))->type_name(type);
+    };
+    option("--length", r->length, topic.length, "N");
+    option("--dim", r->dim, topic.dim, "N");
+    if (CLI::Option* seed = option("--seed", r->seed, topic.seed, "N")) seed->check(refuse_negative);
+    option("--example", r->example, topic.example, "NAME");
+    app->add_option("--out", r->out, "folder for the pictures")->capture_default_str()->type_name("DIR");
+    app->add_flag("--quiet", r->quiet, "write the pictures, and print no tables");
+    app->callback([r, &a] { a.run = [r] { return show(*r); }; });
+  }
+}
+
 void add_all(CLI::App& top, Arguments& a) {
   top.set_version_flag("--version", fmt::format("tapegrad {}", kVersion));
   top.require_subcommand(1);
@@ -188,6 +214,7 @@ void add_all(CLI::App& top, Arguments& a) {
             [&](CLI::App* app, const TaskKind& kind) { add_explain(app, kind, a); });
   add_tasks(top, "attention", "show what the heads of a trained model look at",
             [&](CLI::App* app, const TaskKind& kind) { add_attention(app, kind, a); });
+  add_show(top, a);
   CLI::App* check = top.add_subcommand("gradcheck", "check every gradient against differences of values");
   auto* op = check->add_option("--op", a.gradcheck.op, "only this operation")->type_name("NAME");
   check->add_option("--module", a.gradcheck.module, "only this module")->type_name("NAME")->excludes(op);
@@ -226,8 +253,9 @@ void refuse_options_of_others(const CLI::App& top, int argc, const char* const* 
     if (!option.starts_with("--") || option.size() < 3 || task->get_option_no_throw(option) != nullptr) continue;
     const auto has = [&](const CLI::App* other) { return other->get_option_no_throw(option) != nullptr; };
     for (const CLI::App* other : verb->get_subcommands([&](const CLI::App* app) { return has(app); }))
-      refuse(option, fmt::format("is an option of the task {}, not of {} ({} --help tells what there is)",
-                                 other->get_name(), task->get_name(), words_of(top)));
+      refuse(option, fmt::format("is an option of the {} {}, not of {} ({} --help tells what there is)",
+                                 verb->get_name() == "show" ? "topic" : "task", other->get_name(), task->get_name(),
+                                 words_of(top)));
   }
 }
 

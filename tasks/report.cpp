@@ -1,6 +1,7 @@
 // Composes the pages.
 #include <fmt/format.h>
 #include <tapegrad/nn/module.h>
+#include <tapegrad/tasks/page.h>
 #include <tapegrad/tasks/report.h>
 #include <tapegrad/version.h>
 
@@ -8,40 +9,6 @@
 
 namespace tapegrad::tasks {
 namespace {
-
-constexpr std::string_view kPageStyle =
-    R"(:root { color-scheme: light dark; --bg: #f6f7f9; --card: #ffffff; --text: #1c2430;
-  --soft: #5a6675; --edge: #dfe4ea; --good: #2c8a4b; --bad: #c23b3b; }
-@media (prefers-color-scheme: dark) {
-  :root { --bg: #0f1216; --card: #171b21; --text: #e6eaf0; --soft: #a3afbd; --edge: #2b323c; --good: #67c987; --bad: #ff8a80; }
-}
-body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; }
-main { max-width: 1080px; margin: 0 auto; padding: 24px 20px 60px; }
-h1 { font-size: 24px; margin: 8px 0 0; } h2 { font-size: 17px; margin: 34px 0 10px; }
-p { color: var(--soft); margin: 6px 0; max-width: 75ch; }
-.card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 14px; margin: 12px 0; overflow-x: auto; }
-.facts { display: flex; flex-wrap: wrap; gap: 12px; margin: 16px 0; }
-.fact { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 10px 16px; }
-.fact b { display: block; font-size: 20px; } .fact span { color: var(--soft); font-size: 13px; }
-.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(400px, 1fr)); gap: 12px; }
-.maps .card { margin: 0; } .card svg { max-width: 100%; height: auto; display: block; margin: 0 auto; }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--edge);
-  vertical-align: top; } th { color: var(--soft); font-weight: 500; white-space: nowrap; }
-td { font-variant-numeric: tabular-nums; } .wrong { color: var(--bad); font-weight: 700; } .good { color: var(--good); }
-)";
-
-std::string page(std::string_view title, std::string_view body) {
-  return fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{}</title>\n<style>\n{}{}</style>\n"
-      "</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
-      escape_markup(title), kPageStyle, drawing_style(), body);
-}
-
-void card(std::string& out, const Drawing& drawing) {
-  out += fmt::format("<div class=\"card\">\n{}</div>\n", svg_element(drawing));
-}
 
 void fact(std::string& out, std::string_view value, std::string_view name) {
   out += fmt::format("<div class=\"fact\"><b>{}</b><span>{}</span></div>\n", escape_markup(value), escape_markup(name));

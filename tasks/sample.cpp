@@ -4,6 +4,7 @@
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/sample.h>
+#include <tapegrad/tasks/tables.h>
 
 #include <algorithm>
 #include <string_view>
@@ -51,34 +52,6 @@ Focus focus_of(const HeadMap& head) {
   return focus;
 }
 
-std::string shade(float weight) {
-  constexpr const char* kShades[] = {"·", "░", "▒", "▓", "█"};
-  return kShades[std::clamp(static_cast<int>(weight * 5.0F), 0, 4)];
-}
-
-// Heads side by side, as many as 100 columns hold.
-void print_shades(std::string& out, const std::vector<const HeadMap*>& heads) {
-  if (heads.empty()) return;
-  const std::size_t columns = heads.front()->column_tokens.size(), rows = heads.front()->row_tokens.size();
-  const std::size_t block = std::max<std::size_t>(columns, 24) + 6;
-  const std::size_t together = std::max<std::size_t>(1, 100 / block);
-  for (std::size_t begin = 0; begin < heads.size(); begin += together) {
-    const std::size_t end = std::min(begin + together, heads.size());
-    for (std::size_t h = begin; h < end; ++h) out += fmt::format("{:<{}}", heads[h]->name, block);
-    out += '\n';
-    for (std::size_t r = 0; r < rows; ++r) {
-      for (std::size_t h = begin; h < end; ++h) {
-        out += fmt::format("{:>4} ", heads[h]->row_tokens[r]);
-        for (std::size_t c = 0; c < columns; ++c) out += shade(heads[h]->weights[r * columns + c]);
-        out += std::string(block - 5 - columns, ' ');
-      }
-      out.erase(out.find_last_not_of(' ') + 1);
-      out += '\n';
-    }
-    out += '\n';
-  }
-}
-
 }  // namespace
 
 Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, std::int64_t length) {
@@ -123,9 +96,13 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
 
 Drawing draw(const HeadMap& head) {
   const bool decoder = head.group[0] != 'e', cross = head.group[0] == 'c';
-  return draw(Heatmap{head.name, decoder ? "read by the decoder" : "source (query)",
-                      decoder && !cross ? "read by the decoder (key)" : "source (key)", head.row_tokens,
-                      head.column_tokens, head.weights});
+  return draw(Heatmap{.title = head.name,
+                      .row_axis = decoder ? "read by the decoder" : "source (query)",
+                      .column_axis = decoder && !cross ? "read by the decoder (key)" : "source (key)",
+                      .row_labels = head.row_tokens,
+                      .column_labels = head.column_tokens,
+                      .values = head.weights,
+                      .texts = {}});
 }
 
 Drawing draw(const AttentionSample& sample) {
@@ -136,7 +113,7 @@ Drawing draw(const AttentionSample& sample) {
 
 std::string attention_text(const AttentionSample& sample) {
   std::string out;
-  std::vector<const HeadMap*> cross;
+  std::vector<ShadedMap> cross;
   std::string group;
   for (const HeadMap& head : sample.heads) {
     if (head.group != group) {
@@ -144,14 +121,13 @@ std::string attention_text(const AttentionSample& sample) {
       out += fmt::format("{}\n", group);
     }
     const Focus focus = focus_of(head);
-    out += fmt::format("  {:<26} largest weight {:.2f} (mean), on the diagonal in {:3.0f} % of the rows\n", head.name,
-                       focus.peak, 100 * focus.diagonal);
-    if (group[0] == 'c') cross.push_back(&head);
+    out += fmt::format("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.name, focus.peak,
+                       100 * focus.diagonal);
+    if (group[0] == 'c') cross.push_back({head.name, head.row_tokens, head.weights});
   }
-  out +=
-      "\nCross-attention: a row is a token that the decoder has read, a column a token of the source\n"
-      "(· below 0.2, ░ 0.4, ▒ 0.6, ▓ 0.8, █ above)\n\n";
-  print_shades(out, cross);
+  out += fmt::format(
+      "\nCross-attention: a row is a token that the decoder has read, a column a token of\nthe source ({})\n\n{}",
+      shades_legend(), shaded_maps(cross));
   return out;
 }
 

@@ -1,15 +1,11 @@
-// Reads and writes safetensors files: u64 length of the header, the header in JSON, the tensors' bytes without gaps.
+// Reads safetensors files: u64 length of the header, the header in JSON, the tensors' bytes without gaps.
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <tapegrad/autograd/safetensors-inl.h>
 #include <tapegrad/autograd/safetensors.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -17,55 +13,16 @@
 namespace tapegrad {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so is all that follows");
-
+using namespace safetensors;
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kMetadata = "__metadata__";
-constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr int kMaxDepth = 8;  // a valid header has 3 levels
-
-// Messages of one file.
-class File {
- public:
-  explicit File(const std::string& path) : path_(path) {}
-  template <class... T>
-  [[noreturn]] void refuse(fmt::format_string<const T&...> text, const T&... values) const {
-    std::string message = path_ + ": " + fmt::vformat(text, fmt::make_format_args(values...));
-    for (char& c : message) {
-      if (static_cast<unsigned char>(c) < ' ') c = '?';  // names from a file may hold anything, a message is one line
-    }
-    fail("safetensors", message);
-  }
-  [[noreturn]] void refuse_system(std::string_view action, int code) const {
-    refuse("{}: {}", action, std::string_view(std::strerror(code)));
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string& path_;
-};
 
 // A piece of the header as it stands there, cut where it is long.
 std::string shown(const Json& json) {
   const std::string text = json.dump(-1, ' ', true);
   return text.size() <= 80 ? text : text.substr(0, 77) + "...";
 }
-
-// An open file, closed at the end of its life.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 // ---- Element types ----
 
@@ -121,20 +78,17 @@ constexpr Type kTypes[] = {
     {"U8", 1, kInt64, widen<std::uint8_t, std::int64_t>},
 };
 
-const Type& type_of(DType dtype) {
-  return *std::find_if(std::begin(kTypes), std::end(kTypes),
-                       [&](const Type& t) { return t.becomes == dtype && t.convert == nullptr; });
+// nullptr for a name that is none.
+const Type* type_named(std::string_view name) {
+  for (const Type& type : kTypes) {
+    if (type.name == name) return &type;
+  }
+  return nullptr;
 }
 
 // ---- Reading ----
 
-// A tensor as the header tells of it.
-struct Entry {
-  std::string name;
-  const Type* type;
-  Shape shape;
-  std::uint64_t begin, end;  // bytes, counted from the end of the header
-};
+using Entry = SafeTensorsFile::Entry;
 
 // The JSON of the header; a key that comes twice in one object is an Error, which the parser alone would let pass.
 Json parse_header(const File& file, const std::string& text) {
@@ -170,22 +124,20 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
     if (found == json.end()) file.refuse("tensor \"{}\" has no {}", name, key);
     return *found;
   };
-  Entry entry{name, nullptr, {}, 0, 0};
   const Json& dtype = field("dtype");
-  for (const Type& type : kTypes) {
-    if (dtype.is_string() && dtype.get_ref<const std::string&>() == type.name) entry.type = &type;
-  }
-  if (!entry.type) {
+  const Type* const type = dtype.is_string() ? type_named(dtype.get_ref<const std::string&>()) : nullptr;
+  if (!type) {
     std::string known;
-    for (const Type& type : kTypes) known.append(known.empty() ? "" : ", ").append(type.name);
+    for (const Type& each : kTypes) known.append(known.empty() ? "" : ", ").append(each.name);
     file.refuse("tensor \"{}\": unknown dtype {} (known: {})", name, shown(dtype), known);
   }
+  Entry entry{name, type->name, {}, 0, 0};
   const Json& shape = field("shape");
   if (!shape.is_array()) file.refuse("tensor \"{}\": shape is {}, need a list of sizes", name, shown(shape));
   if (shape.size() > kMaxRank) {
     file.refuse("tensor \"{}\": shape has {} axes, at most {} are supported", name, shape.size(), kMaxRank);
   }
-  std::uint64_t bytes = entry.type->size, extent = 16;  // extent: with axes of size 0 counted as 1, in widest elements
+  std::uint64_t bytes = type->size, extent = 16;  // extent: with axes of size 0 counted as 1, in widest elements
   for (const Json& size : shape) {
     const std::uint64_t n = whole(file, size, name, "shape");
     constexpr std::uint64_t kLimit = std::uint64_t{1} << 62;
@@ -200,43 +152,42 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
   if (!offsets.is_array() || offsets.size() != 2) {
     file.refuse("tensor \"{}\": data_offsets is {}, need [begin, end]", name, shown(offsets));
   }
-  entry.begin = whole(file, offsets[0], name, "data_offsets");
-  entry.end = whole(file, offsets[1], name, "data_offsets");
-  if (entry.begin > entry.end) {
-    file.refuse("tensor \"{}\": data_offsets {} end before they begin", name, shown(offsets));
-  }
-  if (entry.end - entry.begin != bytes) {
-    file.refuse("tensor \"{}\": {} {} needs {} bytes, data_offsets {} hold {}", name, entry.type->name,
-                str(entry.shape), bytes, shown(offsets), entry.end - entry.begin);
+  entry.offset = whole(file, offsets[0], name, "data_offsets");
+  const std::uint64_t end = whole(file, offsets[1], name, "data_offsets");
+  if (entry.offset > end) file.refuse("tensor \"{}\": data_offsets {} end before they begin", name, shown(offsets));
+  entry.bytes = end - entry.offset;
+  if (entry.bytes != bytes) {
+    file.refuse("tensor \"{}\": {} {} needs {} bytes, data_offsets {} hold {}", name, type->name, str(entry.shape),
+                bytes, shown(offsets), entry.bytes);
   }
   return entry;
 }
 
-// The tensors must cover the data exactly: side by side, from its first byte to its last.
+// The tensors must cover the data exactly: side by side, from its first byte to its last. Offsets count from there.
 void check_cover(const File& file, const std::vector<Entry>& entries, std::uint64_t data) {
   std::uint64_t covered = 0;
   std::string_view last = "the header";
   for (const Entry& entry : entries) {
-    if (entry.begin < covered) {
-      file.refuse("tensors \"{}\" and \"{}\" overlap at byte {} of the data", last, entry.name, entry.begin);
+    if (entry.offset < covered) {
+      file.refuse("tensors \"{}\" and \"{}\" overlap at byte {} of the data", last, entry.name, entry.offset);
     }
-    if (entry.begin > covered) {
-      file.refuse("bytes {} to {} of the data, before tensor \"{}\", belong to no tensor", covered, entry.begin - 1,
+    if (entry.offset > covered) {
+      file.refuse("bytes {} to {} of the data, before tensor \"{}\", belong to no tensor", covered, entry.offset - 1,
                   entry.name);
     }
-    if (entry.end > data) {
-      file.refuse("tensor \"{}\" ends at byte {} of the data, of which there are {} (truncated?)", entry.name,
-                  entry.end, data);
+    covered = entry.offset + entry.bytes;
+    if (covered > data) {
+      file.refuse("tensor \"{}\" ends at byte {} of the data, of which there are {} (truncated?)", entry.name, covered,
+                  data);
     }
-    covered = entry.end;
     last = entry.name;
   }
   if (covered < data) file.refuse("{} bytes follow the last tensor", data - covered);
 }
 
-void read_at(const File& file, const Descriptor& from, std::uint64_t offset, std::span<std::byte> to) {
+void read_at(const File& file, int from, std::uint64_t offset, std::span<std::byte> to) {
   while (!to.empty()) {
-    const ssize_t count = ::pread(from.get(), to.data(), to.size(), static_cast<off_t>(offset));
+    const ssize_t count = ::pread(from, to.data(), to.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) file.refuse_system("cannot read", errno);
     if (count == 0) file.refuse("ended at byte {} while it was read", offset);
@@ -245,106 +196,8 @@ void read_at(const File& file, const Descriptor& from, std::uint64_t offset, std
   }
 }
 
-Tensor read_tensor(const File& file, const Descriptor& from, std::uint64_t data_at, const Entry& entry) {
-  const Tensor tensor = Tensor::empty(entry.shape, entry.type->becomes);
-  const std::uint64_t bytes = entry.end - entry.begin;
-  if (bytes == 0) return tensor;
-  if (entry.type->convert == nullptr) {
-    auto* const values = static_cast<std::byte*>(tensor.mutable_raw_data());
-    read_at(file, from, data_at + entry.begin, {values, static_cast<std::size_t>(bytes)});
-    if (entry.type->becomes == kBool) {
-      for (std::uint64_t i = 0; i < bytes; ++i) {
-        if (values[i] > std::byte{1}) {
-          const int value = static_cast<int>(values[i]);
-          file.refuse("tensor \"{}\": element {} is the byte {}, need 0 or 1 for BOOL", entry.name, i, value);
-        }
-      }
-    }
-    return tensor;
-  }
-  std::vector<std::byte> raw(static_cast<std::size_t>(bytes));
-  read_at(file, from, data_at + entry.begin, raw);
-  entry.type->convert(raw.data(), tensor.numel(), tensor.mutable_raw_data());
-  if (entry.type->name == "U64") {
-    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-      if (tensor.data<std::int64_t>()[i] < 0) {
-        file.refuse("tensor \"{}\": element {} is 2^63 or more, which int64 does not hold", entry.name, i);
-      }
-    }
-  }
-  return tensor;
-}
-
-// ---- Writing ----
-
-void write_all(const File& file, const Descriptor& to, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(to.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) file.refuse_system("cannot write", count < 0 ? errno : ENOSPC);
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-}
-
-// Opens the temporary file and takes it for this writer alone: whoever comes second waits, then starts with a new one.
-int open_alone(const File& file, const std::string& path) {
-  while (true) {
-    const int number = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (number < 0) file.refuse_system("cannot write", errno);
-    struct stat mine {
-    }, there{};
-    if (::flock(number, LOCK_EX) == 0 && ::fstat(number, &mine) == 0 && ::stat(path.c_str(), &there) == 0 &&
-        mine.st_ino == there.st_ino && mine.st_dev == there.st_dev) {
-      return number;
-    }
-    ::close(number);
-  }
-}
-
-// Replaces `file` by what `write` writes, whole or not at all.
-template <class F>
-void replace(const File& file, const F& write) {
-  const std::size_t slash = file.path().rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : file.path().substr(0, slash + 1);
-  const std::string temporary = fmt::format("{}.{}.new", folder, file.path().substr(folder.size()));
-  const Descriptor to(open_alone(file, temporary));
-  try {
-    if (::ftruncate(to.get(), 0) != 0) file.refuse_system("cannot write", errno);
-    write(to);
-    if (::fsync(to.get()) != 0) file.refuse_system("cannot write", errno);
-    if (::rename(temporary.c_str(), file.path().c_str()) != 0) file.refuse_system("cannot replace", errno);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  // The name, too, must survive a loss of power; some file systems cannot sync a folder and say so by EINVAL.
-  const Descriptor parent(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (parent.get() >= 0 && ::fsync(parent.get()) != 0 && errno != EINVAL) file.refuse_system("cannot sync", errno);
-}
-
-}  // namespace
-
-const Tensor* SafeTensors::find(std::string_view name) const {
-  for (const NamedTensor& t : tensors) {
-    if (t.name == name) return &t.tensor;
-  }
-  return nullptr;
-}
-
-const Tensor& SafeTensors::operator[](std::string_view name) const {
-  const Tensor* const found = find(name);
-  if (!found) fail("safetensors", fmt::format("there is no tensor \"{}\" among the {} read", name, tensors.size()));
-  return *found;
-}
-
-SafeTensors load_safetensors(const std::string& path) {
-  const File file(path);
-  const Descriptor from(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (from.get() < 0) file.refuse_system("cannot open", errno);
-  struct stat status {};
-  if (::fstat(from.get(), &status) != 0) file.refuse_system("cannot read", errno);
-  if (!S_ISREG(status.st_mode)) file.refuse("is no regular file");
-  const std::uint64_t size = static_cast<std::uint64_t>(status.st_size);
+// The text of the header of an open file of `size` bytes.
+std::string read_header(const File& file, int from, std::uint64_t size) {
   if (size < 8) file.refuse("has {} bytes, need at least the 8 of the header's length", size);
   std::uint64_t header_size = 0;
   read_at(file, from, 0, std::as_writable_bytes(std::span(&header_size, 1)));
@@ -355,75 +208,84 @@ SafeTensors load_safetensors(const std::string& path) {
   }
   std::string text(static_cast<std::size_t>(header_size), '\0');
   read_at(file, from, 8, std::as_writable_bytes(std::span(text.data(), text.size())));
-  const Json header = parse_header(file, text);
-
-  SafeTensors out;
-  std::vector<Entry> entries;
-  for (const auto& [name, value] : header.items()) {
-    if (name != kMetadata) {
-      entries.push_back(parse_entry(file, name, value));
-      continue;
-    }
-    if (!value.is_object()) file.refuse("{} is no object of strings", kMetadata);
-    for (const auto& [key, string] : value.items()) {
-      if (!string.is_string())
-        file.refuse("{}: the value of \"{}\" is {}, need a string", kMetadata, key, shown(string));
-      out.metadata.emplace(key, string.template get<std::string>());
-    }
-  }
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-  });
-  const std::uint64_t data_at = 8 + header_size;
-  check_cover(file, entries, size - data_at);
-  for (const Entry& entry : entries) out.tensors.push_back({entry.name, read_tensor(file, from, data_at, entry)});
-  return out;
+  return text;
 }
 
-void save_safetensors(const std::string& path, const NamedTensors& tensors,
-                      const std::map<std::string, std::string>& metadata) {
-  const File file(path);
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& t : tensors) order.push_back(&t);
-  std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return item_size(a->tensor.dtype()) > item_size(b->tensor.dtype());
-  });
-  Json header = Json::object();
-  if (!metadata.empty()) header[kMetadata] = metadata;
-  std::set<std::string_view> names{kMetadata};
-  std::int64_t offset = 0;
-  for (const NamedTensor* t : order) {
-    if (t->name == kMetadata) file.refuse("a tensor cannot be named {}", kMetadata);
-    if (!names.insert(t->name).second) file.refuse("two tensors are named \"{}\"", t->name);
-    const std::int64_t begin = offset;
-    offset += t->tensor.numel() * item_size(t->tensor.dtype());
-    const Shape& shape = t->tensor.shape();
-    header[t->name] = {{"dtype", type_of(t->tensor.dtype()).name},
-                       {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())},
-                       {"data_offsets", {begin, offset}}};
+std::map<std::string, std::string> parse_metadata(const File& file, const Json& json) {
+  if (!json.is_object()) file.refuse("{} is no object of strings", kMetadata);
+  std::map<std::string, std::string> metadata;
+  for (const auto& [key, string] : json.items()) {
+    if (!string.is_string()) file.refuse("{}: the value of \"{}\" is {}, need a string", kMetadata, key, shown(string));
+    metadata.emplace(key, string.template get<std::string>());
   }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const nlohmann::json::type_error&) {
-    file.refuse("a name or a string of the metadata is not UTF-8");
-  }
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins aligned
-  if (text.size() > kMaxHeader)
-    file.refuse("the header would have {} bytes, at most {} are allowed", text.size(), kMaxHeader);
-  const std::uint64_t header_size = text.size();
+  return metadata;
+}
 
-  replace(file, [&](const Descriptor& to) {
-    write_all(file, to, std::as_bytes(std::span(&header_size, 1)));
-    write_all(file, to, std::as_bytes(std::span<const char>(text)));
-    for (const NamedTensor* t : order) {
-      if (t->tensor.numel() == 0) continue;
-      const Tensor packed = t->tensor.detach().contiguous();
-      write_all(file, to,
-                {static_cast<const std::byte*>(packed.raw_data()),
-                 static_cast<std::size_t>(packed.numel() * item_size(packed.dtype()))});
+}  // namespace
+
+SafeTensorsFile::SafeTensorsFile(const std::string& path) : path_(path), descriptor_(-1) {
+  const File file(path_);
+  Descriptor from(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (from.get() < 0) file.refuse_system("cannot open", errno);
+  struct stat status {};
+  if (::fstat(from.get(), &status) != 0) file.refuse_system("cannot read", errno);
+  if (!S_ISREG(status.st_mode)) file.refuse("is no regular file");
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  const std::string text = read_header(file, from.get(), size);
+  const Json header = parse_header(file, text);
+  for (const auto& [name, value] : header.items()) {
+    if (name == kMetadata) {
+      metadata_ = parse_metadata(file, value);
+    } else {
+      entries_.push_back(parse_entry(file, name, value));
     }
+  }
+  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;
   });
+  const std::uint64_t data_at = 8 + text.size();
+  check_cover(file, entries_, size - data_at);
+  for (Entry& entry : entries_) entry.offset += data_at;
+  descriptor_ = from.release();
+}
+
+SafeTensorsFile::~SafeTensorsFile() { ::close(descriptor_); }
+
+const SafeTensorsFile::Entry* SafeTensorsFile::find(std::string_view name) const {
+  for (const Entry& entry : entries_) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+Tensor SafeTensorsFile::read(const Entry& entry) const {
+  const File file(path_);
+  const Type& type = *type_named(entry.dtype);
+  const Tensor tensor = Tensor::empty(entry.shape, type.becomes);
+  const auto bytes = static_cast<std::size_t>(entry.bytes);
+  if (bytes == 0) return tensor;
+  if (type.convert == nullptr) {
+    auto* const values = static_cast<std::byte*>(tensor.mutable_raw_data());
+    read_at(file, descriptor_, entry.offset, {values, bytes});
+    for (std::size_t i = 0; i < bytes && type.becomes == kBool; ++i) {
+      if (values[i] > std::byte{1}) {
+        const int value = static_cast<int>(values[i]);
+        file.refuse("tensor \"{}\": element {} is the byte {}, need 0 or 1 for BOOL", entry.name, i, value);
+      }
+    }
+    return tensor;
+  }
+  std::vector<std::byte> raw(bytes);
+  read_at(file, descriptor_, entry.offset, raw);
+  type.convert(raw.data(), tensor.numel(), tensor.mutable_raw_data());
+  if (entry.dtype == "U64") {
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+      if (tensor.data<std::int64_t>()[i] < 0) {
+        file.refuse("tensor \"{}\": element {} is 2^63 or more, which int64 does not hold", entry.name, i);
+      }
+    }
+  }
+  return tensor;
 }
 
 }  // namespace tapegrad

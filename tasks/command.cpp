@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/show.h>
 #include <tapegrad/tasks/task.h>
+#include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/verbs.h>
 #include <tapegrad/version.h>
 
@@ -20,11 +21,12 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kVerbs[] = {"train", "test", "explain", "attention", "show", "gradcheck", "info"};
+constexpr std::string_view kVerbs[] = {"train", "test", "explain", "attention", "show", "tokenize", "gradcheck", "info"};
 
 // What arguments are read into, and what shall be done with it. Requests of verbs that have tasks live in `run`'s
 // closures, one for every task.
 struct Arguments {
+  TokenizeRequest tokenize;
   GradcheckRequest gradcheck;
   InfoRequest info;
   int threads = 0;
@@ -42,7 +44,7 @@ void check_words(int argc, const char* const* argv) {
   if (!among(verb, kVerbs))
     refuse("tapegrad", fmt::format("there is no verb \"{}\": {}", verb, fmt::join(kVerbs, ", ")));
   const std::string_view task = argc > 2 ? argv[2] : "-";
-  if (task.starts_with('-') || verb == "gradcheck" || verb == "info") return;
+  if (task.starts_with('-') || verb == "tokenize" || verb == "gradcheck" || verb == "info") return;
   std::vector<std::string_view> names;
   if (verb == "show") {
     for (const Topic& topic : topics()) names.push_back(topic.name);
@@ -203,6 +205,25 @@ void add_show(CLI::App& top, Arguments& a) {
   }
 }
 
+void add_tokenize(CLI::App* app, Arguments& a) {
+  TokenizeRequest& r = a.tokenize;
+  app->add_option("--tokenizer", r.tokenizer,
+                  "folder with tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe")
+      ->type_name("DIR");
+  app->add_flag("--decode", r.decode, "read ids, print their text");
+  app->add_option("--text", r.text, "read this file (default: standard input)")->type_name("FILE");
+  app->add_option("--save", r.save, "write the ids of --text into a token file, which is mapped when it is read")
+      ->type_name("FILE");
+  app->add_option("--train", r.train, "make a tokenizer of the text: bpe (byte pairs) or char (characters)")
+      ->type_name("KIND")
+      ->group("New tokenizer");
+  app->add_option("--vocab-size", r.vocab_size, "tokens of a bpe one (default: 1000)")
+      ->type_name("N")
+      ->group("New tokenizer");
+  app->add_option("--out", r.out, "folder for its tokenizer.json")->type_name("DIR")->group("New tokenizer");
+  app->callback([&a] { a.run = [&a] { return tokenize(a.tokenize); }; });
+}
+
 void add_all(CLI::App& top, Arguments& a) {
   top.set_version_flag("--version", fmt::format("tapegrad {}", kVersion));
   top.require_subcommand(1);
@@ -215,6 +236,7 @@ void add_all(CLI::App& top, Arguments& a) {
   add_tasks(top, "attention", "show what the heads of a trained model look at",
             [&](CLI::App* app, const TaskKind& kind) { add_attention(app, kind, a); });
   add_show(top, a);
+  add_tokenize(top.add_subcommand("tokenize", "text to token ids and back"), a);
   CLI::App* check = top.add_subcommand("gradcheck", "check every gradient against differences of values");
   auto* op = check->add_option("--op", a.gradcheck.op, "only this operation")->type_name("NAME");
   check->add_option("--module", a.gradcheck.module, "only this module")->type_name("NAME")->excludes(op);

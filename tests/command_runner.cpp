@@ -20,8 +20,8 @@ namespace tapegrad::tests {
 namespace fs = std::filesystem;
 namespace {
 
-void redirect(const std::string& file, int to) {
-  const int opened = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+void redirect(const std::string& file, int mode, int to) {
+  const int opened = ::open(file.c_str(), mode, 0666);
   if (opened < 0 || ::dup2(opened, to) < 0) ::_exit(126);
   ::close(opened);
 }
@@ -33,12 +33,14 @@ Ran run_command(const std::vector<std::string>& arguments, const RunSetting& set
   std::vector<char*> argv{const_cast<char*>(kCommand)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  const std::string out = said / "out", err = said / "err";
+  const std::string in = said / "in", out = said / "out", err = said / "err";
+  spill(in, setting.input);
 
   const pid_t child = ::fork();
   if (child == 0) {
-    redirect(out, STDOUT_FILENO);
-    redirect(err, STDERR_FILENO);
+    redirect(in, O_RDONLY, STDIN_FILENO);
+    redirect(out, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
+    redirect(err, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
     if (!setting.folder.empty() && ::chdir(setting.folder.c_str()) != 0) ::_exit(126);
     if (setting.largest_file >= 0) {
       const rlimit limit{static_cast<rlim_t>(setting.largest_file), static_cast<rlim_t>(setting.largest_file)};

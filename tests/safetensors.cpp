@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class SafeTensorsFile : public testing::Test {
+class SafeTensorsTest : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("tapegrad_safetensors_" + std::to_string(::getpid()));
@@ -71,7 +71,7 @@ class SafeTensorsFile : public testing::Test {
 const std::string kOne = R"("x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
 const std::string kOneData("\0\0\x80\x3f\0\0\0\xc0", 8);
 
-TEST_F(SafeTensorsFile, WhatIsWrittenComesBack) {
+TEST_F(SafeTensorsTest, WhatIsWrittenComesBack) {
   Generator g(1);
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   NamedTensors tensors{{"mask", tensor({true, false, true})},
@@ -102,7 +102,7 @@ TEST_F(SafeTensorsFile, WhatIsWrittenComesBack) {
   EXPECT_THROW(back["bias"], Error);
 }
 
-TEST_F(SafeTensorsFile, TheSameTensorsGiveTheSameBytesAndTheDataIsAligned) {
+TEST_F(SafeTensorsTest, TheSameTensorsGiveTheSameBytesAndTheDataIsAligned) {
   const NamedTensors tensors{{"b", ones({3}, kBool)}, {"a", ones({5})}, {"c", ones({2}, kFloat64)}};
   save_safetensors(path_, tensors, {{"z", "1"}, {"a", "2"}});
   const std::string first = read();
@@ -118,7 +118,7 @@ TEST_F(SafeTensorsFile, TheSameTensorsGiveTheSameBytesAndTheDataIsAligned) {
             R"("b":{"dtype":"BOOL","shape":[3],"data_offsets":[36,39]}})");
 }
 
-TEST_F(SafeTensorsFile, NoTensorsAtAll) {
+TEST_F(SafeTensorsTest, NoTensorsAtAll) {
   save_safetensors(path_, {});
   const SafeTensors back = load_safetensors(path_);
   EXPECT_TRUE(back.tensors.empty());
@@ -129,12 +129,12 @@ TEST_F(SafeTensorsFile, NoTensorsAtAll) {
 
 // ---- Files of other writers ----
 
-TEST_F(SafeTensorsFile, AFileMadeByHand) {
+TEST_F(SafeTensorsTest, AFileMadeByHand) {
   write(compose("{" + kOne + "}   ", kOneData));
   EXPECT_EQ(load_safetensors(path_)["x"].to_vector<float>(), (std::vector<float>{1, -2}));
 }
 
-TEST_F(SafeTensorsFile, UnalignedAndUnorderedTensorsAreRead) {
+TEST_F(SafeTensorsTest, UnalignedAndUnorderedTensorsAreRead) {
   write(compose(
       R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[1,9]},"b":{"data_offsets":[0,1],"shape":[],"dtype":"BOOL"}})",
       "\x01" + kOneData));
@@ -144,7 +144,7 @@ TEST_F(SafeTensorsFile, UnalignedAndUnorderedTensorsAreRead) {
   EXPECT_EQ(read["x"].to_vector<float>(), (std::vector<float>{1, -2}));
 }
 
-TEST_F(SafeTensorsFile, NarrowTypesBecomeOurs) {
+TEST_F(SafeTensorsTest, NarrowTypesBecomeOurs) {
   std::string data, header = "{";
   std::size_t at = 0;
   const auto add = [&](const char* type, auto... values) {
@@ -184,9 +184,72 @@ TEST_F(SafeTensorsFile, NarrowTypesBecomeOurs) {
   EXPECT_EQ(read["U8"].to_vector<std::int64_t>(), (Ints{5, 255}));
 }
 
+TEST_F(SafeTensorsTest, TensorsAreReadOneByOne) {
+  save_safetensors(path_, {{"a", ones({2})}, {"b", tensor({1, 2, 3})}}, {{"format", "pt"}});
+  const SafeTensorsFile file(path_);
+  ASSERT_EQ(file.entries().size(), 2u);
+  EXPECT_EQ(file.find("c"), nullptr);
+  const SafeTensorsFile::Entry& b = *file.find("b");
+  EXPECT_EQ(b.dtype, "I64");
+  EXPECT_EQ(b.shape, (Shape{3}));
+  EXPECT_EQ(b.offset + b.bytes + 8, fs::file_size(path_));
+  EXPECT_EQ(file.read(b).to_vector<std::int64_t>(), (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(file.metadata().at("format"), "pt");
+}
+
+// ---- Models in several files ----
+
+class Shards : public SafeTensorsTest {
+ protected:
+  void SetUp() override {
+    SafeTensorsTest::SetUp();
+    save_safetensors((folder_ / "model-00001-of-00002.safetensors").string(), {{"a", ones({2})}, {"x", ones({9})}},
+                     {{"format", "pt"}});
+    save_safetensors((folder_ / "model-00002-of-00002.safetensors").string(), {{"b", zeros({3})}});
+    path_ = (folder_ / "model.safetensors.index.json").string();
+  }
+  static std::string index(const std::string& b) {
+    return R"({"metadata":{"total_size":20},"weight_map":{"a":"model-00001-of-00002.safetensors","b":)" + b + "}}";
+  }
+  static constexpr char kSecond[] = "\"model-00002-of-00002.safetensors\"";
+};
+
+TEST_F(Shards, AreReadByTheirIndexOrTheirFolder) {
+  write(index(kSecond));
+  for (const std::string& path : {path_, folder_.string()}) {
+    const SafeTensors read = load_safetensors(path);
+    EXPECT_EQ(read.tensors.size(), 2u) << "what the index does not name is left out";
+    EXPECT_EQ(read["a"].numel() + read["b"].numel(), 5);
+    EXPECT_EQ(read.metadata.at("format"), "pt");
+  }
+  save_safetensors((folder_ / "model.safetensors").string(), {{"c", ones({2})}});
+  EXPECT_EQ(load_safetensors(folder_.string()).tensors[0].name, "c") << "one file stands before an index";
+}
+
+TEST_F(Shards, AnIndexThatIsNotRight) {
+  EXPECT_EQ(message([&] { load_safetensors(path_); }), "cannot open");
+  EXPECT_EQ(refusal(index(kSecond).substr(0, 40)), "is not JSON (at byte 41 of 40)");
+  EXPECT_EQ(refusal("{}"), "has no \"weight_map\" from tensors to files");
+  EXPECT_EQ(refusal("[]"), "has no \"weight_map\" from tensors to files");
+  EXPECT_EQ(refusal(R"({"weight_map":{}})"), "has no \"weight_map\" from tensors to files");
+  for (const char* name : {"3", "\"\"", "\"../x.safetensors\"", "\"..\""}) {
+    EXPECT_EQ(refusal(index(name)), "the weight_map of tensor \"b\" is not the name of a file beside it");
+  }
+  EXPECT_EQ(refusal(index("\"model-00003.safetensors\"")),
+            "the file model-00003.safetensors, one of 2 that it names, is not there (was the download interrupted?)");
+  EXPECT_EQ(refusal(index("\"model-00001-of-00002.safetensors\"")),
+            "the tensor \"b\" is not in model-00001-of-00002.safetensors");
+  write(index(kSecond));
+  const fs::path second = folder_ / "model-00002-of-00002.safetensors";
+  fs::resize_file(second, fs::file_size(second) - 5);
+  path_ = second.string();
+  EXPECT_EQ(message([&] { load_safetensors(folder_.string()); }),
+            "tensor \"b\" ends at byte 12 of the data, of which there are 7 (truncated?)");
+}
+
 // ---- Broken files ----
 
-TEST_F(SafeTensorsFile, BrokenFrames) {
+TEST_F(SafeTensorsTest, BrokenFrames) {
   EXPECT_EQ(message([&] { load_safetensors(path_); }), "cannot open: No such file or directory");
   EXPECT_EQ(refusal(""), "has 0 bytes, need at least the 8 of the header's length");
   EXPECT_EQ(refusal("1234567"), "has 7 bytes, need at least the 8 of the header's length");
@@ -204,10 +267,12 @@ TEST_F(SafeTensorsFile, BrokenFrames) {
             "the header is nested deeper than 8 levels");
   fs::remove(path_);
   fs::create_directory(path_);
-  EXPECT_EQ(message([&] { load_safetensors(path_); }), "is no regular file");
+  EXPECT_EQ(message([&] { SafeTensorsFile file(path_); }), "is no regular file");
+  EXPECT_EQ(message([&] { load_safetensors(path_); }),
+            "the folder holds neither model.safetensors nor model.safetensors.index.json");
 }
 
-TEST_F(SafeTensorsFile, BrokenHeaders) {
+TEST_F(SafeTensorsTest, BrokenHeaders) {
   const auto one = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return compose("{\"x\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}",
                    kOneData);
@@ -244,7 +309,7 @@ TEST_F(SafeTensorsFile, BrokenHeaders) {
   EXPECT_EQ(refusal(compose(R"({"__metadata__":{"a":3}})")), "__metadata__: the value of \"a\" is 3, need a string");
 }
 
-TEST_F(SafeTensorsFile, BrokenData) {
+TEST_F(SafeTensorsTest, BrokenData) {
   const auto two = [](const std::string& x, const std::string& y, std::size_t bytes) {
     return compose(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":)" + x +
                        R"(},"y":{"dtype":"U8","shape":[4],"data_offsets":)" + y + "}}",
@@ -265,7 +330,7 @@ TEST_F(SafeTensorsFile, BrokenData) {
             "tensor \"x\": element 0 is 2^63 or more, which int64 does not hold");
 }
 
-TEST_F(SafeTensorsFile, EveryAlteredByteGivesAnErrorOrAValidFile) {
+TEST_F(SafeTensorsTest, EveryAlteredByteGivesAnErrorOrAValidFile) {
   save_safetensors(path_, {{"w", ones({2, 3})}, {"steps", ones({2}, kInt64)}, {"seen", ones({3}, kBool)}},
                    {{"format", "pt"}});
   const std::string good = read();
@@ -299,7 +364,7 @@ TEST_F(SafeTensorsFile, EveryAlteredByteGivesAnErrorOrAValidFile) {
 
 // ---- Writing that fails ----
 
-TEST_F(SafeTensorsFile, NamesThatCannotBeWritten) {
+TEST_F(SafeTensorsTest, NamesThatCannotBeWritten) {
   const auto refused = [&](const NamedTensors& tensors) { return message([&] { save_safetensors(path_, tensors); }); };
   EXPECT_EQ(refused({{"a", ones({1})}, {"b", ones({1})}, {"a", ones({1})}}), "two tensors are named \"a\"");
   EXPECT_EQ(refused({{"__metadata__", ones({1})}}), "a tensor cannot be named __metadata__");
@@ -307,7 +372,7 @@ TEST_F(SafeTensorsFile, NamesThatCannotBeWritten) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
-TEST_F(SafeTensorsFile, AFullDiskLeavesTheOldFileUntouched) {
+TEST_F(SafeTensorsTest, AFullDiskLeavesTheOldFileUntouched) {
   save_safetensors(path_, {{"x", ones({4})}});
   const std::string before = read();
   rlimit old{};
@@ -323,7 +388,7 @@ TEST_F(SafeTensorsFile, AFullDiskLeavesTheOldFileUntouched) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "a temporary file stayed";
 }
 
-TEST_F(SafeTensorsFile, PlacesThatCannotBeWritten) {
+TEST_F(SafeTensorsTest, PlacesThatCannotBeWritten) {
   const std::string folder = path_;
   path_ = folder + "/deeper/x.safetensors";
   EXPECT_EQ(message([&] { save_safetensors(path_, {}); }), "cannot write: No such file or directory");

@@ -1,0 +1,108 @@
+// The verb `tokenize`, a filter from standard input to standard output.
+#include <fmt/format.h>
+#include <tapegrad/tasks/files.h>
+#include <tapegrad/tasks/options.h>
+#include <tapegrad/tasks/text.h>
+#include <tapegrad/tasks/tokenize.h>
+#include <tapegrad/tasks/tokenizer.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kWhere = "tokenize";
+constexpr std::int64_t kDefaultSize = 1000;
+
+void check(const TokenizeRequest& r) {
+  const auto need = [](bool good, std::string_view option, std::string_view message) {
+    if (!good) refuse(option, message);
+  };
+  if (r.train.empty()) {
+    need(!r.tokenizer.empty(), kWhere, "which tokenizer? (--tokenizer DIR, or --train bpe|char to make one)");
+    need(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
+    need(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
+    need(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
+    need(has_tokenizer(r.tokenizer) || fs::is_regular_file(r.tokenizer), "--tokenizer",
+         fmt::format("{} holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or encoder.json and "
+                     "vocab.bpe",
+                     r.tokenizer));
+    return;
+  }
+  need(r.train == "bpe" || r.train == "char", "--train", fmt::format("there is no kind \"{}\": bpe or char", r.train));
+  need(r.tokenizer.empty(), "--tokenizer", "is for encoding and decoding, --train makes a new one");
+  need(!r.decode && r.save.empty(), r.decode ? "--decode" : "--save", "needs a tokenizer, --train makes one");
+  need(!r.out.empty(), "--train", "needs --out DIR");
+  need(r.vocab_size == 0 || r.train == "bpe", "--vocab-size", "follows from the text for char");
+  need(r.vocab_size == 0 || r.vocab_size >= 257, "--vocab-size",
+       fmt::format("{} is too small: 256 bytes and <|endoftext|> are 257 tokens", r.vocab_size));
+}
+
+std::string read_input(const TokenizeRequest& request) {
+  if (!request.text.empty()) return read_file(request.text);
+  std::string text;
+  char piece[1 << 16];
+  while (const std::size_t count = std::fread(piece, 1, sizeof piece, stdin)) text.append(piece, count);
+  if (std::ferror(stdin)) fail(kWhere, "cannot read standard input");
+  return text;
+}
+
+// Ids between white space, commas or brackets.
+std::vector<std::int64_t> parse_ids(std::string_view text, const Tokenizer& tokenizer) {
+  constexpr std::string_view kBetween = " \t\r\n,[]";
+  std::vector<std::int64_t> ids;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
+    if (text.empty()) return ids;
+    const std::string_view word = text.substr(0, text.find_first_of(kBetween));
+    text.remove_prefix(word.size());
+    std::int64_t id = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
+      refuse(kWhere, fmt::format("word {} is \"{}\", need a token id from 0 to {}", ids.size() + 1, word.substr(0, 40),
+                                 tokenizer.size() - 1));
+    }
+    ids.push_back(id);
+  }
+}
+
+void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
+
+int make(const TokenizeRequest& request) {
+  const std::string text = read_input(request);
+  if (text.empty()) refuse(kWhere, "the text is empty: there is nothing to make a tokenizer of");
+  const std::int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
+  const auto tokenizer = request.train == "char" ? make_character_tokenizer(text) : train_byte_pairs(text, size);
+  save_tokenizer(*tokenizer, request.out);
+  const bool short_text = request.train == "bpe" && tokenizer->size() < size;
+  fmt::print("{}: {} tokens{}\n", (fs::path(request.out) / "tokenizer.json").string(), tokenizer->size(),
+             short_text ? fmt::format(" (not {}: no other pair stands in the text twice)", size) : "");
+  return 0;
+}
+
+}  // namespace
+
+int tokenize(const TokenizeRequest& request) {
+  check(request);
+  if (!request.train.empty()) return make(request);
+  const auto tokenizer = load_tokenizer(request.tokenizer);
+  if (!request.save.empty()) {
+    const std::int64_t count = write_token_file(*tokenizer, request.text, request.save);
+    fmt::print("{}: {} tokens\n", request.save, count);
+    return 0;
+  }
+  const std::string input = read_input(request);
+  if (request.decode) {
+    print(tokenizer->decode(parse_ids(input, *tokenizer)));
+    return 0;
+  }
+  std::string line;
+  for (const std::int64_t id : tokenizer->encode(input)) fmt::format_to(std::back_inserter(line), "{} ", id);
+  if (!line.empty()) line.pop_back();
+  print(line + "\n");
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

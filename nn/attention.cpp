@@ -32,31 +32,56 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, s
                    str(key.shape()), str(value.shape()), hidden_size, hidden_size, hidden_size));
 }
 
+// [B, T, C] -> [B, heads, T, head_dim]
+Tensor heads_of(const MultiHeadAttention& a, std::size_t layer, const Tensor& x) {
+  return a.linear_layers[layer](x)
+      .reshape({x.size(0), x.size(1), a.num_attention_heads, x.size(2) / a.num_attention_heads})
+      .transpose(1, 2);
+}
+
+KeysAndValues projected(const MultiHeadAttention& a, const Tensor& key, const Tensor& value,
+                        const PositionTerms* positions) {
+  Tensor k = rotated(heads_of(a, 1, key), positions);
+  return {std::move(k), heads_of(a, 2, value)};
+}
+
+// q [B, heads, T, head_dim] -> [B, T, C]
+Tensor mixed(const MultiHeadAttention& a, const Tensor& q, const KeysAndValues& from, const Tensor& mask,
+             Tensor* weights, const PositionTerms* positions) {
+  const AttentionOptions options{.mask = mask, .dropout = a.dropout.p, .training = a.dropout.training};
+  const Tensor y = positioned_attention(q, from.keys, from.values, options, positions, a.shaw, weights);
+  return a.linear_layers[3](y.transpose(1, 2).reshape({q.size(0), q.size(2), q.size(1) * q.size(3)}));
+}
+
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(std::int64_t hidden_size, std::int64_t num_attention_heads, double dropout_prob)
+MultiHeadAttention::MultiHeadAttention(std::int64_t hidden_size, std::int64_t num_attention_heads, double dropout_prob,
+                                       Positions positions, const PositionOptions& options)
     : linear_layers{Linear(checked(hidden_size, num_attention_heads), hidden_size), Linear(hidden_size, hidden_size),
                     Linear(hidden_size, hidden_size), Linear(hidden_size, hidden_size)},
       dropout(dropout_prob),
-      num_attention_heads(num_attention_heads) {}
+      num_attention_heads(num_attention_heads) {
+  if (positions != Positions::shaw) return;
+  shaw = ShawPositions(options.shaw_distance, hidden_size / num_attention_heads, options.shaw_values);
+}
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
-                                      Tensor* weights) const {
-  const std::int64_t hidden_size = linear_layers[0].weight->size(0);
-  check_inputs(query, key, value, hidden_size);
-  // [B, T, C] -> [B, heads, T, head_dim]
-  const auto heads = [&](const Linear& project, const Tensor& x) {
-    return project(x)
-        .reshape({x.size(0), x.size(1), num_attention_heads, hidden_size / num_attention_heads})
-        .transpose(1, 2);
-  };
-  const Tensor q = heads(linear_layers[0], query);
-  const Tensor k = heads(linear_layers[1], key);
-  const Tensor v = heads(linear_layers[2], value);
-  auto [mixed, seen] =
-      attention_with_weights(q, k, v, {.mask = mask, .dropout = dropout.p, .training = dropout.training});
-  if (weights) *weights = seen.detach();
-  return linear_layers[3](mixed.transpose(1, 2).reshape({query.size(0), query.size(1), hidden_size}));
+                                      Tensor* weights, const PositionTerms* positions) const {
+  check_inputs(query, key, value, linear_layers[0].weight->size(0));
+  const Tensor q = rotated(heads_of(*this, 0, query), positions);
+  return mixed(*this, q, projected(*this, key, value, positions), mask, weights, positions);
+}
+
+KeysAndValues MultiHeadAttention::project(const Tensor& key, const Tensor& value,
+                                          const PositionTerms* positions) const {
+  check_inputs(key, key, value, linear_layers[0].weight->size(0));
+  return projected(*this, key, value, positions);
+}
+
+Tensor MultiHeadAttention::attend(const Tensor& query, const KeysAndValues& from, const Tensor& mask, Tensor* weights,
+                                  const PositionTerms* positions) const {
+  check_inputs(query, query, query, linear_layers[0].weight->size(0));
+  return mixed(*this, rotated(heads_of(*this, 0, query), positions), from, mask, weights, positions);
 }
 
 }  // namespace tapegrad::nn

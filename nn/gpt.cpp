@@ -65,13 +65,23 @@ void GPTConfig::check() const {
     fail(kConfig,
          fmt::format("emb_dim {} is not divisible by n_heads {} (each head takes an equal share)", emb_dim, n_heads));
   }
+  position_options.check();
 }
+
+std::int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }
 
 std::int64_t GPTConfig::parameter_count() const {
   const std::int64_t c = emb_dim, norm = 2 * c;
   const std::int64_t attention = 4 * c * c + c + (qkv_bias ? 3 * c : 0), feed_forward = 8 * c * c + 5 * c;
   const std::int64_t table = vocab_size * c;
-  return table + context_length * c + n_layers * (attention + feed_forward + 2 * norm) + norm + (tied_head ? 0 : table);
+  const PositionOptions& o = position_options;
+  std::int64_t places = 0;
+  if (positions == Positions::learned) places = context_length * c;
+  if (positions == Positions::t5) places = o.t5_buckets * n_heads;
+  if (positions == Positions::shaw) {
+    places = n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
+  }
+  return table + places + n_layers * (attention + feed_forward + 2 * norm) + norm + (tied_head ? 0 : table);
 }
 
 GPTConfig gpt_preset(std::string_view name) {
@@ -95,7 +105,11 @@ GPTAttention::GPTAttention(const GPTConfig& config)
       W_value(config.emb_dim, config.emb_dim, config.qkv_bias),
       out_proj(config.emb_dim, config.emb_dim),
       dropout(config.drop_rate),
-      n_heads(config.n_heads) {}
+      n_heads(config.n_heads) {
+  if (config.positions != Positions::shaw) return;
+  const PositionOptions& o = config.position_options;
+  shaw = ShawPositions(o.shaw_distance, config.emb_dim / n_heads, o.shaw_values);
+}
 
 Tensor GPTAttention::operator()(const Tensor& x, const GPTPass& pass) const {
   const std::int64_t emb_dim = out_proj.weight->size(0);
@@ -107,8 +121,8 @@ Tensor GPTAttention::operator()(const Tensor& x, const GPTPass& pass) const {
   const auto heads = [&](const Linear& project) {
     return project(x).reshape({batch, tokens, n_heads, emb_dim / n_heads}).transpose(1, 2);
   };
-  const Tensor q = heads(W_query);
-  Tensor k = heads(W_key), v = heads(W_value);
+  const Tensor q = rotated(heads(W_query), pass.positions);
+  Tensor k = rotated(heads(W_key), pass.positions), v = heads(W_value);
   AttentionOptions options{.dropout = dropout.p, .training = dropout.training};
   const bool continues = pass.cache && pass.cache->length() > 0;
   if (pass.cache) {
@@ -118,14 +132,7 @@ Tensor GPTAttention::operator()(const Tensor& x, const GPTPass& pass) const {
   }
   options.causal = !continues;
   if (continues && tokens > 1) options.mask = seen_after(tokens, k.size(2));
-  Tensor mixed;
-  if (pass.weights) {
-    auto [y, weights] = attention_with_weights(q, k, v, options);
-    mixed = std::move(y);
-    *pass.weights = weights.detach();
-  } else {
-    mixed = scaled_dot_product_attention(q, k, v, options);
-  }
+  const Tensor mixed = positioned_attention(q, k, v, options, pass.positions, shaw, pass.weights);
   return out_proj(mixed.transpose(1, 2).reshape({batch, tokens, emb_dim}));
 }
 
@@ -157,7 +164,9 @@ Tensor GPTHead::operator()(const Tensor& x, const Tensor& table) const {
 GPTModel::GPTModel(const GPTConfig& config)
     : config(checked(config)),
       tok_emb(config.vocab_size, config.emb_dim),
-      pos_emb(config.context_length, config.emb_dim),
+      pos_emb(config.positions, config.context_length, config.emb_dim, config.position_options),
+      relative_positions(config.positions, config.n_heads, config.emb_dim / config.n_heads, true,
+                         config.position_options),
       drop_emb(config.drop_rate),
       trf_blocks(blocks_of(config)),
       final_norm(config.emb_dim),
@@ -170,18 +179,26 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
     fail(kWhere, fmt::format("ids are {} {}, int64 [B, T] is needed", name(ids.dtype()), str(ids.shape())));
   }
   const std::int64_t start = cache ? cache->length() : 0, tokens = ids.size(1);
-  if (start + tokens > config.context_length) {
-    fail(kWhere, fmt::format("{} tokens are more than the context_length {}", start + tokens, config.context_length));
+  if (start + tokens > config.longest_input()) {
+    fail(kWhere, fmt::format("{} tokens are more than the context_length {}", start + tokens, config.longest_input()));
   }
-  Tensor x = drop_emb(tok_emb(ids) + pos_emb(tokens, start));
+  Tensor x = drop_emb(pos_emb(tok_emb(ids), start));
+  const auto positions_of = [this, tokens, start](DType dtype) {
+    return relative_positions(tokens, start + tokens, start, dtype);
+  };
+  const PositionTerms positions = positions_of(x.dtype());
   for (std::size_t i = 0; i < trf_blocks.size(); ++i) {
     const GPTBlock& block = trf_blocks[i];
     Tensor weights;
-    const GPTPass pass{.cache = cache, .layer = i, .weights = maps ? &weights : nullptr};
+    const GPTPass pass{.cache = cache, .layer = i, .weights = maps ? &weights : nullptr, .positions = &positions};
     if (recompute_blocks && !cache && !maps && recorded(x)) {
       std::vector<Tensor> leaves;
       for (const NamedTensor& p : parameters(block)) leaves.push_back(p.tensor);
-      x = recompute(x, leaves, [&block](const Tensor& in) { return block(in); });
+      for (const NamedTensor& p : parameters(relative_positions)) leaves.push_back(p.tensor);
+      x = recompute(x, leaves, [&block, positions_of](const Tensor& in) {
+        const PositionTerms again = positions_of(in.dtype());
+        return block(in, {.positions = &again});
+      });
     } else {
       x = block(x, pass);
     }

@@ -5,6 +5,7 @@
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/kv_cache.h>
 #include <tapegrad/nn/positional.h>
+#include <tapegrad/nn/relative.h>
 #include <tapegrad/nn/transformer.h>
 
 #include <string>
@@ -23,7 +24,11 @@ struct GPTConfig {
   double drop_rate = 0.1;
   bool qkv_bias = false;
   bool tied_head = false;  // the head's weight is the token table
+  Positions positions = Positions::learned;
+  PositionOptions position_options = {};
 
+  // The most tokens that a model reads at once: context_length, or more where `positions` can (nn::longest_input).
+  std::int64_t longest_input() const;
   // Error that names the first member that makes no model.
   void check() const;
   // Of a model with these settings, without making one: 163,009,536 for the defaults.
@@ -50,9 +55,10 @@ struct GPTNorm {
 
 // What a block needs to know beside its input.
 struct GPTPass {
-  KVCache* cache = nullptr;   // where it is given, x continues what the cache holds
-  std::size_t layer = 0;      // the block's place in the stack
-  Tensor* weights = nullptr;  // receives the attention weights [B, heads, T, S] before dropout, detached
+  KVCache* cache = nullptr;                  // where it is given, x continues what the cache holds
+  std::size_t layer = 0;                     // the block's place in the stack
+  Tensor* weights = nullptr;                 // receives the attention weights [B, heads, T, S] before dropout, detached
+  const PositionTerms* positions = nullptr;  // of the model's RelativePositions
 };
 
 // Causal attention of several heads: position t sees 0 .. t.
@@ -65,11 +71,13 @@ struct GPTAttention {
     field("W_value", W_value);
     field("out_proj", out_proj);
     field("dropout", dropout);
+    field("shaw", shaw);
   }
 
   Linear W_query, W_key, W_value, out_proj;
   Dropout dropout;  // on the weights
   std::int64_t n_heads;
+  ShawPositions shaw;  // or none
 };
 
 // expand to 4 C, gelu by tanh, contract.
@@ -117,7 +125,7 @@ struct GPTModel {
   explicit GPTModel(const GPTConfig& config);
 
   // ids [B, T] int64 -> logits [B, T, V]. With a cache the ids continue what it holds, and only they are computed.
-  // `maps`, where given, receives "trf_blocks.0.att" -> [B, heads, T, S]. Error beyond context_length.
+  // `maps`, where given, receives "trf_blocks.0.att" -> [B, heads, T, S]. Error beyond longest_input().
   Tensor operator()(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
   // The two halves: [B, T] -> [B, T, C] after the last norm, and [..., C] -> logits [..., V].
   Tensor hidden(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
@@ -125,6 +133,7 @@ struct GPTModel {
   void visit(auto&& field) {
     field("tok_emb", tok_emb);
     field("pos_emb", pos_emb);
+    field("relative_positions", relative_positions);
     field("drop_emb", drop_emb);
     field("trf_blocks", trf_blocks);
     field("final_norm", final_norm);
@@ -136,7 +145,8 @@ struct GPTModel {
   // bits in less memory.
   bool recompute_blocks = false;
   Embedding tok_emb;
-  LearnedPositions pos_emb;
+  AddedPositions pos_emb;
+  RelativePositions relative_positions;
   Dropout drop_emb;
   List<GPTBlock> trf_blocks;
   GPTNorm final_norm;

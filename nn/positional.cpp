@@ -1,11 +1,14 @@
-// Positions: learned and sinusoidal.
+// Positions that are added to embeddings: index, learned, sinusoidal.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/positional.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tapegrad::nn {
 
@@ -26,6 +29,37 @@ void check_length(std::int64_t length, std::int64_t max_positions) {
 
 }  // namespace
 
+std::string_view name(Positions positions) { return kPositionNames[static_cast<std::size_t>(positions)]; }
+
+Positions positions_named(std::string_view name) {
+  const auto* at = std::find(std::begin(kPositionNames), std::end(kPositionNames), name);
+  if (at == std::end(kPositionNames)) {
+    fail(kWhere, fmt::format("\"{}\" is not known; known are {}", name, fmt::join(kPositionNames, ", ")));
+  }
+  return static_cast<Positions>(at - std::begin(kPositionNames));
+}
+
+void PositionOptions::check() const {
+  if (interpolate_to < 0) fail(kWhere, fmt::format("interpolate_to is {}, it must not be negative", interpolate_to));
+  if (!(rope_base > 1)) fail(kWhere, fmt::format("rope_base is {}, it must be larger than 1", rope_base));
+  if (!(ntk_scale >= 1)) fail(kWhere, fmt::format("ntk_scale is {}, it must be at least 1", ntk_scale));
+  require_positive(kWhere, "shaw_distance", shaw_distance);
+  if (t5_buckets < 4 || t5_buckets % 2 != 0) {
+    fail(kWhere, fmt::format("t5_buckets is {}, an even number from 4 on is needed", t5_buckets));
+  }
+  if (t5_distance <= t5_buckets / 2) {
+    fail(kWhere,
+         fmt::format("t5_distance is {}, it must be larger than half of t5_buckets {}", t5_distance, t5_buckets));
+  }
+}
+
+std::int64_t longest_input(Positions positions, std::int64_t max_positions, const PositionOptions& options) {
+  if (positions != Positions::learned) return std::numeric_limits<std::int64_t>::max();
+  return std::max(max_positions, options.interpolate_to);
+}
+
+// --- learned ---
+
 LearnedPositions::LearnedPositions(std::int64_t max_positions, std::int64_t dim)
     : weight(Tensor::empty(table_shape(max_positions, dim))) {
   init::normal(weight);
@@ -35,6 +69,24 @@ Tensor LearnedPositions::operator()(std::int64_t length, std::int64_t start) con
   check_length(start + length, weight->size(0));
   return narrow(weight, 0, start, length);
 }
+
+Tensor LearnedPositions::interpolated(std::int64_t length, std::int64_t start, std::int64_t total) const {
+  const std::int64_t rows = weight->size(0);
+  check_length(start + length, total);
+  const Tensor lower = Tensor::empty({length}, kInt64), upper = Tensor::empty({length}, kInt64);
+  const Tensor between = Tensor::empty({length, 1}, kFloat64);  // 0: on the lower row
+  for (std::int64_t i = 0; i < length; ++i) {
+    const double place = static_cast<double>((start + i) * rows) / static_cast<double>(total);
+    const auto row = std::min(static_cast<std::int64_t>(place), rows - 1);
+    lower.mutable_data<std::int64_t>()[i] = row;
+    upper.mutable_data<std::int64_t>()[i] = std::min(row + 1, rows - 1);
+    between.mutable_data<double>()[i] = place - static_cast<double>(row);
+  }
+  const Tensor from = index_select(weight, 0, lower);
+  return from + between.to(from.dtype()) * (index_select(weight, 0, upper) - from);
+}
+
+// --- sinusoidal ---
 
 SinusoidalPositions::SinusoidalPositions(std::int64_t max_positions, std::int64_t dim)
     : pe(sinusoidal_table(max_positions, dim)) {}
@@ -47,11 +99,11 @@ Tensor SinusoidalPositions::operator()(const Tensor& x) const {
   return x + narrow(pe, 0, 0, x.size(-2));
 }
 
-Tensor sinusoidal_table(std::int64_t max_positions, std::int64_t dim) {
-  const Tensor table = Tensor::empty(table_shape(max_positions, dim));
+Tensor sinusoidal_table(std::int64_t length, std::int64_t dim, std::int64_t start) {
+  const Tensor table = Tensor::empty(table_shape(length, dim));
   float* row = table.mutable_data<float>();
   const auto step = static_cast<float>(-(std::log(10000.0) / static_cast<double>(dim)));
-  for (std::int64_t t = 0; t < max_positions; ++t, row += dim) {
+  for (std::int64_t t = start; t < start + length; ++t, row += dim) {
     for (std::int64_t i = 0; i < dim; i += 2) {
       const float angle = static_cast<float>(t) * std::exp(static_cast<float>(i) * step);
       row[i] = std::sin(angle);
@@ -59,6 +111,32 @@ Tensor sinusoidal_table(std::int64_t max_positions, std::int64_t dim) {
     }
   }
   return table;
+}
+
+// --- what a model adds ---
+
+Tensor add_index(const Tensor& x, std::int64_t start) {
+  if (x.dim() < 2) fail(kWhere, fmt::format("x has shape {}, [..., T, C] is needed", str(x.shape())));
+  const std::int64_t length = x.size(-2);
+  return x + arange(static_cast<double>(start), static_cast<double>(start + length), 1, x.dtype()).reshape({length, 1});
+}
+
+AddedPositions::AddedPositions(Positions kind, std::int64_t max_positions, std::int64_t dim,
+                               const PositionOptions& options)
+    : kind(kind), interpolate_to(options.interpolate_to) {
+  if (kind == Positions::learned) learned = LearnedPositions(max_positions, dim);
+}
+
+Tensor AddedPositions::operator()(const Tensor& x, std::int64_t start) const {
+  const std::int64_t length = x.size(-2);
+  switch (kind) {
+    case Positions::index: return add_index(x, start);
+    case Positions::sinusoidal: return length == 0 ? x : x + sinusoidal_table(length, x.size(-1), start).to(x.dtype());
+    case Positions::learned:
+      if (interpolate_to > learned.weight->size(0)) return x + learned.interpolated(length, start, interpolate_to);
+      return x + learned(length, start);
+    default: return x;
+  }
 }
 
 }  // namespace tapegrad::nn

@@ -4,7 +4,9 @@
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
+#include <tapegrad/nn/kv_cache.h>
 #include <tapegrad/nn/positional.h>
+#include <tapegrad/nn/relative.h>
 
 namespace tapegrad::nn {
 
@@ -21,7 +23,12 @@ struct TransformerConfig {
   std::int64_t max_position_embeddings = 512;
   double layer_norm_eps = 1e-6;
   std::int64_t pad_token_id = 0;
+  Positions positions =
+      Positions::learned;  // relative ones work in every self-attention, not between source and target
+  PositionOptions position_options = {};
 
+  // The longest source or target: max_position_embeddings, or more where `positions` can (longest_input).
+  std::int64_t longest_input() const;
   // Error that names the first member that makes no model.
   void check() const;
 };
@@ -29,10 +36,10 @@ struct TransformerConfig {
 // Collects the attention weights of a forward pass: "encoder.layers.0.attention" -> [B, heads, T, S].
 using AttentionMaps = NamedTensors;
 
-// ids [B, T] -> dropout(norm(token + position)), [B, T, C]. Error beyond max_position_embeddings.
+// ids [B, T], the first of them at `start` -> dropout(norm(token + position)), [B, T, C]. Error beyond longest_input().
 struct Embeddings {
   explicit Embeddings(const TransformerConfig& config);
-  Tensor operator()(const Tensor& ids) const;
+  Tensor operator()(const Tensor& ids, std::int64_t start = 0) const;
   void visit(auto&& field) {
     field("token_embeddings", token_embeddings);
     field("position_embeddings", position_embeddings);
@@ -41,14 +48,15 @@ struct Embeddings {
   }
 
   Embedding token_embeddings;
-  LearnedPositions position_embeddings;
+  AddedPositions position_embeddings;
   LayerNormStd norm;
   Dropout dropout;
 };
 
 struct TransformerEncoderLayer {
   explicit TransformerEncoderLayer(const TransformerConfig& config);
-  Tensor operator()(const Tensor& x, const Tensor& mask = {}, Tensor* weights = nullptr) const;
+  Tensor operator()(const Tensor& x, const Tensor& mask = {}, Tensor* weights = nullptr,
+                    const PositionTerms* positions = nullptr) const;
   void visit(auto&& field) {
     field("attention", attention);
     field("feed_forward", feed_forward);
@@ -66,19 +74,35 @@ struct TransformerEncoder {
   Tensor operator()(const Tensor& ids, const Tensor& mask = {}, AttentionMaps* maps = nullptr) const;
   void visit(auto&& field) {
     field("embeddings", embeddings);
+    field("relative_positions", relative_positions);
     field("layers", layers);
     field("norm", norm);
   }
 
   Embeddings embeddings;
+  RelativePositions relative_positions;
   List<TransformerEncoderLayer> layers;
   LayerNormStd norm;
+};
+
+// What a decoder remembers from step to step: the source's keys and values in every layer, which are computed once, and
+// those of the target's tokens so far.
+struct DecoderCache {
+  std::vector<KeysAndValues> memory;  // by layer
+  Tensor src_mask;
+  KVCache target;
+  // Row i goes on from what row rows[i] was; rows [B'] int64, B' may differ from the batch. For beams.
+  void reorder(const Tensor& rows);
 };
 
 struct TransformerDecoderLayer {
   explicit TransformerDecoderLayer(const TransformerConfig& config);
   Tensor operator()(const Tensor& x, const Tensor& memory, const Tensor& src_mask = {}, const Tensor& tgt_mask = {},
-                    Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
+                    Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr,
+                    const PositionTerms* positions = nullptr) const;
+  // The same for x [B, T, C] that follows what the cache holds; `layer` is this one's place in the stack.
+  Tensor step(const Tensor& x, DecoderCache& cache, std::size_t layer, const Tensor& tgt_mask,
+              const PositionTerms& positions) const;
   void visit(auto&& field) {
     field("self_attn", self_attn);
     field("cross_attn", cross_attn);
@@ -100,13 +124,18 @@ struct TransformerDecoder {
   // ids [B, T], memory [B, S, C] -> [B, T, C].
   Tensor operator()(const Tensor& ids, const Tensor& memory, const Tensor& src_mask = {}, const Tensor& tgt_mask = {},
                     AttentionMaps* maps = nullptr) const;
+  // An empty cache over `memory`, and the same outputs for ids [B, T] that follow the tokens which the cache has seen.
+  DecoderCache begin(const Tensor& memory, const Tensor& src_mask = {}) const;
+  Tensor step(const Tensor& ids, DecoderCache& cache) const;
   void visit(auto&& field) {
     field("embeddings", embeddings);
+    field("relative_positions", relative_positions);
     field("layers", layers);
     field("norm", norm);
   }
 
   Embeddings embeddings;
+  RelativePositions relative_positions;
   List<TransformerDecoderLayer> layers;
   LayerNormStd norm;
 };

@@ -93,6 +93,15 @@ void add_layers(ModuleTable& table) {
   table.add(
       "SinusoidalPositions", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::SinusoidalPositions(5, 4); },
       [](auto& module, X x) { return exp(module(x[0])); });
+  table.add(
+      "LearnedPositions", "interpolated", {spread({3, 4})}, [] { return nn::LearnedPositions(3, 4); },
+      [](auto& module, X x) { return x[0] * module.interpolated(3, 2, 7); });
+  table.add(
+      "AddedPositions", "index", {spread({2, 3, 4})}, [] { return nn::AddedPositions(nn::Positions::index, 3, 4); },
+      [](auto& module, X x) { return sin(module(x[0])); });
+  table.add(
+      "AddedPositions", "learned", {spread({2, 3, 4})}, [] { return nn::AddedPositions(nn::Positions::learned, 3, 4); },
+      [](auto& module, X x) { return sin(module(x[0])); });
   for (const auto& [activation, label] : {std::pair{nn::Activation::relu, "relu"},
                                           {nn::Activation::gelu, "gelu"},
                                           {nn::Activation::gelu_tanh, "gelu_tanh"},
@@ -128,6 +137,51 @@ void add_attention(ModuleTable& table) {
         return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 2, .num_heads = 1, .qkv_bias = true, .causal = false});
       },
       [](auto& module, X x) { return module(x[0], nn::padding_mask(x[1])); });
+}
+
+// Positions inside of attention: gradients flow through what is added to the scores.
+struct PositionedAttention {
+  nn::MultiHeadAttention attention;
+  nn::RelativePositions relative;
+  PositionedAttention(nn::Positions kind, const nn::PositionOptions& options)
+      : attention(4, 2, 0.2, kind, options), relative(kind, 2, 2, true, options) {}
+  Tensor operator()(const Tensor& x) const {  // [B, T, C]
+    const nn::PositionTerms terms = relative(x.size(1), x.size(1), 0, x.dtype());
+    return attention(x, x, x, nn::causal_mask(x.size(1)), nullptr, &terms);
+  }
+  void visit(auto&& field) {
+    field("attention", attention);
+    field("relative", relative);
+  }
+};
+
+void add_positions(ModuleTable& table) {
+  const nn::PositionOptions options{.shaw_distance = 1, .t5_buckets = 4, .t5_distance = 4};
+  const auto scores = [](auto& module, X x) { return module.scores(x[0], 3, 1); };
+  table.add(
+      "ShawPositions", "scores", {spread({1, 2, 2, 2})}, [] { return nn::ShawPositions(1, 2); }, scores);
+  table.add(
+      "ShawPositions", "scores and values", {spread({1, 2, 2, 2}), spread({1, 2, 2, 3})},
+      [] { return nn::ShawPositions(1, 2, true); },
+      [](auto& module, X x) { return sum(exp(module.scores(x[0], 3, 1))) * module.mixed(x[1], 1); });
+  table.add(
+      "T5Bias", "three queries", {spread({1, 2, 3, 3})}, [] { return nn::T5Bias(4, 4, 2, true); },
+      [](auto& module, X x) { return sin(x[0] + module(3, 3)); });
+  table.add(
+      "RelativePositions", "t5", {spread({1, 2, 2, 3})},
+      [=] { return nn::RelativePositions(nn::Positions::t5, 2, 2, true, options); },
+      [](auto& module, X x) { return sin(x[0] + module(2, 3, 1, kFloat64).bias); });
+  for (const nn::Positions kind : {nn::Positions::rope, nn::Positions::shaw, nn::Positions::t5, nn::Positions::alibi}) {
+    table.add(
+        "MultiHeadAttention", nn::name(kind), {spread({1, 3, 4})}, [=] { return PositionedAttention(kind, options); },
+        [](auto& module, X x) { return module(x[0]); });
+  }
+  nn::PositionOptions with_values = options;
+  with_values.shaw_values = true;
+  table.add(
+      "MultiHeadAttention", "shaw with values", {spread({1, 3, 4})},
+      [=] { return PositionedAttention(nn::Positions::shaw, with_values); },
+      [](auto& module, X x) { return module(x[0]); });
 }
 
 void add_transformer(ModuleTable& table) {
@@ -199,6 +253,7 @@ const std::vector<ModuleSamples>& module_samples() {
     ModuleTable table;
     add_layers(table);
     add_attention(table);
+    add_positions(table);
     add_transformer(table);
     add_gpt(table);
     return std::move(table.modules);

@@ -148,7 +148,7 @@ TEST(Gpt, SeesNothingOfWhatComesLater) {
   // Nor does a loss on early positions reach later tokens.
   Tape tape;
   const Gradients grads = tape.backward(sum(narrow(model(a), 1, 0, 2)));
-  EXPECT_EQ(sum(abs(narrow(grads[model.pos_emb.weight], 0, 2, 6))).item(), 0);
+  EXPECT_EQ(sum(abs(narrow(grads[model.pos_emb.learned.weight], 0, 2, 6))).item(), 0);
 }
 
 TEST(Gpt, WithACacheGivesTheSame) {
@@ -186,9 +186,13 @@ TEST(Gpt, CacheFollowsBeamsAndForgets) {
   cache.truncate(3);
   EXPECT_TRUE(same_bits(model(next, &cache), after));
   EXPECT_EQ(error_of([&] { cache.truncate(9); }), "[kv_cache] it holds 4 tokens and cannot be cut to 9");
-  EXPECT_EQ(error_of([&] { model(tensor({1}).reshape({1, 1}), &cache); }),
+  EXPECT_EQ(error_of([&] {
+              model(tensor({1}).reshape({1, 1}), &cache);
+            }),
             "[kv_cache] it holds 3 sequences of float32, 1 of float32 were given to go on with");
-  EXPECT_EQ(error_of([&] { model(tensor({{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}), &cache); }),
+  EXPECT_EQ(error_of([&] {
+              model(tensor({{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}), &cache);
+            }),
             "[gpt] 9 tokens are more than the context_length 8");
   EXPECT_EQ(error_of([] { nn::KVCache().reorder(tensor({0})); }),
             "[kv_cache] it holds nothing that could be reordered");
@@ -219,7 +223,7 @@ TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
   EXPECT_EQ(error_of([&] { tape.backward(loss, {.create_graph = true}); }),
             "[recompute] cannot be differentiated twice: its backward is a fused kernel (compose it of plain "
             "operations)");
-  const Tensor computed = model.pos_emb.weight * 2;
+  const Tensor computed = model.pos_emb.learned.weight * 2;
   EXPECT_EQ(error_of([&] { nn::recompute(computed, {computed}, [](const Tensor& x) { return x; }); }),
             "[recompute] a parameter of shape [8, 8] was computed on the tape, a leaf is needed");
 }
@@ -245,7 +249,9 @@ TEST(Gpt, RefusesWhatMakesNoModel) {
   nn::GPTModel model(small());
   EXPECT_EQ(error_of([&] { model(zeros({1, 9}, kInt64)); }), "[gpt] 9 tokens are more than the context_length 8");
   EXPECT_EQ(error_of([&] { model(zeros({1, 4})); }), "[gpt] ids are float32 [1, 4], int64 [B, T] is needed");
-  EXPECT_EQ(error_of([&] { model.trf_blocks[0].att(zeros({2, 8})); }),
+  EXPECT_EQ(error_of([&] {
+              model.trf_blocks[0].att(zeros({2, 8}));
+            }),
             "[gpt_attention] x has shape [2, 8], [B, T, 8] is needed");
 }
 

@@ -214,7 +214,9 @@ Findings AdditionTask::examine(const nn::Transformer& model, const Batch& exam, 
   if (max_digits_ > 1)
     lengths.push_back({fmt::format("{}, one above {}", max_digits_, limit_ - 1), max_digits_, max_digits_, limit_,
                        2 * limit_, true, false});
-  const std::int64_t widest = std::min<std::int64_t>((model.config.max_position_embeddings - 1) / 2, 17);
+  const bool bounded = model.config.positions == nn::Positions::learned;
+  const std::int64_t reach = bounded ? (model.config.max_position_embeddings - 1) / 2 : max_digits_ + 3;
+  const std::int64_t widest = std::min<std::int64_t>(reach, 17);
   for (std::int64_t digits = max_digits_ + 1; digits <= widest; ++digits, power *= 10)
     lengths.push_back({std::to_string(digits), digits, digits, power, 5 * power, false, false});
 
@@ -233,8 +235,9 @@ Findings AdditionTask::examine(const nn::Transformer& model, const Batch& exam, 
                               {"exact_match", exact.exact()},
                               {"digit_accuracy", digits_right}});
   }
-  out.text += fmt::format("  The model's {} positions hold numbers of up to {} digits.\n",
-                          model.config.max_position_embeddings, widest);
+  if (bounded)
+    out.text += fmt::format("  The model's {} positions hold numbers of up to {} digits.\n",
+                            model.config.max_position_embeddings, widest);
   out.json = json.dump();
   return out;
 }

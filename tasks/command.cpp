@@ -158,6 +158,9 @@ void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
       ->check(refuse_negative);
   app->add_option("--target", r->target, "exit with 1 when a smaller share is right as a whole (default: the task's)")
       ->type_name("X");
+  app->add_option("--beams", r->beams, "width of the beam search that decodes (1: greedy)")
+      ->capture_default_str()
+      ->type_name("N");
   app->add_flag("--json", r->json, "print one JSON object");
   add_example(app, r, kind, a, test);
   add_threads(app, a);

@@ -1,5 +1,6 @@
 // Checks settings and carries them to and from JSON.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/tasks/options.h>
 #include <tapegrad/tasks/task.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ nn::TransformerConfig RunOptions::model() const {
   config.num_attention_heads = num_attention_heads;
   config.intermediate_size = intermediate_size;
   config.max_position_embeddings = max_position_embeddings;
+  config.positions = nn::positions_named(positions);
   config.dropout_prob = config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout;
   return config;
 }
@@ -75,12 +77,18 @@ void settle(RunOptions& o) {
        fmt::format("there is no schedule \"{}\": constant, noam or warmup-cosine", o.schedule));
   need(o.hidden_size % o.num_attention_heads == 0, "hidden-size",
        fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
+  need(std::find(std::begin(nn::kPositionNames), std::end(nn::kPositionNames), o.positions) !=
+           std::end(nn::kPositionNames),
+       "positions", fmt::format("there are no positions \"{}\": {}", o.positions, fmt::join(nn::kPositionNames, ", ")));
+  need(o.positions != "rope" || o.hidden_size / o.num_attention_heads % 2 == 0, "positions",
+       fmt::format("rope turns pairs of elements, and a head has {} (--hidden-size {} over --num-attention-heads {})",
+                   o.hidden_size / o.num_attention_heads, o.hidden_size, o.num_attention_heads));
   const TaskKind& kind = kind_of(o.task);
   kind.check(o);
   const std::int64_t longest = kind.longest(o);
   if (o.max_position_embeddings == 0) o.max_position_embeddings = std::max(longest, kind.least_positions);
   o.visit_example([&](std::string_view name, auto& value, std::string_view) {
-    need(longest <= o.max_position_embeddings, name,
+    need(longest <= o.max_position_embeddings || o.positions != "learned", name,
          fmt::format("{} {} longer than --max-position-embeddings {}", value,
                      fmt::format("{}", value) == std::to_string(longest)
                          ? "is"
@@ -124,7 +132,10 @@ RunOptions options_from_json(std::string_view where, std::string_view text) {
   try {
     const auto json = nlohmann::json::parse(text);
     options = default_options(json.at("task").get<std::string>());
-    options.visit([&](std::string_view name, auto& value, std::string_view) { json.at(key_of(name)).get_to(value); });
+    options.visit([&](std::string_view name, auto& value, std::string_view) {
+      if (name == "positions" && !json.contains(key_of(name))) return;  // written when all were learned
+      json.at(key_of(name)).get_to(value);
+    });
   } catch (const nlohmann::json::exception& e) {
     fail(where, fmt::format("the configuration is not understood: {}", e.what()));
   }

@@ -29,6 +29,7 @@ struct RunOptions {
   std::int64_t num_attention_heads = 2;
   std::int64_t intermediate_size = 128;
   std::int64_t max_position_embeddings = 0;  // 0: as long as the sequences
+  std::string positions = "learned";         // one of nn::kPositionNames
   double dropout = 0.1;
   std::int64_t num_epochs = 50;
   std::int64_t steps_per_epoch = 100;
@@ -59,6 +60,9 @@ struct RunOptions {
     field("intermediate-size", intermediate_size, "width inside of the feed-forward blocks");
     field("max-position-embeddings", max_position_embeddings,
           "longest sequence that the model takes (0: the tutorial's, or more where the sequences are longer)");
+    field("positions", positions,
+          "how the model is told where a token stands: learned, sinusoidal, rope, shaw, t5, alibi, index, none (only "
+          "learned ones bound its length)");
     field("dropout", dropout, "probability of dropping, everywhere in the model");
     field("num-epochs", num_epochs, "epochs to train");
     field("steps-per-epoch", steps_per_epoch, "steps of an epoch");

@@ -54,11 +54,15 @@ Focus focus_of(const HeadMap& head) {
 
 }  // namespace
 
-Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, std::int64_t length) {
+Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, std::int64_t length,
+              std::int64_t beams) {
   constexpr std::int64_t kTogether = 250;
   std::vector<Tensor> parts;
-  for (const Tensor& part : split(source, kTogether))
-    parts.push_back(nn::greedy_decode(model, part, task.source_mask(part), length, task.start_token()));
+  for (const Tensor& part : split(source, kTogether)) {
+    nn::TransformerNext next(model, part, task.source_mask(part));
+    const Tensor start = full({part.size(0), 1}, static_cast<double>(task.start_token()), kInt64);
+    parts.push_back(nn::generate(next, start, {.max_new_tokens = length, .beams = beams}).tokens);
+  }
   return cat(parts, 0);
 }
 

@@ -10,7 +10,8 @@
 namespace tapegrad::tasks {
 
 // Greedy answers to sources [N, S], [N, length], as many at a time as are quick.
-Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, std::int64_t length);
+Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, std::int64_t length,
+              std::int64_t beams = 1);
 
 // Greedy answers to `count` fresh examples.
 std::vector<Answer> answers(const Task& task, const nn::Transformer& model, std::int64_t count, Generator& generator);

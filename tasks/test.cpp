@@ -15,7 +15,7 @@ namespace {
 
 struct Score {
   std::int64_t examples = 0, tokens = 0;
-  std::int64_t right = 0, right_tokens = 0;  // decoded greedily
+  std::int64_t right = 0, right_tokens = 0;  // decoded
   std::int64_t forced_right = 0;             // each token predicted from the right ones before it
 
   static double share(std::int64_t part, std::int64_t whole) {
@@ -54,7 +54,8 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
   const Task& task = *trained.task;
   const Batch example = task.read_expression(request.expression);
   const Answer answer =
-      answers_of(example, decode(task, trained.model, example.source, example.target.size(1)), 1).front();
+      answers_of(example, decode(task, trained.model, example.source, example.target.size(1), request.beams), 1)
+          .front();
   if (request.json) {
     const nlohmann::ordered_json json{{"task", request.options.task},
                                       {"model", file.string()},
@@ -81,6 +82,8 @@ int test(const TestRequest& request) {
     refuse("--count", fmt::format("{} is out of range: from 1 to 1000000 is possible", request.count));
   if (request.target && !(*request.target >= 0 && *request.target <= 1))
     refuse("--target", fmt::format("{} is out of range: from 0 to 1 is possible", *request.target));
+  if (request.beams < 1 || request.beams > 1000)
+    refuse("--beams", fmt::format("{} is out of range: from 1 to 1000 is possible", request.beams));
   const fs::path file = model_file(where, name, request.model);
   TrainedModel trained = load_model(file, name);
   take_example_settings(trained, request.options, request.given);
@@ -92,7 +95,8 @@ int test(const TestRequest& request) {
   Generator fresh(seed);
   const Answer shown = answers(task, trained.model, 1, fresh).front();
   const Exam exam = task.exam(request.count, fresh);
-  const Tensor predicted = decode(task, trained.model, exam.examples.source, exam.examples.target.size(1));
+  const Tensor predicted =
+      decode(task, trained.model, exam.examples.source, exam.examples.target.size(1), request.beams);
   const Score score = score_of(task, exam.examples, predicted, forced(task, trained.model, exam.examples));
   const Findings findings = task.examine(trained.model, exam.examples, predicted, fresh);
   const double target = request.target.value_or(task.test_target());
@@ -102,6 +106,7 @@ int test(const TestRequest& request) {
     nlohmann::ordered_json json{{"task", name},
                                 {"model", file.string()},
                                 {"seed", seed},
+                                {"beams", request.beams},
                                 {"count", score.examples},
                                 {"exact_match", score.exact()},
                                 {"token_accuracy", score.token()},
@@ -112,7 +117,8 @@ int test(const TestRequest& request) {
     fmt::print("{}\n", json.dump());
   } else {
     fmt::print("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown));
-    fmt::print("{} (seed {}), decoded greedily:\n", exam.what, seed);
+    const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
+    fmt::print("{} (seed {}), decoded {}:\n", exam.what, seed, how);
     fmt::print("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
                target);
     fmt::print("  tokens right    {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());

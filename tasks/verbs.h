@@ -33,6 +33,7 @@ struct TestRequest : ExampleRequest {
   std::int64_t count = 1000;
   std::optional<std::uint64_t> seed;  // of the examples; otherwise the run's seed + 1
   std::optional<double> target;       // otherwise the task's
+  std::int64_t beams = 1;             // width of the beam search; 1: greedy
   bool json = false;
 };
 int test(const TestRequest& request);

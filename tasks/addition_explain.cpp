@@ -32,16 +32,15 @@ void explain_data(std::string& out, const Tokens& source, const Tokens& target, 
                  source.size(), number(first), first, AdditionTask::kPlus, number(second), second, source);
   fmt::format_to(to, "2. Target sequence\n   Tensor shape: [1, {}]\n   Actual sum: {}\n   Target sequence: {}\n\n",
                  target.size(), number(target), target);
-  fmt::format_to(
-      to,
-      "3. Numbers as tokens\n"
-      "   A digit is its own token, 10 is the plus sign: 11 tokens. Zeros in front make all numbers equally\n"
-      "   long; with three digits\n"
-      "      7 -> \"007\" -> [0, 0, 7]\n     25 -> \"025\" -> [0, 2, 5]\n    348 -> \"348\" -> [3, 4, 8]\n"
-      "   Both numbers are drawn from 0 to {}, so that their sum has at most {} digits.\n"
-      "   The answer is written from its highest digit on: each one may depend on a carry from all digits\n"
-      "   behind it, which the decoder has not written yet.\n\n",
-      limit - 1, width);
+  fmt::format_to(to,
+                 "3. Numbers as tokens\n"
+                 "   A digit is its own token, 10 is the plus sign: 11 tokens. Zeros in front make\n"
+                 "   all numbers equally long; with three digits\n"
+                 "      7 -> \"007\" -> [0, 0, 7]\n     25 -> \"025\" -> [0, 2, 5]\n    348 -> \"348\" -> [3, 4, 8]\n"
+                 "   Both numbers are drawn from 0 to {}, so that their sum has at most {} digits.\n"
+                 "   The answer is written from its highest digit on: each may depend on a carry\n"
+                 "   from all digits behind it, which the decoder has not written yet.\n\n",
+                 limit - 1, width);
 }
 
 void explain_masks(std::string& out, const Tokens& source, const Tokens& target) {
@@ -49,17 +48,17 @@ void explain_masks(std::string& out, const Tokens& source, const Tokens& target)
   Tokens read{0}, seen;
   read.insert(read.end(), target.begin(), target.end() - 1);
   for (const std::int64_t token : source) seen.push_back(token != 0 ? 1 : 0);
-  fmt::format_to(
-      to,
-      "=== Masks ===\n"
-      "The decoder reads a 0, then the target without its last token: {}\n"
-      "Mask of the source (1 may be seen): {}\n"
-      "   All numbers are equally long, so nothing is padding and nothing is hidden.\n"
-      "   The tutorial's mask (token != 0, --tutorial-masks): {}\n"
-      "   It takes every digit 0 for padding: the model must tell from the places that are left where the\n"
-      "   zeros stand. Example: 310 + 98 is [3, 1, 0, 10, 0, 9, 8], of which [1, 1, 0, 1, 0, 1, 1] is seen.\n"
-      "Causal mask of the decoder (row t sees tokens 0 to t):\n",
-      read, Tokens(source.size(), 1), seen);
+  fmt::format_to(to,
+                 "=== Masks ===\n"
+                 "The decoder reads a 0, then the target without its last token: {}\n"
+                 "Mask of the source (1 may be seen): {}\n"
+                 "   All numbers are equally long, so nothing is padding and nothing is hidden.\n"
+                 "   The tutorial's mask (token != 0, --tutorial-masks): {}\n"
+                 "   It takes every digit 0 for padding: the model must tell from the places that\n"
+                 "   are left where the zeros stand. Example: 310 + 98 is [3, 1, 0, 10, 0, 9, 8],\n"
+                 "   of which [1, 1, 0, 1, 0, 1, 1] is seen.\n"
+                 "Causal mask of the decoder (row t sees tokens 0 to t):\n",
+                 read, Tokens(source.size(), 1), seen);
   const std::size_t n = target.size();
   const std::vector<bool> causal = nn::causal_mask(static_cast<std::int64_t>(n)).to_vector<bool>();
   for (std::size_t row = 0; row < n; ++row) {
@@ -87,7 +86,7 @@ void explain_loss(std::string& out) {
   const Tensor outputs = log(tensor(values, {1, 3, 10})), targets = tensor(target, {1, 3});
   fmt::format_to(to,
                  "3. Likeliest digits: {}; right as a whole: {}; accuracy {:.1f}\n"
-                 "4. Loss: the sum of -log(probability of the target digit), divided by the batch size\n   ",
+                 "4. Loss: the sum of -log(p of the target digit), divided by the batch size\n   ",
                  argmax(outputs[0], -1).to_vector<std::int64_t>(),
                  nn::exact_match(outputs, targets) == 1 ? "True" : "False", nn::exact_match(outputs, targets));
   for (std::size_t i = 0; i < 3; ++i)

@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/show.h>
+#include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/task.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/verbs.h>
@@ -17,6 +18,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
@@ -292,7 +294,10 @@ int run_or_throw(int argc, const char* const* argv) {
   try {
     top.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    return top.exit(e);
+    std::ostringstream told;
+    const int code = top.exit(e, told, told);
+    fmt::print("{}", wrapped(told.str()));
+    return code;
   } catch (const CLI::ParseError& e) {
     refuse_options_of_others(top, argc, argv);
     const std::string words = words_of(top);

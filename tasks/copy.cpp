@@ -19,8 +19,8 @@ void explain_data(std::string& out, const Tokens& example, std::int64_t vocab_si
                  example);
   fmt::format_to(to,
                  "3. What is to be done\n"
-                 "   - Repeat the input, token by token: the simplest use of an encoder and a decoder.\n"
-                 "   - Every token is an integer from 1 to {} (0 is kept for padding and for the start).\n"
+                 "   - Repeat the input, token by token: the simplest use of encoder and decoder.\n"
+                 "   - Every token is an integer from 1 to {} (0 is padding, and the start).\n"
                  "   - Input and output are equally long.\n"
                  "   - This example: {} -> {}\n\n",
                  vocab_size - 1, example, example);
@@ -35,7 +35,8 @@ void explain_masks(std::string& out, const Tokens& example) {
                  "=== Masks ===\n"
                  "The decoder reads a 0, then the target without its last token: {}\n"
                  "Padding mask of the source (token != 0, 1 may be seen): {}\n"
-                 "   All sequences are equally long, so nothing is hidden; the mask stands here for tasks that pad.\n"
+                 "   All sequences are equally long, so nothing is hidden: the mask is for tasks\n"
+                 "   that pad.\n"
                  "Causal mask of the decoder (row t sees tokens 0 to t):\n",
                  shifted, std::vector<int>(n, 1));
   const std::vector<bool> causal = nn::causal_mask(static_cast<std::int64_t>(n)).to_vector<bool>();
@@ -63,8 +64,8 @@ void explain_loss(std::string& out) {
   const Tensor outputs = log(tensor(values, {2, 3, 5}));
   const Tensor target = tensor(std::vector<std::int64_t>{0, 1, 2, 0, 1, 2}, {2, 3});
   fmt::format_to(to,
-                 "3. Likeliest tokens: {} and {}; right as a whole: [True, True]; accuracy {:.1f}\n"
-                 "4. Loss: the sum of -log(probability of the target token), divided by the batch size\n   1/2 * (",
+                 "3. Likeliest tokens: {} and {}\n   Right as a whole: [True, True]; accuracy {:.1f}\n"
+                 "4. Loss: the sum of -log(p of the target token), divided by the batch size\n   1/2 * (",
                  argmax(outputs[0], -1).to_vector<std::int64_t>(), argmax(outputs[1], -1).to_vector<std::int64_t>(),
                  nn::exact_match(outputs, target));
   for (std::size_t i = 0; i < 6; ++i) {

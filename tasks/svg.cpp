@@ -110,11 +110,14 @@ std::string svg_element(const Drawing& drawing) {
 }
 
 std::string svg_file(const Drawing& drawing) {
+  constexpr double kMargin = 12;
+  const double width = drawing.width + 2 * kMargin, height = drawing.height + 2 * kMargin;
   return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:g} {:g}\" "
-      "width=\"{:g}\" height=\"{:g}\">\n<style>\n{}</style>\n<rect width=\"100%\" height=\"100%\" "
-      "class=\"paper\"/>\n{}</svg>\n",
-      drawing.width, drawing.height, drawing.width, drawing.height, drawing_style(), drawing.body);
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} "
+      "{1:g}\" "
+      "width=\"{0:g}\" height=\"{1:g}\">\n<style>\n{2}</style>\n<rect width=\"100%\" height=\"100%\" "
+      "class=\"paper\"/>\n<g transform=\"translate({3:g} {3:g})\">\n{4}</g>\n</svg>\n",
+      width, height, drawing_style(), kMargin, drawing.body);
 }
 
 }  // namespace tapegrad::tasks

@@ -94,6 +94,11 @@ Scale scale_of(const LineChart& chart) {
   if (marks) {  // which are as wide as they are: room beside them
     scale.x.low -= 0.5;
     scale.x.high += 0.5;
+    const double room = chart.log_y ? 0 : 0.05 * (scale.y.high - scale.y.low);
+    if (std::isfinite(room)) {
+      scale.y.low -= room;
+      scale.y.high += room;
+    }
   }
   if (chart.y_low != chart.y_high) {
     scale.y.low = chart.y_low;

@@ -96,7 +96,7 @@ void write_cells(std::string& out, const Heatmap& map, const Layout& at) {
 void write_values(std::string& out, const Heatmap& map, const Layout& at) {
   std::string on_paper, on_ink;
   for (std::size_t i = 0; i < map.texts.size(); ++i) {
-    const bool dark = std::isfinite(map.values[i]) && std::fabs(map.values[i]) > 0.55F;
+    const bool dark = std::isfinite(map.values[i]) && std::fabs(map.values[i]) > 0.65F;
     write_text(dark ? on_ink : on_paper, at.x(i % at.columns) + at.cell_width / 2,
                at.y(i / at.columns) + at.cell_height / 2 + 4, "middle", map.texts[i], Type::small);
   }

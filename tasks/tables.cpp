@@ -105,6 +105,26 @@ std::string tuple_text(const Shape& shape) {
   return out + (shape.rank() == 1 ? ",)" : ")");
 }
 
+std::string wrapped(std::string_view text) {
+  constexpr std::size_t kWidth = kTerminalWidth;
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t gap = line.rfind("  ", kWidth / 2);
+    const std::size_t margin = gap == std::string::npos ? 0 : std::min(line.find_first_not_of(' ', gap), kWidth / 2);
+    while (line.size() > kWidth) {
+      const std::size_t space = line.rfind(' ', kWidth);
+      if (space == std::string::npos || space <= margin) break;
+      out += line.substr(0, space) + '\n';
+      line = std::string(margin, ' ') + line.substr(space + 1);
+    }
+    out += line + '\n';
+  }
+  return out;
+}
+
 std::string shaded_maps(const std::vector<ShadedMap>& maps) {
   if (maps.empty()) return "";
   const std::size_t rows = maps.front().row_labels.size();

@@ -33,6 +33,10 @@ std::string numpy_text(const Tensor& x);
 // "(2, 5, 6)".
 std::string tuple_text(const Shape& shape);
 
+// Lines longer than the terminal is wide are broken at spaces; what follows stands where the line's last column begins
+// (behind two spaces or more), or else its text.
+std::string wrapped(std::string_view text);
+
 // Weights from 0 to 1 as shades, a character each; blank where not finite.
 struct ShadedMap {
   std::string name;

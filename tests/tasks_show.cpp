@@ -89,8 +89,20 @@ TEST(Show, HelpAtEveryLevel) {
     const Ran ran = run_command({"show", std::string(topic.name), "--help"});
     EXPECT_EQ(ran.code, 0);
     EXPECT_NE(ran.out.find("--out DIR"), std::string::npos) << ran.out;
+    expect_narrow(ran.out);
     EXPECT_EQ(ran.out.find("--length") != std::string::npos, !topic.length.empty()) << ran.out;
   }
+}
+
+TEST(Command, HelpFitsIntoEightyColumns) {
+  for (const Arguments& arguments : {Arguments{"--help"},
+                                     {"train", "--help"},
+                                     {"train", "copy", "--help"},
+                                     {"test", "copy", "--help"},
+                                     {"show", "--help"},
+                                     {"gradcheck", "--help"}})
+    expect_narrow(run_command(arguments).out);
+  for (const char* task : {"copy", "addition"}) expect_narrow(run_command({"explain", task}).out);
 }
 
 TEST(Show, WrongRequestsAreToldInOneLine) {
@@ -239,6 +251,16 @@ TEST(Tables, NumpysLayout) {
   EXPECT_EQ(fixed(-0.001, 2), "0.00");
   EXPECT_EQ(fixed(-0.01, 2), "-0.01");
   expect_narrow(numpy_text(arange(0, 4, 0.1, kFloat64)));
+}
+
+TEST(Tables, LongLinesAreBroken) {
+  const std::string name = "  --option N                  ";
+  const std::string words = "a text that tells what the option does, in more words than eighty columns can hold";
+  const std::string broken = wrapped("short\n\n" + name + words + "\n");
+  expect_narrow(broken);
+  EXPECT_EQ(broken.rfind("short\n\n" + name + "a text", 0), 0U);
+  EXPECT_NE(broken.find("\n" + std::string(name.size(), ' ') + "words"), std::string::npos) << broken;
+  EXPECT_EQ(wrapped(std::string(100, 'x')), std::string(100, 'x') + "\n");
 }
 
 TEST(Tables, ShadesInEightyColumns) {

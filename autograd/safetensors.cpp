@@ -106,6 +106,8 @@ Json parse_header(const File& file, const std::string& text) {
     });
   } catch (const nlohmann::json::parse_error& e) {
     file.refuse("the header is not JSON (at byte {} of the file)", e.byte + 7);
+  } catch (const nlohmann::json::out_of_range&) {
+    file.refuse("the header holds a number that is too large");
   }
 }
 

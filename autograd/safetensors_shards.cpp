@@ -28,6 +28,8 @@ Shards read_index(const File& file) {
     json = nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {
     file.refuse("is not JSON (at byte {} of {})", e.byte, text.size());
+  } catch (const nlohmann::json::out_of_range&) {
+    file.refuse("holds a number that is too large");
   }
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object() || map->empty()) {

@@ -23,7 +23,8 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kVerbs[] = {"train", "test", "explain", "attention", "show", "tokenize", "gradcheck", "info"};
+constexpr std::string_view kVerbs[] = {"train", "test",     "explain",   "attention",
+                                       "show",  "tokenize", "gradcheck", "info"};
 
 // What arguments are read into, and what shall be done with it. Requests of verbs that have tasks live in `run`'s
 // closures, one for every task.

@@ -41,6 +41,8 @@ Json parse_json(const Place& place, std::string_view text) {
   } catch (const Json::parse_error& e) {
     place.refuse("is not JSON (at byte {} of {}{})", e.byte, text.size(),
                  e.byte > text.size() ? ": it ends too early; was its download interrupted?" : "");
+  } catch (const Json::out_of_range&) {
+    place.refuse("holds a number that is too large");
   }
 }
 

@@ -229,6 +229,7 @@ TEST_F(Shards, AreReadByTheirIndexOrTheirFolder) {
 TEST_F(Shards, AnIndexThatIsNotRight) {
   EXPECT_EQ(message([&] { load_safetensors(path_); }), "cannot open");
   EXPECT_EQ(refusal(index(kSecond).substr(0, 40)), "is not JSON (at byte 41 of 40)");
+  EXPECT_EQ(refusal("[-1e999]"), "holds a number that is too large");
   EXPECT_EQ(refusal("{}"), "has no \"weight_map\" from tensors to files");
   EXPECT_EQ(refusal("[]"), "has no \"weight_map\" from tensors to files");
   EXPECT_EQ(refusal(R"({"weight_map":{}})"), "has no \"weight_map\" from tensors to files");
@@ -262,6 +263,7 @@ TEST_F(SafeTensorsTest, BrokenFrames) {
   EXPECT_EQ(refusal(compose("{\"x\":}")), "the header is not JSON (at byte 13 of the file)");
   EXPECT_EQ(refusal(compose("{" + kOne, kOneData)), "the header is not JSON (at byte 61 of the file)");
   EXPECT_EQ(refusal(compose("{\"\xff\":1}")), "the header is not JSON (at byte 10 of the file)");
+  EXPECT_EQ(refusal(compose("{\"x\":1e400}")), "the header holds a number that is too large");
   EXPECT_EQ(refusal(compose("{} {}")), "the header is not JSON (at byte 11 of the file)");
   EXPECT_EQ(refusal(compose("{\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}")),
             "the header is nested deeper than 8 levels");

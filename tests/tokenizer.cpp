@@ -269,6 +269,7 @@ TEST_F(BrokenFiles, Vocabulary) {
   EXPECT_EQ(two(R"({"a":0,"b)", ""),
             "encoder.json: is not JSON (at byte 10 of 9: it ends too early; was its download interrupted?)");
   EXPECT_EQ(two(R"({"a":0,b})", ""), "encoder.json: is not JSON (at byte 8 of 9)");
+  EXPECT_EQ(two(R"({"a":1e400})", ""), "encoder.json: holds a number that is too large");
   EXPECT_EQ(two("[1]", ""), "encoder.json: the vocabulary is no object of tokens and their ids");
   EXPECT_EQ(two(R"({"a":-1})", ""),
             "encoder.json: the token \"a\" has the id -1, need a whole number from 0 to 4194303");

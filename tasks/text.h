@@ -4,6 +4,7 @@
 
 #include <tapegrad/autograd/random.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,9 +41,10 @@ class Tokens {
 // Is this file a token file, by its first bytes?
 bool is_token_file(const std::string& path);
 
-// Encodes the text in a file, a piece at a time, into a token file: neither needs to fit into memory. The ids are those
-// of the text as a whole. Returns how many there are.
-std::int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path);
+// Encodes the text in a file, about `piece` bytes at a time, into a token file: neither needs to fit into memory. The
+// ids are those of the text as a whole. Returns how many there are.
+std::int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,
+                              std::size_t piece = std::size_t{8} << 20);
 
 // The windows of a sequence: number i reads tokens i * stride and `length` - 1 more, and predicts those one further on.
 class Windows {

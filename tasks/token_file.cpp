@@ -8,6 +8,7 @@
 #include <tapegrad/tasks/tokenizer.h>
 #include <tapegrad/tasks/utf8.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -58,8 +59,8 @@ bool is_token_file(const std::string& path) {
   return file.read(start.data(), static_cast<std::streamsize>(start.size())) && start.ends_with(kStart);
 }
 
-std::int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path) {
-  constexpr std::size_t kPiece = std::size_t{8} << 20;
+std::int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,
+                              std::size_t piece) {
   const MappedFile text(text_path);
   const std::int64_t width = tokenizer.size() <= 65536 ? 2 : 4;
   std::int64_t count = 0;
@@ -69,7 +70,7 @@ std::int64_t write_token_file(const Tokenizer& tokenizer, const std::string& tex
     file.append(header(0, width));
     std::string bytes;
     for (std::string_view rest = text.bytes(); !rest.empty();) {
-      const std::size_t end = piece_end(rest, kPiece);
+      const std::size_t end = piece_end(rest, std::max<std::size_t>(piece, 1));
       const std::vector<std::int64_t> ids = tokenizer.encode(rest.substr(0, end));
       rest.remove_prefix(end);
       bytes.clear();

@@ -14,10 +14,10 @@ struct Ran {
 };
 
 struct RunSetting {
-  std::filesystem::path folder;    // the command's working folder; empty: ours
-  std::int64_t largest_file = -1;  // a limit on the size of files it writes, or -1
-  double kill_after_seconds = -1;  // SIGKILL then, or never
-  std::string input;               // its standard input
+  std::filesystem::path folder = {};  // the command's working folder; empty: ours
+  std::int64_t largest_file = -1;     // a limit on the size of files it writes, or -1
+  double kill_after_seconds = -1;     // SIGKILL then, or never
+  std::string input = {};             // its standard input
 };
 
 Ran run_command(const std::vector<std::string>& arguments, const RunSetting& setting = {});

@@ -46,7 +46,7 @@ Layout layout_of(const Heatmap& map) {
   at.rows = map.row_labels.size();
   at.columns = map.column_labels.size();
   const double larger = static_cast<double>(std::max<std::size_t>({at.rows, at.columns, 1}));
-  const double square = std::clamp(std::floor(320 / larger), 2.0, 28.0);
+  const double square = std::clamp(std::floor(360 / larger), 2.0, 28.0);
   const double worded = std::max({44.0, widest(map.texts) + 10, widest(map.column_labels) + 8});
   at.cell_width = map.cell_width > 0 ? map.cell_width : map.texts.empty() ? square : worded;
   at.cell_height = map.cell_height > 0 ? map.cell_height : map.texts.empty() ? square : 28;

@@ -140,7 +140,7 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
   };
   const std::vector<Case> cases{
       {{}, {"tapegrad"}},
-      {{"frobnicate"}, {"no verb \"frobnicate\"", "train, test, explain, attention, show, gradcheck, info"}},
+      {{"frobnicate"}, {"no verb \"frobnicate\"", "train, test, explain, attention, show, ", "gradcheck, info"}},
       {{"train"}, {"tapegrad train"}},
       {{"train", "chess"}, {"no task \"chess\"", "copy"}},
       {train({"--hidden-sise", "8"}), {"--hidden-sise", "tapegrad train copy --help"}},

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/checkpoint.h>
+#include <tapegrad/tasks/checksum.h>
 
+#include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
@@ -40,32 +43,40 @@ void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   header["state"] = checkpoint.state;
   header["blocks"].push_back({{"name", kGenerator}, {"dtype", "bytes"}, {"shape", {checkpoint.generator.size()}}});
   header["blocks"].push_back({{"name", kTask}, {"dtype", "bytes"}, {"shape", {checkpoint.task.size()}}});
-  std::size_t bytes = checkpoint.generator.size() + checkpoint.task.size();
+  std::vector<Tensor> packed;
   for (const NamedTensor& block : checkpoint.tensors) {
     const Shape& shape = block.tensor.shape();
     header["blocks"].push_back({{"name", block.name},
                                 {"dtype", name(block.tensor.dtype())},
                                 {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}});
-    bytes += static_cast<std::size_t>(block.tensor.numel() * item_size(block.tensor.dtype()));
+    packed.push_back(block.tensor.contiguous());
   }
   const std::string head = header.dump();
 
-  std::string file;
-  file.reserve(kHeaderAt + head.size() + bytes);
-  file.assign(kMagic, sizeof kMagic);
-  file.append(kHeaderAt - kSizeAt, '\0');
-  file.append(head);
-  file.append(reinterpret_cast<const char*>(checkpoint.generator.data()), checkpoint.generator.size());
-  file.append(reinterpret_cast<const char*>(checkpoint.task.data()), checkpoint.task.size());
-  for (const NamedTensor& block : checkpoint.tensors) {
-    const Tensor packed = block.tensor.contiguous();
-    file.append(static_cast<const char*>(packed.raw_data()),
-                static_cast<std::size_t>(packed.numel() * item_size(packed.dtype())));
+  std::string start(kMagic, sizeof kMagic);
+  start.append(kHeaderAt - kSizeAt, '\0');
+  start.append(head);
+  // Straight from where the bytes stand: a checkpoint may be larger than what memory has left.
+  std::vector<std::span<const std::byte>> pieces{bytes_of(start), checkpoint.generator, checkpoint.task};
+  for (const Tensor& x : packed) {
+    pieces.emplace_back(static_cast<const std::byte*>(x.raw_data()),
+                        static_cast<std::size_t>(x.numel() * item_size(x.dtype())));
   }
-  put(file, kSizeAt, file.size());
-  put(file, kHeaderSizeAt, head.size());
-  put(file, kSumAt, sum_of(file));
-  replace_file(path, file);
+  std::uint64_t size = 0;
+  for (const auto& piece : pieces) size += piece.size();
+  put(start, kSizeAt, size);
+  put(start, kHeaderSizeAt, head.size());
+  Checksum sum(size - kHeaderSizeAt, size);
+  sum.add(pieces[0].subspan(kHeaderSizeAt));
+  for (std::size_t i = 1; i < pieces.size(); ++i) sum.add(pieces[i]);
+  put(start, kSumAt, sum.value());
+  replace_file_by(path, [&](const fs::path& temporary) {
+    std::ofstream file(temporary, std::ios::binary);
+    for (const auto& piece : pieces)
+      file.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
+    file.close();
+    if (!file) fail("file", fmt::format("cannot write to {}: {}", path.string(), std::strerror(errno)));
+  });
 }
 
 Checkpoint load_checkpoint(const fs::path& path) {

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/command.h>
+#include <tapegrad/tasks/gpt_command.h>
 #include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/show.h>
 #include <tapegrad/tasks/tables.h>
@@ -23,8 +24,8 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kVerbs[] = {"train", "test",     "explain",   "attention",
-                                       "show",  "tokenize", "gradcheck", "info"};
+constexpr std::string_view kVerbs[] = {"train",    "test", "explain",  "attention", "show",
+                                       "generate", "tokenize", "gradcheck", "info"};
 
 // What arguments are read into, and what shall be done with it. Requests of verbs that have tasks live in `run`'s
 // closures, one for every task.
@@ -52,7 +53,10 @@ void check_words(int argc, const char* const* argv) {
   if (verb == "show") {
     for (const Topic& topic : topics()) names.push_back(topic.name);
   } else {
-    for (const TaskKind& kind : task_kinds()) names.push_back(kind.name);
+    for (const TaskKind& kind : task_kinds()) {
+      if (verb != "generate") names.push_back(kind.name);
+    }
+    if (verb == "train" || verb == "test" || verb == "generate") names.push_back("gpt");
   }
   if (!among(task, names))
     refuse(fmt::format("tapegrad {}", verb),
@@ -75,10 +79,18 @@ std::string refuse_negative(const std::string& text) { return text.starts_with('
 
 // A verb whose tasks are subcommands: set(app, kind) adds the options of one.
 template <class F>
-void add_tasks(CLI::App& top, const char* verb, const char* help, const F& set) {
+CLI::App* add_tasks(CLI::App& top, const char* verb, const char* help, const F& set) {
   CLI::App* app = top.add_subcommand(verb, help);
   app->require_subcommand(1);
   for (const TaskKind& kind : task_kinds()) set(app->add_subcommand(std::string(kind.name), help), kind);
+  return app;
+}
+
+// GPT under a verb.
+void add_gpt(CLI::App* verb, const char* help, void (*set)(CLI::App*, std::function<int()>&), Arguments& a) {
+  CLI::App* app = verb->add_subcommand("gpt", help);
+  set(app, a.run);
+  add_threads(app, a);
 }
 
 // One of RunOptions' settings.
@@ -233,10 +245,15 @@ void add_tokenize(CLI::App* app, Arguments& a) {
 void add_all(CLI::App& top, Arguments& a) {
   top.set_version_flag("--version", fmt::format("tapegrad {}", kVersion));
   top.require_subcommand(1);
-  add_tasks(top, "train", "train a model, with checkpoints, metrics and a report",
-            [&](CLI::App* app, const TaskKind& kind) { add_train(app, kind, a); });
-  add_tasks(top, "test", "test a trained model on fresh examples",
-            [&](CLI::App* app, const TaskKind& kind) { add_test(app, kind, a); });
+  CLI::App* training = add_tasks(top, "train", "train a model, with checkpoints, metrics and a report",
+                                 [&](CLI::App* app, const TaskKind& kind) { add_train(app, kind, a); });
+  add_gpt(training, "train a GPT on a text", add_gpt_train, a);
+  CLI::App* testing = add_tasks(top, "test", "test a trained model on fresh examples",
+                                [&](CLI::App* app, const TaskKind& kind) { add_test(app, kind, a); });
+  add_gpt(testing, "the loss of a GPT on a text", add_gpt_test, a);
+  CLI::App* generating = top.add_subcommand("generate", "continue a text");
+  generating->require_subcommand(1);
+  add_gpt(generating, "continue a text with a GPT", add_gpt_generate, a);
   add_tasks(top, "explain", "explain data, masks and loss of a task",
             [&](CLI::App* app, const TaskKind& kind) { add_explain(app, kind, a); });
   add_tasks(top, "attention", "show what the heads of a trained model look at",

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/checksum.h>
 #include <tapegrad/tasks/files.h>
 #include <unistd.h>
 
@@ -163,26 +164,45 @@ fs::path RunFolder::put_aside(std::span<const std::string_view> names) const {
   return aside;
 }
 
-std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
+void Checksum::take(std::uint64_t word) {
   // For a fixed word the step is a bijection of the sum, and for a fixed sum one of the word: a single difference
   // stays.
-  std::uint64_t sum = seed ^ 0x9e3779b97f4a7c15u ^ bytes.size();
-  const auto take = [&](std::uint64_t word) {
-    sum = std::rotl(sum ^ word, 29) * 0xd6e8feb86659fd93u;
-    sum ^= sum >> 32;
-  };
+  sum_ = std::rotl(sum_ ^ word, 29) * 0xd6e8feb86659fd93u;
+  sum_ ^= sum_ >> 32;
+}
+
+void Checksum::add(std::span<const std::byte> bytes) {
+  std::uint64_t word = 0;
+  while (held_bytes_ > 0 && held_bytes_ < 8 && !bytes.empty()) {
+    held_[held_bytes_++] = bytes.front();
+    bytes = bytes.subspan(1);
+  }
+  if (held_bytes_ == 8) {
+    std::memcpy(&word, held_, 8);
+    take(word);
+    held_bytes_ = 0;
+  }
   std::size_t i = 0;
   for (; i + 8 <= bytes.size(); i += 8) {
-    std::uint64_t word = 0;
     std::memcpy(&word, bytes.data() + i, 8);
     take(word);
   }
-  if (i < bytes.size()) {
+  for (; i < bytes.size(); ++i) held_[held_bytes_++] = bytes[i];
+}
+
+std::uint64_t Checksum::value() {
+  if (held_bytes_ > 0) {
     std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i, bytes.size() - i);
+    std::memcpy(&word, held_, std::exchange(held_bytes_, 0));
     take(word);
   }
-  return sum;
+  return sum_;
+}
+
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
+  Checksum sum(bytes.size(), seed);
+  sum.add(bytes);
+  return sum.value();
 }
 
 }  // namespace tapegrad::tasks

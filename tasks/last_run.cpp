@@ -1,4 +1,5 @@
-// Which run was the last: a line in out/<task>.last, for runs that did not use the default folder.
+// The folders of runs, and which run was the last: a line in out/<task>.last, for runs that did not use the default
+// folder.
 #include <fmt/format.h>
 #include <tapegrad/tasks/verbs.h>
 
@@ -9,6 +10,15 @@ fs::path default_folder(std::string_view task) { return fs::path("out") / task; 
 fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.last", task); }
 
 }  // namespace
+
+std::unique_ptr<RunFolder> take_folder(const std::string& out) {
+  try {
+    return std::make_unique<RunFolder>(out);
+  } catch (const Error& e) {
+    const std::string_view told = e.what();  // "[file] ..."
+    refuse("--out", told.substr(told.find("] ") + 2));
+  }
+}
 
 fs::path last_run(std::string_view task) {
   if (!fs::exists(note(task))) return default_folder(task);

@@ -61,9 +61,13 @@ char* put_number(char* out, double value) {
   return value - value == 0 ? fmt::format_to(out, "{}", value) : fmt::format_to(out, "null");
 }
 
-double number(const nlohmann::json& object, const char* key) {
+std::optional<double> maybe(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
+  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+double number(const nlohmann::json& object, const char* key) {
+  return maybe(object, key).value_or(0);
 }
 
 }  // namespace
@@ -76,10 +80,13 @@ MetricsFile::MetricsFile(const fs::path& path, std::int64_t steps, std::int64_t 
       }()) {}
 
 void MetricsFile::add(const StepMetrics& m) {
-  char line[256];
+  char line[384];
   char* end = fmt::format_to(line, "{{\"step\":{},\"loss\":", m.step);
   end = put_number(end, m.loss);
-  end = fmt::format_to(end, ",\"accuracy\":{},\"lr\":{},\"tokens_per_s\":{:.1f}}}\n", m.accuracy, m.lr, m.tokens_per_s);
+  end = fmt::format_to(end, ",\"accuracy\":{},\"lr\":{},\"tokens_per_s\":{:.1f}", m.accuracy, m.lr, m.tokens_per_s);
+  if (m.train_loss) end = put_number(fmt::format_to(end, ",\"train_loss\":"), *m.train_loss);
+  if (m.validation_loss) end = put_number(fmt::format_to(end, ",\"validation_loss\":"), *m.validation_loss);
+  end = fmt::format_to(end, "}}\n");
   file_.append({line, static_cast<std::size_t>(end - line)});
 }
 
@@ -96,7 +103,8 @@ Metrics read_metrics(const fs::path& path) {
   each_line(path, read_file(path), [&](const nlohmann::json& object, std::int64_t) {
     if (object.contains("step")) {
       out.steps.push_back({object["step"], number(object, "loss"), number(object, "accuracy"), number(object, "lr"),
-                           number(object, "tokens_per_s")});
+                           number(object, "tokens_per_s"), maybe(object, "train_loss"),
+                           maybe(object, "validation_loss")});
     } else {
       out.epochs.push_back({object["epoch"], number(object, "loss"), number(object, "accuracy")});
     }

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/files.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct StepMetrics {
   double accuracy = 0;
   double lr = 0;
   double tokens_per_s = 0;  // target tokens
+  std::optional<double> train_loss = {}, validation_loss = {};  // after the update, where it was evaluated
 };
 
 struct EpochMetrics {

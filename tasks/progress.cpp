@@ -32,8 +32,8 @@ Progress::Style Progress::style_here() {
   return able && ::isatty(STDERR_FILENO) == 1 ? Style::kBar : Style::kLines;
 }
 
-Progress::Progress(Style style, std::int64_t done, std::int64_t total)
-    : style_(style), first_(done), total_(total), start_(Clock::now()), shown_(start_) {}
+Progress::Progress(Style style, std::int64_t done, std::int64_t total, std::FILE* lines)
+    : style_(style), first_(done), total_(total), lines_(lines), start_(Clock::now()), shown_(start_) {}
 
 Progress::~Progress() { clear_bar(); }
 
@@ -52,8 +52,8 @@ void Progress::step(std::int64_t step, double loss, double accuracy, double toke
   const std::string told = fmt::format("{}/{}  loss {:.4f}  accuracy {:.3f}  {:.1f}k tokens/s  {} left", step, total_,
                                        loss, accuracy, tokens_per_s * 1e-3, left);
   if (!bar) {
-    fmt::print("step {}\n", told);
-    std::fflush(stdout);
+    fmt::print(lines_, "step {}\n", told);
+    std::fflush(lines_);
     return;
   }
   const int room = std::min(40, terminal_width() - 4 - static_cast<int>(told.size()));
@@ -73,7 +73,10 @@ void Progress::step(std::int64_t step, double loss, double accuracy, double toke
 }
 
 void Progress::line(std::string_view text) {
-  if (style_ == Style::kSilent) return;
+  if (style_ != Style::kSilent) result(text);
+}
+
+void Progress::result(std::string_view text) {
   clear_bar();
   fmt::print("{}\n", text);
   std::fflush(stdout);

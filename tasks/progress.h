@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -14,8 +15,8 @@ class Progress {
   // kBar when standard error is a terminal, kLines otherwise.
   static Style style_here();
 
-  // Step `done` of `total` stands behind us already.
-  Progress(Style style, std::int64_t done, std::int64_t total);
+  // Step `done` of `total` stands behind us already. Plain lines about steps go to `lines`.
+  Progress(Style style, std::int64_t done, std::int64_t total, std::FILE* lines = stdout);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -24,6 +25,8 @@ class Progress {
   void step(std::int64_t step, double loss, double accuracy, double tokens_per_s);
   // A line that stays, above the bar.
   void line(std::string_view text);
+  // The same, where lines are wanted in every style.
+  void result(std::string_view text);
   // Takes the bar away.
   void finish();
 
@@ -34,6 +37,7 @@ class Progress {
 
   Style style_;
   std::int64_t first_, total_;
+  std::FILE* lines_;
   Clock::time_point start_, shown_;
   bool bar_shown_ = false;
 };

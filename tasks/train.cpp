@@ -1,13 +1,13 @@
 // The verb `train`: a run from its first or its last saved step to its end, with all its files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/tasks/interrupts.h>
 #include <tapegrad/tasks/progress.h>
 #include <tapegrad/tasks/report.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tasks/verbs.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 
 namespace tapegrad::tasks {
@@ -15,29 +15,6 @@ namespace {
 
 constexpr std::string_view kModel = "model.safetensors", kCheckpoint = "checkpoint", kMetrics = "metrics.jsonl",
                            kReport = "report.html";
-
-volatile std::sig_atomic_t interrupted = 0;
-
-// While one is alive, the first interruption or termination lets the step end; a second one ends the process.
-class CatchInterrupts {
- public:
-  CatchInterrupts() {
-    interrupted = 0;
-    struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-    for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &action, &before_[i]);
-  }
-  ~CatchInterrupts() {
-    for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-  CatchInterrupts(const CatchInterrupts&) = delete;
-  CatchInterrupts& operator=(const CatchInterrupts&) = delete;
-
- private:
-  static constexpr int kSignals[2] = {SIGINT, SIGTERM};
-  struct sigaction before_[2]{};
-};
 
 // The run's own settings; what was named on the command line must agree with them.
 RunOptions settings_of_run(const Checkpoint& checkpoint, TrainRequest& request) {
@@ -64,15 +41,6 @@ RunOptions settings_of_run(const Checkpoint& checkpoint, TrainRequest& request) 
 std::int64_t bytes_of_run(Trainer& trainer) {
   const std::int64_t parameters = nn::count(trainer.model());
   return 2 * 3 * 4 * parameters + 4 * parameters + 160 * trainer.options().total_steps() + (std::int64_t{4} << 20);
-}
-
-std::unique_ptr<RunFolder> take_folder(const std::string& out) {
-  try {
-    return std::make_unique<RunFolder>(out);
-  } catch (const Error& e) {
-    const std::string_view told = e.what();  // "[file] ..."
-    refuse("--out", told.substr(told.find("] ") + 2));
-  }
 }
 
 constexpr std::int64_t kSamplesEvery = 5;  // epochs, as the tutorial does
@@ -105,7 +73,7 @@ void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& re
   const CatchInterrupts catching;
   StepMetrics last;
   std::int64_t saved = trainer.steps() > 0 ? trainer.steps() : -1;
-  while (!trainer.finished() && interrupted == 0) {
+  while (!trainer.finished() && !CatchInterrupts::interrupted()) {
     const StepMetrics step = last = trainer.step();
     metrics.add(step);
     if (const auto epoch = trainer.ended_epoch()) {

@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/files.h>
 #include <tapegrad/tasks/options.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct InfoRequest {
 };
 int info(const InfoRequest& request);
 
+// Takes the folder of a run. BadRequest about --out where it cannot be had.
+std::unique_ptr<RunFolder> take_folder(const std::string& out);
 // Where the last run of a task, started in this folder, left its files.
 fs::path last_run(std::string_view task);
 void remember_last_run(std::string_view task, const fs::path& folder);

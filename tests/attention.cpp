@@ -145,7 +145,8 @@ TEST(Attention, DropoutOverSeveralBlocksEqualsItsDefinition) {
       {
         Tape tape;
         Tensor scores = matmul(q, k.t()) / 2;
-        if (causal) scores = masked_fill(scores, triu(ones({t, s}, kBool), 1), -std::numeric_limits<double>::infinity());
+        if (causal)
+          scores = masked_fill(scores, triu(ones({t, s}, kBool), 1), -std::numeric_limits<double>::infinity());
         expected = matmul(softmax(scores, -1) * factor, v);
         theirs = tape.backward(sum(expected * cos(expected)));
       }

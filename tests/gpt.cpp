@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/test_paths.h>
@@ -235,6 +236,53 @@ TEST(Gpt, ClonesAndKeepsNamesOfThePyTorchModel) {
   nn::eval(copy);
   EXPECT_TRUE(same_bits(model(ids(golden()["ids"])), copy(ids(golden()["ids"]))));
   for (const auto& entry : nn::state_dict(copy)) EXPECT_TRUE(golden()["start"].contains(entry.name)) << entry.name;
+}
+
+TEST(Gpt, GoesToHuggingFacesLayoutAndBack) {
+  for (const bool tied : {false, true}) {
+    nn::GPTModel model(small(0, true, tied));
+    NamedTensors theirs = nn::to_hugging_face(model);
+    const auto find = [&](const std::string& name) {
+      for (const NamedTensor& t : theirs) {
+        if (t.name == name) return t.tensor;
+      }
+      return Tensor();
+    };
+    const Tensor joined = find("transformer.h.1.attn.c_attn.weight");
+    EXPECT_EQ(joined.shape(), (Shape{8, 24}));
+    EXPECT_TRUE(same_bits(narrow(joined, 1, 8, 8).t(), model.trf_blocks[1].att.W_key.weight));
+    EXPECT_EQ(find("transformer.h.0.mlp.c_fc.weight").shape(), (Shape{8, 32}));
+    EXPECT_EQ(find("lm_head.weight").defined(), !tied);
+    theirs.push_back({"transformer.h.0.attn.bias", ones({1, 1, 8, 8}, kBool)});  // buffers of older files
+    theirs.push_back({"transformer.h.0.attn.masked_bias", zeros({})});
+    if (tied) theirs.push_back({"lm_head.weight", model.tok_emb.weight.tensor().detach()});
+    for (const bool prefix : {true, false}) {
+      NamedTensors given;
+      for (const NamedTensor& t : theirs) {
+        const bool cut = !prefix && t.name.starts_with("transformer.");
+        given.push_back({cut ? t.name.substr(12) : t.name, t.tensor});
+      }
+      nn::GPTModel copy(small(0, true, tied));
+      nn::load_state_dict(copy, nn::from_hugging_face(given, copy.config));
+      const NamedTensors a = nn::state_dict(model), b = nn::state_dict(copy);
+      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_bits(a[i].tensor, b[i].tensor)) << a[i].name;
+    }
+    const nn::GPTConfig config =
+        nn::gpt_config_of_hugging_face(nn::to_hugging_face_config(model.config), "config.json");
+    EXPECT_EQ(config.parameter_count(), model.config.parameter_count());
+    EXPECT_EQ(config.context_length, 8);
+  }
+  const auto refused = [](const char* json) {
+    return error_of([&] { nn::gpt_config_of_hugging_face(json, "config.json"); });
+  };
+  EXPECT_EQ(refused(R"({"model_type":"bert"})"), "[config.json] it is of the model_type \"bert\", gpt2 is needed");
+  const std::string sizes = R"("vocab_size":9,"n_positions":8,"n_embd":8,"n_head":2,"n_layer":1)";
+  EXPECT_EQ(refused(("{" + sizes + R"(,"activation_function":"relu"})").c_str()),
+            "[config.json] its activation_function is \"relu\", gelu_new is needed");
+  EXPECT_EQ(refused(("{" + sizes + R"(,"n_inner":16})").c_str()),
+            "[config.json] its n_inner is 16, 32 (4 n_embd) is needed");
+  EXPECT_EQ(refused(("{" + sizes + R"(,"layer_norm_epsilon":1e-6})").c_str()),
+            "[config.json] its layer_norm_epsilon is 1e-06, 1e-05 is needed");
 }
 
 TEST(Gpt, RefusesWhatMakesNoModel) {

@@ -1,0 +1,177 @@
+// GPT-2's weights under Hugging Face's names and layout, and back.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
+
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kPrefix = "transformer.";
+
+struct Names {
+  std::string_view theirs, ours;
+  bool turned;  // stored [in, out]
+};
+constexpr Names kOuter[] = {{"wte.weight", "tok_emb.weight", false},
+                            {"wpe.weight", "pos_emb.weight", false},
+                            {"ln_f.weight", "final_norm.scale", false},
+                            {"ln_f.bias", "final_norm.shift", false}};
+constexpr Names kInBlock[] = {{"ln_1.weight", "norm1.scale", false},
+                              {"ln_1.bias", "norm1.shift", false},
+                              {"attn.c_proj.weight", "att.out_proj.weight", true},
+                              {"attn.c_proj.bias", "att.out_proj.bias", false},
+                              {"ln_2.weight", "norm2.scale", false},
+                              {"ln_2.bias", "norm2.shift", false},
+                              {"mlp.c_fc.weight", "ff.layers.0.weight", true},
+                              {"mlp.c_fc.bias", "ff.layers.0.bias", false},
+                              {"mlp.c_proj.weight", "ff.layers.2.weight", true},
+                              {"mlp.c_proj.bias", "ff.layers.2.bias", false}};
+constexpr std::string_view kProjections[] = {"W_query", "W_key", "W_value"};
+
+Tensor laid_out(const Tensor& x, bool turned) { return turned && x.dim() == 2 ? x.t().contiguous() : x; }
+
+// One third of the last axis.
+Tensor third(const Tensor& x, std::int64_t which) {
+  const std::int64_t size = x.size(-1) / 3;
+  return narrow(x, -1, which * size, size).contiguous();
+}
+
+// "h.11.attn.bias" -> 11 and "attn.bias"; nothing for other names.
+std::optional<std::pair<std::string, std::string_view>> in_block(std::string_view name) {
+  if (!name.starts_with("h.")) return {};
+  const std::size_t dot = name.find('.', 2);
+  if (dot == std::string_view::npos) return {};
+  return std::pair{std::string(name.substr(2, dot - 2)), name.substr(dot + 1)};
+}
+
+}  // namespace
+
+GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view where) {
+  GPTConfig config;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    const std::string type = json.value("model_type", "gpt2");
+    if (type != "gpt2") fail(where, fmt::format("it is of the model_type \"{}\", gpt2 is needed", type));
+    config.vocab_size = json.at("vocab_size");
+    config.context_length = json.contains("n_positions") ? json.at("n_positions") : json.at("n_ctx");
+    config.emb_dim = json.at("n_embd");
+    config.n_heads = json.at("n_head");
+    config.n_layers = json.at("n_layer");
+    config.drop_rate = json.value("resid_pdrop", 0.1);
+    config.qkv_bias = true;
+    config.tied_head = json.value("tie_word_embeddings", true);
+    const std::string activation = json.value("activation_function", "gelu_new");
+    if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
+      fail(where, fmt::format("its activation_function is \"{}\", gelu_new is needed", activation));
+    }
+    const auto inner = json.find("n_inner");
+    if (inner != json.end() && inner->is_number() && *inner != 4 * config.emb_dim) {
+      fail(where, fmt::format("its n_inner is {}, {} (4 n_embd) is needed", inner->dump(), 4 * config.emb_dim));
+    }
+    if (json.value("layer_norm_epsilon", 1e-5) != 1e-5) {
+      fail(where, fmt::format("its layer_norm_epsilon is {}, 1e-05 is needed", json["layer_norm_epsilon"].dump()));
+    }
+    if (!json.value("scale_attn_weights", true) || json.value("scale_attn_by_inverse_layer_idx", false)) {
+      fail(where, "its attention does not scale scores by the root of the head's size alone");
+    }
+  } catch (const nlohmann::json::exception& e) {
+    fail(where, fmt::format("the configuration is not understood: {}", e.what()));
+  }
+  config.check();
+  return config;
+}
+
+std::string to_hugging_face_config(const GPTConfig& c) {
+  const nlohmann::ordered_json json{{"model_type", "gpt2"},
+                                    {"architectures", {"GPT2LMHeadModel"}},
+                                    {"vocab_size", c.vocab_size},
+                                    {"n_positions", c.context_length},
+                                    {"n_ctx", c.context_length},
+                                    {"n_embd", c.emb_dim},
+                                    {"n_head", c.n_heads},
+                                    {"n_layer", c.n_layers},
+                                    {"activation_function", "gelu_new"},
+                                    {"layer_norm_epsilon", 1e-5},
+                                    {"attn_pdrop", c.drop_rate},
+                                    {"embd_pdrop", c.drop_rate},
+                                    {"resid_pdrop", c.drop_rate},
+                                    {"tie_word_embeddings", c.tied_head}};
+  return json.dump(2) + "\n";
+}
+
+NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& config) {
+  const PauseRecording pause;
+  NamedTensors out;
+  const auto renamed = [&](const auto& table, std::string_view name, std::string_view prefix, const Tensor& x) {
+    for (const Names& entry : table) {
+      if (entry.theirs != name) continue;
+      out.push_back({fmt::format("{}{}", prefix, entry.ours), laid_out(x, entry.turned)});
+      return true;
+    }
+    return false;
+  };
+  for (const auto& [full, x] : state) {
+    std::string_view name = full;
+    if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+    if (renamed(kOuter, name, "", x)) continue;
+    if (name == "lm_head.weight") {
+      if (!config.tied_head) out.push_back({"out_head.weight", x});
+      continue;
+    }
+    const auto block = in_block(name);
+    if (!block) {
+      out.push_back({full, x});
+      continue;
+    }
+    const auto& [number, part] = *block;
+    const std::string prefix = fmt::format("trf_blocks.{}.", number);
+    if (part == "attn.bias" || part == "attn.masked_bias") continue;  // buffers: the causal mask
+    const bool joined = (part == "attn.c_attn.weight" && x.dim() == 2) || (part == "attn.c_attn.bias" && x.dim() == 1);
+    if (joined && x.size(-1) % 3 == 0) {
+      for (std::int64_t i = 0; i < 3; ++i) {
+        const bool weight = x.dim() == 2;
+        out.push_back({fmt::format("{}att.{}.{}", prefix, kProjections[i], weight ? "weight" : "bias"),
+                       laid_out(third(x, i), weight)});
+      }
+    } else if (!renamed(kInBlock, part, prefix, x)) {
+      out.push_back({full, x});
+    }
+  }
+  return out;
+}
+
+NamedTensors to_hugging_face(const GPTModel& model) {
+  const PauseRecording pause;
+  std::unordered_map<std::string, Tensor> own;
+  for (const NamedTensor& t : state_dict(model)) own.emplace(t.name, t.tensor);
+  NamedTensors out;
+  const auto add = [&](const auto& table, std::string_view theirs, std::string_view ours) {
+    for (const Names& entry : table) {
+      out.push_back({fmt::format("{}{}{}", kPrefix, theirs, entry.theirs),
+                     laid_out(own.at(fmt::format("{}{}", ours, entry.ours)), entry.turned)});
+    }
+  };
+  add(kOuter, "", "");
+  for (std::int64_t i = 0; i < model.config.n_layers; ++i) {
+    const std::string theirs = fmt::format("h.{}.", i), ours = fmt::format("trf_blocks.{}.", i);
+    add(kInBlock, theirs, ours);
+    std::vector<Tensor> weights, biases;
+    for (const std::string_view projection : kProjections) {
+      const Tensor& weight = own.at(fmt::format("{}att.{}.weight", ours, projection));
+      weights.push_back(weight.t());
+      biases.push_back(model.config.qkv_bias ? own.at(fmt::format("{}att.{}.bias", ours, projection))
+                                             : zeros({weight.size(0)}, weight.dtype()));
+    }
+    out.push_back({fmt::format("{}{}attn.c_attn.weight", kPrefix, theirs), cat(weights, 1)});
+    out.push_back({fmt::format("{}{}attn.c_attn.bias", kPrefix, theirs), cat(biases, 0)});
+  }
+  if (!model.config.tied_head) out.push_back({"lm_head.weight", own.at("out_head.weight")});
+  return out;
+}
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,17 @@
+// The options of `train gpt`, `generate gpt` and `test gpt`.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace tapegrad::tasks {
+
+// Adds a verb's options to its subcommand; once they are read, `run` does what they ask for.
+void add_gpt_train(CLI::App* app, std::function<int()>& run);
+void add_gpt_generate(CLI::App* app, std::function<int()>& run);
+void add_gpt_test(CLI::App* app, std::function<int()>& run);
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,129 @@
+// The text that a GPT is trained on: read or made, split by characters, encoded, cut into windows.
+#include <fmt/format.h>
+#include <tapegrad/tasks/gpt_trainer.h>
+#include <tapegrad/tasks/utf8.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kNumbers[] = {
+    "zero",     "one",     "two",     "three",     "four",     "five",     "six",
+    "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",   "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+};
+
+// The message of an Error without its place.
+std::string_view told(const Error& e) {
+  const std::string_view text = e.what();
+  return text.substr(text.find("] ") + 2);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_for(const GPTOptions& o, std::string_view text) {
+  if (o.tokenizer == "char") {
+    if (o.preset == "book")
+      refuse("--tokenizer", "the preset book reads byte pairs: a folder with vocab.bpe and encoder.json is needed");
+    return make_character_tokenizer(text);
+  }
+  try {
+    return load_tokenizer(o.tokenizer);
+  } catch (const Error& e) {
+    refuse("--tokenizer", told(e));
+  }
+}
+
+TextLoader loader(const GPTOptions& o, Tokens tokens, bool training) {
+  const std::int64_t count = tokens.size();
+  if (count <= o.context_length) {
+    refuse("--text", fmt::format("the {} part has {} tokens, a window of --context-length {} takes {} (a longer text, "
+                                 "a shorter context, or another --train-ratio)",
+                                 training ? "training" : "validation", count, o.context_length, o.context_length + 1));
+  }
+  TextLoader made(Windows(std::move(tokens), o.context_length, o.stride),
+                  {.batch_size = o.batch_size, .shuffle = training, .drop_last = training});
+  if (made.size() == 0) {
+    refuse("--batch-size",
+           fmt::format("{} windows are not to be had: the training part has {}", o.batch_size, made.windows().size()));
+  }
+  return made;
+}
+
+constexpr std::size_t kStart = 12;  // tokens
+
+// The tokens that samples begin with: the start context, or else the first ones of the text's first line.
+std::vector<std::int64_t> start_of(const GPTOptions& o, const Tokenizer& tokenizer, std::string_view text) {
+  if (!o.start_context.empty()) {
+    try {
+      return tokenizer.encode(o.start_context);
+    } catch (const Error& e) {
+      refuse("--start-context", told(e));
+    }
+  }
+  const std::size_t begin = std::min(text.find_first_not_of(" \r\n\t"), text.size());
+  const std::string_view line = text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 1000));
+  std::vector<std::int64_t> ids = tokenizer.encode(line);
+  if (ids.size() > kStart) ids.resize(kStart);
+  if (ids.empty()) ids.push_back(0);
+  return ids;
+}
+
+GPTData of_token_file(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer) {
+  if (!tokenizer) {
+    if (o.tokenizer == "char")
+      refuse("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
+    tokenizer = tokenizer_for(o, {});
+  }
+  const Tokens all = Tokens::map(o.text);
+  if (all.largest() >= tokenizer->size()) {
+    refuse("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", o.text, all.largest(),
+                                 tokenizer->size()));
+  }
+  const auto cut = static_cast<std::int64_t>(o.train_ratio * static_cast<double>(all.size()));
+  std::vector<std::int64_t> some(static_cast<std::size_t>(std::min<std::int64_t>(all.size(), 1 << 16)));
+  all.copy(0, static_cast<std::int64_t>(some.size()), some.data());
+  const std::uint64_t sum = checksum(std::as_bytes(std::span(some)), static_cast<std::uint64_t>(all.size()));
+  std::vector<std::int64_t> start(some.begin(),
+                                  some.begin() + static_cast<std::ptrdiff_t>(std::min(some.size(), kStart)));
+  if (!o.start_context.empty()) start = start_of(o, *tokenizer, {});
+  return {std::move(tokenizer), loader(o, all.slice(0, cut), true), loader(o, all.slice(cut, all.size()), false),
+          std::move(start), sum};
+}
+
+}  // namespace
+
+std::string made_text() {
+  constexpr std::uint32_t kMost = 20;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> sums;
+  for (std::uint32_t a = 0; a <= kMost; ++a) {
+    for (std::uint32_t b = 0; a + b <= kMost; ++b) sums.emplace_back(a, b);
+  }
+  std::string text;
+  std::uint32_t draw = 1;  // a small generator of its own: the run's stream is not touched
+  for (int round = 0; round < 20; ++round) {
+    for (std::size_t i = sums.size(); i > 1; --i) {
+      draw = draw * 1664525u + 1013904223u;
+      std::swap(sums[i - 1], sums[(draw >> 16) % i]);
+    }
+    for (const auto& [a, b] : sums) {
+      text += fmt::format("{} plus {} is {}.\n", kNumbers[a], kNumbers[b], kNumbers[a + b]);
+    }
+  }
+  return text;
+}
+
+GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer) {
+  if (!o.text.empty()) {
+    if (!fs::is_regular_file(o.text)) refuse("--text", fmt::format("there is no file {}", o.text));
+    if (is_token_file(o.text)) return of_token_file(o, std::move(tokenizer));
+  }
+  const std::string text = o.text.empty() ? made_text() : read_file(o.text);
+  if (!tokenizer) tokenizer = tokenizer_for(o, text);
+  const auto [first, rest] = split_characters(text, o.train_ratio);
+  TextLoader train = loader(o, Tokens(tokenizer->encode(first)), true);
+  TextLoader validation = loader(o, Tokens(tokenizer->encode(rest)), false);
+  std::vector<std::int64_t> start = start_of(o, *tokenizer, text);
+  return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start), checksum(bytes_of(text))};
+}
+
+}  // namespace tapegrad::tasks

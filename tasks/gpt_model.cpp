@@ -1,0 +1,85 @@
+// Trained GPTs in files.
+#include <fmt/format.h>
+#include <tapegrad/autograd/safetensors.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/tasks/gpt_model.h>
+#include <tapegrad/tasks/verbs.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kWhere = "model";
+
+// Parameters into a model of this configuration.
+nn::GPTModel filled(const nn::GPTConfig& config, const NamedTensors& state, const fs::path& path) {
+  try {
+    nn::GPTModel model(config);
+    nn::load_state_dict(model, state);
+    nn::eval(model);
+    return model;
+  } catch (const Error& e) {
+    fail(kWhere, fmt::format("{}: {}", path.string(), e.what()));
+  }
+}
+
+TrainedGPT of_folder(const fs::path& folder) {
+  const fs::path config_file = folder / "config.json";
+  const nn::GPTConfig config = nn::gpt_config_of_hugging_face(read_file(config_file), config_file.string());
+  nn::GPTModel model = filled(config, nn::from_hugging_face(load_safetensors(folder.string()).tensors, config), folder);
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (has_tokenizer(folder.string())) tokenizer = load_tokenizer(folder.string());
+  return {std::move(model), std::move(tokenizer)};
+}
+
+TrainedGPT of_file(const fs::path& file) {
+  const SafeTensors loaded = load_safetensors(file.string());
+  const auto text = [&](const char* key) -> const std::string& {
+    const auto found = loaded.metadata.find(key);
+    if (found != loaded.metadata.end()) return found->second;
+    fail(kWhere, fmt::format("{}: its metadata has no \"{}\" (not written by tapegrad? a folder with config.json is "
+                             "read, too)",
+                             file.string(), key));
+  };
+  const auto task = loaded.metadata.find("task");
+  if (task != loaded.metadata.end() && task->second != "gpt")
+    refuse("--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task->second));
+  const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
+  std::unique_ptr<Tokenizer> tokenizer = parse_tokenizer(text("tokenizer"), file.string());
+  nn::GPTModel model = filled(options.model(tokenizer->size()), loaded.tensors, file);
+  return {std::move(model), std::move(tokenizer)};
+}
+
+}  // namespace
+
+void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options, const Tokenizer& tokenizer,
+              std::int64_t steps) {
+  save_safetensors(path.string(), nn::state_dict(model),
+                   {{"config", to_json(options)},
+                    {"format", "pt"},
+                    {"steps", std::to_string(steps)},
+                    {"task", "gpt"},
+                    {"tokenizer", tokenizer.json()}});
+}
+
+void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const Tokenizer& tokenizer) {
+  fs::create_directories(folder);
+  save_safetensors((folder / "model.safetensors").string(), nn::to_hugging_face(model), {{"format", "pt"}});
+  replace_file(folder / "config.json", nn::to_hugging_face_config(model.config));
+  save_tokenizer(tokenizer, folder.string());
+}
+
+TrainedGPT load_gpt(const std::string& model) {
+  const fs::path path = model.empty() ? last_run("gpt") : fs::path(model);
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / "config.json")) return of_folder(path);
+    if (fs::exists(path / "model.safetensors")) return of_file(path / "model.safetensors");
+    refuse("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
+  }
+  if (!fs::exists(path)) {
+    refuse("--model", fmt::format("there is no {}{}", path.string(),
+                                  model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
+  }
+  return of_file(path);
+}
+
+}  // namespace tapegrad::tasks

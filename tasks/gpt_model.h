@@ -1,0 +1,29 @@
+// Trained GPTs in files: ours, and Hugging Face's folders.
+#pragma once
+
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/tasks/files.h>
+#include <tapegrad/tasks/gpt_options.h>
+#include <tapegrad/tasks/tokenizer.h>
+
+#include <memory>
+
+namespace tapegrad::tasks {
+
+struct TrainedGPT {
+  nn::GPTModel model;                    // in eval mode
+  std::unique_ptr<Tokenizer> tokenizer;  // none where the folder has none
+};
+
+// model.safetensors: the parameters under the names of seed 000; in __metadata__ the settings as JSON ("config"), the
+// tokenizer ("tokenizer", a tokenizer.json) and the steps trained.
+void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options, const Tokenizer& tokenizer,
+              std::int64_t steps);
+// config.json, model.safetensors and tokenizer.json, as Hugging Face's GPT-2.
+void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const Tokenizer& tokenizer);
+
+// A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
+// the folder of a run. An empty name: the last run's. BadRequest where nothing is there, and for another task's model.
+TrainedGPT load_gpt(const std::string& model);
+
+}  // namespace tapegrad::tasks

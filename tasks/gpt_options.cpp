@@ -1,0 +1,125 @@
+// Presets of a GPT's training, checks, and settings as JSON.
+#include <fmt/format.h>
+#include <tapegrad/tasks/gpt_options.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::int64_t kMost = 10'000'000;  // of any one number
+
+std::string key_of(std::string_view option) {
+  std::string key(option);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+void need(bool good, std::string_view option, std::string_view message) {
+  if (!good) refuse(fmt::format("--{}", option), message);
+}
+
+// What is not settled by the sizes alone.
+void set_rates(GPTOptions& o) {
+  if (o.preset == "book") return;
+  const bool small = o.preset == "tiny" || o.preset == "char";
+  o.start_context.clear();
+  o.batch_size = small ? 16 : 4;
+  o.num_epochs = small ? 20 : 1;
+  o.lr = small ? 1e-3 : 4e-4;
+  o.schedule = "warmup-cosine";
+  o.warmup = small ? 50 : 200;
+  o.clip_grad = 1;
+  o.eval_interval = small ? 50 : 100;
+}
+
+}  // namespace
+
+nn::GPTConfig GPTOptions::model(std::int64_t vocab_size) const {
+  return {.vocab_size = vocab_size,
+          .context_length = context_length,
+          .emb_dim = emb_dim,
+          .n_heads = n_heads,
+          .n_layers = n_layers,
+          .drop_rate = drop_rate,
+          .qkv_bias = qkv_bias,
+          .tied_head = tied_head};
+}
+
+GPTOptions gpt_options(const std::string& preset) {
+  GPTOptions options;
+  options.preset = preset;
+  nn::GPTConfig sizes;
+  try {
+    sizes = nn::gpt_preset(preset);
+  } catch (const Error& e) {
+    const std::string_view told = e.what();
+    refuse("--preset", told.substr(told.find("] ") + 2));
+  }
+  options.context_length = sizes.context_length;
+  options.emb_dim = sizes.emb_dim;
+  options.n_heads = sizes.n_heads;
+  options.n_layers = sizes.n_layers;
+  options.drop_rate = sizes.drop_rate;
+  set_rates(options);
+  return options;
+}
+
+GPTOptions with_preset(GPTOptions asked, const std::vector<std::string>& given) {
+  GPTOptions options = gpt_options(asked.preset);
+  asked.visit([&](std::string_view name, auto& value, std::string_view) {
+    if (std::find(given.begin(), given.end(), name) == given.end()) return;
+    options.visit([&](std::string_view other, auto& own, std::string_view) {
+      if constexpr (std::is_same_v<decltype(own), decltype(value)>)
+        if (name == other) own = value;
+    });
+  });
+  return options;
+}
+
+void check(GPTOptions& o) {
+  o.visit([&](std::string_view name, auto& value, std::string_view) {
+    using T = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      const bool may_be_none = name == "max-steps" || name == "stride" || name == "sample-tokens" || name == "warmup" ||
+                               name == "num-epochs";
+      const std::int64_t least = may_be_none ? 0 : 1;
+      need(value >= least && value <= kMost, name,
+           fmt::format("{} is out of range: from {} to {} is possible", value, least, kMost));
+    } else if constexpr (std::is_same_v<T, double>) {
+      need(std::isfinite(value) && value >= 0, name, fmt::format("{} is out of range: at least 0 is possible", value));
+    }
+  });
+  need(o.drop_rate < 1, "drop-rate", fmt::format("{} is out of range: less than 1 is possible", o.drop_rate));
+  need(o.lr > 0, "lr", "0 is out of range: it must be positive");
+  need(o.train_ratio > 0 && o.train_ratio < 1, "train-ratio",
+       fmt::format("{} is out of range: more than 0 and less than 1 is possible", o.train_ratio));
+  need(o.schedule == "constant" || o.schedule == "warmup-cosine", "schedule",
+       fmt::format("there is no schedule \"{}\": constant or warmup-cosine", o.schedule));
+  need(o.emb_dim % o.n_heads == 0, "emb-dim", fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
+  if (o.stride == 0) o.stride = o.context_length;
+}
+
+std::string to_json(GPTOptions options) {
+  nlohmann::ordered_json json;
+  json["task"] = "gpt";
+  options.visit([&](std::string_view name, auto& value, std::string_view) { json[key_of(name)] = value; });
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) {
+  GPTOptions options;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    if (json.at("task") != "gpt")
+      fail(where, fmt::format("the configuration is of the task {}", json.at("task").dump()));
+    options.visit([&](std::string_view name, auto& value, std::string_view) { json.at(key_of(name)).get_to(value); });
+  } catch (const nlohmann::json::exception& e) {
+    fail(where, fmt::format("the configuration is not understood: {}", e.what()));
+  }
+  return options;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,152 @@
+// The verb `train gpt`: a run from its first or its last saved step to its end, with all its files.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/tasks/gpt_model.h>
+#include <tapegrad/tasks/gpt_report.h>
+#include <tapegrad/tasks/gpt_trainer.h>
+#include <tapegrad/tasks/gpt_verbs.h>
+#include <tapegrad/tasks/interrupts.h>
+#include <tapegrad/tasks/progress.h>
+#include <tapegrad/tasks/verbs.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kModel = "model.safetensors", kCheckpoint = "checkpoint", kMetrics = "metrics.jsonl",
+                           kReport = "report.html";
+
+// The run's own settings; what was named on the command line must agree with them.
+GPTOptions settings_of_run(const Checkpoint& checkpoint, GPTTrainRequest& request) {
+  GPTOptions run = GPTTrainer::options_of(checkpoint);
+  std::vector<std::string> differences;
+  request.options.visit([&](std::string_view name, auto& asked, std::string_view) {
+    if (std::find(request.given.begin(), request.given.end(), name) == request.given.end()) return;
+    run.visit([&](std::string_view other, auto& value, std::string_view) {
+      if constexpr (std::is_same_v<decltype(asked), decltype(value)>)
+        if (name == other && asked != value) differences.push_back(fmt::format("--{} {} (not {})", name, value, asked));
+    });
+  });
+  if (!differences.empty())
+    refuse("train --resume",
+           fmt::format("the run in {} was started with {} (leave these out, or begin anew without --resume)",
+                       request.out, fmt::join(differences, ", ")));
+  return run;
+}
+
+// What a run leaves in its folder beside the metrics, which grow by a line a step.
+std::int64_t bytes_of_run(const GPTTrainer& trainer) {
+  const std::int64_t parameters = nn::count(trainer.model());
+  return 2 * 3 * 4 * parameters + 4 * parameters + 220 * trainer.total_steps() + (std::int64_t{8} << 20);
+}
+
+void tell(std::string_view line) {
+  fmt::print(stderr, "{}\n", line);
+  std::fflush(stderr);
+}
+
+// Returns the samples of this part of the run.
+std::vector<std::string> run_to_end(GPTTrainer& trainer, const fs::path& folder, const GPTTrainRequest& request) {
+  MetricsFile metrics(folder / kMetrics, trainer.steps(), trainer.steps_per_epoch());
+  const auto save = [&] {
+    metrics.sync();
+    save_checkpoint(folder / kCheckpoint, trainer.checkpoint());
+  };
+  Progress progress(request.no_progress ? Progress::Style::kSilent : Progress::style_here(), trainer.steps(),
+                    trainer.total_steps(), stderr);
+  const CatchInterrupts catching;
+  std::vector<std::string> samples;
+  std::int64_t saved = trainer.steps() > 0 ? trainer.steps() : -1;
+  while (!trainer.finished() && !CatchInterrupts::interrupted()) {
+    const StepMetrics step = trainer.step();
+    metrics.add(step);
+    if (step.train_loss) {
+      progress.result(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.epoch() + 1,
+                                  step.step - 1, *step.train_loss, *step.validation_loss));
+    }
+    if (const auto epoch = trainer.ended_epoch()) {
+      metrics.add(*epoch);
+      if (trainer.options().sample_tokens > 0) {
+        samples.push_back(trainer.sample());
+        progress.result(samples.back());
+      }
+    }
+    progress.step(step.step, step.loss, step.accuracy, step.tokens_per_s);
+    if (step.step % request.checkpoint_every == 0 && !trainer.finished()) {
+      save();
+      saved = step.step;
+    }
+  }
+  progress.finish();
+  if (saved != trainer.steps()) save();
+  if (!trainer.finished())
+    fail("train", fmt::format("interrupted after step {} of {}; continue with --resume --out {}", trainer.steps(),
+                              trainer.total_steps(), folder.string()));
+  return samples;
+}
+
+void announce(const GPTTrainer& trainer) {
+  const GPTOptions& o = trainer.options();
+  if (o.text.empty())
+    tell("no --text was named: training on sums in words that are made here (\"two plus five is seven.\")");
+  tell(fmt::format(
+      "=== Training: gpt ({}) ===\n{} parameters, vocabulary of {}, {} epochs of {} steps, {} windows of {} "
+      "tokens a step, seed {}",
+      o.preset, nn::count(trainer.model()), trainer.tokenizer().size(), o.num_epochs, trainer.steps_per_epoch(),
+      o.batch_size * o.accumulate, o.context_length, o.seed));
+}
+
+}  // namespace
+
+int train_gpt(GPTTrainRequest request) {
+  if (request.checkpoint_every < 1)
+    refuse("--checkpoint-every", fmt::format("{} is out of range: at least 1 is possible", request.checkpoint_every));
+  GPTOptions options = with_preset(request.options, request.given);
+  check(options);
+  const fs::path checkpoint_file = fs::path(request.out) / kCheckpoint;
+  std::optional<Checkpoint> checkpoint;
+  if (request.resume && fs::exists(checkpoint_file)) {
+    checkpoint = load_checkpoint(checkpoint_file);
+    options = settings_of_run(*checkpoint, request);
+  }
+  // Everything that may be refused is read before the folder is touched.
+  GPTData data = load_gpt_data(options, checkpoint ? GPTTrainer::tokenizer_of(*checkpoint) : nullptr);
+  const std::unique_ptr<RunFolder> taken = take_folder(request.out);
+  const RunFolder& folder = *taken;
+  GPTTrainer trainer(options, std::move(data));
+  folder.reserve(bytes_of_run(trainer));
+
+  if (checkpoint) {
+    trainer.restore(*checkpoint);
+    checkpoint.reset();
+    tell(fmt::format("Resuming {} after step {} of {}", request.out, trainer.steps(), trainer.total_steps()));
+  } else {
+    if (request.resume)
+      tell(fmt::format("note: {} has no checkpoint yet, the run begins at its first step", request.out));
+    // What a killed run left before its first checkpoint is begun again; anything else is kept.
+    const bool keep = !request.resume || fs::exists(folder.path() / kModel);
+    const std::string_view names[] = {kCheckpoint, kModel, kMetrics, kReport};
+    const fs::path aside = keep ? folder.put_aside(names) : fs::path();
+    if (!aside.empty()) tell(fmt::format("note: the earlier run in {} now stands in {}", request.out, aside.string()));
+    announce(trainer);
+    if (request.untrained_losses) {
+      const GPTLosses found = trainer.untrained_losses();
+      fmt::print("Untrained: Train loss {:.5f}, Val loss {:.5f}\n", found.train, found.validation);
+      std::fflush(stdout);
+    }
+  }
+
+  const std::vector<std::string> samples = run_to_end(trainer, folder.path(), request);
+  save_gpt(folder.path() / kModel, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
+  if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer());
+  remember_last_run("gpt", folder.path());
+  replace_file(folder.path() / kReport, gpt_report(trainer.options(), nn::count(trainer.model()),
+                                                   read_metrics(folder.path() / kMetrics), samples));
+  tell(fmt::format("Model saved to {}\nReport: {}", (folder.path() / kModel).string(),
+                   (folder.path() / kReport).string()));
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,227 @@
+// GPT in the command: training, resumption, generation, tests, Hugging Face's folders, and wrong requests.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/safetensors.h>
+#include <tapegrad/tasks/gpt_model.h>
+#include <tapegrad/tasks/gpt_trainer.h>
+#include <tapegrad/tests/command_runner.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::expect_error;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::spill;
+using tests::TemporaryFolder;
+using Arguments = std::vector<std::string>;
+
+const std::string kText = [] {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "나는 학교에 간다. The cat sat on the mat, again and again.\n";
+  return text;
+}();
+
+// Eight steps an epoch, two epochs.
+Arguments small_run(const TemporaryFolder& folder, const std::string& out, const Arguments& more = {}) {
+  spill(folder / "text.txt", kText);
+  Arguments all{"train",
+                "gpt",
+                "--text",
+                folder / "text.txt",
+                "--out",
+                folder / out,
+                "--emb-dim",
+                "16",
+                "--n-heads",
+                "2",
+                "--n-layers",
+                "1",
+                "--context-length",
+                "16",
+                "--batch-size",
+                "16",
+                "--num-epochs",
+                "2",
+                "--eval-interval",
+                "5",
+                "--sample-tokens",
+                "8",
+                "--start-context",
+                "The",
+                "--checkpoint-every",
+                "3"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+TEST(GptCommand, TrainsGeneratesAndTests) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(small_run(folder, "run"));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const std::vector<std::string> printed = lines(ran.out);
+  ASSERT_GE(printed.size(), 4U);
+  EXPECT_EQ(printed[0].substr(0, 36), "Ep 1 (Step 000000): Train loss " + printed[0].substr(31, 5));
+  EXPECT_NE(printed[0].find(", Val loss "), std::string::npos);
+  for (const std::string& line : printed) EXPECT_TRUE(line.starts_with("Ep ") || line.starts_with("The")) << line;
+  EXPECT_NE(slurp(folder / "run/report.html").find("</html>"), std::string::npos);
+  const auto first = nlohmann::json::parse(lines(slurp(folder / "run/metrics.jsonl"))[0]);
+  EXPECT_EQ(first["step"], 1);
+  for (const char* key : {"loss", "accuracy", "lr", "tokens_per_s", "train_loss", "validation_loss"})
+    EXPECT_TRUE(first.contains(key)) << key;
+
+  const std::string model = folder / "run/model.safetensors";
+  const Ran said = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--max-new-tokens", "12"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(said.out.starts_with("The"));
+  EXPECT_EQ(
+      run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The", "--max-new-tokens", "12"}).out,
+      said.out);
+  const Ran ids = run_command({"generate", "gpt", "--model", model, "--prompt-ids", "3,4", "--ids", "--max-new-tokens",
+                               "5", "--temperature", "0.8", "--top-k", "5", "--top-p", "0.9", "--seed", "7"});
+  EXPECT_EQ(ids.code, 0) << ids.err;
+  EXPECT_TRUE(ids.out.starts_with("3 4 "));
+  EXPECT_EQ(std::count(ids.out.begin(), ids.out.end(), ' '), 6);
+  EXPECT_EQ(run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--beams", "2"}).code, 0);
+
+  const Ran tested = run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json"});
+  ASSERT_EQ(tested.code, 0) << tested.err;
+  const auto json = nlohmann::json::parse(tested.out);
+  EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(json["loss"].get<double>()), 1e-9);
+  EXPECT_EQ(json["tokens"].get<std::int64_t>() % 16, 0);
+  EXPECT_GT(json["tokens_per_s"].get<double>(), 0);
+}
+
+TEST(GptCommand, AResumedRunEndsInTheSameBits) {
+  const TemporaryFolder folder;
+  const Ran whole = run_command(small_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"}));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
+  const GPTOptions options = [&] {
+    GPTOptions o = gpt_options("tiny");
+    o.text = folder / "text.txt";
+    o.emb_dim = 16, o.n_heads = 2, o.n_layers = 1, o.context_length = 16, o.batch_size = 16, o.num_epochs = 2;
+    o.eval_interval = 5, o.sample_tokens = 8, o.start_context = "The", o.accumulate = 2, o.clip_grad = 0.5;
+    o.recompute = true;
+    check(o);
+    return o;
+  }();
+  GPTTrainer unbroken(options, load_gpt_data(options));
+  GPTTrainer broken(options, load_gpt_data(options));  // seeds anew
+  for (int i = 0; i < 3; ++i) broken.step();
+  const Checkpoint saved = broken.checkpoint();
+  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
+  resumed.restore(saved);
+  while (!resumed.finished()) resumed.step();
+  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
+  for (const NamedTensor& own : nn::state_dict(resumed.model())) {
+    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+  }
+
+  spill(folder / "text.txt", kText + "The");
+  const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
+  expect_error(changed, 2, {"[train --resume]", "text.txt is not the text any more"});
+  const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--emb-dim", "32"});
+  expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
+}
+
+TEST(GptCommand, HuggingFacesFoldersGoOutAndComeIn) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(small_run(
+      folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const TrainedGPT ours = load_gpt(folder / "run"), theirs = load_gpt(folder / "hf");
+  EXPECT_TRUE(theirs.model.config.tied_head);
+  const auto a = nn::state_dict(ours.model), b = nn::state_dict(theirs.model);
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>()) << a[i].name;
+  }
+  const Arguments tail{"--prompt", "The", "--max-new-tokens", "6"};
+  Arguments one{"generate", "gpt", "--model", folder / "run"}, two{"generate", "gpt", "--model", folder / "hf"};
+  one.insert(one.end(), tail.begin(), tail.end());
+  two.insert(two.end(), tail.begin(), tail.end());
+  EXPECT_EQ(run_command(one).out, run_command(two).out);
+}
+
+TEST(GptCommand, MakesATextOfItsOwnAndSaysSo) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(
+      {"train", "gpt", "--out", folder / "run", "--max-steps", "1", "--sample-tokens", "0", "--eval-batches", "1"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("no --text was named"), std::string::npos) << ran.err;
+}
+
+TEST(GptCommand, RefusesWrongRequests) {
+  const TemporaryFolder folder;
+  spill(folder / "short.txt", "too short");
+  const std::string out = folder / "run";
+  const auto train = [&](const Arguments& more) {
+    Arguments all{"train", "gpt", "--out", out};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_command(all);
+  };
+  expect_error(train({"--text", folder / "short.txt"}), 2,
+               {"[--text]", "the training part has 8 tokens", "a window of --context-length 64 takes 65"});
+  expect_error(train({"--text", folder / "none.txt"}), 2, {"[--text]", "there is no file"});
+  expect_error(train({"--tokenizer", folder / "none"}), 2, {"[--tokenizer]"});
+  expect_error(train({"--preset", "book"}), 2, {"[--tokenizer]", "vocab.bpe and encoder.json"});
+  expect_error(train({"--preset", "gpt5"}), 2, {"[--preset]", "gpt2-xl"});
+  expect_error(train({"--emb-dim", "30"}), 2, {"[--emb-dim]", "30 is not divisible by --n-heads 4"});
+  expect_error(train({"--drop-rate", "1"}), 2, {"[--drop-rate]"});
+  expect_error(train({"--schedule", "noam"}), 2, {"[--schedule]", "constant or warmup-cosine"});
+  EXPECT_FALSE(fs::exists(out));
+
+  ASSERT_EQ(run_command(small_run(folder, "good", {"--max-steps", "1"})).code, 0);
+  const std::string good = folder / "good";
+  const auto generate = [&](const Arguments& more) {
+    Arguments all{"generate", "gpt", "--model", good};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_command(all);
+  };
+  expect_error(generate({"--prompt", "The cat sat on the mat"}), 2, {"[--prompt]", "22 tokens", "context takes 16"});
+  expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
+  expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
+  expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "9999 is no token"});
+  expect_error(generate({"--prompt", "The", "--top-p", "0"}), 2, {"[--top-p]"});
+  expect_error(generate({"--prompt", "The", "--beams", "2", "--temperature", "1"}), 2, {"[--beams]"});
+  expect_error(run_command({"generate", "gpt", "--model", folder / "none", "--prompt", "x"}), 2, {"[--model]"});
+  spill(folder / "cat.txt", "The cat");
+  expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "cat.txt"}), 2,
+               {"[--text]", "has 7 tokens", "takes 17"});
+  expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "short.txt"}), 1,
+               {"[tokenizer]", "\"r\" (U+0072)"});
+  expect_error(run_command({"test", "gpt", "--model", good}), 2, {"[--text]", "a file is needed"});
+  expect_error(run_command({"generate", "copy"}), 2, {"there is no task \"copy\""});
+
+  // A configuration that does not fit the tensors, and a download that was cut off.
+  const std::string hf = folder / "hf";
+  ASSERT_EQ(run_command(small_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})).code, 0);
+  const std::string config = slurp(hf + "/config.json");
+  std::string wider = config;
+  wider.replace(wider.find("\"n_embd\": 16"), 12, "\"n_embd\": 32");
+  spill(hf + "/config.json", wider);
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"tok_emb.weight", "is needed"});
+  spill(hf + "/config.json", R"({"model_type": "llama"})");
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"llama", "gpt2 is needed"});
+  spill(hf + "/config.json", config);
+  const std::string weights = slurp(hf + "/model.safetensors");
+  spill(hf + "/model.safetensors", weights.substr(0, weights.size() / 2));
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"[safetensors]", "truncated"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

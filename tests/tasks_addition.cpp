@@ -64,6 +64,18 @@ std::string refused(const AdditionTask& task, const std::string& expression) {
   return "nothing was refused";
 }
 
+// A row of a batch: what is read, and what is to be written.
+struct Row {
+  Tokens input, target;
+};
+
+std::vector<Row> rows_of(const Batch& batch, std::int64_t count) {
+  std::vector<Row> out;
+  for (std::int64_t i = 0; i < count; ++i)
+    out.push_back({batch.source[i].to_vector<std::int64_t>(), batch.target[i].to_vector<std::int64_t>()});
+  return out;
+}
+
 TEST(Expression, IsReadWithAndWithoutBlanks) {
   const AdditionTask task(default_options("addition"));
   for (const char* text : {"310+98", " 310 + 98 ", "310 +098", "310+0098"}) {
@@ -101,14 +113,14 @@ TEST(Draws, AreRememberedAndLeftOutOfTheExam) {
   AdditionTask task(tiny_options());  // operands below 50: 2,500 problems
   Generator generator(3);
   std::set<Tokens> drawn;
-  const auto rows = [](const Batch& batch) { return answers_of(batch, batch.target, batch.source.size(0)); };
+  const auto rows = [](const Batch& batch) { return rows_of(batch, batch.source.size(0)); };
   for (int i = 0; i < 10; ++i)
-    for (const Answer& row : rows(task.draw_training(100, generator))) drawn.insert(row.input);
+    for (const Row& row : rows(task.draw_training(100, generator))) drawn.insert(row.input);
   AdditionTask again(tiny_options());
   again.set_state(task.state());
   const Exam exam = again.exam(10'000, generator);
   EXPECT_EQ(exam.examples.source.size(0), 2500 - static_cast<std::int64_t>(drawn.size()));
-  for (const Answer& row : rows(exam.examples)) {
+  for (const Row& row : rows(exam.examples)) {
     EXPECT_EQ(drawn.count(row.input), 0u);
     EXPECT_EQ(10 * row.target[0] + row.target[1], 10 * row.input[0] + row.input[1] + 10 * row.input[3] + row.input[4]);
     drawn.insert(row.input);

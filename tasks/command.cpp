@@ -177,6 +177,9 @@ void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
       ->capture_default_str()
       ->type_name("N");
   app->add_flag("--json", r->json, "print one JSON object");
+  if (kind.draws)
+    app->add_option("--draw", r->draw, "draw the answer to --expression into this file, .svg or .html")
+        ->type_name("FILE");
   add_example(app, r, kind, a, test);
   add_threads(app, a);
 }

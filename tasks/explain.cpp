@@ -10,6 +10,7 @@ int explain(const ExplainRequest& request) {
   RunOptions options = default_options(request.options.task);
   if (options.task == "copy") options.seq_length = 5;  // the tutorial's example is shorter than what it trains with
   take(options, request.options, request.given);
+  if (!request.expression.empty()) kind_of(options.task).fit(options, request.expression);
   settle(options);
   const std::unique_ptr<Task> task = make_task(options);
   std::optional<Batch> example;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/options.h>
+#include <tapegrad/tasks/parser.h>
 #include <tapegrad/tasks/task.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@ struct Limits {
 Limits limits_of(std::string_view option) {
   if (option == "max-position-embeddings") return {0, kMost};
   if (option == "vocab-size") return {2, kMost};
+  if (option == "depth") return {1, ParserTask::kDeepest};
+  if (option == "data-seed") return {-1, 0xffffffff};  // what NumPy takes
   if (option == "max-digits") return {1, 17};  // sums fit into 64 bits
   return {1, kMost};
 }

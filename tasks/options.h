@@ -44,6 +44,9 @@ struct RunOptions {
   // Of the addition task alone.
   std::int64_t max_digits = 3;
   bool tutorial_masks = false;
+  // Of the parser task alone.
+  std::int64_t depth = 1;
+  std::int64_t data_seed = -1;  // -1: the seed
 
   // The settings that decide how long an example is: all verbs of the task offer them.
   void visit_example(auto&& field) {
@@ -70,6 +73,10 @@ struct RunOptions {
     visit_example(field);
     if (task == "addition")
       field("tutorial-masks", tutorial_masks, "hide the input's zeros, and train as the tutorial does");
+    if (task == "parser") {
+      field("depth", depth, "operators over one another; more than 1: nested expressions, and trees with brackets");
+      field("data-seed", data_seed, "of the expressions, which NumPy's stream draws (-1: the seed)");
+    }
     field("seed", seed, "of all random draws");
     field("lr", lr, "learning rate; with warmup-cosine the highest");
     field("schedule", schedule,

@@ -87,6 +87,13 @@ void tell_answers(std::string& out, const Task& task, const std::vector<Answer>&
   out += "</table></div>\n";
 }
 
+void pictures(std::string& out, const Task& task, const std::vector<Answer>& all) {
+  std::string cards;
+  for (const Answer& answer : all)
+    if (const auto drawing = task.picture(answer)) card(cards, *drawing);
+  if (!cards.empty()) out += fmt::format("<div class=\"maps\">\n{}</div>\n", cards);
+}
+
 void maps(std::string& out, const Task& task, const AttentionSample& sample) {
   out += fmt::format(
       "<h2>Attention</h2>\n<p>Input {}, output {}. Every row is what one token looks at: its weights add up to 1. "
@@ -141,9 +148,16 @@ std::string report_html(const Task& task, const RunOptions& options, nn::Transfo
   body += "</div>\n";
   curves(body, options, metrics);
   tell_answers(body, task, tried);
+  pictures(body, task, tried);
   maps(body, task, sample);
   settings(body, options);
   return page(fmt::format("tapegrad: {}, seed {}", options.task, options.seed), body);
+}
+
+std::string drawing_html(std::string_view title, const Drawing& drawing) {
+  std::string body = fmt::format("<h1>{}</h1>\n", escape_markup(title));
+  card(body, drawing);
+  return page(title, body);
 }
 
 std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample) {

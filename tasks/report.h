@@ -11,6 +11,9 @@ namespace tapegrad::tasks {
 // Curves of loss, accuracy and learning rate, answers to fresh examples, attention maps, and the settings.
 std::string report_html(const Task& task, const RunOptions& options, nn::Transformer& model, const Metrics& metrics);
 
+// One drawing.
+std::string drawing_html(std::string_view title, const Drawing& drawing);
+
 std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample);
 
 }  // namespace tapegrad::tasks

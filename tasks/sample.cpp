@@ -14,7 +14,7 @@ namespace {
 
 std::vector<std::string> texts(const Task& task, const Tensor& tokens) {  // tokens [1, n]
   std::vector<std::string> out;
-  for (const std::int64_t token : tokens.to_vector<std::int64_t>()) out.push_back(task.token_text(token));
+  for (const std::int64_t token : tokens.to_vector<std::int64_t>()) out.push_back(task.axis_text(token));
   return out;
 }
 
@@ -61,26 +61,35 @@ Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& sour
   for (const Tensor& part : split(source, kTogether)) {
     nn::TransformerNext next(model, part, task.source_mask(part));
     const Tensor start = full({part.size(0), 1}, static_cast<double>(task.start_token()), kInt64);
-    parts.push_back(nn::generate(next, start, {.max_new_tokens = length, .beams = beams}).tokens);
+    nn::GenerateOptions options{.max_new_tokens = length, .beams = beams};
+    if (task.padding()) {
+      options.pad_token = *task.padding();
+      options.stop = [&task](std::span<const std::int64_t> tokens) { return task.ends_answer(tokens); };
+    }
+    const Tensor tokens = nn::generate(next, start, options).tokens;
+    const auto missing = full({part.size(0), length - tokens.size(1)}, static_cast<double>(options.pad_token), kInt64);
+    parts.push_back(cat({tokens, missing}, 1));
   }
   return cat(parts, 0);
 }
 
 std::vector<Answer> answers(const Task& task, const nn::Transformer& model, std::int64_t count, Generator& generator) {
   const Batch batch = task.draw(count, generator);
-  return answers_of(batch, decode(task, model, batch.source, batch.target.size(1)), count);
+  return answers_of(task, batch, decode(task, model, batch.source, batch.target.size(1)), count);
 }
 
 AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example) {
   const Tensor mask = task.source_mask(example.source);
-  const std::int64_t length = example.target.size(1);
-  const Tensor output = decode(task, model, example.source, length);
+  Tensor output = decode(task, model, example.source, example.target.size(1));
+  const Answer answer = answers_of(task, example, output, 1).front();
+  const auto length = std::max<std::int64_t>(1, static_cast<std::int64_t>(answer.output.size()));
+  output = narrow(output, 1, 0, length);
   const Tensor read = shifted(task, output);
   nn::AttentionMaps maps;
   model(example.source, read, mask, nn::causal_mask(length), &maps);
 
   AttentionSample out;
-  out.answer = answers_of(example, output, 1).front();
+  out.answer = answer;
   const std::vector<std::string> source_texts = texts(task, example.source), read_texts = texts(task, read);
   for (const NamedTensor& map : maps) {
     const MapName name(map.name);

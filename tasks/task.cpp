@@ -5,6 +5,7 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/addition.h>
 #include <tapegrad/tasks/copy.h>
+#include <tapegrad/tasks/parser.h>
 #include <tapegrad/tasks/task.h>
 
 #include <algorithm>
@@ -19,13 +20,15 @@ constexpr TaskKind kind() {
           .longest = T::longest,
           .check = T::check,
           .adapt = T::adapt,
+          .fit = T::fit,
           .make = [](const RunOptions& options) -> std::unique_ptr<Task> { return std::make_unique<T>(options); },
           .least_positions = T::kLeastPositions,
           .takes_expressions = T::kTakesExpressions,
+          .draws = T::kDraws,
           .test_count = T::kTestCount};
 }
 
-constexpr TaskKind kKinds[] = {kind<CopyTask>(), kind<AdditionTask>()};
+constexpr TaskKind kKinds[] = {kind<CopyTask>(), kind<AdditionTask>(), kind<ParserTask>()};
 
 }  // namespace
 
@@ -83,9 +86,18 @@ std::string show_tokens(const Task& task, const Tokens& tokens) {
   return out + "]";
 }
 
-std::vector<Answer> answers_of(const Batch& batch, const Tensor& predicted, std::int64_t count) {
-  const auto row = [](const Tensor& tokens, std::int64_t i) {
-    return tokens[i].contiguous().to_vector<std::int64_t>();
+Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& target) {
+  const Tensor likeliest = argmax(outputs.detach(), -1);
+  if (!task.padding()) return likeliest;
+  const auto padding = static_cast<double>(*task.padding());
+  return masked_fill(likeliest, target == padding, padding);
+}
+
+std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tensor& predicted, std::int64_t count) {
+  const auto row = [&](const Tensor& tokens, std::int64_t i) {
+    Tokens out = tokens[i].contiguous().to_vector<std::int64_t>();
+    while (task.padding() && !out.empty() && out.back() == *task.padding()) out.pop_back();
+    return out;
   };
   std::vector<Answer> out;
   for (std::int64_t i = 0; i < std::min(count, batch.source.size(0)); ++i)

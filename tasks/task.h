@@ -6,9 +6,11 @@
 
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/options.h>
+#include <tapegrad/tasks/svg.h>
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,10 +51,13 @@ class Task {
   //   static std::int64_t longest(const RunOptions&);   tokens of the longer one of source and target
   static constexpr std::int64_t kLeastPositions = 1;  // what --max-position-embeddings 0 means at least
   static constexpr bool kTakesExpressions = false;    // --expression, read by read_expression
+  static constexpr bool kDraws = false;               // picture() has something to show
   static constexpr std::int64_t kTestCount = 1000;    // examples of `test`
   static void check(const RunOptions&) {}             // BadRequest for settings that make no task
   // Changes defaults that depend on what was given by name.
   static void adapt(RunOptions&, const std::vector<std::string>& /*given*/) {}
+  // Changes defaults so that `explain` can take this expression.
+  static void fit(RunOptions&, std::string_view /*expression*/) {}
 
   virtual ~Task() = default;
 
@@ -80,15 +85,22 @@ class Task {
   virtual Tensor loss(const Tensor& outputs, const Tensor& target) const;
   // Which tokens are right, [B, T] bool. An example is right when all of its tokens are.
   virtual Tensor right_tokens(const Tensor& predicted, const Tensor& target) const;
+  // The token behind examples that are shorter than others, if they are not equally long: it counts in no rate.
+  virtual std::optional<std::int64_t> padding() const { return {}; }
+  // Whether the tokens that a model gave so far are a whole answer: it is asked for no more then.
+  virtual bool ends_answer(std::span<const std::int64_t> /*tokens*/) const { return false; }
 
   // --- for people ---
   virtual std::string token_text(std::int64_t token) const { return std::to_string(token); }
-  virtual std::string source_text(const Tokens& tokens) const;  // "[7, 15, 2]"
+  virtual std::string axis_text(std::int64_t token) const { return token_text(token); }  // of at most two characters
+  virtual std::string source_text(const Tokens& tokens) const;                           // "[7, 15, 2]"
   virtual std::string target_text(const Tokens& tokens) const;
   // What `test` prints for one example; whole lines.
   virtual std::string answer_text(const Answer& answer) const;
   // Examples of the last batch of an epoch, with what was predicted; whole lines, or nothing.
   virtual std::string samples_text(const std::vector<Answer>& /*answers*/) const { return ""; }
+  // An answer as a picture, where the task has one.
+  virtual std::optional<Drawing> picture(const Answer& /*answer*/) const { return {}; }
   // The section's explanation: data, masks and loss. The example is the tutorial's where it is nullptr.
   virtual std::string explain(const Batch* example) const = 0;
   // What `test` tells beside the rates; predicted [N, T] answers the exam.
@@ -101,8 +113,11 @@ Tensor shifted(const Task& task, const Tensor& target);
 // The share of examples that are right as a whole; predicted and target [B, T].
 double accuracy(const Task& task, const Tensor& predicted, const Tensor& target);
 std::string show_tokens(const Task& task, const Tokens& tokens);  // "[7, 15, 2]"
-// The rows of a batch with what was predicted for them, the first `count` of them.
-std::vector<Answer> answers_of(const Batch& batch, const Tensor& predicted, std::int64_t count);
+// What a model predicts out of outputs [B, T, V] for targets [B, T]: the likeliest tokens, padding where the target has
+// it.
+Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& target);
+// The rows of a batch with what was predicted for them, the first `count` of them, without padding at their ends.
+std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tensor& predicted, std::int64_t count);
 
 // What the command knows of a task before one is made: the static members of its class.
 struct TaskKind {
@@ -111,9 +126,11 @@ struct TaskKind {
   std::int64_t (*longest)(const RunOptions&);
   void (*check)(const RunOptions&);
   void (*adapt)(RunOptions&, const std::vector<std::string>& given);
+  void (*fit)(RunOptions&, std::string_view expression);
   std::unique_ptr<Task> (*make)(const RunOptions&);
   std::int64_t least_positions;
   bool takes_expressions;
+  bool draws;
   std::int64_t test_count;
 };
 std::span<const TaskKind> task_kinds();

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/report.h>
 #include <tapegrad/tasks/sample.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tasks/verbs.h>
@@ -35,18 +36,34 @@ Tensor forced(const Task& task, const nn::Transformer& model, const Batch& batch
   std::vector<Tensor> parts;
   for (std::int64_t at = 0; at < batch.source.size(0); at += kTogether) {
     const Tensor source = batch.source.slice(0, at, at + kTogether), target = batch.target.slice(0, at, at + kTogether);
-    parts.push_back(argmax(model(source, shifted(task, target), task.source_mask(source), causal), -1));
+    const Tensor outputs = model(source, shifted(task, target), task.source_mask(source), causal);
+    parts.push_back(predicted_tokens(task, outputs, target));
   }
   return cat(parts, 0);
 }
 
 Score score_of(const Task& task, const Batch& batch, const Tensor& predicted, const Tensor& forced) {
   const Tensor right = task.right_tokens(predicted, batch.target);  // [N, T]
+  const Tensor counted =
+      task.padding() ? batch.target != static_cast<double>(*task.padding()) : batch.target == batch.target;
   return {.examples = batch.source.size(0),
-          .tokens = right.numel(),
+          .tokens = count_true(counted),
           .right = count_true(all(right, 1)),
-          .right_tokens = count_true(right),
+          .right_tokens = count_true(logical_and(right, counted)),
           .forced_right = count_true(all(task.right_tokens(forced, batch.target), 1))};
+}
+
+// The picture of an answer, as SVG or as a page.
+void draw_answer(const Task& task, const Answer& answer, const fs::path& file) {
+  const std::optional<Drawing> drawing = task.picture(answer);
+  if (!drawing) refuse("--draw", "this task has no pictures of answers");
+  const bool page = file.extension() == ".html";
+  try {
+    replace_file(file, page ? drawing_html(task.source_text(answer.input), *drawing) : svg_file(*drawing));
+  } catch (const Error& e) {
+    const std::string_view told = e.what();  // "[file] ..."
+    refuse("--draw", told.substr(told.find("] ") + 2));
+  }
 }
 
 // `test --expression`: one answer, right or wrong.
@@ -54,7 +71,7 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
   const Task& task = *trained.task;
   const Batch example = task.read_expression(request.expression);
   const Answer answer =
-      answers_of(example, decode(task, trained.model, example.source, example.target.size(1), request.beams), 1)
+      answers_of(task, example, decode(task, trained.model, example.source, example.target.size(1), request.beams), 1)
           .front();
   if (request.json) {
     const nlohmann::ordered_json json{{"task", request.options.task},
@@ -70,6 +87,7 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
   } else {
     fmt::print("{}", task.answer_text(answer));
   }
+  if (!request.draw.empty()) draw_answer(task, answer, request.draw);
   return 0;
 }
 
@@ -84,6 +102,11 @@ int test(const TestRequest& request) {
     refuse("--target", fmt::format("{} is out of range: from 0 to 1 is possible", *request.target));
   if (request.beams < 1 || request.beams > 1000)
     refuse("--beams", fmt::format("{} is out of range: from 1 to 1000 is possible", request.beams));
+  if (!request.draw.empty() && request.expression.empty())
+    refuse("--draw", "draws the answer to --expression, which is missing");
+  const std::string suffix = fs::path(request.draw).extension();
+  if (!request.draw.empty() && suffix != ".svg" && suffix != ".html")
+    refuse("--draw", fmt::format("{} ends neither in .svg nor in .html", request.draw));
   const fs::path file = model_file(where, name, request.model);
   TrainedModel trained = load_model(file, name);
   take_example_settings(trained, request.options, request.given);

@@ -51,7 +51,7 @@ std::string loss_details(const Trainer& trainer, const StepMetrics& step) {
   std::string out = fmt::format("\n=== Loss calculation details (step {}) ===\n", step.step);
   std::size_t widest = 9;
   const Task& task = trainer.task();
-  const std::vector<Answer> rows = answers_of(trainer.last_batch(), trainer.last_predicted(), kShownRows);
+  const std::vector<Answer> rows = answers_of(task, trainer.last_batch(), trainer.last_predicted(), kShownRows);
   for (const Answer& row : rows) widest = std::max(widest, show_tokens(task, row.output).size());
   out += fmt::format("{:<{}}  {:<{}}  exact match (first {} of the batch)\n", "predicted", widest, "target", widest,
                      rows.size());
@@ -81,8 +81,8 @@ void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& re
       progress.line(fmt::format("Epoch {}, Average Loss: {:.4f}, Final Accuracy: {:.4f}, Learning Rate: {:.6f}",
                                 epoch->epoch, epoch->loss, epoch->accuracy, step.lr));
       if (!request.no_progress && (epoch->epoch % kSamplesEvery == 0 || trainer.finished())) {
-        std::string samples =
-            trainer.task().samples_text(answers_of(trainer.last_batch(), trainer.last_predicted(), kShownRows));
+        std::string samples = trainer.task().samples_text(
+            answers_of(trainer.task(), trainer.last_batch(), trainer.last_predicted(), kShownRows));
         if (!samples.empty()) samples.pop_back(), progress.line(samples);
       }
     }

@@ -74,7 +74,7 @@ StepMetrics Trainer::step() {
       fail("train", fmt::format("the loss of step {} is not finite (a smaller --lr may help)", metrics.step));
     {
       const PauseRecording pause;
-      last_predicted_ = argmax(outputs.detach(), -1);
+      last_predicted_ = predicted_tokens(*task_, outputs, batch.target);
       metrics.accuracy = accuracy(*task_, last_predicted_, batch.target);
     }
     const Gradients grads = tape.backward(loss);

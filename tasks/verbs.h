@@ -36,6 +36,7 @@ struct TestRequest : ExampleRequest {
   std::optional<double> target;       // otherwise the task's
   std::int64_t beams = 1;             // width of the beam search; 1: greedy
   bool json = false;
+  std::string draw;  // a file that receives the picture of the answer to `expression`
 };
 int test(const TestRequest& request);
 

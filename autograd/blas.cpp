@@ -16,7 +16,8 @@ using blas::Tile;
 
 constexpr int64_t kTile = 256;              // rows and columns of a tile of C at most: it stays in the second cache
 constexpr int64_t kLargeTile = 512;         // the same where BLIS does the blocking
-constexpr int64_t kWideLeast = 192;         // with AVX-512, the least rows, columns and depth of what goes to BLIS
+constexpr int64_t kLeast = 1024;            // the least rows, columns and depth of what goes to BLIS,
+constexpr int64_t kWideLeast = 192;         // and with AVX-512
 constexpr int64_t kPieceWork = 800000;      // multiplications worth handing to another thread: about 20 us
 constexpr int64_t kPieces = 16;             // tiles wanted of a product that is worth so many
 constexpr int64_t kOwnB = 8 << 10;          // elements of B up to which every tile packs its own,
@@ -144,7 +145,7 @@ bool plain(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
 
 template <class T>
 bool suits_blis(const Product<T>& p) {
-  const int64_t least = kernels<T>().rows > 8 ? kWideLeast : kLargeTile;
+  const int64_t least = kernels<T>().rows > 8 ? kWideLeast : kLeast;
   return p.m >= least && p.n >= least && p.k >= least && p.c.col_stride == 1 &&
          plain(p.m, p.k, p.a.row_stride, p.a.col_stride) && plain(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
          plain(p.m, p.n, p.c.row_stride, p.c.col_stride);

@@ -87,6 +87,8 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
 }
 
 std::string to_hugging_face_config(const GPTConfig& c) {
+  if (c.positions != Positions::learned)
+    fail("hugging_face", fmt::format("GPT-2's positions are learned, this model's are {}", name(c.positions)));
   const nlohmann::ordered_json json{{"model_type", "gpt2"},
                                     {"architectures", {"GPT2LMHeadModel"}},
                                     {"vocab_size", c.vocab_size},

@@ -1,5 +1,6 @@
 // Presets of a GPT's training, checks, and settings as JSON.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/tasks/gpt_options.h>
 
 #include <algorithm>
@@ -45,7 +46,8 @@ nn::GPTConfig GPTOptions::model(std::int64_t vocab_size) const {
           .n_layers = n_layers,
           .drop_rate = drop_rate,
           .qkv_bias = qkv_bias,
-          .tied_head = tied_head};
+          .tied_head = tied_head,
+          .positions = nn::positions_named(positions)};
 }
 
 GPTOptions gpt_options(const std::string& preset) {
@@ -99,6 +101,12 @@ void check(GPTOptions& o) {
   need(o.schedule == "constant" || o.schedule == "warmup-cosine", "schedule",
        fmt::format("there is no schedule \"{}\": constant or warmup-cosine", o.schedule));
   need(o.emb_dim % o.n_heads == 0, "emb-dim", fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
+  need(std::find(std::begin(nn::kPositionNames), std::end(nn::kPositionNames), o.positions) !=
+           std::end(nn::kPositionNames),
+       "positions", fmt::format("there are no positions \"{}\": {}", o.positions, fmt::join(nn::kPositionNames, ", ")));
+  need(o.positions != "rope" || o.emb_dim / o.n_heads % 2 == 0, "positions",
+       fmt::format("rope turns pairs of elements, and a head has {} (--emb-dim {} over {} heads)",
+                   o.emb_dim / o.n_heads, o.emb_dim, o.n_heads));
   if (o.stride == 0) o.stride = o.context_length;
 }
 

@@ -26,6 +26,7 @@ struct GPTOptions {
   double drop_rate = 0.1;
   bool qkv_bias = false;
   bool tied_head = false;
+  std::string positions = "learned";  // one of nn::kPositionNames
   std::int64_t num_epochs = 10;
   std::int64_t max_steps = 0;  // 0: all of the epochs
   std::int64_t batch_size = 2;
@@ -58,6 +59,7 @@ struct GPTOptions {
     field("drop-rate", drop_rate, "probability of dropping, everywhere in the model");
     field("qkv-bias", qkv_bias, "biases on query, key and value");
     field("tied-head", tied_head, "the head's weight is the token table");
+    field("positions", positions, "learned, sinusoidal, rope, shaw, t5, alibi, index or none");
     field("num-epochs", num_epochs, "passes over the text");
     field("max-steps", max_steps, "end after so many steps (0: after the last epoch)");
     field("batch-size", batch_size, "windows of a batch");

@@ -111,6 +111,8 @@ int train_gpt(GPTTrainRequest request) {
     checkpoint = load_checkpoint(checkpoint_file);
     options = settings_of_run(*checkpoint, request);
   }
+  if (!request.hugging_face.empty() && options.positions != "learned")
+    refuse("--save-hugging-face", fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
   // Everything that may be refused is read before the folder is touched.
   GPTData data = load_gpt_data(options, checkpoint ? GPTTrainer::tokenizer_of(*checkpoint) : nullptr);
   const std::unique_ptr<RunFolder> taken = take_folder(request.out);

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/gpt_model.h>
 #include <tapegrad/tasks/gpt_trainer.h>
 #include <tapegrad/tests/command_runner.h>
+#include <tapegrad/tests/near.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 namespace tapegrad::tasks {
 namespace {
 
+using tests::error_of;
 using tests::expect_error;
 using tests::Ran;
 using tests::run_command;
@@ -102,6 +104,28 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(json["loss"].get<double>()), 1e-9);
   EXPECT_EQ(json["tokens"].get<std::int64_t>() % 16, 0);
   EXPECT_GT(json["tokens_per_s"].get<double>(), 0);
+}
+
+TEST(GptCommand, TrainsWithEveryKindOfPositions) {
+  const TemporaryFolder folder;
+  for (const std::string_view name : nn::kPositionNames) {
+    const std::string kind(name);
+    SCOPED_TRACE(kind);
+    const Ran ran = run_command(small_run(folder, kind, {"--positions", kind, "--max-steps", "2"}));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const Ran said = run_command({"generate", "gpt", "--model", folder / kind, "--prompt", "The", "--max-new-tokens",
+                                  "4", "--temperature", "0"});
+    EXPECT_EQ(said.code, 0) << said.err;
+    EXPECT_TRUE(said.out.starts_with("The"));
+  }
+  expect_error(run_command(small_run(folder, "wrong", {"--positions", "ropes"})), 2,
+               {"[--positions] there are no positions \"ropes\": none, index, learned, sinusoidal"});
+  expect_error(run_command(small_run(folder, "foreign", {"--positions", "t5", "--save-hugging-face", folder / "hf"})),
+               2, {"[--save-hugging-face] GPT-2's positions are learned"});
+  GPTOptions odd = gpt_options("tiny");
+  odd.positions = "rope", odd.emb_dim = 6, odd.n_heads = 2;
+  EXPECT_EQ(error_of([&] { check(odd); }),
+            "[--positions] rope turns pairs of elements, and a head has 3 (--emb-dim 6 over 2 heads)");
 }
 
 TEST(GptCommand, AResumedRunEndsInTheSameBits) {

@@ -53,7 +53,8 @@ Tensor recompute(const Tensor& x, const std::vector<Tensor>& parameters, Recompu
   if (!Tape::current()) return f(x);
   for (const Tensor& p : parameters) {
     if (recorded(p) && !p.is_leaf()) {
-      kRecompute.fail(fmt::format("a parameter of shape {} was computed on the tape, a leaf is needed", str(p.shape())));
+      kRecompute.fail(
+          fmt::format("a parameter of shape {} was computed on the tape, a leaf is needed", str(p.shape())));
     }
   }
   std::vector<Tensor> inputs{x};

@@ -24,7 +24,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kVerbs[] = {"train",    "test", "explain",  "attention", "show",
+constexpr std::string_view kVerbs[] = {"train",    "test",     "explain",   "attention", "show",
                                        "generate", "tokenize", "gradcheck", "info"};
 
 // What arguments are read into, and what shall be done with it. Requests of verbs that have tasks live in `run`'s
@@ -145,7 +145,7 @@ void add_train(CLI::App* app, const TaskKind& kind, Arguments& a) {
 
 // What every verb about examples offers: their length, and one in words. `run` is called with the request.
 template <class Request, class F>
-void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskKind& kind, Arguments& a, const F& run) {
+void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskKind& kind, Arguments& a, F run) {
   r->options = kind.defaults();
   r->options.visit_example([&](std::string_view name, auto& value, const char* help) {
     constexpr bool kExplain = std::is_same_v<Request, ExplainRequest>;

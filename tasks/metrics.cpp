@@ -66,9 +66,7 @@ std::optional<double> maybe(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-double number(const nlohmann::json& object, const char* key) {
-  return maybe(object, key).value_or(0);
-}
+double number(const nlohmann::json& object, const char* key) { return maybe(object, key).value_or(0); }
 
 }  // namespace
 

@@ -15,7 +15,7 @@ struct StepMetrics {
   double loss = 0;        // of the step's batch, before its update
   double accuracy = 0;
   double lr = 0;
-  double tokens_per_s = 0;  // target tokens
+  double tokens_per_s = 0;                                      // target tokens
   std::optional<double> train_loss = {}, validation_loss = {};  // after the update, where it was evaluated
 };
 

@@ -30,7 +30,7 @@ Limits limits_of(std::string_view option) {
   if (option == "vocab-size") return {2, kMost};
   if (option == "depth") return {1, ParserTask::kDeepest};
   if (option == "data-seed") return {-1, 0xffffffff};  // what NumPy takes
-  if (option == "max-digits") return {1, 17};  // sums fit into 64 bits
+  if (option == "max-digits") return {1, 17};          // sums fit into 64 bits
   return {1, kMost};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/command.h>
+#include <tapegrad/tasks/files.h>
 #include <tapegrad/tasks/gpt_command.h>
 #include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/show.h>
@@ -163,10 +164,15 @@ void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskKin
   });
 }
 
+void add_model(CLI::App* app, std::string& model) {
+  app->add_option("--model", model, fmt::format("{} of a run (default: the last run's)", kModelFile))
+      ->type_name("FILE");
+}
+
 void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
   const auto r = std::make_shared<TestRequest>();
   r->count = kind.test_count;
-  app->add_option("--model", r->model, "model.safetensors of a run (default: the last run's)")->type_name("FILE");
+  add_model(app, r->model);
   app->add_option("--count", r->count, "fresh examples to test with")->capture_default_str()->type_name("N");
   app->add_option("--seed", r->seed, "of the fresh examples (default: the run's seed + 1)")
       ->type_name("N")
@@ -194,7 +200,7 @@ void add_explain(CLI::App* app, const TaskKind& kind, Arguments& a) {
 
 void add_attention(CLI::App* app, const TaskKind& kind, Arguments& a) {
   const auto r = std::make_shared<AttentionRequest>();
-  app->add_option("--model", r->model, "model.safetensors of a run (default: the last run's)")->type_name("FILE");
+  add_model(app, r->model);
   app->add_option("--out", r->out, "folder for attention.svg and attention.html (default: that of the model)")
       ->type_name("DIR");
   app->add_option("--seed", r->seed, "of the example that is shown")

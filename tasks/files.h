@@ -12,6 +12,10 @@ namespace tapegrad::tasks {
 
 namespace fs = std::filesystem;
 
+// What a run leaves in its folder.
+inline constexpr std::string_view kModelFile = "model.safetensors", kCheckpointFile = "checkpoint",
+                                  kMetricsFile = "metrics.jsonl", kReportFile = "report.html";
+
 // Puts `bytes` in the place of `path`: a temporary file beside it is written, synced and renamed, so that at every
 // moment the old or the new contents stand there. Error when the system refuses; the old file is untouched then.
 void replace_file(const fs::path& path, std::span<const std::byte> bytes);

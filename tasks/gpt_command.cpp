@@ -1,4 +1,6 @@
 // The options of `train gpt`, `generate gpt` and `test gpt`.
+#include <fmt/format.h>
+#include <tapegrad/tasks/files.h>
 #include <tapegrad/tasks/gpt_command.h>
 #include <tapegrad/tasks/gpt_verbs.h>
 
@@ -29,7 +31,7 @@ void add_setting(CLI::App* app, std::string_view name, T& value, const char* hel
 
 void add_model(CLI::App* app, std::string& model) {
   app->add_option("--model", model,
-                  "model.safetensors of a run, its folder, or one of Hugging Face (default: the last run's)")
+                  fmt::format("{} of a run, its folder, or one of Hugging Face (default: the last run's)", kModelFile))
       ->type_name("FILE_OR_DIR");
 }
 

@@ -1,6 +1,5 @@
 // Presets of a GPT's training, checks, and settings as JSON.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tapegrad/tasks/gpt_options.h>
 
 #include <algorithm>
@@ -11,12 +10,6 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr std::int64_t kMost = 10'000'000;  // of any one number
-
-std::string key_of(std::string_view option) {
-  std::string key(option);
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key;
-}
 
 void need(bool good, std::string_view option, std::string_view message) {
   if (!good) refuse(fmt::format("--{}", option), message);
@@ -71,13 +64,7 @@ GPTOptions gpt_options(const std::string& preset) {
 
 GPTOptions with_preset(GPTOptions asked, const std::vector<std::string>& given) {
   GPTOptions options = gpt_options(asked.preset);
-  asked.visit([&](std::string_view name, auto& value, std::string_view) {
-    if (std::find(given.begin(), given.end(), name) == given.end()) return;
-    options.visit([&](std::string_view other, auto& own, std::string_view) {
-      if constexpr (std::is_same_v<decltype(own), decltype(value)>)
-        if (name == other) own = value;
-    });
-  });
+  take(options, std::move(asked), given);
   return options;
 }
 
@@ -101,9 +88,7 @@ void check(GPTOptions& o) {
   need(o.schedule == "constant" || o.schedule == "warmup-cosine", "schedule",
        fmt::format("there is no schedule \"{}\": constant or warmup-cosine", o.schedule));
   need(o.emb_dim % o.n_heads == 0, "emb-dim", fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
-  need(std::find(std::begin(nn::kPositionNames), std::end(nn::kPositionNames), o.positions) !=
-           std::end(nn::kPositionNames),
-       "positions", fmt::format("there are no positions \"{}\": {}", o.positions, fmt::join(nn::kPositionNames, ", ")));
+  check_positions(o.positions);
   need(o.positions != "rope" || o.emb_dim / o.n_heads % 2 == 0, "positions",
        fmt::format("rope turns pairs of elements, and a head has {} (--emb-dim {} over {} heads)",
                    o.emb_dim / o.n_heads, o.emb_dim, o.n_heads));

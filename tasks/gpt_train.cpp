@@ -1,6 +1,5 @@
 // The verb `train gpt`: a run from its first or its last saved step to its end, with all its files.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tapegrad/tasks/gpt_model.h>
 #include <tapegrad/tasks/gpt_report.h>
 #include <tapegrad/tasks/gpt_trainer.h>
@@ -9,30 +8,15 @@
 #include <tapegrad/tasks/progress.h>
 #include <tapegrad/tasks/verbs.h>
 
-#include <algorithm>
 #include <cstdio>
 
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kModel = "model.safetensors", kCheckpoint = "checkpoint", kMetrics = "metrics.jsonl",
-                           kReport = "report.html";
-
 // The run's own settings; what was named on the command line must agree with them.
 GPTOptions settings_of_run(const Checkpoint& checkpoint, GPTTrainRequest& request) {
   GPTOptions run = GPTTrainer::options_of(checkpoint);
-  std::vector<std::string> differences;
-  request.options.visit([&](std::string_view name, auto& asked, std::string_view) {
-    if (std::find(request.given.begin(), request.given.end(), name) == request.given.end()) return;
-    run.visit([&](std::string_view other, auto& value, std::string_view) {
-      if constexpr (std::is_same_v<decltype(asked), decltype(value)>)
-        if (name == other && asked != value) differences.push_back(fmt::format("--{} {} (not {})", name, value, asked));
-    });
-  });
-  if (!differences.empty())
-    refuse("train --resume",
-           fmt::format("the run in {} was started with {} (leave these out, or begin anew without --resume)",
-                       request.out, fmt::join(differences, ", ")));
+  need_same(run, request.options, request.given, request.out);
   return run;
 }
 
@@ -49,10 +33,10 @@ void tell(std::string_view line) {
 
 // Returns the samples of this part of the run.
 std::vector<std::string> run_to_end(GPTTrainer& trainer, const fs::path& folder, const GPTTrainRequest& request) {
-  MetricsFile metrics(folder / kMetrics, trainer.steps(), trainer.steps_per_epoch());
+  MetricsFile metrics(folder / kMetricsFile, trainer.steps(), trainer.steps_per_epoch());
   const auto save = [&] {
     metrics.sync();
-    save_checkpoint(folder / kCheckpoint, trainer.checkpoint());
+    save_checkpoint(folder / kCheckpointFile, trainer.checkpoint());
   };
   Progress progress(request.no_progress ? Progress::Style::kSilent : Progress::style_here(), trainer.steps(),
                     trainer.total_steps(), stderr);
@@ -105,7 +89,7 @@ int train_gpt(GPTTrainRequest request) {
     refuse("--checkpoint-every", fmt::format("{} is out of range: at least 1 is possible", request.checkpoint_every));
   GPTOptions options = with_preset(request.options, request.given);
   check(options);
-  const fs::path checkpoint_file = fs::path(request.out) / kCheckpoint;
+  const fs::path checkpoint_file = fs::path(request.out) / kCheckpointFile;
   std::optional<Checkpoint> checkpoint;
   if (request.resume && fs::exists(checkpoint_file)) {
     checkpoint = load_checkpoint(checkpoint_file);
@@ -125,13 +109,7 @@ int train_gpt(GPTTrainRequest request) {
     checkpoint.reset();
     tell(fmt::format("Resuming {} after step {} of {}", request.out, trainer.steps(), trainer.total_steps()));
   } else {
-    if (request.resume)
-      tell(fmt::format("note: {} has no checkpoint yet, the run begins at its first step", request.out));
-    // What a killed run left before its first checkpoint is begun again; anything else is kept.
-    const bool keep = !request.resume || fs::exists(folder.path() / kModel);
-    const std::string_view names[] = {kCheckpoint, kModel, kMetrics, kReport};
-    const fs::path aside = keep ? folder.put_aside(names) : fs::path();
-    if (!aside.empty()) tell(fmt::format("note: the earlier run in {} now stands in {}", request.out, aside.string()));
+    put_earlier_run_aside(folder, request.out, request.resume);
     announce(trainer);
     if (request.untrained_losses) {
       const GPTLosses found = trainer.untrained_losses();
@@ -141,13 +119,13 @@ int train_gpt(GPTTrainRequest request) {
   }
 
   const std::vector<std::string> samples = run_to_end(trainer, folder.path(), request);
-  save_gpt(folder.path() / kModel, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
+  save_gpt(folder.path() / kModelFile, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
   if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer());
   remember_last_run("gpt", folder.path());
-  replace_file(folder.path() / kReport, gpt_report(trainer.options(), nn::count(trainer.model()),
-                                                   read_metrics(folder.path() / kMetrics), samples));
-  tell(fmt::format("Model saved to {}\nReport: {}", (folder.path() / kModel).string(),
-                   (folder.path() / kReport).string()));
+  replace_file(folder.path() / kReportFile, gpt_report(trainer.options(), nn::count(trainer.model()),
+                                                       read_metrics(folder.path() / kMetricsFile), samples));
+  tell(fmt::format("Model saved to {}\nReport: {}", (folder.path() / kModelFile).string(),
+                   (folder.path() / kReportFile).string()));
   return 0;
 }
 

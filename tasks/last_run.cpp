@@ -20,6 +20,14 @@ std::unique_ptr<RunFolder> take_folder(const std::string& out) {
   }
 }
 
+void put_earlier_run_aside(const RunFolder& folder, const std::string& out, bool resume) {
+  if (resume) fmt::print(stderr, "note: {} has no checkpoint yet, the run begins at its first step\n", out);
+  if (resume && !fs::exists(folder.path() / kModelFile)) return;
+  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile, kReportFile};
+  const fs::path aside = folder.put_aside(names);
+  if (!aside.empty()) fmt::print(stderr, "note: the earlier run in {} now stands in {}\n", out, aside.string());
+}
+
 fs::path last_run(std::string_view task) {
   if (!fs::exists(note(task))) return default_folder(task);
   std::string folder = read_file(note(task));
@@ -41,7 +49,7 @@ void remember_last_run(std::string_view task, const fs::path& folder) {
 }
 
 fs::path model_file(std::string_view where, std::string_view task, const std::string& model) {
-  const fs::path file = model.empty() ? last_run(task) / "model.safetensors" : fs::path(model);
+  const fs::path file = model.empty() ? last_run(task) / kModelFile : fs::path(model);
   if (!fs::exists(file)) {
     refuse(where,
            fmt::format("there is no file {}{}", file.string(),

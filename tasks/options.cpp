@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::int64_t kMost = 1'000'000;  // of any one size: products of four of them are checked as doubles
 
-std::string key_of(std::string_view option) {
-  std::string key(option);
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key;
-}
-
 // The least and the most that a whole number may be.
 struct Limits {
   std::int64_t least, most;
@@ -80,9 +74,7 @@ void settle(RunOptions& o) {
        fmt::format("there is no schedule \"{}\": constant, noam or warmup-cosine", o.schedule));
   need(o.hidden_size % o.num_attention_heads == 0, "hidden-size",
        fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
-  need(std::find(std::begin(nn::kPositionNames), std::end(nn::kPositionNames), o.positions) !=
-           std::end(nn::kPositionNames),
-       "positions", fmt::format("there are no positions \"{}\": {}", o.positions, fmt::join(nn::kPositionNames, ", ")));
+  check_positions(o.positions);
   need(o.positions != "rope" || o.hidden_size / o.num_attention_heads % 2 == 0, "positions",
        fmt::format("rope turns pairs of elements, and a head has {} (--hidden-size {} over --num-attention-heads {})",
                    o.hidden_size / o.num_attention_heads, o.hidden_size, o.num_attention_heads));
@@ -113,14 +105,22 @@ double training_bytes(const RunOptions& o) {
               b * t * (a_token * static_cast<double>(o.num_hidden_layers) + 3.0 * static_cast<double>(o.vocab_size)));
 }
 
-void take(RunOptions& options, RunOptions asked, const std::vector<std::string>& given) {
-  options.visit([&](std::string_view name, auto& value, std::string_view) {
-    if (std::find(given.begin(), given.end(), name) == given.end()) return;
-    asked.visit([&](std::string_view other, auto& wanted, std::string_view) {
-      if constexpr (std::is_same_v<decltype(wanted), decltype(value)>)
-        if (name == other) value = wanted;
-    });
-  });
+void check_positions(std::string_view positions) {
+  need(std::find(std::begin(nn::kPositionNames), std::end(nn::kPositionNames), positions) !=
+           std::end(nn::kPositionNames),
+       "positions", fmt::format("there are no positions \"{}\": {}", positions, fmt::join(nn::kPositionNames, ", ")));
+}
+
+void detail::refuse_differences(std::string_view out, const std::vector<std::string>& differences) {
+  refuse("train --resume",
+         fmt::format("the run in {} was started with {} (leave these out, or begin anew without --resume)", out,
+                     fmt::join(differences, ", ")));
+}
+
+std::string key_of(std::string_view option) {
+  std::string key(option);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
 }
 
 std::string to_json(RunOptions options) {

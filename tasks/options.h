@@ -2,12 +2,15 @@
 // checkpoint and the model file.
 #pragma once
 
+#include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/nn/transformer.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -93,14 +96,58 @@ struct RunOptions {
 // Fills in what follows from other settings. BadRequest that names the first option that cannot be, in one line.
 void settle(RunOptions& options);
 
-// Takes over the settings that were `given` by name. The tasks must be the same.
-void take(RunOptions& options, RunOptions asked, const std::vector<std::string>& given);
+// Settings of one kind, RunOptions of the same task or GPTOptions: calls field(name, a's value, b's value) for those
+// that were `given` by name.
+template <class Options>
+void visit_given(Options& a, Options& b, const std::vector<std::string>& given, const auto& field);
+// Takes over the settings that were `given` by name.
+template <class Options>
+void take(Options& options, Options asked, const std::vector<std::string>& given);
+// The run in the folder `out` goes on with its own settings: BadRequest about --resume that tells those which were
+// `given` by name and differ.
+template <class Options>
+void need_same(Options run, Options asked, const std::vector<std::string>& given, std::string_view out);
+// BadRequest where `positions` is none of nn::kPositionNames.
+void check_positions(std::string_view positions);
 
+// The option as a key of JSON: "hidden_size".
+std::string key_of(std::string_view option);
 // As JSON, {"task":"copy","vocab_size":20,...}, and back. Error when something is missing or of another kind.
 std::string to_json(RunOptions options);
 RunOptions options_from_json(std::string_view where, std::string_view json);
 
 // An upper guess of the bytes that training takes at its peak.
 double training_bytes(const RunOptions& options);
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+namespace detail {
+[[noreturn]] void refuse_differences(std::string_view out, const std::vector<std::string>& differences);
+}
+
+template <class Options>
+void visit_given(Options& a, Options& b, const std::vector<std::string>& given, const auto& field) {
+  a.visit([&](std::string_view name, auto& ours, std::string_view) {
+    if (std::find(given.begin(), given.end(), name) == given.end()) return;
+    b.visit([&](std::string_view other, auto& theirs, std::string_view) {
+      if constexpr (std::is_same_v<decltype(theirs), decltype(ours)>)
+        if (name == other) field(name, ours, theirs);
+    });
+  });
+}
+
+template <class Options>
+void take(Options& options, Options asked, const std::vector<std::string>& given) {
+  visit_given(options, asked, given, [](std::string_view, auto& value, const auto& wanted) { value = wanted; });
+}
+
+template <class Options>
+void need_same(Options run, Options asked, const std::vector<std::string>& given, std::string_view out) {
+  std::vector<std::string> differences;
+  visit_given(asked, run, given, [&](std::string_view name, const auto& wanted, const auto& value) {
+    if (wanted != value) differences.push_back(fmt::format("--{} {} (not {})", name, value, wanted));
+  });
+  if (!differences.empty()) detail::refuse_differences(out, differences);
+}
 
 }  // namespace tapegrad::tasks

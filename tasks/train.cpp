@@ -1,6 +1,5 @@
 // The verb `train`: a run from its first or its last saved step to its end, with all its files.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tapegrad/tasks/interrupts.h>
 #include <tapegrad/tasks/progress.h>
 #include <tapegrad/tasks/report.h>
@@ -13,26 +12,12 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kModel = "model.safetensors", kCheckpoint = "checkpoint", kMetrics = "metrics.jsonl",
-                           kReport = "report.html";
-
 // The run's own settings; what was named on the command line must agree with them.
 RunOptions settings_of_run(const Checkpoint& checkpoint, TrainRequest& request) {
   RunOptions run = Trainer::options_of(checkpoint);
   if (run.task != request.options.task)
     refuse("train --resume", fmt::format("{} holds a run of the task {}", request.out, run.task));
-  std::vector<std::string> differences;
-  request.options.visit([&](std::string_view name, auto& asked, std::string_view) {
-    if (std::find(request.given.begin(), request.given.end(), name) == request.given.end()) return;
-    run.visit([&](std::string_view other, auto& value, std::string_view) {
-      if constexpr (std::is_same_v<decltype(asked), decltype(value)>)
-        if (name == other && asked != value) differences.push_back(fmt::format("--{} {} (not {})", name, value, asked));
-    });
-  });
-  if (!differences.empty())
-    refuse("train --resume",
-           fmt::format("the run in {} was started with {} (leave these out, or begin anew without --resume)",
-                       request.out, fmt::join(differences, ", ")));
+  need_same(run, request.options, request.given, request.out);
   settle(run);
   return run;
 }
@@ -63,10 +48,10 @@ std::string loss_details(const Trainer& trainer, const StepMetrics& step) {
 
 void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& request) {
   const RunOptions& options = trainer.options();
-  MetricsFile metrics(folder / kMetrics, trainer.steps(), options.steps_per_epoch);
+  MetricsFile metrics(folder / kMetricsFile, trainer.steps(), options.steps_per_epoch);
   const auto save = [&] {
     metrics.sync();
-    save_checkpoint(folder / kCheckpoint, trainer.checkpoint());
+    save_checkpoint(folder / kCheckpointFile, trainer.checkpoint());
   };
   Progress progress(request.no_progress ? Progress::Style::kSilent : Progress::style_here(), trainer.steps(),
                     options.total_steps());
@@ -110,7 +95,7 @@ int train(TrainRequest request) {
 
   const std::unique_ptr<RunFolder> taken = take_folder(request.out);
   const RunFolder& folder = *taken;
-  const fs::path checkpoint_file = folder.path() / kCheckpoint;
+  const fs::path checkpoint_file = folder.path() / kCheckpointFile;
   std::optional<Checkpoint> checkpoint;
   if (request.resume && fs::exists(checkpoint_file)) checkpoint = load_checkpoint(checkpoint_file);
   Trainer trainer(checkpoint ? settings_of_run(*checkpoint, request) : request.options);
@@ -122,14 +107,7 @@ int train(TrainRequest request) {
     checkpoint.reset();
     fmt::print("Resuming {} after step {} of {}\n", request.out, trainer.steps(), options.total_steps());
   } else {
-    if (request.resume)
-      fmt::print(stderr, "note: {} has no checkpoint yet, the run begins at its first step\n", request.out);
-    // What a killed run left before its first checkpoint is begun again; anything else is kept.
-    const bool keep = !request.resume || fs::exists(folder.path() / kModel);
-    const std::string_view names[] = {kCheckpoint, kModel, kMetrics, kReport};
-    const fs::path aside = keep ? folder.put_aside(names) : fs::path();
-    if (!aside.empty())
-      fmt::print(stderr, "note: the earlier run in {} now stands in {}\n", request.out, aside.string());
+    put_earlier_run_aside(folder, request.out, request.resume);
     fmt::print("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a step, seed {}\n",
                options.task, nn::count(trainer.model()), options.num_epochs, options.steps_per_epoch,
                options.batch_size, options.seed);
@@ -137,11 +115,12 @@ int train(TrainRequest request) {
   std::fflush(stdout);
 
   run_to_end(trainer, folder.path(), request);
-  save_model(folder.path() / kModel, trainer);
+  save_model(folder.path() / kModelFile, trainer);
   remember_last_run(options.task, folder.path());
-  replace_file(folder.path() / kReport,
-               report_html(trainer.task(), options, trainer.model(), read_metrics(folder.path() / kMetrics)));
-  fmt::print("Model saved to {}\nReport: {}\n", (folder.path() / kModel).string(), (folder.path() / kReport).string());
+  replace_file(folder.path() / kReportFile,
+               report_html(trainer.task(), options, trainer.model(), read_metrics(folder.path() / kMetricsFile)));
+  fmt::print("Model saved to {}\nReport: {}\n", (folder.path() / kModelFile).string(),
+             (folder.path() / kReportFile).string());
   return 0;
 }
 

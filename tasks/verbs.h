@@ -60,6 +60,9 @@ int info(const InfoRequest& request);
 
 // Takes the folder of a run. BadRequest about --out where it cannot be had.
 std::unique_ptr<RunFolder> take_folder(const std::string& out);
+// For a run that begins at its first step: what an earlier run left in its folder is put aside, and standard error says
+// where. With `resume` only a whole run is: what one left that was killed before its first checkpoint is begun again.
+void put_earlier_run_aside(const RunFolder& folder, const std::string& out, bool resume);
 // Where the last run of a task, started in this folder, left its files.
 fs::path last_run(std::string_view task);
 void remember_last_run(std::string_view task, const fs::path& folder);

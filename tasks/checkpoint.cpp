@@ -38,6 +38,24 @@ DType dtype_named(const std::string& text) {
 
 }  // namespace
 
+void Checkpoint::add(std::string_view prefix, const NamedTensors& named) {
+  for (const NamedTensor& entry : named) tensors.push_back({std::string(prefix) + entry.name, entry.tensor});
+}
+
+NamedTensors Checkpoint::with_prefix(std::string_view prefix) const {
+  NamedTensors out;
+  for (const NamedTensor& entry : tensors)
+    if (entry.name.starts_with(prefix)) out.push_back({entry.name.substr(prefix.size()), entry.tensor});
+  return out;
+}
+
+nlohmann::json Checkpoint::state_with(std::initializer_list<const char*> keys) const {
+  nlohmann::json json = nlohmann::json::parse(state, nullptr, false);
+  for (const char* key : keys)
+    if (!json.is_object() || !json.contains(key)) fail("checkpoint", fmt::format("its state has no \"{}\"", key));
+  return json;
+}
+
 void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   nlohmann::ordered_json header;
   header["state"] = checkpoint.state;

@@ -8,7 +8,10 @@
 #include <tapegrad/autograd/named_tensor.h>
 #include <tapegrad/tasks/files.h>
 
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -18,7 +21,15 @@ struct Checkpoint {
   std::vector<std::byte> generator;  // Generator::state()
   std::vector<std::byte> task;       // Task::state()
   NamedTensors tensors;              // parameters and the optimiser's state, in a fixed order
+
+  // Appends tensors, as "prefix" + name, and those that were appended so, under their names.
+  void add(std::string_view prefix, const NamedTensors& named);
+  NamedTensors with_prefix(std::string_view prefix) const;
+  // The state as JSON. Error when a member is missing.
+  nlohmann::json state_with(std::initializer_list<const char*> keys) const;
 };
+// The prefixes of a model's state and of its optimiser's.
+inline constexpr std::string_view kModelPrefix = "model.", kAdamPrefix = "adam.";
 
 // Replaces `path` atomically and durably.
 void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint);

@@ -15,8 +15,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kModelPrefix = "model.", kAdamPrefix = "adam.";
-
 GPTOptions seeded(const GPTOptions& options) {
   manual_seed(options.seed);
   return options;
@@ -30,21 +28,8 @@ optim::Schedule schedule_of(const GPTOptions& o, std::int64_t total) {
 }
 
 nlohmann::json state_of(const Checkpoint& checkpoint) {
-  nlohmann::json state = nlohmann::json::parse(checkpoint.state, nullptr, false);
-  for (const char* key : {"options", "tokenizer", "text", "steps", "loss_sum", "accuracy_sum", "batch", "order_seed"})
-    if (!state.is_object() || !state.contains(key)) fail("checkpoint", fmt::format("its state has no \"{}\"", key));
-  return state;
-}
-
-void append(NamedTensors& to, std::string_view prefix, const NamedTensors& from) {
-  for (const NamedTensor& entry : from) to.push_back({std::string(prefix) + entry.name, entry.tensor});
-}
-
-NamedTensors with_prefix(const NamedTensors& all, std::string_view prefix) {
-  NamedTensors out;
-  for (const NamedTensor& entry : all)
-    if (entry.name.starts_with(prefix)) out.push_back({entry.name.substr(prefix.size()), entry.tensor});
-  return out;
+  return checkpoint.state_with(
+      {"options", "tokenizer", "text", "steps", "loss_sum", "accuracy_sum", "batch", "order_seed"});
 }
 
 double accuracy_of(const Tensor& logits, const Tensor& targets) {
@@ -200,8 +185,8 @@ Checkpoint GPTTrainer::checkpoint() const {
   Checkpoint out;
   out.state = state.dump();
   out.generator = default_generator().state();
-  append(out.tensors, kModelPrefix, nn::state_dict(model_));
-  append(out.tensors, kAdamPrefix, adam_.state());
+  out.add(kModelPrefix, nn::state_dict(model_));
+  out.add(kAdamPrefix, adam_.state());
   return out;
 }
 
@@ -211,8 +196,8 @@ void GPTTrainer::restore(const Checkpoint& checkpoint) {
     refuse("train --resume", fmt::format("{} is not the text any more that the run was started with",
                                          options_.text.empty() ? "what this version makes" : options_.text));
   }
-  nn::load_state_dict(model_, with_prefix(checkpoint.tensors, kModelPrefix));
-  adam_.load_state(with_prefix(checkpoint.tensors, kAdamPrefix));
+  nn::load_state_dict(model_, checkpoint.with_prefix(kModelPrefix));
+  adam_.load_state(checkpoint.with_prefix(kAdamPrefix));
   default_generator().set_state(checkpoint.generator);
   steps_ = state["steps"];
   loss_sum_ = state["loss_sum"];

@@ -12,8 +12,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kModelPrefix = "model.", kAdamPrefix = "adam.";
-
 RunOptions seeded(const RunOptions& options) {
   manual_seed(options.seed);
   return options;
@@ -27,21 +25,7 @@ optim::Schedule schedule_of(const RunOptions& o) {
 }
 
 nlohmann::json state_of(const Checkpoint& checkpoint) {
-  nlohmann::json state = nlohmann::json::parse(checkpoint.state, nullptr, false);
-  for (const char* key : {"options", "steps", "loss_sum", "accuracy_sum"})
-    if (!state.is_object() || !state.contains(key)) fail("checkpoint", fmt::format("its state has no \"{}\"", key));
-  return state;
-}
-
-void append(NamedTensors& to, std::string_view prefix, const NamedTensors& from) {
-  for (const NamedTensor& entry : from) to.push_back({std::string(prefix) + entry.name, entry.tensor});
-}
-
-NamedTensors with_prefix(const NamedTensors& all, std::string_view prefix) {
-  NamedTensors out;
-  for (const NamedTensor& entry : all)
-    if (entry.name.starts_with(prefix)) out.push_back({entry.name.substr(prefix.size()), entry.tensor});
-  return out;
+  return checkpoint.state_with({"options", "steps", "loss_sum", "accuracy_sum"});
 }
 
 }  // namespace
@@ -104,15 +88,15 @@ Checkpoint Trainer::checkpoint() const {
           .dump();
   out.generator = default_generator().state();
   out.task = task_->state();
-  append(out.tensors, kModelPrefix, nn::state_dict(model_));
-  append(out.tensors, kAdamPrefix, adam_.state());
+  out.add(kModelPrefix, nn::state_dict(model_));
+  out.add(kAdamPrefix, adam_.state());
   return out;
 }
 
 void Trainer::restore(const Checkpoint& checkpoint) {
   const nlohmann::json state = state_of(checkpoint);
-  nn::load_state_dict(model_, with_prefix(checkpoint.tensors, kModelPrefix));
-  adam_.load_state(with_prefix(checkpoint.tensors, kAdamPrefix));
+  nn::load_state_dict(model_, checkpoint.with_prefix(kModelPrefix));
+  adam_.load_state(checkpoint.with_prefix(kAdamPrefix));
   default_generator().set_state(checkpoint.generator);
   task_->set_state(checkpoint.task);
   steps_ = state["steps"];

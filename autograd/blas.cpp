@@ -24,6 +24,7 @@ constexpr int64_t kOwnB = 8 << 10;          // elements of B up to which every t
 constexpr int64_t kSharedB = 1 << 20;       // and from there on up to which it is packed once for all of them
 constexpr int64_t kPackWork = 16 << 10;     // elements worth packing on another thread
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of this size at most is cut along k instead, where k is long
+constexpr int64_t kFewSums = 64;            // the same where B is read column by column
 
 // A block of the pool for the length of a call.
 template <class T>
@@ -57,6 +58,8 @@ struct Product {
     if (n == 1 && m > 1) return false;
     return c.col_stride == 1 || c.row_stride != 1 || m == 1;
   }
+  // A few rows times columns that are contiguous along k: the sums read B once, column by column.
+  bool streams() const { return m <= blas::kDotRows && a.col_stride == 1 && b.row_stride == 1; }
   // Multiplications, and where one row or column makes reading the other operand the longer part, as many as those
   // last.
   int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
@@ -227,7 +230,8 @@ void multiply_any(const Product<T>& p, TileDone done, bool flipped) {
     multiply(kernels<T>(), p.tile(0, p.m, 0, p.n), p.c.col_stride);
     if (done && flipped) done(0, p.n, 0, p.m);
     if (done && !flipped) done(0, p.m, 0, p.n);
-  } else if (p.m * p.n <= kFewOutputs && p.k >= 2 * blas::kDepth && p.m * p.n * p.k >= 2 * kPieceWork) {
+  } else if (p.m * p.n <= (p.streams() ? kFewSums : kFewOutputs) && p.k >= 2 * blas::kDepth &&
+             p.m * p.n * p.k >= 2 * kPieceWork) {
     multiply_along_k(p, done, flipped);
   } else {
     multiply_tiles(p, done, flipped);

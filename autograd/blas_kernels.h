@@ -46,6 +46,9 @@ struct Kernels {
 /// k is cut into blocks of this size at most, so that a panel of B stays in the first cache.
 inline constexpr int64_t kDepth = 256;
 
+/// Rows of A at most that are multiplied as sums along k, where A's rows and B's columns are contiguous.
+inline constexpr int64_t kDotRows = 3;
+
 /// The kernels of the family in use.
 template <class T>
 const Kernels<T>& kernels();

@@ -124,12 +124,12 @@ std::string processor_name() {
 std::string blis_description() { return blas::blis_description(); }
 
 double measure_fma_gflops() {
-  constexpr int64_t kRounds = 50000;
+  constexpr int64_t kRounds = 200000;
   const float start = num_threads() > 0 ? 0.999f : 1.0f;  // nothing that the compiler could work out
   double best = 0;
   for (const Loop& loop : loops()) {
     const int64_t pieces = num_threads();
-    const double time = best_time(0.05, [&] {
+    const double time = best_time(0.2, [&] {
       parallel_for(pieces, 1,
                    [&](int64_t, int64_t) { sink.store(loop.run(kRounds, start), std::memory_order_relaxed); });
     });

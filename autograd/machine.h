@@ -13,7 +13,7 @@ std::string processor_name();
 std::string blis_description();
 
 /// Fused multiply-adds of float32 from registers alone, counted as two operations each, on num_threads() threads: the
-/// most that any vector width of this processor gives, in GFLOP/s. Takes about 0.1 s.
+/// most that any vector width of this processor gives, in GFLOP/s. Takes about 0.5 s.
 double measure_fma_gflops();
 
 /// x [m, k] times weight [n, k] transposed, float32, on num_threads() threads, in GFLOP/s; the best of about 0.3 s.

@@ -1,5 +1,7 @@
 // Names of the element types.
+#include <fmt/format.h>
 #include <tapegrad/autograd/dtype.h>
+#include <tapegrad/autograd/error.h>
 
 namespace tapegrad {
 
@@ -7,10 +9,16 @@ std::string_view name(DType dtype) {
   switch (dtype) {
     case DType::boolean: return "bool";
     case DType::int64: return "int64";
+    case DType::bfloat16: return "bfloat16";
     case DType::float32: return "float32";
     case DType::float64: return "float64";
   }
   return "?";
+}
+
+void detail::refuse_to_compute(DType dtype) {
+  fail("dtype", fmt::format("{} is no type to compute this in (use to(kFloat32){})", name(dtype),
+                            dtype == kBFloat16 ? "; bfloat16 is for the weights of linear and embedding" : ""));
 }
 
 }  // namespace tapegrad

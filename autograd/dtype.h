@@ -1,4 +1,4 @@
-// The four element types of a tensor.
+// The element types of a tensor.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,31 @@
 
 namespace tapegrad {
 
-// In order of promotion: an operation on two types computes in the later one.
-enum class DType : std::uint8_t { boolean, int64, float32, float64 };
+// In order of promotion: an operation on two types computes in the later one. bfloat16 (float32 without its last 16
+// bits) is for storage alone: linear() and embedding() take weights of it, views and copies and Tensor::to() any
+// tensor; everything else is an Error, and nothing of it is recorded.
+enum class DType : std::uint8_t { boolean, int64, bfloat16, float32, float64 };
 
 inline constexpr DType kBool = DType::boolean;
 inline constexpr DType kInt64 = DType::int64;
+inline constexpr DType kBFloat16 = DType::bfloat16;
 inline constexpr DType kFloat32 = DType::float32;
 inline constexpr DType kFloat64 = DType::float64;
 
 // Bytes of one element.
-constexpr std::int64_t item_size(DType dtype) { return dtype == DType::boolean ? 1 : dtype == DType::float32 ? 4 : 8; }
+constexpr std::int64_t item_size(DType dtype) {
+  switch (dtype) {
+    case DType::boolean: return 1;
+    case DType::bfloat16: return 2;
+    case DType::float32: return 4;
+    default: return 8;
+  }
+}
 
+// A type to compute in, and to have gradients in: float32 or float64.
 constexpr bool is_floating(DType dtype) { return dtype >= DType::float32; }
 
-// "bool", "int64", "float32", "float64".
+// "bool", "int64", "bfloat16", "float32", "float64".
 std::string_view name(DType dtype);
 
 // The DType of a C++ type, an error at compile time for any other type.
@@ -38,18 +49,25 @@ constexpr DType dtype_of() {
   }
 }
 
-// Calls f(T{}) with the C++ type of `dtype`; floating types only in the second form.
+namespace detail {
+[[noreturn]] void refuse_to_compute(DType dtype);
+}
+
+// Calls f(T{}) with the C++ type of `dtype`; floating types only in the second form. Error for bfloat16, and for what
+// is not floating there.
 template <class F>
 decltype(auto) with_type(DType dtype, F&& f) {
   switch (dtype) {
     case DType::boolean: return f(bool{});
     case DType::int64: return f(std::int64_t{});
     case DType::float32: return f(float{});
-    default: return f(double{});
+    case DType::float64: return f(double{});
+    default: detail::refuse_to_compute(dtype);
   }
 }
 template <class F>
 decltype(auto) with_floating_type(DType dtype, F&& f) {
+  if (!is_floating(dtype)) detail::refuse_to_compute(dtype);
   return dtype == DType::float32 ? f(float{}) : f(double{});
 }
 

@@ -140,7 +140,8 @@ Tensor argmin(const Tensor& x);
 // --- matrix products (ops/matmul.cpp), floating ---
 // a [..., m, k] @ b [..., k, n] -> [..., m, n]; leading axes broadcast; a vector on either side as in NumPy.
 Tensor matmul(const Tensor& a, const Tensor& b);
-// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out].
+// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16 beside
+// a float32 x that is not recorded.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // --- joining and cutting (ops/join.cpp) ---
@@ -160,7 +161,7 @@ Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index);  /
 Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index);        // as torch.gather
 Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source);
 Tensor one_hot(const Tensor& index, std::int64_t classes);  // int64 [...] -> int64 [..., classes]
-// weight [V, C], ids [...] -> [..., C]; the row `padding` gets no gradient.
+// weight [V, C], ids [...] -> [..., C]; the row `padding` gets no gradient. Of a bfloat16 table, float32 vectors.
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int64_t> padding = {});
 
 // --- order (ops/sort.cpp) ---

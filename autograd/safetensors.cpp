@@ -1,6 +1,7 @@
 // Reads safetensors files: u64 length of the header, the header in JSON, the tensors' bytes without gaps.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <tapegrad/autograd/bfloat16.h>
 #include <tapegrad/autograd/safetensors-inl.h>
 #include <tapegrad/autograd/safetensors.h>
 
@@ -60,15 +61,13 @@ void widen_with(const std::byte* from, std::int64_t n, void* to) {
   }
 }
 
-float from_bfloat(std::uint16_t b) { return std::bit_cast<float>(static_cast<std::uint32_t>(b) << 16); }
-
 constexpr Type kTypes[] = {
     {"F32", 4, kFloat32, nullptr},
     {"F64", 8, kFloat64, nullptr},
     {"I64", 8, kInt64, nullptr},
     {"BOOL", 1, kBool, nullptr},
     {"F16", 2, kFloat32, widen_with<from_half>},
-    {"BF16", 2, kFloat32, widen_with<from_bfloat>},
+    {"BF16", 2, kFloat32, widen_with<widen_bfloat16>},
     {"I32", 4, kInt64, widen<std::int32_t, std::int64_t>},
     {"I16", 2, kInt64, widen<std::int16_t, std::int64_t>},
     {"I8", 1, kInt64, widen<std::int8_t, std::int64_t>},

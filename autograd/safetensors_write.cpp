@@ -20,6 +20,7 @@ std::string_view type_name(DType dtype) {
   switch (dtype) {
     case kFloat32: return "F32";
     case kFloat64: return "F64";
+    case kBFloat16: return "BF16";
     case kInt64: return "I64";
     default: return "BOOL";
   }

@@ -171,7 +171,19 @@ GPTModel::GPTModel(const GPTConfig& config)
       trf_blocks(blocks_of(config)),
       final_norm(config.emb_dim),
       out_head(config) {
-  if (config.tied_head) tok_emb.weight.set(tok_emb.weight.tensor().detach() * 0.02);
+  if (config.tied_head && !init::Skip::on()) tok_emb.weight.set(tok_emb.weight.tensor().detach() * 0.02);
+}
+
+void GPTModel::store_in_bfloat16() {
+  tok_emb.weight.convert(kBFloat16);
+  if (out_head.weight.defined()) out_head.weight.convert(kBFloat16);
+  for (GPTBlock& block : trf_blocks) {
+    GPTAttention& att = block.att;
+    for (Linear* layer :
+         {&att.W_query, &att.W_key, &att.W_value, &att.out_proj, &block.ff.expand, &block.ff.contract}) {
+      layer->weight.convert(kBFloat16);
+    }
+  }
 }
 
 Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {

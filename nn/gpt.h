@@ -130,6 +130,9 @@ struct GPTModel {
   // The two halves: [B, T] -> [B, T, C] after the last norm, and [..., C] -> logits [..., V].
   Tensor hidden(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
   Tensor head(const Tensor& hidden) const;
+  // For generation: keeps the matrices that every token reads (linear layers, token table, head) in bfloat16, half of
+  // their memory, and goes on computing in float32. No gradients afterwards.
+  void store_in_bfloat16();
   void visit(auto&& field) {
     field("tok_emb", tok_emb);
     field("pos_emb", pos_emb);

@@ -11,6 +11,7 @@ namespace tapegrad::nn::init {
 namespace {
 
 constexpr std::string_view kWhere = "init";
+thread_local int skips = 0;
 
 Generator& generator_or_default(Generator* generator) { return generator ? *generator : default_generator(); }
 
@@ -25,6 +26,10 @@ double glorot_std(const Parameter& p, double gain) {
 
 }  // namespace
 
+Skip::Skip() { ++skips; }
+Skip::~Skip() { --skips; }
+bool Skip::on() { return skips > 0; }
+
 Fans fans(const Tensor& weight) {
   if (weight.dim() < 2 || weight.numel() == 0) {
     fail(kWhere, fmt::format("fans are of a weight [out, in, ...], not of shape {}", str(weight.shape())));
@@ -34,18 +39,21 @@ Fans fans(const Tensor& weight) {
 }
 
 void uniform(Parameter& p, double low, double high, Generator* generator) {
+  if (Skip::on()) return;
   with_floating_type(p->dtype(), [&](auto t) {
     generator_or_default(generator).uniform(p.mutable_data<decltype(t)>(), p->numel(), low, high);
   });
 }
 
 void normal(Parameter& p, double mean, double std, Generator* generator) {
+  if (Skip::on()) return;
   with_floating_type(p->dtype(), [&](auto t) {
     generator_or_default(generator).normal(p.mutable_data<decltype(t)>(), p->numel(), mean, std);
   });
 }
 
 void constant(Parameter& p, double value) {
+  if (Skip::on()) return;
   with_floating_type(p->dtype(), [&](auto t) {
     using T = decltype(t);
     std::fill_n(p.mutable_data<T>(), p->numel(), static_cast<T>(value));

@@ -23,6 +23,17 @@ void xavier_normal(Parameter& p, double gain = 1, Generator* generator = nullptr
 void kaiming_uniform(Parameter& p, double slope = 0, Generator* generator = nullptr);
 void kaiming_normal(Parameter& p, double slope = 0, Generator* generator = nullptr);
 
+// While one lives on this thread, initialisers draw nothing and leave parameters as they are, with any values: for a
+// model whose values are loaded next.
+class Skip {
+ public:
+  Skip();
+  ~Skip();
+  Skip(const Skip&) = delete;
+  Skip& operator=(const Skip&) = delete;
+  static bool on();
+};
+
 // fan_in and fan_out of a weight [out, in, ...]: trailing axes are the receptive field.
 struct Fans {
   std::int64_t in, out;

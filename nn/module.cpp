@@ -27,6 +27,9 @@ Tensor own(Tensor&& values) {
   return fresh_copy(values);
 }
 
+// What gradients can be computed for becomes a leaf.
+Tensor leaf_of(const Tensor& values) { return is_floating(values.dtype()) ? values.as_leaf() : values; }
+
 void require_clone(std::string_view what) {
   if (clone_scopes == 0) fail(what, "a model was copied, which copies every parameter (move it, or say clone(model))");
 }
@@ -35,6 +38,8 @@ void require_clone(std::string_view what) {
 void overwrite(const Tensor& to, const Tensor& values) {
   copy_into(to, values.dtype() == to.dtype() ? values.detach() : values.detach().to(to.dtype()));
 }
+
+bool is_real(DType dtype) { return is_floating(dtype) || dtype == kBFloat16; }
 
 std::string quoted(std::string_view name) { return name.empty() ? "a parameter" : fmt::format("\"{}\"", name); }
 
@@ -49,7 +54,7 @@ Parameter::Parameter(Tensor&& values, Adopt) : leaf_(own(std::move(values)).as_l
 Parameter::Parameter(Parameter& other) : name_(other.name_) {
   require_clone("parameter");
   if (!other.defined()) return;
-  leaf_ = fresh_copy(other.leaf_).as_leaf();
+  leaf_ = leaf_of(fresh_copy(other.leaf_));
   alive_parameters.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -93,7 +98,11 @@ void Parameter::set(const Tensor& values) {
 void Parameter::convert(DType dtype) {
   if (dtype == leaf_.dtype()) return;
   require_free();
-  leaf_ = leaf_.detach().to(dtype).as_leaf();
+  if (!is_floating(dtype) && dtype != kBFloat16) {
+    fail("parameter", fmt::format("{} cannot be kept as {}: float32, float64 or bfloat16 is needed", quoted(name_),
+                                  tapegrad::name(dtype)));
+  }
+  leaf_ = leaf_of(leaf_.detach().to(dtype));
 }
 
 // --- Buffer ---
@@ -160,7 +169,7 @@ LoadReport StateWalk::load(const NamedTensors& state, bool strict) const {
     if (!(at->second->shape() == e.tensor().shape())) {
       wrong.push_back(
           fmt::format("\"{}\" has shape {}, {} is needed", e.name, str(at->second->shape()), str(e.tensor().shape())));
-    } else if (is_floating(at->second->dtype()) != is_floating(e.tensor().dtype())) {
+    } else if (is_real(at->second->dtype()) != is_real(e.tensor().dtype())) {
       wrong.push_back(
           fmt::format("\"{}\" is {}, {} is needed", e.name, name(at->second->dtype()), name(e.tensor().dtype())));
     }

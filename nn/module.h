@@ -62,7 +62,8 @@ class Parameter {
   }
   // Computes with another tensor of this shape from now on, recorded or not: for checks of gradients.
   void substitute(const Tensor& values);
-  // Becomes a new leaf of another type: optimisers made before know only the old one.
+  // Becomes a new leaf of another floating type: optimisers made before know only the old one. Of bfloat16 it is no
+  // leaf any more: storage for a model that only generates. Error for other types.
   void convert(DType dtype);
 
   // How many hold a value in this process: a model whose `visit` reaches fewer has forgotten some.

@@ -65,6 +65,13 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run) {
   });
 }
 
+void add_dtype(CLI::App* app, std::string& dtype) {
+  app->add_option("--dtype", dtype, "what the model's matrices are kept in: float32, or bfloat16 (half of the memory)")
+      ->check(CLI::IsMember({"float32", "bfloat16"}))
+      ->capture_default_str()
+      ->type_name("NAME");
+}
+
 void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTGenerateRequest>();
   add_model(app, r->model);
@@ -83,6 +90,7 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
       ->type_name("P");
   app->add_option("--beams", r->beams, "search with so many beams")->capture_default_str()->type_name("B");
   app->add_option("--seed", r->seed, "of the samples")->capture_default_str()->type_name("N")->check(refuse_negative);
+  add_dtype(app, r->dtype);
   app->callback([r, &run] { run = [r] { return generate_gpt(*r); }; });
 }
 
@@ -90,6 +98,7 @@ void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTTestRequest>();
   add_model(app, r->model);
   app->add_option("--text", r->text, "file to test on, a text or tokens")->type_name("FILE");
+  add_dtype(app, r->dtype);
   app->add_flag("--json", r->json, "print one JSON object");
   app->callback([r, &run] { run = [r] { return test_gpt(*r); }; });
 }

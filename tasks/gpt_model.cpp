@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/safetensors.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/gpt_model.h>
 #include <tapegrad/tasks/verbs.h>
 
@@ -13,7 +14,10 @@ constexpr std::string_view kWhere = "model";
 // Parameters into a model of this configuration.
 nn::GPTModel filled(const nn::GPTConfig& config, const NamedTensors& state, const fs::path& path) {
   try {
-    nn::GPTModel model(config);
+    nn::GPTModel model = [&] {
+      const nn::init::Skip skip;
+      return nn::GPTModel(config);
+    }();
     nn::load_state_dict(model, state);
     nn::eval(model);
     return model;

@@ -181,6 +181,7 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int
   shape.push_back(weight.shape()[1]);
   const Tensor y = Tensor::empty(shape, weight.dtype());
   take_rows(weight, Around(weight.shape(), 0), flat, y);
+  if (weight.dtype() == kBFloat16) return y.to(kFloat32);
   return record(kEmbedding, y, {weight}, [shape = weight.shape(), flat, skipped](const Tensor& dy) -> Grads {
     return rows_added(dy.reshape({flat.numel(), shape[1]}), shape, 0, flat, skipped);
   });

@@ -51,6 +51,7 @@ class Walk {
   void gather(std::int64_t begin, std::int64_t n, void* to) const {
     switch (item_) {
       case 1: return gather(reinterpret_cast<const std::uint8_t*>(base_), begin, n, static_cast<std::uint8_t*>(to));
+      case 2: return gather(reinterpret_cast<const std::uint16_t*>(base_), begin, n, static_cast<std::uint16_t*>(to));
       case 4: return gather(reinterpret_cast<const std::uint32_t*>(base_), begin, n, static_cast<std::uint32_t*>(to));
       default: return gather(reinterpret_cast<const std::uint64_t*>(base_), begin, n, static_cast<std::uint64_t*>(to));
     }
@@ -126,6 +127,9 @@ void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands,
 }  // namespace
 
 void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context) {
+  for (const Tensor* operand : operands) {
+    if (operand->dtype() == kBFloat16) detail::refuse_to_compute(kBFloat16);
+  }
   const std::int64_t n = y.numel();
   if (n == 0) return;
   const void* x[kMaxOperands];

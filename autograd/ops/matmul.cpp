@@ -1,5 +1,6 @@
 // Matrix products: matmul with broadcast leading axes, and linear.
 #include <fmt/format.h>
+#include <tapegrad/autograd/bfloat16.h>
 #include <tapegrad/autograd/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/stack.h>
@@ -56,6 +57,19 @@ void check_floating(const Op& op, const Tensor& a, const Tensor& b) {
   }
 }
 
+// linear() where the weight is kept in bfloat16: for models that only generate.
+Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (recorded(x) || (bias.defined() && recorded(bias))) {
+    kLinear.fail("a weight in bfloat16 is for generation, and a tape records (use PauseRecording, or to(kFloat32))");
+  }
+  const std::int64_t out = weight.size(0), in = weight.size(1);
+  const Tensor from = x.detach().contiguous(), packed = weight.contiguous();
+  const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
+  gemm_bfloat16(in == 0 ? y.numel() / std::max<std::int64_t>(1, out) : from.numel() / in, out, in, from.data<float>(),
+                static_cast<const std::uint16_t*>(packed.raw_data()), y.mutable_data<float>());
+  return bias.defined() ? y + bias.detach() : y;
+}
+
 // Both operands with two axes or more.
 Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
   const std::int64_t k = a.size(-1);
@@ -102,17 +116,19 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_floating(kLinear, x, weight);
+  const bool narrow = weight.dtype() == kBFloat16 && x.dtype() == kFloat32;
+  if (!narrow) check_floating(kLinear, x, weight);
   if (weight.dim() != 2) kLinear.fail(fmt::format("the weight has shape {}, [out, in] is needed", str(weight.shape())));
   const std::int64_t out = weight.size(0), in = weight.size(1);
   if (x.dim() == 0 || x.size(-1) != in) {
     kLinear.fail(fmt::format("input {} does not fit weight {} [out, in]: the last axis must be {}", str(x.shape()),
                              str(weight.shape()), in));
   }
-  if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != weight.dtype())) {
+  if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != x.dtype())) {
     kLinear.fail(fmt::format("the bias is {} {}, {} [{}] is needed", name(bias.dtype()), str(bias.shape()),
-                             name(weight.dtype()), out));
+                             name(x.dtype()), out));
   }
+  if (narrow) return linear_of_bfloat16(x, weight, bias);
   const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
   const Tensor x2 = rows(x.detach());
   with_floating_type(x.dtype(), [&](auto t) {

@@ -1,5 +1,6 @@
 // Views (reshape, transpose, permute, slice, select, expand, squeeze, unsqueeze), and the copies contiguous and to.
 #include <fmt/format.h>
+#include <tapegrad/autograd/bfloat16.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/map.h>
 #include <tapegrad/autograd/parallel.h>
@@ -261,7 +262,15 @@ Tensor Tensor::contiguous() const {
 
 Tensor Tensor::to(DType wanted) const {
   if (wanted == dtype()) return *this;
+  const bool rounds = wanted == kBFloat16, widens = dtype() == kBFloat16;
+  if ((rounds && dtype() != kFloat32) || (widens && wanted != kFloat32)) return to(kFloat32).to(wanted);
   const Tensor y = empty(shape(), wanted);
+  if (rounds || widens) {
+    const Tensor packed = detach().contiguous();
+    rounds ? round_to_bfloat16(packed.data<float>(), numel(), static_cast<std::uint16_t*>(y.mutable_raw_data()))
+           : widen_bfloat16(static_cast<const std::uint16_t*>(packed.raw_data()), numel(), y.mutable_data<float>());
+    return y;
+  }
   with_type(dtype(), [&](auto from) {
     with_type(wanted, [&](auto to) {
       using From = decltype(from);

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/safetensors.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/tasks/checked_file.h>
 #include <tapegrad/tasks/gpt_model.h>
 #include <tapegrad/tasks/verbs.h>
 
@@ -36,7 +37,7 @@ TrainedGPT of_folder(const fs::path& folder) {
 }
 
 TrainedGPT of_file(const fs::path& file) {
-  const SafeTensors loaded = load_safetensors(file.string());
+  const SafeTensors loaded = load_checked(file);
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
     if (found != loaded.metadata.end()) return found->second;
@@ -57,12 +58,12 @@ TrainedGPT of_file(const fs::path& file) {
 
 void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options, const Tokenizer& tokenizer,
               std::int64_t steps) {
-  save_safetensors(path.string(), nn::state_dict(model),
-                   {{"config", to_json(options)},
-                    {"format", "pt"},
-                    {"steps", std::to_string(steps)},
-                    {"task", "gpt"},
-                    {"tokenizer", tokenizer.json()}});
+  save_checked(path, nn::state_dict(model),
+               {{"config", to_json(options)},
+                {"format", "pt"},
+                {"steps", std::to_string(steps)},
+                {"task", "gpt"},
+                {"tokenizer", tokenizer.json()}});
 }
 
 void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const Tokenizer& tokenizer) {

@@ -1,29 +1,12 @@
-// model.safetensors: the parameters under PyTorch's names, with settings and a checksum of the whole file beside them.
+// model.safetensors: the parameters under PyTorch's names, with settings and a checksum beside them.
 #include <fmt/format.h>
-#include <tapegrad/autograd/safetensors.h>
+#include <tapegrad/tasks/checked_file.h>
 #include <tapegrad/tasks/trainer.h>
 
 namespace tapegrad::tasks {
 namespace {
 
 constexpr std::string_view kWhere = "model";
-constexpr std::string_view kNoSum = "0000000000000000";
-constexpr std::string_view kSumKey = "\"checksum\":\"";
-
-// Where the digits of the checksum stand in the file's text.
-std::size_t find_sum(const fs::path& path, std::string_view file) {
-  const std::size_t key = file.substr(0, std::min<std::size_t>(file.size(), std::size_t{1} << 20)).find(kSumKey);
-  if (key == std::string_view::npos || key + kSumKey.size() + kNoSum.size() > file.size())
-    fail(kWhere,
-         fmt::format("{}: no checksum stands in its header (altered, or not written by tapegrad)", path.string()));
-  return key + kSumKey.size();
-}
-
-// Of the file with zeros in the place of its checksum.
-std::string sum_of(std::string file, std::size_t at) {
-  file.replace(at, kNoSum.size(), kNoSum);
-  return fmt::format("{:016x}", checksum(bytes_of(file)));
-}
 
 std::string to_hex(std::span<const std::byte> bytes) {
   std::string text;
@@ -48,39 +31,16 @@ std::vector<std::byte> from_hex(const fs::path& path, std::string_view text) {
 }  // namespace
 
 void save_model(const fs::path& path, const Trainer& trainer) {
-  const fs::path part = path.parent_path() / fmt::format(".{}.part", path.filename().string());
-  std::string file;
-  try {
-    save_safetensors(part.string(), nn::state_dict(trainer.model()),
-                     {{"checksum", std::string(kNoSum)},
-                      {"config", to_json(trainer.options())},
-                      {"format", "pt"},
-                      {"steps", std::to_string(trainer.steps())},
-                      {"task", trainer.options().task},
-                      {"task_state", to_hex(trainer.task().state())}});
-    file = read_file(part);
-  } catch (...) {
-    detail::discard(part);
-    throw;
-  }
-  detail::discard(part);
-  const std::size_t at = find_sum(path, file);
-  file.replace(at, kNoSum.size(), sum_of(file, at));
-  replace_file(path, file);
+  save_checked(path, nn::state_dict(trainer.model()),
+               {{"config", to_json(trainer.options())},
+                {"format", "pt"},
+                {"steps", std::to_string(trainer.steps())},
+                {"task", trainer.options().task},
+                {"task_state", to_hex(trainer.task().state())}});
 }
 
 TrainedModel load_model(const fs::path& path, std::string_view task) {
-  {
-    const std::string file = read_file(path);
-    const std::size_t at = find_sum(path, file);
-    const std::string stored = file.substr(at, kNoSum.size()), found = sum_of(file, at);
-    if (stored != found)
-      fail(kWhere,
-           fmt::format(
-               "{}: damaged: the checksum in its header is {}, that of its {} bytes is {} (truncated or altered)",
-               path.string(), stored, file.size(), found));
-  }
-  const SafeTensors loaded = load_safetensors(path.string());
+  const SafeTensors loaded = load_checked(path);
   const auto config = loaded.metadata.find("config");
   if (config == loaded.metadata.end()) fail(kWhere, fmt::format("{}: its metadata has no \"config\"", path.string()));
   const auto named = loaded.metadata.find("task");

@@ -393,7 +393,7 @@ TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
   EXPECT_EQ(slurp(out + "/metrics.jsonl"), metrics);
   spill(out + "/model.safetensors", model.substr(0, model.size() - 5));
   expect_error(run_command({"test", "copy", "--model", out + "/model.safetensors"}), 1,
-               {"[model]", "model.safetensors"});
+               {"[safetensors]", "model.safetensors", "truncated"});
 }
 
 TEST(Damage, WithoutRoomNothingIsTouched) {

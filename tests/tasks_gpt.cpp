@@ -104,6 +104,23 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(json["loss"].get<double>()), 1e-9);
   EXPECT_EQ(json["tokens"].get<std::int64_t>() % 16, 0);
   EXPECT_GT(json["tokens_per_s"].get<double>(), 0);
+
+  std::string bad = slurp(model);
+  bad[bad.size() / 2] ^= 1;  // one bit of one weight
+  spill(folder / "bad.safetensors", bad);
+  expect_error(run_command({"generate", "gpt", "--model", folder / "bad.safetensors", "--prompt", "The"}), 1,
+               {"[model]", "bad.safetensors", "damaged: the checksum"});
+
+  const Ran rounded =
+      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "bfloat16"});
+  ASSERT_EQ(rounded.code, 0) << rounded.err;
+  const double loss = json["loss"].get<double>(),
+               change = nlohmann::json::parse(rounded.out)["loss"].get<double>() - loss;
+  EXPECT_NE(change, 0);
+  EXPECT_LT(std::abs(change), 0.01 * loss);
+  const Ran brief = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--dtype", "bfloat16"});
+  EXPECT_EQ(brief.code, 0) << brief.err;
+  EXPECT_TRUE(brief.out.starts_with("The"));
 }
 
 TEST(GptCommand, TrainsWithEveryKindOfPositions) {
@@ -218,6 +235,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   };
   expect_error(generate({"--prompt", "The cat sat on the mat"}), 2, {"[--prompt]", "22 tokens", "context takes 16"});
   expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
+  expect_error(generate({"--prompt", "The", "--dtype", "float16"}), 2, {"--dtype", "float16", "bfloat16"});
   expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
   expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "9999 is no token"});
   expect_error(generate({"--prompt", "The", "--top-p", "0"}), 2, {"[--top-p]"});

@@ -3,26 +3,15 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <tapegrad/tasks/trainer.h>
+#include <tapegrad/tests/tiny_run.h>
 
 namespace tapegrad::tasks {
 namespace {
 
-RunOptions tiny_options() {
-  RunOptions o;
-  o.vocab_size = 6;
-  o.hidden_size = 8;
-  o.num_hidden_layers = 1;
-  o.intermediate_size = 16;
-  o.seq_length = 4;
-  o.batch_size = 4;
-  o.num_epochs = 3;
-  o.steps_per_epoch = 10;
-  settle(o);
-  return o;
-}
+using tests::tiny_options;
 
 TEST(Memory, ASteadyStepAsksNothingOfTheSystem) {
-  Trainer trainer(tiny_options());
+  Trainer trainer(tiny_options("copy"));
   for (int i = 0; i < 20; ++i) trainer.step();
   const auto calls = pool::stats().system_calls;
   const auto heap = mallinfo2();
@@ -33,7 +22,7 @@ TEST(Memory, ASteadyStepAsksNothingOfTheSystem) {
 }
 
 TEST(Memory, DoesNotGrowOver10000Steps) {
-  RunOptions options = tiny_options();
+  RunOptions options = tiny_options("copy");
   options.steps_per_epoch = 10000;
   Trainer trainer(options);
   for (int i = 0; i < 100; ++i) trainer.step();

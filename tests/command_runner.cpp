@@ -28,7 +28,12 @@ void redirect(const std::string& file, int mode, int to) {
 
 }  // namespace
 
-Ran run_command(const std::vector<std::string>& arguments, const RunSetting& setting) {
+Arguments joined(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+Ran run_command(const Arguments& arguments, const RunSetting& setting) {
   const TemporaryFolder said;
   std::vector<char*> argv{const_cast<char*>(kCommand)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));

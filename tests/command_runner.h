@@ -8,6 +8,10 @@
 
 namespace tapegrad::tests {
 
+using Arguments = std::vector<std::string>;
+// `first` and then `more`.
+Arguments joined(Arguments first, const Arguments& more);
+
 struct Ran {
   int code = -1;  // exit code; -N when signal N ended it
   std::string out, err;
@@ -20,7 +24,7 @@ struct RunSetting {
   std::string input = {};             // its standard input
 };
 
-Ran run_command(const std::vector<std::string>& arguments, const RunSetting& setting = {});
+Ran run_command(const Arguments& arguments, const RunSetting& setting = {});
 
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);

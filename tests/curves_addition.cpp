@@ -27,18 +27,6 @@ RunOptions tutorial_options() {
   return options;
 }
 
-// A row of a batch: what is read, and what is to be written.
-struct Row {
-  Tokens input, target;
-};
-
-std::vector<Row> rows_of(const Batch& batch, std::int64_t count) {
-  std::vector<Row> out;
-  for (std::int64_t i = 0; i < count; ++i)
-    out.push_back({batch.source[i].to_vector<std::int64_t>(), batch.target[i].to_vector<std::int64_t>()});
-  return out;
-}
-
 // PyTorch over one BLAS differs from itself over another by 9e-5 and 3e-4 here.
 double allowed(std::size_t step) { return step < 20 ? 1e-4 : 1e-3; }
 
@@ -73,7 +61,7 @@ TEST(AdditionCurve, FirstBatches) {
   Trainer trainer(options);
   for (std::size_t batch = 0; batch < expected["first_source"].size(); ++batch) {
     trainer.step();
-    const std::vector<Row> rows = rows_of(trainer.last_batch(), 8);
+    const std::vector<Answer> rows = answers_of(trainer.task(), trainer.last_batch(), trainer.last_batch().target, 8);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(rows[i].input, expected["first_source"][batch][i].get<Tokens>()) << "batch " << batch << ", row " << i;
       EXPECT_EQ(rows[i].target, expected["first_target"][batch][i].get<Tokens>());

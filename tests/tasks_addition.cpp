@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/addition.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tests/command_runner.h>
+#include <tapegrad/tests/tiny_run.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,49 +12,15 @@
 namespace tapegrad::tasks {
 namespace {
 
+using tests::Arguments;
 using tests::expect_error;
+using tests::joined;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
 using tests::TemporaryFolder;
-using Arguments = std::vector<std::string>;
-
-// A model so small that it learns nothing, in a second.
-Arguments tiny_run(const std::string& out, const Arguments& more = {}) {
-  Arguments all{"train",
-                "addition",
-                "--out",
-                out,
-                "--hidden-size",
-                "8",
-                "--num-hidden-layers",
-                "1",
-                "--intermediate-size",
-                "16",
-                "--batch-size",
-                "4",
-                "--num-epochs",
-                "2",
-                "--steps-per-epoch",
-                "10",
-                "--checkpoint-every",
-                "7"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
-RunOptions tiny_options() {
-  RunOptions o = default_options("addition");
-  o.hidden_size = 8;
-  o.num_hidden_layers = 1;
-  o.intermediate_size = 16;
-  o.batch_size = 4;
-  o.max_digits = 2;
-  o.num_epochs = 2;
-  o.steps_per_epoch = 10;
-  settle(o);
-  return o;
-}
+using tests::tiny_options;
+using tests::tiny_run;
 
 std::string refused(const AdditionTask& task, const std::string& expression) {
   try {
@@ -62,18 +29,6 @@ std::string refused(const AdditionTask& task, const std::string& expression) {
     return e.what();
   }
   return "nothing was refused";
-}
-
-// A row of a batch: what is read, and what is to be written.
-struct Row {
-  Tokens input, target;
-};
-
-std::vector<Row> rows_of(const Batch& batch, std::int64_t count) {
-  std::vector<Row> out;
-  for (std::int64_t i = 0; i < count; ++i)
-    out.push_back({batch.source[i].to_vector<std::int64_t>(), batch.target[i].to_vector<std::int64_t>()});
-  return out;
 }
 
 TEST(Expression, IsReadWithAndWithoutBlanks) {
@@ -110,17 +65,19 @@ TEST(Expression, ErrorsPointAtTheCharacter) {
 }
 
 TEST(Draws, AreRememberedAndLeftOutOfTheExam) {
-  AdditionTask task(tiny_options());  // operands below 50: 2,500 problems
+  RunOptions options = tiny_options("addition");
+  options.max_digits = 2;  // operands below 50: 2,500 problems
+  AdditionTask task(options);
   Generator generator(3);
   std::set<Tokens> drawn;
-  const auto rows = [](const Batch& batch) { return rows_of(batch, batch.source.size(0)); };
+  const auto rows = [&](const Batch& batch) { return answers_of(task, batch, batch.target, batch.source.size(0)); };
   for (int i = 0; i < 10; ++i)
-    for (const Row& row : rows(task.draw_training(100, generator))) drawn.insert(row.input);
-  AdditionTask again(tiny_options());
+    for (const Answer& row : rows(task.draw_training(100, generator))) drawn.insert(row.input);
+  AdditionTask again(options);
   again.set_state(task.state());
   const Exam exam = again.exam(10'000, generator);
   EXPECT_EQ(exam.examples.source.size(0), 2500 - static_cast<std::int64_t>(drawn.size()));
-  for (const Row& row : rows(exam.examples)) {
+  for (const Answer& row : rows(exam.examples)) {
     EXPECT_EQ(drawn.count(row.input), 0u);
     EXPECT_EQ(10 * row.target[0] + row.target[1], 10 * row.input[0] + row.input[1] + 10 * row.input[3] + row.input[4]);
     drawn.insert(row.input);
@@ -173,11 +130,7 @@ TEST(Recipe, IsTheTutorialsWithItsMasks) {
 TEST(Command, WrongRequestsAreToldInOneLine) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  const auto train = [&](const Arguments& more) {
-    Arguments all{"train", "addition", "--out", out};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  };
+  const auto train = [&](const Arguments& more) { return joined({"train", "addition", "--out", out}, more); };
   const std::pair<Arguments, Arguments> cases[] = {
       {train({"--seq-length", "5"}), {"[--seq-length] is an option of the task copy, not of addition"}},
       {train({"--seq-length=5"}), {"[--seq-length] is an option of the task copy"}},
@@ -200,7 +153,7 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
 TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
   const TemporaryFolder folder;
   const std::string out = folder / "run", model = out + "/model.safetensors";
-  const Ran ran = run_command(tiny_run(out), {.folder = folder.path()});
+  const Ran ran = run_command(tiny_run("addition", out), {.folder = folder.path()});
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const char* part : {"Epoch 1, Average Loss: ", "of the last batch:", " (actual answer: ",
                            "=== Loss calculation details (step 20) ===", "Calculated loss: ", "Model saved to "})
@@ -252,23 +205,25 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
 
 TEST(Run, TutorialMasksAndNoamReachTheSettings) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(tiny_run(folder / "masks", {"--tutorial-masks"}), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), {.folder = folder.path()}).code,
+            0);
   const TrainedModel masks = load_model(folder / "masks/model.safetensors", "addition");
   EXPECT_TRUE(masks.options.tutorial_masks);
   EXPECT_EQ(masks.options.schedule, "constant");
   EXPECT_EQ(masks.options.lr, 1e-4);
-  ASSERT_EQ(run_command(tiny_run(folder / "noam", {"--schedule", "noam", "--warmup", "5", "--factor", "0.5"}),
-                        {.folder = folder.path()})
-                .code,
-            0);
+  ASSERT_EQ(
+      run_command(tiny_run("addition", folder / "noam", {"--schedule", "noam", "--warmup", "5", "--factor", "0.5"}),
+                  {.folder = folder.path()})
+          .code,
+      0);
   EXPECT_NE(slurp(folder / "noam/report.html").find("Learning rate (noam)"), std::string::npos);
 }
 
 TEST(Resume, KeepsTheRecordOfDraws) {
   const TemporaryFolder folder;
-  Trainer whole(tiny_options());
+  Trainer whole(tiny_options("addition"));
   for (int i = 0; i < 12; ++i) whole.step();
-  Trainer first(tiny_options());
+  Trainer first(tiny_options("addition"));
   for (int i = 0; i < 5; ++i) first.step();
   save_checkpoint(folder / "checkpoint", first.checkpoint());
   const Checkpoint loaded = load_checkpoint(folder / "checkpoint");

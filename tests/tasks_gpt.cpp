@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/gpt_trainer.h>
 #include <tapegrad/tests/command_runner.h>
 #include <tapegrad/tests/near.h>
+#include <tapegrad/tests/tiny_run.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,14 +15,16 @@
 namespace tapegrad::tasks {
 namespace {
 
+using tests::Arguments;
+using tests::as_arguments;
 using tests::error_of;
 using tests::expect_error;
+using tests::joined;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
 using tests::spill;
 using tests::TemporaryFolder;
-using Arguments = std::vector<std::string>;
 
 const std::string kText = [] {
   std::string text;
@@ -29,37 +32,25 @@ const std::string kText = [] {
   return text;
 }();
 
-// Eight steps an epoch, two epochs.
+// Eight steps an epoch, two epochs, over kText, which is written into the folder.
+GPTOptions small_options(const TemporaryFolder& folder) {
+  GPTOptions o = gpt_options(kGPTDefaultPreset);
+  o.text = folder / "text.txt";
+  spill(o.text, kText);
+  o.emb_dim = 16;
+  o.n_heads = 2;
+  o.n_layers = 1;
+  o.context_length = 16;
+  o.num_epochs = 2;
+  o.eval_interval = 5;
+  o.sample_tokens = 8;
+  o.start_context = "The";
+  return o;
+}
+
 Arguments small_run(const TemporaryFolder& folder, const std::string& out, const Arguments& more = {}) {
-  spill(folder / "text.txt", kText);
-  Arguments all{"train",
-                "gpt",
-                "--text",
-                folder / "text.txt",
-                "--out",
-                folder / out,
-                "--emb-dim",
-                "16",
-                "--n-heads",
-                "2",
-                "--n-layers",
-                "1",
-                "--context-length",
-                "16",
-                "--batch-size",
-                "16",
-                "--num-epochs",
-                "2",
-                "--eval-interval",
-                "5",
-                "--sample-tokens",
-                "8",
-                "--start-context",
-                "The",
-                "--checkpoint-every",
-                "3"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  const Arguments settings = as_arguments(small_options(folder), gpt_options(kGPTDefaultPreset));
+  return joined(joined({"train", "gpt", "--out", folder / out, "--checkpoint-every", "3"}, settings), more);
 }
 
 std::vector<std::string> lines(const std::string& text) {
@@ -151,11 +142,8 @@ TEST(GptCommand, AResumedRunEndsInTheSameBits) {
   ASSERT_EQ(whole.code, 0) << whole.err;
   // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
   const GPTOptions options = [&] {
-    GPTOptions o = gpt_options("tiny");
-    o.text = folder / "text.txt";
-    o.emb_dim = 16, o.n_heads = 2, o.n_layers = 1, o.context_length = 16, o.batch_size = 16, o.num_epochs = 2;
-    o.eval_interval = 5, o.sample_tokens = 8, o.start_context = "The", o.accumulate = 2, o.clip_grad = 0.5;
-    o.recompute = true;
+    GPTOptions o = small_options(folder);
+    o.accumulate = 2, o.clip_grad = 0.5, o.recompute = true;
     check(o);
     return o;
   }();
@@ -192,10 +180,8 @@ TEST(GptCommand, HuggingFacesFoldersGoOutAndComeIn) {
     EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>()) << a[i].name;
   }
   const Arguments tail{"--prompt", "The", "--max-new-tokens", "6"};
-  Arguments one{"generate", "gpt", "--model", folder / "run"}, two{"generate", "gpt", "--model", folder / "hf"};
-  one.insert(one.end(), tail.begin(), tail.end());
-  two.insert(two.end(), tail.begin(), tail.end());
-  EXPECT_EQ(run_command(one).out, run_command(two).out);
+  EXPECT_EQ(run_command(joined({"generate", "gpt", "--model", folder / "run"}, tail)).out,
+            run_command(joined({"generate", "gpt", "--model", folder / "hf"}, tail)).out);
 }
 
 TEST(GptCommand, MakesATextOfItsOwnAndSaysSo) {
@@ -210,11 +196,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   const TemporaryFolder folder;
   spill(folder / "short.txt", "too short");
   const std::string out = folder / "run";
-  const auto train = [&](const Arguments& more) {
-    Arguments all{"train", "gpt", "--out", out};
-    all.insert(all.end(), more.begin(), more.end());
-    return run_command(all);
-  };
+  const auto train = [&](const Arguments& more) { return run_command(joined({"train", "gpt", "--out", out}, more)); };
   expect_error(train({"--text", folder / "short.txt"}), 2,
                {"[--text]", "the training part has 8 tokens", "a window of --context-length 64 takes 65"});
   expect_error(train({"--text", folder / "none.txt"}), 2, {"[--text]", "there is no file"});
@@ -229,9 +211,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   ASSERT_EQ(run_command(small_run(folder, "good", {"--max-steps", "1"})).code, 0);
   const std::string good = folder / "good";
   const auto generate = [&](const Arguments& more) {
-    Arguments all{"generate", "gpt", "--model", good};
-    all.insert(all.end(), more.begin(), more.end());
-    return run_command(all);
+    return run_command(joined({"generate", "gpt", "--model", good}, more));
   };
   expect_error(generate({"--prompt", "The cat sat on the mat"}), 2, {"[--prompt]", "22 tokens", "context takes 16"});
   expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/parser.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tests/command_runner.h>
+#include <tapegrad/tests/tiny_run.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -10,21 +11,14 @@
 namespace tapegrad::tasks {
 namespace {
 
+using tests::Arguments;
 using tests::expect_error;
+using tests::joined;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
 using tests::TemporaryFolder;
-using Arguments = std::vector<std::string>;
-
-Arguments tiny_run(const std::string& out, const Arguments& more = {}) {
-  Arguments all{"train", "parser", "--out", out, "--hidden-size", "16", "--num-hidden-layers", "1"};
-  for (const char* word : {"--intermediate-size", "16", "--batch-size", "8", "--num-epochs", "2", "--steps-per-epoch",
-                           "10", "--checkpoint-every", "7"})
-    all.emplace_back(word);
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
+using tests::tiny_run;
 
 void expect_parts(const std::string& text, const Arguments& parts) {
   for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
@@ -44,7 +38,7 @@ TEST(ParserCommand, Explains) {
 TEST(ParserCommand, NestedRunFromTrainingToPicture) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
-  const Ran trained = run_command(tiny_run(out, {"--depth", "2"}), {.folder = folder.path()});
+  const Ran trained = run_command(tiny_run("parser", out, {"--depth", "2"}), {.folder = folder.path()});
   ASSERT_EQ(trained.code, 0) << trained.err;
   expect_parts(trained.out, {"Epoch 0, Average Loss: ", ", Final Accuracy: ", ", Learning Rate: ",
                              "=== Prediction Result Samples ===", "Input: ", "Prediction: ", "Truth: ['ASSIGN', '",
@@ -54,9 +48,7 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
   EXPECT_EQ(report.find("http://"), std::string::npos);
 
   const auto test = [&](const Arguments& more) {
-    Arguments all{"test", "parser"};
-    all.insert(all.end(), more.begin(), more.end());
-    return run_command(all, {.folder = folder.path()});
+    return run_command(joined({"test", "parser"}, more), {.folder = folder.path()});
   };
   const Ran rates = test({"--count", "60", "--target", "0"});
   ASSERT_EQ(rates.code, 0) << rates.err;
@@ -92,7 +84,7 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
 
 TEST(ParserCommand, FlatRun) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(tiny_run(folder / "run"), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(tiny_run("parser", folder / "run"), {.folder = folder.path()}).code, 0);
   const Ran ran = run_command({"test", "parser", "--target", "0"}, {.folder = folder.path()});
   ASSERT_EQ(ran.code, 0) << ran.err;
   expect_parts(ran.out, {"All 1200 expressions", "(0 of 1200)", "=== Additional Tests ===", "Input: x=1+2"});
@@ -103,9 +95,7 @@ TEST(ParserCommand, FlatRun) {
 TEST(ParserCommand, WrongRequestsAreToldInOneLine) {
   const TemporaryFolder folder;
   const auto train = [&](const Arguments& more) {
-    Arguments all{"train", "parser", "--out", folder / "run"};
-    all.insert(all.end(), more.begin(), more.end());
-    return run_command(all);
+    return run_command(joined({"train", "parser", "--out", folder / "run"}, more));
   };
   expect_error(train({"--depth", "0"}), 2, {"[--depth] 0 is out of range: from 1 to 5"});
   expect_error(train({"--depth", "6"}), 2, {"[--depth] 6 is out of range"});
@@ -137,14 +127,15 @@ TEST(ParserResume, EndsInTheSameBytes) {
   for (const char* depth : {"1", "3"}) {
     const TemporaryFolder folder;
     const auto start = std::chrono::steady_clock::now();
-    ASSERT_EQ(run_command(tiny_run(folder / "whole", {"--depth", depth}), {.folder = folder.path()}).code, 0);
+    ASSERT_EQ(run_command(tiny_run("parser", folder / "whole", {"--depth", depth}), {.folder = folder.path()}).code, 0);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const std::string model = slurp(folder / "whole/model.safetensors");
     for (int i = 0; i < 3; ++i) {
       const std::string out = folder / ("killed" + std::to_string(i));
-      Ran ran = run_command(tiny_run(out, {"--depth", depth}),
+      Ran ran = run_command(tiny_run("parser", out, {"--depth", depth}),
                             {.folder = folder.path(), .kill_after_seconds = seconds * (i + 1) / 4});
-      if (ran.code != 0) ran = run_command(tiny_run(out, {"--depth", depth, "--resume"}), {.folder = folder.path()});
+      if (ran.code != 0)
+        ran = run_command(tiny_run("parser", out, {"--depth", depth, "--resume"}), {.folder = folder.path()});
       ASSERT_EQ(ran.code, 0) << ran.err;
       EXPECT_EQ(slurp(out + "/model.safetensors"), model) << depth;
     }

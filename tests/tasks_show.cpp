@@ -15,13 +15,14 @@
 namespace tapegrad::tasks {
 namespace {
 
+using tests::Arguments;
 using tests::faults_of_page;
 using tests::faults_of_svg;
+using tests::joined;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
 using tests::TemporaryFolder;
-using Arguments = std::vector<std::string>;
 using Faults = std::vector<std::string>;
 
 // No line is longer than a terminal is wide; bytes that continue a character do not count.
@@ -130,9 +131,7 @@ TEST(Show, WrongRequestsAreToldInOneLine) {
       {{"causal-mask", "--out", "/dev/null/x"}, {"[--out]", "/dev/null/x"}},
   };
   for (const Case& c : cases) {
-    Arguments all{"show"};
-    all.insert(all.end(), c.arguments.begin(), c.arguments.end());
-    const Ran ran = run_command(all, {.folder = folder.path()});
+    const Ran ran = run_command(joined({"show"}, c.arguments), {.folder = folder.path()});
     EXPECT_EQ(ran.code, 2) << ran.err;
     EXPECT_EQ(ran.out, "");
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;

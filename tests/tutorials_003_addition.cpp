@@ -10,18 +10,6 @@ namespace {
 
 AdditionTask task() { return AdditionTask(default_options("addition")); }
 
-// A row of a batch: what is read, and what is to be written.
-struct Row {
-  Tokens input, target;
-};
-
-std::vector<Row> rows_of(const Batch& batch, std::int64_t count) {
-  std::vector<Row> out;
-  for (std::int64_t i = 0; i < count; ++i)
-    out.push_back({batch.source[i].to_vector<std::int64_t>(), batch.target[i].to_vector<std::int64_t>()});
-  return out;
-}
-
 TEST(Section852, ExampleInTokens) {
   const Batch example = task().read_expression("153+391");
   EXPECT_EQ(example.source.to_vector<std::int64_t>(), (Tokens{1, 5, 3, 10, 3, 9, 1}));
@@ -43,7 +31,7 @@ TEST(Section852, OperandsAreDrawnUpTo499) {
   Generator generator(1);
   const Batch batch = task().draw(100'000, generator);
   std::int64_t largest = 0;
-  for (const Row& row : rows_of(batch, batch.source.size(0))) {
+  for (const Answer& row : answers_of(task(), batch, batch.target, batch.source.size(0))) {
     const std::int64_t first = 100 * row.input[0] + 10 * row.input[1] + row.input[2];
     const std::int64_t second = 100 * row.input[4] + 10 * row.input[5] + row.input[6];
     largest = std::max({largest, first, second});

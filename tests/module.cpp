@@ -5,6 +5,7 @@
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/near.h>
 
 #include <type_traits>
 
@@ -12,6 +13,8 @@ namespace tg = tapegrad;
 namespace nn = tg::nn;
 
 namespace {
+
+using tg::tests::error_of;
 
 struct Mlp {
   nn::Linear up, down;
@@ -45,16 +48,6 @@ struct Model {
 static_assert(!std::is_copy_constructible_v<nn::Parameter> && !std::is_copy_assignable_v<nn::Parameter>);
 static_assert(!std::is_copy_constructible_v<Mlp> && !std::is_copy_assignable_v<Mlp>);
 static_assert(std::is_nothrow_move_constructible_v<nn::Parameter> && std::is_nothrow_move_constructible_v<nn::Linear>);
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const tg::Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST(Module, NamesInTheOrderOfTheVisits) {
   Model model(2);

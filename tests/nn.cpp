@@ -9,6 +9,7 @@
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/positional.h>
+#include <tapegrad/tests/near.h>
 
 #include <cmath>
 
@@ -17,15 +18,7 @@ namespace nn = tg::nn;
 
 namespace {
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const tg::Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using tg::tests::error_of;
 
 void expect_near(const tg::Tensor& x, const std::vector<float>& expected, double tolerance = 1e-6) {
   const std::vector<float> values = x.to_vector<float>();

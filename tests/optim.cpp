@@ -8,6 +8,7 @@
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/near.h>
 
 #include <cmath>
 #include <fstream>
@@ -18,6 +19,7 @@ namespace tapegrad {
 namespace {
 
 using nlohmann::json;
+using tests::error_of;
 
 constexpr int kElements = 19;
 
@@ -180,16 +182,6 @@ TEST(Optimizer, TrainsAModelByTheTape) {
     adam.step(grads);
   }
   for (int i = 0; i < 3; ++i) EXPECT_NEAR(w.to_vector<float>()[i], goal.to_vector<float>()[i], 1e-3);
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(Optimizer, Errors) {

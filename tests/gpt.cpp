@@ -7,12 +7,11 @@
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/near.h>
+#include <tapegrad/tests/stored.h>
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
@@ -20,17 +19,15 @@ namespace {
 
 using nlohmann::json;
 using tests::error_of;
+using tests::expect_close;
+using tests::expect_close_gradients;
+using tests::ids;
+using tests::set_weights;
 
 // tests/data/gpt.json, made by make_gpt.py beside it.
 const json& golden() {
-  static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/gpt.json"));
+  static const json data = tests::stored("gpt.json");
   return data;
-}
-
-Tensor ids(const json& rows) {
-  std::vector<std::int64_t> values;
-  for (const json& row : rows) values.insert(values.end(), row.begin(), row.end());
-  return tensor(values, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows[0].size())});
 }
 
 nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
@@ -43,30 +40,6 @@ nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = fal
           .drop_rate = drop_rate,
           .qkv_bias = qkv_bias,
           .tied_head = tied};
-}
-
-// The k-th parameter's element i is ((37 i + 101 k) mod 257 - 128) / 256, a quarter of it above 1 in scales.
-void set_weights(nn::GPTModel& model) {
-  std::int64_t k = 0;
-  for (const auto& [name, parameter] : nn::named_parameters(model)) {
-    std::vector<double> values;
-    for (std::int64_t i = 0; i < parameter->numel(); ++i) {
-      const double w = static_cast<double>((37 * i + 101 * k) % 257 - 128) / 256;
-      values.push_back(name.ends_with("scale") ? 1 + w / 4 : w);
-    }
-    parameter.set(tensor(values, parameter->shape()));
-    ++k;
-  }
-}
-
-template <class Json>
-void expect_close(const Tensor& x, const Json& expected, double relative, double absolute, const std::string& what) {
-  const std::vector<double> values = x.detach().to(kFloat64).to_vector<double>();
-  ASSERT_EQ(values.size(), expected.size()) << what;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double e = expected[i];
-    ASSERT_NEAR(values[i], e, absolute + relative * std::abs(e)) << what << " at " << i;
-  }
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -84,13 +57,12 @@ TEST(Gpt, LogitsLossAndEveryGradientEqualPyTorchs) {
       const bool wide = dtype == kFloat64;
       Tape tape;
       const Tensor logits = model(ids(golden()["ids"]));
-      expect_close(logits, expected["logits"], wide ? 1e-12 : 1e-5, wide ? 1e-12 : 1e-5, "logits");
+      const double room = wide ? 1e-12 : 1e-5;
+      expect_close(logits, expected["logits"], {room, room}, "logits");
       const Tensor loss = cross_entropy(logits, ids(golden()["target"]));
-      EXPECT_NEAR(loss.item(), expected["loss"].get<double>(), wide ? 1e-12 : 1e-5);
-      const Gradients grads = tape.backward(loss);
-      for (const auto& [name, parameter] : nn::named_parameters(model)) {
-        expect_close(grads[parameter], expected["grads"][name], wide ? 1e-9 : 1e-4, wide ? 1e-10 : 1e-6, name);
-      }
+      EXPECT_NEAR(loss.item(), expected["loss"].get<double>(), room);
+      expect_close_gradients(model, tape.backward(loss), expected["grads"],
+                             {.relative = wide ? 1e-9 : 1e-4, .absolute = wide ? 1e-10 : 1e-6});
     }
   }
 }
@@ -103,7 +75,8 @@ TEST(Gpt, StartsAndTrainsAsInPyTorch) {
   for (const auto& [name, parameter] : parameters) {
     const json& expected = golden()["start"][name];
     EXPECT_NEAR(sum(parameter.tensor().to(kFloat64)).item(), expected["sum"].get<double>(), 1e-6) << name;
-    expect_close(parameter.tensor().reshape({-1}).slice(0, 0, 2), expected["first"], 1e-6, 1e-7, name);
+    expect_close(parameter.tensor().reshape({-1}).slice(0, 0, 2), expected["first"],
+                 {.relative = 1e-6, .absolute = 1e-7}, name);
   }
   optim::AdamW adam(nn::parameters(model), {.lr = 4e-3, .weight_decay = 0.1});
   for (const json& expected : golden()["losses"]) {

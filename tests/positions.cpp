@@ -4,10 +4,9 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/near.h>
+#include <tapegrad/tests/stored.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
@@ -16,28 +15,18 @@ namespace {
 using nlohmann::json;
 using nn::Positions;
 using tests::error_of;
+using tests::filled;
 
 constexpr Positions kAll[] = {Positions::none, Positions::index, Positions::learned, Positions::sinusoidal,
                               Positions::rope, Positions::shaw,  Positions::t5,      Positions::alibi};
 
 const json& golden() {
-  static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/positions.json"));
+  static const json data = tests::stored("positions.json");
   return data;
 }
 
-// ((37 i + 101 k) mod 257 - 128) / 256, as make_positions.py.
-Tensor filled(const Shape& shape, std::int64_t k) {
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < shape.numel(); ++i) {
-    values.push_back(static_cast<double>((37 * i + 101 * k) % 257 - 128) / 256);
-  }
-  return tensor(values, shape);
-}
-
 void expect_close(const Tensor& x, const json& expected, const std::string& what) {
-  const std::vector<double> values = x.detach().to(kFloat64).to_vector<double>();
-  ASSERT_EQ(values.size(), expected.size()) << what;
-  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], 1e-10) << what << " at " << i;
+  tests::expect_close(x, expected, {.relative = 0, .absolute = 1e-10}, what);
 }
 
 double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }

@@ -6,20 +6,22 @@
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/near.h>
+#include <tapegrad/tests/stored.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {
 
 using nlohmann::json;
-
-json data(const std::string& file) {
-  return json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/" + file));
-}
+using tests::error_of;
+using tests::expect_close;
+using tests::expect_close_gradients;
+using tests::ids;
+using tests::set_weights;
+using tests::stored;
 
 nn::TransformerConfig config_of(const json& c, double dropout) {
   return {.vocab_size = c["vocab_size"],
@@ -33,16 +35,10 @@ nn::TransformerConfig config_of(const json& c, double dropout) {
           .max_position_embeddings = c["max_position_embeddings"]};
 }
 
-Tensor ids(const json& rows) {
-  std::vector<std::int64_t> values;
-  for (const json& row : rows) values.insert(values.end(), row.begin(), row.end());
-  return tensor(values, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows[0].size())});
-}
-
 // Names, shapes and values of all parameters after construction with seed 0, as PyTorch gives them for the tutorial's
 // three tasks: the sum to one ulp of an element, the first elements exactly or to one ulp.
 TEST(Transformer, StartsWithPyTorchsParameters) {
-  const json golden = data("init.json");
+  const json golden = stored("init.json");
   for (const auto& [task, expected] : golden.items()) {
     SCOPED_TRACE(task);
     manual_seed(0);
@@ -68,55 +64,27 @@ TEST(Transformer, StartsWithPyTorchsParameters) {
 }
 
 TEST(Transformer, CountsParameters) {
-  const json golden = data("init.json");
+  const json golden = stored("init.json");
   EXPECT_EQ(nn::count(nn::Transformer(config_of(golden["copy"]["config"], 0))), 174356);
   EXPECT_EQ(nn::count(nn::Transformer(config_of(golden["addition"]["config"], 0))), 3969291);
   EXPECT_EQ(nn::count(nn::Transformer(config_of(golden["parser"]["config"], 0))), 1401753);
 }
 
-// Fixed weights: the k-th parameter's element i is ((37 i + 101 k) mod 257 - 128) / 256, a quarter of it above 1 in
-// gammas.
-void set_weights(nn::Transformer& model) {
-  std::int64_t k = 0;
-  for (const auto& [name, parameter] : nn::named_parameters(model)) {
-    std::vector<double> values;
-    for (std::int64_t i = 0; i < parameter->numel(); ++i) {
-      const double w = static_cast<double>((37 * i + 101 * k) % 257 - 128) / 256;
-      values.push_back(name.ends_with("gamma") ? 1 + w / 4 : w);
-    }
-    parameter.set(tensor(values, parameter->shape()));
-    ++k;
-  }
-}
-
-template <class Json>
-void expect_close(const Tensor& x, const Json& expected, double relative, double absolute, const std::string& what) {
-  const std::vector<double> values = x.detach().to(kFloat64).to_vector<double>();
-  ASSERT_EQ(values.size(), expected.size()) << what;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double e = expected[i];
-    ASSERT_NEAR(values[i], e, absolute + relative * std::abs(e)) << what << " at " << i;
-  }
-}
-
 // tests/data/transformer.json, made by make_transformer.py beside it.
 TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
-  const json golden = data("transformer.json");
+  const json golden = stored("transformer.json");
   for (const DType dtype : {kFloat64, kFloat32}) {
     nn::Transformer model(config_of(golden["config"], 0));
     nn::convert(model, dtype);
     set_weights(model);
-    const double relative = dtype == kFloat64 ? 1e-9 : 1e-5, absolute = dtype == kFloat64 ? 1e-9 : 2e-5;
+    const tests::Room room = dtype == kFloat64 ? tests::Room{1e-9, 1e-9} : tests::Room{1e-5, 2e-5};
     const Tensor src = ids(golden["src"]), tgt_in = ids(golden["tgt_in"]), tgt = ids(golden["tgt"]);
     Tape tape;
     const Tensor outputs = model(src, tgt_in, nn::padding_mask(src), nn::causal_mask(tgt_in.size(1)));
-    expect_close(outputs, golden["outputs"], relative, absolute, "outputs");
+    expect_close(outputs, golden["outputs"], room, "outputs");
     const Tensor loss = nn::sequence_loss(outputs, tgt);
-    EXPECT_NEAR(loss.item(), golden["loss"].get<double>(), relative * golden["loss"].get<double>());
-    const Gradients grads = tape.backward(loss);
-    for (const auto& [name, parameter] : nn::named_parameters(model)) {
-      expect_close(grads[parameter], golden["grads"][name], relative, absolute, name);
-    }
+    EXPECT_NEAR(loss.item(), golden["loss"].get<double>(), room.relative * golden["loss"].get<double>());
+    expect_close_gradients(model, tape.backward(loss), golden["grads"], room);
   }
 }
 
@@ -193,16 +161,6 @@ TEST(Transformer, GreedyDecodingIsWhatTheWholeForwardPassPredicts) {
   const Tensor given = cat({zeros({4, 1}, kInt64), narrow(tokens, 1, 0, 5)}, 1);
   EXPECT_EQ(argmax(model(src, given, mask, nn::causal_mask(6)), -1).to_vector<std::int64_t>(),
             tokens.to_vector<std::int64_t>());
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(Transformer, Errors) {

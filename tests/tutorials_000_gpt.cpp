@@ -4,20 +4,20 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/test_paths.h>
-#include <tapegrad/tests/near.h>
+#include <tapegrad/tests/stored.h>
 
-#include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {
 
 using nlohmann::json;
+using tests::expect_close;
+using tests::expect_close_gradients;
+using tests::ids;
 
 // tests/data/tutorials.json, made by make_tutorials.py beside it: the seed's model in PyTorch, from manual_seed(123).
-json golden() { return json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json")); }
+json golden() { return tests::stored("tutorials.json"); }
 
 nn::GPTModel small_model(const json& config) {
   manual_seed(123);
@@ -27,24 +27,6 @@ nn::GPTModel small_model(const json& config) {
                        .n_heads = config["n_heads"],
                        .n_layers = config["n_layers"],
                        .drop_rate = 0.1});
-}
-
-Tensor ids(const json& rows) {
-  std::vector<std::int64_t> values;
-  for (const json& row : rows) values.insert(values.end(), row.begin(), row.end());
-  return tensor(values, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows[0].size())});
-}
-
-// Largest |x - expected| / (1 + |expected|).
-double worst(const Tensor& x, const json& expected) {
-  const std::vector<double> values = x.detach().to(kFloat64).contiguous().to_vector<double>();
-  EXPECT_EQ(values.size(), expected.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < std::min(values.size(), expected.size()); ++i) {
-    const double e = expected[i];
-    largest = std::max(largest, std::abs(values[i] - e) / (1 + std::abs(e)));
-  }
-  return largest;
 }
 
 TEST(Seed000, MaskOfFiveByFive) {
@@ -78,7 +60,7 @@ TEST(Seed000, ShapesAndNames) {
 TEST(Seed000, LogitsInTrainingDrawEveryDropoutAsPyTorchDoes) {
   const json g = golden()["seed000"];
   const nn::GPTModel model = small_model(g["config"]);
-  EXPECT_LT(worst(model(ids(g["ids"])), g["in_training"]), 2e-6);
+  expect_close(model(ids(g["ids"])), g["in_training"], {2e-6, 2e-6}, "logits");
 }
 
 TEST(Seed000, LogitsAndEveryGradientEqualPyTorchs) {
@@ -90,13 +72,10 @@ TEST(Seed000, LogitsAndEveryGradientEqualPyTorchs) {
     nn::convert(model, dtype);
     Tape tape;
     const Tensor logits = model(ids(g["ids"]));
-    EXPECT_LT(worst(logits, g["logits"]), room);
+    expect_close(logits, g["logits"], {room, room}, "logits");
     const Tensor loss = cross_entropy(logits, ids(g["targets"]));
     EXPECT_NEAR(loss.item(), g["loss"].get<double>(), room);
-    const Gradients grads = tape.backward(loss);
-    for (const auto& [name, parameter] : nn::named_parameters(model)) {
-      EXPECT_LT(worst(grads[parameter], g["grads"][name]), room) << name;
-    }
+    expect_close_gradients(model, tape.backward(loss), g["grads"], {room, room});
   }
 }
 

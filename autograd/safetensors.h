@@ -1,6 +1,7 @@
 // Named tensors in a file: the safetensors format (https://huggingface.co/docs/safetensors), read and written.
 #pragma once
 
+#include <tapegrad/autograd/inplace_function.h>
 #include <tapegrad/autograd/named_tensor.h>
 
 #include <cstdint>
@@ -59,6 +60,8 @@ class SafeTensorsFile {
 // or the index in a folder. Error as above, for an index that is not whole, and for files and tensors that it names and
 // that are not there.
 SafeTensors load_safetensors(const std::string& path);
+// The same, one tensor at a time, so that what is read need not be in memory at once. Returns the metadata.
+std::map<std::string, std::string> read_safetensors(const std::string& path, InplaceFunction<void(NamedTensor)> take);
 
 // Writes the tensors, 8-byte types first (so that all are aligned) and otherwise in the order given. The file is
 // replaced whole or not at all: a hidden temporary file beside it is written, synced and renamed, and where the disk is

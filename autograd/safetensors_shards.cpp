@@ -46,7 +46,10 @@ Shards read_index(const File& file) {
   return shards;
 }
 
-SafeTensors load_shards(const std::string& path) {
+using Metadata = std::map<std::string, std::string>;
+using Take = InplaceFunction<void(NamedTensor)>;
+
+Metadata read_shards(const std::string& path, Take& take) {
   const File index(path);
   const Shards shards = read_index(index);
   const fs::path folder = fs::path(path).parent_path();
@@ -56,17 +59,17 @@ SafeTensors load_shards(const std::string& path) {
                    shards.size());
     }
   }
-  SafeTensors out;
+  Metadata metadata;
   for (const auto& [shard, tensors] : shards) {
     const SafeTensorsFile file((folder / shard).string());
     for (const std::string& name : tensors) {
       const SafeTensorsFile::Entry* const entry = file.find(name);
       if (!entry) index.refuse("the tensor \"{}\" is not in {}", name, shard);
-      out.tensors.push_back({name, file.read(*entry)});
+      take({name, file.read(*entry)});
     }
-    out.metadata.insert(file.metadata().begin(), file.metadata().end());
+    metadata.insert(file.metadata().begin(), file.metadata().end());
   }
-  return out;
+  return metadata;
 }
 
 }  // namespace
@@ -84,18 +87,22 @@ const Tensor& SafeTensors::operator[](std::string_view name) const {
   return *found;
 }
 
-SafeTensors load_safetensors(const std::string& path) {
+std::map<std::string, std::string> read_safetensors(const std::string& path, Take take) {
   if (fs::is_directory(path)) {
     for (const std::string_view name : {kOneFile, kIndex}) {
-      if (fs::exists(fs::path(path) / name)) return load_safetensors((fs::path(path) / name).string());
+      if (fs::exists(fs::path(path) / name)) return read_safetensors((fs::path(path) / name).string(), std::move(take));
     }
     File(path).refuse("the folder holds neither {} nor {}", kOneFile, kIndex);
   }
-  if (path.ends_with(".json")) return load_shards(path);
+  if (path.ends_with(".json")) return read_shards(path, take);
   const SafeTensorsFile file(path);
+  for (const SafeTensorsFile::Entry& entry : file.entries()) take({entry.name, file.read(entry)});
+  return file.metadata();
+}
+
+SafeTensors load_safetensors(const std::string& path) {
   SafeTensors out;
-  out.metadata = file.metadata();
-  for (const SafeTensorsFile::Entry& entry : file.entries()) out.tensors.push_back({entry.name, file.read(entry)});
+  out.metadata = read_safetensors(path, [&out](NamedTensor t) { out.tensors.push_back(std::move(t)); });
   return out;
 }
 

@@ -65,10 +65,12 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run) {
   });
 }
 
-void add_dtype(CLI::App* app, std::string& dtype) {
-  app->add_option("--dtype", dtype, "what the model's matrices are kept in: float32, or bfloat16 (half of the memory)")
+void add_dtype(CLI::App* app, DType& dtype) {
+  const auto set = [&dtype](const std::string& name) { dtype = name == "bfloat16" ? kBFloat16 : kFloat32; };
+  app->add_option_function<std::string>(
+         "--dtype", set, "what the model's matrices are kept in: float32, or bfloat16 (half of the memory)")
       ->check(CLI::IsMember({"float32", "bfloat16"}))
-      ->capture_default_str()
+      ->default_str("float32")
       ->type_name("NAME");
 }
 

@@ -63,12 +63,6 @@ void check(const GPTGenerateRequest& r) {
   need(r.beams == 1 || r.temperature == 0, "--beams", "a search by beams takes no --temperature");
 }
 
-TrainedGPT load(const std::string& model, const std::string& dtype) {
-  TrainedGPT trained = load_gpt(model);
-  if (dtype == "bfloat16") trained.model.store_in_bfloat16();
-  return trained;
-}
-
 void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
@@ -78,7 +72,7 @@ void print(std::string_view text) {
 
 int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
-  const TrainedGPT trained = load(request.model, request.dtype);
+  const TrainedGPT trained = load_gpt(request.model, request.dtype);
   const std::vector<std::int64_t> prompt = prompt_of(request, trained);
   if (prompt.empty()) refuse("--prompt", "a prompt of one token at least is needed");
   if (static_cast<std::int64_t>(prompt.size()) > trained.model.config.context_length) {
@@ -124,7 +118,7 @@ int generate_gpt(const GPTGenerateRequest& request) {
 int test_gpt(const GPTTestRequest& request) {
   if (request.text.empty()) refuse("--text", "a file is needed");
   if (!fs::is_regular_file(request.text)) refuse("--text", fmt::format("there is no file {}", request.text));
-  const TrainedGPT trained = load(request.model, request.dtype);
+  const TrainedGPT trained = load_gpt(request.model, request.dtype);
   const std::int64_t length = trained.model.config.context_length;
   if (!trained.tokenizer && !is_token_file(request.text))
     refuse("--model", "its folder has no tokenizer, and --text is no file of tokens");

@@ -12,31 +12,44 @@ namespace {
 
 constexpr std::string_view kWhere = "model";
 
-// Parameters into a model of this configuration.
-nn::GPTModel filled(const nn::GPTConfig& config, const NamedTensors& state, const fs::path& path) {
+// A model whose parameters will be loaded, in eval mode.
+nn::GPTModel unfilled(const nn::GPTConfig& config, DType dtype) {
+  const nn::init::Skip skip;
+  nn::GPTModel model(config);
+  if (dtype == kBFloat16) model.store_in_bfloat16();
+  nn::eval(model);
+  return model;
+}
+
+void fill(nn::GPTModel& model, const NamedTensors& state, const fs::path& path) {
   try {
-    nn::GPTModel model = [&] {
-      const nn::init::Skip skip;
-      return nn::GPTModel(config);
-    }();
     nn::load_state_dict(model, state);
-    nn::eval(model);
-    return model;
   } catch (const Error& e) {
     fail(kWhere, fmt::format("{}: {}", path.string(), e.what()));
   }
 }
 
-TrainedGPT of_folder(const fs::path& folder) {
+TrainedGPT of_folder(const fs::path& folder, DType dtype) {
   const fs::path config_file = folder / "config.json";
   const nn::GPTConfig config = nn::gpt_config_of_hugging_face(read_file(config_file), config_file.string());
-  nn::GPTModel model = filled(config, nn::from_hugging_face(load_safetensors(folder.string()).tensors, config), folder);
+  nn::GPTModel model = unfilled(config, dtype);
+  std::map<std::string, DType> dtypes;  // of parameters
+  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
+  NamedTensors state;
+  read_safetensors(folder.string(), [&](NamedTensor theirs) {
+    for (NamedTensor& t : nn::from_hugging_face({std::move(theirs)}, config)) {
+      const auto kept = dtypes.find(t.name);
+      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
+      state.push_back(std::move(t));
+    }
+  });
+  fill(model, state, folder);
   std::unique_ptr<Tokenizer> tokenizer;
   if (has_tokenizer(folder.string())) tokenizer = load_tokenizer(folder.string());
   return {std::move(model), std::move(tokenizer)};
 }
 
-TrainedGPT of_file(const fs::path& file) {
+TrainedGPT of_file(const fs::path& file, DType dtype) {
   const SafeTensors loaded = load_checked(file);
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
@@ -50,7 +63,8 @@ TrainedGPT of_file(const fs::path& file) {
     refuse("--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task->second));
   const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<Tokenizer> tokenizer = parse_tokenizer(text("tokenizer"), file.string());
-  nn::GPTModel model = filled(options.model(tokenizer->size()), loaded.tensors, file);
+  nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype);
+  fill(model, loaded.tensors, file);
   return {std::move(model), std::move(tokenizer)};
 }
 
@@ -73,18 +87,18 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const To
   save_tokenizer(tokenizer, folder.string());
 }
 
-TrainedGPT load_gpt(const std::string& model) {
+TrainedGPT load_gpt(const std::string& model, DType dtype) {
   const fs::path path = model.empty() ? last_run("gpt") : fs::path(model);
   if (fs::is_directory(path)) {
-    if (fs::exists(path / "config.json")) return of_folder(path);
-    if (fs::exists(path / "model.safetensors")) return of_file(path / "model.safetensors");
+    if (fs::exists(path / "config.json")) return of_folder(path, dtype);
+    if (fs::exists(path / "model.safetensors")) return of_file(path / "model.safetensors", dtype);
     refuse("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
   }
   if (!fs::exists(path)) {
     refuse("--model", fmt::format("there is no {}{}", path.string(),
                                   model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
   }
-  return of_file(path);
+  return of_file(path, dtype);
 }
 
 }  // namespace tapegrad::tasks

@@ -24,6 +24,7 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const To
 
 // A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
 // the folder of a run. An empty name: the last run's. BadRequest where nothing is there, and for another task's model.
-TrainedGPT load_gpt(const std::string& model);
+// `dtype` is what the matrices are kept in: float32, or bfloat16 (GPTModel::store_in_bfloat16).
+TrainedGPT load_gpt(const std::string& model, DType dtype = kFloat32);
 
 }  // namespace tapegrad::tasks

@@ -2,6 +2,7 @@
 // any other Error 1.
 #pragma once
 
+#include <tapegrad/autograd/dtype.h>
 #include <tapegrad/tasks/gpt_options.h>
 
 #include <optional>
@@ -35,14 +36,14 @@ struct GPTGenerateRequest {
   double top_p = 1;
   std::int64_t beams = 1;
   std::uint64_t seed = 123;
-  std::string dtype = "float32";  // what the matrices are kept in: or bfloat16, half of the memory
+  DType dtype = kFloat32;  // what the matrices are kept in: or bfloat16, half of the memory
 };
 int generate_gpt(const GPTGenerateRequest& request);
 
 struct GPTTestRequest {
   std::string model;
-  std::string text;               // file, a text or tokens
-  std::string dtype = "float32";  // as above
+  std::string text;        // file, a text or tokens
+  DType dtype = kFloat32;  // as above
   bool json = false;
 };
 int test_gpt(const GPTTestRequest& request);

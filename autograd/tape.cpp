@@ -69,11 +69,12 @@ const Tensor* Gradients::find(const Tensor& leaf) const {
   return here ? &found->grad : nullptr;
 }
 
-const Tensor& Gradients::operator[](const Tensor& leaf) const {
+const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
   if (const Tensor* grad = find(leaf)) return *grad;
+  const std::string called = name.empty() ? "" : fmt::format(" \"{}\"", name);
   fail("gradients",
        leaf.is_leaf()
-           ? fmt::format("the leaf of shape {} took no part in the loss", str(leaf.shape()))
+           ? fmt::format("the leaf{} of shape {} took no part in the loss", called, str(leaf.shape()))
            : fmt::format("the tensor of shape {} is not a leaf (ask for its gradient by BackwardOptions::keep, "
                          "or make it a leaf by as_leaf())",
                          str(leaf.shape())));
@@ -389,6 +390,9 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
       if (!again) node.backward.reset();  // what it kept dies on this turn
       if (grads.size() != node.input_count) {
         node.op->fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), node.input_count));
+      }
+      for (std::size_t i = 0; trap_nan_ && i < grads.size(); ++i) {
+        if (grads[i].defined()) check_finite(grads[i], node.op->name, position, fmt::format("gradient of input {}", i));
       }
       for (std::size_t i = 0; i < grads.size(); ++i) {
         const std::int64_t to = reel_->inputs[static_cast<std::size_t>(node.first_input) + i];

@@ -69,7 +69,14 @@ class Input {
 class Gradients {
  public:
   // The gradient of a leaf, in its shape. Error for a tensor that took no part in the loss.
-  const Tensor& operator[](const Tensor& leaf) const;
+  const Tensor& operator[](const Tensor& leaf) const { return of(leaf, ""); }
+  // The same of an nn::Parameter, or whatever else knows its tensor and its name; the Error then has the name.
+  template <class Named>
+  requires requires(const Named& n) {
+    n.tensor();
+    n.name();
+  }
+  const Tensor& operator[](const Named& leaf) const { return of(leaf.tensor(), leaf.name()); }
   const Tensor* find(const Tensor& leaf) const;  // nullptr instead of the Error
   bool contains(const Tensor& leaf) const { return find(leaf) != nullptr; }
   void set(const Tensor& leaf, Tensor grad);  // clipping, accumulation over micro-batches, gradients from elsewhere
@@ -84,6 +91,7 @@ class Gradients {
   Entry* end() { return entries_.data() + entries_.size(); }
 
  private:
+  const Tensor& of(const Tensor& leaf, std::string_view name) const;
   friend class Tape;
   std::vector<Entry, pool::Allocator<Entry>> entries_;  // sorted by place
 };

@@ -152,12 +152,18 @@ Generated generated(const std::vector<std::vector<std::int64_t>>& rows, std::vec
 TransformerNext::TransformerNext(const Transformer& model, const Tensor& src, const Tensor& src_mask, bool cached)
     : model_(model), cached_(cached) {
   const PauseRecording pause;
-  const Tensor memory = model.encode(src, src_mask);
-  if (cached) {
-    cache_ = model.decoder.begin(memory, src_mask);
+  source_ = model.encode(src, src_mask);
+  source_mask_ = src_mask;
+  restart();
+}
+
+void TransformerNext::restart() {
+  const PauseRecording pause;
+  if (cached_) {
+    cache_ = model_.decoder.begin(source_, source_mask_);
   } else {
-    memory_ = memory;
-    cache_.src_mask = src_mask;
+    memory_ = source_;
+    cache_.src_mask = source_mask_;
   }
 }
 
@@ -208,6 +214,7 @@ Tensor sampling_probabilities(const Tensor& scores, const GenerateOptions& optio
 Generated generate(NextToken& model, const Tensor& prompt, const GenerateOptions& options) {
   const PauseRecording pause;
   check(prompt, options);
+  model.restart();
   if (options.beams > 1) return detail::beam_search(model, prompt, options);
   Rows rows(prompt.size(0), options);
   Tensor ids = prompt;  // [B, T]

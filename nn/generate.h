@@ -19,6 +19,8 @@ namespace tapegrad::nn {
 class NextToken {
  public:
   virtual ~NextToken() = default;
+  // A new prompt follows: what was read is to be forgotten. generate() begins with it.
+  virtual void restart() {}
   // ids [B, T] int64, T >= 1: all tokens so far -> logits or log-probabilities of the next one, [B, V]. From the second
   // call on, ids are those of the call before (or the rows that reorder() chose of them) and one token more a row.
   virtual Tensor scores(const Tensor& ids) = 0;
@@ -45,13 +47,15 @@ class TransformerNext final : public NextToken {
   // src [B, S], src_mask as for encode(). A source of nothing but padding is read as an empty one: attention finds
   // nothing and gives zeros.
   TransformerNext(const Transformer& model, const Tensor& src, const Tensor& src_mask = {}, bool cached = true);
+  void restart() override;
   Tensor scores(const Tensor& ids) override;
   void reorder(const Tensor& rows) override;
 
  private:
   const Transformer& model_;
   bool cached_;
-  Tensor memory_;  // [B, S, C], where nothing is cached
+  Tensor source_, source_mask_;  // [B, S, C], as it came
+  Tensor memory_;                // the same, its rows as reordered, where nothing is cached
   DecoderCache cache_;
 };
 
@@ -60,6 +64,7 @@ class TransformerNext final : public NextToken {
 class GPTNext final : public NextToken {
  public:
   explicit GPTNext(const GPTModel& model, bool cached = true) : model_(model), cached_(cached) {}
+  void restart() override { cache_ = {}; }
   Tensor scores(const Tensor& ids) override;
   void reorder(const Tensor& rows) override;
 

@@ -113,6 +113,19 @@ class List : public std::vector<Module> {
   }
 };
 
+// A module that may be missing. A std::optional that clone() can copy.
+template <class Module>
+class Optional : public std::optional<Module> {
+ public:
+  using std::optional<Module>::optional;
+  Optional() = default;
+  Optional(Optional&&) noexcept = default;
+  Optional& operator=(Optional&&) noexcept = default;
+  Optional(Optional& other) : std::optional<Module>() {  // for clone() alone
+    if (other) this->emplace(*other);
+  }
+};
+
 // What a field may be beside a parameter, a buffer or a module: an optional or a pointer, or a list.
 template <class Field>
 concept MaybeModule = requires(Field& f) {
@@ -296,7 +309,7 @@ void eval(Model& model) {
 }
 
 // A deep copy: equal values in memory of its own, new leaves, no draws. Members that are lists of modules must be
-// nn::List (a std::vector cannot copy what is not copyable).
+// nn::List, optional ones nn::Optional (the standard ones cannot copy what is not copyable).
 template <class Model>
 Model clone(const Model& model) {
   const detail::CloneScope scope;

@@ -32,8 +32,9 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
   if (!(options.eps >= 0)) fail("adam", fmt::format("eps is {}, it must not be negative", options.eps));
 }
 
-AdamW::AdamW(NamedTensors parameters, AdamOptions options) : Adam(one_group(std::move(parameters)), options, true) {}
-AdamW::AdamW(std::vector<ParameterGroup> groups, AdamOptions options) : Adam(std::move(groups), options, true) {}
+AdamW::AdamW(NamedTensors parameters, AdamWOptions options) : AdamW(one_group(std::move(parameters)), options) {}
+AdamW::AdamW(std::vector<ParameterGroup> groups, AdamWOptions o)
+    : Adam(std::move(groups), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
 
 void Adam::update(const Slot& slot, std::int64_t begin, std::int64_t end) {
   const double lr = group_lr(slot.group), decay = weight_decay_of(slot), t = static_cast<double>(slot.steps);

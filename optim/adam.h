@@ -13,6 +13,15 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
+// The same with PyTorch's weight decay for AdamW.
+struct AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+};
+
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 // p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps). Weight decay is added to the gradient.
 // Kingma, Ba 2014. One pass over memory updates p, m and v.
@@ -33,9 +42,8 @@ class Adam : public Optimizer {
 // Adam whose weight decay shrinks the parameter itself: p *= 1 - lr weight_decay. Loshchilov, Hutter 2017.
 class AdamW : public Adam {
  public:
-  static constexpr AdamOptions kDefaults{.weight_decay = 1e-2};
-  explicit AdamW(NamedTensors parameters, AdamOptions options = kDefaults);
-  explicit AdamW(std::vector<ParameterGroup> groups, AdamOptions options = kDefaults);
+  explicit AdamW(NamedTensors parameters, AdamWOptions options = {});
+  explicit AdamW(std::vector<ParameterGroup> groups, AdamWOptions options = {});
 };
 
 }  // namespace tapegrad::optim

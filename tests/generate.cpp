@@ -65,6 +65,35 @@ TEST(Generate, GreedyDecodeIsWhatItWas) {
 
 // --- stops ---
 
+TEST(Generate, AModelMayBeAskedAgainForAnotherPrompt) {
+  manual_seed(4);
+  nn::GPTModel gpt(
+      {.vocab_size = 41, .context_length = 24, .emb_dim = 16, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
+  nn::eval(gpt);
+  nn::GPTNext used(gpt);
+  for (const std::int64_t length : {3, 8, 8, 2}) {
+    const Tensor prompt = randint(0, 41, {1, length});
+    for (const std::int64_t beams : {1, 3}) {
+      const nn::GenerateOptions options{.max_new_tokens = 5, .beams = beams};
+      nn::GPTNext fresh(gpt);
+      EXPECT_EQ(row(nn::generate(used, prompt, options).tokens, 0),
+                row(nn::generate(fresh, prompt, options).tokens, 0));
+    }
+  }
+  const nn::Transformer model = some_model(6);
+  const Tensor src = randint(1, 7, {2, 5});
+  for (const bool cached : {true, false}) {
+    nn::TransformerNext again(model, src, {}, cached);
+    for (const std::int64_t beams : {3, 1, 2}) {
+      const nn::GenerateOptions options{.max_new_tokens = 4, .beams = beams};
+      nn::TransformerNext fresh(model, src, {}, cached);
+      const Tensor prompt = zeros({2, 1}, kInt64);
+      EXPECT_EQ(nn::generate(again, prompt, options).tokens.to_vector<std::int64_t>(),
+                nn::generate(fresh, prompt, options).tokens.to_vector<std::int64_t>());
+    }
+  }
+}
+
 TEST(Generate, StopsByLengthEndTokenAndPredicate) {
   // Counts up from the last token; row 1 starts at 2.
   nn::NextTokenBy count([](const Tensor& ids) { return one_hot(ids.select(1, -1) + tensor({1, 1}), 8).to(kFloat32); });

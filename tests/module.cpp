@@ -105,6 +105,32 @@ TEST(Module, CloneIsDeepAndExplicit) {
             "[parameter] a model was copied, which copies every parameter (move it, or say clone(model))");
 }
 
+struct Gated {
+  nn::Optional<nn::Linear> gate;
+  void visit(auto&& field) { field("gate", gate); }
+};
+
+TEST(Module, OptionalModulesAreClonedTooOrStayMissing) {
+  Gated model;
+  EXPECT_EQ(nn::count(nn::clone(model)), 0);
+  model.gate.emplace(2, 3);
+  Gated copy = nn::clone(model);
+  EXPECT_EQ(nn::count(copy), 9);
+  EXPECT_EQ(copy.gate->weight->to_vector<float>(), model.gate->weight->to_vector<float>());
+  EXPECT_FALSE(copy.gate->weight->storage() == model.gate->weight->storage());
+}
+
+TEST(Module, AParameterWithoutPartInTheLossIsNamed) {
+  Mlp idle(2);
+  tg::Tape tape;
+  const tg::Gradients grads = tape.backward(tg::sum(idle.up(tg::ones({1, 2}))));
+  EXPECT_EQ(grads[idle.up.bias].numel(), 8);
+  EXPECT_EQ(error_of([&] { grads[idle.down.bias]; }), "[gradients] the leaf of shape [2] took no part in the loss");
+  nn::named_parameters(idle);
+  EXPECT_EQ(error_of([&] { grads[idle.down.bias]; }),
+            "[gradients] the leaf \"down.bias\" of shape [2] took no part in the loss");
+}
+
 TEST(Module, TrainAndEvalReachEveryDropout) {
   Model model(1);
   model.extra.emplace(0.1);

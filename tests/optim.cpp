@@ -54,17 +54,18 @@ std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<optim::Param
                                                           .weight_decay = o.value("weight_decay", 0.0),
                                                           .nesterov = o.value("nesterov", false)});
   }
-  const bool decoupled = run["kind"] == "adamw";
-  optim::AdamOptions options = decoupled ? optim::AdamW::kDefaults : optim::AdamOptions{};
-  options.lr = o.value("lr", options.lr);
-  options.eps = o.value("eps", options.eps);
-  options.weight_decay = o.value("weight_decay", options.weight_decay);
-  if (o.contains("betas")) {
-    options.beta1 = o["betas"][0];
-    options.beta2 = o["betas"][1];
-  }
-  if (decoupled) return std::make_unique<optim::AdamW>(std::move(groups), options);
-  return std::make_unique<optim::Adam>(std::move(groups), options);
+  const auto set = [&o](auto options) {
+    options.lr = o.value("lr", options.lr);
+    options.eps = o.value("eps", options.eps);
+    options.weight_decay = o.value("weight_decay", options.weight_decay);
+    if (o.contains("betas")) {
+      options.beta1 = o["betas"][0];
+      options.beta2 = o["betas"][1];
+    }
+    return options;
+  };
+  if (run["kind"] == "adamw") return std::make_unique<optim::AdamW>(std::move(groups), set(optim::AdamWOptions{}));
+  return std::make_unique<optim::Adam>(std::move(groups), set(optim::AdamOptions{}));
 }
 
 std::vector<optim::ParameterGroup> one_group(const NamedTensors& parameters) {
@@ -109,6 +110,15 @@ TEST(Optimizer, EqualsPyTorchOverManySteps) {
       EXPECT_LE(worst, step == 1 ? 1.0 : 1.0 + 0.1 * step) << "step " << step;
     }
   }
+}
+
+// PyTorch's AdamW decays by 0.01 unless it is told otherwise, whatever else it is told.
+TEST(Optimizer, AdamWDecaysByDefault) {
+  nn::Parameter p(ones({1}));
+  optim::AdamW adamw({{"p", p}}, {.lr = 0.1});
+  Tape tape;
+  adamw.step(tape.backward(sum(p * 0.0)));
+  EXPECT_FLOAT_EQ(p->item<float>(), 0.999F);
 }
 
 TEST(Optimizer, ManyParametersOfAllSizesInOneRow) {

@@ -252,7 +252,10 @@ TEST(NanTrap, NamesOperationPlaceAndShapesOfAGradient) {
   tape.trap_nan();
   const Tensor y = sqrt(x * 1);
   EXPECT_EQ(error_of([&] { tape.backward(sum(y)); }),
-            "[mul] the gradient is not finite at place 1 of the tape: shape [1, 2] float32, inputs [1, 2]");
+            "[sqrt] the gradient of input 0 is not finite at place 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
+  Tape second;
+  second.trap_nan();
+  EXPECT_EQ(error_of([&] { second.backward(sum(sqrt(x))); }).substr(0, 36), "[sqrt] the gradient of input 0 is no");
 }
 
 TEST(NanTrap, IsSilentWithoutATrapAndForFiniteNumbers) {

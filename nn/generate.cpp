@@ -111,6 +111,7 @@ double log_sum_exp(std::span<const double> x) {
   const double top = *std::max_element(x.begin(), x.end());
   double sum = 0;
   for (const double v : x) sum += std::exp(v - top);
+  if (std::isnan(sum)) fail(kWhere, "the model's scores hold what is no number (are its weights damaged?)");
   return top + std::log(sum);
 }
 

@@ -12,6 +12,7 @@ namespace tapegrad::nn {
 namespace {
 
 constexpr std::string_view kPrefix = "transformer.";
+constexpr std::int64_t kMostSize = 100'000'000;  // of anything in a configuration
 
 struct Names {
   std::string_view theirs, ours;
@@ -57,11 +58,18 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
     const auto json = nlohmann::json::parse(text);
     const std::string type = json.value("model_type", "gpt2");
     if (type != "gpt2") fail(where, fmt::format("it is of the model_type \"{}\", gpt2 is needed", type));
-    config.vocab_size = json.at("vocab_size");
-    config.context_length = json.contains("n_positions") ? json.at("n_positions") : json.at("n_ctx");
-    config.emb_dim = json.at("n_embd");
-    config.n_heads = json.at("n_head");
-    config.n_layers = json.at("n_layer");
+    const auto size = [&](const char* key) {
+      const auto& value = json.at(key);
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMostSize) {
+        fail(where, fmt::format("its {} is {}, a whole number up to {} is needed", key, value.dump(), kMostSize));
+      }
+      return value.get<std::int64_t>();
+    };
+    config.vocab_size = size("vocab_size");
+    config.context_length = size(json.contains("n_positions") ? "n_positions" : "n_ctx");
+    config.emb_dim = size("n_embd");
+    config.n_heads = size("n_head");
+    config.n_layers = size("n_layer");
     config.drop_rate = json.value("resid_pdrop", 0.1);
     config.qkv_bias = true;
     config.tied_head = json.value("tie_word_embeddings", true);
@@ -70,7 +78,7 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
       fail(where, fmt::format("its activation_function is \"{}\", gelu_new is needed", activation));
     }
     const auto inner = json.find("n_inner");
-    if (inner != json.end() && inner->is_number() && *inner != 4 * config.emb_dim) {
+    if (inner != json.end() && !inner->is_null() && *inner != 4 * config.emb_dim) {
       fail(where, fmt::format("its n_inner is {}, {} (4 n_embd) is needed", inner->dump(), 4 * config.emb_dim));
     }
     if (json.value("layer_norm_epsilon", 1e-5) != 1e-5) {
@@ -86,9 +94,17 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
   return config;
 }
 
-std::string to_hugging_face_config(const GPTConfig& c) {
+std::optional<std::int64_t> end_of_text_of_hugging_face(std::string_view text) {
+  const auto json = nlohmann::json::parse(text);
+  const auto id = json.find("eos_token_id");
+  if (id == json.end() || !id->is_number_integer()) return {};
+  return id->get<std::int64_t>();
+}
+
+std::string to_hugging_face_config(const GPTConfig& c, std::optional<std::int64_t> end_of_text) {
   if (c.positions != Positions::learned)
     fail("hugging_face", fmt::format("GPT-2's positions are learned, this model's are {}", name(c.positions)));
+  const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nlohmann::ordered_json();
   const nlohmann::ordered_json json{{"model_type", "gpt2"},
                                     {"architectures", {"GPT2LMHeadModel"}},
                                     {"vocab_size", c.vocab_size},
@@ -102,6 +118,8 @@ std::string to_hugging_face_config(const GPTConfig& c) {
                                     {"attn_pdrop", c.drop_rate},
                                     {"embd_pdrop", c.drop_rate},
                                     {"resid_pdrop", c.drop_rate},
+                                    {"bos_token_id", end},
+                                    {"eos_token_id", end},
                                     {"tie_word_embeddings", c.tied_head}};
   return json.dump(2) + "\n";
 }

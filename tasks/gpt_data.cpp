@@ -50,6 +50,7 @@ TextLoader loader(const GPTOptions& o, Tokens tokens, bool training) {
 }
 
 constexpr std::size_t kStart = 12;  // tokens
+constexpr std::size_t kWidest = 4;  // bytes of a character
 
 // The tokens that samples begin with: the start context, or else the first ones of the text's first line.
 std::vector<std::int64_t> start_of(const GPTOptions& o, const Tokenizer& tokenizer, std::string_view text) {
@@ -63,7 +64,19 @@ std::vector<std::int64_t> start_of(const GPTOptions& o, const Tokenizer& tokeniz
   const std::size_t begin = std::min(text.find_first_not_of(" \r\n\t"), text.size());
   const std::string_view line = text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 1000));
   std::vector<std::int64_t> ids = tokenizer.encode(line);
-  if (ids.size() > kStart) ids.resize(kStart);
+  if (ids.size() > kStart) {
+    ids.resize(kStart);
+    // A token of bytes may end inside of a character.
+    const auto whole = [&](std::size_t count) {
+      const std::string start = tokenizer.decode(std::span(ids).first(count));
+      return valid_utf8(start) == start;
+    };
+    for (std::size_t count = kStart; count + kWidest > kStart; --count) {
+      if (!whole(count)) continue;
+      ids.resize(count);
+      break;
+    }
+  }
   if (ids.empty()) ids.push_back(0);
   return ids;
 }
@@ -80,11 +93,15 @@ GPTData of_token_file(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer)
                                  tokenizer->size()));
   }
   const auto cut = static_cast<std::int64_t>(o.train_ratio * static_cast<double>(all.size()));
-  std::vector<std::int64_t> some(static_cast<std::size_t>(std::min<std::int64_t>(all.size(), 1 << 16)));
-  all.copy(0, static_cast<std::int64_t>(some.size()), some.data());
-  const std::uint64_t sum = checksum(std::as_bytes(std::span(some)), static_cast<std::uint64_t>(all.size()));
-  std::vector<std::int64_t> start(some.begin(),
-                                  some.begin() + static_cast<std::ptrdiff_t>(std::min(some.size(), kStart)));
+  std::uint64_t sum = 0;
+  std::vector<std::int64_t> some;
+  for (std::int64_t at = 0; at < all.size(); at += static_cast<std::int64_t>(some.size())) {
+    some.resize(static_cast<std::size_t>(std::min<std::int64_t>(all.size() - at, 1 << 16)));
+    all.copy(at, static_cast<std::int64_t>(some.size()), some.data());
+    sum = checksum(std::as_bytes(std::span(some)), sum);
+  }
+  std::vector<std::int64_t> start(std::min(static_cast<std::size_t>(all.size()), kStart));
+  all.copy(0, static_cast<std::int64_t>(start.size()), start.data());
   if (!o.start_context.empty()) start = start_of(o, *tokenizer, {});
   return {std::move(tokenizer), loader(o, all.slice(0, cut), true), loader(o, all.slice(cut, all.size()), false),
           std::move(start), sum};

@@ -72,7 +72,8 @@ void print(std::string_view text) {
 
 int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
-  const TrainedGPT trained = load_gpt(request.model, request.dtype);
+  const bool in_words = request.prompt_ids.empty() || !request.ids;
+  const TrainedGPT trained = load_gpt(request.model, request.dtype, in_words);
   const std::vector<std::int64_t> prompt = prompt_of(request, trained);
   if (prompt.empty()) refuse("--prompt", "a prompt of one token at least is needed");
   if (static_cast<std::int64_t>(prompt.size()) > trained.model.config.context_length) {
@@ -86,7 +87,8 @@ int generate_gpt(const GPTGenerateRequest& request) {
   if (!request.ids) stream.emplace(*trained.tokenizer);
   bool first = true;
   const auto show = [&](std::int64_t id) {
-    print(stream ? stream->push(id) : fmt::format("{}{}", std::exchange(first, false) ? "" : " ", id));
+    if (!stream) return print(fmt::format("{}{}", std::exchange(first, false) ? "" : " ", id));
+    if (id < trained.tokenizer->size()) print(stream->push(id));  // vocabularies are padded to round numbers
   };
   for (const std::int64_t id : prompt) show(id);
   const bool streams = request.beams == 1;
@@ -95,7 +97,7 @@ int generate_gpt(const GPTGenerateRequest& request) {
                               .top_k = request.top_k,
                               .top_p = request.top_p,
                               .beams = request.beams};
-  if (trained.tokenizer) options.end_token = trained.tokenizer->end_of_text();
+  options.end_token = trained.end_of_text;
   if (streams) {
     options.stop = [&](std::span<const std::int64_t> row) {
       show(row.back());
@@ -105,11 +107,9 @@ int generate_gpt(const GPTGenerateRequest& request) {
   nn::GPTNext next(trained.model);
   const nn::Generated found =
       nn::generate(next, tensor(prompt, {1, static_cast<std::int64_t>(prompt.size())}), options);
-  if (!streams) {
-    const std::vector<std::int64_t> row = found.tokens.to_vector<std::int64_t>();
-    for (const std::int64_t id : row) {
-      if (id != options.end_token.value_or(-1)) show(id);
-    }
+  for (const std::int64_t id : found.tokens.to_vector<std::int64_t>()) {
+    const bool end = id == options.end_token;
+    if (end ? request.ids : !streams) show(id);
   }
   print(stream ? stream->finish() + "\n" : "\n");
   return 0;
@@ -144,12 +144,16 @@ int test_gpt(const GPTTestRequest& request) {
     count += batch.targets.numel();
   }
   const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / seconds_since(start);
+  if (!std::isfinite(loss)) {
+    fail("test",
+         fmt::format("the loss over {} tokens is no number: the model's weights are damaged, or it diverged", count));
+  }
   if (request.json) {
     const nlohmann::ordered_json json{
         {"loss", loss}, {"perplexity", std::exp(loss)}, {"tokens", count}, {"tokens_per_s", rate}};
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("loss {:.5f}, perplexity {:.3f} over {} tokens, {:.0f} tokens/s\n", loss, std::exp(loss), count, rate);
+    fmt::print("loss {:.5f}, perplexity {:.6g} over {} tokens, {:.0f} tokens/s\n", loss, std::exp(loss), count, rate);
   }
   return 0;
 }

@@ -7,6 +7,8 @@
 #include <tapegrad/tasks/gpt_model.h>
 #include <tapegrad/tasks/verbs.h>
 
+#include <nlohmann/json.hpp>
+
 namespace tapegrad::tasks {
 namespace {
 
@@ -25,13 +27,23 @@ void fill(nn::GPTModel& model, const NamedTensors& state, const fs::path& path) 
   try {
     nn::load_state_dict(model, state);
   } catch (const Error& e) {
-    fail(kWhere, fmt::format("{}: {}", path.string(), e.what()));
+    constexpr std::size_t kMost = 400;  // a model that does not fit names all of its parameters
+    std::string what = e.what();
+    if (what.size() > kMost) what = what.substr(0, what.rfind(';', kMost)) + "; and more";
+    fail(kWhere, fmt::format("{}: {}", path.string(), what));
   }
 }
 
-TrainedGPT of_folder(const fs::path& folder, DType dtype) {
+TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer) {
   const fs::path config_file = folder / "config.json";
-  const nn::GPTConfig config = nn::gpt_config_of_hugging_face(read_file(config_file), config_file.string());
+  const std::string text = read_file(config_file);
+  const nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, config_file.string());
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (with_tokenizer && has_tokenizer(folder.string())) tokenizer = load_tokenizer(folder.string());
+  if (tokenizer && tokenizer->size() > config.vocab_size) {
+    fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
+                             tokenizer->size(), config.vocab_size));
+  }
   nn::GPTModel model = unfilled(config, dtype);
   std::map<std::string, DType> dtypes;  // of parameters
   for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
@@ -44,9 +56,9 @@ TrainedGPT of_folder(const fs::path& folder, DType dtype) {
     }
   });
   fill(model, state, folder);
-  std::unique_ptr<Tokenizer> tokenizer;
-  if (has_tokenizer(folder.string())) tokenizer = load_tokenizer(folder.string());
-  return {std::move(model), std::move(tokenizer)};
+  std::optional<std::int64_t> end = nn::end_of_text_of_hugging_face(text);
+  if (!end && tokenizer) end = tokenizer->end_of_text();
+  return {std::move(model), std::move(tokenizer), end};
 }
 
 TrainedGPT of_file(const fs::path& file, DType dtype) {
@@ -65,7 +77,8 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
   std::unique_ptr<Tokenizer> tokenizer = parse_tokenizer(text("tokenizer"), file.string());
   nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype);
   fill(model, loaded.tensors, file);
-  return {std::move(model), std::move(tokenizer)};
+  const std::optional<std::int64_t> end = tokenizer->end_of_text();
+  return {std::move(model), std::move(tokenizer), end};
 }
 
 }  // namespace
@@ -83,14 +96,19 @@ void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions&
 void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const Tokenizer& tokenizer) {
   fs::create_directories(folder);
   save_safetensors((folder / "model.safetensors").string(), nn::to_hugging_face(model), {{"format", "pt"}});
-  replace_file(folder / "config.json", nn::to_hugging_face_config(model.config));
+  replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
   save_tokenizer(tokenizer, folder.string());
+  // Without a class of its own, a model_type of gpt2 would be read with GPT-2's cutting of words.
+  nlohmann::ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                  {"model_max_length", model.config.context_length}};
+  if (tokenizer.end_of_text()) settings["eos_token"] = settings["bos_token"] = "<|endoftext|>";
+  replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
 }
 
-TrainedGPT load_gpt(const std::string& model, DType dtype) {
+TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer) {
   const fs::path path = model.empty() ? last_run("gpt") : fs::path(model);
   if (fs::is_directory(path)) {
-    if (fs::exists(path / "config.json")) return of_folder(path, dtype);
+    if (fs::exists(path / "config.json")) return of_folder(path, dtype, with_tokenizer);
     if (fs::exists(path / "model.safetensors")) return of_file(path / "model.safetensors", dtype);
     refuse("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
   }

@@ -55,8 +55,10 @@ void append(std::string& bytes, const std::vector<std::int64_t>& ids) {
 
 bool is_token_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string start(sizeof(std::uint64_t) + kStart.size(), '\0');
-  return file.read(start.data(), static_cast<std::streamsize>(start.size())) && start.ends_with(kStart);
+  std::uint64_t length = 0;  // of the header: no text of less than an exabyte begins with bytes that say so little
+  char brace = 0;
+  if (!file.read(reinterpret_cast<char*>(&length), sizeof length) || !file.get(brace)) return false;
+  return brace == '{' && length < fs::file_size(path);
 }
 
 std::int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,

@@ -174,7 +174,8 @@ bool is_set(const Json& object, const char* key) {  // present, and neither null
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return false;
   if (found->is_boolean()) return found->get<bool>();
-  if (found->is_string() || found->is_array() || found->is_object()) return !found->empty();
+  if (found->is_string()) return !found->get_ref<const std::string&>().empty();
+  if (found->is_array() || found->is_object()) return !found->empty();
   return *found != 0;
 }
 
@@ -183,6 +184,15 @@ std::string kind_of(const Json& object, const char* key) {  // its "type"; empty
   const auto found = object.find(key);
   const auto type = found->is_object() ? found->find("type") : found->end();
   return found->is_object() && type != found->end() && type->is_string() ? type->get<std::string>() : shown(*found);
+}
+
+// A template that puts nothing beside a text: its one sequence alone.
+bool adds_nothing(const Json& after) {
+  const auto single = after.find("single");
+  if (is_set(after, "special_tokens") || single == after.end() || !single->is_array() || single->size() != 1) {
+    return false;
+  }
+  return (*single)[0].is_object() && (*single)[0].contains("Sequence");
 }
 
 const Json& model_of(const Place& place, const Json& json) {
@@ -243,7 +253,9 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
   const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer"),
                     after = kind_of(json, "post_processor");
   if (!normalizer.empty()) place.refuse("the normalizer {} is not supported", normalizer);
-  if (!after.empty() && after != "ByteLevel") place.refuse("the post-processor {} is not supported", after);
+  const bool harmless =
+      after.empty() || after == "ByteLevel" || (after == "TemplateProcessing" && adds_nothing(json["post_processor"]));
+  if (!harmless) place.refuse("the post-processor {} is not supported", after);
   if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) {
     const Vocabulary vocabulary = parse_vocabulary(place, model["vocab"]);
     return std::make_unique<CharacterTokenizer>(vocabulary, where);

@@ -239,8 +239,36 @@ TEST(GptCommand, RefusesWrongRequests) {
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"tok_emb.weight", "is needed"});
   spill(hf + "/config.json", R"({"model_type": "llama"})");
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"llama", "gpt2 is needed"});
+  spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 16.5"));
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"n_embd is 16.5", "whole number"});
   spill(hf + "/config.json", config);
+  EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
+
+  // A tokenizer that does not fit is told before anything is printed, and not asked for where ids go in and out.
+  const std::string tokenizer = slurp(hf + "/tokenizer.json");
+  spill(hf + "/tokenizer.json", "{}");
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
+               {"tokenizer.json", "holds no \"model\""});
+  EXPECT_EQ(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}).code, 0);
+  spill(hf + "/tokenizer.json", tokenizer);
+  std::string fewer = config;
+  const std::size_t at = fewer.find("\"vocab_size\": ") + 14;
+  fewer.replace(at, fewer.find(',', at) - at, "3");
+  spill(hf + "/config.json", fewer);
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
+               {"its tokenizer has", "vocabulary 3"});
+  spill(hf + "/config.json", config);
+  expect_error(run_command({"test", "gpt", "--model", hf, "--text", hf + "/model.safetensors"}), 1,
+               {"is no file of tokens"});
+
   const std::string weights = slurp(hf + "/model.safetensors");
+  SafeTensors damaged = load_safetensors(hf);
+  for (NamedTensor& t : damaged.tensors) t.tensor = t.tensor * std::nan("");
+  save_safetensors(hf + "/model.safetensors", damaged.tensors);
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}), 1,
+               {"[generate]", "no number"});
+  expect_error(run_command({"test", "gpt", "--model", hf, "--text", folder / "text.txt"}), 1,
+               {"[test]", "is no number"});
   spill(hf + "/model.safetensors", weights.substr(0, weights.size() / 2));
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"[safetensors]", "truncated"});
 }

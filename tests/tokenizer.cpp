@@ -313,6 +313,22 @@ TEST_F(BrokenFiles, TokenizerJson) {
   EXPECT_EQ(json(good), "no error");
   EXPECT_NE(json(good.substr(0, good.size() / 2)).find("it ends too early; was its download interrupted?"),
             std::string::npos);
+  // As other versions of Hugging Face's library write the same.
+  auto empty = Json::parse(good);
+  empty["model"]["dropout"] = nullptr;
+  empty["model"]["continuing_subword_prefix"] = empty["model"]["end_of_word_suffix"] = "";
+  EXPECT_EQ(json(empty.dump()), "no error");
+  const auto after = [&](const char* processor) {
+    auto changed = Json::parse(good);
+    changed["post_processor"] = Json::parse(processor);
+    return json(changed.dump());
+  };
+  EXPECT_EQ(after(R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}}],"pair":[],
+                      "special_tokens":{}})"),
+            "no error");
+  EXPECT_EQ(after(R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}},
+                      {"Sequence":{"id":"A","type_id":0}}],"special_tokens":{"x":{"id":"x","ids":[1],"tokens":["x"]}}})"),
+            "tokenizer.json: the post-processor TemplateProcessing is not supported");
   EXPECT_EQ(json("[]"), "tokenizer.json: holds no \"model\" (is this a tokenizer.json?)");
   const auto with = [&](const std::string& from, const std::string& to) { return json(replaced(good, from, to)); };
   EXPECT_EQ(with(R"("type":"BPE")", R"("type":"Unigram")"),

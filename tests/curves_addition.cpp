@@ -1,5 +1,5 @@
-// Section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own run in PyTorch
-// (seed 0), with its masks; and the batches that they draw.
+// Seed 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own run in
+// PyTorch (seed 0), with its masks; and the batches that they draw.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/addition.h>
 #include <tapegrad/tasks/trainer.h>
@@ -46,15 +46,15 @@ void follow(const RunOptions& options, const std::string& key) {
               worst[1]);
 }
 
-TEST(AdditionCurve, FirstHundredSteps) { follow(tutorial_options(), "losses"); }
+TEST(Seed003_8_5_2, FirstHundredSteps) { follow(tutorial_options(), "losses"); }
 
-TEST(AdditionCurve, FirstHundredStepsWithoutDropout) {
+TEST(Seed003_8_5_2, FirstHundredStepsWithoutDropout) {
   RunOptions options = tutorial_options();
   options.dropout = 0;
   follow(options, "losses_nodropout");
 }
 
-TEST(AdditionCurve, FirstBatches) {
+TEST(Seed003_8_5_2, FirstBatches) {
   const nlohmann::json expected = reference();
   RunOptions options = tutorial_options();
   options.dropout = 0;  // the reference's batches were drawn without masks between them

@@ -1,4 +1,4 @@
-// The training loop on the whole copy task against the tutorial's own run in PyTorch (seed 0).
+// Seed 003, section 8.5.1: the whole run of the copy task against the tutorial's own in PyTorch (seed 0).
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/test_paths.h>
@@ -17,7 +17,7 @@ std::vector<double> reference(const std::string& file, const std::string& key) {
 
 // The first hundred losses to 2e-5 relative (PyTorch over another BLAS differs from itself by 1.3e-6), then the means
 // of the epochs within 5 % or 0.02 until the end, and an accuracy like the tutorial's.
-TEST(CopyCurve, WholeRun) {
+TEST(Seed003_8_5_1, WholeRun) {
   const std::vector<double> losses = reference("curves.json", "copy"),
                             means = reference("copy_epochs.json", "epoch_loss");
   RunOptions options;

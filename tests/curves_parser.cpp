@@ -1,4 +1,5 @@
-// The whole parser run against the tutorial's own in PyTorch (seed 0), and what it has learnt.
+// Seed 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), and what it has
+// learnt.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/parser.h>
 #include <tapegrad/tasks/sample.h>
@@ -14,7 +15,7 @@ namespace tapegrad::tasks {
 namespace {
 
 // The means of the epochs within 5 % or 0.02, and every expression right at the end.
-TEST(ParserCurve, WholeRun) {
+TEST(Seed003_8_5_3, WholeRun) {
   const auto reference =
       nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/parser_curves.json"));
   const std::vector<double> losses = reference["parser"], means = reference["epoch_loss"],

@@ -88,11 +88,6 @@ TEST(Gpt, StartsAndTrainsAsInPyTorch) {
 }
 
 TEST(Gpt, CountsParametersWithoutMakingThem) {
-  EXPECT_EQ(nn::gpt_preset("gpt2").parameter_count(), 163'009'536);
-  EXPECT_EQ(nn::gpt_preset("gpt2-medium").parameter_count(), 406'212'608);
-  EXPECT_EQ(nn::gpt_preset("gpt2-large").parameter_count(), 838'220'800);
-  EXPECT_EQ(nn::gpt_preset("gpt2-xl").parameter_count(), 1'637'792'000);
-  EXPECT_EQ((nn::GPTConfig{.tied_head = true}.parameter_count()), 124'412'160);
   for (const bool bias : {false, true}) {
     for (const bool tied : {false, true}) {
       const nn::GPTConfig config = small(0, bias, tied);

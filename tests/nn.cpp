@@ -179,22 +179,8 @@ TEST(Attention, DropoutDrawsAsTheForwardPassDoes) {
 
 // --- losses ---
 
-TEST(Loss, TutorialsWorkedExample) {  // section 8.5.1, CopyLoss: five tokens, two sequences of three
-  const tg::Tensor outputs =
-      tg::tensor(std::vector<float>{0.9F, 0.1F, 0, 0, 0, 0.1F, 0.8F, 0.1F, 0, 0, 0,    0.1F, 0.9F, 0, 0,
-                                    0.8F, 0.2F, 0, 0, 0, 0.1F, 0.7F, 0.2F, 0, 0, 0.1F, 0.1F, 0.8F, 0, 0},
-                 {2, 3, 5});
-  const tg::Tensor target = tg::tensor({{0, 1, 2}, {0, 1, 2}});
-  double expected = 0;
-  const std::vector<float> z = outputs.to_vector<float>();
-  for (int token = 0; token < 6; ++token) {
-    double total = 0;
-    for (int v = 0; v < 5; ++v) total += std::exp(z[token * 5 + v]);
-    expected -= std::log(std::exp(z[token * 5 + token % 3]) / total + 1e-10) / 2;
-  }
-  EXPECT_NEAR(nn::sequence_loss(outputs, target).item(), expected, 1e-5);
-  EXPECT_EQ(nn::exact_match(outputs, target), 1);
-  EXPECT_EQ(nn::exact_match(outputs, tg::tensor({{0, 1, 2}, {0, 1, 3}})), 0.5);
+TEST(Loss, TargetOfAnotherShape) {
+  const tg::Tensor outputs = tg::zeros({2, 3, 5});
   EXPECT_EQ(error_of([&] {
               nn::sequence_loss(outputs, tg::tensor({{0, 1}, {0, 1}}));
             }),

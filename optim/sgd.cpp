@@ -15,9 +15,9 @@ std::vector<ParameterGroup> one_group(NamedTensors parameters) {
 
 }  // namespace
 
-Sgd::Sgd(NamedTensors parameters, SgdOptions options) : Sgd(one_group(std::move(parameters)), options) {}
+SGD::SGD(NamedTensors parameters, SGDOptions options) : SGD(one_group(std::move(parameters)), options) {}
 
-Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options)
+SGD::SGD(std::vector<ParameterGroup> groups, SGDOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay,
                 options.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{}),
       options_(options) {
@@ -28,7 +28,7 @@ Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options)
   }
 }
 
-void Sgd::update(const Slot& slot, std::int64_t begin, std::int64_t end) {
+void SGD::update(const Slot& slot, std::int64_t begin, std::int64_t end) {
   const SgdStep step{.lr = group_lr(slot.group),
                      .momentum = options_.momentum,
                      .dampening = options_.dampening,

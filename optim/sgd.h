@@ -5,7 +5,7 @@
 
 namespace tapegrad::optim {
 
-struct SgdOptions {
+struct SGDOptions {
   double lr = 1e-3;
   double momentum = 0;
   double dampening = 0;
@@ -15,14 +15,14 @@ struct SgdOptions {
 
 // g += weight_decay p;  buf = momentum buf + (1 - dampening) g (g itself at first);  p -= lr buf, with Nesterov
 // p -= lr (g + momentum buf). As PyTorch computes it. Sutskever et al. 2013.
-class Sgd : public Optimizer {
+class SGD : public Optimizer {
  public:
-  explicit Sgd(NamedTensors parameters, SgdOptions options = {});
-  explicit Sgd(std::vector<ParameterGroup> groups, SgdOptions options = {});
+  explicit SGD(NamedTensors parameters, SGDOptions options = {});
+  explicit SGD(std::vector<ParameterGroup> groups, SGDOptions options = {});
 
  private:
   void update(const Slot& slot, std::int64_t begin, std::int64_t end) override;
-  SgdOptions options_;
+  SGDOptions options_;
 };
 
 }  // namespace tapegrad::optim

@@ -47,8 +47,8 @@ Tensor gradient(int step, DType dtype, std::int64_t n = kElements) {
 std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<optim::ParameterGroup> groups) {
   const json& o = run["options"];
   if (run["kind"] == "sgd") {
-    return std::make_unique<optim::Sgd>(std::move(groups),
-                                        optim::SgdOptions{.lr = o.value("lr", 1e-3),
+    return std::make_unique<optim::SGD>(std::move(groups),
+                                        optim::SGDOptions{.lr = o.value("lr", 1e-3),
                                                           .momentum = o.value("momentum", 0.0),
                                                           .dampening = o.value("dampening", 0.0),
                                                           .weight_decay = o.value("weight_decay", 0.0),
@@ -165,7 +165,7 @@ TEST(Optimizer, GroupsHaveRatesAndDecaysOfTheirOwn) {
   const Tensor a = ones({2}).as_leaf(), b = ones({2}).as_leaf();
   std::vector<optim::ParameterGroup> groups{{.parameters = {{"a", a}}, .lr = 0.5, .weight_decay = 0.0},
                                             {.parameters = {{"b", b}}}};
-  optim::Sgd sgd(groups, {.lr = 0.25, .weight_decay = 1});
+  optim::SGD sgd(groups, {.lr = 0.25, .weight_decay = 1});
   Gradients grads;
   grads.set(a, ones({2}));
   grads.set(b, ones({2}));
@@ -196,7 +196,7 @@ TEST(Optimizer, TrainsAModelByTheTape) {
 
 TEST(Optimizer, Errors) {
   const Tensor a = ones({2}).as_leaf(), b = ones({2}).as_leaf();
-  optim::Sgd sgd(NamedTensors{{"a", a}, {"layer.b", b}}, {.lr = 1});
+  optim::SGD sgd(NamedTensors{{"a", a}, {"layer.b", b}}, {.lr = 1});
   Gradients grads;
   grads.set(a, ones({2}));
   EXPECT_EQ(error_of([&] { sgd.step(grads); }),
@@ -220,17 +220,17 @@ TEST(Optimizer, Errors) {
   EXPECT_EQ(adam({.beta1 = 1}), "[adam] beta1 is 1, it must be in [0, 1)");
   EXPECT_EQ(adam({.eps = -1}), "[adam] eps is -1, it must not be negative");
   EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] weight_decay is nan, it must be 0 or more, and finite");
-  EXPECT_EQ(error_of([&] { optim::Sgd(NamedTensors{}, {}); }), "[optimizer] there is no parameter to train");
+  EXPECT_EQ(error_of([&] { optim::SGD(NamedTensors{}, {}); }), "[optimizer] there is no parameter to train");
   EXPECT_EQ(error_of([&] {
-              optim::Sgd(NamedTensors{{"a", a}, {"again", a}}, {});
+              optim::SGD(NamedTensors{{"a", a}, {"again", a}}, {});
             }),
             "[optimizer] \"a\" is given twice");
   EXPECT_EQ(error_of([&] {
-              optim::Sgd(NamedTensors{{"x", ones({2})}}, {});
+              optim::SGD(NamedTensors{{"x", ones({2})}}, {});
             }),
             "[optimizer] \"x\" is not a contiguous leaf (take parameters(model), or as_leaf())");
   EXPECT_EQ(error_of([&] {
-              optim::Sgd(NamedTensors{{"a", a}}, {.nesterov = true});
+              optim::SGD(NamedTensors{{"a", a}}, {.nesterov = true});
             }),
             "[sgd] nesterov needs momentum and no dampening, momentum is 0 and dampening 0");
 }

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/safetensors.h>
 #include <tapegrad/tasks/files.h>
 #include <tapegrad/tasks/mapped_file.h>
+#include <tapegrad/tasks/options.h>
 #include <tapegrad/tasks/split.h>
 #include <tapegrad/tasks/text.h>
 #include <tapegrad/tasks/tokenizer.h>
@@ -63,6 +64,8 @@ bool is_token_file(const std::string& path) {
 
 std::int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,
                               std::size_t piece) {
+  std::error_code none;  // where there is nothing yet, nothing is lost
+  if (fs::equivalent(text_path, path, none)) refuse("--save", fmt::format("{} is the text itself", path));
   const MappedFile text(text_path);
   const std::int64_t width = tokenizer.size() <= 65536 ? 2 : 4;
   std::int64_t count = 0;

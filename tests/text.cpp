@@ -158,6 +158,12 @@ TEST(TokenFile, FilesThatAreNone) {
   EXPECT_EQ(
       error_of([&] { Tokens::map(path); }),
       "[safetensors] " + path + ": tensor \"tokens\" ends at byte 8 of the data, of which there are 7 (truncated?)");
+  const std::string text = tests::slurp(folder / "text.txt");
+  EXPECT_NE(error_of([&] {
+              write_token_file(*tokenizer, folder / "text.txt", folder / "./text.txt");
+            }).find("is the text itself"),
+            std::string::npos);
+  EXPECT_EQ(tests::slurp(folder / "text.txt"), text);
   EXPECT_EQ(error_of([&] { write_token_file(*tokenizer, folder / "missing", path); }),
             "[file] cannot read " + (folder / "missing") + ": No such file or directory");
   tests::spill(folder / "empty.txt", "");

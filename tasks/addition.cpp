@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/addition.h>
+#include <tapegrad/tasks/tables.h>
 
 #include <algorithm>
 
@@ -243,9 +244,10 @@ std::string AdditionTask::answer_text(const Answer& answer) const {
   const auto width = answer.input.size() / 2;
   const bool beyond =
       number_of(answer.input, 0, width) >= limit_ || number_of(answer.input, width + 1, answer.input.size()) >= limit_;
-  return fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input),
-                     target_text(answer.output), target_text(answer.target), answer.right() ? "True" : "False",
-                     beyond ? fmt::format("(training draws no number above {})\n", limit_ - 1) : "");
+  return wrapped(fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input),
+                             target_text(answer.output), target_text(answer.target), answer.right() ? "True" : "False",
+                             beyond ? fmt::format("(training draws no number above {})\n", limit_ - 1) : ""),
+                 4);
 }
 
 std::string AdditionTask::samples_text(const std::vector<Answer>& answers) const {

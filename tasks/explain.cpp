@@ -1,6 +1,7 @@
 // The verbs `explain` and `attention`: what a task is, and what a trained model looks at.
 #include <fmt/format.h>
 #include <tapegrad/tasks/report.h>
+#include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tasks/verbs.h>
 
@@ -43,11 +44,14 @@ int attention(const AttentionRequest& request) {
   replace_file(folder / "attention.svg", svg_file(draw(sample)));
   replace_file(folder / "attention.html", attention_html(task, trained.options, sample));
 
-  fmt::print("=== Attention: {} ===\nModel: {}\nInput: {}\nOutput: {}\n", request.options.task, file.string(),
-             task.source_text(sample.answer.input), task.target_text(sample.answer.output));
+  fmt::print("=== Attention: {} ===\nModel: {}\n{}", request.options.task, file.string(),
+             wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
+                                 task.target_text(sample.answer.output)),
+                     4));
   if (!request.quiet) fmt::print("\n{}", attention_text(sample));
-  fmt::print("Heatmaps of {} heads: {}, {}\n", sample.heads.size(), (folder / "attention.svg").string(),
-             (folder / "attention.html").string());
+  fmt::print("{}", wrapped(fmt::format("Heatmaps of {} heads: {}, {}", sample.heads.size(),
+                                       (folder / "attention.svg").string(), (folder / "attention.html").string()),
+                           4));
   return 0;
 }
 

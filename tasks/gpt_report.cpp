@@ -6,8 +6,7 @@
 
 namespace tapegrad::tasks {
 
-std::string gpt_report(const GPTOptions& options, std::int64_t parameters, const Metrics& metrics,
-                       const std::vector<std::string>& samples) {
+std::string gpt_report(const GPTOptions& options, std::int64_t parameters, const Metrics& metrics) {
   Series steps{"single steps", {}, {}, true}, train{"training part", {}, {}, false};
   Series validation{"validation part", {}, {}, false}, lr{"learning rate", {}, {}, false};
   for (const StepMetrics& m : metrics.steps) {
@@ -35,8 +34,10 @@ std::string gpt_report(const GPTOptions& options, std::int64_t parameters, const
                             .y_label = "rate",
                             .series = {lr}}));
   body += "<h2>Samples</h2>\n";
-  for (const std::string& sample : samples)
-    body += fmt::format("<div class=\"card\">{}</div>\n", escape_markup(sample));
+  for (const EpochMetrics& epoch : metrics.epochs)
+    if (epoch.sample)
+      body += fmt::format("<p>After epoch {}:</p>\n<div class=\"card\">{}</div>\n", epoch.epoch + 1,
+                          escape_markup(*epoch.sample));
   body += "<h2>Settings</h2>\n<div class=\"card\"><table>\n";
   GPTOptions shown = options;
   shown.visit([&](std::string_view name, auto& value, std::string_view) {

@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/gpt_verbs.h>
 #include <tapegrad/tasks/interrupts.h>
 #include <tapegrad/tasks/progress.h>
+#include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/verbs.h>
 
 #include <cstdio>
@@ -20,19 +21,19 @@ GPTOptions settings_of_run(const Checkpoint& checkpoint, GPTTrainRequest& reques
   return run;
 }
 
-// What a run leaves in its folder beside the metrics, which grow by a line a step.
+// What a run leaves in its folder beside the metrics, which grow by a line a step and a sample an epoch.
 std::int64_t bytes_of_run(const GPTTrainer& trainer) {
   const std::int64_t parameters = nn::count(trainer.model());
-  return 2 * 3 * 4 * parameters + 4 * parameters + 220 * trainer.total_steps() + (std::int64_t{8} << 20);
+  const std::int64_t samples = trainer.options().num_epochs * trainer.options().sample_tokens;
+  return 2 * 3 * 4 * parameters + 4 * parameters + 220 * trainer.total_steps() + 16 * samples + (std::int64_t{8} << 20);
 }
 
-void tell(std::string_view line) {
-  fmt::print(stderr, "{}\n", line);
+void tell(std::string_view lines) {
+  fmt::print(stderr, "{}", wrapped(lines));
   std::fflush(stderr);
 }
 
-// Returns the samples of this part of the run.
-std::vector<std::string> run_to_end(GPTTrainer& trainer, const fs::path& folder, const GPTTrainRequest& request) {
+void run_to_end(GPTTrainer& trainer, const fs::path& folder, const GPTTrainRequest& request) {
   MetricsFile metrics(folder / kMetricsFile, trainer.steps(), trainer.steps_per_epoch());
   const auto save = [&] {
     metrics.sync();
@@ -41,7 +42,6 @@ std::vector<std::string> run_to_end(GPTTrainer& trainer, const fs::path& folder,
   Progress progress(request.no_progress ? Progress::Style::kSilent : Progress::style_here(), trainer.steps(),
                     trainer.total_steps(), stderr);
   const CatchInterrupts catching;
-  std::vector<std::string> samples;
   std::int64_t saved = trainer.steps() > 0 ? trainer.steps() : -1;
   while (!trainer.finished() && !CatchInterrupts::interrupted()) {
     const StepMetrics step = trainer.step();
@@ -50,12 +50,10 @@ std::vector<std::string> run_to_end(GPTTrainer& trainer, const fs::path& folder,
       progress.result(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.epoch() + 1,
                                   step.step - 1, *step.train_loss, *step.validation_loss));
     }
-    if (const auto epoch = trainer.ended_epoch()) {
+    if (auto epoch = trainer.ended_epoch()) {
+      if (trainer.options().sample_tokens > 0) epoch->sample = trainer.sample();
       metrics.add(*epoch);
-      if (trainer.options().sample_tokens > 0) {
-        samples.push_back(trainer.sample());
-        progress.result(samples.back());
-      }
+      if (epoch->sample) progress.result(*epoch->sample);
     }
     progress.step(step.step, step.loss, step.accuracy, step.tokens_per_s);
     if (step.step % request.checkpoint_every == 0 && !trainer.finished()) {
@@ -68,7 +66,6 @@ std::vector<std::string> run_to_end(GPTTrainer& trainer, const fs::path& folder,
   if (!trainer.finished())
     fail("train", fmt::format("interrupted after step {} of {}; continue with --resume --out {}", trainer.steps(),
                               trainer.total_steps(), folder.string()));
-  return samples;
 }
 
 void announce(const GPTTrainer& trainer) {
@@ -118,12 +115,12 @@ int train_gpt(GPTTrainRequest request) {
     }
   }
 
-  const std::vector<std::string> samples = run_to_end(trainer, folder.path(), request);
+  run_to_end(trainer, folder.path(), request);
   save_gpt(folder.path() / kModelFile, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
   if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer());
   remember_last_run("gpt", folder.path());
-  replace_file(folder.path() / kReportFile, gpt_report(trainer.options(), nn::count(trainer.model()),
-                                                       read_metrics(folder.path() / kMetricsFile), samples));
+  replace_file(folder.path() / kReportFile,
+               gpt_report(trainer.options(), nn::count(trainer.model()), read_metrics(folder.path() / kMetricsFile)));
   tell(fmt::format("Model saved to {}\nReport: {}", (folder.path() / kModelFile).string(),
                    (folder.path() / kReportFile).string()));
   return 0;

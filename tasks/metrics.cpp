@@ -92,8 +92,12 @@ void MetricsFile::add(const EpochMetrics& m) {
   char line[160];
   char* end = fmt::format_to(line, "{{\"epoch\":{},\"loss\":", m.epoch);
   end = put_number(end, m.loss);
-  end = fmt::format_to(end, ",\"accuracy\":{}}}\n", m.accuracy);
-  file_.append({line, static_cast<std::size_t>(end - line)});
+  end = fmt::format_to(end, ",\"accuracy\":{}", m.accuracy);
+  std::string text(line, end);
+  // Bytes that are no UTF-8, as a vocabulary of bytes may write them, become U+FFFD.
+  if (m.sample)
+    text += ",\"sample\":" + nlohmann::json(*m.sample).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  file_.append(text + "}\n");
 }
 
 Metrics read_metrics(const fs::path& path) {
@@ -104,7 +108,9 @@ Metrics read_metrics(const fs::path& path) {
                            number(object, "tokens_per_s"), maybe(object, "train_loss"),
                            maybe(object, "validation_loss")});
     } else {
-      out.epochs.push_back({object["epoch"], number(object, "loss"), number(object, "accuracy")});
+      out.epochs.push_back({object["epoch"], number(object, "loss"), number(object, "accuracy"), {}});
+      const auto sample = object.find("sample");
+      if (sample != object.end() && sample->is_string()) out.epochs.back().sample = sample->get<std::string>();
     }
     return true;
   });

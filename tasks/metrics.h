@@ -23,6 +23,7 @@ struct EpochMetrics {
   std::int64_t epoch = 0;  // from 0
   double loss = 0;         // means over the epoch's steps
   double accuracy = 0;
+  std::optional<std::string> sample = {};  // a text that the model wrote then
 };
 
 // The file of a run that goes on. Lines survive the process as soon as they are added.

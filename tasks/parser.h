@@ -59,6 +59,7 @@ class ParserTask : public Task {
   std::string explain(const Batch* example) const override;
   Findings examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
                    Generator& generator) const override;
+  RowStyle row_style() const override;
   std::optional<Drawing> picture(const Answer& answer) const override;
 
  private:

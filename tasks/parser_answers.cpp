@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/parser.h>
 #include <tapegrad/tasks/sample.h>
+#include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/tree_drawing.h>
 
 #include <algorithm>
@@ -16,6 +17,8 @@ std::string tree_text(const Tokens& tokens, TreeForm form) {
   const ReadTree read = read_tree(tokens, form);
   return form == TreeForm::brackets && read.whole ? list_text(read.tree) : list_text(tokens);
 }
+
+constexpr std::size_t kIndent = 4;  // of the further lines of a long tree
 
 const char* true_or_false(bool b) { return b ? "True" : "False"; }
 
@@ -32,13 +35,20 @@ std::string ParserTask::axis_text(std::int64_t token) const {
   return token_text(token - ExpressionTokens::kAdd + ExpressionTokens::kPlus);
 }
 
+// Brackets of its own would be taken for the tokens [ and ].
+RowStyle ParserTask::row_style() const {
+  return form_ == TreeForm::brackets ? RowStyle{"", " ", ""} : Task::row_style();
+}
+
 std::string ParserTask::target_text(const Tokens& tokens) const { return tree_text(tokens, form_); }
 
 std::string ParserTask::answer_text(const Answer& answer) const {
   const ReadTree predicted = read_tree(answer.output, form_), truth = read_tree(answer.target, form_);
-  return fmt::format("Input Expression: {}\nPredicted Parse Tree: {}\nActual Parse Tree: {}\nCorrect: {}\n\n{}",
-                     source_text(answer.input), target_text(answer.output), target_text(answer.target),
-                     true_or_false(answer.right()), draw_tree_text(predicted.tree, &truth.tree));
+  return wrapped(fmt::format("Input Expression: {}\nPredicted Parse Tree: {}\nActual Parse Tree: {}\nCorrect: {}\n\n",
+                             source_text(answer.input), target_text(answer.output), target_text(answer.target),
+                             true_or_false(answer.right())),
+                 kIndent) +
+         draw_tree_text(predicted.tree, &truth.tree);
 }
 
 std::string ParserTask::samples_text(const std::vector<Answer>& answers) const {
@@ -48,7 +58,7 @@ std::string ParserTask::samples_text(const std::vector<Answer>& answers) const {
     out += fmt::format("Input: {}\nPrediction: {}\nTruth: {}\nResult: {}\n\n", source_text(answers[i].input),
                        target_text(answers[i].output), target_text(answers[i].target),
                        answers[i].right() ? "Correct" : "Incorrect");
-  return out;
+  return wrapped(out, kIndent);
 }
 
 std::string ParserTask::explain(const Batch* example) const {
@@ -114,7 +124,8 @@ Findings ParserTask::examine(const nn::Transformer& model, const Batch& exam, co
   for (const std::string& text : texts) {
     const Batch batch = read_expression(text);
     const Answer answer = answers_of(*this, batch, decode(*this, model, batch.source, batch.target.size(1)), 1).front();
-    fmt::format_to(to, "\nInput: {}\nPredicted Parse Tree: {}\n", text, target_text(answer.output));
+    out.text +=
+        wrapped(fmt::format("\nInput: {}\nPredicted Parse Tree: {}\n", text, target_text(answer.output)), kIndent);
     json["additional"].push_back(
         {{"expression", text}, {"answer", target_text(answer.output)}, {"correct", answer.right()}});
   }

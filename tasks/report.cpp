@@ -73,16 +73,17 @@ void tell_answers(std::string& out, const Task& task, const std::vector<Answer>&
       "<h2>Answers to fresh sequences</h2>\n<p>Decoded greedily: each token is the likeliest one after those before "
       "it. "
       "Wrong tokens stand out.</p>\n<div class=\"card\"><table>\n<tr><th>input</th><th>output</th><th></th></tr>\n";
+  const RowStyle style = task.row_style();
   for (const Answer& answer : all) {
-    out += fmt::format("<tr><td>{}</td><td>", escape_markup(task.source_text(answer.input)));
+    out += fmt::format("<tr><td>{}</td><td>{}", escape_markup(task.source_text(answer.input)), style.open);
     for (std::size_t i = 0; i < answer.output.size(); ++i) {
       const std::string token = escape_markup(task.token_text(answer.output[i]));
       const bool right = i < answer.target.size() && answer.output[i] == answer.target[i];
-      out += i == 0 ? "[" : ", ";
+      if (i > 0) out += style.between;
       out += right ? token : fmt::format("<span class=\"wrong\">{}</span>", token);
     }
-    out +=
-        answer.right() ? "]</td><td class=\"good\">right</td></tr>\n" : "]</td><td class=\"wrong\">wrong</td></tr>\n";
+    out += style.close;
+    out += answer.right() ? "</td><td class=\"good\">right</td></tr>\n" : "</td><td class=\"wrong\">wrong</td></tr>\n";
   }
   out += "</table></div>\n";
 }

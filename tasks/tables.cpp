@@ -105,7 +105,7 @@ std::string tuple_text(const Shape& shape) {
   return out + (shape.rank() == 1 ? ",)" : ")");
 }
 
-std::string wrapped(std::string_view text) {
+std::string wrapped(std::string_view text, std::size_t indent) {
   constexpr std::size_t kWidth = kTerminalWidth;
   std::string out;
   while (!text.empty()) {
@@ -113,7 +113,8 @@ std::string wrapped(std::string_view text) {
     std::string line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     const std::size_t gap = line.rfind("  ", kWidth / 2);
-    const std::size_t margin = gap == std::string::npos ? 0 : std::min(line.find_first_not_of(' ', gap), kWidth / 2);
+    const std::size_t margin =
+        gap == std::string::npos ? indent : std::min(line.find_first_not_of(' ', gap), kWidth / 2);
     while (line.size() > kWidth) {
       const std::size_t space = line.rfind(' ', kWidth);
       if (space == std::string::npos || space <= margin) break;

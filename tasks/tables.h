@@ -3,6 +3,7 @@
 
 #include <tapegrad/autograd/tensor.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,8 @@ std::string numpy_text(const Tensor& x);
 std::string tuple_text(const Shape& shape);
 
 // Lines longer than the terminal is wide are broken at spaces; what follows stands where the line's last column begins
-// (behind two spaces or more), or else its text.
-std::string wrapped(std::string_view text);
+// (behind two spaces or more), or else its text; or `indent` columns in, where that is the first column.
+std::string wrapped(std::string_view text, std::size_t indent = 0);
 
 // Weights from 0 to 1 as shades, a character each; blank where not finite.
 struct ShadedMap {

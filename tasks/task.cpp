@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/addition.h>
 #include <tapegrad/tasks/copy.h>
 #include <tapegrad/tasks/parser.h>
+#include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/task.h>
 
 #include <algorithm>
@@ -62,8 +63,9 @@ std::string Task::source_text(const Tokens& tokens) const { return show_tokens(*
 std::string Task::target_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
 
 std::string Task::answer_text(const Answer& answer) const {
-  return fmt::format("Input: {}\nOutput: {}\nAccuracy: {}\n", source_text(answer.input), target_text(answer.output),
-                     answer.right() ? "True" : "False");
+  return wrapped(fmt::format("Input: {}\nOutput: {}\nAccuracy: {}\n", source_text(answer.input),
+                             target_text(answer.output), answer.right() ? "True" : "False"),
+                 4);
 }
 
 Findings Task::examine(const nn::Transformer&, const Batch&, const Tensor&, Generator&) const { return {}; }
@@ -78,12 +80,13 @@ double accuracy(const Task& task, const Tensor& predicted, const Tensor& target)
 }
 
 std::string show_tokens(const Task& task, const Tokens& tokens) {
-  std::string out = "[";
-  for (const std::int64_t token : tokens) {
-    if (out.size() > 1) out += ", ";
-    out += task.token_text(token);
+  const RowStyle style = task.row_style();
+  std::string out(style.open);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i > 0) out += style.between;
+    out += task.token_text(tokens[i]);
   }
-  return out + "]";
+  return out.append(style.close);
 }
 
 Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& target) {

@@ -43,6 +43,11 @@ struct Findings {
   std::string json;
 };
 
+// What stands before, between and behind the tokens of a row: "[7, 15, 2]".
+struct RowStyle {
+  std::string_view open = "[", between = ", ", close = "]";
+};
+
 class Task {
  public:
   // Every task has these too, as static members; those with a value here need not be repeated.
@@ -106,13 +111,15 @@ class Task {
   // What `test` tells beside the rates; predicted [N, T] answers the exam.
   virtual Findings examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
                            Generator& generator) const;
+  // How show_tokens and the report write a row.
+  virtual RowStyle row_style() const { return {}; }
 };
 
 // The decoder's input in training: the start token, then the target without its last token. [B, T].
 Tensor shifted(const Task& task, const Tensor& target);
 // The share of examples that are right as a whole; predicted and target [B, T].
 double accuracy(const Task& task, const Tensor& predicted, const Tensor& target);
-std::string show_tokens(const Task& task, const Tokens& tokens);  // "[7, 15, 2]"
+std::string show_tokens(const Task& task, const Tokens& tokens);  // in the task's row style
 // What a model predicts out of outputs [B, T, V] for targets [B, T]: the likeliest tokens, padding where the target has
 // it.
 Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& target);

@@ -5,6 +5,7 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/report.h>
 #include <tapegrad/tasks/sample.h>
+#include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tasks/verbs.h>
 
@@ -141,7 +142,7 @@ int test(const TestRequest& request) {
   } else {
     fmt::print("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown));
     const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
-    fmt::print("{} (seed {}), decoded {}:\n", exam.what, seed, how);
+    fmt::print("{}", wrapped(fmt::format("{} (seed {}), decoded {}:", exam.what, seed, how), 2));
     fmt::print("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
                target);
     fmt::print("  tokens right    {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/interrupts.h>
 #include <tapegrad/tasks/progress.h>
 #include <tapegrad/tasks/report.h>
+#include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tasks/verbs.h>
 
@@ -34,15 +35,21 @@ constexpr std::int64_t kShownRows = 10;
 // The last step's loss as the tutorial shows it.
 std::string loss_details(const Trainer& trainer, const StepMetrics& step) {
   std::string out = fmt::format("\n=== Loss calculation details (step {}) ===\n", step.step);
-  std::size_t widest = 9;
+  std::size_t widest = std::string_view("predicted").size();
   const Task& task = trainer.task();
   const std::vector<Answer> rows = answers_of(task, trainer.last_batch(), trainer.last_predicted(), kShownRows);
-  for (const Answer& row : rows) widest = std::max(widest, show_tokens(task, row.output).size());
-  out += fmt::format("{:<{}}  {:<{}}  exact match (first {} of the batch)\n", "predicted", widest, "target", widest,
-                     rows.size());
   for (const Answer& row : rows)
-    out += fmt::format("{:<{}}  {:<{}}  {}\n", show_tokens(task, row.output), widest, show_tokens(task, row.target),
-                       widest, row.right() ? "1." : "0.");
+    widest = std::max({widest, show_tokens(task, row.output).size(), show_tokens(task, row.target).size()});
+  const std::string heading = fmt::format("exact match (first {} of the batch)", rows.size());
+  const bool side_by_side = 2 * widest + 4 + heading.size() <= kTerminalWidth;
+  out += side_by_side ? fmt::format("{:<{}}  {:<{}}  {}\n", "predicted", widest, "target", widest, heading)
+                      : fmt::format("predicted, below it the target; {}\n", heading);
+  for (const Answer& row : rows) {
+    const std::string predicted = show_tokens(task, row.output), target = show_tokens(task, row.target);
+    const char* const right = row.right() ? "1." : "0.";
+    out += side_by_side ? fmt::format("{:<{}}  {:<{}}  {}\n", predicted, widest, target, widest, right)
+                        : wrapped(fmt::format("{}  {}\n    {}\n", right, predicted, target));
+  }
   return out + fmt::format("Calculated loss: {:.4f}\nCalculated accuracy: {:.4f}\n", step.loss, step.accuracy);
 }
 
@@ -108,9 +115,10 @@ int train(TrainRequest request) {
     fmt::print("Resuming {} after step {} of {}\n", request.out, trainer.steps(), options.total_steps());
   } else {
     put_earlier_run_aside(folder, request.out, request.resume);
-    fmt::print("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a step, seed {}\n",
-               options.task, nn::count(trainer.model()), options.num_epochs, options.steps_per_epoch,
-               options.batch_size, options.seed);
+    fmt::print("{}", wrapped(fmt::format("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a "
+                                         "step, seed {}",
+                                         options.task, nn::count(trainer.model()), options.num_epochs,
+                                         options.steps_per_epoch, options.batch_size, options.seed)));
   }
   std::fflush(stdout);
 

@@ -29,6 +29,9 @@ Ran run_command(const Arguments& arguments, const RunSetting& setting = {});
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);
 
+// Expects no line longer than a terminal is wide; bytes that continue a character do not count.
+void expect_narrow(const std::string& text);
+
 // A fresh folder that is removed at the end.
 class TemporaryFolder {
  public:

@@ -14,6 +14,7 @@ namespace {
 
 using tests::Arguments;
 using tests::expect_error;
+using tests::expect_narrow;
 using tests::joined;
 using tests::Ran;
 using tests::run_command;
@@ -159,6 +160,7 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
                            "=== Loss calculation details (step 20) ===", "Calculated loss: ", "Model saved to "})
     EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
 
+  expect_narrow(ran.out);
   const Ran one = run_command({"test", "addition", "--expression", "310+98"}, {.folder = folder.path()});
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(one.out.rfind("310 + 98 = ", 0), 0u) << one.out;
@@ -172,9 +174,10 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
 
   const Ran tested = run_command({"test", "addition", "--count", "300", "--target", "0"}, {.folder = folder.path()});
   ASSERT_EQ(tested.code, 0) << tested.err;
-  for (const char* part : {"problems that no training step drew (seed 1), decoded greedily:", "Digits right, by place",
-                           "Carries in the sum", "Digits of the longer number", "3, one above 499", "not in training",
-                           "10 positions hold numbers of up to 4 digits"})
+  expect_narrow(tested.out);
+  for (const char* part : {"problems that no training step drew (seed 1), decoded\n  greedily:",
+                           "Digits right, by place", "Carries in the sum", "Digits of the longer number",
+                           "3, one above 499", "not in training", "10 positions hold numbers of up to 4 digits"})
     EXPECT_NE(tested.out.find(part), std::string::npos) << part << "\n" << tested.out;
   const Ran counted =
       run_command({"test", "addition", "--count", "300", "--target", "0", "--json"}, {.folder = folder.path()});
@@ -193,6 +196,7 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
   const Ran shown = run_command({"attention", "addition", "--expression", "153+391"}, {.folder = folder.path()});
   ASSERT_EQ(shown.code, 0) << shown.err;
   EXPECT_NE(shown.out.find("Input: 153 + 391"), std::string::npos);
+  expect_narrow(shown.out);
   EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
 
   // A model of another task says whose it is, and a checkpoint too.

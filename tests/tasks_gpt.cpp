@@ -19,6 +19,7 @@ using tests::Arguments;
 using tests::as_arguments;
 using tests::error_of;
 using tests::expect_error;
+using tests::expect_narrow;
 using tests::joined;
 using tests::Ran;
 using tests::run_command;
@@ -166,6 +167,32 @@ TEST(GptCommand, AResumedRunEndsInTheSameBits) {
   expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
 }
 
+// A run that breaks in the second of its two epochs keeps the first one's sample.
+TEST(GptCommand, AResumedRunReportsEverySample) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_run(folder, "whole")).code, 0);
+  GPTOptions options = small_options(folder);
+  check(options);
+  GPTTrainer trainer(options, load_gpt_data(options));
+  for (int i = 0; i < 10; ++i) {
+    trainer.step();
+    if (trainer.ended_epoch()) trainer.sample();
+  }
+  fs::create_directories(folder / "part");
+  save_checkpoint(folder / "part/checkpoint", trainer.checkpoint());
+  fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
+  const Ran resumed = run_command({"train", "gpt", "--resume", "--out", folder / "part"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  const auto samples = [&](const char* run) {
+    const std::string report = slurp(folder / (std::string(run) + "/report.html"));
+    const std::size_t begin = report.find("<h2>Samples</h2>");
+    return report.substr(begin, report.find("<h2>Settings</h2>") - begin);
+  };
+  EXPECT_EQ(samples("part"), samples("whole"));
+  for (const char* part : {"After epoch 1:", "After epoch 2:", "The"})
+    EXPECT_NE(samples("part").find(part), std::string::npos) << samples("part");
+}
+
 TEST(GptCommand, HuggingFacesFoldersGoOutAndComeIn) {
   const TemporaryFolder folder;
   const Ran ran = run_command(small_run(
@@ -190,6 +217,7 @@ TEST(GptCommand, MakesATextOfItsOwnAndSaysSo) {
       {"train", "gpt", "--out", folder / "run", "--max-steps", "1", "--sample-tokens", "0", "--eval-batches", "1"});
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.err.find("no --text was named"), std::string::npos) << ran.err;
+  expect_narrow(ran.err);
 }
 
 TEST(GptCommand, RefusesWrongRequests) {

@@ -13,9 +13,11 @@ namespace {
 
 using tests::Arguments;
 using tests::expect_error;
+using tests::expect_narrow;
 using tests::joined;
 using tests::Ran;
 using tests::run_command;
+using tests::RunSetting;
 using tests::slurp;
 using tests::TemporaryFolder;
 using tests::tiny_run;
@@ -82,11 +84,35 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
                {"[--model]", "was trained for the task parser, not for copy"});
 }
 
+TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
+  const TemporaryFolder folder;
+  const RunSetting here{.folder = folder.path()};
+  const Ran trained = run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), here);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_narrow(trained.out);
+  EXPECT_NE(trained.out.find("predicted, below it the target; exact match"), std::string::npos) << trained.out;
+  EXPECT_NE(trained.out.find("\n    [ ASSIGN "), std::string::npos) << trained.out;
+  const std::string report = slurp(folder / "run/report.html");
+  EXPECT_EQ(report.find("[["), std::string::npos);
+  EXPECT_EQ(report.find(", ]"), std::string::npos);
+
+  const Ran one = run_command({"test", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, here);
+  ASSERT_EQ(one.code, 0) << one.err;
+  expect_narrow(one.out);
+  expect_parts(one.out,
+               {"Actual Parse Tree: ['ASSIGN', 'x', ['SUB', ['MUL', ['ADD', '1', '2'], '3'],\n    ['DIV', '4',"});
+  expect_narrow(run_command({"test", "parser", "--count", "20", "--target", "0"}, here).out);
+  expect_narrow(run_command({"attention", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, here).out);
+}
+
 TEST(ParserCommand, FlatRun) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_command(tiny_run("parser", folder / "run"), {.folder = folder.path()}).code, 0);
+  const Ran trained = run_command(tiny_run("parser", folder / "run"), {.folder = folder.path()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_narrow(trained.out);
   const Ran ran = run_command({"test", "parser", "--target", "0"}, {.folder = folder.path()});
   ASSERT_EQ(ran.code, 0) << ran.err;
+  expect_narrow(ran.out);
   expect_parts(ran.out, {"All 1200 expressions", "(0 of 1200)", "=== Additional Tests ===", "Input: x=1+2"});
   expect_error(run_command({"test", "parser", "--expression", "x=1+2*3"}, {.folder = folder.path()}), 2,
                {"[--expression]", "2 over one another", "--depth 1"});

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
 
 using tests::Arguments;
+using tests::expect_narrow;
 using tests::faults_of_page;
 using tests::faults_of_svg;
 using tests::joined;
@@ -24,16 +24,6 @@ using tests::run_command;
 using tests::slurp;
 using tests::TemporaryFolder;
 using Faults = std::vector<std::string>;
-
-// No line is longer than a terminal is wide; bytes that continue a character do not count.
-void expect_narrow(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    EXPECT_LE(
-        std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }),
-        80)
-        << line;
-}
 
 void expect_shows(const std::string& topic, const Arguments& more = {}) {
   SCOPED_TRACE(topic + (more.empty() ? "" : " " + more.back()));
@@ -260,6 +250,8 @@ TEST(Tables, LongLinesAreBroken) {
   EXPECT_EQ(broken.rfind("short\n\n" + name + "a text", 0), 0U);
   EXPECT_NE(broken.find("\n" + std::string(name.size(), ' ') + "words"), std::string::npos) << broken;
   EXPECT_EQ(wrapped(std::string(100, 'x')), std::string(100, 'x') + "\n");
+  const std::string half(40, 'x');
+  EXPECT_EQ(wrapped("a: " + half + ", " + half + "\n", 4), "a: " + half + ",\n    " + half + "\n");
 }
 
 TEST(Tables, ShadesInEightyColumns) {

@@ -256,7 +256,7 @@ std::string AdditionTask::samples_text(const std::vector<Answer>& answers) const
     out += fmt::format("    {} = {} (actual answer: {}) {}\n", source_text(answers[i].input),
                        target_text(answers[i].output), target_text(answers[i].target),
                        answers[i].right() ? "right" : "wrong");
-  return out;
+  return wrapped(out);
 }
 
 }  // namespace tapegrad::tasks

@@ -8,6 +8,7 @@
 #include <tapegrad/tasks/addition.h>
 #include <tapegrad/tasks/sample.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -118,12 +119,16 @@ std::vector<std::int64_t> numbers(const Tensor& source, std::int64_t begin, std:
 // right [N, T]: the share of right digits at every place.
 void tell_digits(Findings& out, nlohmann::ordered_json& json, const Tensor& right) {
   std::vector<double> shares = mean(right.to(kFloat64), {0}).to_vector<double>();
-  std::string places, values;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    places += fmt::format("{:>9}", fmt::format("10^{}", shares.size() - 1 - i));
-    values += fmt::format("{:>9.5f}", shares[i]);
+  constexpr std::size_t kTogether = 8;  // as the terminal is wide
+  out.text += "\nDigits right, by place\n";
+  for (std::size_t begin = 0; begin < shares.size(); begin += kTogether) {
+    std::string places, values;
+    for (std::size_t i = begin; i < std::min(begin + kTogether, shares.size()); ++i) {
+      places += fmt::format("{:>9}", fmt::format("10^{}", shares.size() - 1 - i));
+      values += fmt::format("{:>9.5f}", shares[i]);
+    }
+    out.text += fmt::format("  {}\n  {}\n", places, values);
   }
-  out.text += fmt::format("\nDigits right, by place\n  {}\n  {}\n", places, values);
   json["digit_accuracy"] = shares;
 }
 

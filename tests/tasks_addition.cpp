@@ -151,6 +151,17 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
   EXPECT_FALSE(fs::exists(out));
 }
 
+TEST(Run, OfTheLongestNumbersFitsIntoEightyColumns) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(tiny_run("addition", "run", {"--max-digits", "17", "--steps-per-epoch", "2"}),
+                              {.folder = folder.path()});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  expect_narrow(ran.out);
+  const Ran tested = run_command({"test", "addition", "--count", "5", "--target", "0"}, {.folder = folder.path()});
+  ASSERT_EQ(tested.code, 0) << tested.err;
+  expect_narrow(tested.out);
+}
+
 TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
   const TemporaryFolder folder;
   const std::string out = folder / "run", model = out + "/model.safetensors";

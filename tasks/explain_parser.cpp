@@ -5,6 +5,7 @@
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/parser.h>
+#include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/tree_drawing.h>
 
 #include <algorithm>
@@ -27,8 +28,9 @@ void explain_data(std::string& out, const Tree& tree, TreeForm form, bool from_t
         "   A digit d is the token 14 + d, in both directions.)\n\n";
   out +=
       "3. Tokens\n"
-      "   0 padding and start   1 =   2 to 5 + - * /   6 ASSIGN   7 to 10 ADD SUB MUL DIV   11 to 13 x y z\n"
-      "   14 to 23 the digits 0 to 9   24 free   25, 26 ( )   27, 28 [ ]\n\n"
+      "   0 padding and start   1 =   2 to 5 + - * /   6 ASSIGN\n"
+      "   7 to 10 ADD SUB MUL DIV   11 to 13 x y z   14 to 23 the digits 0 to 9\n"
+      "   24 free   25, 26 ( )   27, 28 [ ]\n\n"
       "4. The tree\n";
   std::string drawing = draw_tree_text(tree);
   for (std::size_t at = 0; at < drawing.size();) {
@@ -41,7 +43,7 @@ void explain_data(std::string& out, const Tree& tree, TreeForm form, bool from_t
 
 void explain_examples(std::string& out, const std::vector<Tree>& trees, TreeForm form) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "=== {} parsing examples ===\n\n", trees.size());
+  fmt::format_to(to, "=== {} parsing example{} ===\n\n", trees.size(), trees.size() == 1 ? "" : "s");
   std::size_t wide_in = 0, wide_out = 0;
   for (const Tree& tree : trees) {
     wide_in = std::max(wide_in, expression_tokens(tree).size());
@@ -72,8 +74,9 @@ void explain_masks(std::string& out, const std::vector<Tree>& trees, TreeForm fo
                  "=== Masks ===\n"
                  "The decoder reads a 0, then the target without its last token: {}\n"
                  "Padding mask of the source (token != 0, 1 may be seen): {}\n"
-                 "   The tutorial's expressions are equally long; nested ones are padded to the longest of their\n"
-                 "   batch, attention does not see the padding, and the loss does not count it.\n"
+                 "   The tutorial's expressions are equally long; nested ones are padded to the\n"
+                 "   longest of their batch, attention does not see the padding, and the loss\n"
+                 "   does not count it.\n"
                  "Causal mask of the decoder (row t sees tokens 0 to t):\n",
                  read, seen);
   const auto n = static_cast<std::int64_t>(target.size());
@@ -95,7 +98,8 @@ void explain_loss(std::string& out) {
   const std::vector<std::int64_t> right{1, 0, 3, 2, 1, 0, 4, 2};
   auto to = std::back_inserter(out);
   out +=
-      "=== Loss, by hand (batch 2, length 4, vocabulary 5: 0 is =, 1 is x, 2 is +, 3 is 1, 4 is 2) ===\n"
+      "=== Loss, by hand (batch 2, length 4, vocabulary 5) ===\n"
+      "The tokens here: 0 is =, 1 is x, 2 is +, 3 is 1, 4 is 2\n"
       "1. Probabilities that the model gives\n";
   std::vector<double> values;
   for (const auto& sequence : kShown) {
@@ -114,7 +118,7 @@ void explain_loss(std::string& out) {
                      fmt::join(one_hot(target[i][t], 5).to_vector<std::int64_t>(), ","));
     out += "]\n";
   }
-  out += "3. Loss: the sum of -log(probability of the target token), divided by the batch size\n";
+  out += "3. Loss: the sum of -log(probability of the target), divided by the batch size\n";
   for (std::size_t i = 0; i < 2; ++i) {
     double sum = 0;
     fmt::format_to(to, "   sequence {}: ", i + 1);
@@ -128,7 +132,8 @@ void explain_loss(std::string& out) {
   const std::vector<std::int64_t> guessed = argmax(outputs, -1).to_vector<std::int64_t>();
   fmt::format_to(to, "   together, halved: {:.3f}\n", nn::sequence_loss(outputs, target).item());
   fmt::format_to(to,
-                 "4. Likeliest tokens: {} and {}; right as a whole: [{}, {}]; accuracy {:.1f}\n"
+                 "4. Likeliest tokens: {} and {}\n"
+                 "   right as a whole: [{}, {}]; accuracy {:.1f}\n"
                  "   A tree counts only as a whole: one wrong token makes it wrong.\n",
                  std::vector(guessed.begin(), guessed.begin() + 4), std::vector(guessed.begin() + 4, guessed.end()),
                  std::equal(guessed.begin(), guessed.begin() + 4, right.begin()) ? "True" : "False",
@@ -149,7 +154,7 @@ std::string explain_parser(const std::vector<Tree>& examples, TreeForm form) {
   explain_examples(out, trees, form);
   explain_masks(out, trees, form);
   explain_loss(out);
-  return out;
+  return wrapped(out);
 }
 
 }  // namespace tapegrad::tasks

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
@@ -34,7 +35,11 @@ TEST(ParserCommand, Explains) {
   EXPECT_EQ(nested.code, 0) << nested.err;
   expect_parts(nested.out, {"y = ( 1 + 2 ) * 3", "[12, 1, 25, 15, 2, 16, 26, 4, 17]",
                             "[27, 6, 12, 27, 9, 27, 7, 15, 16, 28, 17, 28, 28]", "   └── MUL\n       ├── ADD\n"});
-  expect_parts(run_command({"explain", "parser", "--seed", "4"}).out, {"=== 1 parsing examples ===", "1.101"});
+  expect_parts(run_command({"explain", "parser", "--seed", "4"}).out, {"=== 1 parsing example ===", "1.101"});
+  for (const char* text : {"x=3+8", "z=(9-8*7)/6*(5+4)"}) {
+    std::istringstream told(run_command({"explain", "parser", "--expression", text}).out);
+    for (std::string line; std::getline(told, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 TEST(ParserCommand, NestedRunFromTrainingToPicture) {

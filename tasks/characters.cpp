@@ -1,6 +1,7 @@
 // The character tokenizer: codes to ids and back, and its file, which Hugging Face's `tokenizers` reads as well.
 #include <fmt/format.h>
 #include <tapegrad/tasks/characters.h>
+#include <tapegrad/tasks/options.h>
 #include <tapegrad/tasks/utf8.h>
 
 #include <algorithm>
@@ -84,8 +85,8 @@ std::vector<std::int64_t> CharacterTokenizer::encode(std::string_view text) cons
           const std::string what = c.valid
                                        ? fmt::format("character {} (U+{:04X})", nlohmann::json(bytes).dump(), c.code)
                                        : fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte));
-          fail(kWhere,
-               fmt::format("the {} at byte {} of the text is none of the {} of the vocabulary", what, at, size()));
+          refuse(kWhere,
+                 fmt::format("the {} at byte {} of the text is none of the {} of the vocabulary", what, at, size()));
         }
         ids.push_back(id);
       }

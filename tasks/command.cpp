@@ -1,11 +1,14 @@
 // Reads the arguments, by CLI11, and calls the verb.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/kernels.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/files.h>
 #include <tapegrad/tasks/gpt_command.h>
 #include <tapegrad/tasks/gradcheck.h>
+#include <tapegrad/tasks/option_types.h>
+#include <tapegrad/tasks/refusing.h>
 #include <tapegrad/tasks/show.h>
 #include <tapegrad/tasks/tables.h>
 #include <tapegrad/tasks/task.h>
@@ -17,6 +20,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -75,9 +79,6 @@ void add_threads(CLI::App* app, Arguments& a) {
       ->type_name("N");
 }
 
-// For seeds, which are any number that 64 bits hold: CLI11 would take -1 for the largest.
-std::string refuse_negative(const std::string& text) { return text.starts_with('-') ? "a seed is not negative" : ""; }
-
 // A verb whose tasks are subcommands: set(app, kind) adds the options of one.
 template <class F>
 CLI::App* add_tasks(CLI::App& top, const char* verb, const char* help, const F& set) {
@@ -101,9 +102,7 @@ CLI::Option* add_setting(CLI::App* app, std::string_view name, T& value, const c
   if constexpr (std::is_same_v<T, bool>) {
     return app->add_flag(option, value, help);
   } else {
-    CLI::Option* added = app->add_option(option, value, help);
-    if (std::is_same_v<T, std::uint64_t>) added->check(refuse_negative);
-    return added->type_name(std::is_same_v<T, std::string> ? "NAME" : std::is_same_v<T, double> ? "X" : "N");
+    return app->add_option(option, value, help)->type_name(type_name_of<T>());
   }
 }
 
@@ -165,8 +164,8 @@ void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskKin
 }
 
 void add_model(CLI::App* app, std::string& model) {
-  app->add_option("--model", model, fmt::format("{} of a run (default: the last run's)", kModelFile))
-      ->type_name("FILE");
+  app->add_option("--model", model, fmt::format("{} of a run, or its folder (default: the last run's)", kModelFile))
+      ->type_name("FILE_OR_DIR");
 }
 
 void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
@@ -174,9 +173,7 @@ void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
   r->count = kind.test_count;
   add_model(app, r->model);
   app->add_option("--count", r->count, "fresh examples to test with")->capture_default_str()->type_name("N");
-  app->add_option("--seed", r->seed, "of the fresh examples (default: the run's seed + 1)")
-      ->type_name("N")
-      ->check(refuse_negative);
+  app->add_option("--seed", r->seed, "of the fresh examples (default: the run's seed + 1)")->type_name("SEED");
   app->add_option("--target", r->target, "exit with 1 when a smaller share is right as a whole (default: the task's)")
       ->type_name("X");
   app->add_option("--beams", r->beams, "width of the beam search that decodes (1: greedy)")
@@ -192,9 +189,7 @@ void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
 
 void add_explain(CLI::App* app, const TaskKind& kind, Arguments& a) {
   const auto r = std::make_shared<ExplainRequest>();
-  app->add_option("--seed", r->seed, "draw another example than the tutorial's")
-      ->type_name("N")
-      ->check(refuse_negative);
+  app->add_option("--seed", r->seed, "draw another example than the tutorial's")->type_name("SEED");
   add_example(app, r, kind, a, explain);
 }
 
@@ -203,10 +198,7 @@ void add_attention(CLI::App* app, const TaskKind& kind, Arguments& a) {
   add_model(app, r->model);
   app->add_option("--out", r->out, "folder for attention.svg and attention.html (default: that of the model)")
       ->type_name("DIR");
-  app->add_option("--seed", r->seed, "of the example that is shown")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(refuse_negative);
+  app->add_option("--seed", r->seed, "of the example that is shown")->capture_default_str()->type_name("SEED");
   app->add_flag("--quiet", r->quiet, "write the files, and draw nothing in the terminal");
   add_example(app, r, kind, a, attention);
   add_threads(app, a);
@@ -220,11 +212,11 @@ void add_show(CLI::App& top, Arguments& a) {
     const auto r = std::make_shared<ShowRequest>();
     r->topic = topic.name;
     const auto option = [&](const char* name, auto& value, std::string_view help, const char* type) {
-      return help.empty() ? nullptr : app->add_option(name, value, std::string(help))->type_name(type);
+      if (!help.empty()) app->add_option(name, value, std::string(help))->type_name(type);
     };
     option("--length", r->length, topic.length, "N");
     option("--dim", r->dim, topic.dim, "N");
-    if (CLI::Option* seed = option("--seed", r->seed, topic.seed, "N")) seed->check(refuse_negative);
+    option("--seed", r->seed, topic.seed, "SEED");
     option("--example", r->example, topic.example, "NAME");
     app->add_option("--out", r->out, "folder for the pictures")->capture_default_str()->type_name("DIR");
     app->add_flag("--quiet", r->quiet, "write the pictures, and print no tables");
@@ -297,7 +289,7 @@ std::string words_of(const CLI::App& top) {
   return words;
 }
 
-// An option that the task asked for does not have, but another one of the same verb: told with its owner.
+// An option that the task asked for does not have, but others of the same verb: told with its owners.
 void refuse_options_of_others(const CLI::App& top, int argc, const char* const* argv) {
   if (top.get_subcommands().empty() || top.get_subcommands().front()->get_subcommands().empty()) return;
   const CLI::App* verb = top.get_subcommands().front();
@@ -306,10 +298,19 @@ void refuse_options_of_others(const CLI::App& top, int argc, const char* const* 
     const std::string word(argv[i]), option = word.substr(0, word.find('='));
     if (!option.starts_with("--") || option.size() < 3 || task->get_option_no_throw(option) != nullptr) continue;
     const auto has = [&](const CLI::App* other) { return other->get_option_no_throw(option) != nullptr; };
+    std::vector<std::string> owners;
     for (const CLI::App* other : verb->get_subcommands([&](const CLI::App* app) { return has(app); }))
-      refuse(option, fmt::format("is an option of the {} {}, not of {} ({} --help tells what there is)",
-                                 verb->get_name() == "show" ? "topic" : "task", other->get_name(), task->get_name(),
-                                 words_of(top)));
+      owners.push_back(other->get_name());
+    if (owners.empty()) continue;
+    const std::string_view kind = verb->get_name() == "show" ? "topic" : "task";
+    std::string named = owners.back();
+    if (owners.size() > 1) {
+      owners.pop_back();
+      named = fmt::format("{} and {}", fmt::join(owners, ", "), named);
+    }
+    refuse(option,
+           fmt::format("is an option of the {}{} {}, not of {} ({} --help tells what there is)", kind,
+                       named.find(' ') == std::string::npos ? "" : "s", named, task->get_name(), words_of(top)));
   }
 }
 
@@ -318,6 +319,7 @@ int run_or_throw(int argc, const char* const* argv) {
   Arguments arguments;
   CLI::App top("Reverse-mode automatic differentiation on a tape, and the Transformers made of it", "tapegrad");
   add_all(top, arguments);
+  check_values(top);
   try {
     top.parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -330,6 +332,7 @@ int run_or_throw(int argc, const char* const* argv) {
     const std::string words = words_of(top);
     refuse(words, fmt::format("{} ({} --help tells what there is)", one_line(e.what()), words));
   }
+  if (std::getenv("TAPEGRAD_KERNELS") != nullptr) refusing("kernels", [] { return kernel_family(); });
   if (arguments.threads > 0) set_num_threads(arguments.threads);
   const int code = arguments.run();
   if (std::fflush(stdout) != 0) fail("output", fmt::format("cannot write: {}", std::strerror(errno)));

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/files.h>
 #include <tapegrad/tasks/gpt_command.h>
 #include <tapegrad/tasks/gpt_verbs.h>
+#include <tapegrad/tasks/option_types.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -10,21 +11,19 @@
 namespace tapegrad::tasks {
 namespace {
 
-std::string refuse_negative(const std::string& text) { return text.starts_with('-') ? "a seed is not negative" : ""; }
-
 // One of GPTOptions' settings. Its default is the preset's where it is not one for all.
 template <class T>
 void add_setting(CLI::App* app, std::string_view name, T& value, const char* help) {
   const std::string option = "--" + std::string(name);
   const bool rate = name == "lr" || name == "weight-decay" || name == "schedule" || name == "warmup" ||
-                    name == "min-lr" || name == "clip-grad";
+                    name == "factor" || name == "min-lr" || name == "clip-grad";
   const char* const group = rate ? "Learning rate" : "Model and data";
   if constexpr (std::is_same_v<T, bool>) {
     app->add_flag(option, value, help)->group(group);
   } else {
     CLI::Option* added = app->add_option(option, value, help);
-    if (std::is_same_v<T, std::uint64_t>) added->check(refuse_negative);
-    added->group(group)->type_name(std::is_same_v<T, std::string> ? "NAME" : std::is_same_v<T, double> ? "X" : "N");
+    added->group(group)->type_name(type_name_of<T>());
+    if (name == "text") added->type_name("FILE");
     if (name == "seed" || name == "preset" || name == "train-ratio") added->capture_default_str();
   }
 }
@@ -91,7 +90,7 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
       ->capture_default_str()
       ->type_name("P");
   app->add_option("--beams", r->beams, "search with so many beams")->capture_default_str()->type_name("B");
-  app->add_option("--seed", r->seed, "of the samples")->capture_default_str()->type_name("N")->check(refuse_negative);
+  app->add_option("--seed", r->seed, "of the samples")->capture_default_str()->type_name("SEED");
   add_dtype(app, r->dtype);
   app->callback([r, &run] { run = [r] { return generate_gpt(*r); }; });
 }

@@ -1,6 +1,7 @@
 // The text that a GPT is trained on: read or made, split by characters, encoded, cut into windows.
 #include <fmt/format.h>
 #include <tapegrad/tasks/gpt_trainer.h>
+#include <tapegrad/tasks/refusing.h>
 #include <tapegrad/tasks/utf8.h>
 
 #include <algorithm>
@@ -14,23 +15,13 @@ constexpr std::string_view kNumbers[] = {
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 };
 
-// The message of an Error without its place.
-std::string_view told(const Error& e) {
-  const std::string_view text = e.what();
-  return text.substr(text.find("] ") + 2);
-}
-
 std::unique_ptr<Tokenizer> tokenizer_for(const GPTOptions& o, std::string_view text) {
   if (o.tokenizer == "char") {
     if (o.preset == "book")
       refuse("--tokenizer", "the preset book reads byte pairs: a folder with vocab.bpe and encoder.json is needed");
     return make_character_tokenizer(text);
   }
-  try {
-    return load_tokenizer(o.tokenizer);
-  } catch (const Error& e) {
-    refuse("--tokenizer", told(e));
-  }
+  return refusing("--tokenizer", [&] { return load_tokenizer(o.tokenizer); });
 }
 
 TextLoader loader(const GPTOptions& o, Tokens tokens, bool training) {
@@ -54,13 +45,7 @@ constexpr std::size_t kWidest = 4;  // bytes of a character
 
 // The tokens that samples begin with: the start context, or else the first ones of the text's first line.
 std::vector<std::int64_t> start_of(const GPTOptions& o, const Tokenizer& tokenizer, std::string_view text) {
-  if (!o.start_context.empty()) {
-    try {
-      return tokenizer.encode(o.start_context);
-    } catch (const Error& e) {
-      refuse("--start-context", told(e));
-    }
-  }
+  if (!o.start_context.empty()) return refusing("--start-context", [&] { return tokenizer.encode(o.start_context); });
   const std::size_t begin = std::min(text.find_first_not_of(" \r\n\t"), text.size());
   const std::string_view line = text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 1000));
   std::vector<std::int64_t> ids = tokenizer.encode(line);

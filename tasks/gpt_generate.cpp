@@ -75,10 +75,11 @@ int generate_gpt(const GPTGenerateRequest& request) {
   const bool in_words = request.prompt_ids.empty() || !request.ids;
   const TrainedGPT trained = load_gpt(request.model, request.dtype, in_words);
   const std::vector<std::int64_t> prompt = prompt_of(request, trained);
-  if (prompt.empty()) refuse("--prompt", "a prompt of one token at least is needed");
+  const std::string_view asked = request.prompt_ids.empty() ? "--prompt" : "--prompt-ids";
+  if (prompt.empty()) refuse(asked, "a prompt of one token at least is needed");
   if (static_cast<std::int64_t>(prompt.size()) > trained.model.config.context_length) {
-    refuse("--prompt", fmt::format("has {} tokens, the model's context takes {}", prompt.size(),
-                                   trained.model.config.context_length));
+    refuse(asked, fmt::format("has {} tokens, the model's context takes {}", prompt.size(),
+                              trained.model.config.context_length));
   }
   if (!request.ids && !trained.tokenizer) refuse("--model", "its folder has no tokenizer (--ids prints token ids)");
   manual_seed(request.seed);

@@ -1,6 +1,7 @@
 // Presets of a GPT's training, checks, and settings as JSON.
 #include <fmt/format.h>
 #include <tapegrad/tasks/gpt_options.h>
+#include <tapegrad/tasks/refusing.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr std::int64_t kMost = 10'000'000;  // of any one number
+constexpr std::int64_t kNoamWarmup = 4000;  // Vaswani et al. 2017
 
 void need(bool good, std::string_view option, std::string_view message) {
   if (!good) refuse(fmt::format("--{}", option), message);
@@ -46,13 +48,7 @@ nn::GPTConfig GPTOptions::model(std::int64_t vocab_size) const {
 GPTOptions gpt_options(const std::string& preset) {
   GPTOptions options;
   options.preset = preset;
-  nn::GPTConfig sizes;
-  try {
-    sizes = nn::gpt_preset(preset);
-  } catch (const Error& e) {
-    const std::string_view told = e.what();
-    refuse("--preset", told.substr(told.find("] ") + 2));
-  }
+  const nn::GPTConfig sizes = refusing("--preset", [&] { return nn::gpt_preset(preset); });
   options.context_length = sizes.context_length;
   options.emb_dim = sizes.emb_dim;
   options.n_heads = sizes.n_heads;
@@ -65,6 +61,8 @@ GPTOptions gpt_options(const std::string& preset) {
 GPTOptions with_preset(GPTOptions asked, const std::vector<std::string>& given) {
   GPTOptions options = gpt_options(asked.preset);
   take(options, std::move(asked), given);
+  const bool warmup_given = std::find(given.begin(), given.end(), "warmup") != given.end();
+  if (options.schedule == "noam" && !warmup_given) options.warmup = kNoamWarmup;
   return options;
 }
 
@@ -83,10 +81,12 @@ void check(GPTOptions& o) {
   });
   need(o.drop_rate < 1, "drop-rate", fmt::format("{} is out of range: less than 1 is possible", o.drop_rate));
   need(o.lr > 0, "lr", "0 is out of range: it must be positive");
+  need(o.factor > 0, "factor", "0 is out of range: it must be positive");
   need(o.train_ratio > 0 && o.train_ratio < 1, "train-ratio",
        fmt::format("{} is out of range: more than 0 and less than 1 is possible", o.train_ratio));
-  need(o.schedule == "constant" || o.schedule == "warmup-cosine", "schedule",
-       fmt::format("there is no schedule \"{}\": constant or warmup-cosine", o.schedule));
+  need(o.schedule == "constant" || o.schedule == "noam" || o.schedule == "warmup-cosine", "schedule",
+       fmt::format("there is no schedule \"{}\": constant, noam or warmup-cosine", o.schedule));
+  need(o.schedule != "noam" || o.warmup > 0, "warmup", "0 is out of range: noam rises over at least 1 step");
   need(o.emb_dim % o.n_heads == 0, "emb-dim", fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
   check_positions(o.positions);
   need(o.positions != "rope" || o.emb_dim / o.n_heads % 2 == 0, "positions",
@@ -108,7 +108,10 @@ GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) 
     const auto json = nlohmann::json::parse(text);
     if (json.at("task") != "gpt")
       fail(where, fmt::format("the configuration is of the task {}", json.at("task").dump()));
-    options.visit([&](std::string_view name, auto& value, std::string_view) { json.at(key_of(name)).get_to(value); });
+    options.visit([&](std::string_view name, auto& value, std::string_view) {
+      if (name == "factor" && !json.contains(key_of(name))) return;  // written before there was noam
+      json.at(key_of(name)).get_to(value);
+    });
   } catch (const nlohmann::json::exception& e) {
     fail(where, fmt::format("the configuration is not understood: {}", e.what()));
   }

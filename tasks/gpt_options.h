@@ -43,6 +43,7 @@ struct GPTOptions {
   double weight_decay = 0.1;
   std::string schedule = "constant";
   std::int64_t warmup = 0;
+  double factor = 1;
   double min_lr = 0;
   double clip_grad = 0;  // 0: none
 
@@ -75,8 +76,12 @@ struct GPTOptions {
     field("seed", seed, "of all random draws");
     field("lr", lr, "learning rate; with warmup-cosine the highest");
     field("weight-decay", weight_decay, "AdamW's");
-    field("schedule", schedule, "constant, or warmup-cosine: rises over --warmup steps, then falls to --min-lr");
-    field("warmup", warmup, "steps in which the rate rises");
+    field("schedule", schedule,
+          "constant; noam (rises over --warmup steps, then falls with their root); warmup-cosine (rises, then falls to "
+          "--min-lr at the last step)");
+    field("warmup", warmup, "steps in which the rate rises (noam: 4000 unless named)");
+    field("factor", factor,
+          "the noam schedule, --emb-dim^-0.5 min(step^-0.5, step --warmup^-1.5), is multiplied by it");
     field("min-lr", min_lr, "where the cosine ends");
     field("clip-grad", clip_grad, "largest norm of the gradients (0: any)");
   }

@@ -16,6 +16,7 @@ namespace {
 
 // The run's own settings; what was named on the command line must agree with them.
 GPTOptions settings_of_run(const Checkpoint& checkpoint, GPTTrainRequest& request) {
+  need_run_of("gpt", checkpoint, request.out);
   GPTOptions run = GPTTrainer::options_of(checkpoint);
   need_same(run, request.options, request.given, request.out);
   return run;
@@ -26,6 +27,18 @@ std::int64_t bytes_of_run(const GPTTrainer& trainer) {
   const std::int64_t parameters = nn::count(trainer.model());
   const std::int64_t samples = trainer.options().num_epochs * trainer.options().sample_tokens;
   return 2 * 3 * 4 * parameters + 4 * parameters + 220 * trainer.total_steps() + 16 * samples + (std::int64_t{8} << 20);
+}
+
+// The folder of --save-hugging-face, tried before anything is computed; nullptr where none is asked for.
+std::unique_ptr<RunFolder> take_hugging_face_folder(const GPTTrainRequest& request, const GPTOptions& options) {
+  constexpr std::string_view kOption = "--save-hugging-face";
+  if (request.hugging_face.empty()) return nullptr;
+  if (options.positions != "learned")
+    refuse(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
+  std::error_code code;
+  if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
+    refuse(kOption, fmt::format("{} is --out, too: both would hold a {}", request.hugging_face, kModelFile));
+  return take_folder(request.hugging_face, kOption);
 }
 
 void tell(std::string_view lines) {
@@ -55,7 +68,7 @@ void run_to_end(GPTTrainer& trainer, const fs::path& folder, const GPTTrainReque
       metrics.add(*epoch);
       if (epoch->sample) progress.result(*epoch->sample);
     }
-    progress.step(step.step, step.loss, step.accuracy, step.tokens_per_s);
+    progress.step(step);
     if (step.step % request.checkpoint_every == 0 && !trainer.finished()) {
       save();
       saved = step.step;
@@ -92,14 +105,14 @@ int train_gpt(GPTTrainRequest request) {
     checkpoint = load_checkpoint(checkpoint_file);
     options = settings_of_run(*checkpoint, request);
   }
-  if (!request.hugging_face.empty() && options.positions != "learned")
-    refuse("--save-hugging-face", fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
   // Everything that may be refused is read before the folder is touched.
   GPTData data = load_gpt_data(options, checkpoint ? GPTTrainer::tokenizer_of(*checkpoint) : nullptr);
+  const std::unique_ptr<RunFolder> hugging_face = take_hugging_face_folder(request, options);
   const std::unique_ptr<RunFolder> taken = take_folder(request.out);
   const RunFolder& folder = *taken;
   GPTTrainer trainer(options, std::move(data));
   folder.reserve(bytes_of_run(trainer));
+  if (hugging_face) hugging_face->reserve(4 * nn::count(trainer.model()));
 
   if (checkpoint) {
     trainer.restore(*checkpoint);

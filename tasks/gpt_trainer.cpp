@@ -21,6 +21,7 @@ GPTOptions seeded(const GPTOptions& options) {
 }
 
 optim::Schedule schedule_of(const GPTOptions& o, std::int64_t total) {
+  if (o.schedule == "noam") return optim::Noam{o.emb_dim, o.warmup, o.factor};
   // A run that is shorter than the rise ends with it.
   if (o.schedule == "warmup-cosine" && total > 0)
     return optim::WarmupCosine{o.lr, std::min(o.warmup, total - 1), total, o.min_lr};
@@ -90,7 +91,7 @@ Gradients GPTTrainer::gradients(StepMetrics& metrics) {
       const PauseRecording pause;
       metrics.accuracy += share * accuracy_of(logits, batch.targets);
     }
-    metrics.tokens_per_s += static_cast<double>(batch.targets.numel());  // divided by the time later
+    metrics.tokens += batch.targets.numel();
     Gradients grads = batches == 1 ? tape.backward(loss) : tape.backward(loss * share);
     if (i == 0) {
       sum = std::move(grads);
@@ -123,9 +124,11 @@ StepMetrics GPTTrainer::step() {
   loss_sum_ += metrics.loss;
   accuracy_sum_ += metrics.accuracy;
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  metrics.tokens_per_s /= std::max(spent.count(), 1e-9);
+  metrics.tokens_per_s = static_cast<double>(metrics.tokens) / std::max(spent.count(), 1e-9);
   if ((steps_ - 1) % options_.eval_interval == 0) {
     const GPTLosses found = losses(options_.eval_batches);
+    if (!std::isfinite(found.train) || !std::isfinite(found.validation))
+      fail("train", fmt::format("the losses after step {} are not finite (a smaller --lr may help)", steps_));
     metrics.train_loss = found.train;
     metrics.validation_loss = found.validation;
   }

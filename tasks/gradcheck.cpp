@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/gradcheck.h>
 #include <tapegrad/tasks/module_samples.h>
 #include <tapegrad/tasks/op_samples.h>
+#include <tapegrad/tasks/options.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -53,15 +54,15 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-int unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
-  std::string near;
+[[noreturn]] void unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
+  std::vector<std::string> near;
   for (const std::string& one : names) {
-    const bool close = distance(name, one) <= std::max<std::size_t>(2, name.size() / 3);
-    if (close || one.find(name) != std::string::npos) near += (near.empty() ? "" : ", ") + one;
+    const bool close = distance(name, one) <= std::max<std::size_t>(1, name.size() / 3);
+    if (close || one.find(name) != std::string::npos) near.push_back(one);
   }
-  if (near.empty()) near = fmt::format("{}", fmt::join(names, ", "));
-  fmt::print(stderr, "[gradcheck] there is no {} \"{}\" (there is: {})\n", kind, name, near);
-  return 2;
+  refuse("gradcheck",
+         fmt::format("there is no {} \"{}\"{}; there is: {}", kind, name,
+                     near.empty() ? "" : fmt::format(" (like it: {})", fmt::join(near, ", ")), fmt::join(names, ", ")));
 }
 
 Row check(const OpSamples& samples) {
@@ -110,8 +111,8 @@ int gradcheck(const GradcheckRequest& request) {
   const auto known = [](const std::vector<std::string>& names, const std::string& name) {
     return name.empty() || std::find(names.begin(), names.end(), name) != names.end();
   };
-  if (!known(ops, request.op)) return unknown("operation", request.op, ops);
-  if (!known(modules, request.module)) return unknown("module", request.module, modules);
+  if (!known(ops, request.op)) unknown("operation", request.op, ops);
+  if (!known(modules, request.module)) unknown("module", request.module, modules);
 
   Tally tally;
   const bool everything = request.op.empty() && request.module.empty();

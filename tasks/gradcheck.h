@@ -10,8 +10,8 @@ struct GradcheckRequest {
 };
 
 // Prints one line an operation and a module: samples, first order, second order (or "refuses"), worst error; and one
-// for every failure. 0: all right; 1: some gradient is wrong; 2: there is no operation or module of that name (near
-// ones are listed).
+// for every failure. 0: all right; 1: some gradient is wrong. BadRequest where there is no operation or module of
+// that name, with those that there are.
 int gradcheck(const GradcheckRequest& request);
 
 }  // namespace tapegrad::tasks

@@ -1,7 +1,11 @@
 // The folders of runs, and which run was the last: a line in out/<task>.last, for runs that did not use the default
 // folder.
 #include <fmt/format.h>
+#include <tapegrad/tasks/checkpoint.h>
+#include <tapegrad/tasks/refusing.h>
 #include <tapegrad/tasks/verbs.h>
+
+#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -11,13 +15,15 @@ fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.
 
 }  // namespace
 
-std::unique_ptr<RunFolder> take_folder(const std::string& out) {
-  try {
-    return std::make_unique<RunFolder>(out);
-  } catch (const Error& e) {
-    const std::string_view told = e.what();  // "[file] ..."
-    refuse("--out", told.substr(told.find("] ") + 2));
-  }
+std::unique_ptr<RunFolder> take_folder(const std::string& folder, std::string_view option) {
+  return refusing(option, [&] { return std::make_unique<RunFolder>(folder); });
+}
+
+void need_run_of(std::string_view task, const Checkpoint& checkpoint, const std::string& out) {
+  const nlohmann::json state = checkpoint.state_with({"options"});
+  const nlohmann::json options = nlohmann::json::parse(state["options"].get<std::string>(), nullptr, false);
+  const std::string held = options.is_object() ? options.value("task", std::string(task)) : std::string(task);
+  if (held != task) refuse("train --resume", fmt::format("{} holds a run of the task {}, not of {}", out, held, task));
 }
 
 void put_earlier_run_aside(const RunFolder& folder, const std::string& out, bool resume) {
@@ -49,7 +55,11 @@ void remember_last_run(std::string_view task, const fs::path& folder) {
 }
 
 fs::path model_file(std::string_view where, std::string_view task, const std::string& model) {
-  const fs::path file = model.empty() ? last_run(task) / kModelFile : fs::path(model);
+  fs::path file = model.empty() ? last_run(task) / kModelFile : fs::path(model);
+  if (fs::is_directory(file)) {
+    if (!fs::exists(file / kModelFile)) refuse("--model", fmt::format("{} has no {}", file.string(), kModelFile));
+    file /= kModelFile;
+  }
   if (!fs::exists(file)) {
     refuse(where,
            fmt::format("there is no file {}{}", file.string(),

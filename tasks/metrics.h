@@ -17,6 +17,7 @@ struct StepMetrics {
   double lr = 0;
   double tokens_per_s = 0;                                      // target tokens
   std::optional<double> train_loss = {}, validation_loss = {};  // after the update, where it was evaluated
+  std::int64_t tokens = 0;                                      // target tokens; not in the file
 };
 
 struct EpochMetrics {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace tapegrad::tasks {
 namespace {
@@ -42,15 +43,17 @@ double Progress::seconds_left(std::int64_t step, Clock::time_point now) const {
   return spent / static_cast<double>(std::max<std::int64_t>(step - first_, 1)) * static_cast<double>(total_ - step);
 }
 
-void Progress::step(std::int64_t step, double loss, double accuracy, double tokens_per_s) {
+void Progress::step(const StepMetrics& step) {
   if (style_ == Style::kSilent) return;
+  tokens_ += step.tokens;
   const Clock::time_point now = Clock::now();
   const bool bar = style_ == Style::kBar;
   if (now - shown_ < (bar ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000))) return;
-  shown_ = now;
-  const std::string left = duration(seconds_left(step, now));
-  const std::string told = fmt::format("{}/{}  loss {:.4f}  accuracy {:.3f}  {:.1f}k tokens/s  {} left", step, total_,
-                                       loss, accuracy, tokens_per_s * 1e-3, left);
+  const double seconds = std::chrono::duration<double>(now - std::exchange(shown_, now)).count();
+  const double thousands_per_s = static_cast<double>(std::exchange(tokens_, 0)) / seconds * 1e-3;
+  const std::string left = duration(seconds_left(step.step, now));
+  const std::string told = fmt::format("{}/{}  loss {:.4f}  accuracy {:.3f}  {:.1f}k tokens/s  {} left", step.step,
+                                       total_, step.loss, step.accuracy, thousands_per_s, left);
   if (!bar) {
     fmt::print(lines_, "step {}\n", told);
     std::fflush(lines_);
@@ -59,7 +62,7 @@ void Progress::step(std::int64_t step, double loss, double accuracy, double toke
   const int room = std::min(40, terminal_width() - 4 - static_cast<int>(told.size()));
   std::string drawn;
   if (room >= 8) {
-    const double eighths = 8.0 * room * static_cast<double>(step) / static_cast<double>(total_);
+    const double eighths = 8.0 * room * static_cast<double>(step.step) / static_cast<double>(total_);
     const int full = static_cast<int>(eighths) / 8, part = static_cast<int>(eighths) % 8;
     constexpr const char* kParts[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     for (int i = 0; i < full; ++i) drawn += "█";

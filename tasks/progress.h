@@ -1,6 +1,8 @@
 // How a run tells where it is: a bar on a terminal, plain lines elsewhere, nothing where it was told to be silent.
 #pragma once
 
+#include <tapegrad/tasks/metrics.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -21,8 +23,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // After every step; draws at most ten times a second, prints a plain line every ten seconds.
-  void step(std::int64_t step, double loss, double accuracy, double tokens_per_s);
+  // After every step; draws at most ten times a second, prints a plain line every ten seconds. The tokens a second that
+  // it tells are those since it last told them.
+  void step(const StepMetrics& step);
   // A line that stays, above the bar.
   void line(std::string_view text);
   // The same, where lines are wanted in every style.
@@ -39,6 +42,7 @@ class Progress {
   std::int64_t first_, total_;
   std::FILE* lines_;
   Clock::time_point start_, shown_;
+  std::int64_t tokens_ = 0;  // since shown_
   bool bar_shown_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/refusing.h>
 #include <tapegrad/tasks/report.h>
 #include <tapegrad/tasks/sample.h>
 #include <tapegrad/tasks/tables.h>
@@ -59,12 +60,9 @@ void draw_answer(const Task& task, const Answer& answer, const fs::path& file) {
   const std::optional<Drawing> drawing = task.picture(answer);
   if (!drawing) refuse("--draw", "this task has no pictures of answers");
   const bool page = file.extension() == ".html";
-  try {
+  refusing("--draw", [&] {
     replace_file(file, page ? drawing_html(task.source_text(answer.input), *drawing) : svg_file(*drawing));
-  } catch (const Error& e) {
-    const std::string_view told = e.what();  // "[file] ..."
-    refuse("--draw", told.substr(told.find("] ") + 2));
-  }
+  });
 }
 
 // `test --expression`: one answer, right or wrong.

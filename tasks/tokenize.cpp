@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/files.h>
 #include <tapegrad/tasks/options.h>
+#include <tapegrad/tasks/refusing.h>
 #include <tapegrad/tasks/text.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/tokenizer.h>
@@ -20,6 +21,8 @@ void check(const TokenizeRequest& r) {
   const auto need = [](bool good, std::string_view option, std::string_view message) {
     if (!good) refuse(option, message);
   };
+  need(r.text.empty() || (fs::exists(r.text) && !fs::is_directory(r.text)), "--text",
+       fmt::format("there is no file {}", r.text));
   if (r.train.empty()) {
     need(!r.tokenizer.empty(), kWhere, "which tokenizer? (--tokenizer DIR, or --train bpe|char to make one)");
     need(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
@@ -68,9 +71,18 @@ std::vector<std::int64_t> parse_ids(std::string_view text, const Tokenizer& toke
   }
 }
 
+// Error where replace_file could put nothing in the place of `path`.
+void try_replacing(const fs::path& path) {
+  if (fs::is_directory(path)) fail("file", fmt::format("{} is a folder", path.string()));
+  const fs::path trial = detail::temporary_for(path);
+  { const AppendFile opened(trial); }
+  detail::discard(trial);
+}
+
 void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
 
 int make(const TokenizeRequest& request) {
+  refusing("--out", [&] { const RunFolder tried(request.out); });
   const std::string text = read_input(request);
   if (text.empty()) refuse(kWhere, "the text is empty: there is nothing to make a tokenizer of");
   const std::int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
@@ -89,6 +101,7 @@ int tokenize(const TokenizeRequest& request) {
   if (!request.train.empty()) return make(request);
   const auto tokenizer = load_tokenizer(request.tokenizer);
   if (!request.save.empty()) {
+    refusing("--save", [&] { try_replacing(request.save); });
     const std::int64_t count = write_token_file(*tokenizer, request.text, request.save);
     fmt::print("{}: {} tokens\n", request.save, count);
     return 0;

@@ -15,9 +15,8 @@ namespace {
 
 // The run's own settings; what was named on the command line must agree with them.
 RunOptions settings_of_run(const Checkpoint& checkpoint, TrainRequest& request) {
+  need_run_of(request.options.task, checkpoint, request.out);
   RunOptions run = Trainer::options_of(checkpoint);
-  if (run.task != request.options.task)
-    refuse("train --resume", fmt::format("{} holds a run of the task {}", request.out, run.task));
   need_same(run, request.options, request.given, request.out);
   settle(run);
   return run;
@@ -78,7 +77,7 @@ void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& re
         if (!samples.empty()) samples.pop_back(), progress.line(samples);
       }
     }
-    progress.step(step.step, step.loss, step.accuracy, step.tokens_per_s);
+    progress.step(step);
     if (step.step % request.checkpoint_every == 0 && !trainer.finished()) {
       save();
       saved = step.step;

@@ -70,7 +70,8 @@ StepMetrics Trainer::step() {
   loss_sum_ += metrics.loss;
   accuracy_sum_ += metrics.accuracy;
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  metrics.tokens_per_s = static_cast<double>(batch.target.numel()) / std::max(spent.count(), 1e-9);
+  metrics.tokens = batch.target.numel();
+  metrics.tokens_per_s = static_cast<double>(metrics.tokens) / std::max(spent.count(), 1e-9);
   return metrics;
 }
 

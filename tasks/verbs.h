@@ -12,6 +12,8 @@
 
 namespace tapegrad::tasks {
 
+struct Checkpoint;
+
 struct TrainRequest {
   RunOptions options;
   std::vector<std::string> given;  // the options that were named on the command line, without dashes
@@ -30,7 +32,7 @@ struct ExampleRequest {
 };
 
 struct TestRequest : ExampleRequest {
-  std::string model;  // file; empty: the last run's
+  std::string model;  // file, or folder of a run; empty: the last run's
   std::int64_t count = 1000;
   std::optional<std::uint64_t> seed;  // of the examples; otherwise the run's seed + 1
   std::optional<double> target;       // otherwise the task's
@@ -58,15 +60,17 @@ struct InfoRequest {
 };
 int info(const InfoRequest& request);
 
-// Takes the folder of a run. BadRequest about --out where it cannot be had.
-std::unique_ptr<RunFolder> take_folder(const std::string& out);
+// Takes the folder that `option` names. BadRequest about that option where it cannot be had.
+std::unique_ptr<RunFolder> take_folder(const std::string& folder, std::string_view option = "--out");
+// BadRequest about --resume where the checkpoint in the folder `out` is not one of a run of this task.
+void need_run_of(std::string_view task, const Checkpoint& checkpoint, const std::string& out);
 // For a run that begins at its first step: what an earlier run left in its folder is put aside, and standard error says
 // where. With `resume` only a whole run is: what one left that was killed before its first checkpoint is begun again.
 void put_earlier_run_aside(const RunFolder& folder, const std::string& out, bool resume);
 // Where the last run of a task, started in this folder, left its files.
 fs::path last_run(std::string_view task);
 void remember_last_run(std::string_view task, const fs::path& folder);
-// `model`, or the last run's where it is empty. BadRequest where there is no such file.
+// `model`, a file or the folder of a run; or the last run's where it is empty. BadRequest where there is no such file.
 fs::path model_file(std::string_view where, std::string_view task, const std::string& model);
 
 }  // namespace tapegrad::tasks

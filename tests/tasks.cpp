@@ -1,6 +1,7 @@
 // The copy task in the command: runs, files, resumption, damage, and every wrong request.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/copy.h>
+#include <tapegrad/tasks/progress.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/tests/command_runner.h>
 #include <tapegrad/tests/tiny_run.h>
@@ -8,8 +9,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 namespace tapegrad::tasks {
 namespace {
@@ -101,7 +104,9 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
       {train({"--vocab-size", "1"}), {"--vocab-size"}},
       {train({"--batch-size", "many"}), {"--batch-size", "many"}},
       {train({"--batch-size", "2.5"}), {"--batch-size"}},
-      {train({"--batch-size", "99999999999999999999"}), {"--batch-size"}},
+      {train({"--batch-size", "99999999999999999999"}), {"[--batch-size] 99999999999999999999 is out of range"}},
+      {train({"--num-epochs", "-99999999999999999999"}), {"[--num-epochs] -99999999999999999999 is out of range"}},
+      {train({"--seed", "18446744073709551616"}), {"[--seed] 18446744073709551616 is out of range"}},
       {train({"--batch-size", "1000000", "--seq-length", "1000000"}), {"GB"}},
       {train({"--seq-length", "21", "--max-position-embeddings", "20"}), {"[--seq-length] 21 is longer than"}},
       {train({"--seed", "-1"}), {"--seed"}},
@@ -114,15 +119,58 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
       {{"train", "copy", "--out", "/dev/null/run"}, {"[--out]", "/dev/null/run"}},
       {{"train", "copy", "--out", "/proc/run"}, {"[--out]", "/proc/run"}},
       {{"test", "copy", "--model", folder / "none.safetensors"}, {"there is no file", "none.safetensors"}},
+      {{"train", "copy", "--out", ""}, {"[--out] is empty"}},
+      {{"test", "copy", "--model", folder.path().string()}, {"[--model]", "has no model.safetensors"}},
       {{"test", "copy", "--count", "0"}, {"[--count] 0"}},
       {{"test", "copy", "--target", "1.5"}, {"[--target] 1.5"}},
       {{"attention", "copy", "--model", folder / "none.safetensors"}, {"there is no file"}},
-      {{"gradcheck", "--op", "no_such_operation"}, {"no_such_operation"}},
-      {{"gradcheck", "--module", "NoSuchModule"}, {"NoSuchModule"}},
+      {{"gradcheck", "--op", "nope"}, {"[gradcheck] there is no operation \"nope\"; there is: ", "matmul, "}},
+      {{"gradcheck", "--op", "matmull"}, {"\"matmull\" (like it: matmul); there is: "}},
+      {{"gradcheck", "--module", "nope"}, {"[gradcheck] there is no module \"nope\"; there is: Linear, "}},
+      {{"tokenize", "--tokenizer", folder.path().string(), "--text", folder / "none"}, {"[--text] there is no file"}},
       {{"gradcheck", "--op", "exp", "--module", "Linear"}, {"--op"}},
   };
   for (const Case& c : cases) expect_error(run_command(c.arguments), 2, c.words);
   EXPECT_FALSE(fs::exists(out));
+}
+
+TEST(Command, KernelsThatAreNoneAreAWrongRequest) {
+  ::setenv("TAPEGRAD_KERNELS", "foo", 1);
+  const Ran ran = run_command({"explain", "copy"});
+  ::unsetenv("TAPEGRAD_KERNELS");
+  expect_error(ran, 2, {"[kernels] TAPEGRAD_KERNELS is \"foo\", this processor runs portable"});
+}
+
+TEST(Command, TokenizersAndTokensGoWhereTheyCanBeWritten) {
+  const TemporaryFolder folder;
+  const std::string text = folder / "text.txt";
+  spill(text, "abcabc");
+  expect_error(run_command({"tokenize", "--train", "bpe", "--out", "/proc/y", "--text", text}), 2,
+               {"[--out]", "/proc/y"});
+  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "abc", "--text", text}).code, 0);
+  expect_error(run_command({"tokenize", "--tokenizer", folder / "abc", "--text", text, "--save", "/proc/x"}), 2,
+               {"[--save]", "/proc/"});
+  expect_error(run_command({"tokenize", "--tokenizer", folder / "abc"}, {.input = "abd"}), 2,
+               {"[tokenizer]", "\"d\" (U+0064) at byte 2"});
+}
+
+// The rate is that since the last line: a stall counts, and so do the steps that were not shown.
+TEST(Progress, TellsTheTokensASecondSinceItLastDid) {
+  const auto told = [](Progress& progress, const StepMetrics& step) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(120));
+    testing::internal::CaptureStderr();
+    progress.step(step);
+    const std::string line = testing::internal::GetCapturedStderr();
+    const std::size_t end = line.find("k tokens/s");
+    return end == std::string::npos ? -1 : std::stod(line.substr(line.rfind(' ', end)));
+  };
+  Progress progress(Progress::Style::kBar, 0, 100);
+  const double slow = told(progress, {.step = 1, .tokens = 12000});
+  EXPECT_GT(slow, 0);
+  EXPECT_LE(slow, 100);
+  progress.step({.step = 2, .tokens = 1200000});  // too soon to be shown
+  EXPECT_GT(told(progress, {.step = 3, .tokens = 0}), 10 * slow / 100);
+  progress.finish();
 }
 
 TEST(Command, WithoutAModelItSaysHowToGetOne) {
@@ -176,6 +224,7 @@ TEST(Train, WritesItsFiles) {
   const nlohmann::json told = nlohmann::json::parse(tested.out);
   EXPECT_EQ(told["count"], 50);
   EXPECT_EQ(told["passed"], true);
+  EXPECT_EQ(run_command({"test", "copy", "--model", out, "--count", "50", "--target", "0", "--json"}).code, 0);
   const Ran shown = run_command({"attention", "copy"}, {.folder = folder.path()});
   ASSERT_EQ(shown.code, 0) << shown.err;
   EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);

@@ -211,6 +211,49 @@ TEST(GptCommand, HuggingFacesFoldersGoOutAndComeIn) {
             run_command(joined({"generate", "gpt", "--model", folder / "hf"}, tail)).out);
 }
 
+TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(small_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::int64_t steps = 0;
+  for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
+    const auto json = nlohmann::json::parse(line);
+    if (!json.contains("step")) continue;
+    const double step = json["step"];
+    EXPECT_NEAR(json["lr"].get<double>(),
+                0.5 / std::sqrt(16.0) * std::min(1 / std::sqrt(step), step * std::pow(6, -1.5)), 1e-9);
+    ++steps;
+  }
+  EXPECT_GT(steps, 6);
+  EXPECT_NE(slurp(folder / "run/report.html").find("Learning rate (noam)"), std::string::npos);
+  GPTOptions asked = gpt_options("book");
+  asked.schedule = "noam";
+  EXPECT_EQ(with_preset(asked, {"schedule"}).warmup, 4000);
+  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run", "--factor", "1"}), 2,
+               {"[train --resume]", "--factor 0.5 (not 1)"});
+}
+
+TEST(GptCommand, ARunThatDivergesStopsBeforeItTellsItsLosses) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(
+      small_run(folder, "run", {"--schedule", "constant", "--lr", "1e30", "--clip-grad", "0", "--no-progress"}));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("not finite (a smaller --lr may help)"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.out.find("nan"), std::string::npos) << ran.out;
+}
+
+TEST(GptCommand, RunsOfAnotherTaskDoNotGoOn) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_run(folder, "gpt", {"--max-steps", "1"})).code, 0);
+  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), {.folder = folder.path()}).code, 0);
+  expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,
+               {"[train --resume]", "holds a run of the task gpt, not of copy"});
+  expect_error(run_command({"train", "addition", "--resume", "--out", folder / "copy"}), 2,
+               {"[train --resume]", "holds a run of the task copy, not of addition"});
+  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "copy"}), 2,
+               {"[train --resume]", "holds a run of the task copy, not of gpt"});
+}
+
 TEST(GptCommand, MakesATextOfItsOwnAndSaysSo) {
   const TemporaryFolder folder;
   const Ran ran = run_command(
@@ -233,7 +276,17 @@ TEST(GptCommand, RefusesWrongRequests) {
   expect_error(train({"--preset", "gpt5"}), 2, {"[--preset]", "gpt2-xl"});
   expect_error(train({"--emb-dim", "30"}), 2, {"[--emb-dim]", "30 is not divisible by --n-heads 4"});
   expect_error(train({"--drop-rate", "1"}), 2, {"[--drop-rate]"});
-  expect_error(train({"--schedule", "noam"}), 2, {"[--schedule]", "constant or warmup-cosine"});
+  expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam or warmup-cosine"});
+  expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2, {"[--warmup] 0 is out of range"});
+  expect_error(train({"--factor", "0"}), 2, {"[--factor] 0 is out of range"});
+  expect_error(train({"--depth", "2"}), 2, {"[--depth] is an option of the task parser, not of gpt"});
+  expect_error(train({"--hidden-size", "8"}), 2,
+               {"[--hidden-size] is an option of the tasks copy, addition and parser"});
+  expect_error(train({"--seed", "99999999999999999999"}), 2, {"[--seed] 99999999999999999999 is out of range"});
+  expect_error(train({"--text", ""}), 2, {"[--text] is empty"});
+  expect_error(train({"--save-hugging-face", "/proc/hf"}), 2, {"[--save-hugging-face]", "/proc/hf"});
+  expect_error(train({"--save-hugging-face", folder / "short.txt"}), 2, {"[--save-hugging-face]", "short.txt"});
+  expect_error(train({"--save-hugging-face", out}), 2, {"[--save-hugging-face]", "is --out, too"});
   EXPECT_FALSE(fs::exists(out));
 
   ASSERT_EQ(run_command(small_run(folder, "good", {"--max-steps", "1"})).code, 0);
@@ -246,13 +299,15 @@ TEST(GptCommand, RefusesWrongRequests) {
   expect_error(generate({"--prompt", "The", "--dtype", "float16"}), 2, {"--dtype", "float16", "bfloat16"});
   expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
   expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "9999 is no token"});
+  expect_error(generate({"--prompt-ids", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}), 2, {"[--prompt-ids] has 17 tokens"});
+  expect_error(generate({"--prompt", "ZZZ"}), 2, {"[tokenizer]", "\"Z\" (U+005A) at byte 0"});
   expect_error(generate({"--prompt", "The", "--top-p", "0"}), 2, {"[--top-p]"});
   expect_error(generate({"--prompt", "The", "--beams", "2", "--temperature", "1"}), 2, {"[--beams]"});
   expect_error(run_command({"generate", "gpt", "--model", folder / "none", "--prompt", "x"}), 2, {"[--model]"});
   spill(folder / "cat.txt", "The cat");
   expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "cat.txt"}), 2,
                {"[--text]", "has 7 tokens", "takes 17"});
-  expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "short.txt"}), 1,
+  expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "short.txt"}), 2,
                {"[tokenizer]", "\"r\" (U+0072)"});
   expect_error(run_command({"test", "gpt", "--model", good}), 2, {"[--text]", "a file is needed"});
   expect_error(run_command({"generate", "copy"}), 2, {"there is no task \"copy\""});

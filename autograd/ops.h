@@ -140,8 +140,8 @@ Tensor argmin(const Tensor& x);
 // --- matrix products (ops/matmul.cpp), floating ---
 // a [..., m, k] @ b [..., k, n] -> [..., m, n]; leading axes broadcast; a vector on either side as in NumPy.
 Tensor matmul(const Tensor& a, const Tensor& b);
-// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16 beside
-// a float32 x that is not recorded.
+// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16
+// beside a float32 x that is not recorded.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // --- joining and cutting (ops/join.cpp) ---

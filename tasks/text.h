@@ -38,7 +38,8 @@ class Tokens {
   std::int64_t begin_ = 0, size_ = 0;
 };
 
-// Is this file a safetensors file, by its first bytes? Then it is no text, and Tokens::map tells whether it holds tokens.
+// Is this file a safetensors file, by its first bytes? Then it is no text, and Tokens::map tells whether it holds
+// tokens.
 bool is_token_file(const std::string& path);
 
 // Encodes the text in a file, about `piece` bytes at a time, into a token file: neither needs to fit into memory. The

@@ -1,6 +1,8 @@
 // bfloat16: float32 without its last 16 bits, for weights that are only read.
 #pragma once
 
+#include <tapegrad/autograd/blas.h>
+
 #include <bit>
 #include <cstdint>
 
@@ -20,6 +22,6 @@ void widen_bfloat16(const uint16_t* x, int64_t n, float* y);
 void round_to_bfloat16(const float* x, int64_t n, uint16_t* y);
 
 /// C [m, n] = A [m, k] W^T, W [n, k] in bfloat16, the rows of all three contiguous; sums in float32. Reads W once.
-void gemm_bfloat16(int64_t m, int64_t n, int64_t k, const float* a, const uint16_t* w, float* c);
+void gemm_bfloat16(int64_t m, int64_t n, int64_t k, const float* a, const uint16_t* w, float* c, TileDone done = {});
 
 }  // namespace tapegrad

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <tapegrad/autograd/blas_dot.h>
 #include <tapegrad/autograd/blas_kernels.h>
 #include <tapegrad/autograd/blas_micro.h>
 #include <tapegrad/autograd/kernels.h>
@@ -75,43 +76,20 @@ HWY_INLINE void fetch_part(int64_t part, int64_t parts, int64_t k, int64_t width
   }
 }
 
-// A few rows against columns that are contiguous along k: every element of C is a sum of its own, and B is read once,
-// as kStreams stretches of neighbouring columns side by side, which long reads in order suit best.
-template <class T, int kRows>
-void dot_rows(const Tile<T>& t) {
-  constexpr int64_t kStreams = 4, kAhead = 1024 / sizeof(T);
-  const int64_t stretch = (t.n + kStreams - 1) / kStreams;
-  for (int64_t j = 0; j < stretch; ++j) {
-    const T* b[kStreams];
-    for (int64_t q = 0; q < kStreams; ++q) b[q] = t.b + std::min(j + q * stretch, t.n - 1) * t.b_cols;
-    Vec<T> sum[kRows][kStreams];
-    for (int64_t p = 0; p < t.k; p += kLanes<T>) {
-      const int64_t some = std::min(kLanes<T>, t.k - p);
-#pragma GCC unroll 4
-      for (int q = 0; q < kStreams; ++q) hwy::Prefetch(b[q] + p + kAhead);
-#pragma GCC unroll 3
-      for (int i = 0; i < kRows; ++i) {
-        const T* const from = t.a + i * t.a_rows + p;
-        const Vec<T> a = some == kLanes<T> ? load(from) : load(from, some);
-#pragma GCC unroll 4
-        for (int q = 0; q < kStreams; ++q)
-          sum[i][q] = fma(a, some == kLanes<T> ? load(b[q] + p) : load(b[q] + p, some), sum[i][q]);
-      }
-    }
-    for (int i = 0; i < kRows; ++i) {
-      for (int64_t q = 0; q < kStreams && j + q * stretch < t.n; ++q) {
-        T& c = t.c[i * t.c_rows + j + q * stretch];
-        c = t.alpha * reduce_sum(sum[i][q]) + (t.beta == 0 ? T(0) : t.beta * c);
-      }
-    }
-  }
+// A few rows against columns that are contiguous along k.
+template <int kRows, class T>
+void dot_tile(const Tile<T>& t) {
+  dot_rows<kRows>(t.n, t.k, t.a, t.a_rows, t.b, t.b_cols, [&](int i, int64_t j, T sum) {
+    T& c = t.c[i * t.c_rows + j];
+    c = t.alpha * sum + (t.beta == 0 ? T(0) : t.beta * c);
+  });
 }
 
 template <class T>
 void multiply(const Tile<T>& t, T* scratch) {
   if (t.m == 0 || t.n == 0) return;
   if (t.m <= blas::kDotRows && t.k >= 4 * kLanes<T> && t.a_cols == 1 && t.b_rows == 1 && t.panels == nullptr) {
-    return t.m == 1 ? dot_rows<T, 1>(t) : t.m == 2 ? dot_rows<T, 2>(t) : dot_rows<T, 3>(t);
+    return t.m == 1 ? dot_tile<1>(t) : t.m == 2 ? dot_tile<2>(t) : dot_tile<3>(t);
   }
   const Plan<T> plan(t);
   const int64_t depth = block_depth(t.k), high = sliver_rows(t.m), slivers = (t.m + high - 1) / high;

@@ -117,7 +117,7 @@ std::string made_text() {
 GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer) {
   if (!o.text.empty()) {
     if (!fs::is_regular_file(o.text)) refuse("--text", fmt::format("there is no file {}", o.text));
-    if (is_token_file(o.text)) return of_token_file(o, std::move(tokenizer));
+    if (is_safetensors_file(o.text)) return of_token_file(o, std::move(tokenizer));
   }
   const std::string text = o.text.empty() ? made_text() : read_file(o.text);
   if (!tokenizer) tokenizer = tokenizer_for(o, text);

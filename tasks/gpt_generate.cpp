@@ -59,7 +59,7 @@ void check(const GPTGenerateRequest& r) {
   need(r.top_k >= 0, "--top-k", fmt::format("{} is out of range: at least 0 is possible", r.top_k));
   need(r.top_p > 0 && r.top_p <= 1, "--top-p",
        fmt::format("{} is out of range: more than 0 and at most 1 is possible", r.top_p));
-  need(r.beams >= 1, "--beams", fmt::format("{} is out of range: at least 1 is possible", r.beams));
+  check_beams(r.beams);
   need(r.beams == 1 || r.temperature == 0, "--beams", "a search by beams takes no --temperature");
 }
 
@@ -121,10 +121,10 @@ int test_gpt(const GPTTestRequest& request) {
   if (!fs::is_regular_file(request.text)) refuse("--text", fmt::format("there is no file {}", request.text));
   const TrainedGPT trained = load_gpt(request.model, request.dtype);
   const std::int64_t length = trained.model.config.context_length;
-  if (!trained.tokenizer && !is_token_file(request.text))
+  if (!trained.tokenizer && !is_safetensors_file(request.text))
     refuse("--model", "its folder has no tokenizer, and --text is no file of tokens");
-  const Tokens tokens = is_token_file(request.text) ? Tokens::map(request.text)
-                                                    : Tokens(trained.tokenizer->encode(read_file(request.text)));
+  const Tokens tokens = is_safetensors_file(request.text) ? Tokens::map(request.text)
+                                                          : Tokens(trained.tokenizer->encode(read_file(request.text)));
   if (tokens.size() <= length) {
     refuse("--text", fmt::format("{} has {} tokens, a window as long as the model's context takes {}", request.text,
                                  tokens.size(), length + 1));

@@ -15,7 +15,9 @@ namespace {
 constexpr std::string_view kWhere = "model";
 
 // A model whose parameters will be loaded, in eval mode.
-nn::GPTModel unfilled(const nn::GPTConfig& config, DType dtype) {
+nn::GPTModel unfilled(const nn::GPTConfig& config, DType dtype, const fs::path& path) {
+  need_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
+              model_bytes(config) * static_cast<double>(item_size(dtype)) / 4);
   const nn::init::Skip skip;
   nn::GPTModel model(config);
   if (dtype == kBFloat16) model.store_in_bfloat16();
@@ -44,7 +46,7 @@ TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer) {
     fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
                              tokenizer->size(), config.vocab_size));
   }
-  nn::GPTModel model = unfilled(config, dtype);
+  nn::GPTModel model = unfilled(config, dtype, folder);
   std::map<std::string, DType> dtypes;  // of parameters
   for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
   NamedTensors state;
@@ -75,7 +77,7 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
     refuse("--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task->second));
   const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<Tokenizer> tokenizer = parse_tokenizer(text("tokenizer"), file.string());
-  nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype);
+  nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype, file);
   fill(model, loaded.tensors, file);
   const std::optional<std::int64_t> end = tokenizer->end_of_text();
   return {std::move(model), std::move(tokenizer), end};

@@ -95,6 +95,20 @@ void check(GPTOptions& o) {
   if (o.stride == 0) o.stride = o.context_length;
 }
 
+double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes that make no model would overflow
+  const auto c = static_cast<double>(config.emb_dim), vocab = static_cast<double>(config.vocab_size);
+  return 4 * (12 * c * c * static_cast<double>(config.n_layers) + (config.tied_head ? 1 : 2) * vocab * c);
+}
+
+double training_bytes(const GPTOptions& o, std::int64_t vocab_size) {
+  const auto c = static_cast<double>(o.emb_dim), tokens = static_cast<double>(o.batch_size * o.context_length);
+  const auto layers = static_cast<double>(o.n_layers);
+  // Numbers that a block keeps of a token for backward, attention's weights with them.
+  const double block = 18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.context_length);
+  const double kept = o.recompute ? layers * c + block : layers * block;
+  return 4 * model_bytes(o.model(vocab_size)) + 4 * tokens * (kept + 2 * static_cast<double>(vocab_size));
+}
+
 std::string to_json(GPTOptions options) {
   nlohmann::ordered_json json;
   json["task"] = "gpt";
@@ -108,10 +122,7 @@ GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) 
     const auto json = nlohmann::json::parse(text);
     if (json.at("task") != "gpt")
       fail(where, fmt::format("the configuration is of the task {}", json.at("task").dump()));
-    options.visit([&](std::string_view name, auto& value, std::string_view) {
-      if (name == "factor" && !json.contains(key_of(name))) return;  // written before there was noam
-      json.at(key_of(name)).get_to(value);
-    });
+    options.visit([&](std::string_view name, auto& value, std::string_view) { json.at(key_of(name)).get_to(value); });
   } catch (const nlohmann::json::exception& e) {
     fail(where, fmt::format("the configuration is not understood: {}", e.what()));
   }

@@ -97,6 +97,10 @@ GPTOptions with_preset(GPTOptions asked, const std::vector<std::string>& given);
 void check(GPTOptions& options);
 
 // As JSON, and back. Error when something is missing or of another kind.
+// Guesses of the bytes of a model's parameters, and of what training takes at its peak.
+double model_bytes(const nn::GPTConfig& config);
+double training_bytes(const GPTOptions& options, std::int64_t vocab_size);
+
 std::string to_json(GPTOptions options);
 GPTOptions gpt_options_from_json(std::string_view where, std::string_view json);
 

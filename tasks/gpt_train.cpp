@@ -107,6 +107,7 @@ int train_gpt(GPTTrainRequest request) {
   }
   // Everything that may be refused is read before the folder is touched.
   GPTData data = load_gpt_data(options, checkpoint ? GPTTrainer::tokenizer_of(*checkpoint) : nullptr);
+  need_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
   const std::unique_ptr<RunFolder> hugging_face = take_hugging_face_folder(request, options);
   const std::unique_ptr<RunFolder> taken = take_folder(request.out);
   const RunFolder& folder = *taken;

@@ -90,11 +90,15 @@ void settle(RunOptions& o) {
                          : fmt::format("makes sequences of {} tokens,", longest),
                      o.max_position_embeddings));
   });
-  const double bytes = training_bytes(o);
+  need_memory("train", kModelAndBatch, training_bytes(o));
+}
+
+void need_memory(std::string_view where, std::string_view what, double bytes) {
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (bytes > memory)
-    refuse("train", fmt::format("a model and batch of these sizes take about {:.1f} GB, this machine has {:.1f} GB",
-                                bytes * 1e-9, memory * 1e-9));
+  if (bytes > memory) {
+    refuse(where,
+           fmt::format("{} takes about {:.1f} GB, this machine has {:.1f} GB", what, bytes * 1e-9, memory * 1e-9));
+  }
 }
 
 double training_bytes(const RunOptions& o) {
@@ -109,6 +113,10 @@ void check_positions(std::string_view positions) {
   need(std::find(std::begin(nn::kPositionNames), std::end(nn::kPositionNames), positions) !=
            std::end(nn::kPositionNames),
        "positions", fmt::format("there are no positions \"{}\": {}", positions, fmt::join(nn::kPositionNames, ", ")));
+}
+
+void check_beams(std::int64_t beams) {
+  need(beams >= 1 && beams <= 1000, "beams", fmt::format("{} is out of range: from 1 to 1000 is possible", beams));
 }
 
 void detail::refuse_differences(std::string_view out, const std::vector<std::string>& differences) {

@@ -109,6 +109,8 @@ template <class Options>
 void need_same(Options run, Options asked, const std::vector<std::string>& given, std::string_view out);
 // BadRequest where `positions` is none of nn::kPositionNames.
 void check_positions(std::string_view positions);
+// BadRequest where a search is not to have so many beams: 1 (greedy) to 1000.
+void check_beams(std::int64_t beams);
 
 // The option as a key of JSON: "hidden_size".
 std::string key_of(std::string_view option);
@@ -116,8 +118,11 @@ std::string key_of(std::string_view option);
 std::string to_json(RunOptions options);
 RunOptions options_from_json(std::string_view where, std::string_view json);
 
-// An upper guess of the bytes that training takes at its peak.
+// A guess of the bytes that training takes at its peak.
 double training_bytes(const RunOptions& options);
+// BadRequest where `what`, which takes about so many bytes, does not fit into this machine's memory.
+void need_memory(std::string_view where, std::string_view what, double bytes);
+inline constexpr std::string_view kModelAndBatch = "a model with batches of these sizes";
 
 // ---------------------------------------------------------------------------------------------------------------------
 

@@ -99,8 +99,7 @@ int test(const TestRequest& request) {
     refuse("--count", fmt::format("{} is out of range: from 1 to 1000000 is possible", request.count));
   if (request.target && !(*request.target >= 0 && *request.target <= 1))
     refuse("--target", fmt::format("{} is out of range: from 0 to 1 is possible", *request.target));
-  if (request.beams < 1 || request.beams > 1000)
-    refuse("--beams", fmt::format("{} is out of range: from 1 to 1000 is possible", request.beams));
+  check_beams(request.beams);
   if (!request.draw.empty() && request.expression.empty())
     refuse("--draw", "draws the answer to --expression, which is missing");
   const std::string suffix = fs::path(request.draw).extension();

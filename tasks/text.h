@@ -40,7 +40,7 @@ class Tokens {
 
 // Is this file a safetensors file, by its first bytes? Then it is no text, and Tokens::map tells whether it holds
 // tokens.
-bool is_token_file(const std::string& path);
+bool is_safetensors_file(const std::string& path);
 
 // Encodes the text in a file, about `piece` bytes at a time, into a token file: neither needs to fit into memory. The
 // ids are those of the text as a whole. Returns how many there are.

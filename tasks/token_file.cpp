@@ -54,7 +54,7 @@ void append(std::string& bytes, const std::vector<std::int64_t>& ids) {
 
 }  // namespace
 
-bool is_token_file(const std::string& path) {
+bool is_safetensors_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::uint64_t length = 0;  // of the header: no text of less than an exabyte begins with bytes that say so little
   char brace = 0;

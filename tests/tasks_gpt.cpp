@@ -275,6 +275,9 @@ TEST(GptCommand, RefusesWrongRequests) {
   expect_error(train({"--preset", "book"}), 2, {"[--tokenizer]", "vocab.bpe and encoder.json"});
   expect_error(train({"--preset", "gpt5"}), 2, {"[--preset]", "gpt2-xl"});
   expect_error(train({"--emb-dim", "30"}), 2, {"[--emb-dim]", "30 is not divisible by --n-heads 4"});
+  expect_error(train({"--n-layers", "10000000"}), 2,
+               {"[train] a model with batches of these sizes takes about", " GB, this machine has "});
+  expect_error(train({"--emb-dim", "10000000", "--n-heads", "1"}), 2, {"[train] a model with batches of these sizes"});
   expect_error(train({"--drop-rate", "1"}), 2, {"[--drop-rate]"});
   expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam or warmup-cosine"});
   expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2, {"[--warmup] 0 is out of range"});
@@ -296,6 +299,8 @@ TEST(GptCommand, RefusesWrongRequests) {
   };
   expect_error(generate({"--prompt", "The cat sat on the mat"}), 2, {"[--prompt]", "22 tokens", "context takes 16"});
   expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
+  expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] 0 is out of range: from 1 to 1000"});
+  expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2, {"[--beams] 100000 is out of range"});
   expect_error(generate({"--prompt", "The", "--dtype", "float16"}), 2, {"--dtype", "float16", "bfloat16"});
   expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
   expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "9999 is no token"});
@@ -324,6 +329,9 @@ TEST(GptCommand, RefusesWrongRequests) {
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"llama", "gpt2 is needed"});
   spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 16.5"));
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"n_embd is 16.5", "whole number"});
+  spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 1048576"));
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 2,
+               {hf + ": a model of its sizes takes about", " GB, this machine has "});
   spill(hf + "/config.json", config);
   EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
 

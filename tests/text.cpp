@@ -122,8 +122,8 @@ TEST(TokenFile, HoldsTheTextsTokensAndIsMapped) {
               static_cast<std::int64_t>(ids.size()));
     EXPECT_EQ(load_safetensors(folder / "a.tokens")["tokens"].to_vector<std::int64_t>(), ids) << piece;
   }
-  EXPECT_TRUE(is_token_file(folder / "a.tokens"));
-  EXPECT_FALSE(is_token_file(folder / "text.txt"));
+  EXPECT_TRUE(is_safetensors_file(folder / "a.tokens"));
+  EXPECT_FALSE(is_safetensors_file(folder / "text.txt"));
   const Tokens tokens = Tokens::map(folder / "a.tokens");
   ASSERT_EQ(tokens.size(), static_cast<std::int64_t>(ids.size()));
   Ids back(ids.size());

@@ -57,6 +57,27 @@ void check_floating(const Op& op, const Tensor& a, const Tensor& b) {
   }
 }
 
+// Adds the bias to what has been finished of y, whose rows are contiguous; nothing without a bias.
+template <class T>
+class AddBias {
+ public:
+  AddBias(const Tensor& bias, const Tensor& y) : y_(y.mutable_data<T>()), out_(y.size(-1)) {
+    if (bias.defined()) bias_ = bias.detach().contiguous();
+  }
+  void operator()(std::int64_t row, std::int64_t row_end, std::int64_t column, std::int64_t column_end) const {
+    const T* const bias = bias_.data<T>();
+    for (std::int64_t i = row; i < row_end; ++i) {
+      for (std::int64_t j = column; j < column_end; ++j) y_[i * out_ + j] += bias[j];
+    }
+  }
+  TileDone done() const { return bias_.defined() ? TileDone(*this) : TileDone(); }
+
+ private:
+  Tensor bias_;
+  T* y_;
+  std::int64_t out_;
+};
+
 // linear() where the weight is kept in bfloat16: for models that only generate.
 Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (recorded(x) || (bias.defined() && recorded(bias))) {
@@ -65,9 +86,10 @@ Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& b
   const std::int64_t out = weight.size(0), in = weight.size(1);
   const Tensor from = x.detach().contiguous(), packed = weight.contiguous();
   const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
+  const AddBias<float> add_bias(bias, y);
   gemm_bfloat16(in == 0 ? y.numel() / std::max<std::int64_t>(1, out) : from.numel() / in, out, in, from.data<float>(),
-                static_cast<const std::uint16_t*>(packed.raw_data()), y.mutable_data<float>());
-  return bias.defined() ? y + bias.detach() : y;
+                static_cast<const std::uint16_t*>(packed.raw_data()), y.mutable_data<float>(), add_bias.done());
+  return y;
 }
 
 // Both operands with two axes or more.
@@ -133,16 +155,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor x2 = rows(x.detach());
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const Tensor from = bias.defined() ? bias.contiguous() : Tensor();
-    const T* add = bias.defined() ? from.data<T>() : nullptr;
-    T* const base = y.mutable_data<T>();
-    const auto add_bias = [=](std::int64_t row, std::int64_t row_end, std::int64_t column, std::int64_t column_end) {
-      for (std::int64_t i = row; i < row_end; ++i) {
-        for (std::int64_t j = column; j < column_end; ++j) base[i * out + j] += add[j];
-      }
-    };
-    gemm<T>(x2.size(0), out, in, T{1}, matrix<T>(x2), matrix<T>(weight.t()), T{0}, {base, out, 1},
-            add ? TileDone(add_bias) : TileDone());
+    const AddBias<T> add_bias(bias, y);
+    gemm<T>(x2.size(0), out, in, T{1}, matrix<T>(x2), matrix<T>(weight.t()), T{0}, {y.mutable_data<T>(), out, 1},
+            add_bias.done());
   });
   const bool need_x = recorded(x), need_weight = recorded(weight), need_bias = bias.defined() && recorded(bias);
   if (!need_x && !need_weight && !need_bias) return y;

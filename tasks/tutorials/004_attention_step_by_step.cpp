@@ -1,5 +1,5 @@
 // Seed 004 as a program: attention over a sentence of six words, from a dot product to several heads in a batch.
-// It prints what the tutorial's cells print; what it prints stands beside it, and the tests compare the two.
+// It prints what most of the tutorial's cells print; what it prints stands beside it, and the tests compare the two.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/tutorials/attention.h>
 

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/addition.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/curves.h>
 
 #include <algorithm>
 #include <cmath>
@@ -52,6 +53,10 @@ TEST(Seed003_8_5_2, FirstHundredStepsWithoutDropout) {
   RunOptions options = tutorial_options();
   options.dropout = 0;
   follow(options, "losses_nodropout");
+}
+
+TEST(Seed003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
+  tests::expect_first_losses_of_other_seeds(tutorial_options(), 1e-4);
 }
 
 TEST(Seed003_8_5_2, FirstBatches) {

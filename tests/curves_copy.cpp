@@ -1,7 +1,9 @@
-// Seed 003, section 8.5.1: the whole run of the copy task against the tutorial's own in PyTorch (seed 0).
+// Seed 003, section 8.5.1: the whole run of the copy task against the tutorial's own in PyTorch (seed 0), and
+// the beginning of two others.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/curves.h>
 
 #include <algorithm>
 #include <cmath>
@@ -37,6 +39,12 @@ TEST(Seed003_8_5_1, WholeRun) {
     last_accuracy = epoch->accuracy;
   }
   EXPECT_GT(last_accuracy, 0.98);
+}
+
+TEST(Seed003_8_5_1, FirstTwentyStepsOfOtherSeeds) {
+  RunOptions options;
+  settle(options);
+  tests::expect_first_losses_of_other_seeds(options, 2e-5);
 }
 
 }  // namespace

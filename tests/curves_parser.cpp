@@ -1,10 +1,11 @@
-// Seed 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), and what it has
-// learnt.
+// Seed 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), what it has
+// learnt, and the beginning of two others.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/parser.h>
 #include <tapegrad/tasks/sample.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/curves.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,6 +45,17 @@ TEST(Seed003_8_5_3, WholeRun) {
   EXPECT_EQ(score.expressions, 1200);
   EXPECT_EQ(score.exact, 1200);
   EXPECT_EQ(score.right_nodes, score.nodes);
+
+  // Digits by the id that encodes them: the tutorial's program shows this answer as ADD 2 3.
+  const Tensor source = task.read_expression("x=1+2").source;
+  const auto answer = decode(task, trainer.model(), source, 5)[0].to_vector<std::int64_t>();
+  EXPECT_EQ(list_text(answer), "['ASSIGN', 'x', 'ADD', '1', '2']");
+}
+
+TEST(Seed003_8_5_3, FirstTwentyStepsOfOtherSeeds) {
+  RunOptions options = ParserTask::defaults();
+  settle(options);
+  tests::expect_first_losses_of_other_seeds(options, 1e-4);
 }
 
 }  // namespace

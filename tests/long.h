@@ -1,0 +1,14 @@
+// Tests that take minutes are asked for: TAPEGRAD_LONG=1 in the environment.
+#pragma once
+
+#include <cstdlib>
+#include <string_view>
+
+namespace tapegrad::tests {
+
+inline bool long_tests_are_wanted() {
+  const char* value = std::getenv("TAPEGRAD_LONG");
+  return value && std::string_view(value) == "1";
+}
+
+}  // namespace tapegrad::tests

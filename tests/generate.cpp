@@ -7,9 +7,13 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/near.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace tapegrad {
 namespace {
@@ -350,6 +354,199 @@ TEST(Generate, TheGlobalGeneratorAndARowThatEndedDrawAsPyTorch) {
     const auto length = static_cast<std::size_t>(ended.lengths[static_cast<std::size_t>(i)]);
     for (std::size_t t = 0; t < length; ++t) EXPECT_EQ(row(ended.tokens, i)[t], row(all.tokens, i)[t]);
   }
+}
+
+// --- sampling from the models themselves ---
+
+// A small model with prompts of several rows: how to decode with it, and its scores [B, N, V] of the tokens [B, N] that
+// follow the prompt, out of one pass over all of them.
+struct Sampled {
+  const char* name;
+  Tensor prompt;
+  std::function<std::unique_ptr<nn::NextToken>(bool cached)> next;
+  std::function<Tensor(const Tensor& tokens)> scores;
+
+  nn::Generated draw(nn::GenerateOptions options, std::uint64_t seed, bool cached = true) const {
+    Generator generator(seed);
+    options.generator = &generator;
+    return nn::generate(*next(cached), prompt, options);
+  }
+};
+
+// Whatever is sampled is sampled from a Transformer and from a GPT. The prompts' rows differ, unless `equal_rows` asks
+// for so many of one.
+void for_both_models(const std::function<void(const Sampled&)>& check, std::int64_t equal_rows = 0) {
+  const auto rows = [&](const Tensor& x) { return equal_rows ? x[0].expand({equal_rows, x.size(1)}).contiguous() : x; };
+  const auto tail = [](const Tensor& y, const Tensor& prompt) {
+    return narrow(y, 1, prompt.size(1) - 1, y.size(1) - prompt.size(1) + 1);
+  };
+  const auto given = [](const Tensor& prompt, const Tensor& tokens) {
+    return cat({prompt, narrow(tokens, 1, 0, tokens.size(1) - 1)}, 1);
+  };
+  {
+    SCOPED_TRACE("Transformer");
+    nn::Transformer model = some_model(12);
+    nn::convert(model, kFloat64);
+    const Tensor src = rows(tensor({{3, 1, 4, 1, 5}, {2, 6, 5, 3, 0}, {1, 4, 0, 0, 0}})), mask = nn::padding_mask(src);
+    const Tensor prompt = zeros({src.size(0), 1}, kInt64);
+    check({"Transformer", prompt,
+           [&](bool cached) { return std::make_unique<nn::TransformerNext>(model, src, mask, cached); },
+           [&](const Tensor& tokens) {
+             return tail(model(src, given(prompt, tokens), mask, nn::causal_mask(tokens.size(1))), prompt);
+           }});
+  }
+  {
+    SCOPED_TRACE("GPT");
+    manual_seed(13);
+    nn::GPTModel model({.vocab_size = 9, .context_length = 12, .emb_dim = 8, .n_heads = 2, .n_layers = 2});
+    nn::convert(model, kFloat64);
+    nn::eval(model);
+    const Tensor prompt = rows(tensor({{3, 1, 4}, {8, 0, 2}, {7, 7, 7}}));
+    check({"GPT", prompt, [&](bool cached) { return std::make_unique<nn::GPTNext>(model, cached); },
+           [&](const Tensor& tokens) { return tail(model(given(prompt, tokens)), prompt); }});
+  }
+}
+
+// How many tokens are likelier than this one, and what these add up to.
+struct Place {
+  std::int64_t rank = 0;
+  double before = 0;
+};
+Place place_of(const std::vector<double>& p, std::int64_t token) {
+  Place place;
+  for (const double other : p) {
+    if (other <= p[static_cast<std::size_t>(token)]) continue;
+    ++place.rank;
+    place.before += other;
+  }
+  return place;
+}
+
+TEST(Generate, SamplesLieWithinTheKLargestAndTheNucleusOfTheModel) {
+  struct Setting {
+    double temperature;
+    std::int64_t top_k;
+    double top_p;
+  };
+  constexpr Setting kSettings[] = {{1, 3, 1}, {1, 0, 0.6}, {2, 4, 0.8}, {0.5, 0, 0.7}};
+  for_both_models([&](const Sampled& model) {
+    for (const auto& [temperature, top_k, top_p] : kSettings) {
+      SCOPED_TRACE(testing::Message() << "temperature " << temperature << ", top_k " << top_k << ", top_p " << top_p);
+      const auto within = [&](std::vector<double> p, std::int64_t token) {
+        std::vector<double> largest = p;
+        std::ranges::sort(largest, std::greater{});
+        if (top_k) largest.resize(static_cast<std::size_t>(top_k));
+        const double sum = std::accumulate(largest.begin(), largest.end(), 0.0);
+        const Place place = place_of(p, token);
+        return (!top_k || place.rank < top_k) && place.before / sum < top_p;
+      };
+      std::int64_t likeliest = 0, others = 0, outside = 0;
+      for (const bool limited : {true, false}) {
+        for (std::uint64_t seed = 0; seed < 8; ++seed) {
+          nn::GenerateOptions options{.max_new_tokens = 8, .temperature = temperature};
+          if (limited) {
+            options.top_k = top_k;
+            options.top_p = top_p;
+          }
+          const Tensor tokens = model.draw(std::move(options), seed).tokens;
+          const Tensor p = softmax(model.scores(tokens) / temperature);
+          for (std::int64_t i = 0; i < tokens.size(0); ++i) {
+            for (std::int64_t t = 0; t < tokens.size(1); ++t) {
+              const std::vector<double> row = p[i][t].to_vector<double>();
+              const std::int64_t token = tokens[i].to_vector<std::int64_t>()[static_cast<std::size_t>(t)];
+              if (limited) {
+                EXPECT_TRUE(within(row, token)) << "seed " << seed << ", row " << i << ", token " << t;
+                ++(place_of(row, token).rank == 0 ? likeliest : others);
+              } else {
+                outside += within(row, token) ? 0 : 1;
+              }
+            }
+          }
+        }
+      }
+      EXPECT_GT(likeliest, 0);
+      EXPECT_GT(others, 0);   // not greedy
+      EXPECT_GT(outside, 0);  // what the limits keep out is drawn without them
+    }
+  });
+}
+
+TEST(Generate, TheSameSeedDrawsTheSameTokensFromTheModel) {
+  for_both_models([](const Sampled& model) {
+    const auto draw = [&](std::uint64_t seed, bool cached = true) {
+      return model.draw({.max_new_tokens = 8, .temperature = 1.3, .top_k = 5, .top_p = 0.9}, seed, cached);
+    };
+    const nn::Generated first = draw(4), again = draw(4);
+    const Tokens tokens = first.tokens.to_vector<std::int64_t>();
+    EXPECT_EQ(again.tokens.to_vector<std::int64_t>(), tokens);
+    EXPECT_EQ(again.scores, first.scores);
+    EXPECT_EQ(draw(4, false).tokens.to_vector<std::int64_t>(), tokens) << "without a cache";
+    EXPECT_NE(draw(5).tokens.to_vector<std::int64_t>(), tokens);
+  });
+}
+
+TEST(Generate, TemperatureNearZeroIsGreedyForTheModel) {
+  for_both_models([](const Sampled& model) {
+    const Tokens greedy = model.draw({.max_new_tokens = 8}, 0).tokens.to_vector<std::int64_t>();
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      EXPECT_EQ(model.draw({.max_new_tokens = 8, .temperature = 1e-5}, seed).tokens.to_vector<std::int64_t>(), greedy);
+    }
+    EXPECT_NE(model.draw({.max_new_tokens = 8, .temperature = 1}, 0).tokens.to_vector<std::int64_t>(), greedy);
+  });
+}
+
+// Four thousand first tokens of one prompt, counted: within four standard deviations of what the model gives.
+TEST(Generate, TokensAreDrawnAsOftenAsTheModelSays) {
+  constexpr std::int64_t kRows = 4000;
+  for_both_models(
+      [](const Sampled& model) {
+        for (const double temperature : {0.5, 1.0, 3.0}) {
+          const Tensor tokens = model.draw({.max_new_tokens = 1, .temperature = temperature}, 2).tokens;
+          const std::vector<double> p = softmax(model.scores(tokens)[0][0] / temperature).to_vector<double>();
+          std::vector<double> counts(p.size());
+          for (const std::int64_t token : tokens.to_vector<std::int64_t>()) ++counts[static_cast<std::size_t>(token)];
+          for (std::size_t token = 0; token < p.size(); ++token) {
+            const double mean = kRows * p[token];
+            EXPECT_NEAR(counts[token], mean, 4 * std::sqrt(mean * (1 - p[token])) + 1)
+                << "token " << token << ", temperature " << temperature;
+          }
+        }
+      },
+      kRows);
+}
+
+// Rows end where they are told to; until there, and in the rows that go on, what is drawn stays as it was.
+TEST(Generate, SamplesOfTheModelEndAtTheEndTokenAndByThePredicate) {
+  using Ends = std::function<bool(std::span<const std::int64_t>)>;
+  for_both_models([](const Sampled& model) {
+    const Tensor drawn = model.draw({.max_new_tokens = 8, .temperature = 1.5}, 3).tokens;
+    std::int64_t shortened = 0;
+    const auto expect_ends = [&](const nn::Generated& out, std::int64_t pad, const Ends& ends) {
+      const auto longest = static_cast<std::size_t>(*std::ranges::max_element(out.lengths));
+      ASSERT_EQ(out.tokens.shape(), (Shape{drawn.size(0), static_cast<std::int64_t>(longest)}));
+      for (std::int64_t i = 0; i < drawn.size(0); ++i) {
+        Tokens tokens = row(drawn, i);
+        std::size_t length = 1;
+        while (length < tokens.size() && !ends(std::span(tokens).first(length))) ++length;
+        shortened += length < tokens.size() ? 1 : 0;
+        tokens.resize(length);
+        tokens.resize(longest, pad);
+        EXPECT_EQ(row(out.tokens, i), tokens) << "row " << i;
+        EXPECT_EQ(out.lengths[static_cast<std::size_t>(i)], static_cast<std::int64_t>(length)) << "row " << i;
+      }
+    };
+    for (std::int64_t end = 0; end < 7; ++end) {
+      expect_ends(model.draw({.max_new_tokens = 8, .end_token = end, .pad_token = 5, .temperature = 1.5}, 3), 5,
+                  [&](auto tokens) { return tokens.back() == end; });
+    }
+    EXPECT_GT(shortened, 3);
+    shortened = 0;
+    const auto repeats = [](std::span<const std::int64_t> tokens) {
+      return std::ranges::count(tokens, tokens.back()) > 1;
+    };
+    expect_ends(model.draw({.max_new_tokens = 8, .stop = repeats, .temperature = 1.5}, 3), 0, repeats);
+    EXPECT_GT(shortened, 1);
+  });
 }
 
 // --- errors ---

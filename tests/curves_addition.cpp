@@ -1,10 +1,12 @@
 // Seed 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own run in
-// PyTorch (seed 0), with its masks; and the batches that they draw.
+// PyTorch (seed 0), with its masks; the batches that they draw; the beginning of two other runs; and, where minutes do
+// not matter, the whole run.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/addition.h>
 #include <tapegrad/tasks/trainer.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/curves.h>
+#include <tapegrad/tests/long.h>
 
 #include <algorithm>
 #include <cmath>
@@ -53,6 +55,26 @@ TEST(Seed003_8_5_2, FirstHundredStepsWithoutDropout) {
   RunOptions options = tutorial_options();
   options.dropout = 0;
   follow(options, "losses_nodropout");
+}
+
+// The means of all ten epochs within 5 % or 0.02.
+TEST(Seed003_8_5_2, WholeRun) {
+  if (!tests::long_tests_are_wanted()) GTEST_SKIP() << "about 8 minutes: TAPEGRAD_LONG=1";
+  const std::vector<double> means = reference()["epoch_loss"], accuracies = reference()["epoch_accuracy"];
+  Trainer trainer(tutorial_options());
+  std::size_t epochs = 0;
+  while (!trainer.finished()) {
+    trainer.step();
+    const auto epoch = trainer.ended_epoch();
+    if (!epoch) continue;
+    ASSERT_LT(epochs, means.size());
+    std::printf("epoch %zu: loss %.6f, accuracy %.6f; PyTorch's %.6f, %.6f\n", epochs, epoch->loss, epoch->accuracy,
+                means[epochs], accuracies[epochs]);
+    std::fflush(stdout);
+    EXPECT_NEAR(epoch->loss, means[epochs], std::max(0.05 * means[epochs], 0.02)) << "epoch " << epochs;
+    ++epochs;
+  }
+  EXPECT_EQ(epochs, means.size());
 }
 
 TEST(Seed003_8_5_2, FirstTwentyStepsOfOtherSeeds) {

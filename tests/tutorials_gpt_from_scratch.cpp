@@ -7,11 +7,11 @@
 #include <tapegrad/tasks/gpt_trainer.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/command_runner.h>
+#include <tapegrad/tests/long.h>
 #include <tapegrad/tests/stored.h>
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 namespace tapegrad::tasks {
@@ -32,12 +32,6 @@ GPTOptions book_options() {
   options.tokenizer = data_path("gpt2_verdict");
   check(options);
   return options;
-}
-
-// The whole run takes minutes and 3.2 GB: it is asked for by name.
-bool whole_run_is_wanted() {
-  const char* value = std::getenv("TAPEGRAD_BOOK");
-  return value && std::string_view(value) == "1";
 }
 
 double rounded(double x, int digits) { return std::round(x * std::pow(10, digits)) / std::pow(10, digits); }
@@ -94,12 +88,12 @@ TEST(GPTFromScratch_5, LoadersOfTheTrainingRun) {
 }
 
 // Every line that the run prints: of each evaluation, and of the sample after each epoch. The first two always, all 28
-// where the environment has TAPEGRAD_BOOK=1.
+// with TAPEGRAD_LONG=1 (3.2 GB).
 TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
   const nlohmann::json expected = stored("the_verdict_run.json");
   const std::vector<std::string> lines = expected["lines"];
   ASSERT_EQ(lines.size(), 28U);
-  const std::size_t wanted = whole_run_is_wanted() ? lines.size() : 2;
+  const std::size_t wanted = tests::long_tests_are_wanted() ? lines.size() : 2;
 
   const GPTOptions options = book_options();
   GPTTrainer trainer(options, load_gpt_data(options));
@@ -124,7 +118,7 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
     }
     if (trainer.ended_epoch()) print(trainer.sample());
   }
-  EXPECT_EQ(trainer.finished(), whole_run_is_wanted());
+  EXPECT_EQ(trainer.finished(), tests::long_tests_are_wanted());
   std::printf("%zu of the run's %zu lines compared\n", printed.size(), lines.size());
 }
 

@@ -22,6 +22,7 @@ constexpr int64_t kPieceWork = 800000;      // multiplications worth handing to 
 constexpr int64_t kPieces = 16;             // tiles wanted of a product that is worth so many
 constexpr int64_t kOwnB = 8 << 10;          // elements of B up to which every tile packs its own,
 constexpr int64_t kSharedB = 1 << 20;       // and from there on up to which it is packed once for all of them
+constexpr int64_t kSpreadA = 16 << 20;      // elements of A up to which its rows are copied apart for all tiles
 constexpr int64_t kPackWork = 16 << 10;     // elements worth packing on another thread
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of this size at most is cut along k instead, where k is long
 constexpr int64_t kFewSums = 64;            // the same where B is read column by column
@@ -154,13 +155,34 @@ bool suits_blis(const Product<T>& p) {
          plain(p.m, p.n, p.c.row_stride, p.c.col_stride);
 }
 
+// Rows of A that fall on the same lines of the cache, where several tiles side by side read them: copied apart, once.
 template <class T>
-void multiply_tiles(const Product<T>& p, TileDone done, bool flipped) {
+class SpreadRows {
+ public:
+  SpreadRows(const Product<T>& p, bool wanted) : stride_(p.k + 64 / sizeof(T)), copy_(wanted ? p.m * stride_ : 0) {
+    if (!wanted) return;
+    parallel_for(p.m, std::max<int64_t>(1, kPackWork / (p.k + 1)), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) std::copy_n(p.a.data + i * p.a.row_stride, p.k, copy_.get() + i * stride_);
+    });
+  }
+  MatrixView<const T> view() const { return {copy_.get(), stride_, 1}; }
+
+ private:
+  int64_t stride_;
+  Scratch<T> copy_;
+};
+
+template <class T>
+void multiply_tiles(Product<T> p, TileDone done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
   const bool on_blis = suits_blis(p);
   const int64_t most_rows = on_blis ? kLargeTile : kTile;
   const int64_t most_cols = !on_blis && p.a.col_stride != 1 ? 3 * kTile : most_rows;  // wide where A must be packed
   const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
+  const bool spread = !on_blis && cut.across > 1 && p.m > 8 && p.m * p.k <= kSpreadA &&
+                      blas::aliased<T>(p.a.row_stride, p.a.col_stride);
+  const SpreadRows<T> rows_of_a(p, spread);
+  if (spread) p.a = rows_of_a.view();
   const bool share = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
   const int64_t all_panels = pieces_of(p.n, use.cols);
   const Scratch<T> panels(share ? all_panels * use.cols * p.k : 0);

@@ -39,9 +39,8 @@ struct Plan {
   bool pack_a, rows_of_a, pack_b;
 
   HWY_INLINE explicit Plan(const Tile<T>& t) {
-    const bool aliased = t.a_rows * int64_t{sizeof(T)} % 2048 == 0;  // rows that fall on the same lines of the cache
     rows_of_a = t.a_cols == 1;
-    pack_a = rows_of_a ? aliased && t.m > 8 && t.n > 4 * kPanel<T> : t.m * t.k > kSmall;
+    pack_a = rows_of_a ? blas::aliased<T>(t.a_rows, t.a_cols) && t.m > 8 && t.n > 4 * kPanel<T> : t.m * t.k > kSmall;
     pack_b = t.panels == nullptr && !(t.b_cols == 1 && (t.m <= 2 * kMaxRows || t.k * t.n <= kSmall));
   }
   HWY_INLINE int64_t a_size(const Tile<T>& t, int64_t depth) const {

@@ -49,6 +49,12 @@ inline constexpr int64_t kDepth = 256;
 /// Rows of A at most that are multiplied as sums along k, where A's rows and B's columns are contiguous.
 inline constexpr int64_t kDotRows = 3;
 
+/// Rows of A, each contiguous, that fall on the same lines of the cache.
+template <class T>
+bool aliased(int64_t a_rows, int64_t a_cols) {
+  return a_cols == 1 && a_rows * int64_t{sizeof(T)} % 2048 == 0;
+}
+
 /// The kernels of the family in use.
 template <class T>
 const Kernels<T>& kernels();

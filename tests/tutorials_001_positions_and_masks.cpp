@@ -17,7 +17,7 @@ using nlohmann::json;
 // tests/data/tutorials.json, made by make_tutorials.py beside it: what the seed's unseeded code gives with seed 0.
 json golden() { return json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed001"]; }
 
-TEST(Seed001, SubsequentMask) {
+TEST(Seed001_3, SubsequentMask) {
   const char* const printed = R"(tensor([[[ True, False, False, False, False],
          [ True,  True, False, False, False],
          [ True,  True,  True, False, False],
@@ -27,7 +27,7 @@ TEST(Seed001, SubsequentMask) {
   EXPECT_EQ(str(nn::causal_mask(5).unsqueeze(0)), printed);
 }
 
-TEST(Seed001, MaskedScores) {
+TEST(Seed001_3, MaskedScores) {
   manual_seed(0);
   const Tensor scores = randn({1, 5, 5}), mask = tasks::subsequent_mask(5);
   EXPECT_EQ(str(scores), golden()["scores"].get<std::string>());
@@ -37,7 +37,7 @@ TEST(Seed001, MaskedScores) {
   EXPECT_EQ(softmax(masked).to_vector<float>(), softmax(masked_fill(scores, !mask, -INFINITY)).to_vector<float>());
 }
 
-TEST(Seed001, PositionalEncoding) {
+TEST(Seed001_3, PositionalEncoding) {
   const json g = golden();
   const std::int64_t d_model = g["d_model"];
   const tasks::PositionalEncoding encoding(d_model);
@@ -56,7 +56,7 @@ TEST(Seed001, PositionalEncoding) {
 }
 
 // Words first, batch second: every sentence of the batch gets the same positions.
-TEST(Seed001, PositionsAreAddedToWordsOfABatch) {
+TEST(Seed001_3, PositionsAreAddedToWordsOfABatch) {
   const tasks::PositionalEncoding encoding(6, 50);
   manual_seed(1);
   const Tensor x = randn({7, 2, 6});

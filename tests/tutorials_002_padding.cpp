@@ -1,7 +1,8 @@
-// Seed 002, sections 2 and 3: shapes of every step for batch 4 and the three test cases, padding, and values against
+// Seed 002, cells 2 and 3: shapes of every step for batch 4 and the three test cases, padding, and values against
 // PyTorch's.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/tutorials/padded_attention.h>
 #include <tapegrad/test_paths.h>
@@ -29,17 +30,28 @@ std::string shapes(const NamedTensors& steps) {
   return text;
 }
 
-TEST(Seed002, ShapesOfEveryStep) {
-  struct Case {
-    std::int64_t batch, length, width;
-    const char* expected;
-  };
+struct Case {
+  std::int64_t batch, length, width;
+  const char* expected;
+};
+
+void expect_shapes(const Case& c) {
+  const tasks::PaddedAttention attention(c.width, kModel, kHeads);
+  NamedTensors steps;
+  attention(randn({c.batch, c.length, c.width}), last_are_padding(c.batch, c.length, c.length / 3), &steps);
+  EXPECT_EQ(shapes(steps), c.expected);
+}
+
+TEST(Seed002_2, ShapesOfEveryStep) {
+  expect_shapes({4, 10, 32,
+                 "x [4, 10, 32]\nq [4, 10, 64]\nk [4, 10, 64]\nv [4, 10, 64]\n"
+                 "q by head [4, 4, 10, 16]\nk by head [4, 4, 10, 16]\nv by head [4, 4, 10, 16]\n"
+                 "score [4, 4, 10, 10]\nscaled score [4, 4, 10, 10]\nmask [4, 10, 1]\nmasked score [4, 4, 10, 10]\n"
+                 "weights [4, 4, 10, 10]\nmixed [4, 4, 10, 16]\nmerged [4, 10, 64]\noutput [4, 10, 64]\n"});
+}
+
+TEST(Seed002_3, ShapesOfTheThreeTestCases) {
   const Case cases[] = {
-      {4, 10, 32,
-       "x [4, 10, 32]\nq [4, 10, 64]\nk [4, 10, 64]\nv [4, 10, 64]\n"
-       "q by head [4, 4, 10, 16]\nk by head [4, 4, 10, 16]\nv by head [4, 4, 10, 16]\n"
-       "score [4, 4, 10, 10]\nscaled score [4, 4, 10, 10]\nmask [4, 10, 1]\nmasked score [4, 4, 10, 10]\n"
-       "weights [4, 4, 10, 10]\nmixed [4, 4, 10, 16]\nmerged [4, 10, 64]\noutput [4, 10, 64]\n"},
       {2, 5, 32,
        "x [2, 5, 32]\nq [2, 5, 64]\nk [2, 5, 64]\nv [2, 5, 64]\n"
        "q by head [2, 4, 5, 16]\nk by head [2, 4, 5, 16]\nv by head [2, 4, 5, 16]\n"
@@ -56,17 +68,22 @@ TEST(Seed002, ShapesOfEveryStep) {
        "score [1, 4, 100, 100]\nscaled score [1, 4, 100, 100]\nmask [1, 100, 1]\n"
        "masked score [1, 4, 100, 100]\nweights [1, 4, 100, 100]\nmixed [1, 4, 100, 16]\n"
        "merged [1, 100, 64]\noutput [1, 100, 64]\n"}};
-  for (const Case& c : cases) {
-    const tasks::PaddedAttention attention(c.width, kModel, kHeads);
-    NamedTensors steps;
-    attention(randn({c.batch, c.length, c.width}), last_are_padding(c.batch, c.length, c.length / 3), &steps);
-    EXPECT_EQ(shapes(steps), c.expected);
-  }
+  for (const Case& c : cases) expect_shapes(c);
 }
 
-TEST(Seed002, PaddingMaskOfTheFirstSequence) {
-  EXPECT_EQ(str(last_are_padding(4, 10, 2)[0].squeeze()),
+// The seed's mask is true where a token is padding, nn's where one may be seen.
+TEST(Seed002_2, PaddingMaskOfTheFirstSequence) {
+  const Tensor sequences = tensor({{3, 1, 4, 1, 5, 9, 2, 6, 0, 0},
+                                   {5, 3, 5, 8, 9, 7, 9, 3, 2, 0},
+                                   {3, 8, 4, 6, 2, 6, 0, 0, 0, 0},
+                                   {4, 3, 3, 8, 3, 2, 7, 9, 5, 2}});
+  const Tensor padding = !nn::padding_mask(sequences);
+  EXPECT_EQ(padding.shape(), (Shape{4, 1, 1, 10}));
+  EXPECT_EQ(str(padding[0].squeeze()),
             "tensor([False, False, False, False, False, False, False, False,  True,  True])");
+  for (const auto& [sequence, count] : {std::pair(0, 2), std::pair(1, 1), std::pair(2, 4), std::pair(3, 0)}) {
+    EXPECT_TRUE(all(padding[sequence].squeeze() == last_are_padding(1, 10, count).squeeze())) << sequence;
+  }
 }
 
 // tests/data/tutorials.json, made by make_tutorials.py beside it: the first test case with seed 0 and padding of one
@@ -84,12 +101,12 @@ struct Golden {
   std::vector<double> values(const char* name) const { return data[name].get<std::vector<double>>(); }
 };
 
-TEST(Seed002, EqualsPyTorch) {
+TEST(Seed002_3, EqualsPyTorch) {
   const Golden g;
   tests::expect_near(g.attention(g.x, g.padding), g.values("keys_hidden"));
 }
 
-TEST(Seed002, TheModuleOfNnIsTheSame) {
+TEST(Seed002_3, TheModuleAndTheMaskOfNnAreTheSame) {
   const Golden g;
   nn::MultiHeadSelfAttention ready(
       {.d_in = 32, .d_out = kModel, .num_heads = kHeads, .qkv_bias = true, .causal = false});
@@ -101,11 +118,12 @@ TEST(Seed002, TheModuleOfNnIsTheSame) {
   copy(ready.W_key, g.attention.wk);
   copy(ready.W_value, g.attention.wv);
   copy(ready.out_proj, g.attention.dense);
-  tests::expect_near(ready(g.x, !g.padding.reshape({2, 1, 1, 5})), g.values("keys_hidden"));
+  const Tensor mask = nn::padding_mask(tensor({{1, 2, 3, 4, 0}, {1, 2, 3, 0, 0}}));
+  tests::expect_near(ready(g.x, mask), g.values("keys_hidden"));
 }
 
 // The seed's own arithmetic, of which no key is hidden: rows of padding become uniform, all others see the padding.
-TEST(Seed002, WhatTheSeedsMaskDoes) {
+TEST(Seed002_3, WhatTheSeedsMaskDoes) {
   const Golden g;
   const auto heads = [&](const nn::Linear& project) {
     return project(g.x).reshape({2, 5, kHeads, kModel / kHeads}).transpose(1, 2);
@@ -122,7 +140,7 @@ TEST(Seed002, WhatTheSeedsMaskDoes) {
 
 // pad_length 0 in the seed's test makes `mask[i, -0:]` hide the whole sequence. Nothing is seen then, and nothing is
 // NaN.
-TEST(Seed002, ASequenceOfNothingButPadding) {
+TEST(Seed002_2, ASequenceOfNothingButPadding) {
   const Golden g;
   NamedTensors steps;
   const Tensor output = g.attention(g.x, last_are_padding(2, 5, 5), &steps);

@@ -142,7 +142,7 @@ TEST(Seed003_8_4_1, LayerNormAsShown) {
                  "]\nBeta (Shift) Values:\n [", "]\nScaled & Shifted Data Shape: (2, 5, 6)\n"});
 }
 
-TEST(Seed004, JourneyAsShown) {
+TEST(Seed004, Cells10To36JourneyAsShown) {
   expect_blocks(shown({"attention-steps", "--example", "journey"}),
                 {"tensor([[0.9995, 0.9544, 0.9422, 0.4753, 0.4576, 0.6310],\n"
                  "        [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865],\n",

@@ -1,5 +1,5 @@
 """Writes tutorials.json: what the tutorials' unseeded code gives in PyTorch with seeds of ours, for
-tests/tutorials_00?_*.cpp. Needs torch 1.13.1. `--gradients` prints the float64 gradient means of tutorials_000 as well.
+tests/tutorials_*.cpp. Needs torch 1.13.1. `--gradients` prints the gradient means of tutorials_gpt_from_scratch as well.
 """
 import json
 import math

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/options.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 
 namespace tapegrad::tasks {
@@ -17,13 +18,17 @@ bool too_large(std::string_view text) {
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc::result_out_of_range;
 }
 
+constexpr std::string_view kNames[] = {"FILE", "DIR", "FILE_OR_DIR"};
+constexpr std::string_view kNumbers[] = {"N", "SEED", "X", "T", "K", "P", "B"};
+
 std::string check_value(const std::string& option, std::string_view type, const std::string& text) {
   const bool seed = type == "SEED";
   if ((seed || type == "N") && (seed ? too_large<std::uint64_t>(text) : too_large<std::int64_t>(text)))
     refuse(option, fmt::format("{} is out of range: it does not fit into 64 bits", text));
   if (seed && text.starts_with('-')) refuse(option, fmt::format("{} is out of range: a seed is not negative", text));
-  if (text.empty() && (type == "FILE" || type == "DIR" || type == "FILE_OR_DIR"))
+  if (text.empty() && std::ranges::count(kNames, type) > 0)
     refuse(option, "is empty: a name is needed (leave it out for the default)");
+  if (text.empty() && std::ranges::count(kNumbers, type) > 0) refuse(option, "is empty: a number is needed");
   return "";
 }
 

@@ -19,8 +19,9 @@ constexpr const char* type_name_of() {
 }
 
 // For all options of `app` and of its subcommands, by type: N and SEED refuse whole numbers that 64 bits do not hold,
-// for which CLI11 would take the nearest that they do, and SEED negative ones; FILE, DIR and FILE_OR_DIR refuse an
-// empty name. BadRequest, when the arguments are parsed, that names the option and what was given.
+// for which CLI11 would take the nearest that they do, and SEED negative ones; numbers refuse an empty text, which
+// CLI11 takes for 0, and FILE, DIR and FILE_OR_DIR an empty name. BadRequest, when the arguments are parsed, that names
+// the option and what was given.
 void check_values(CLI::App& app);
 
 }  // namespace tapegrad::tasks

@@ -7,7 +7,10 @@
 #include <tapegrad/tests/near.h>
 #include <tapegrad/tests/stored.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -202,6 +205,25 @@ nn::TransformerConfig small(Positions kind) {
           .position_options = kSmall};
 }
 
+nn::GPTConfig small_gpt(Positions kind) {
+  return {.vocab_size = 11,
+          .context_length = 6,
+          .emb_dim = 8,
+          .n_heads = 2,
+          .n_layers = 2,
+          .positions = kind,
+          .position_options = kSmall};
+}
+
+template <class Model, class Config>
+Model seeded(const Config& config) {
+  manual_seed(7);
+  Model model(config);
+  nn::convert(model, kFloat64);
+  nn::eval(model);
+  return model;
+}
+
 TEST(Positions, EveryKindMakesATransformer) {
   for (const Positions kind : kAll) {
     SCOPED_TRACE(nn::name(kind));
@@ -277,6 +299,130 @@ TEST(Positions, OnlyLearnedOnesEnd) {
   config.position_options.interpolate_to = 9;
   EXPECT_EQ(config.longest_input(), 9);
   EXPECT_EQ(nn::Transformer(config)(src, tgt).shape(), (Shape{1, 7, 11}));
+}
+
+// Weights of the first attention of a stack, from its input x [B, T, C], whose queries and keys rope() turns by `base`.
+Tensor weights_by_hand(const Tensor& q, const Tensor& k, double base, const Tensor& mask) {
+  const auto heads = [&](const Tensor& y) {
+    return nn::rope(y.reshape({y.size(0), y.size(1), 2, 4}).transpose(1, 2), 0, base);
+  };
+  const Tensor scores = matmul(heads(q), heads(k).transpose(2, 3)) / 2;  // sqrt of 4
+  return softmax(mask.defined() ? masked_fill(scores, !mask, -INFINITY) : scores);
+}
+
+// On inputs longer than the trained ones: attention turns by ntk_base(), and the outputs are those of a model whose
+// rope_base is that.
+TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
+  constexpr double kScale = 3;
+  manual_seed(8);
+  const Tensor src = randint(1, 11, {2, 18}), tgt = randint(1, 11, {2, 14}), causal = nn::causal_mask(14);
+  const auto model_of = [](double base, double scale) {
+    nn::TransformerConfig config = small(Positions::rope);
+    config.position_options.rope_base = base;
+    config.position_options.ntk_scale = scale;
+    return seeded<nn::Transformer>(config);
+  };
+  const double base = nn::ntk_base(500, kScale, 4);
+  const nn::Transformer scaled = model_of(500, kScale), based = model_of(base, 1), plain = model_of(500, 1);
+  const Tensor y = scaled(src, tgt, {}, causal);
+  EXPECT_EQ(largest_difference(y, based(src, tgt, {}, causal)), 0);
+  EXPECT_GT(largest_difference(y, plain(src, tgt, {}, causal)), 1e-3);
+
+  NamedTensors encoder, decoder;
+  const Tensor memory = scaled.encoder(src, {}, &encoder);
+  scaled.decoder(tgt, memory, {}, causal, &decoder);
+  const auto expect_first = [&](const NamedTensors& maps, const std::string& name,
+                                const nn::MultiHeadAttention& attention, const Tensor& x, const Tensor& mask) {
+    ASSERT_TRUE(maps[0].name.ends_with(name)) << maps[0].name;
+    const Tensor q = attention.linear_layers[0](x), k = attention.linear_layers[1](x);
+    EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, mask)), 1e-12) << name;
+    EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, mask)), 1e-4) << name;
+  };
+  const nn::TransformerEncoderLayer& read = scaled.encoder.layers[0];
+  expect_first(encoder, "layers.0.attention", read.attention, read.sublayer[0].norm(scaled.encoder.embeddings(src)),
+               {});
+  const nn::TransformerDecoderLayer& write = scaled.decoder.layers[0];
+  expect_first(decoder, "layers.0.self_attn", write.self_attn, write.norm1(scaled.decoder.embeddings(tgt)), causal);
+}
+
+TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
+  manual_seed(9);
+  const Tensor tokens = randint(0, 11, {2, 20});
+  const auto model_of = [](double base, double scale) {
+    nn::GPTConfig config = small_gpt(Positions::rope);
+    config.position_options.rope_base = base;
+    config.position_options.ntk_scale = scale;
+    return seeded<nn::GPTModel>(config);
+  };
+  const double base = nn::ntk_base(500, 3, 4);
+  const nn::GPTModel scaled = model_of(500, 3), based = model_of(base, 1), plain = model_of(500, 1);
+  NamedTensors maps;
+  const Tensor y = scaled(tokens, nullptr, &maps);
+  EXPECT_EQ(largest_difference(y, based(tokens)), 0);
+  EXPECT_GT(largest_difference(y, plain(tokens)), 1e-3);
+  const nn::GPTBlock& block = scaled.trf_blocks[0];
+  const Tensor x = block.norm1(scaled.tok_emb(tokens)), q = block.att.W_query(x), k = block.att.W_key(x);
+  EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
+  EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
+
+  nn::KVCache cache;  // later tokens by themselves, too
+  const Tensor begun = scaled(narrow(tokens, 1, 0, 13), &cache), rest = scaled(narrow(tokens, 1, 13, 7), &cache);
+  EXPECT_LT(largest_difference(cat({begun, rest}, 1), y), 1e-12);
+}
+
+// [wide, rows]: position i of `wide` stands at i rows / wide, between two rows of the table, past the last one on it.
+Tensor squeeze(std::int64_t wide, std::int64_t rows) {
+  std::vector<double> shares(static_cast<std::size_t>(wide * rows));
+  for (std::int64_t i = 0; i < wide; ++i) {
+    const std::int64_t low = i * rows / wide, high = std::min(low + 1, rows - 1);
+    const double place = static_cast<double>(i * rows) / static_cast<double>(wide) - static_cast<double>(low);
+    shares[static_cast<std::size_t>(i * rows + low)] += 1 - place;
+    shares[static_cast<std::size_t>(i * rows + high)] += place;
+  }
+  return tensor(shares, {wide, rows});
+}
+
+// `wide` has a row for each of 9 positions. With the rows that 6 rows of `narrow` are squeezed to, both give the same,
+// and the gradients of the 9 make those of the 6.
+template <class Model, class Run>
+void expect_interpolation(Model narrow, Model wide, const Run& run) {
+  const Tensor shares = squeeze(9, 6);
+  const auto theirs = nn::named_parameters(wide), ours = nn::named_parameters(narrow);
+  ASSERT_EQ(ours.size(), theirs.size());
+  const auto is_table = [](const nn::NamedParameter& p) {
+    return p.name == "pos_emb.weight" || p.name.ends_with("position_embeddings.weight");
+  };
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const Tensor value = ours[i].parameter.tensor();
+    theirs[i].parameter.set(is_table(ours[i]) ? matmul(shares, value) : value);
+  }
+  Tape tape;
+  const Tensor y = run(narrow), expected = run(wide);
+  EXPECT_LT(largest_difference(y, expected), 1e-12);
+  const Gradients grads = tape.backward(sum(y * y) + sum(expected * expected));
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const Tensor dx = grads[theirs[i].parameter];
+    EXPECT_LT(largest_difference(grads[ours[i].parameter], is_table(ours[i]) ? matmul(shares.t(), dx) : dx), 1e-9)
+        << ours[i].name;
+  }
+}
+
+TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
+  manual_seed(10);
+  const Tensor src = randint(1, 11, {2, 9}), tgt = randint(1, 11, {2, 7});
+  nn::TransformerConfig narrow = small(Positions::learned), wide = narrow;
+  narrow.position_options.interpolate_to = wide.max_position_embeddings = 9;
+  expect_interpolation(seeded<nn::Transformer>(narrow), seeded<nn::Transformer>(wide),
+                       [&](const nn::Transformer& model) { return model(src, tgt, {}, nn::causal_mask(7)); });
+  nn::GPTConfig narrow_gpt = small_gpt(Positions::learned), wide_gpt = narrow_gpt;
+  narrow_gpt.position_options.interpolate_to = wide_gpt.context_length = 9;
+  EXPECT_EQ(narrow_gpt.longest_input(), 9);
+  expect_interpolation(seeded<nn::GPTModel>(narrow_gpt), seeded<nn::GPTModel>(wide_gpt),
+                       [&](const nn::GPTModel& model) { return model(src); });
+  const nn::GPTModel gpt = seeded<nn::GPTModel>(narrow_gpt);
+  nn::KVCache cache;  // a token's place does not depend on how many follow
+  const Tensor begun = gpt(tapegrad::narrow(src, 1, 0, 4), &cache), rest = gpt(tapegrad::narrow(src, 1, 4, 5), &cache);
+  EXPECT_LT(largest_difference(cat({begun, rest}, 1), gpt(src)), 1e-12);
 }
 
 TEST(Positions, LearnedParametersKeepTheirNames) {

@@ -22,8 +22,8 @@ Tensor inputs() {
 
 Tensor batch() { return stack({inputs(), inputs()}); }
 
-// Sums are 1 or a float next to it, which print as 1. and 1.0000: the order of the additions, that is the kernel family,
-// decides. AVX2's is the tutorial's.
+// Sums are 1 or a float next to it, which print as 1. and 1.0000: the order of the additions, that is the kernel
+// family, decides. AVX2's is the tutorial's.
 void expect_shares_sum(const Tensor& sums, const char* printed) {
   for (const double sum : sums.to(kFloat64).to_vector<double>()) EXPECT_NEAR(sum, 1, 2.5e-7);
   if (kernel_family() == KernelFamily::avx2) {

@@ -10,7 +10,7 @@ namespace tapegrad {
 // In order of promotion: an operation on two types computes in the later one. bfloat16 (float32 without its last 16
 // bits) is for storage alone: linear() and embedding() take weights of it, views and copies and Tensor::to() any
 // tensor; everything else is an Error, and nothing of it is recorded.
-enum class DType : std::uint8_t { boolean, int64, bfloat16, float32, float64 };
+enum class DType : uint8_t { boolean, int64, bfloat16, float32, float64 };
 
 inline constexpr DType kBool = DType::boolean;
 inline constexpr DType kInt64 = DType::int64;
@@ -19,7 +19,7 @@ inline constexpr DType kFloat32 = DType::float32;
 inline constexpr DType kFloat64 = DType::float64;
 
 // Bytes of one element.
-constexpr std::int64_t item_size(DType dtype) {
+constexpr int64_t item_size(DType dtype) {
   switch (dtype) {
     case DType::boolean: return 1;
     case DType::bfloat16: return 2;
@@ -39,7 +39,7 @@ template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, bool>) {
     return DType::boolean;
-  } else if constexpr (std::is_same_v<T, std::int64_t>) {
+  } else if constexpr (std::is_same_v<T, int64_t>) {
     return DType::int64;
   } else if constexpr (std::is_same_v<T, float>) {
     return DType::float32;
@@ -59,7 +59,7 @@ template <class F>
 decltype(auto) with_type(DType dtype, F&& f) {
   switch (dtype) {
     case DType::boolean: return f(bool{});
-    case DType::int64: return f(std::int64_t{});
+    case DType::int64: return f(int64_t{});
     case DType::float32: return f(float{});
     case DType::float64: return f(double{});
     default: detail::refuse_to_compute(dtype);

@@ -18,8 +18,8 @@ using Values = std::vector<double>;
 // Numbers in [0.5, 1.5) with no pattern: seeds in which nothing cancels.
 Tensor irregular(const Shape& shape) {
   const Tensor x = Tensor::empty(shape, kFloat64);
-  std::uint64_t state = 0x9E3779B97F4A7C15u;
-  for (std::int64_t i = 0; i < x.numel(); ++i) {
+  uint64_t state = 0x9E3779B97F4A7C15u;
+  for (int64_t i = 0; i < x.numel(); ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     x.mutable_data<double>()[i] = 0.5 + static_cast<double>(state >> 11) * 0x1p-53;
   }
@@ -39,9 +39,9 @@ Tensor strided_copy(const Tensor& x) {
   const Tensor y = zeros(turned, x.dtype()).slice(-1, 0, kAll, 2).permute(reverse);
   double* const out = y.mutable_data<double>();
   const Values values = x.to_vector<double>();
-  for (std::int64_t i = 0; i < x.numel(); ++i) {
-    std::int64_t offset = 0;
-    std::int64_t rest = i;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    int64_t offset = 0;
+    int64_t rest = i;
     for (int axis = x.dim() - 1; axis >= 0; --axis) {
       offset += rest % x.shape()[axis] * y.strides()[axis];
       rest /= x.shape()[axis];
@@ -55,7 +55,7 @@ bool same_bits(const Values& a, const Values& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
-std::string index_text(std::int64_t index, const Shape& shape) {
+std::string index_text(int64_t index, const Shape& shape) {
   Dims place = shape;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     place[i] = index % shape[i];
@@ -130,7 +130,7 @@ class Check {
     for (std::size_t k = 0; k < first.size(); ++k) {
       if (!near(first[k], second[k])) {
         return fault(0, fmt::format("output {} is {}, but {} for contiguous copies of the inputs",
-                                    index_text(static_cast<std::int64_t>(k), shape_), first[k], second[k]));
+                                    index_text(static_cast<int64_t>(k), shape_), first[k], second[k]));
       }
     }
   }
@@ -157,7 +157,8 @@ class Check {
     const Tensor y = f_(leaves.first(leaves.size() - 1));
     std::vector<Tensor> rows;
     Gradients grads;
-    if (tape.position_of(y) >= 0) grads = tape.backward(y, {.create_graph = true, .seed = leaves.back(), .keep = {}});
+    if (tape.position_of(y) >= 0)
+      grads = tape.backward(y, {.create_graph = true, .grad_output = leaves.back(), .keep = {}});
     for (int i : wanted_) {
       const Tensor& leaf = leaves[static_cast<std::size_t>(i)];
       const Tensor* grad = grads.find(leaf);
@@ -169,8 +170,8 @@ class Check {
   // What backward says: one row an output element, each with the derivatives by all elements of all wanted inputs.
   std::vector<Values> jacobian(int order, const std::vector<Tensor>& x, const std::vector<int>& wanted) {
     std::vector<Values> rows;
-    std::int64_t outputs = 1;
-    for (std::int64_t k = 0; k < outputs; ++k) {
+    int64_t outputs = 1;
+    for (int64_t k = 0; k < outputs; ++k) {
       Tape tape;
       std::vector<Tensor> leaves = x;
       for (int i : wanted) leaves[static_cast<std::size_t>(i)] = x[static_cast<std::size_t>(i)].as_leaf();
@@ -187,7 +188,7 @@ class Check {
   static Values row(Tape& tape, const Tensor& y, const Tensor& seed, const std::vector<Tensor>& leaves,
                     const std::vector<int>& wanted) {
     Gradients grads;
-    if (tape.position_of(y) >= 0) grads = tape.backward(y, {.create_graph = false, .seed = seed, .keep = {}});
+    if (tape.position_of(y) >= 0) grads = tape.backward(y, {.create_graph = false, .grad_output = seed, .keep = {}});
     Values all;
     for (int i : wanted) {
       const Tensor& leaf = leaves[static_cast<std::size_t>(i)];
@@ -199,7 +200,7 @@ class Check {
   }
 
   // f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h, but for h^4 f'''''/30.
-  Values column(int order, std::vector<Tensor>& x, int input, std::int64_t index) {
+  Values column(int order, std::vector<Tensor>& x, int input, int64_t index) {
     Tensor& moved = x[static_cast<std::size_t>(input)];
     const Tensor still = moved;
     const double at = still.data<double>()[index];
@@ -245,9 +246,9 @@ class Check {
     std::size_t at = 0;
     bool all_zero = true;
     for (int input : wanted) {
-      const std::int64_t count = packed[static_cast<std::size_t>(input)].numel();
+      const int64_t count = packed[static_cast<std::size_t>(input)].numel();
       bool zero = true;
-      for (std::int64_t index = 0; index < count; ++index, ++at) {
+      for (int64_t index = 0; index < count; ++index, ++at) {
         const Values numeric = column(order, packed, input, index);
         for (std::size_t k = 0; k < numeric.size(); ++k) {
           const double error = std::abs(ours[k][at] - numeric[k]);
@@ -258,7 +259,7 @@ class Check {
           ++report_.entries;
           if (error <= excess * tolerance) continue;
           excess = std::isnan(error) ? INFINITY : error / tolerance;
-          mismatch(order, input, index, static_cast<std::int64_t>(k), ours[k][at], numeric[k]);
+          mismatch(order, input, index, static_cast<int64_t>(k), ours[k][at], numeric[k]);
         }
       }
       all_zero = all_zero && zero;
@@ -274,7 +275,7 @@ class Check {
     }
   }
 
-  void mismatch(int order, int input, std::int64_t index, std::int64_t output, double ours, double numeric) {
+  void mismatch(int order, int input, int64_t index, int64_t output, double ours, double numeric) {
     const bool seed = input == static_cast<int>(inputs_.size());
     const Shape& shape = seed ? shape_ : inputs_[static_cast<std::size_t>(input)].shape();
     const std::string where = order == 1 ? fmt::format("output {}", index_text(output, shape_)) : gradient_text(output);
@@ -291,7 +292,7 @@ class Check {
   }
 
   // Which gradient stands at `output` of the row of all gradients.
-  std::string gradient_text(std::int64_t output) const {
+  std::string gradient_text(int64_t output) const {
     for (int i : wanted_) {
       const Tensor& x = inputs_[static_cast<std::size_t>(i)];
       if (output < x.numel()) return fmt::format("gradient of input {} at {}", i, index_text(output, x.shape()));
@@ -371,7 +372,7 @@ class Check {
   std::vector<std::string> before_;
   std::vector<int> wanted_;  // which inputs are differentiated
   Shape shape_;              // of f's result
-  std::int64_t numel_ = 0;
+  int64_t numel_ = 0;
   GradcheckReport report_;
 };
 

@@ -24,13 +24,13 @@ struct GradcheckOptions {
 // d f[output] / d inputs[input][index]; to second order it is the derivative of the gradient that a random seed gives.
 struct GradcheckReport {
   bool ok = true;
-  int order = 0;            // at which order it failed; 0: it passed, or failed before any gradient
-  int input = -1;           // which input; the number of inputs stands for the seed (order 2)
-  std::int64_t index = -1;  // which element of it, in row-major order
-  std::int64_t output = -1;
+  int order = 0;       // at which order it failed; 0: it passed, or failed before any gradient
+  int input = -1;      // which input; the number of inputs stands for the seed (order 2)
+  int64_t index = -1;  // which element of it, in row-major order
+  int64_t output = -1;
   double ours = 0, numeric = 0;
   double worst[2] = {0, 0};  // the largest |ours - numeric| / max(1, |numeric|) at order 1 and 2
-  std::int64_t entries = 0;  // how many derivatives were compared
+  int64_t entries = 0;       // how many derivatives were compared
   std::string text;          // one line that says what is wrong; empty if nothing is
   explicit operator bool() const { return ok; }
 };

@@ -116,8 +116,8 @@ Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, const Tensor& b);
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);  // value where the bool mask is true
 // Keeps the lower (upper) triangle of the last two axes, from `diagonal` down (up); zeros elsewhere.
-Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
-Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
+Tensor tril(const Tensor& x, int64_t diagonal = 0);
+Tensor triu(const Tensor& x, int64_t diagonal = 0);
 
 // --- reductions (ops/reduce.cpp): over `axes`, or over all of them when none is named ---
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   // bool counts as int64
@@ -130,11 +130,11 @@ Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // r
 Tensor amax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
-Tensor cumsum(const Tensor& x, std::int64_t axis);
+Tensor cumsum(const Tensor& x, int64_t axis);
 // int64 index of the first extreme (or NaN) along one axis; the second form over the flattened tensor.
-Tensor argmax(const Tensor& x, std::int64_t axis, bool keepdim = false);
+Tensor argmax(const Tensor& x, int64_t axis, bool keepdim = false);
 Tensor argmax(const Tensor& x);
-Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim = false);
+Tensor argmin(const Tensor& x, int64_t axis, bool keepdim = false);
 Tensor argmin(const Tensor& x);
 
 // --- matrix products (ops/matmul.cpp), floating ---
@@ -145,36 +145,36 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // --- joining and cutting (ops/join.cpp) ---
-Tensor cat(std::span<const Tensor> parts, std::int64_t axis = 0);
-Tensor cat(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
-Tensor stack(std::span<const Tensor> parts, std::int64_t axis = 0);
-Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
-std::vector<Tensor> split(const Tensor& x, std::int64_t size,
-                          std::int64_t axis = 0);  // pieces of `size`, the last shorter
-std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
-std::vector<Tensor> chunk(const Tensor& x, std::int64_t count, std::int64_t axis = 0);
-Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length);  // a view
+Tensor cat(std::span<const Tensor> parts, int64_t axis = 0);
+Tensor cat(std::initializer_list<Tensor> parts, int64_t axis = 0);
+Tensor stack(std::span<const Tensor> parts, int64_t axis = 0);
+Tensor stack(std::initializer_list<Tensor> parts, int64_t axis = 0);
+std::vector<Tensor> split(const Tensor& x, int64_t size,
+                          int64_t axis = 0);  // pieces of `size`, the last shorter
+std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis = 0);
+std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis = 0);
+Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length);  // a view
 Tensor flip(const Tensor& x, const Axes& axes);
 
 // --- indexing (ops/index.cpp): int64 indices; one out of range is an Error that names it ---
-Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index);  // index [n]
-Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index);        // as torch.gather
-Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source);
-Tensor one_hot(const Tensor& index, std::int64_t classes);  // int64 [...] -> int64 [..., classes]
+Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index);  // index [n]
+Tensor gather(const Tensor& x, int64_t axis, const Tensor& index);        // as torch.gather
+Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
+Tensor one_hot(const Tensor& index, int64_t classes);  // int64 [...] -> int64 [..., classes]
 // weight [V, C], ids [...] -> [..., C]; the row `padding` gets no gradient. Of a bfloat16 table, float32 vectors.
-Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int64_t> padding = {});
+Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {});
 
 // --- order (ops/sort.cpp) ---
 struct Sorted {
   Tensor values;
   Tensor indices;  // int64
 };
-Sorted sort(const Tensor& x, std::int64_t axis = -1, bool descending = false);  // stable; NaN is the largest
-Sorted topk(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool largest = true);  // in order
+Sorted sort(const Tensor& x, int64_t axis = -1, bool descending = false);         // stable; NaN is the largest
+Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);  // in order
 
 // --- softmax (ops/softmax.cpp), floating; a row of nothing but -inf gives zeros and no gradient ---
-Tensor softmax(const Tensor& x, std::int64_t axis = -1);
-Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
+Tensor softmax(const Tensor& x, int64_t axis = -1);
+Tensor log_softmax(const Tensor& x, int64_t axis = -1);
 
 // --- normalisation over the last axes (ops/norm.cpp), fused ---
 // (x - mean) / sqrt(var + eps) * weight + bias over the axes of `weight`; weight and bias may be empty handles: then
@@ -211,14 +211,14 @@ std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tens
 enum class Reduction { none, sum, mean };
 struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
-  std::int64_t ignore_index = -100;  // targets that count neither in the loss nor in the mean
+  int64_t ignore_index = -100;  // targets that count neither in the loss nor in the mean
   double label_smoothing = 0;
 };
 // logits [..., V] floating, target [...] int64. (Classes stand in the last axis, wherever PyTorch puts them.)
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
 // The same from log-probabilities.
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
-                std::int64_t ignore_index = -100);
+                int64_t ignore_index = -100);
 // target * (log target - input), input being log-probabilities; with mean over all elements.
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);

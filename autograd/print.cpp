@@ -13,8 +13,8 @@
 namespace tapegrad {
 namespace {
 
-constexpr std::int64_t kSummaryAbove = 1000;  // elements
-constexpr std::int64_t kEdge = 3;             // elements at each end of a summarised axis
+constexpr int64_t kSummaryAbove = 1000;  // elements
+constexpr int64_t kEdge = 3;             // elements at each end of a summarised axis
 constexpr std::size_t kLineWidth = 80;
 constexpr std::string_view kPrefix = "tensor(";
 
@@ -30,7 +30,7 @@ struct Format {
     if (exponent) return fmt::format("{:.4e}", value);
     return whole ? fmt::format("{:.0f}.", value) : fmt::format("{:.4f}", value);
   }
-  std::string write(std::int64_t value) const { return fmt::format("{}", value); }
+  std::string write(int64_t value) const { return fmt::format("{}", value); }
   std::string write(bool value) const { return value ? "True" : "False"; }
 
   template <class T>
@@ -62,8 +62,8 @@ class Printer {
   // Calls f for the indices of an axis that are shown.
   template <class F>
   void shown(int axis, F f) const {
-    const std::int64_t size = x_.shape()[axis];
-    for (std::int64_t i = 0; i < size; ++i) {
+    const int64_t size = x_.shape()[axis];
+    for (int64_t i = 0; i < size; ++i) {
       if (cut(axis) && i == kEdge) i = size - kEdge;
       f(i);
     }
@@ -72,7 +72,7 @@ class Printer {
   template <class F>
   void visit(int axis, const T* at, const F& f) const {
     if (axis == x_.dim()) return f(*at);
-    shown(axis, [&](std::int64_t i) { visit(axis + 1, at + i * x_.strides()[axis], f); });
+    shown(axis, [&](int64_t i) { visit(axis + 1, at + i * x_.strides()[axis], f); });
   }
 
   void choose_format() {
@@ -97,9 +97,9 @@ class Printer {
 
   std::string axis(int axis, const T* at, std::size_t indent) const {
     const bool last = axis == x_.dim() - 1;
-    const std::int64_t stride = x_.strides()[axis];
+    const int64_t stride = x_.strides()[axis];
     std::vector<std::string> parts;
-    shown(axis, [&](std::int64_t i) {
+    shown(axis, [&](int64_t i) {
       if (cut(axis) && i == x_.shape()[axis] - kEdge) parts.emplace_back(last ? " ..." : "...");
       parts.push_back(last ? element(at + i * stride) : this->axis(axis + 1, at + i * stride, indent + 1));
     });
@@ -133,7 +133,7 @@ std::string str(const Tensor& x) {
     text += "[]";
     if (x.dim() != 1) {
       std::string sizes;
-      for (std::int64_t size : x.shape()) sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
+      for (int64_t size : x.shape()) sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
       suffixes.push_back(fmt::format("size=({})", sizes));
     }
     if (x.dtype() != kFloat32) suffixes.push_back(fmt::format("dtype={}", name(x.dtype())));

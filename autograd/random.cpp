@@ -1,8 +1,8 @@
 // The generators of random.h: where each call takes its words from the stream, and in which order.
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/kernels.h>
+#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/random_kernels.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/random_kernels.h>
 
 #include <fmt/format.h>
 

@@ -132,14 +132,13 @@ Tensor uniform(const Shape& shape, double from, double to, DType dtype = kFloat3
 /// Normal of this mean and standard deviation.
 Tensor normal(const Shape& shape, double mean, double std, DType dtype = kFloat32, Generator* generator = nullptr);
 /// Integers in [low, high), int64.
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator* generator = nullptr);
+Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator* generator = nullptr);
 /// A permutation of 0 .. n-1, int64 [n].
-Tensor randperm(std::int64_t n, Generator* generator = nullptr);
+Tensor randperm(int64_t n, Generator* generator = nullptr);
 /// 1 with probability p, else 0, in p's shape and type.
 Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 /// weights [n] or [rows, n], floating -> indices [samples] or [rows, samples], int64 (see Generator::multinomial).
-Tensor multinomial(const Tensor& weights, std::int64_t samples, bool replacement = false,
-                   Generator* generator = nullptr);
+Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false, Generator* generator = nullptr);
 
 /// NumPy's legacy stream, `np.random.seed` and its followers. Not to be shared by threads without a lock.
 class NumpyRandom {

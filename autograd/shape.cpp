@@ -7,20 +7,20 @@
 
 namespace tapegrad {
 
-Dims::Dims(const std::int64_t* values, std::int64_t count) : rank_(static_cast<int>(count)) {
+Dims::Dims(const int64_t* values, int64_t count) : rank_(static_cast<int>(count)) {
   if (count > kMaxRank) fail("shape", fmt::format("{} axes given, at most {} are possible", count, kMaxRank));
   std::copy(values, values + count, values_);
 }
 
-Dims Dims::filled(int rank, std::int64_t value) {
+Dims Dims::filled(int rank, int64_t value) {
   Dims dims;
   for (int i = 0; i < rank; ++i) dims.push_back(value);
   return dims;
 }
 
-void Dims::push_back(std::int64_t value) { insert(rank_, value); }
+void Dims::push_back(int64_t value) { insert(rank_, value); }
 
-void Dims::insert(int position, std::int64_t value) {
+void Dims::insert(int position, int64_t value) {
   if (rank_ == kMaxRank) fail("shape", fmt::format("a tensor has at most {} axes", kMaxRank));
   std::copy_backward(values_ + position, values_ + rank_, values_ + rank_ + 1);
   values_[position] = value;
@@ -32,21 +32,21 @@ void Dims::erase(int position) {
   --rank_;
 }
 
-bool Dims::contains(std::int64_t value) const { return std::find(begin(), end(), value) != end(); }
+bool Dims::contains(int64_t value) const { return std::find(begin(), end(), value) != end(); }
 
 std::string str(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims.begin(), dims.end(), ", ")); }
 
 Strides contiguous_strides(const Shape& shape) {
   Strides strides = shape;
-  std::int64_t step = 1;
+  int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     strides[i] = step;
-    step *= std::max<std::int64_t>(shape[i], 1);
+    step *= std::max<int64_t>(shape[i], 1);
   }
   return strides;
 }
 
-int normal_axis(std::string_view where, std::int64_t axis, const Shape& shape) {
+int normal_axis(std::string_view where, int64_t axis, const Shape& shape) {
   const int rank = shape.rank();
   if (axis < -rank || axis >= rank) {
     fail(where, rank == 0 ? fmt::format("axis {} given, but a scalar has no axes", axis)
@@ -60,8 +60,8 @@ Shape broadcast(std::string_view where, const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
   Shape out = Shape::filled(rank, 1);
   for (int i = 1; i <= rank; ++i) {
-    const std::int64_t from_a = i <= a.rank() ? a[-i] : 1;
-    const std::int64_t from_b = i <= b.rank() ? b[-i] : 1;
+    const int64_t from_a = i <= a.rank() ? a[-i] : 1;
+    const int64_t from_b = i <= b.rank() ? b[-i] : 1;
     if (from_a != from_b && from_a != 1 && from_b != 1) {
       fail(where, fmt::format("shapes {} and {} do not broadcast: axis {} has {} against {} (sizes must be equal or 1)",
                               str(a), str(b), -i, from_a, from_b));
@@ -81,7 +81,7 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
 
 Shape reduced_shape(std::string_view where, const Shape& shape, const Axes& axes, bool keepdim) {
   bool reduced[kMaxRank] = {};
-  for (std::int64_t axis : axes) {
+  for (int64_t axis : axes) {
     bool& mark = reduced[normal_axis(where, axis, shape)];
     if (mark) fail(where, fmt::format("axis {} is named twice in {}", axis, str(axes)));
     mark = true;

@@ -14,28 +14,28 @@ inline constexpr int kMaxRank = 8;
 class Dims {
  public:
   constexpr Dims() = default;
-  Dims(std::initializer_list<std::int64_t> values) : Dims(values.begin(), static_cast<std::int64_t>(values.size())) {}
-  Dims(const std::int64_t* values, std::int64_t count);  // Error above kMaxRank
-  static Dims filled(int rank, std::int64_t value);
+  Dims(std::initializer_list<int64_t> values) : Dims(values.begin(), static_cast<int64_t>(values.size())) {}
+  Dims(const int64_t* values, int64_t count);  // Error above kMaxRank
+  static Dims filled(int rank, int64_t value);
 
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }
   // Negative indices count from the end. Unchecked: normalise user input with `axis` first.
-  std::int64_t operator[](int i) const { return values_[i < 0 ? i + rank_ : i]; }
-  std::int64_t& operator[](int i) { return values_[i < 0 ? i + rank_ : i]; }
-  const std::int64_t* begin() const { return values_; }
-  const std::int64_t* end() const { return values_ + rank_; }
-  std::int64_t back() const { return values_[rank_ - 1]; }
+  int64_t operator[](int i) const { return values_[i < 0 ? i + rank_ : i]; }
+  int64_t& operator[](int i) { return values_[i < 0 ? i + rank_ : i]; }
+  const int64_t* begin() const { return values_; }
+  const int64_t* end() const { return values_ + rank_; }
+  int64_t back() const { return values_[rank_ - 1]; }
 
-  std::int64_t numel() const {  // the product; 1 for rank 0
-    std::int64_t product = 1;
+  int64_t numel() const {  // the product; 1 for rank 0
+    int64_t product = 1;
     for (int i = 0; i < rank_; ++i) product *= values_[i];
     return product;
   }
-  void push_back(std::int64_t value);
-  void insert(int position, std::int64_t value);
+  void push_back(int64_t value);
+  void insert(int position, int64_t value);
   void erase(int position);
-  bool contains(std::int64_t value) const;
+  bool contains(int64_t value) const;
 
   friend bool operator==(const Dims& a, const Dims& b) {
     bool same = a.rank_ == b.rank_;
@@ -44,7 +44,7 @@ class Dims {
   }
 
  private:
-  std::int64_t values_[kMaxRank] = {};
+  int64_t values_[kMaxRank] = {};
   int rank_ = 0;
 };
 
@@ -56,7 +56,7 @@ class Axes : public Dims {
  public:
   Axes() = default;
   Axes(int axis) : Dims{axis} {}  // NOLINT: sum(x, -1) is meant to work
-  Axes(std::initializer_list<std::int64_t> axes) : Dims(axes) {}
+  Axes(std::initializer_list<int64_t> axes) : Dims(axes) {}
   explicit Axes(const Dims& axes) : Dims(axes) {}
 };
 
@@ -67,7 +67,7 @@ std::string str(const Dims& dims);
 Strides contiguous_strides(const Shape& shape);
 
 // `axis` in [-rank, rank) as [0, rank); Error "[where] axis 3 is out of range for [2, 3]..." otherwise.
-int normal_axis(std::string_view where, std::int64_t axis, const Shape& shape);
+int normal_axis(std::string_view where, int64_t axis, const Shape& shape);
 
 // The shape that `a` and `b` broadcast to (NumPy's rule); Error that names both when they do not.
 Shape broadcast(std::string_view where, const Shape& a, const Shape& b);

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/kernels.h>
+#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/storage.h>
 
 #include <bit>
@@ -104,7 +104,7 @@ class SharedPool {
            fmt::format("the system has no memory for {} bytes more ({} are in use)", bytes, stats_.reserved));
     }
     ++stats_.system_calls;
-    stats_.reserved += static_cast<std::int64_t>(bytes);
+    stats_.reserved += static_cast<int64_t>(bytes);
     if (!huge) return start;
     const auto address = reinterpret_cast<std::uintptr_t>(start);
     void* aligned = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
@@ -192,7 +192,7 @@ Stats stats() { return shared_pool().stats(); }
 
 }  // namespace pool
 
-Storage::Storage(std::int64_t bytes) {
+Storage::Storage(int64_t bytes) {
   header_ = new (pool::acquire(kHeaderBytes + static_cast<std::size_t>(bytes))) Header;
   header_->bytes = bytes;
 }

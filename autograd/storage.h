@@ -17,8 +17,8 @@ void* acquire(std::size_t bytes);
 void release(void* block, std::size_t bytes) noexcept;
 
 struct Stats {
-  std::int64_t reserved = 0;      // bytes held from the system
-  std::int64_t system_calls = 0;  // requests to the system since the start
+  int64_t reserved = 0;      // bytes held from the system
+  int64_t system_calls = 0;  // requests to the system since the start
 };
 Stats stats();
 
@@ -40,7 +40,7 @@ struct Allocator {
 class Storage {
  public:
   Storage() = default;
-  explicit Storage(std::int64_t bytes);
+  explicit Storage(int64_t bytes);
   Storage(const Storage& other) noexcept : header_(other.header_) {
     if (header_) header_->references.fetch_add(1, std::memory_order_relaxed);
   }
@@ -54,7 +54,7 @@ class Storage {
   }
 
   std::byte* data() const { return reinterpret_cast<std::byte*>(header_) + kHeaderBytes; }
-  std::int64_t bytes() const { return header_->bytes; }
+  int64_t bytes() const { return header_->bytes; }
   bool unique() const { return header_->references.load(std::memory_order_acquire) == 1; }
   explicit operator bool() const { return header_ != nullptr; }
   friend bool operator==(const Storage& a, const Storage& b) { return a.header_ == b.header_; }
@@ -65,9 +65,9 @@ class Storage {
 
  private:
   struct Header {
-    std::atomic<std::int32_t> references{1};
-    std::atomic<std::int32_t> recordings{0};
-    std::int64_t bytes = 0;
+    std::atomic<int32_t> references{1};
+    std::atomic<int32_t> recordings{0};
+    int64_t bytes = 0;
   };
   static constexpr std::size_t kHeaderBytes = 64;
   static void free_block(Header* header) noexcept;

@@ -20,27 +20,27 @@ std::vector<const Op*>& registry() {
 constexpr std::string_view kBackward = "backward";
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;  // one load for each operation
-std::atomic<std::uint64_t> next_tape{1};
+std::atomic<uint64_t> next_tape{1};
 
 // Which tapes are alive, so that a tensor of another thread's tape is an error rather than a silent constant.
 class LiveTapes {
  public:
-  void add(std::uint64_t id) {
+  void add(uint64_t id) {
     const std::lock_guard lock(mutex_);
     ids_.push_back(id);
   }
-  void remove(std::uint64_t id) {
+  void remove(uint64_t id) {
     const std::lock_guard lock(mutex_);
     ids_.erase(std::find(ids_.begin(), ids_.end(), id));
   }
-  bool contains(std::uint64_t id) {
+  bool contains(uint64_t id) {
     const std::lock_guard lock(mutex_);
     return std::find(ids_.begin(), ids_.end(), id) != ids_.end();
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::uint64_t, pool::Allocator<std::uint64_t>> ids_;
+  std::vector<uint64_t, pool::Allocator<uint64_t>> ids_;
 };
 
 LiveTapes& live_tapes() {
@@ -51,7 +51,9 @@ LiveTapes& live_tapes() {
 template <class T>
 using PoolVector = std::vector<T, pool::Allocator<T>>;
 
-bool before(const Place& a, const Place& b) { return a.tape != b.tape ? a.tape < b.tape : a.position < b.position; }
+bool before(const TapeIndex& a, const TapeIndex& b) {
+  return a.tape != b.tape ? a.tape < b.tape : a.position < b.position;
+}
 
 }  // namespace
 
@@ -62,9 +64,9 @@ const std::vector<const Op*>& Op::all() { return registry(); }
 // --- Gradients ---
 
 const Tensor* Gradients::find(const Tensor& leaf) const {
-  const Place place = leaf.place();
+  const TapeIndex place = leaf.tape_index();
   const auto found = std::lower_bound(entries_.begin(), entries_.end(), place,
-                                      [](const Entry& entry, const Place& p) { return before(entry.place, p); });
+                                      [](const Entry& entry, const TapeIndex& p) { return before(entry.place, p); });
   const bool here = found != entries_.end() && !before(place, found->place);
   return here ? &found->grad : nullptr;
 }
@@ -85,9 +87,9 @@ void Gradients::set(const Tensor& leaf, Tensor grad) {
     fail("gradients", fmt::format("a gradient of shape {} was given for a tensor of shape {}", str(grad.shape()),
                                   str(leaf.shape())));
   }
-  const Place place = leaf.place();
+  const TapeIndex place = leaf.tape_index();
   const auto at = std::lower_bound(entries_.begin(), entries_.end(), place,
-                                   [](const Entry& entry, const Place& p) { return before(entry.place, p); });
+                                   [](const Entry& entry, const TapeIndex& p) { return before(entry.place, p); });
   if (at != entries_.end() && !before(place, at->place)) {
     at->grad = std::move(grad);
   } else {
@@ -105,21 +107,21 @@ struct Tape::Node {
   Tensor leaf;  // for a leaf, itself
   Shape shape;  // of the result
   DType dtype;
-  std::uint32_t input_count = 0;
-  std::int64_t first_input = 0;  // in Reel::inputs
+  uint32_t input_count = 0;
+  int64_t first_input = 0;  // in Reel::inputs
 };
 
 struct Tape::Reel {
-  static constexpr std::int64_t kChunk = 128;  // nodes stay where they are while more are recorded
+  static constexpr int64_t kChunk = 128;  // nodes stay where they are while more are recorded
   PoolVector<Node*> chunks;
-  PoolVector<std::int64_t> inputs;  // positions, -1 for a constant
-  PoolVector<Tensor> sums;          // gradients under way in backward, by position
+  PoolVector<int64_t> inputs;  // positions, -1 for a constant
+  PoolVector<Tensor> sums;     // gradients under way in backward, by position
 
   // Positions of leaves by their number: open addressing, where a slot of another tape counts as free.
   struct Slot {
-    std::uint64_t tape = 0;
-    std::int64_t leaf = 0;
-    std::int64_t position = 0;
+    uint64_t tape = 0;
+    int64_t leaf = 0;
+    int64_t position = 0;
   };
   PoolVector<Slot> slots;
   std::size_t leaves = 0;
@@ -129,16 +131,16 @@ struct Tape::Reel {
     for (Node* chunk : chunks) pool::release(chunk, kChunk * sizeof(Node));
   }
 
-  Slot& slot(std::uint64_t tape, std::int64_t leaf) {
+  Slot& slot(uint64_t tape, int64_t leaf) {
     if (2 * (leaves + 1) > slots.size()) grow(tape);
     const std::size_t mask = slots.size() - 1;
-    std::size_t i = (static_cast<std::uint64_t>(leaf) * 0x9E3779B97F4A7C15u >> 32) & mask;
+    std::size_t i = (static_cast<uint64_t>(leaf) * 0x9E3779B97F4A7C15u >> 32) & mask;
     while (slots[i].tape == tape && slots[i].leaf != leaf) i = (i + 1) & mask;
     return slots[i];
   }
 
  private:
-  void grow(std::uint64_t tape) {
+  void grow(uint64_t tape) {
     PoolVector<Slot> old(std::max<std::size_t>(64, 2 * slots.size()));
     old.swap(slots);
     for (const Slot& s : old) {
@@ -182,12 +184,12 @@ Tape::~Tape() {
 
 Tape* Tape::current() { return innermost && innermost->recording_ && !innermost->spent_ ? innermost : nullptr; }
 
-Tape::Node& Tape::node(std::int64_t position) const {
+Tape::Node& Tape::node(int64_t position) const {
   return reel_->chunks[static_cast<std::size_t>(position / Reel::kChunk)][position % Reel::kChunk];
 }
 
 Tape::Node& Tape::push(const Op* op, const Tensor& y) {
-  if (count_ == static_cast<std::int64_t>(reel_->chunks.size()) * Reel::kChunk) {
+  if (count_ == static_cast<int64_t>(reel_->chunks.size()) * Reel::kChunk) {
     reel_->chunks.push_back(static_cast<Node*>(pool::acquire(Reel::kChunk * sizeof(Node))));
   }
   Node& fresh = *new (&node(count_)) Node(op, y);
@@ -195,7 +197,7 @@ Tape::Node& Tape::push(const Op* op, const Tensor& y) {
   return fresh;
 }
 
-std::string_view Tape::op_name(std::int64_t position) const {
+std::string_view Tape::op_name(int64_t position) const {
   if (position < 0 || position >= count_) {
     fail("tape", fmt::format("place {} was asked for, {} are recorded", position, count_));
   }
@@ -216,11 +218,11 @@ void Tape::release_all() noexcept {
 
 // --- recording ---
 
-std::int64_t Tape::position_of(const Tensor& x) {
-  const Place& place = x.place();
+int64_t Tape::position_of(const Tensor& x) {
+  const TapeIndex& place = x.tape_index();
   if (place.tape == id_) return place.position;
   if (place.tape == 0) return -1;
-  if (place.tape != Place::kLeaf) {
+  if (place.tape != TapeIndex::kLeaf) {
     for (const Tape* tape = outer_; tape; tape = tape->outer_) {
       if (tape->id_ == place.tape) return -1;
     }
@@ -246,11 +248,11 @@ template <class Inputs>
 Tensor Tape::enter(const Op& op, Tensor y, const Inputs& inputs, Backward&& backward) {
   Tape* const tape = current();
   if (!tape) return y;
-  PoolVector<std::int64_t>& positions = tape->reel_->inputs;
+  PoolVector<int64_t>& positions = tape->reel_->inputs;
   const std::size_t first = positions.size();
   bool connected = false;
   for (const Tensor& x : inputs) {
-    const std::int64_t position = x.defined() ? tape->position_of(x) : -1;
+    const int64_t position = x.defined() ? tape->position_of(x) : -1;
     connected |= position >= 0;
     positions.push_back(position);
   }
@@ -258,13 +260,13 @@ Tensor Tape::enter(const Op& op, Tensor y, const Inputs& inputs, Backward&& back
     positions.resize(first);
     return y;
   }
-  if (y.place().tape != 0) y = y.view(y.shape(), y.strides());  // one of the inputs itself: a handle of its own
+  if (y.tape_index().tape != 0) y = y.view(y.shape(), y.strides());  // one of the inputs itself: a handle of its own
   Node& node = tape->push(&op, y);
   node.backward = std::move(backward);
-  node.first_input = static_cast<std::int64_t>(first);
-  node.input_count = static_cast<std::uint32_t>(inputs.size());
+  node.first_input = static_cast<int64_t>(first);
+  node.input_count = static_cast<uint32_t>(inputs.size());
   if (tape->trap_nan_) tape->check_finite(y, op.name, tape->count_ - 1, "value");
-  y.set_place({tape->id_, tape->count_ - 1});
+  y.set_tape_index({tape->id_, tape->count_ - 1});
   return y;
 }
 
@@ -276,7 +278,7 @@ Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&&
   return Tape::enter(op, std::move(y), inputs, std::move(backward));
 }
 
-bool recorded(const Tensor& x) {
+bool needs_grad(const Tensor& x) {
   Tape* tape = Tape::current();
   return tape && x.defined() && tape->position_of(x) >= 0;
 }
@@ -291,19 +293,19 @@ PauseRecording::~PauseRecording() {
 
 // --- backward ---
 
-void Tape::check_finite(const Tensor& x, std::string_view op, std::int64_t position, std::string_view what) const {
+void Tape::check_finite(const Tensor& x, std::string_view op, int64_t position, std::string_view what) const {
   if (!is_floating(x.dtype()) || all_finite(x.detach())) return;
   std::string inputs;
   const Node* node = position < count_ ? &this->node(position) : nullptr;
-  for (std::uint32_t i = 0; node && i < node->input_count; ++i) {
-    const std::int64_t from = reel_->inputs[static_cast<std::size_t>(node->first_input + i)];
+  for (uint32_t i = 0; node && i < node->input_count; ++i) {
+    const int64_t from = reel_->inputs[static_cast<std::size_t>(node->first_input + i)];
     inputs += fmt::format("{}{}", i == 0 ? ", inputs " : ", ", from < 0 ? "constant" : str(this->node(from).shape));
   }
   fail(op, fmt::format("the {} is not finite at place {} of the tape: shape {} {}{}", what, position, str(x.shape()),
                        tapegrad::name(x.dtype()), inputs));
 }
 
-void Tape::accumulate(const Op& op, std::int64_t position, Tensor grad, bool create_graph) {
+void Tape::accumulate(const Op& op, int64_t position, Tensor grad, bool create_graph) {
   const Node& target = node(position);
   if (grad.dtype() != target.dtype) {
     op.fail(fmt::format("backward returned a {} gradient for a {} input", tapegrad::name(grad.dtype()),
@@ -330,18 +332,19 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   if (spent_)
     fail(kBackward, "this tape has been run backward and holds nothing any more (start a new Tape for each step)");
   if (innermost != this) fail(kBackward, "an inner tape is still alive (end its scope first)");
-  const std::int64_t start = position_of(loss);
+  const int64_t start = position_of(loss);
   if (start < 0) fail(kBackward, "the loss was not recorded on this tape: no leaf takes part in it");
   if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));
-  if (!options.seed.defined() && loss.numel() != 1) {
-    fail(kBackward,
-         fmt::format("the loss has shape {}, one number is needed (or give BackwardOptions::seed)", str(loss.shape())));
+  if (!options.grad_output.defined() && loss.numel() != 1) {
+    fail(kBackward, fmt::format("the loss has shape {}, one number is needed (or give BackwardOptions::grad_output)",
+                                str(loss.shape())));
   }
-  if (options.seed.defined() && !(options.seed.shape() == loss.shape())) {
-    fail(kBackward, fmt::format("the seed has shape {}, the loss {}", str(options.seed.shape()), str(loss.shape())));
+  if (options.grad_output.defined() && !(options.grad_output.shape() == loss.shape())) {
+    fail(kBackward,
+         fmt::format("grad_output has shape {}, the loss {}", str(options.grad_output.shape()), str(loss.shape())));
   }
   const bool again = options.create_graph;
-  PoolVector<std::int64_t> kept;
+  PoolVector<int64_t> kept;
   for (const Tensor& x : options.keep) {
     kept.push_back(position_of(x));
     if (kept.back() < 0)
@@ -366,8 +369,8 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
     PoolVector<Tensor>& sums = reel_->sums;
     sums.clear();
     sums.resize(static_cast<std::size_t>(start) + 1);
-    sums.back() = options.seed.defined() ? options.seed : ones(loss.shape(), loss.dtype());
-    for (std::int64_t position = start; position >= 0; --position) {
+    sums.back() = options.grad_output.defined() ? options.grad_output : ones(loss.shape(), loss.dtype());
+    for (int64_t position = start; position >= 0; --position) {
       Node& node = this->node(position);
       const Tensor dy = std::move(sums[static_cast<std::size_t>(position)]);
       if (!dy.defined()) {
@@ -376,11 +379,11 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
       }
       if (trap_nan_) check_finite(dy, op_name(position), position, "gradient");
       if (node.leaf.defined()) {
-        found.entries_.push_back({node.leaf.place(), dy});
+        found.entries_.push_back({node.leaf.tape_index(), dy});
         continue;
       }
-      for (std::int64_t k : kept) {
-        if (k == position) found.entries_.push_back({Place{id_, position}, dy});
+      for (int64_t k : kept) {
+        if (k == position) found.entries_.push_back({TapeIndex{id_, position}, dy});
       }
       if (again && !node.op->twice) {
         node.op->fail(
@@ -395,7 +398,7 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
         if (grads[i].defined()) check_finite(grads[i], node.op->name, position, fmt::format("gradient of input {}", i));
       }
       for (std::size_t i = 0; i < grads.size(); ++i) {
-        const std::int64_t to = reel_->inputs[static_cast<std::size_t>(node.first_input) + i];
+        const int64_t to = reel_->inputs[static_cast<std::size_t>(node.first_input) + i];
         if (to >= 0 && grads[i].defined()) accumulate(*node.op, to, std::move(grads[i]), again);
       }
     }

@@ -84,7 +84,7 @@ class Gradients {
 
   // For a pass over all of them: leaves in the order in which they were made, behind what was kept by name.
   struct Entry {
-    Place place;  // of what it is the gradient of
+    TapeIndex place;  // of what it is the gradient of
     Tensor grad;
   };
   Entry* begin() { return entries_.data(); }
@@ -98,7 +98,7 @@ class Gradients {
 
 struct BackwardOptions {
   bool create_graph = false;  // record backward itself, so that gradients can be differentiated again
-  Tensor seed = {};           // dL/dloss, in the loss's shape; 1 where it is left out, and then the loss is one number
+  Tensor grad_output = {};    // dL/dloss, in the loss's shape; 1 where it is left out, and then the loss is one number
   std::vector<Tensor> keep = {};  // recorded tensors, beside the leaves, whose gradients are wanted
 };
 
@@ -118,12 +118,12 @@ class Tape {
   // From now on, the first value or gradient that is not finite is an Error that names operation, place and shapes.
   void trap_nan() { trap_nan_ = true; }
 
-  std::int64_t size() const { return count_; }            // recorded operations and leaves
-  std::string_view op_name(std::int64_t position) const;  // what stands there; "leaf" for a leaf
+  int64_t size() const { return count_; }            // recorded operations and leaves
+  std::string_view op_name(int64_t position) const;  // what stands there; "leaf" for a leaf
 
   // --- for operations ---
-  static Tape* current();                     // the tape that records on this thread, or nullptr
-  std::int64_t position_of(const Tensor& x);  // where x stands on this tape (a leaf is entered), or -1: a constant
+  static Tape* current();                // the tape that records on this thread, or nullptr
+  int64_t position_of(const Tensor& x);  // where x stands on this tape (a leaf is entered), or -1: a constant
 
  private:
   friend class PauseRecording;
@@ -131,18 +131,18 @@ class Tape {
   friend Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward);
   struct Node;
   struct Reel;  // the memory of a tape, wound up again by the next one
-  Node& node(std::int64_t position) const;
+  Node& node(int64_t position) const;
   Node& push(const Op* op, const Tensor& y);
   template <class Inputs>
   static Tensor enter(const Op& op, Tensor y, const Inputs& inputs, Backward&& backward);
   void release_all() noexcept;
-  void accumulate(const Op& op, std::int64_t position, Tensor grad, bool create_graph);
-  void check_finite(const Tensor& x, std::string_view op, std::int64_t position, std::string_view what) const;
+  void accumulate(const Op& op, int64_t position, Tensor grad, bool create_graph);
+  void check_finite(const Tensor& x, std::string_view op, int64_t position, std::string_view what) const;
 
   Tape* const outer_;
-  const std::uint64_t id_;
+  const uint64_t id_;
   Reel* reel_;
-  std::int64_t count_ = 0;
+  int64_t count_ = 0;
   bool recording_ = true;
   bool spent_ = false;
   bool trap_nan_ = false;
@@ -162,7 +162,7 @@ class PauseRecording {
 };
 
 // Would an operation on x be recorded now? Ask before keeping anything for backward.
-bool recorded(const Tensor& x);
+bool needs_grad(const Tensor& x);
 
 // Enters y as the result of `op` on `inputs` if a tape records and one of them is on it; y itself otherwise. y is a
 // fresh result of the operation: it becomes the recorded tensor, also where `backward` has captured it.

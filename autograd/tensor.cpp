@@ -13,14 +13,14 @@
 namespace tapegrad {
 namespace {
 
-std::atomic<std::int64_t> next_leaf{1};
+std::atomic<int64_t> next_leaf{1};
 
 // shape.numel(), and an Error for a negative size or more bytes than an address can count.
-std::int64_t checked_numel(const Shape& shape) {
-  std::int64_t numel = 1;
-  for (std::int64_t size : shape) {
+int64_t checked_numel(const Shape& shape) {
+  int64_t numel = 1;
+  for (int64_t size : shape) {
     if (size < 0) fail("tensor", fmt::format("shape {} has a negative size", str(shape)));
-    if (__builtin_mul_overflow(numel, size, &numel) || numel > (std::int64_t{1} << 53)) {
+    if (__builtin_mul_overflow(numel, size, &numel) || numel > (int64_t{1} << 53)) {
       fail("tensor", fmt::format("shape {} has more elements than a machine can hold", str(shape)));
     }
   }
@@ -28,7 +28,7 @@ std::int64_t checked_numel(const Shape& shape) {
 }
 
 bool is_row_major(const Shape& shape, const Strides& strides) {
-  std::int64_t step = 1;
+  int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     if (shape[i] == 0) return true;
     if (shape[i] != 1 && strides[i] != step) return false;
@@ -47,12 +47,12 @@ Tensor from_values(std::initializer_list<Value> values, const Shape& shape, DTyp
 
 template <class T, class Value>
 Tensor from_rows(std::initializer_list<std::initializer_list<Value>> rows, DType dtype) {
-  const std::int64_t height = static_cast<std::int64_t>(rows.size());
-  const std::int64_t width = height == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
+  const int64_t height = static_cast<int64_t>(rows.size());
+  const int64_t width = height == 0 ? 0 : static_cast<int64_t>(rows.begin()->size());
   const Tensor x = Tensor::empty({height, width}, dtype_of<T>());
   T* out = x.mutable_data<T>();
   for (const auto& row : rows) {
-    if (static_cast<std::int64_t>(row.size()) != width) {
+    if (static_cast<int64_t>(row.size()) != width) {
       fail("tensor", fmt::format("rows of {} and of {} values were given, all must be as long", width, row.size()));
     }
     for (Value v : row) *out++ = static_cast<T>(v);
@@ -65,7 +65,7 @@ Tensor from_rows(std::initializer_list<std::initializer_list<Value>> rows, DType
 // --- handles ---
 
 // Member by member: an aggregate would be cleared as a whole first, which costs as much as all the rest.
-Tensor Tensor::make(const Shape& shape, const Strides& strides, std::int64_t offset, DType dtype, Storage storage) {
+Tensor Tensor::make(const Shape& shape, const Strides& strides, int64_t offset, DType dtype, Storage storage) {
   Body* const body = new (pool::acquire(sizeof(Body))) Body;
   body->dtype = dtype;
   body->contiguous = is_row_major(shape, strides);
@@ -83,7 +83,7 @@ void Tensor::free_body(Body* body) noexcept {
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  const std::int64_t numel = checked_numel(shape);
+  const int64_t numel = checked_numel(shape);
   Storage storage(numel * item_size(dtype));
   Body* const body = new (pool::acquire(sizeof(Body))) Body;
   body->dtype = dtype;
@@ -94,19 +94,19 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   return Tensor(body);
 }
 
-Tensor Tensor::view(const Shape& shape, const Strides& strides, std::int64_t offset) const {
+Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) const {
   return make(shape, strides, body().offset + offset, dtype(), storage());
 }
 
-std::int64_t Tensor::size(std::int64_t axis) const { return shape()[normal_axis("size", axis, shape())]; }
+int64_t Tensor::size(int64_t axis) const { return shape()[normal_axis("size", axis, shape())]; }
 
-Tensor Tensor::detach() const { return place().tape == 0 ? *this : view(shape(), strides()); }
+Tensor Tensor::detach() const { return tape_index().tape == 0 ? *this : view(shape(), strides()); }
 
 Tensor Tensor::as_leaf() const {
   if (!is_floating(dtype()))
     fail("as_leaf", fmt::format("gradients are of float32 or float64, not of {}", name(dtype())));
   const Tensor leaf = view(shape(), strides());
-  leaf.set_place({Place::kLeaf, next_leaf.fetch_add(1, std::memory_order_relaxed)});
+  leaf.set_tape_index({TapeIndex::kLeaf, next_leaf.fetch_add(1, std::memory_order_relaxed)});
   return leaf;
 }
 
@@ -147,7 +147,7 @@ Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
 
-Tensor arange(std::int64_t stop) { return arange(0, static_cast<double>(stop)); }
+Tensor arange(int64_t stop) { return arange(0, static_cast<double>(stop)); }
 
 Tensor arange(double start, double stop, double step, DType dtype) {
   if (step == 0 || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step)) {
@@ -155,16 +155,16 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   }
   const double count = std::max(0.0, std::ceil((stop - start) / step));
   if (count > 1e15) fail("arange", fmt::format("from {} to {} in steps of {} has too many values", start, stop, step));
-  const Tensor x = Tensor::empty({static_cast<std::int64_t>(count)}, dtype);
+  const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
   with_type(dtype, [&](auto t) {
     using T = decltype(t);
     T* out = x.mutable_data<T>();
-    for (std::int64_t i = 0; i < x.numel(); ++i) out[i] = static_cast<T>(start + static_cast<double>(i) * step);
+    for (int64_t i = 0; i < x.numel(); ++i) out[i] = static_cast<T>(start + static_cast<double>(i) * step);
   });
   return x;
 }
 
-Tensor linspace(double first, double last, std::int64_t count, DType dtype) {
+Tensor linspace(double first, double last, int64_t count, DType dtype) {
   if (!is_floating(dtype)) fail("linspace", fmt::format("makes float32 or float64, not {}", name(dtype)));
   const Tensor x = Tensor::empty({count}, dtype);
   with_floating_type(dtype, [&](auto t) {
@@ -173,7 +173,7 @@ Tensor linspace(double first, double last, std::int64_t count, DType dtype) {
     // From both ends to the middle, as PyTorch does, so that the last value is exact.
     const T a = static_cast<T>(first), b = static_cast<T>(last);
     const T step = count > 1 ? (b - a) / static_cast<T>(count - 1) : T{0};
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count; ++i) {
       out[i] = i < count / 2 ? a + step * static_cast<T>(i) : b - step * static_cast<T>(count - 1 - i);
     }
     if (count == 1) out[0] = a;
@@ -181,16 +181,16 @@ Tensor linspace(double first, double last, std::int64_t count, DType dtype) {
   return x;
 }
 
-Tensor eye(std::int64_t n, DType dtype) {
+Tensor eye(int64_t n, DType dtype) {
   const Tensor x = zeros({n, n}, dtype);
   with_type(dtype, [&](auto t) {
     using T = decltype(t);
-    for (std::int64_t i = 0; i < n; ++i) x.mutable_data<T>()[i * n + i] = static_cast<T>(1);
+    for (int64_t i = 0; i < n; ++i) x.mutable_data<T>()[i * n + i] = static_cast<T>(1);
   });
   return x;
 }
 
-Tensor from_data(const void* values, std::int64_t count, const Shape& shape, DType dtype) {
+Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dtype) {
   const Tensor x = Tensor::empty(shape, dtype);
   if (x.numel() != count) {
     fail("tensor", fmt::format("{} values were given for shape {}, which has {}", count, str(shape), x.numel()));
@@ -201,20 +201,20 @@ Tensor from_data(const void* values, std::int64_t count, const Shape& shape, DTy
 
 Tensor tensor(std::initializer_list<double> values, DType dtype) {
   // Straight from double, so that float32 rounds once and float64 not at all.
-  return from_values<double>(values, {static_cast<std::int64_t>(values.size())}, dtype);
+  return from_values<double>(values, {static_cast<int64_t>(values.size())}, dtype);
 }
 Tensor tensor(std::initializer_list<float> values, DType dtype) {
-  return from_values<float>(values, {static_cast<std::int64_t>(values.size())}, dtype);
+  return from_values<float>(values, {static_cast<int64_t>(values.size())}, dtype);
 }
 Tensor tensor(std::initializer_list<int> values, DType dtype) {
-  return from_values<std::int64_t>(values, {static_cast<std::int64_t>(values.size())}, dtype);
+  return from_values<int64_t>(values, {static_cast<int64_t>(values.size())}, dtype);
 }
 Tensor tensor(std::initializer_list<bool> values, DType dtype) {
-  return from_values<bool>(values, {static_cast<std::int64_t>(values.size())}, dtype);
+  return from_values<bool>(values, {static_cast<int64_t>(values.size())}, dtype);
 }
 template <Literal T>
 Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, DType dtype) {
-  return from_rows<std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>>(rows, dtype);
+  return from_rows<std::conditional_t<std::is_same_v<T, int>, int64_t, T>>(rows, dtype);
 }
 template Tensor tensor(std::initializer_list<std::initializer_list<double>>, DType);
 template Tensor tensor(std::initializer_list<std::initializer_list<float>>, DType);

@@ -17,14 +17,14 @@ namespace tapegrad {
 
 // Where a tensor was recorded: which tape, and at which position. Two integers, so that no cycle of ownership can
 // exist.
-struct Place {
-  std::uint64_t tape = 0;  // 0: nowhere; kLeaf: a leaf, and position is its number
-  std::int64_t position = 0;
-  static constexpr std::uint64_t kLeaf = ~std::uint64_t{0};
+struct TapeIndex {
+  uint64_t tape = 0;  // 0: nowhere; kLeaf: a leaf, and position is its number
+  int64_t position = 0;
+  static constexpr uint64_t kLeaf = ~uint64_t{0};
 };
 
 // A bound of Tensor::slice that was left out.
-inline constexpr std::int64_t kAll = INT64_MIN;
+inline constexpr int64_t kAll = INT64_MIN;
 
 // Copies of a handle are the same tensor. Values never change under a tensor: operations make new ones, and views
 // (reshape, transpose, permute, slice, expand ...) share memory without anybody being able to tell.
@@ -47,8 +47,8 @@ class Tensor {
   const Shape& shape() const { return body().shape; }
   const Strides& strides() const { return body().strides; }  // in elements
   int dim() const { return shape().rank(); }                 // number of axes
-  std::int64_t size(std::int64_t axis) const;                // negative axes count from the end
-  std::int64_t numel() const { return body().numel; }
+  int64_t size(int64_t axis) const;                          // negative axes count from the end
+  int64_t numel() const { return body().numel; }
   DType dtype() const { return body().dtype; }
   bool is_contiguous() const { return body().contiguous; }  // row-major without gaps
 
@@ -86,18 +86,18 @@ class Tensor {
 
   // --- views: no copy, recorded on the tape ---
   Tensor reshape(const Shape& shape) const;  // one size may be -1; copies only where strides force it
-  Tensor flatten(std::int64_t first = 0, std::int64_t last = -1) const;
-  Tensor transpose(std::int64_t a, std::int64_t b) const;
+  Tensor flatten(int64_t first = 0, int64_t last = -1) const;
+  Tensor transpose(int64_t a, int64_t b) const;
   Tensor t() const { return transpose(-2, -1); }
   Tensor permute(const Dims& axes) const;
   // Elements start, start + step, ... before stop, along one axis, with Python's rules; step may be negative.
-  Tensor slice(std::int64_t axis, std::int64_t start = kAll, std::int64_t stop = kAll, std::int64_t step = 1) const;
-  Tensor select(std::int64_t axis, std::int64_t index) const;  // one index, the axis goes away
-  Tensor operator[](std::int64_t index) const { return select(0, index); }
+  Tensor slice(int64_t axis, int64_t start = kAll, int64_t stop = kAll, int64_t step = 1) const;
+  Tensor select(int64_t axis, int64_t index) const;  // one index, the axis goes away
+  Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor expand(const Shape& shape) const;  // -1 keeps a size; only axes of size 1 grow
-  Tensor squeeze(std::int64_t axis) const;  // the axis must have size 1
+  Tensor squeeze(int64_t axis) const;       // the axis must have size 1
   Tensor squeeze() const;                   // all axes of size 1
-  Tensor unsqueeze(std::int64_t axis) const;
+  Tensor unsqueeze(int64_t axis) const;
 
   // --- copies, recorded on the tape ---
   Tensor contiguous() const;  // itself where it is contiguous already
@@ -108,34 +108,34 @@ class Tensor {
   Tensor as_leaf() const;
   // The same values, unknown to any tape.
   Tensor detach() const;
-  bool is_leaf() const { return body().place.tape == Place::kLeaf; }
-  const Place& place() const { return body().place; }
+  bool is_leaf() const { return body().tape_index.tape == TapeIndex::kLeaf; }
+  const TapeIndex& tape_index() const { return body().tape_index; }
 
   // --- for operations ---
   // A fresh tensor with unspecified values.
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
   // Another view of the same storage; `offset` counts elements from this tensor's first. Unchecked and not recorded.
-  Tensor view(const Shape& shape, const Strides& strides, std::int64_t offset = 0) const;
+  Tensor view(const Shape& shape, const Strides& strides, int64_t offset = 0) const;
   const Storage& storage() const { return body().storage; }
   // No other handle and no other view: its memory may be written to by the one operation that owns it.
   bool unique() const { return body().references.load(std::memory_order_acquire) == 1 && storage().unique(); }
   bool same(const Tensor& other) const { return body_ == other.body_; }
-  void set_place(const Place& place) const { body().place = place; }
+  void set_tape_index(const TapeIndex& index) const { body().tape_index = index; }
 
  private:
   struct Body {
-    std::atomic<std::int32_t> references{1};
+    std::atomic<int32_t> references{1};
     DType dtype = DType::float32;
     bool contiguous = true;
     Shape shape;
     Strides strides;
-    std::int64_t numel = 1;
-    std::int64_t offset = 0;  // elements from the storage's start
+    int64_t numel = 1;
+    int64_t offset = 0;  // elements from the storage's start
     Storage storage;
-    Place place;
+    TapeIndex tape_index;
   };
   explicit Tensor(Body* body) : body_(body) {}
-  static Tensor make(const Shape& shape, const Strides& strides, std::int64_t offset, DType dtype, Storage storage);
+  static Tensor make(const Shape& shape, const Strides& strides, int64_t offset, DType dtype, Storage storage);
   static void free_body(Body* body) noexcept;
   Body& body() const {
     if (!body_) fail("tensor", "an empty handle was used (it was never given a value, or was moved from)");
@@ -155,15 +155,15 @@ Tensor ones(const Shape& shape, DType dtype = kFloat32);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor scalar(double value, DType dtype = kFloat32);  // rank 0
-Tensor arange(std::int64_t stop);                     // int64: 0, 1, ... stop - 1
+Tensor arange(int64_t stop);                          // int64: 0, 1, ... stop - 1
 Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
-Tensor linspace(double first, double last, std::int64_t count, DType dtype = kFloat32);
-Tensor eye(std::int64_t n, DType dtype = kFloat32);
+Tensor linspace(double first, double last, int64_t count, DType dtype = kFloat32);
+Tensor eye(int64_t n, DType dtype = kFloat32);
 // Copies `shape.numel()` values; Error for another count.
-Tensor from_data(const void* values, std::int64_t count, const Shape& shape, DType dtype);
+Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dtype);
 template <class T>
 Tensor tensor(std::span<const T> values, const Shape& shape) {
-  return from_data(values.data(), static_cast<std::int64_t>(values.size()), shape, dtype_of<T>());
+  return from_data(values.data(), static_cast<int64_t>(values.size()), shape, dtype_of<T>());
 }
 template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape) {

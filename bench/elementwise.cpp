@@ -5,7 +5,7 @@
 namespace tapegrad {
 namespace {
 
-constexpr std::int64_t kNumel = std::int64_t{1} << 24;
+constexpr int64_t kNumel = int64_t{1} << 24;
 
 Tensor numbers(const Shape& shape) { return linspace(-4, 4, shape.numel()).reshape(shape); }
 
@@ -30,7 +30,7 @@ void with_backward(benchmark::State& state, F operation) {
 
 // [rows, width] + [width]: what a bias costs.
 void add_row(benchmark::State& state) {
-  const std::int64_t width = state.range(0);
+  const int64_t width = state.range(0);
   const Tensor x = numbers({kNumel / width, width}), row = numbers({width});
   benchmark::DoNotOptimize(x + row);
   for (auto _ : state) benchmark::DoNotOptimize(x + row);

@@ -2,7 +2,7 @@
 // bounds it. The counters: tokens a second, the bytes of weights that one token reads, and which share of the measured
 // read bandwidth that makes.
 #include <benchmark/benchmark.h>
-#include <tapegrad/autograd/machine.h>
+#include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/tapegrad.h>
 
 namespace tapegrad {
@@ -15,8 +15,8 @@ nn::GPTConfig gpt2() {
 }
 
 // Of the position table a token reads one row, of the others (the token table is the head) everything.
-std::int64_t bytes_a_token(const nn::GPTModel& model) {
-  std::int64_t bytes = 0;
+int64_t bytes_a_token(const nn::GPTModel& model) {
+  int64_t bytes = 0;
   for (const NamedTensor& p : nn::state_dict(model)) {
     if (p.name.starts_with("pos_emb")) continue;
     bytes += p.tensor.numel() * item_size(p.tensor.dtype());
@@ -25,7 +25,7 @@ std::int64_t bytes_a_token(const nn::GPTModel& model) {
 }
 
 void generate(benchmark::State& state, DType dtype) {
-  constexpr std::int64_t kTokens = 64;
+  constexpr int64_t kTokens = 64;
   nn::GPTModel model(gpt2());
   nn::eval(model);
   if (dtype == kBFloat16) model.store_in_bfloat16();

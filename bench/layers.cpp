@@ -9,7 +9,7 @@ namespace {
 // A benchmark of args m, n, k: x [m, k], weight [n, k], dy [m, n].
 template <class F>
 void product(benchmark::State& state, F operation) {
-  const std::int64_t m = state.range(0), n = state.range(1), k = state.range(2);
+  const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   Generator generator(0);
   const Tensor x = randn({m, k}, kFloat32, &generator), weight = randn({n, k}, kFloat32, &generator);
   const Tensor dy = randn({m, n}, kFloat32, &generator);

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include <tapegrad/autograd/blas.h>
-#include <tapegrad/autograd/machine.h>
+#include <tapegrad/autograd/kernels/blas.h>
+#include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>
 
 namespace tapegrad {

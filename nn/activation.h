@@ -7,7 +7,7 @@
 
 namespace tapegrad::nn {
 
-enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid };
+enum class Activation : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid };
 
 Tensor activate(Activation activation, const Tensor& x);
 // "relu", "gelu", ...; and back, where an unknown name is an Error that lists the known ones.

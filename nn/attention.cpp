@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/attention.h>
-#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/detail/check.h>
 
 namespace tapegrad::nn {
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kWhere = "multi_head_attention";
 
-std::int64_t checked(std::int64_t hidden_size, std::int64_t heads) {
+int64_t checked(int64_t hidden_size, int64_t heads) {
   require_positive(kWhere, "hidden_size", hidden_size);
   require_positive(kWhere, "num_attention_heads", heads);
   if (hidden_size % heads != 0) {
@@ -21,7 +21,7 @@ std::int64_t checked(std::int64_t hidden_size, std::int64_t heads) {
   return hidden_size;
 }
 
-void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, std::int64_t hidden_size) {
+void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, int64_t hidden_size) {
   const bool three_axes = query.dim() == 3 && key.dim() == 3 && value.dim() == 3;
   if (three_axes && query.size(2) == hidden_size && key.size(2) == hidden_size && value.size(2) == hidden_size &&
       query.size(0) == key.size(0) && key.size(0) == value.size(0) && key.size(1) == value.size(1)) {
@@ -55,7 +55,7 @@ Tensor mixed(const MultiHeadAttention& a, const Tensor& q, const KeysAndValues& 
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(std::int64_t hidden_size, std::int64_t num_attention_heads, double dropout_prob,
+MultiHeadAttention::MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob,
                                        Positions positions, const PositionOptions& options)
     : linear_layers{Linear(checked(hidden_size, num_attention_heads), hidden_size), Linear(hidden_size, hidden_size),
                     Linear(hidden_size, hidden_size), Linear(hidden_size, hidden_size)},

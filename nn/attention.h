@@ -3,7 +3,7 @@
 
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/relative.h>
+#include <tapegrad/nn/relative_positions.h>
 
 namespace tapegrad::nn {
 
@@ -17,7 +17,7 @@ struct KeysAndValues {
 struct MultiHeadAttention {
   // Error unless num_attention_heads divides hidden_size. Of `positions`, shaw brings vectors of its own; the other
   // relative kinds come with each call.
-  MultiHeadAttention(std::int64_t hidden_size, std::int64_t num_attention_heads, double dropout_prob = 0,
+  MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
                      Positions positions = Positions::none, const PositionOptions& options = {});
 
   // query [B, T, C], key and value [B, S, C] -> [B, T, C]. `mask` broadcasts to [B, heads, T, S] and is bool (true may
@@ -37,7 +37,7 @@ struct MultiHeadAttention {
 
   std::array<Linear, 4> linear_layers;  // query, key, value, output
   Dropout dropout;                      // on the weights
-  std::int64_t num_attention_heads;
+  int64_t num_attention_heads;
   ShawPositions shaw;  // or none
 };
 

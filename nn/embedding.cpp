@@ -1,7 +1,7 @@
 // The table of vectors that tokens are looked up in.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/init.h>
 
@@ -11,7 +11,7 @@ namespace tapegrad::nn {
 
 namespace {
 
-Shape table_shape(std::int64_t count, std::int64_t dim) {
+Shape table_shape(int64_t count, int64_t dim) {
   require_positive("embedding", "the number of ids", count);
   require_positive("embedding", "the size of a vector", dim);
   return {count, dim};
@@ -19,7 +19,7 @@ Shape table_shape(std::int64_t count, std::int64_t dim) {
 
 }  // namespace
 
-Embedding::Embedding(std::int64_t count, std::int64_t dim, std::optional<std::int64_t> padding)
+Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
     : weight(Tensor::empty(table_shape(count, dim))), padding(padding) {
   if (padding && !(*padding >= 0 && *padding < count)) {
     fail("embedding", fmt::format("the padding id {} is not in [0, {})", *padding, count));

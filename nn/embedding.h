@@ -10,12 +10,12 @@ namespace tapegrad::nn {
 // ids [...] int64 -> [..., dim]. The table starts as N(0, 1); the row `padding` starts as 0 and gets no gradient.
 // Error for an id outside [0, count).
 struct Embedding {
-  Embedding(std::int64_t count, std::int64_t dim, std::optional<std::int64_t> padding = {});
+  Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding = {});
   Tensor operator()(const Tensor& ids) const;
   void visit(auto&& field) { field("weight", weight); }
 
   Parameter weight;  // [count, dim]
-  std::optional<std::int64_t> padding;
+  std::optional<int64_t> padding;
 };
 
 }  // namespace tapegrad::nn

@@ -4,8 +4,7 @@
 
 namespace tapegrad::nn {
 
-FeedForward::FeedForward(std::int64_t hidden_size, std::int64_t intermediate_size, double dropout_prob,
-                         Activation activation)
+FeedForward::FeedForward(int64_t hidden_size, int64_t intermediate_size, double dropout_prob, Activation activation)
     : w_1(hidden_size, intermediate_size),
       w_2(intermediate_size, hidden_size),
       dropout(dropout_prob),
@@ -18,7 +17,7 @@ FeedForward::FeedForward(std::int64_t hidden_size, std::int64_t intermediate_siz
 
 Tensor FeedForward::operator()(const Tensor& x) const { return w_2(dropout(activate(activation, w_1(x)))); }
 
-SublayerConnection::SublayerConnection(std::int64_t hidden_size, double dropout_prob, double layer_norm_eps)
+SublayerConnection::SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps)
     : norm(hidden_size, layer_norm_eps), dropout(dropout_prob) {}
 
 }  // namespace tapegrad::nn

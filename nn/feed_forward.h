@@ -10,7 +10,7 @@ namespace tapegrad::nn {
 
 // w_2(dropout(relu(w_1(x)))). Weights start xavier-uniform, biases 0.
 struct FeedForward {
-  FeedForward(std::int64_t hidden_size, std::int64_t intermediate_size, double dropout_prob = 0,
+  FeedForward(int64_t hidden_size, int64_t intermediate_size, double dropout_prob = 0,
               Activation activation = Activation::relu);
   Tensor operator()(const Tensor& x) const;  // [..., C] -> [..., C]
   void visit(auto&& field) {
@@ -26,7 +26,7 @@ struct FeedForward {
 
 // x + dropout(block(norm(x))): normalised before the block (Pre-LN).
 struct SublayerConnection {
-  SublayerConnection(std::int64_t hidden_size, double dropout_prob, double layer_norm_eps);
+  SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps);
   Tensor operator()(const Tensor& x, auto&& block) const { return x + dropout(block(norm(x))); }
   void visit(auto&& field) {
     field("norm", norm);

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/beams.h>
+#include <tapegrad/nn/detail/beams.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
 
@@ -45,12 +45,12 @@ void check(const Tensor& prompt, const GenerateOptions& o) {
 Tensor nucleus(const Tensor& scores, double p) {
   const Sorted sorted = sort(softmax(scores, -1), -1, true);
   const std::vector<double> probabilities = sorted.values.to(kFloat64).to_vector<double>();
-  const std::vector<std::int64_t> tokens = sorted.indices.to_vector<std::int64_t>();
-  const std::int64_t rows = scores.size(0), count = scores.size(1);
+  const std::vector<int64_t> tokens = sorted.indices.to_vector<int64_t>();
+  const int64_t rows = scores.size(0), count = scores.size(1);
   const Tensor kept = zeros({rows, count}, kBool);
-  for (std::int64_t row = 0; row < rows; ++row) {
+  for (int64_t row = 0; row < rows; ++row) {
     double sum = 0;
-    for (std::int64_t i = 0; i < count && (i == 0 || sum < p); ++i) {
+    for (int64_t i = 0; i < count && (i == 0 || sum < p); ++i) {
       const auto at = static_cast<std::size_t>(row * count + i);
       sum += probabilities[at];
       kept.mutable_data<bool>()[row * count + tokens[at]] = true;
@@ -62,7 +62,7 @@ Tensor nucleus(const Tensor& scores, double p) {
 // Rows that go on one token at a time, each by itself.
 class Rows {
  public:
-  Rows(std::int64_t count, const GenerateOptions& options)
+  Rows(int64_t count, const GenerateOptions& options)
       : options_(options), tokens_(static_cast<std::size_t>(count)), sums_(tokens_.size()), ended_(tokens_.size()) {}
 
   bool going() const { return std::find(ended_.begin(), ended_.end(), false) != ended_.end(); }
@@ -70,12 +70,12 @@ class Rows {
   // next [B] are the tokens chosen by scores [B, V]; returns the column [B, 1] that the model shall read.
   Tensor append(const Tensor& next, const Tensor& scores) {
     const Tensor column = Tensor::empty({next.size(0), 1}, kInt64);
-    const std::vector<std::int64_t> chosen = next.to_vector<std::int64_t>();
+    const std::vector<int64_t> chosen = next.to_vector<int64_t>();
     const std::vector<double> values = scores.to(kFloat64).to_vector<double>();
     const std::size_t vocabulary = values.size() / chosen.size();
     for (std::size_t row = 0; row < chosen.size(); ++row) {
-      const std::int64_t token = ended_[row] ? options_.pad_token : chosen[row];
-      column.mutable_data<std::int64_t>()[row] = token;
+      const int64_t token = ended_[row] ? options_.pad_token : chosen[row];
+      column.mutable_data<int64_t>()[row] = token;
       if (ended_[row]) continue;
       const std::span<const double> of_row(values.data() + row * vocabulary, vocabulary);
       sums_[row] += of_row[static_cast<std::size_t>(token)] - detail::log_sum_exp(of_row);
@@ -93,7 +93,7 @@ class Rows {
 
  private:
   const GenerateOptions& options_;
-  std::vector<std::vector<std::int64_t>> tokens_;
+  std::vector<std::vector<int64_t>> tokens_;
   std::vector<double> sums_;
   std::vector<bool> ended_;
 };
@@ -115,7 +115,7 @@ double log_sum_exp(std::span<const double> x) {
   return top + std::log(sum);
 }
 
-bool ends(const GenerateOptions& options, const std::vector<std::int64_t>& tokens) {
+bool ends(const GenerateOptions& options, const std::vector<int64_t>& tokens) {
   return tokens.back() == options.end_token || (options.stop && options.stop(tokens));
 }
 
@@ -123,25 +123,24 @@ double penalty(const GenerateOptions& options, std::size_t length) {
   return std::pow((5 + static_cast<double>(length)) / 6, options.length_penalty);
 }
 
-void check_scores(const Tensor& scores, std::int64_t rows) {
+void check_scores(const Tensor& scores, int64_t rows) {
   if (scores.dim() == 2 && scores.size(0) == rows && scores.size(1) > 0 && is_floating(scores.dtype())) return;
   fail(kWhere, fmt::format("the model's scores are {} {}, floating [{}, V] is needed", name(scores.dtype()),
                            str(scores.shape()), rows));
 }
 
-Generated generated(const std::vector<std::vector<std::int64_t>>& rows, std::vector<double> scores,
-                    std::int64_t padding) {
+Generated generated(const std::vector<std::vector<int64_t>>& rows, std::vector<double> scores, int64_t padding) {
   Generated out;
   out.scores = std::move(scores);
   std::size_t longest = 0;
   for (const auto& row : rows) {
-    out.lengths.push_back(static_cast<std::int64_t>(row.size()));
+    out.lengths.push_back(static_cast<int64_t>(row.size()));
     longest = std::max(longest, row.size());
   }
-  const auto count = static_cast<std::int64_t>(rows.size()), length = static_cast<std::int64_t>(longest);
+  const auto count = static_cast<int64_t>(rows.size()), length = static_cast<int64_t>(longest);
   out.tokens = full({count, length}, static_cast<double>(padding), kInt64);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::copy(rows[i].begin(), rows[i].end(), out.tokens.mutable_data<std::int64_t>() + i * longest);
+    std::copy(rows[i].begin(), rows[i].end(), out.tokens.mutable_data<int64_t>() + i * longest);
   }
   return out;
 }
@@ -172,7 +171,7 @@ Tensor TransformerNext::scores(const Tensor& ids) {
   const PauseRecording pause;
   Tensor hidden;  // [B, T, C] of the tokens that are new, or of all
   if (cached_) {
-    const std::int64_t read = cache_.target.length();
+    const int64_t read = cache_.target.length();
     hidden = model_.decoder.step(narrow(ids, 1, read, ids.size(1) - read), cache_);
   } else {
     hidden = model_.decode(memory_, cache_.src_mask, ids, causal_mask(ids.size(1)));
@@ -190,7 +189,7 @@ void TransformerNext::reorder(const Tensor& rows) {
 
 Tensor GPTNext::scores(const Tensor& ids) {
   const PauseRecording pause;
-  const std::int64_t longest = model_.config.longest_input(), read = cache_.length(), length = ids.size(1);
+  const int64_t longest = model_.config.longest_input(), read = cache_.length(), length = ids.size(1);
   const bool continues = cached_ && length <= longest;
   const Tensor given = continues ? narrow(ids, 1, read, length - read) : ids.slice(1, -std::min(length, longest));
   return model_.head(model_.hidden(given, continues ? &cache_ : nullptr).select(1, -1));
@@ -219,7 +218,7 @@ Generated generate(NextToken& model, const Tensor& prompt, const GenerateOptions
   if (options.beams > 1) return detail::beam_search(model, prompt, options);
   Rows rows(prompt.size(0), options);
   Tensor ids = prompt;  // [B, T]
-  for (std::int64_t n = 0; n < options.max_new_tokens && rows.going(); ++n) {
+  for (int64_t n = 0; n < options.max_new_tokens && rows.going(); ++n) {
     const Tensor scores = model.scores(ids);  // [B, V]
     detail::check_scores(scores, prompt.size(0));
     ids = cat({ids, rows.append(chosen(scores, options), scores)}, 1);
@@ -227,8 +226,8 @@ Generated generate(NextToken& model, const Tensor& prompt, const GenerateOptions
   return rows.result();
 }
 
-Tensor greedy_decode(const Transformer& model, const Tensor& src, const Tensor& src_mask, std::int64_t length,
-                     std::int64_t start) {
+Tensor greedy_decode(const Transformer& model, const Tensor& src, const Tensor& src_mask, int64_t length,
+                     int64_t start) {
   if (length > model.config.longest_input()) {
     fail("greedy_decode", fmt::format("a sequence of length {} is longer than max_position_embeddings {}", length,
                                       model.config.longest_input()));

@@ -76,32 +76,32 @@ class GPTNext final : public NextToken {
 
 // Greedy by default; sampling where temperature is not 0; beam search where beams is not 1.
 struct GenerateOptions {
-  std::int64_t max_new_tokens = 0;             // 0: an empty target
-  std::optional<std::int64_t> end_token = {};  // ends a row and is part of it
-  std::int64_t pad_token = 0;                  // stands behind rows that ended before others, and is what they read
+  int64_t max_new_tokens = 0;             // 0: an empty target
+  std::optional<int64_t> end_token = {};  // ends a row and is part of it
+  int64_t pad_token = 0;                  // stands behind rows that ended before others, and is what they read
   // Asked after every token, with the tokens of one row so far (never none): true ends the row. Also the place to show
   // tokens as they come. Not asked where end_token has ended the row.
-  mutable InplaceFunction<bool(std::span<const std::int64_t>)> stop = {};
+  mutable InplaceFunction<bool(std::span<const int64_t>)> stop = {};
 
   // Sampling: softmax(scores / temperature) over the top_k likeliest tokens (0: all; those that tie with the last one
   // stay), and of these over the fewest whose probabilities sum to top_p (Holtzman et al. 2020, nucleus sampling).
   // Draws as torch.multinomial, one call a step over all rows, also for those that have ended.
   double temperature = 0;
-  std::int64_t top_k = 0;
+  int64_t top_k = 0;
   double top_p = 1;
   Generator* generator = nullptr;  // the global one where it is left out
 
   // Beam search. Searches of width 1, 2, ... `beams` go side by side and share equal sequences; the best sequence of
   // all of them counts. So width 1 is greedy, and a wider search never scores below a narrower one.
-  std::int64_t beams = 1;
+  int64_t beams = 1;
   // A sequence's score is its log-probability divided by ((5 + length) / 6)^length_penalty. Wu et al. 2016.
   double length_penalty = 0;
 };
 
 struct Generated {
-  Tensor tokens;                      // [B, N] int64, without the prompt; N is the longest row's length
-  std::vector<std::int64_t> lengths;  // of each row
-  std::vector<double> scores;         // of each row: its log-probability under the model, over the length penalty
+  Tensor tokens;                 // [B, N] int64, without the prompt; N is the longest row's length
+  std::vector<int64_t> lengths;  // of each row
+  std::vector<double> scores;    // of each row: its log-probability under the model, over the length penalty
 };
 
 // From prompt [B, T] int64, T >= 1 (a start token at least). A row ends by its first token that is end_token or that
@@ -114,7 +114,7 @@ Tensor sampling_probabilities(const Tensor& scores, const GenerateOptions& optio
 
 // Greedy decoding: from `start`, always the likeliest next token, `length` times (0: none). src [B, S] -> [B, length]
 // int64 without the start token. The model should be in eval mode. Error when length exceeds what the model takes.
-Tensor greedy_decode(const Transformer& model, const Tensor& src, const Tensor& src_mask, std::int64_t length,
-                     std::int64_t start = 0);
+Tensor greedy_decode(const Transformer& model, const Tensor& src, const Tensor& src_mask, int64_t length,
+                     int64_t start = 0);
 
 }  // namespace tapegrad::nn

@@ -1,7 +1,7 @@
 // GPT: a causal Transformer of one stack.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/recompute.h>
@@ -35,7 +35,7 @@ const Preset kPresets[] = {
     {"gpt2-xl", {.emb_dim = 1600, .n_heads = 25, .n_layers = 48}},
 };
 
-Parameter filled(std::int64_t dim, double value) {
+Parameter filled(int64_t dim, double value) {
   require_positive("gpt_norm", "the size of the last axis", dim);
   return Parameter(full({dim}, value));
 }
@@ -43,12 +43,12 @@ Parameter filled(std::int64_t dim, double value) {
 List<GPTBlock> blocks_of(const GPTConfig& config) {
   List<GPTBlock> blocks;
   blocks.reserve(static_cast<std::size_t>(config.n_layers));
-  for (std::int64_t i = 0; i < config.n_layers; ++i) blocks.emplace_back(config);
+  for (int64_t i = 0; i < config.n_layers; ++i) blocks.emplace_back(config);
   return blocks;
 }
 
 // [T, S]: what T new tokens may see of S, the last T of which are themselves.
-Tensor seen_after(std::int64_t tokens, std::int64_t all) { return tril(ones({tokens, all}, kBool), all - tokens); }
+Tensor seen_after(int64_t tokens, int64_t all) { return tril(ones({tokens, all}, kBool), all - tokens); }
 
 }  // namespace
 
@@ -68,14 +68,14 @@ void GPTConfig::check() const {
   position_options.check();
 }
 
-std::int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }
+int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }
 
-std::int64_t GPTConfig::parameter_count() const {
-  const std::int64_t c = emb_dim, norm = 2 * c;
-  const std::int64_t attention = 4 * c * c + c + (qkv_bias ? 3 * c : 0), feed_forward = 8 * c * c + 5 * c;
-  const std::int64_t table = vocab_size * c;
+int64_t GPTConfig::parameter_count() const {
+  const int64_t c = emb_dim, norm = 2 * c;
+  const int64_t attention = 4 * c * c + c + (qkv_bias ? 3 * c : 0), feed_forward = 8 * c * c + 5 * c;
+  const int64_t table = vocab_size * c;
   const PositionOptions& o = position_options;
-  std::int64_t places = 0;
+  int64_t places = 0;
   if (positions == Positions::learned) places = context_length * c;
   if (positions == Positions::t5) places = o.t5_buckets * n_heads;
   if (positions == Positions::shaw) {
@@ -95,7 +95,7 @@ GPTConfig gpt_preset(std::string_view name) {
 
 // --- parts ---
 
-GPTNorm::GPTNorm(std::int64_t emb_dim, double eps) : scale(filled(emb_dim, 1)), shift(filled(emb_dim, 0)), eps(eps) {}
+GPTNorm::GPTNorm(int64_t emb_dim, double eps) : scale(filled(emb_dim, 1)), shift(filled(emb_dim, 0)), eps(eps) {}
 
 Tensor GPTNorm::operator()(const Tensor& x) const { return layer_norm(x, scale, shift, eps); }
 
@@ -112,11 +112,11 @@ GPTAttention::GPTAttention(const GPTConfig& config)
 }
 
 Tensor GPTAttention::operator()(const Tensor& x, const GPTPass& pass) const {
-  const std::int64_t emb_dim = out_proj.weight->size(0);
+  const int64_t emb_dim = out_proj.weight->size(0);
   if (x.dim() != 3 || x.size(2) != emb_dim) {
     fail("gpt_attention", fmt::format("x has shape {}, [B, T, {}] is needed", str(x.shape()), emb_dim));
   }
-  const std::int64_t batch = x.size(0), tokens = x.size(1);
+  const int64_t batch = x.size(0), tokens = x.size(1);
   // [B, T, C] -> [B, heads, T, head_dim]
   const auto heads = [&](const Linear& project) {
     return project(x).reshape({batch, tokens, n_heads, emb_dim / n_heads}).transpose(1, 2);
@@ -136,7 +136,7 @@ Tensor GPTAttention::operator()(const Tensor& x, const GPTPass& pass) const {
   return out_proj(mixed.transpose(1, 2).reshape({batch, tokens, emb_dim}));
 }
 
-GPTFeedForward::GPTFeedForward(std::int64_t emb_dim) : expand(emb_dim, 4 * emb_dim), contract(4 * emb_dim, emb_dim) {}
+GPTFeedForward::GPTFeedForward(int64_t emb_dim) : expand(emb_dim, 4 * emb_dim), contract(4 * emb_dim, emb_dim) {}
 
 Tensor GPTFeedForward::operator()(const Tensor& x) const { return contract(gelu(expand(x), Gelu::tanh)); }
 
@@ -190,7 +190,7 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
   if (ids.dim() != 2 || ids.dtype() != kInt64) {
     fail(kWhere, fmt::format("ids are {} {}, int64 [B, T] is needed", name(ids.dtype()), str(ids.shape())));
   }
-  const std::int64_t start = cache ? cache->length() : 0, tokens = ids.size(1);
+  const int64_t start = cache ? cache->length() : 0, tokens = ids.size(1);
   if (start + tokens > config.longest_input()) {
     fail(kWhere, fmt::format("{} tokens are more than the context_length {}", start + tokens, config.longest_input()));
   }
@@ -203,7 +203,7 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
     const GPTBlock& block = trf_blocks[i];
     Tensor weights;
     const GPTPass pass{.cache = cache, .layer = i, .weights = maps ? &weights : nullptr, .positions = &positions};
-    if (recompute_blocks && !cache && !maps && recorded(x)) {
+    if (recompute_blocks && !cache && !maps && needs_grad(x)) {
       std::vector<Tensor> leaves;
       for (const NamedTensor& p : parameters(block)) leaves.push_back(p.tensor);
       for (const NamedTensor& p : parameters(relative_positions)) leaves.push_back(p.tensor);

@@ -4,8 +4,8 @@
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/kv_cache.h>
-#include <tapegrad/nn/positional.h>
-#include <tapegrad/nn/relative.h>
+#include <tapegrad/nn/positions.h>
+#include <tapegrad/nn/relative_positions.h>
 #include <tapegrad/nn/transformer.h>
 
 #include <string>
@@ -16,11 +16,11 @@ namespace tapegrad::nn {
 // The names and defaults of seed 000: GPT-2's smallest model, without biases on query, key and value, with a head of
 // its own.
 struct GPTConfig {
-  std::int64_t vocab_size = 50257;
-  std::int64_t context_length = 1024;
-  std::int64_t emb_dim = 768;
-  std::int64_t n_heads = 12;
-  std::int64_t n_layers = 12;
+  int64_t vocab_size = 50257;
+  int64_t context_length = 1024;
+  int64_t emb_dim = 768;
+  int64_t n_heads = 12;
+  int64_t n_layers = 12;
   double drop_rate = 0.1;
   bool qkv_bias = false;
   bool tied_head = false;  // the head's weight is the token table
@@ -28,11 +28,11 @@ struct GPTConfig {
   PositionOptions position_options = {};
 
   // The most tokens that a model reads at once: context_length, or more where `positions` can (nn::longest_input).
-  std::int64_t longest_input() const;
+  int64_t longest_input() const;
   // Error that names the first member that makes no model.
   void check() const;
   // Of a model with these settings, without making one: 163,009,536 for the defaults.
-  std::int64_t parameter_count() const;
+  int64_t parameter_count() const;
 };
 
 // tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl. Error for another name, which lists these. The sizes only:
@@ -41,7 +41,7 @@ GPTConfig gpt_preset(std::string_view name);
 
 // (x - mean) / sqrt(var + eps) * scale + shift: LayerNorm under the names of seed 000.
 struct GPTNorm {
-  explicit GPTNorm(std::int64_t emb_dim, double eps = 1e-5);
+  explicit GPTNorm(int64_t emb_dim, double eps = 1e-5);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("scale", scale);
@@ -76,13 +76,13 @@ struct GPTAttention {
 
   Linear W_query, W_key, W_value, out_proj;
   Dropout dropout;  // on the weights
-  std::int64_t n_heads;
+  int64_t n_heads;
   ShawPositions shaw;  // or none
 };
 
 // expand to 4 C, gelu by tanh, contract.
 struct GPTFeedForward {
-  explicit GPTFeedForward(std::int64_t emb_dim);
+  explicit GPTFeedForward(int64_t emb_dim);
   Tensor operator()(const Tensor& x) const;  // [..., C] -> [..., C]
   void visit(auto&& field) {
     field("layers.0", expand);

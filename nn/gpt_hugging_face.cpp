@@ -12,7 +12,7 @@ namespace tapegrad::nn {
 namespace {
 
 constexpr std::string_view kPrefix = "transformer.";
-constexpr std::int64_t kMostSize = 100'000'000;  // of anything in a configuration
+constexpr int64_t kMostSize = 100'000'000;  // of anything in a configuration
 
 struct Names {
   std::string_view theirs, ours;
@@ -37,8 +37,8 @@ constexpr std::string_view kProjections[] = {"W_query", "W_key", "W_value"};
 Tensor laid_out(const Tensor& x, bool turned) { return turned && x.dim() == 2 ? x.t().contiguous() : x; }
 
 // One third of the last axis.
-Tensor third(const Tensor& x, std::int64_t which) {
-  const std::int64_t size = x.size(-1) / 3;
+Tensor third(const Tensor& x, int64_t which) {
+  const int64_t size = x.size(-1) / 3;
   return narrow(x, -1, which * size, size).contiguous();
 }
 
@@ -60,10 +60,10 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
     if (type != "gpt2") fail(where, fmt::format("it is of the model_type \"{}\", gpt2 is needed", type));
     const auto size = [&](const char* key) {
       const auto& value = json.at(key);
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMostSize) {
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > kMostSize) {
         fail(where, fmt::format("its {} is {}, a whole number up to {} is needed", key, value.dump(), kMostSize));
       }
-      return value.get<std::int64_t>();
+      return value.get<int64_t>();
     };
     config.vocab_size = size("vocab_size");
     config.context_length = size(json.contains("n_positions") ? "n_positions" : "n_ctx");
@@ -94,14 +94,14 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
   return config;
 }
 
-std::optional<std::int64_t> end_of_text_of_hugging_face(std::string_view text) {
+std::optional<int64_t> end_of_text_of_hugging_face(std::string_view text) {
   const auto json = nlohmann::json::parse(text);
   const auto id = json.find("eos_token_id");
   if (id == json.end() || !id->is_number_integer()) return {};
-  return id->get<std::int64_t>();
+  return id->get<int64_t>();
 }
 
-std::string to_hugging_face_config(const GPTConfig& c, std::optional<std::int64_t> end_of_text) {
+std::string to_hugging_face_config(const GPTConfig& c, std::optional<int64_t> end_of_text) {
   if (c.positions != Positions::learned)
     fail("hugging_face", fmt::format("GPT-2's positions are learned, this model's are {}", name(c.positions)));
   const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nlohmann::ordered_json();
@@ -153,7 +153,7 @@ NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& confi
     if (part == "attn.bias" || part == "attn.masked_bias") continue;  // buffers: the causal mask
     const bool joined = (part == "attn.c_attn.weight" && x.dim() == 2) || (part == "attn.c_attn.bias" && x.dim() == 1);
     if (joined && x.size(-1) % 3 == 0) {
-      for (std::int64_t i = 0; i < 3; ++i) {
+      for (int64_t i = 0; i < 3; ++i) {
         const bool weight = x.dim() == 2;
         out.push_back({fmt::format("{}att.{}.{}", prefix, kProjections[i], weight ? "weight" : "bias"),
                        laid_out(third(x, i), weight)});
@@ -177,7 +177,7 @@ NamedTensors to_hugging_face(const GPTModel& model) {
     }
   };
   add(kOuter, "", "");
-  for (std::int64_t i = 0; i < model.config.n_layers; ++i) {
+  for (int64_t i = 0; i < model.config.n_layers; ++i) {
     const std::string theirs = fmt::format("h.{}.", i), ours = fmt::format("trf_blocks.{}.", i);
     add(kInBlock, theirs, ours);
     std::vector<Tensor> weights, biases;

@@ -13,9 +13,9 @@ namespace tapegrad::nn {
 // or that this GPT cannot be: another activation, scale of scores, width inside or epsilon.
 GPTConfig gpt_config_of_hugging_face(std::string_view json, std::string_view where);
 // `end_of_text`, where it is given, becomes bos_token_id and eos_token_id.
-std::string to_hugging_face_config(const GPTConfig& config, std::optional<std::int64_t> end_of_text = {});
+std::string to_hugging_face_config(const GPTConfig& config, std::optional<int64_t> end_of_text = {});
 // The eos_token_id of a config.json that gpt_config_of_hugging_face has read, where there is one.
-std::optional<std::int64_t> end_of_text_of_hugging_face(std::string_view json);
+std::optional<int64_t> end_of_text_of_hugging_face(std::string_view json);
 
 // A state dict of Hugging Face's GPT-2 (names with or without "transformer.") as one of GPTModel: c_attn split into
 // query, key and value, the weights of its Conv1D transposed to [out, in], buffers of masks left out, and lm_head where

@@ -34,7 +34,7 @@ Fans fans(const Tensor& weight) {
   if (weight.dim() < 2 || weight.numel() == 0) {
     fail(kWhere, fmt::format("fans are of a weight [out, in, ...], not of shape {}", str(weight.shape())));
   }
-  const std::int64_t field = weight.numel() / (weight.size(0) * weight.size(1));
+  const int64_t field = weight.numel() / (weight.size(0) * weight.size(1));
   return {weight.size(1) * field, weight.size(0) * field};
 }
 

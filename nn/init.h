@@ -36,7 +36,7 @@ class Skip {
 
 // fan_in and fan_out of a weight [out, in, ...]: trailing axes are the receptive field.
 struct Fans {
-  std::int64_t in, out;
+  int64_t in, out;
 };
 Fans fans(const Tensor& weight);
 

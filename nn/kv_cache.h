@@ -10,12 +10,12 @@ namespace tapegrad::nn {
 // One a sequence (or batch of sequences that are equally long). The first pass decides batch, heads and type.
 class KVCache {
  public:
-  std::int64_t length() const { return length_; }  // tokens read
-  std::int64_t batch() const;                      // sequences; 0 before the first pass
+  int64_t length() const { return length_; }  // tokens read
+  int64_t batch() const;                      // sequences; 0 before the first pass
   // Row i goes on from what row rows[i] has read; rows [B'] int64, B' may differ from the batch. For beams.
   void reorder(const Tensor& rows);
   // Forgets all but the first `length` tokens.
-  void truncate(std::int64_t length);
+  void truncate(int64_t length);
 
   // --- for models ---
   struct Layer {
@@ -25,11 +25,11 @@ class KVCache {
   // hold until the next pass.
   Layer append(std::size_t layer, const Tensor& keys, const Tensor& values);
   // After the last layer of a pass over T tokens.
-  void advance(std::int64_t tokens) { length_ += tokens; }
+  void advance(int64_t tokens) { length_ += tokens; }
 
  private:
   std::vector<Layer> layers_;
-  std::int64_t length_ = 0;
+  int64_t length_ = 0;
 };
 
 }  // namespace tapegrad::nn

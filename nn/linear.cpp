@@ -1,6 +1,6 @@
 // The affine layer.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/linear.h>
 
@@ -10,7 +10,7 @@ namespace tapegrad::nn {
 
 namespace {
 
-Shape weight_shape(std::int64_t in, std::int64_t out) {
+Shape weight_shape(int64_t in, int64_t out) {
   require_positive("linear", "the number of inputs", in);
   require_positive("linear", "the number of outputs", out);
   return {out, in};
@@ -18,7 +18,7 @@ Shape weight_shape(std::int64_t in, std::int64_t out) {
 
 }  // namespace
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) : weight(Tensor::empty(weight_shape(in, out))) {
+Linear::Linear(int64_t in, int64_t out, bool with_bias) : weight(Tensor::empty(weight_shape(in, out))) {
   init::kaiming_uniform(weight, std::sqrt(5.0));
   if (!with_bias) return;
   bias = Parameter(Tensor::empty({out}));

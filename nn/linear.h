@@ -7,7 +7,7 @@ namespace tapegrad::nn {
 
 // x [..., in] -> x weight^T + bias, [..., out]. Weight and bias start uniform within +-1/sqrt(in), as PyTorch's.
 struct Linear {
-  Linear(std::int64_t in, std::int64_t out, bool with_bias = true);  // Error unless in and out are positive
+  Linear(int64_t in, int64_t out, bool with_bias = true);  // Error unless in and out are positive
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);

@@ -6,8 +6,8 @@
 namespace tapegrad::nn {
 
 // ids [B, S] -> [B, 1, 1, S]: hides the keys that are padding, from every head and every query.
-Tensor padding_mask(const Tensor& ids, std::int64_t padding = 0);
+Tensor padding_mask(const Tensor& ids, int64_t padding = 0);
 // [T, T]: position t sees 0 .. t.
-Tensor causal_mask(std::int64_t length);
+Tensor causal_mask(int64_t length);
 
 }  // namespace tapegrad::nn

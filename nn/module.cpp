@@ -12,7 +12,7 @@ namespace tapegrad::nn {
 
 namespace {
 
-std::atomic<std::int64_t> alive_parameters{0};
+std::atomic<int64_t> alive_parameters{0};
 thread_local int clone_scopes = 0;
 
 Tensor fresh_copy(const Tensor& values) {
@@ -23,7 +23,7 @@ Tensor fresh_copy(const Tensor& values) {
 
 // `values` itself when nobody else can see it.
 Tensor own(Tensor&& values) {
-  if (values.unique() && values.is_contiguous() && values.place().tape == 0) return std::move(values);
+  if (values.unique() && values.is_contiguous() && values.tape_index().tape == 0) return std::move(values);
   return fresh_copy(values);
 }
 
@@ -68,7 +68,7 @@ Parameter::~Parameter() {
   if (defined()) alive_parameters.fetch_sub(1, std::memory_order_relaxed);
 }
 
-std::int64_t Parameter::alive() { return alive_parameters.load(std::memory_order_relaxed); }
+int64_t Parameter::alive() { return alive_parameters.load(std::memory_order_relaxed); }
 
 void Parameter::require_free() const {
   if (leaf_.storage().recordings() == 0) return;
@@ -191,8 +191,8 @@ LoadReport StateWalk::load(const NamedTensors& state, bool strict) const {
   return report;
 }
 
-std::int64_t StateWalk::count() const {
-  std::int64_t sum = 0;
+int64_t StateWalk::count() const {
+  int64_t sum = 0;
   for (const Entry& e : entries) sum += e.parameter ? e.tensor().numel() : 0;
   return sum;
 }

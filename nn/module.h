@@ -67,7 +67,7 @@ class Parameter {
   void convert(DType dtype);
 
   // How many hold a value in this process: a model whose `visit` reaches fewer has forgotten some.
-  static std::int64_t alive();
+  static int64_t alive();
 
  private:
   struct Adopt {};
@@ -255,7 +255,7 @@ class StateWalk : public Walk {
   std::vector<Entry> entries;
   NamedTensors state_dict() const;
   LoadReport load(const NamedTensors& state, bool strict) const;
-  std::int64_t count() const;
+  int64_t count() const;
   std::string summary() const;
 
  private:
@@ -318,7 +318,7 @@ Model clone(const Model& model) {
 
 // Number of elements of all parameters.
 template <class Model>
-std::int64_t count(const Model& model) {
+int64_t count_parameters(const Model& model) {
   detail::StateWalk found;
   walk(model, found);
   return found.count();
@@ -332,9 +332,9 @@ std::string summary(const Model& model) {
   return found.summary();
 }
 
-// Converts every floating parameter and buffer, before an optimiser is made: convert(model, kFloat64).
+// Converts every floating parameter and buffer, before an optimiser is made: to(model, kFloat64).
 template <class Model>
-void convert(Model& model, DType dtype) {
+void to(Model& model, DType dtype) {
   detail::ConvertWalk set(dtype);
   walk(model, set);
 }

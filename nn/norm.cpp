@@ -1,29 +1,29 @@
 // Normalisations over the last axis.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/norm.h>
 
 namespace tapegrad::nn {
 
 namespace {
 
-Parameter filled(std::string_view where, std::int64_t dim, double value) {
+Parameter filled(std::string_view where, int64_t dim, double value) {
   require_positive(where, "the size of the last axis", dim);
   return Parameter(full({dim}, value));
 }
 
 }  // namespace
 
-LayerNorm::LayerNorm(std::int64_t dim, double eps, bool with_bias) : weight(filled("layer_norm", dim, 1)), eps(eps) {
+LayerNorm::LayerNorm(int64_t dim, double eps, bool with_bias) : weight(filled("layer_norm", dim, 1)), eps(eps) {
   if (with_bias) bias = filled("layer_norm", dim, 0);
 }
 Tensor LayerNorm::operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
 
-LayerNormStd::LayerNormStd(std::int64_t dim, double eps)
+LayerNormStd::LayerNormStd(int64_t dim, double eps)
     : gamma(filled("layer_norm_std", dim, 1)), beta(filled("layer_norm_std", dim, 0)), eps(eps) {}
 Tensor LayerNormStd::operator()(const Tensor& x) const { return layer_norm_std(x, gamma, beta, eps); }
 
-RmsNorm::RmsNorm(std::int64_t dim, double eps) : weight(filled("rms_norm", dim, 1)), eps(eps) {}
+RmsNorm::RmsNorm(int64_t dim, double eps) : weight(filled("rms_norm", dim, 1)), eps(eps) {}
 Tensor RmsNorm::operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
 
 }  // namespace tapegrad::nn

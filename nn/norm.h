@@ -7,7 +7,7 @@ namespace tapegrad::nn {
 
 // (x - mean) / sqrt(var + eps) * weight + bias, population variance. Ba, Kiros, Hinton 2016.
 struct LayerNorm {
-  explicit LayerNorm(std::int64_t dim, double eps = 1e-5, bool with_bias = true);
+  explicit LayerNorm(int64_t dim, double eps = 1e-5, bool with_bias = true);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);
@@ -21,7 +21,7 @@ struct LayerNorm {
 
 // gamma * (x - mean) / (std + eps) + beta: eps outside of the root, as the tutorial writes it (8.4.1).
 struct LayerNormStd {
-  explicit LayerNormStd(std::int64_t dim, double eps = 1e-6);
+  explicit LayerNormStd(int64_t dim, double eps = 1e-6);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("gamma", gamma);
@@ -35,7 +35,7 @@ struct LayerNormStd {
 
 // x / sqrt(mean(x^2) + eps) * weight. Zhang, Sennrich 2019.
 struct RmsNorm {
-  explicit RmsNorm(std::int64_t dim, double eps = 1e-6);
+  explicit RmsNorm(int64_t dim, double eps = 1e-6);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) { field("weight", weight); }
 

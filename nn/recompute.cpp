@@ -35,7 +35,7 @@ struct Again {
     const DrawAgain draws(before);
     Tape tape;
     const Tensor leaf = x.as_leaf();
-    const Gradients found = tape.backward(f(leaf), {.seed = dy});
+    const Gradients found = tape.backward(f(leaf), {.grad_output = dy});
     const auto of = [&](const Tensor& input) {
       const Tensor* grad = found.find(input);
       return grad ? *grad : Tensor();
@@ -52,7 +52,7 @@ struct Again {
 Tensor recompute(const Tensor& x, const std::vector<Tensor>& parameters, Recomputed f) {
   if (!Tape::current()) return f(x);
   for (const Tensor& p : parameters) {
-    if (recorded(p) && !p.is_leaf()) {
+    if (needs_grad(p) && !p.is_leaf()) {
       kRecompute.fail(
           fmt::format("a parameter of shape {} was computed on the tape, a leaf is needed", str(p.shape())));
     }

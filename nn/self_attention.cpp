@@ -1,7 +1,7 @@
 // Self-attention from one width to another.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/self_attention.h>
 
 #include <tuple>
@@ -45,7 +45,7 @@ Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const Tensor& mask, T
   if (x.dim() != 3 || x.size(2) != config.d_in) {
     fail(kWhere, fmt::format("x has shape {}, [B, T, {}] is needed", str(x.shape()), config.d_in));
   }
-  const std::int64_t batch = x.size(0), length = x.size(1);
+  const int64_t batch = x.size(0), length = x.size(1);
   if (config.context_length > 0 && length > config.context_length) {
     fail(kWhere,
          fmt::format("a sequence of length {} is longer than context_length {}", length, config.context_length));

@@ -7,11 +7,11 @@
 namespace tapegrad::nn {
 
 struct SelfAttentionConfig {
-  std::int64_t d_in = 768;          // width of the input
-  std::int64_t d_out = 768;         // width of queries, keys, values and the output; a multiple of num_heads
-  std::int64_t num_heads = 12;      // each of d_out / num_heads
-  std::int64_t context_length = 0;  // the longest input; 0: any
-  double dropout = 0;               // on the weights, in training
+  int64_t d_in = 768;          // width of the input
+  int64_t d_out = 768;         // width of queries, keys, values and the output; a multiple of num_heads
+  int64_t num_heads = 12;      // each of d_out / num_heads
+  int64_t context_length = 0;  // the longest input; 0: any
+  double dropout = 0;          // on the weights, in training
   bool qkv_bias = false;
   bool causal = true;  // position t sees 0 .. t
 

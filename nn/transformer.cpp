@@ -1,7 +1,7 @@
 // The encoder-decoder Transformer of the tutorial.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/check.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
@@ -37,7 +37,7 @@ template <class Layer>
 List<Layer> layers_of(const TransformerConfig& config) {
   List<Layer> layers;
   layers.reserve(static_cast<std::size_t>(config.num_hidden_layers));
-  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) layers.emplace_back(config);
+  for (int64_t i = 0; i < config.num_hidden_layers; ++i) layers.emplace_back(config);
   return layers;
 }
 
@@ -73,7 +73,7 @@ void TransformerConfig::check() const {
   position_options.check();
 }
 
-std::int64_t TransformerConfig::longest_input() const {
+int64_t TransformerConfig::longest_input() const {
   return nn::longest_input(positions, max_position_embeddings, position_options);
 }
 
@@ -89,7 +89,7 @@ Embeddings::Embeddings(const TransformerConfig& config)
   if (config.positions == Positions::learned) init::xavier_uniform(position_embeddings.learned.weight);
 }
 
-Tensor Embeddings::operator()(const Tensor& ids, std::int64_t start) const {
+Tensor Embeddings::operator()(const Tensor& ids, int64_t start) const {
   if (ids.dim() != 2 || ids.dtype() != kInt64) {
     fail("embeddings", fmt::format("ids are {} {}, int64 [B, T] is needed", name(ids.dtype()), str(ids.shape())));
   }
@@ -196,9 +196,9 @@ DecoderCache TransformerDecoder::begin(const Tensor& memory, const Tensor& src_m
 }
 
 Tensor TransformerDecoder::step(const Tensor& ids, DecoderCache& cache) const {
-  const std::int64_t start = cache.target.length();
+  const int64_t start = cache.target.length();
   Tensor x = embeddings(ids, start);
-  const std::int64_t length = ids.size(1), seen = start + length;
+  const int64_t length = ids.size(1), seen = start + length;
   const PositionTerms positions = relative_positions(length, seen, start, x.dtype());
   const Tensor causal = length > 1 ? narrow(causal_mask(seen), 0, start, length) : Tensor();  // [T, start + T]
   for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i].step(x, cache, i, causal, positions);

@@ -5,30 +5,30 @@
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/kv_cache.h>
-#include <tapegrad/nn/positional.h>
-#include <tapegrad/nn/relative.h>
+#include <tapegrad/nn/positions.h>
+#include <tapegrad/nn/relative_positions.h>
 
 namespace tapegrad::nn {
 
 // The tutorial's names and defaults (8.4.4); where its text and its code differ, those of the code.
 struct TransformerConfig {
-  std::int64_t vocab_size = 30000;
-  std::int64_t hidden_size = 768;
-  std::int64_t num_hidden_layers = 12;
-  std::int64_t num_attention_heads = 12;
-  std::int64_t intermediate_size = 3072;
+  int64_t vocab_size = 30000;
+  int64_t hidden_size = 768;
+  int64_t num_hidden_layers = 12;
+  int64_t num_attention_heads = 12;
+  int64_t intermediate_size = 3072;
   double dropout_prob = 0.1;                  // in the feed-forward block and after the decoder's blocks
   double hidden_dropout_prob = 0.1;           // after the embeddings and after the encoder's blocks
   double attention_probs_dropout_prob = 0.1;  // on attention weights
-  std::int64_t max_position_embeddings = 512;
+  int64_t max_position_embeddings = 512;
   double layer_norm_eps = 1e-6;
-  std::int64_t pad_token_id = 0;
+  int64_t pad_token_id = 0;
   Positions positions =
       Positions::learned;  // relative ones work in every self-attention, not between source and target
   PositionOptions position_options = {};
 
   // The longest source or target: max_position_embeddings, or more where `positions` can (longest_input).
-  std::int64_t longest_input() const;
+  int64_t longest_input() const;
   // Error that names the first member that makes no model.
   void check() const;
 };
@@ -39,7 +39,7 @@ using AttentionMaps = NamedTensors;
 // ids [B, T], the first of them at `start` -> dropout(norm(token + position)), [B, T, C]. Error beyond longest_input().
 struct Embeddings {
   explicit Embeddings(const TransformerConfig& config);
-  Tensor operator()(const Tensor& ids, std::int64_t start = 0) const;
+  Tensor operator()(const Tensor& ids, int64_t start = 0) const;
   void visit(auto&& field) {
     field("token_embeddings", token_embeddings);
     field("position_embeddings", position_embeddings);

@@ -1,7 +1,7 @@
 // Adam and AdamW.
 #include <fmt/format.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/kernels.h>
+#include <tapegrad/optim/detail/kernels.h>
 
 #include <cmath>
 
@@ -36,7 +36,7 @@ AdamW::AdamW(NamedTensors parameters, AdamWOptions options) : AdamW(one_group(st
 AdamW::AdamW(std::vector<ParameterGroup> groups, AdamWOptions o)
     : Adam(std::move(groups), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
 
-void Adam::update(const Slot& slot, std::int64_t begin, std::int64_t end) {
+void Adam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), decay = weight_decay_of(slot), t = static_cast<double>(slot.steps);
   const AdamStep step{.beta1 = options_.beta1,
                       .beta2 = options_.beta2,

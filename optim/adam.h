@@ -34,7 +34,7 @@ class Adam : public Optimizer {
   Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled);
 
  private:
-  void update(const Slot& slot, std::int64_t begin, std::int64_t end) override;
+  void update(const Slot& slot, int64_t begin, int64_t end) override;
   AdamOptions options_;
   bool decoupled_ = false;
 };

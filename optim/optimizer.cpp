@@ -14,7 +14,7 @@ namespace tapegrad::optim {
 namespace {
 
 constexpr std::string_view kWhere = "optimizer";
-constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // elements a thread takes at a time
+constexpr int64_t kGrain = int64_t{1} << 15;  // elements a thread takes at a time
 
 std::string describe(const std::string& name, const Tensor& parameter) {
   return name.empty() ? fmt::format("the parameter of shape {}", str(parameter.shape())) : fmt::format("\"{}\"", name);
@@ -48,11 +48,11 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
     }
   }
   if (slots_.empty()) fail(kWhere, "there is no parameter to train");
-  std::vector<std::int64_t> leaves;
-  for (const Slot& slot : slots_) leaves.push_back(slot.parameter.place().position);
+  std::vector<int64_t> leaves;
+  for (const Slot& slot : slots_) leaves.push_back(slot.parameter.tape_index().position);
   std::sort(leaves.begin(), leaves.end());
   for (const Slot& slot : slots_) {
-    const auto range = std::equal_range(leaves.begin(), leaves.end(), slot.parameter.place().position);
+    const auto range = std::equal_range(leaves.begin(), leaves.end(), slot.parameter.tape_index().position);
     if (range.second - range.first > 1)
       fail(kWhere, fmt::format("{} is given twice", describe(slot.name, slot.parameter)));
   }
@@ -71,7 +71,7 @@ void Optimizer::set_group_lr(std::size_t group, double lr) {
 // Checks everything before anything is written.
 void Optimizer::gather(const Gradients& grads) {
   active_.clear();
-  std::int64_t start = 0;
+  int64_t start = 0;
   for (Slot& slot : slots_) {
     const Tensor* grad = grads.find(slot.parameter);
     if (!grad) {
@@ -103,14 +103,14 @@ void Optimizer::step(const Gradients& grads) {
   gather(grads);
   ++steps_;
   for (Slot* slot : active_) ++slot->steps;
-  const std::int64_t total = active_.empty() ? 0 : active_.back()->start + active_.back()->parameter.numel();
+  const int64_t total = active_.empty() ? 0 : active_.back()->start + active_.back()->parameter.numel();
   // All parameters as one row: small ones share a piece, large ones are cut.
-  parallel_for(total, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(total, kGrain, [&](int64_t begin, int64_t end) {
     auto at = std::upper_bound(active_.begin(), active_.end(), begin,
-                               [](std::int64_t place, const Slot* slot) { return place < slot->start; });
+                               [](int64_t place, const Slot* slot) { return place < slot->start; });
     for (--at; begin < end; ++at) {
       const Slot& slot = **at;
-      const std::int64_t stop = std::min(end, slot.start + slot.parameter.numel());
+      const int64_t stop = std::min(end, slot.start + slot.parameter.numel());
       if (begin < stop) update(slot, begin - slot.start, stop - slot.start);
       begin = std::max(begin, stop);
     }
@@ -122,12 +122,12 @@ void Optimizer::step(const Gradients& grads) {
 
 NamedTensors Optimizer::state() const {
   NamedTensors state;
-  std::vector<std::int64_t> steps{steps_};
+  std::vector<int64_t> steps{steps_};
   std::vector<double> rates{lr_};
   for (const Slot& slot : slots_) steps.push_back(slot.steps);
   for (const Group& group : groups_) rates.push_back(group.lr.value_or(std::numeric_limits<double>::quiet_NaN()));
-  state.push_back({"steps", tensor(steps, {static_cast<std::int64_t>(steps.size())})});
-  state.push_back({"lr", tensor(rates, {static_cast<std::int64_t>(rates.size())})});
+  state.push_back({"steps", tensor(steps, {static_cast<int64_t>(steps.size())})});
+  state.push_back({"lr", tensor(rates, {static_cast<int64_t>(rates.size())})});
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
     for (const Slot& slot : slots_) state.push_back({buffer_names_[b] + "." + slot.name, slot.buffers[b]});
   }
@@ -150,8 +150,8 @@ void Optimizer::load_state(const NamedTensors& state) {
     given.erase(at);
     return found;
   };
-  const auto steps = take("steps", {1 + static_cast<std::int64_t>(slots_.size())}, kInt64).to_vector<std::int64_t>();
-  const auto rates = take("lr", {1 + static_cast<std::int64_t>(groups_.size())}, kFloat64).to_vector<double>();
+  const auto steps = take("steps", {1 + static_cast<int64_t>(slots_.size())}, kInt64).to_vector<int64_t>();
+  const auto rates = take("lr", {1 + static_cast<int64_t>(groups_.size())}, kFloat64).to_vector<double>();
   std::vector<std::pair<Tensor, Tensor>> copies;  // to, from
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
     for (const Slot& slot : slots_) {
@@ -160,7 +160,7 @@ void Optimizer::load_state(const NamedTensors& state) {
     }
   }
   if (!given.empty()) fail(kWhere, fmt::format("the state holds an unexpected \"{}\"", given.begin()->first));
-  for (const std::int64_t count : steps) {
+  for (const int64_t count : steps) {
     if (count < 0) fail(kWhere, fmt::format("the state tells of {} steps", count));
   }
   checked("lr", rates[0]);

@@ -36,7 +36,7 @@ class Optimizer {
   double group_lr(std::size_t group) const;
   void set_group_lr(std::size_t group, double lr);
   std::size_t groups() const { return groups_.size(); }
-  std::int64_t steps() const { return steps_; }  // calls of step()
+  int64_t steps() const { return steps_; }  // calls of step()
 
   // Everything that an exact continuation needs beside the parameters: "steps", "lr", and a tensor for every parameter
   // and buffer ("m.<name>", "v.<name>"). The tensors share the optimiser's memory: write them out before the next step.
@@ -49,15 +49,15 @@ class Optimizer {
     std::string name;
     Tensor parameter;
     std::size_t group = 0;
-    std::int64_t steps = 0;       // updates of this parameter
+    int64_t steps = 0;            // updates of this parameter
     std::vector<Tensor> buffers;  // one for each of buffer_names
     Tensor grad;                  // while a step lasts; contiguous
-    std::int64_t start = 0;       // where it begins when all parameters of a step are seen as one row
+    int64_t start = 0;            // where it begins when all parameters of a step are seen as one row
   };
   // Errors: no parameter at all, one twice, one that is no leaf, a rate or decay that is negative or not finite.
   Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay, std::vector<std::string> buffer_names);
   // Updates elements [begin, end) of one parameter, on any thread; `steps` counts this update already.
-  virtual void update(const Slot& slot, std::int64_t begin, std::int64_t end) = 0;
+  virtual void update(const Slot& slot, int64_t begin, int64_t end) = 0;
   double weight_decay_of(const Slot& slot) const { return groups_[slot.group].weight_decay; }
 
  private:
@@ -71,7 +71,7 @@ class Optimizer {
   std::vector<Slot*> active_;  // those of this step
   std::vector<std::string> buffer_names_;
   double lr_;
-  std::int64_t steps_ = 0;
+  int64_t steps_ = 0;
   bool allow_missing_ = false;
 };
 

@@ -12,33 +12,33 @@ namespace tapegrad::optim {
 namespace {
 
 // Steps count from 1; spans must be positive where they divide.
-double checked(std::int64_t step) {
+double checked(int64_t step) {
   if (step < 1) fail("schedule", fmt::format("step {} was asked for, steps count from 1", step));
   return static_cast<double>(step);
 }
 
-double positive(const char* name, std::int64_t value) {
+double positive(const char* name, int64_t value) {
   if (value < 1) fail("schedule", fmt::format("{} is {}, it must be positive", name, value));
   return static_cast<double>(value);
 }
 
 }  // namespace
 
-double Constant::operator()(std::int64_t step) const {
+double Constant::operator()(int64_t step) const {
   checked(step);
   return lr;
 }
 
-double Noam::operator()(std::int64_t step) const {
+double Noam::operator()(int64_t step) const {
   const double s = checked(step), w = positive("warmup", warmup), d = positive("hidden_size", hidden_size);
   return factor * std::pow(d, -0.5) * std::min(std::pow(s, -0.5), s * std::pow(w, -1.5));
 }
 
-double LinearWarmup::operator()(std::int64_t step) const {
+double LinearWarmup::operator()(int64_t step) const {
   return lr * std::min(1.0, checked(step) / positive("warmup", warmup));
 }
 
-double WarmupCosine::operator()(std::int64_t step) const {
+double WarmupCosine::operator()(int64_t step) const {
   if (warmup < 0 || total <= warmup) {
     fail("schedule", fmt::format("warmup is {} and total {}: 0 <= warmup < total is needed", warmup, total));
   }
@@ -48,7 +48,7 @@ double WarmupCosine::operator()(std::int64_t step) const {
   return min_lr + (lr - min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
 }
 
-double StepDecay::operator()(std::int64_t step) const {
+double StepDecay::operator()(int64_t step) const {
   const double s = checked(step);
   return lr * std::pow(gamma, std::floor((s - 1) / positive("every", every)));
 }

@@ -8,39 +8,39 @@ namespace tapegrad::optim {
 
 struct Constant {
   double lr;
-  double operator()(std::int64_t step) const;
+  double operator()(int64_t step) const;
 };
 
 // factor hidden_size^-0.5 min(step^-0.5, step warmup^-1.5). Vaswani et al. 2017.
 struct Noam {
-  std::int64_t hidden_size;
-  std::int64_t warmup = 4000;
+  int64_t hidden_size;
+  int64_t warmup = 4000;
   double factor = 1;
-  double operator()(std::int64_t step) const;
+  double operator()(int64_t step) const;
 };
 
 // Rises linearly to lr over `warmup` steps, and stays.
 struct LinearWarmup {
   double lr;
-  std::int64_t warmup;
-  double operator()(std::int64_t step) const;
+  int64_t warmup;
+  double operator()(int64_t step) const;
 };
 
 // Rises linearly to lr, then falls along half a cosine to min_lr at step `total`, and stays.
 struct WarmupCosine {
   double lr;
-  std::int64_t warmup;
-  std::int64_t total;
+  int64_t warmup;
+  int64_t total;
   double min_lr = 0;
-  double operator()(std::int64_t step) const;
+  double operator()(int64_t step) const;
 };
 
 // lr gamma^floor((step - 1) / every).
 struct StepDecay {
   double lr;
-  std::int64_t every;
+  int64_t every;
   double gamma = 0.1;
-  double operator()(std::int64_t step) const;
+  double operator()(int64_t step) const;
 };
 
 // Any of them, where the choice is made at run time.
@@ -48,7 +48,7 @@ class Schedule {
  public:
   template <class S>
   Schedule(S schedule) : schedule_(schedule) {}  // NOLINT: a schedule is one of these
-  double operator()(std::int64_t step) const {
+  double operator()(int64_t step) const {
     return std::visit([step](const auto& s) { return s(step); }, schedule_);
   }
 

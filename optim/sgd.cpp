@@ -1,6 +1,6 @@
 // Stochastic gradient descent.
 #include <fmt/format.h>
-#include <tapegrad/optim/kernels.h>
+#include <tapegrad/optim/detail/kernels.h>
 #include <tapegrad/optim/sgd.h>
 
 namespace tapegrad::optim {
@@ -28,7 +28,7 @@ SGD::SGD(std::vector<ParameterGroup> groups, SGDOptions options)
   }
 }
 
-void SGD::update(const Slot& slot, std::int64_t begin, std::int64_t end) {
+void SGD::update(const Slot& slot, int64_t begin, int64_t end) {
   const SgdStep step{.lr = group_lr(slot.group),
                      .momentum = options_.momentum,
                      .dampening = options_.dampening,

@@ -21,7 +21,7 @@ class SGD : public Optimizer {
   explicit SGD(std::vector<ParameterGroup> groups, SGDOptions options = {});
 
  private:
-  void update(const Slot& slot, std::int64_t begin, std::int64_t end) override;
+  void update(const Slot& slot, int64_t begin, int64_t end) override;
   SGDOptions options_;
 };
 

@@ -1,19 +1,19 @@
 // Reads the arguments, by CLI11, and calls the verb.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/kernels.h>
+#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/command.h>
-#include <tapegrad/tasks/files.h>
-#include <tapegrad/tasks/gpt_command.h>
-#include <tapegrad/tasks/gradcheck.h>
-#include <tapegrad/tasks/option_types.h>
-#include <tapegrad/tasks/refusing.h>
-#include <tapegrad/tasks/show.h>
-#include <tapegrad/tasks/tables.h>
-#include <tapegrad/tasks/task.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/gpt/command.h>
+#include <tapegrad/tasks/gradcheck/gradcheck.h>
+#include <tapegrad/tasks/seq2seq/task.h>
+#include <tapegrad/tasks/seq2seq/verbs.h>
+#include <tapegrad/tasks/settings/option_types.h>
+#include <tapegrad/tasks/settings/refusing.h>
+#include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tokenize.h>
-#include <tapegrad/tasks/verbs.h>
+#include <tapegrad/tasks/train/files.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>

@@ -1,9 +1,9 @@
 // The verb `info`: what computes here, and how fast.
 #include <fmt/format.h>
-#include <tapegrad/autograd/kernels.h>
-#include <tapegrad/autograd/machine.h>
+#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/tasks/verbs.h>
+#include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/version.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 // GPT-2's products at 256 tokens: feed-forward, its two gradients, logits. x [m, k] times weight [n, k] transposed.
 struct Product {
-  std::int64_t m, n, k;
+  int64_t m, n, k;
   const char* what;
 };
 constexpr Product kProducts[] = {{256, 3072, 768, "feed-forward"},

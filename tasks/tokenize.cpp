@@ -1,11 +1,11 @@
 // The verb `tokenize`, a filter from standard input to standard output.
 #include <fmt/format.h>
-#include <tapegrad/tasks/files.h>
-#include <tapegrad/tasks/options.h>
-#include <tapegrad/tasks/refusing.h>
-#include <tapegrad/tasks/text.h>
+#include <tapegrad/tasks/data/text.h>
+#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/settings/refusing.h>
 #include <tapegrad/tasks/tokenize.h>
-#include <tapegrad/tasks/tokenizer.h>
+#include <tapegrad/tasks/train/files.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -15,7 +15,7 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr std::string_view kWhere = "tokenize";
-constexpr std::int64_t kDefaultSize = 1000;
+constexpr int64_t kDefaultSize = 1000;
 
 void check(const TokenizeRequest& r) {
   const auto need = [](bool good, std::string_view option, std::string_view message) {
@@ -53,15 +53,15 @@ std::string read_input(const TokenizeRequest& request) {
 }
 
 // Ids between white space, commas or brackets.
-std::vector<std::int64_t> parse_ids(std::string_view text, const Tokenizer& tokenizer) {
+std::vector<int64_t> parse_ids(std::string_view text, const Tokenizer& tokenizer) {
   constexpr std::string_view kBetween = " \t\r\n,[]";
-  std::vector<std::int64_t> ids;
+  std::vector<int64_t> ids;
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
     if (text.empty()) return ids;
     const std::string_view word = text.substr(0, text.find_first_of(kBetween));
     text.remove_prefix(word.size());
-    std::int64_t id = -1;
+    int64_t id = -1;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
       refuse(kWhere, fmt::format("word {} is \"{}\", need a token id from 0 to {}", ids.size() + 1, word.substr(0, 40),
@@ -85,7 +85,7 @@ int make(const TokenizeRequest& request) {
   refusing("--out", [&] { const RunFolder tried(request.out); });
   const std::string text = read_input(request);
   if (text.empty()) refuse(kWhere, "the text is empty: there is nothing to make a tokenizer of");
-  const std::int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
+  const int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
   const auto tokenizer = request.train == "char" ? make_character_tokenizer(text) : train_byte_pairs(text, size);
   save_tokenizer(*tokenizer, request.out);
   const bool short_text = request.train == "bpe" && tokenizer->size() < size;
@@ -102,7 +102,7 @@ int tokenize(const TokenizeRequest& request) {
   const auto tokenizer = load_tokenizer(request.tokenizer);
   if (!request.save.empty()) {
     refusing("--save", [&] { try_replacing(request.save); });
-    const std::int64_t count = write_token_file(*tokenizer, request.text, request.save);
+    const int64_t count = write_token_file(*tokenizer, request.text, request.save);
     fmt::print("{}: {} tokens\n", request.save, count);
     return 0;
   }
@@ -112,7 +112,7 @@ int tokenize(const TokenizeRequest& request) {
     return 0;
   }
   std::string line;
-  for (const std::int64_t id : tokenizer->encode(input)) fmt::format_to(std::back_inserter(line), "{} ", id);
+  for (const int64_t id : tokenizer->encode(input)) fmt::format_to(std::back_inserter(line), "{} ", id);
   if (!line.empty()) line.pop_back();
   print(line + "\n");
   return 0;

@@ -1,5 +1,5 @@
 // Activations: sigmoid, relu, silu, gelu.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/activation.cpp"
 #include <hwy/foreach_target.h>

@@ -1,5 +1,5 @@
 // Arithmetic: add, sub, mul, div, pow, neg, maximum, minimum, clamp, and the sum of gradients.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/arithmetic.cpp"
 #include <hwy/foreach_target.h>
@@ -105,17 +105,17 @@ struct IntegerLoops {
 };
 
 // Integers wrap around, so they are added and multiplied without a sign.
-std::uint64_t bits(std::int64_t x) { return static_cast<std::uint64_t>(x); }
+uint64_t bits(int64_t x) { return static_cast<uint64_t>(x); }
 
-std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
-  std::uint64_t y = 1;
-  for (std::uint64_t square = bits(base); exponent > 0; exponent >>= 1, square *= square) {
+int64_t integer_power(int64_t base, int64_t exponent) {
+  uint64_t y = 1;
+  for (uint64_t square = bits(base); exponent > 0; exponent >>= 1, square *= square) {
     if (exponent & 1) y *= square;
   }
-  return static_cast<std::int64_t>(y);
+  return static_cast<int64_t>(y);
 }
 
-using Int = std::int64_t;
+using Int = int64_t;
 constexpr IntegerLoops kAddLoops{plain_loop<Int, Int, 2>([](Int a, Int b) { return Int(bits(a) + bits(b)); }),
                                  plain_loop<bool, bool, 2>([](bool a, bool b) { return a || b; })};
 constexpr IntegerLoops kSubLoops{plain_loop<Int, Int, 2>([](Int a, Int b) { return Int(bits(a) - bits(b)); }), nullptr};
@@ -160,7 +160,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 Tensor sub(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype()) return promoted(sub, a, b);
   Tensor y = binary_value(kSub, formulas().sub, kSubLoops, a, b);
-  return record(kSub, y, {a, b}, [needed = recorded(b)](const Tensor& dy) -> Grads {
+  return record(kSub, y, {a, b}, [needed = needs_grad(b)](const Tensor& dy) -> Grads {
     return {dy, needed ? -dy : Tensor()};
   });
 }
@@ -168,7 +168,7 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 Tensor mul(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype()) return promoted(mul, a, b);
   Tensor y = binary_value(kMul, formulas().mul, kMulLoops, a, b);
-  const bool da = recorded(a), db = recorded(b);
+  const bool da = needs_grad(a), db = needs_grad(b);
   if (!da && !db) return y;
   return record(kMul, std::move(y), {a, b}, [a = db ? a : Tensor(), b = da ? b : Tensor()](const Tensor& dy) -> Grads {
     return {b.defined() ? dy * b : Tensor(), a.defined() ? dy * a : Tensor()};
@@ -179,7 +179,7 @@ Tensor div(const Tensor& a, const Tensor& b) {
   if (!is_floating(a.dtype()) && !is_floating(b.dtype())) return div(a.to(kFloat32), b.to(kFloat32));
   if (a.dtype() != b.dtype()) return promoted(div, a, b);
   Tensor y = compute(formulas().div, shape_of(kDiv.name, a, b), {&a, &b});
-  const bool da = recorded(a), db = recorded(b);
+  const bool da = needs_grad(a), db = needs_grad(b);
   if (!da && !db) return y;
   return record(kDiv, y, {a, b}, [da, a = db ? a : Tensor(), b](const Tensor& dy) -> Grads {
     return {da ? dy / b : Tensor(), a.defined() ? derive(formulas().d_divisor, {&dy, &a, &b}) : Tensor()};
@@ -193,7 +193,7 @@ Tensor pow(const Tensor& a, const Tensor& b) {
     kPow.fail("an integer to a negative power is no integer (convert the base by to(kFloat32))");
   }
   Tensor y = binary_value(kPow, formulas().pow, kPowLoops, a, b);
-  const bool da = recorded(a), db = recorded(b);
+  const bool da = needs_grad(a), db = needs_grad(b);
   if (!da && !db) return y;
   return record(kPow, y, {a, b}, [da, a, b, y = db ? y : Tensor()](const Tensor& dy) -> Grads {
     return {da ? derive(formulas().d_base, {&dy, &a, &b}) : Tensor(),
@@ -206,7 +206,7 @@ namespace {
 Tensor extreme(const Op& op, const Formula& value, const Formula& gradient, const IntegerLoops& loops, const Tensor& a,
                const Tensor& b) {
   Tensor y = binary_value(op, value, loops, a, b);
-  const bool da = recorded(a), db = recorded(b);
+  const bool da = needs_grad(a), db = needs_grad(b);
   if (!da && !db) return y;
   return record(op, y, {a, b}, [&gradient, da, db, a, b](const Tensor& dy) -> Grads {
     return {da ? derive(gradient, {&dy, &a, &b}) : Tensor(), db ? derive(gradient, {&dy, &b, &a}) : Tensor()};
@@ -286,7 +286,7 @@ namespace {
 
 Tensor extreme(const Op& op, const Formula& value, const Formula& gradient, const Tensor& a, double b) {
   Tensor y = compute(value, a.shape(), {&a}, {b});
-  if (!recorded(a)) return y;
+  if (!needs_grad(a)) return y;
   return record(op, y, {a}, [&gradient, a, b](const Tensor& dy) -> Grads {
     const Tensor bound = scalar(b, a.dtype());
     return derive(gradient, {&dy, &a, &bound});

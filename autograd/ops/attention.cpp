@@ -1,10 +1,10 @@
 // Scaled dot-product attention: scores, mask, softmax, dropout and the weighted sum of values, head by head in cache.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention.cpp"
 #include <hwy/foreach_target.h>
-#include <tapegrad/autograd/simd.h>
+#include <tapegrad/autograd/kernels/simd.h>
 
 #include <tapegrad/autograd/ops/attention_rows.h>
 
@@ -13,11 +13,11 @@ namespace tapegrad::HWY_NAMESPACE {
 
 // One row of scores becomes weights: softmax over n scores that are scaled already and -inf where nothing may be seen.
 template <class T>
-void softmax_row(T* row, std::int64_t n) {
-  constexpr std::int64_t kStep = kLanes<T>;
+void softmax_row(T* row, int64_t n) {
+  constexpr int64_t kStep = kLanes<T>;
   const T nothing = -std::numeric_limits<T>::infinity();
   Vec<T> top(nothing);
-  std::int64_t j = 0;
+  int64_t j = 0;
   for (; j + kStep <= n; j += kStep) top = max(top, load(row + j));
   T highest = reduce_max(top);
   for (; j < n; ++j) highest = row[j] > highest ? row[j] : highest;
@@ -33,7 +33,7 @@ void softmax_row(T* row, std::int64_t n) {
   }
   T sum = reduce_sum(total);
   if (j < n) {
-    const std::int64_t rest = n - j;
+    const int64_t rest = n - j;
     const Vec<T> e = exp(load(row + j, rest) - highest);
     store(e, row + j, rest);
     for (; j < n; ++j) sum += row[j];
@@ -46,30 +46,30 @@ void softmax_row(T* row, std::int64_t n) {
 template <class T>
 void scores_to_weights(const AttentionRows<T>& a) {
   const T nothing = -std::numeric_limits<T>::infinity();
-  for (std::int64_t t = 0; t < a.rows; ++t) {
+  for (int64_t t = 0; t < a.rows; ++t) {
     T* row = a.weights + t * a.columns;
-    const std::int64_t visible = a.causal ? std::min(a.columns, a.first + t + 1) : a.columns;
+    const int64_t visible = a.causal ? std::min(a.columns, a.first + t + 1) : a.columns;
     if (a.allowed) {
       const bool* allowed = a.allowed + t * a.mask_row;
-      for (std::int64_t j = 0; j < visible; ++j) row[j] = allowed[j * a.mask_column] ? row[j] * a.scale : nothing;
+      for (int64_t j = 0; j < visible; ++j) row[j] = allowed[j * a.mask_column] ? row[j] * a.scale : nothing;
     } else if (a.added) {
       const T* added = a.added + t * a.mask_row;
-      for (std::int64_t j = 0; j < visible; ++j) row[j] = row[j] * a.scale + added[j * a.mask_column];
+      for (int64_t j = 0; j < visible; ++j) row[j] = row[j] * a.scale + added[j * a.mask_column];
     } else {
-      for (std::int64_t j = 0; j < visible; ++j) row[j] *= a.scale;
+      for (int64_t j = 0; j < visible; ++j) row[j] *= a.scale;
     }
     softmax_row(row, visible);
-    for (std::int64_t j = visible; j < a.columns; ++j) row[j] = T{0};
+    for (int64_t j = visible; j < a.columns; ++j) row[j] = T{0};
   }
 }
 
 // d = w * keep * factor
 template <class T>
 void drop_weights(const AttentionRows<T>& a, T* dropped) {
-  constexpr std::int64_t kStep = kLanes<T>;
+  constexpr int64_t kStep = kLanes<T>;
   const Vec<T> factor(a.factor), nothing(T{0});
-  const std::int64_t cells = a.rows * a.columns;
-  std::int64_t i = 0;
+  const int64_t cells = a.rows * a.columns;
+  int64_t i = 0;
   for (; i + kStep <= cells; i += kStep) {
     store(where(load_mask<T>(a.keep + i), load(a.weights + i) * factor, nothing), dropped + i);
   }
@@ -79,16 +79,16 @@ void drop_weights(const AttentionRows<T>& a, T* dropped) {
 // forward was w = softmax(s), d = w * keep * factor, so now ds = w * (dw - <dw, w>) with dw = dd * keep * factor.
 template <class T>
 void weights_backward(const AttentionRows<T>& a, T* dd) {
-  constexpr std::int64_t kStep = kLanes<T>;
-  for (std::int64_t t = 0; t < a.rows; ++t) {
+  constexpr int64_t kStep = kLanes<T>;
+  for (int64_t t = 0; t < a.rows; ++t) {
     const T* w = a.weights + t * a.columns;
     T* row = dd + t * a.columns;
     if (a.keep) {
       const bool* keep = a.keep + t * a.columns;
-      for (std::int64_t j = 0; j < a.columns; ++j) row[j] = keep[j] ? row[j] * a.factor : T{0};
+      for (int64_t j = 0; j < a.columns; ++j) row[j] = keep[j] ? row[j] * a.factor : T{0};
     }
     Vec<T> total(T{0});
-    std::int64_t j = 0;
+    int64_t j = 0;
     for (; j + kStep <= a.columns; j += kStep) total = fma(load(w + j), load(row + j), total);
     T dot = reduce_sum(total);
     for (; j < a.columns; ++j) dot += w[j] * row[j];
@@ -109,7 +109,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
-#include <tapegrad/autograd/blas.h>
+#include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/keep_bits.h>
 #include <tapegrad/autograd/ops/stack.h>
@@ -150,29 +150,29 @@ struct Attention {
   double keep_probability = 1;  // 1 - p
   bool causal = false;
 
-  std::int64_t rows() const { return query.size(-2); }
-  std::int64_t columns() const { return key.size(-2); }
-  std::int64_t heads() const { return leading_axes(query).numel(); }
+  int64_t rows() const { return query.size(-2); }
+  int64_t columns() const { return key.size(-2); }
+  int64_t heads() const { return leading_axes(query).numel(); }
   // Heads a thread takes at a time: about a million multiplications.
-  std::int64_t grain() const {
-    const std::int64_t work = std::max<std::int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
-    return std::max<std::int64_t>(1, (std::int64_t{1} << 20) / work);
+  int64_t grain() const {
+    const int64_t work = std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
+    return std::max<int64_t>(1, (int64_t{1} << 20) / work);
   }
   // Queries whose weights are held at a time: their scores stay in the second cache.
-  std::int64_t block_rows() const {
-    const std::int64_t fit = kBlockCells / std::max<std::int64_t>(1, columns());
-    return std::max<std::int64_t>(1, std::min(rows(), std::max(fit, kLeastRows)));
+  int64_t block_rows() const {
+    const int64_t fit = kBlockCells / std::max<int64_t>(1, columns());
+    return std::max<int64_t>(1, std::min(rows(), std::max(fit, kLeastRows)));
   }
 
-  static constexpr std::int64_t kBlockCells = std::int64_t{1} << 14, kLeastRows = 64;
+  static constexpr int64_t kBlockCells = int64_t{1} << 14, kLeastRows = 64;
 };
 
 template <class T>
-MatrixView<const T> head(const Tensor& x, std::int64_t start, std::int64_t row = 0) {
+MatrixView<const T> head(const Tensor& x, int64_t start, int64_t row = 0) {
   return {x.data<T>() + start + row * x.strides()[-2], x.strides()[-2], x.strides()[-1]};
 }
 template <class T>
-MatrixView<T> fresh_head(const Tensor& x, std::int64_t start, std::int64_t row = 0) {
+MatrixView<T> fresh_head(const Tensor& x, int64_t start, int64_t row = 0) {
   return {x.mutable_data<T>() + start + row * x.strides()[-2], x.strides()[-2], x.strides()[-1]};
 }
 
@@ -191,7 +191,7 @@ class Block {
         kept_(a.keep ? Tensor::empty({a.block_rows() * a.columns()}, kBool) : Tensor()) {}
 
   // Queries first .. first + rows - 1 of head h, keys 0 .. columns - 1. `weights` [rows, columns], or own memory.
-  void compute(std::int64_t h, std::int64_t first, std::int64_t rows, std::int64_t columns, T* weights = nullptr) {
+  void compute(int64_t h, int64_t first, int64_t rows, int64_t columns, T* weights = nullptr) {
     const auto i = static_cast<std::size_t>(h);
     rows_ = {};
     rows_.first = first;
@@ -207,7 +207,7 @@ class Block {
     scores_to_weights(rows_);
     if (!a_.keep) return;
     bool* const kept = kept_.mutable_data<bool>();
-    for (std::int64_t t = 0; t < rows; ++t) {
+    for (int64_t t = 0; t < rows; ++t) {
       a_.keep.unpack((h * a_.rows() + first + t) * a_.columns(), columns, kept + t * columns);
     }
     rows_.keep = kept;
@@ -219,11 +219,11 @@ class Block {
   const T* dropped() const { return rows_.keep ? memory_.data<T>() + a_.block_rows() * a_.columns() : rows_.weights; }
 
  private:
-  void set_mask(std::int64_t start, std::int64_t first) {
+  void set_mask(int64_t start, int64_t first) {
     const Tensor& mask = a_.mask;
     rows_.mask_row = mask.strides()[-2];
     rows_.mask_column = mask.strides()[-1];
-    const std::int64_t at = start + first * rows_.mask_row;
+    const int64_t at = start + first * rows_.mask_row;
     if (mask.dtype() == kBool) {
       rows_.allowed = mask.data<bool>() + at;
     } else {
@@ -245,15 +245,15 @@ template <class T>
 void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
   const Shape batch = leading_axes(a.query);
   const Offsets from_v = matrix_starts(a.value, batch), from_y = matrix_starts(y, batch);
-  const std::int64_t t = a.rows(), s = a.columns(), e = a.value.size(-1), most = a.block_rows();
-  parallel_for(a.heads(), a.grain(), [&](std::int64_t begin, std::int64_t end) {
+  const int64_t t = a.rows(), s = a.columns(), e = a.value.size(-1), most = a.block_rows();
+  parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
     Block<T> block(a);
-    for (std::int64_t h = begin; h < end; ++h) {
+    for (int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
-      for (std::int64_t first = 0; first < t; first += most) {
-        const std::int64_t rows = std::min(most, t - first);
+      for (int64_t first = 0; first < t; first += most) {
+        const int64_t rows = std::min(most, t - first);
         T* const out = weights.defined() ? weights.mutable_data<T>() + (h * t + first) * s : nullptr;
-        const std::int64_t columns = a.causal && !out ? std::min(s, first + rows) : s;  // no key behind them is seen
+        const int64_t columns = a.causal && !out ? std::min(s, first + rows) : s;  // no key behind them is seen
         block.compute(h, first, rows, columns, out);
         gemm<T>(rows, e, columns, T{1}, {block.dropped(), columns, 1}, head<T>(a.value, from_v[i]), T{0},
                 fresh_head<T>(y, from_y[i], first));
@@ -270,19 +270,19 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
   const Offsets from_q = matrix_starts(a.query, batch), from_k = matrix_starts(a.key, batch);
   const Offsets from_v = matrix_starts(a.value, batch), from_dy = matrix_starts(dy, batch);
   const Offsets to_q = matrix_starts(dq, batch), to_k = matrix_starts(dk, batch), to_v = matrix_starts(dv, batch);
-  const std::int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1), most = a.block_rows();
-  const std::int64_t last = t == 0 ? 0 : (t - 1) / most * most;
+  const int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1), most = a.block_rows();
+  const int64_t last = t == 0 ? 0 : (t - 1) / most * most;
   const Tensor value = a.value.transpose(-2, -1);
-  parallel_for(a.heads(), a.grain(), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
     Block<T> block(a);
     const Tensor scratch = dscores.defined() ? Tensor() : Tensor::empty({most, s}, a.query.dtype());
-    for (std::int64_t h = begin; h < end; ++h) {
+    for (int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
       // The last queries first: they see every key, so that all of dk and dv is written before it is added to.
-      for (std::int64_t first = last; first >= 0; first -= most) {
-        const std::int64_t rows = std::min(most, t - first);
+      for (int64_t first = last; first >= 0; first -= most) {
+        const int64_t rows = std::min(most, t - first);
         const bool trim = a.causal && !dscores.defined() && first < last;
-        const std::int64_t columns = trim ? std::min(s, first + rows) : s;
+        const int64_t columns = trim ? std::min(s, first + rows) : s;
         const T sum = first < last ? T{1} : T{0};
         T* const ds = dscores.defined() ? dscores.mutable_data<T>() + (h * t + first) * s : scratch.mutable_data<T>();
         block.compute(h, first, rows, columns);
@@ -392,7 +392,7 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
     }
     a.mask = mask.shape() == cells ? mask : mask.expand(cells);
   }
-  a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, query.size(-1)))));
+  a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
   a.causal = options.causal;
   if (options.training && options.dropout > 0 && cells.numel() > 0) {
     a.keep = KeepBits(cells.numel(), 1 - options.dropout, options.generator ? *options.generator : default_generator());
@@ -401,8 +401,8 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   const Tensor y = empty_laid_out_as(a.query, a.value.size(-1));
   const Tensor weights = want_weights ? Tensor::empty(cells, query.dtype()) : Tensor();
   with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y, weights); });
-  const bool need_mask = recorded(a.mask);
-  if (!need_mask && !recorded(a.query) && !recorded(a.key) && !recorded(a.value)) return {y, weights};
+  const bool need_mask = needs_grad(a.mask);
+  if (!need_mask && !needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return {y, weights};
   return {record(kAttention, y, {a.query, a.key, a.value, a.mask},
                  [a, need_mask](const Tensor& dy) { return attention_backward(a, dy, need_mask); }),
           weights};

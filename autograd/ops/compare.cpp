@@ -1,5 +1,5 @@
 // Comparison and logic: results are bool and have no gradient.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/compare.cpp"
 #include <hwy/foreach_target.h>
@@ -24,13 +24,13 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 template <class F, class T, bool kNumber>
-void comparison_kernel(const void* const* x, void* y, std::int64_t n, const void* context) {
+void comparison_kernel(const void* const* x, void* y, int64_t n, const void* context) {
   const T* const a = static_cast<const T*>(x[0]);
   const T* const b = kNumber ? a : static_cast<const T*>(x[1]);
   bool* const out = static_cast<bool*>(y);
   const Vec<T> number = kNumber ? static_cast<T>(*static_cast<const double*>(context)) : T{0};
-  for (std::int64_t i = 0; i < n; i += kLanes<T>) {
-    const std::int64_t left = n - i;
+  for (int64_t i = 0; i < n; i += kLanes<T>) {
+    const int64_t left = n - i;
     if (left >= kLanes<T>) {
       store_mask(F()(load(a + i), kNumber ? number : load(b + i)), out + i);
     } else {
@@ -111,7 +111,7 @@ Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integ
   return y;
 }
 
-using Int = std::int64_t;
+using Int = int64_t;
 constexpr MapKernel kEqIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a == b; });
 constexpr MapKernel kNeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a != b; });
 constexpr MapKernel kLtIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a < b; });
@@ -157,14 +157,14 @@ Tensor contains(std::string_view where, const Tensor& x, int axis, bool keepdim,
   const int i = normal_axis(where, axis, x.shape());
   const Tensor packed = x.contiguous();
   const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), Axes(i), keepdim), kBool);
-  const std::int64_t size = x.shape()[i];
-  const std::int64_t inner = y.numel() == 0 ? 1 : Shape(x.shape().begin() + i + 1, x.dim() - i - 1).numel();
+  const int64_t size = x.shape()[i];
+  const int64_t inner = y.numel() == 0 ? 1 : Shape(x.shape().begin() + i + 1, x.dim() - i - 1).numel();
   const bool* const from = packed.data<bool>();
   bool* const out = y.mutable_data<bool>();
-  for (std::int64_t j = 0; j < y.numel(); ++j) {
+  for (int64_t j = 0; j < y.numel(); ++j) {
     const bool* const first = from + j / inner * inner * size + j % inner;
     bool found = false;
-    for (std::int64_t k = 0; k < size && !found; ++k) found = first[k * inner] == value;
+    for (int64_t k = 0; k < size && !found; ++k) found = first[k * inner] == value;
     out[j] = found;
   }
   return y;
@@ -172,9 +172,9 @@ Tensor contains(std::string_view where, const Tensor& x, int axis, bool keepdim,
 
 // No exponent of all ones, which infinities and NaN have.
 template <class Bits>
-bool all_finite_in(const Bits* bits, std::int64_t n, Bits exponent) {
+bool all_finite_in(const Bits* bits, int64_t n, Bits exponent) {
   Bits found = 0;
-  for (std::int64_t i = 0; i < n; ++i) found |= (bits[i] & exponent) == exponent ? 1 : 0;
+  for (int64_t i = 0; i < n; ++i) found |= (bits[i] & exponent) == exponent ? 1 : 0;
   return found == 0;
 }
 
@@ -232,11 +232,11 @@ bool all_finite(const Tensor& x) {
   const Tensor packed = x.detach().contiguous();
   const void* const data = packed.raw_data();
   std::atomic<bool> finite{true};
-  parallel_for(packed.numel(), 65536, [&](std::int64_t begin, std::int64_t end) {
-    const bool here = packed.dtype() == kFloat32
-                          ? all_finite_in(static_cast<const std::uint32_t*>(data) + begin, end - begin, 0x7f800000u)
-                          : all_finite_in(static_cast<const std::uint64_t*>(data) + begin, end - begin,
-                                          std::uint64_t{0x7ff0000000000000u});
+  parallel_for(packed.numel(), 65536, [&](int64_t begin, int64_t end) {
+    const bool here =
+        packed.dtype() == kFloat32
+            ? all_finite_in(static_cast<const uint32_t*>(data) + begin, end - begin, 0x7f800000u)
+            : all_finite_in(static_cast<const uint64_t*>(data) + begin, end - begin, uint64_t{0x7ff0000000000000u});
     if (!here) finite.store(false, std::memory_order_relaxed);
   });
   return finite.load(std::memory_order_relaxed);

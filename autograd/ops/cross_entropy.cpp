@@ -1,5 +1,5 @@
 // cross_entropy: loss and gradient in one pass over the logits.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/cross_entropy.cpp"
 #include <hwy/foreach_target.h>
@@ -104,10 +104,10 @@ namespace {
 
 const Op kCrossEntropy{"cross_entropy"};
 
-constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
+constexpr int64_t kGrain = 16384;  // elements a thread takes at least
 
 // The distribution that the model is compared with, [..., V], and in each row that counts `weight` (0 elsewhere).
-std::pair<Tensor, Tensor> target_distribution(const Tensor& target, std::int64_t classes, DType dtype,
+std::pair<Tensor, Tensor> target_distribution(const Tensor& target, int64_t classes, DType dtype,
                                               const CrossEntropyOptions& options, double weight) {
   const Tensor counts = (target != static_cast<double>(options.ignore_index)).to(dtype);
   const Tensor safe = where(target == static_cast<double>(options.ignore_index), zeros_like(target), target);
@@ -125,12 +125,12 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
   }
   const Tensor logits = given.contiguous();
   const Tensor target = target_given.detach().contiguous();
-  const std::int64_t classes = logits.shape().back();
-  const std::int64_t rows = target.numel();
-  const std::int64_t counted = count_targets(kCrossEntropy, target, classes, options.ignore_index);
+  const int64_t classes = logits.shape().back();
+  const int64_t rows = target.numel();
+  const int64_t counted = count_targets(kCrossEntropy, target, classes, options.ignore_index);
   const DType dtype = logits.dtype();
   const double factor = options.reduction == Reduction::mean ? 1 / static_cast<double>(counted) : 1;
-  const bool keep = recorded(logits);
+  const bool keep = needs_grad(logits);
 
   const Tensor losses = Tensor::empty(target.shape(), dtype);
   const Tensor gradient = keep ? Tensor::empty(logits.shape(), dtype) : Tensor();
@@ -140,16 +140,15 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
                               smoothing,
                               factor,
                               logits.raw_data(),
-                              target.data<std::int64_t>(),
+                              target.data<int64_t>(),
                               losses.mutable_raw_data(),
                               keep ? gradient.mutable_raw_data() : nullptr};
   const auto bytes = static_cast<std::size_t>((classes + classes / kChunk + 1) * item_size(dtype));
-  parallel_for(rows, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(classes, 1)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 void* const work = keep ? pool::acquire(bytes) : nullptr;
-                 HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(task, begin, end, work);
-                 if (work) pool::release(work, bytes);
-               });
+  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(classes, 1)), [&](int64_t begin, int64_t end) {
+    void* const work = keep ? pool::acquire(bytes) : nullptr;
+    HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(task, begin, end, work);
+    if (work) pool::release(work, bytes);
+  });
   const Tensor y = reduce_losses(losses, options.reduction, counted);
   if (!keep) return y;
   return record(kCrossEntropy, y, {logits}, [logits, target, gradient, options, factor](const Tensor& dy) -> Grads {

@@ -1,9 +1,9 @@
 // Dropout: one fused pass over a mask of bytes that the generator drew, forward and backward alike.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/dropout.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <tapegrad/autograd/simd.h>
+#include <tapegrad/autograd/kernels/simd.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
@@ -48,7 +48,7 @@ Tensor apply(const Tensor& x, const Tensor& keep, double p) {
     const T scale = T{1} / static_cast<T>(1 - p);
     map(
         y, {&x, &keep},
-        [](const void* const* in, void* out, std::int64_t n, const void* context) {
+        [](const void* const* in, void* out, int64_t n, const void* context) {
           const T* values = static_cast<const T*>(in[0]);
           const bool* kept = static_cast<const bool*>(in[1]);
           const T factor = *static_cast<const T*>(context);
@@ -72,7 +72,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
   if (p == 1) return mul(x, 0.0);
   const Tensor keep = Tensor::empty(x.shape(), kBool);
   Generator& draws = generator ? *generator : default_generator();
-  draws.keep_mask(reinterpret_cast<std::uint8_t*>(keep.mutable_data<bool>()), keep.numel(), 1 - p);
+  draws.keep_mask(reinterpret_cast<uint8_t*>(keep.mutable_data<bool>()), keep.numel(), 1 - p);
   return apply(x, keep, p);
 }
 

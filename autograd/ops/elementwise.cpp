@@ -1,5 +1,5 @@
 // Functions of one tensor: exp, expm1, log, log1p, sqrt, rsqrt, abs, sign, sin, cos, tanh, erf.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/elementwise.cpp"
 #include <hwy/foreach_target.h>
@@ -89,15 +89,14 @@ Tensor erf(const Tensor& x) { return unary(kErf, x, formulas().erf); }
 
 Tensor abs(const Tensor& x) {
   if (x.dtype() != kInt64) return unary(kAbs, x, formulas().abs);
-  return of_integers(x, plain_loop<std::int64_t, std::int64_t, 1>([](std::int64_t v) {
-                       return v < 0 ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(v)) : v;
-                     }));
+  return of_integers(x, plain_loop<int64_t, int64_t, 1>(
+                            [](int64_t v) { return v < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(v)) : v; }));
 }
 
 Tensor sign(const Tensor& x) {
   if (x.dtype() == kInt64) {
-    return of_integers(x, plain_loop<std::int64_t, std::int64_t, 1>(
-                              [](std::int64_t v) { return static_cast<std::int64_t>((v > 0) - (v < 0)); }));
+    return of_integers(
+        x, plain_loop<int64_t, int64_t, 1>([](int64_t v) { return static_cast<int64_t>((v > 0) - (v < 0)); }));
   }
   need_floating(kSign, x);
   return record(kSign, compute(formulas().sign, x.shape(), {&x}), {x},

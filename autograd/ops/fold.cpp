@@ -1,5 +1,5 @@
 // Folding one axis of [outer, n, inner]: the kernels, the layout, and the cut into blocks.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/fold.cpp"
 #include <hwy/foreach_target.h>
@@ -137,16 +137,16 @@ namespace {
 
 // Sums err in proportion to the longest chain of additions: blocks are short, and what they give is folded in the same
 // way.
-constexpr std::int64_t kRowBlock = 8192;     // elements of a row in one block
-constexpr std::int64_t kColumnBlock = 128;   // rows in one block of columns
-constexpr std::int64_t kColumnWidth = 1024;  // columns in one block: the running fold stays in the first-level cache
-constexpr std::int64_t kGrain = 16384;       // elements a thread takes at least
+constexpr int64_t kRowBlock = 8192;     // elements of a row in one block
+constexpr int64_t kColumnBlock = 128;   // rows in one block of columns
+constexpr int64_t kColumnWidth = 1024;  // columns in one block: the running fold stays in the first-level cache
+constexpr int64_t kGrain = 16384;       // elements a thread takes at least
 
 }  // namespace
 
 Folding fold_axes(std::string_view where, const Tensor& x, const Axes& axes, bool rows) {
   bool folded[kMaxRank] = {};
-  for (std::int64_t axis : axes) folded[normal_axis(where, axis, x.shape())] = true;
+  for (int64_t axis : axes) folded[normal_axis(where, axis, x.shape())] = true;
   const auto gone = [&](int i) { return axes.empty() || folded[i]; };
   Folding y;
   Dims order;  // kept axes before folded ones: where the folded ones do not stand together
@@ -175,22 +175,22 @@ Folding fold_axes(std::string_view where, const Tensor& x, const Axes& axes, boo
 void fold(Fold f, const Folding& x, const Tensor& y) {
   if (y.numel() == 0) return;
   if (y.dtype() == kBool) fail("fold", "bool has no fold");
-  const std::int64_t n = x.n;
-  const std::int64_t inner = x.inner;
-  const std::int64_t block = inner == 1 ? kRowBlock : kColumnBlock;
-  const std::int64_t blocks = n <= block ? 1 : (n - 1) / block + 1;
-  const std::int64_t widths = (inner - 1) / kColumnWidth + 1;
+  const int64_t n = x.n;
+  const int64_t inner = x.inner;
+  const int64_t block = inner == 1 ? kRowBlock : kColumnBlock;
+  const int64_t blocks = n <= block ? 1 : (n - 1) / block + 1;
+  const int64_t widths = (inner - 1) / kColumnWidth + 1;
   const Folding partial{blocks > 1 ? Tensor::empty({x.outer, blocks, inner}, y.dtype()) : y, x.outer, blocks, inner};
   const auto* from = static_cast<const std::byte*>(x.x.raw_data());
   auto* to = static_cast<std::byte*>(partial.x.mutable_raw_data());
-  const std::int64_t item = item_size(y.dtype());
-  const std::int64_t size = std::max<std::int64_t>(1, std::min(n, block) * std::min(inner, kColumnWidth));
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / size);
-  parallel_for(x.outer * blocks * widths, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t piece = begin; piece < end; ++piece) {
-      const std::int64_t first = piece % widths * kColumnWidth;
-      const std::int64_t row = piece / widths;  // of [outer, blocks]
-      const std::int64_t top = row % blocks * block;
+  const int64_t item = item_size(y.dtype());
+  const int64_t size = std::max<int64_t>(1, std::min(n, block) * std::min(inner, kColumnWidth));
+  const int64_t grain = std::max<int64_t>(1, kGrain / size);
+  parallel_for(x.outer * blocks * widths, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t first = piece % widths * kColumnWidth;
+      const int64_t row = piece / widths;  // of [outer, blocks]
+      const int64_t top = row % blocks * block;
       HWY_DYNAMIC_DISPATCH(fold_block)
       (f, y.dtype(), from + ((row / blocks * n + top) * inner + first) * item, std::min(block, n - top), inner,
        std::min(kColumnWidth, inner - first), to + (row * inner + first) * item);

@@ -28,7 +28,7 @@ void need_floating(const Op& op, const Tensor& x) {
 Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars& scalars) {
   need_floating(op, x);
   Tensor y = compute(function.value, x.shape(), {&x}, scalars);
-  if (!recorded(x)) return y;
+  if (!needs_grad(x)) return y;
   return record(op, y, {x}, [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {
     return derive(function.gradient, {&dy, &kept}, scalars);
   });

@@ -44,14 +44,14 @@ Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars
 // y[i] = f(a[i]), or f(a[i], b[i]), as a plain loop: for integers and truth values.
 template <class Out, class In, int kOperands, class F>
 constexpr MapKernel plain_loop(F) {
-  return [](const void* const* x, void* y, std::int64_t n, const void*) {
+  return [](const void* const* x, void* y, int64_t n, const void*) {
     const In* const a = static_cast<const In*>(x[0]);
     Out* const out = static_cast<Out*>(y);
     if constexpr (kOperands == 1) {
-      for (std::int64_t i = 0; i < n; ++i) out[i] = F()(a[i]);
+      for (int64_t i = 0; i < n; ++i) out[i] = F()(a[i]);
     } else {
       const In* const b = static_cast<const In*>(x[1]);
-      for (std::int64_t i = 0; i < n; ++i) out[i] = F()(a[i], b[i]);
+      for (int64_t i = 0; i < n; ++i) out[i] = F()(a[i], b[i]);
     }
   };
 }

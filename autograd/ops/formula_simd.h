@@ -9,9 +9,9 @@
 #define TAPEGRAD_AUTOGRAD_OPS_FORMULA_SIMD_H_
 #endif
 
+#include <tapegrad/autograd/kernels/simd.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/formula.h>
-#include <tapegrad/autograd/simd.h>
 
 #include <utility>
 
@@ -20,13 +20,13 @@ namespace tapegrad::HWY_NAMESPACE {
 
 // y[i] = f(x0[i], x1[i], ..., s0, s1, ...)
 template <class F, class T, std::size_t... X, std::size_t... S>
-HWY_INLINE void formula_row(const void* const* x, T* y, std::int64_t n, const double* s, std::index_sequence<X...>,
+HWY_INLINE void formula_row(const void* const* x, T* y, int64_t n, const double* s, std::index_sequence<X...>,
                             std::index_sequence<S...>) {
   const T* const in[] = {static_cast<const T*>(x[X])...};
   const Vec<T> scalars[] = {Vec<T>(static_cast<T>(s[S]))..., Vec<T>()};
   static_cast<void>(scalars);
-  for (std::int64_t i = 0; i < n; i += kLanes<T>) {  // one call of f, so that it is compiled in once
-    const std::int64_t left = n - i;
+  for (int64_t i = 0; i < n; i += kLanes<T>) {  // one call of f, so that it is compiled in once
+    const int64_t left = n - i;
     if (left >= kLanes<T>) {
       store(F()(load(in[X] + i)..., scalars[S]...), y + i);
     } else {
@@ -36,7 +36,7 @@ HWY_INLINE void formula_row(const void* const* x, T* y, std::int64_t n, const do
 }
 
 template <class F, class T, int kOperands, int kScalars>
-void formula_kernel(const void* const* x, void* y, std::int64_t n, const void* context) {
+void formula_kernel(const void* const* x, void* y, int64_t n, const void* context) {
   formula_row<F>(x, static_cast<T*>(y), n, static_cast<const double*>(context), std::make_index_sequence<kOperands>(),
                  std::make_index_sequence<kScalars>());
 }

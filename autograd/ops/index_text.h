@@ -6,7 +6,7 @@
 namespace tapegrad {
 
 // "[1, 4]": the index of the element at `flat` in row-major order.
-inline std::string index_text(std::int64_t flat, const Shape& shape) {
+inline std::string index_text(int64_t flat, const Shape& shape) {
   Dims index = shape;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     index[i] = flat % shape[i];

@@ -18,7 +18,7 @@ constexpr std::string_view kSplit = "split";
 constexpr std::string_view kChunk = "chunk";
 constexpr std::string_view kNarrow = "narrow";
 
-constexpr std::int64_t kGrainBytes = 1 << 16;  // bytes a thread copies at least
+constexpr int64_t kGrainBytes = 1 << 16;  // bytes a thread copies at least
 
 template <class T>
 using PoolVector = std::vector<T, pool::Allocator<T>>;
@@ -28,7 +28,7 @@ bool is_nothing(const Tensor& part) { return part.dim() == 1 && part.numel() == 
 
 }  // namespace
 
-Tensor cat(std::span<const Tensor> given, std::int64_t axis) {
+Tensor cat(std::span<const Tensor> given, int64_t axis) {
   if (given.empty()) kCat.fail("no tensors were given");
   const Tensor* model = &given[0];
   DType dtype = kBool;
@@ -38,7 +38,7 @@ Tensor cat(std::span<const Tensor> given, std::int64_t axis) {
   }
   const int i = normal_axis(kCat.name, axis, model->shape());
   PoolVector<Tensor> parts;
-  PoolVector<std::int64_t> sizes;
+  PoolVector<int64_t> sizes;
   Shape shape = model->shape();
   shape[i] = 0;
   for (const Tensor& part : given) {
@@ -55,18 +55,18 @@ Tensor cat(std::span<const Tensor> given, std::int64_t axis) {
   }
   const Tensor y = Tensor::empty(shape, dtype);
   if (y.numel() > 0) {
-    std::int64_t outer = 1;
-    std::int64_t inner = item_size(dtype);
+    int64_t outer = 1;
+    int64_t inner = item_size(dtype);
     for (int k = 0; k < i; ++k) outer *= shape[k];
     for (int k = i + 1; k < shape.rank(); ++k) inner *= shape[k];
     auto* to = static_cast<std::byte*>(y.mutable_raw_data());
     for (const Tensor& part : parts) {
-      const std::int64_t bytes = part.shape()[i] * inner;
+      const int64_t bytes = part.shape()[i] * inner;
       if (bytes == 0) continue;
       const Tensor packed = part.detach().contiguous();
       const auto* from = static_cast<const std::byte*>(packed.raw_data());
-      parallel_for(outer, std::max<std::int64_t>(1, kGrainBytes / bytes), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t o = begin; o < end; ++o) {
+      parallel_for(outer, std::max<int64_t>(1, kGrainBytes / bytes), [&](int64_t begin, int64_t end) {
+        for (int64_t o = begin; o < end; ++o) {
           std::memcpy(to + o * shape[i] * inner, from + o * bytes, static_cast<std::size_t>(bytes));
         }
       });
@@ -75,8 +75,8 @@ Tensor cat(std::span<const Tensor> given, std::int64_t axis) {
   }
   return record(kCat, y, std::span<const Tensor>(parts), [i, sizes = std::move(sizes)](const Tensor& dy) {
     Grads grads;
-    std::int64_t start = 0;
-    for (std::int64_t size : sizes) {
+    int64_t start = 0;
+    for (int64_t size : sizes) {
       grads.push_back(dy.slice(i, start, start + size));
       start += size;
     }
@@ -84,11 +84,11 @@ Tensor cat(std::span<const Tensor> given, std::int64_t axis) {
   });
 }
 
-Tensor cat(std::initializer_list<Tensor> parts, std::int64_t axis) {
+Tensor cat(std::initializer_list<Tensor> parts, int64_t axis) {
   return cat(std::span<const Tensor>(parts.begin(), parts.size()), axis);
 }
 
-Tensor stack(std::span<const Tensor> parts, std::int64_t axis) {
+Tensor stack(std::span<const Tensor> parts, int64_t axis) {
   if (parts.empty()) fail(kStack, "no tensors were given");
   const int rank = parts[0].dim() + 1;
   if (axis < -rank || axis >= rank) {
@@ -104,27 +104,27 @@ Tensor stack(std::span<const Tensor> parts, std::int64_t axis) {
   return cat(std::span<const Tensor>(grown), axis);
 }
 
-Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis) {
+Tensor stack(std::initializer_list<Tensor> parts, int64_t axis) {
   return stack(std::span<const Tensor>(parts.begin(), parts.size()), axis);
 }
 
-std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis) {
+std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis) {
   const int i = normal_axis(kSplit, axis, x.shape());
-  const std::int64_t total = x.shape()[i];
+  const int64_t total = x.shape()[i];
   if (size < 1 && total > 0) fail(kSplit, fmt::format("pieces of size {} were asked for, 1 or more is needed", size));
   std::vector<Tensor> pieces;
-  for (std::int64_t start = 0; start < total; start += size) {
+  for (int64_t start = 0; start < total; start += size) {
     pieces.push_back(x.slice(i, start, std::min(start + size, total)));
   }
   if (total == 0) pieces.push_back(x);
   return pieces;
 }
 
-std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {
+std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis) {
   const int i = normal_axis(kSplit, axis, x.shape());
-  std::int64_t total = 0;
+  int64_t total = 0;
   bool fits = true;
-  for (std::int64_t size : sizes) {
+  for (int64_t size : sizes) {
     fits &= size >= 0;
     total += size;
   }
@@ -132,25 +132,25 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
     fail(kSplit, fmt::format("sizes [{}] do not make up axis {} of {}", fmt::join(sizes, ", "), i, str(x.shape())));
   }
   std::vector<Tensor> pieces;
-  std::int64_t start = 0;
-  for (std::int64_t size : sizes) {
+  int64_t start = 0;
+  for (int64_t size : sizes) {
     pieces.push_back(x.slice(i, start, start + size));
     start += size;
   }
   return pieces;
 }
 
-std::vector<Tensor> chunk(const Tensor& x, std::int64_t count, std::int64_t axis) {
+std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis) {
   const int i = normal_axis(kChunk, axis, x.shape());
   if (count < 1) fail(kChunk, fmt::format("{} chunks were asked for, 1 or more is needed", count));
   if (x.shape()[i] == 0) return std::vector<Tensor>(static_cast<std::size_t>(count), x);
   return split(x, (x.shape()[i] + count - 1) / count, i);
 }
 
-Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length) {
+Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length) {
   const int i = normal_axis(kNarrow, axis, x.shape());
-  const std::int64_t size = x.shape()[i];
-  const std::int64_t first = start < 0 ? start + size : start;
+  const int64_t size = x.shape()[i];
+  const int64_t first = start < 0 ? start + size : start;
   if (first < 0 || length < 0 || first > size || length > size - first) {
     fail(kNarrow,
          fmt::format("start {} and length {} do not lie inside of axis {} of {}", start, length, i, str(x.shape())));
@@ -162,7 +162,7 @@ Tensor flip(const Tensor& x, const Axes& axes) {
   reduced_shape(kFlip.name, x.shape(), axes, true);  // checks the axes
   if (axes.empty()) return x;
   Tensor y = x.detach();
-  for (std::int64_t axis : axes) y = y.slice(axis, kAll, kAll, -1);
+  for (int64_t axis : axes) y = y.slice(axis, kAll, kAll, -1);
   return record(kFlip, y, {x}, [axes](const Tensor& dy) -> Grads { return flip(dy, axes); });
 }
 

@@ -10,49 +10,49 @@ namespace tapegrad {
 
 namespace {
 
-constexpr std::int64_t kGrain = std::int64_t{1} << 16;  // bytes of bits
+constexpr int64_t kGrain = int64_t{1} << 16;  // bytes of bits
 
 // Bit i of the result is byte i of `bytes`, which are 0 or 1: the factor shifts byte i by 56 - 7 i.
-constexpr std::uint64_t joined(std::uint64_t bytes) { return bytes * 0x0102040810204080U >> 56; }
+constexpr uint64_t joined(uint64_t bytes) { return bytes * 0x0102040810204080U >> 56; }
 
-constexpr std::array<std::uint64_t, 256> kSpread = [] {
-  std::array<std::uint64_t, 256> table{};
-  for (std::uint64_t bits = 0; bits < 256; ++bits) {
-    for (std::uint64_t i = 0; i < 8; ++i) table[bits] |= (bits >> i & 1) << 8 * i;
+constexpr std::array<uint64_t, 256> kSpread = [] {
+  std::array<uint64_t, 256> table{};
+  for (uint64_t bits = 0; bits < 256; ++bits) {
+    for (uint64_t i = 0; i < 8; ++i) table[bits] |= (bits >> i & 1) << 8 * i;
   }
   return table;
 }();
 
 }  // namespace
 
-KeepBits::KeepBits(std::int64_t count, double keep, Generator& generator) {
-  const std::int64_t bytes = (count + 7) / 8;
+KeepBits::KeepBits(int64_t count, double keep, Generator& generator) {
+  const int64_t bytes = (count + 7) / 8;
   bits_ = Storage(bytes + 1);  // unpack looks one byte ahead
-  auto* const to = reinterpret_cast<std::uint8_t*>(bits_.data());
+  auto* const to = reinterpret_cast<uint8_t*>(bits_.data());
   to[bytes] = 0;
   if (keep == 0) {
     std::memset(to, 0, static_cast<std::size_t>(bytes));
     return;
   }
   const Tensor drawn = Tensor::empty({8 * bytes}, kBool);
-  auto* const from = reinterpret_cast<std::uint8_t*>(drawn.mutable_data<bool>());
+  auto* const from = reinterpret_cast<uint8_t*>(drawn.mutable_data<bool>());
   generator.keep_mask(from, count, keep);
   std::memset(from + count, 0, static_cast<std::size_t>(8 * bytes - count));
-  parallel_for(bytes, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      std::uint64_t eight;
+  parallel_for(bytes, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      uint64_t eight;
       std::memcpy(&eight, from + 8 * i, sizeof eight);
-      to[i] = static_cast<std::uint8_t>(joined(eight));
+      to[i] = static_cast<uint8_t>(joined(eight));
     }
   });
 }
 
-void KeepBits::unpack(std::int64_t first, std::int64_t count, bool* out) const {
-  const auto* const bits = reinterpret_cast<const std::uint8_t*>(bits_.data()) + first / 8;
+void KeepBits::unpack(int64_t first, int64_t count, bool* out) const {
+  const auto* const bits = reinterpret_cast<const uint8_t*>(bits_.data()) + first / 8;
   const int shift = static_cast<int>(first % 8);
-  for (std::int64_t i = 0; i < count; i += 8) {
+  for (int64_t i = 0; i < count; i += 8) {
     const unsigned pair = bits[i / 8] | static_cast<unsigned>(bits[i / 8 + 1]) << 8;
-    const std::uint64_t eight = kSpread[pair >> shift & 255];
+    const uint64_t eight = kSpread[pair >> shift & 255];
     std::memcpy(out + i, &eight, static_cast<std::size_t>(count - i < 8 ? count - i : 8));
   }
 }

@@ -13,11 +13,11 @@ class KeepBits {
   KeepBits() = default;  // none: everything is kept
   // Draws `count` elements, each kept with probability `keep`, as Generator::keep_mask does; keep = 0
   // draws nothing.
-  KeepBits(std::int64_t count, double keep, Generator& generator);
+  KeepBits(int64_t count, double keep, Generator& generator);
 
   explicit operator bool() const { return static_cast<bool>(bits_); }
   // Writes the elements first .. first + count - 1.
-  void unpack(std::int64_t first, std::int64_t count, bool* out) const;
+  void unpack(int64_t first, int64_t count, bool* out) const;
   Tensor unpack(const Shape& shape) const;  // all of them, bool
 
  private:

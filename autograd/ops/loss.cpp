@@ -33,8 +33,8 @@ Tensor loss_of_pairs(const Op& op, const Tensor& input_given, const Tensor& targ
     const PauseRecording pause;
     losses = each(input, target);
   }
-  const std::int64_t count = losses.numel();
-  const bool for_target = recorded(target);
+  const int64_t count = losses.numel();
+  const bool for_target = needs_grad(target);
   return record(
       op, reduce_losses(losses, reduction, count), {input, target},
       [input, target, slopes, count, for_target, mean = reduction == Reduction::mean](const Tensor& dy) -> Grads {
@@ -59,10 +59,10 @@ void check_classes(const Op& op, const Tensor& x, const Tensor& target) {
   }
 }
 
-std::int64_t count_targets(const Op& op, const Tensor& target, std::int64_t classes, std::int64_t ignore_index) {
-  const std::int64_t* values = target.data<std::int64_t>();
-  std::int64_t counted = 0;
-  for (std::int64_t i = 0; i < target.numel(); ++i) {
+int64_t count_targets(const Op& op, const Tensor& target, int64_t classes, int64_t ignore_index) {
+  const int64_t* values = target.data<int64_t>();
+  int64_t counted = 0;
+  for (int64_t i = 0; i < target.numel(); ++i) {
     if (values[i] == ignore_index) continue;
     if (values[i] < 0 || values[i] >= classes) {
       op.fail(fmt::format("target {} at {} is out of range: classes go from 0 to {}, and {} is ignored", values[i],
@@ -73,7 +73,7 @@ std::int64_t count_targets(const Op& op, const Tensor& target, std::int64_t clas
   return counted;
 }
 
-Tensor reduce_losses(const Tensor& losses, Reduction reduction, std::int64_t count) {
+Tensor reduce_losses(const Tensor& losses, Reduction reduction, int64_t count) {
   if (reduction == Reduction::none) return losses;
   const Tensor y = sum(losses);
   if (reduction == Reduction::sum) return y;
@@ -82,11 +82,11 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction, std::int64_t cou
 }
 
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, Reduction reduction,
-                std::int64_t ignore_index) {
+                int64_t ignore_index) {
   const Tensor& x = log_probabilities;
   check_classes(kNll, x, target_given);
   const Tensor target = target_given.detach().contiguous();
-  const std::int64_t counted = count_targets(kNll, target, x.shape().back(), ignore_index);
+  const int64_t counted = count_targets(kNll, target, x.shape().back(), ignore_index);
   const Tensor places = Tensor::empty(target.shape(), kInt64);      // where an ignored target points at class 0 ...
   const Tensor factors = Tensor::empty(target.shape(), x.dtype());  // ... with a factor of 0
   const Tensor losses = Tensor::empty(target.shape(), x.dtype());
@@ -94,12 +94,12 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, Red
     using T = decltype(t);
     const Tensor rows = x.detach().contiguous();
     const T* from = rows.data<T>();
-    const std::int64_t* wanted = target.data<std::int64_t>();
-    const std::int64_t classes = x.shape().back();
+    const int64_t* wanted = target.data<int64_t>();
+    const int64_t classes = x.shape().back();
     const T factor = reduction == Reduction::mean ? T{-1} / static_cast<T>(counted) : T{-1};
-    for (std::int64_t i = 0; i < target.numel(); ++i) {
+    for (int64_t i = 0; i < target.numel(); ++i) {
       const bool counts = wanted[i] != ignore_index;
-      places.mutable_data<std::int64_t>()[i] = counts ? wanted[i] : 0;
+      places.mutable_data<int64_t>()[i] = counts ? wanted[i] : 0;
       factors.mutable_data<T>()[i] = counts ? factor : T{0};
       losses.mutable_data<T>()[i] = counts ? -from[i * classes + wanted[i]] : T{0};
     }

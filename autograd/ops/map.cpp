@@ -9,18 +9,18 @@
 namespace tapegrad {
 namespace {
 
-constexpr std::int64_t kGrain = 32768;  // elements a thread takes at a time
-constexpr std::int64_t kPiece = 512;    // elements in a gathering buffer
+constexpr int64_t kGrain = 32768;  // elements a thread takes at a time
+constexpr int64_t kPiece = 512;    // elements in a gathering buffer
 
 // Copies n elements that stand `stride` elements apart.
 template <class T>
-void gather_row(const T* from, std::int64_t stride, std::int64_t n, T* to) {
+void gather_row(const T* from, int64_t stride, int64_t n, T* to) {
   if (stride == 1) {
     std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
   } else if (stride == 0) {
     std::fill(to, to + n, *from);
   } else {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
   }
 }
 
@@ -33,7 +33,7 @@ class Walk {
     const int lead = shape.rank() - x.dim();
     for (int i = 0; i < shape.rank(); ++i) {
       if (shape[i] == 1) continue;
-      const std::int64_t stride = i < lead || x.shape()[i - lead] == 1 ? 0 : x.strides()[i - lead];
+      const int64_t stride = i < lead || x.shape()[i - lead] == 1 ? 0 : x.strides()[i - lead];
       if (rank_ > 0 && strides_[rank_ - 1] == stride * shape[i]) {
         sizes_[rank_ - 1] *= shape[i];
         strides_[rank_ - 1] = stride;
@@ -45,23 +45,23 @@ class Walk {
   }
   bool contiguous() const { return rank_ == 0 || (rank_ == 1 && strides_[0] == 1); }
   bool constant() const { return rank_ == 1 && strides_[0] == 0; }
-  const std::byte* at(std::int64_t index) const { return base_ + index * item_; }  // where contiguous
+  const std::byte* at(int64_t index) const { return base_ + index * item_; }  // where contiguous
 
   // Elements [begin, begin + n) in y's order, side by side.
-  void gather(std::int64_t begin, std::int64_t n, void* to) const {
+  void gather(int64_t begin, int64_t n, void* to) const {
     switch (item_) {
-      case 1: return gather(reinterpret_cast<const std::uint8_t*>(base_), begin, n, static_cast<std::uint8_t*>(to));
-      case 2: return gather(reinterpret_cast<const std::uint16_t*>(base_), begin, n, static_cast<std::uint16_t*>(to));
-      case 4: return gather(reinterpret_cast<const std::uint32_t*>(base_), begin, n, static_cast<std::uint32_t*>(to));
-      default: return gather(reinterpret_cast<const std::uint64_t*>(base_), begin, n, static_cast<std::uint64_t*>(to));
+      case 1: return gather(reinterpret_cast<const uint8_t*>(base_), begin, n, static_cast<uint8_t*>(to));
+      case 2: return gather(reinterpret_cast<const uint16_t*>(base_), begin, n, static_cast<uint16_t*>(to));
+      case 4: return gather(reinterpret_cast<const uint32_t*>(base_), begin, n, static_cast<uint32_t*>(to));
+      default: return gather(reinterpret_cast<const uint64_t*>(base_), begin, n, static_cast<uint64_t*>(to));
     }
   }
 
  private:
   template <class T>
-  void gather(const T* base, std::int64_t begin, std::int64_t n, T* to) const {
-    std::int64_t at[kMaxRank] = {};
-    std::int64_t offset = 0;
+  void gather(const T* base, int64_t begin, int64_t n, T* to) const {
+    int64_t at[kMaxRank] = {};
+    int64_t offset = 0;
     for (int i = rank_ - 1; i >= 0; --i) {
       at[i] = begin % sizes_[i];
       begin /= sizes_[i];
@@ -69,7 +69,7 @@ class Walk {
     }
     const int last = rank_ - 1;
     while (n > 0) {
-      const std::int64_t row = last < 0 ? 1 : std::min(n, sizes_[last] - at[last]);
+      const int64_t row = last < 0 ? 1 : std::min(n, sizes_[last] - at[last]);
       gather_row(base + offset, last < 0 ? 1 : strides_[last], row, to);
       to += row;
       n -= row;
@@ -86,10 +86,10 @@ class Walk {
   }
 
   const std::byte* base_;
-  std::int64_t item_;
+  int64_t item_;
   int rank_ = 0;
-  std::int64_t sizes_[kMaxRank];
-  std::int64_t strides_[kMaxRank];
+  int64_t sizes_[kMaxRank];
+  int64_t strides_[kMaxRank];
 };
 
 }  // namespace
@@ -99,22 +99,22 @@ namespace {
 // Where some operand is not laid out as y.
 void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
                  const void* context) {
-  const std::int64_t n = y.numel();
+  const int64_t n = y.numel();
   const int count = static_cast<int>(operands.size());
   alignas(Walk) std::byte walk_memory[kMaxOperands * sizeof(Walk)];
   Walk* const walks = reinterpret_cast<Walk*>(walk_memory);
   for (int i = 0; i < count; ++i) new (walks + i) Walk(**(operands.begin() + i), y.shape());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
-  const std::int64_t item = item_size(y.dtype());
+  const int64_t item = item_size(y.dtype());
 
-  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     const void* x[kMaxOperands];
     alignas(64) std::byte buffers[kMaxOperands][kPiece * 8];
     for (int i = 0; i < count; ++i) {
       if (walks[i].constant()) walks[i].gather(0, std::min(kPiece, n), buffers[i]);
     }
-    for (std::int64_t at = begin; at < end; at += kPiece) {
-      const std::int64_t piece = std::min(kPiece, end - at);
+    for (int64_t at = begin; at < end; at += kPiece) {
+      const int64_t piece = std::min(kPiece, end - at);
       for (int i = 0; i < count; ++i) {
         x[i] = walks[i].contiguous() ? static_cast<const void*>(walks[i].at(at)) : buffers[i];
         if (!walks[i].contiguous() && !walks[i].constant()) walks[i].gather(at, piece, buffers[i]);
@@ -130,10 +130,10 @@ void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKern
   for (const Tensor* operand : operands) {
     if (operand->dtype() == kBFloat16) detail::refuse_to_compute(kBFloat16);
   }
-  const std::int64_t n = y.numel();
+  const int64_t n = y.numel();
   if (n == 0) return;
   const void* x[kMaxOperands];
-  std::int64_t items[kMaxOperands];
+  int64_t items[kMaxOperands];
   int count = 0;
   for (const Tensor* operand : operands) {
     if (operand->numel() != n || !operand->is_contiguous()) return map_strided(y, operands, kernel, context);
@@ -141,8 +141,8 @@ void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKern
     items[count++] = item_size(operand->dtype());
   }
   if (n <= kGrain) return kernel(x, y.mutable_raw_data(), n, context);
-  const std::int64_t item = item_size(y.dtype());
-  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  const int64_t item = item_size(y.dtype());
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     const void* from[kMaxOperands];
     for (int i = 0; i < count; ++i) from[i] = static_cast<const std::byte*>(x[i]) + begin * items[i];
     kernel(from, static_cast<std::byte*>(y.mutable_raw_data()) + begin * item, end - begin, context);
@@ -150,12 +150,12 @@ void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKern
 }
 
 void copy_into(const Tensor& y, const Tensor& x) {
-  const std::int64_t n = y.numel();
+  const int64_t n = y.numel();
   if (n == 0) return;
   const Walk walk(x, y.shape());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
-  const std::int64_t item = item_size(y.dtype());
-  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  const int64_t item = item_size(y.dtype());
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     if (walk.contiguous()) {
       std::memcpy(out + begin * item, walk.at(begin), static_cast<std::size_t>((end - begin) * item));
     } else {

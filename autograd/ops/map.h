@@ -9,7 +9,7 @@
 namespace tapegrad {
 
 // y[i] = f(x0[i], x1[i], ...) for n elements that stand side by side; x holds one pointer an operand.
-using MapKernel = void (*)(const void* const* x, void* y, std::int64_t n, const void* context);
+using MapKernel = void (*)(const void* const* x, void* y, int64_t n, const void* context);
 
 inline constexpr int kMaxOperands = 6;
 

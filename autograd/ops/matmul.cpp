@@ -1,7 +1,7 @@
 // Matrix products: matmul with broadcast leading axes, and linear.
 #include <fmt/format.h>
-#include <tapegrad/autograd/bfloat16.h>
-#include <tapegrad/autograd/blas.h>
+#include <tapegrad/autograd/kernels/bfloat16.h>
+#include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/stack.h>
 #include <tapegrad/autograd/tape.h>
@@ -25,12 +25,12 @@ MatrixView<T> result(const Tensor& y) {
 
 // All axes but the last as rows; a view wherever the strides allow one.
 Tensor rows(const Tensor& x) {
-  std::int64_t count = 1;
+  int64_t count = 1;
   for (int i = 0; i < x.dim() - 1; ++i) count *= x.shape()[i];
   return x.reshape({count, x.size(-1)});
 }
 
-Shape with_last(const Tensor& x, std::int64_t last) {
+Shape with_last(const Tensor& x, int64_t last) {
   Shape shape = x.shape();
   shape[-1] = last;
   return shape;
@@ -39,11 +39,11 @@ Shape with_last(const Tensor& x, std::int64_t last) {
 // y = a b for stacks of matrices; y is fresh, its leading axes are what those of a and b broadcast to.
 template <class T>
 void multiply(const Tensor& a, const Tensor& b, const Tensor& y) {
-  const std::int64_t m = y.size(-2), n = y.size(-1), k = a.size(-1);
+  const int64_t m = y.size(-2), n = y.size(-1), k = a.size(-1);
   if (y.dim() == 2) return gemm<T>(m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, result<T>(y));
   const Shape batch = leading_axes(y);
   const Offsets from_a = matrix_starts(a, batch), from_b = matrix_starts(b, batch), from_y = matrix_starts(y, batch);
-  const auto offsets = [&](std::int64_t i) -> BatchOffset {
+  const auto offsets = [&](int64_t i) -> BatchOffset {
     const auto at = static_cast<std::size_t>(i);
     return {from_a[at], from_b[at], from_y[at]};
   };
@@ -64,37 +64,37 @@ class AddBias {
   AddBias(const Tensor& bias, const Tensor& y) : y_(y.mutable_data<T>()), out_(y.size(-1)) {
     if (bias.defined()) bias_ = bias.detach().contiguous();
   }
-  void operator()(std::int64_t row, std::int64_t row_end, std::int64_t column, std::int64_t column_end) const {
+  void operator()(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
     const T* const bias = bias_.data<T>();
-    for (std::int64_t i = row; i < row_end; ++i) {
-      for (std::int64_t j = column; j < column_end; ++j) y_[i * out_ + j] += bias[j];
+    for (int64_t i = row; i < row_end; ++i) {
+      for (int64_t j = column; j < column_end; ++j) y_[i * out_ + j] += bias[j];
     }
   }
-  TileDone done() const { return bias_.defined() ? TileDone(*this) : TileDone(); }
+  Epilogue done() const { return bias_.defined() ? Epilogue(*this) : Epilogue(); }
 
  private:
   Tensor bias_;
   T* y_;
-  std::int64_t out_;
+  int64_t out_;
 };
 
 // linear() where the weight is kept in bfloat16: for models that only generate.
 Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (recorded(x) || (bias.defined() && recorded(bias))) {
+  if (needs_grad(x) || (bias.defined() && needs_grad(bias))) {
     kLinear.fail("a weight in bfloat16 is for generation, and a tape records (use PauseRecording, or to(kFloat32))");
   }
-  const std::int64_t out = weight.size(0), in = weight.size(1);
+  const int64_t out = weight.size(0), in = weight.size(1);
   const Tensor from = x.detach().contiguous(), packed = weight.contiguous();
   const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
   const AddBias<float> add_bias(bias, y);
-  gemm_bfloat16(in == 0 ? y.numel() / std::max<std::int64_t>(1, out) : from.numel() / in, out, in, from.data<float>(),
-                static_cast<const std::uint16_t*>(packed.raw_data()), y.mutable_data<float>(), add_bias.done());
+  gemm_bfloat16(in == 0 ? y.numel() / std::max<int64_t>(1, out) : from.numel() / in, out, in, from.data<float>(),
+                static_cast<const uint16_t*>(packed.raw_data()), y.mutable_data<float>(), add_bias.done());
   return y;
 }
 
 // Both operands with two axes or more.
 Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
-  const std::int64_t k = a.size(-1);
+  const int64_t k = a.size(-1);
   if (k != b.size(-2)) {
     kMatmul.fail(
         fmt::format("inner sizes differ: {} @ {} ({} against {})", str(a.shape()), str(b.shape()), k, b.size(-2)));
@@ -105,7 +105,7 @@ Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
     y = Tensor::empty(with_last(a, b.size(-1)), a.dtype());
     with_floating_type(a.dtype(), [&](auto t) {
       multiply<decltype(t)>(rows(a.detach()), b,
-                            y.view({y.numel() / std::max<std::int64_t>(1, y.size(-1)), y.size(-1)}, {y.size(-1), 1}));
+                            y.view({y.numel() / std::max<int64_t>(1, y.size(-1)), y.size(-1)}, {y.size(-1), 1}));
     });
   } else {
     Shape shape = broadcast(kMatmul.name, leading_axes(a), leading_axes(b));
@@ -114,7 +114,7 @@ Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
     y = Tensor::empty(shape, a.dtype());
     with_floating_type(a.dtype(), [&](auto t) { multiply<decltype(t)>(a, b, y); });
   }
-  const bool need_a = recorded(a), need_b = recorded(b);
+  const bool need_a = needs_grad(a), need_b = needs_grad(b);
   if (!need_a && !need_b) return y;
   return record(kMatmul, y, {a, b},
                 [a = need_b ? a : Tensor(), b = need_a ? b : Tensor(), one_matrix](const Tensor& dy) -> Grads {
@@ -141,7 +141,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const bool narrow = weight.dtype() == kBFloat16 && x.dtype() == kFloat32;
   if (!narrow) check_floating(kLinear, x, weight);
   if (weight.dim() != 2) kLinear.fail(fmt::format("the weight has shape {}, [out, in] is needed", str(weight.shape())));
-  const std::int64_t out = weight.size(0), in = weight.size(1);
+  const int64_t out = weight.size(0), in = weight.size(1);
   if (x.dim() == 0 || x.size(-1) != in) {
     kLinear.fail(fmt::format("input {} does not fit weight {} [out, in]: the last axis must be {}", str(x.shape()),
                              str(weight.shape()), in));
@@ -159,7 +159,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     gemm<T>(x2.size(0), out, in, T{1}, matrix<T>(x2), matrix<T>(weight.t()), T{0}, {y.mutable_data<T>(), out, 1},
             add_bias.done());
   });
-  const bool need_x = recorded(x), need_weight = recorded(weight), need_bias = bias.defined() && recorded(bias);
+  const bool need_x = needs_grad(x), need_weight = needs_grad(weight), need_bias = bias.defined() && needs_grad(bias);
   if (!need_x && !need_weight && !need_bias) return y;
   return record(
       kLinear, y, {x, weight, bias},

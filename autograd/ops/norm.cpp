@@ -1,5 +1,5 @@
 // layer_norm, layer_norm_std and rms_norm: one kernel for the three, forward and backward.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/norm.cpp"
 #include <hwy/foreach_target.h>
@@ -124,12 +124,12 @@ const Op kLayerNorm{"layer_norm"};
 const Op kLayerNormStd{"layer_norm_std"};
 const Op kRmsNorm{"rms_norm"};
 
-constexpr std::int64_t kGrain = 8192;     // elements a thread takes at least
-constexpr std::int64_t kMostBlocks = 64;  // parts of dweight and dbias
-constexpr std::int64_t kLeastRows = 8;    // rows in a part
+constexpr int64_t kGrain = 8192;     // elements a thread takes at least
+constexpr int64_t kMostBlocks = 64;  // parts of dweight and dbias
+constexpr int64_t kLeastRows = 8;    // rows in a part
 
 // The composed form of backward, every step recorded; the engine sums dweight and dbias over the rows.
-Grads composed_backward(Norm form, double eps, const Tensor& x, const Tensor& weight, const Axes& axes, std::int64_t n,
+Grads composed_backward(Norm form, double eps, const Tensor& x, const Tensor& weight, const Axes& axes, int64_t n,
                         const Tensor& dy) {
   const Tensor centred = form == Norm::rms ? x : x - mean(x, axes, true);
   const Tensor g = weight.defined() ? dy * weight : dy;
@@ -152,8 +152,8 @@ struct Needs {
 
 Grads fused_backward(Norm form, const Tensor& x, const Tensor& weight, const Tensor& kept, const Shape& normal,
                      Needs need, const Tensor& dy) {
-  const std::int64_t n = normal.numel();
-  const std::int64_t rows = n == 0 ? 0 : x.numel() / n;
+  const int64_t n = normal.numel();
+  const int64_t rows = n == 0 ? 0 : x.numel() / n;
   const DType dtype = x.dtype();
   const Tensor g = dy.contiguous();
   const Tensor dx = need.x ? Tensor::empty(x.shape(), dtype) : Tensor();
@@ -166,16 +166,16 @@ Grads fused_backward(Norm form, const Tensor& x, const Tensor& weight, const Ten
                               g.raw_data(),
                               need.x ? dx.mutable_raw_data() : nullptr};
   const bool sums = need.weight || need.bias;
-  const std::int64_t block = sums ? std::max(kLeastRows, (rows + kMostBlocks - 1) / kMostBlocks)
-                                  : std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(n, 1));
-  const std::int64_t blocks = (rows + block - 1) / block;
+  const int64_t block = sums ? std::max(kLeastRows, (rows + kMostBlocks - 1) / kMostBlocks)
+                             : std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1));
+  const int64_t blocks = (rows + block - 1) / block;
   const Folding weights{need.weight ? Tensor::empty({blocks, n}, dtype) : Tensor(), 1, blocks, n};
   const Folding biases{need.bias ? Tensor::empty({blocks, n}, dtype) : Tensor(), 1, blocks, n};
-  const auto part = [&](const Folding& f, std::int64_t begin) -> void* {
+  const auto part = [&](const Folding& f, int64_t begin) -> void* {
     if (!f.x.defined()) return nullptr;
     return static_cast<std::byte*>(f.x.mutable_raw_data()) + begin / block * n * item_size(dtype);
   };
-  parallel_for(rows, block, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(rows, block, [&](int64_t begin, int64_t end) {
     HWY_DYNAMIC_DISPATCH(norm_backward_rows)(task, begin, end, part(weights, begin), part(biases, begin));
   });
   const auto folded = [&](const Folding& f) {
@@ -212,9 +212,9 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
   const Tensor x = given.contiguous();
   const Tensor weight = weight_given.defined() ? weight_given.contiguous() : Tensor();
   const Tensor bias = bias_given.defined() ? bias_given.contiguous() : Tensor();
-  const std::int64_t n = normal.numel();
-  const std::int64_t rows = n == 0 ? 0 : x.numel() / n;
-  const Needs need{recorded(x), recorded(weight), recorded(bias)};
+  const int64_t n = normal.numel();
+  const int64_t rows = n == 0 ? 0 : x.numel() / n;
+  const Needs need{needs_grad(x), needs_grad(weight), needs_grad(bias)};
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   Tensor kept;
   if (need.x || need.weight || need.bias) kept = Tensor::empty({rows, 3}, x.dtype());
@@ -227,11 +227,10 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
                       bias.defined() ? bias.raw_data() : nullptr,
                       y.mutable_raw_data(),
                       kept.defined() ? kept.mutable_raw_data() : nullptr};
-  parallel_for(rows, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(n, 1)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 HWY_DYNAMIC_DISPATCH(norm_rows)
-                 (task, begin, end);
-               });
+  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(norm_rows)
+    (task, begin, end);
+  });
   if (!kept.defined()) return y;
   return record(op, y, {x, weight, bias},
                 [form, eps, x, weight, kept, rank = normal.rank(), need](const Tensor& dy) -> Grads {

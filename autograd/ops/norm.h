@@ -18,7 +18,7 @@ struct NormRow {
 struct NormTask {
   Norm form;
   DType dtype;
-  std::int64_t n;  // elements of a row
+  int64_t n;  // elements of a row
   double eps;
   const void* x;
   const void* weight;  // or nullptr, as bias
@@ -30,7 +30,7 @@ struct NormTask {
 struct NormBackwardTask {
   Norm form;
   DType dtype;
-  std::int64_t n;
+  int64_t n;
   const void* x;
   const void* weight;
   const void* kept;

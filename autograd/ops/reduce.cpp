@@ -24,7 +24,7 @@ const Op kAmin{"amin"};
 const Op kLogsumexp{"logsumexp"};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
+constexpr int64_t kGrain = 16384;  // elements a thread takes at least
 
 // Sum of squared differences from the mean, over (n - correction): [rows] from [rows, n]. PyTorch's rule where nothing
 // is left to divide by: NaN or infinity.
@@ -40,8 +40,8 @@ Tensor variance(const Folding& x, const Shape& shape, double correction) {
     const T n = static_cast<T>(x.n);
     const T* from = x.x.data<T>();
     const T* sums = mean.data<T>();
-    parallel_for(x.outer * x.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
+    parallel_for(x.outer * x.n, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
         const T d = from[i] - sums[i / x.n] / n;
         rests.x.mutable_data<T>()[i] = d;
         squares.x.mutable_data<T>()[i] = d * d;
@@ -50,7 +50,7 @@ Tensor variance(const Folding& x, const Shape& shape, double correction) {
     fold(Fold::sum, squares, y);
     fold(Fold::sum, rests, rest);  // what rounding of the mean left over
     const T divisor = static_cast<T>(std::max(static_cast<double>(x.n) - correction, 0.0));
-    for (std::int64_t i = 0; i < y.numel(); ++i) {
+    for (int64_t i = 0; i < y.numel(); ++i) {
       const T left = rest.data<T>()[i];
       T& v = y.mutable_data<T>()[i];
       v = (v - left * left / n) / divisor;
@@ -62,9 +62,9 @@ Tensor variance(const Folding& x, const Shape& shape, double correction) {
 // prod over the last axis as a tree of pairs, and for each element the product of all others: down the tree, each child
 // gets its parent's times its sibling. No division, so zeros are right, and all steps are recorded.
 Tensor product_of_others(const Tensor& x) {
-  const std::int64_t n = x.shape().back();
+  const int64_t n = x.shape().back();
   if (n == 1) return ones_like(x);
-  const std::int64_t pairs = n / 2;
+  const int64_t pairs = n / 2;
   const Tensor left = x.slice(-1, 0, 2 * pairs, 2);
   const Tensor right = x.slice(-1, 1, 2 * pairs, 2);
   const Tensor lone = x.slice(-1, 2 * pairs);  // the last of an odd number
@@ -117,7 +117,7 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     T* values = y.mutable_data<T>();
-    for (std::int64_t i = 0; i < y.numel(); ++i) values[i] /= static_cast<T>(folding.n);  // of nothing: 0/0 is NaN
+    for (int64_t i = 0; i < y.numel(); ++i) values[i] /= static_cast<T>(folding.n);  // of nothing: 0/0 is NaN
   });
   return record(kMean, y, {x}, [shape = x.shape(), axes, n = folding.n](const Tensor& dy) -> Grads {
     return unfold(mul(dy, 1.0 / static_cast<double>(n)), shape, axes);
@@ -140,7 +140,7 @@ Tensor std(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     T* values = y.mutable_data<T>();
-    for (std::int64_t i = 0; i < y.numel(); ++i) values[i] = std::sqrt(values[i]);
+    for (int64_t i = 0; i < y.numel(); ++i) values[i] = std::sqrt(values[i]);
   });
   return record(kStd, y, {x}, [x, y, axes, n = folding.n, correction](const Tensor& dy) -> Grads {
     // dx = dy * (x - mean) / (y * (n - correction)), and 0 where y is 0
@@ -160,14 +160,14 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
     Dims gone;
     for (int i = 0; i < x.dim(); ++i) {
       bool folds = axes.empty();
-      for (std::int64_t axis : axes) folds |= normal_axis(kProd.name, axis, x.shape()) == i;
+      for (int64_t axis : axes) folds |= normal_axis(kProd.name, axis, x.shape()) == i;
       (folds ? gone : order).push_back(i);
     }
     const int kept = order.rank();
-    for (std::int64_t i : gone) order.push_back(i);
+    for (int64_t i : gone) order.push_back(i);
     const Tensor turned = x.permute(order);
     Shape rows(turned.shape().begin(), kept);
-    std::int64_t n = 1;
+    int64_t n = 1;
     for (int i = kept; i < x.dim(); ++i) n *= turned.shape()[i];
     rows.push_back(n);
     Dims back = order;

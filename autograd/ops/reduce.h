@@ -11,9 +11,9 @@ enum class Fold { sum, product, maximum, minimum };
 // x as contiguous [outer, n, inner], the axes of the reduction merged into the middle one.
 struct Folding {
   Tensor x;  // no tape knows it
-  std::int64_t outer = 1;
-  std::int64_t n = 1;
-  std::int64_t inner = 1;
+  int64_t outer = 1;
+  int64_t n = 1;
+  int64_t inner = 1;
 };
 
 // Checks the axes. A copy is made only where the memory of x does not read that way; with `rows`, also where inner > 1.

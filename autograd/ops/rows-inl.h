@@ -9,7 +9,7 @@
 #define TAPEGRAD_AUTOGRAD_OPS_ROWS_INL_H_
 #endif
 
-#include <tapegrad/autograd/simd.h>
+#include <tapegrad/autograd/kernels/simd.h>
 
 #include <algorithm>
 #include <cmath>

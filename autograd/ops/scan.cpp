@@ -14,11 +14,9 @@ const Op kCumsum{"cumsum"};
 constexpr std::string_view kArgmax = "argmax";
 constexpr std::string_view kArgmin = "argmin";
 
-constexpr std::int64_t kGrain = 16384;  // elements a thread takes at least
+constexpr int64_t kGrain = 16384;  // elements a thread takes at least
 
-std::int64_t pieces_of(const Folding& x) {
-  return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(x.n * x.inner, 1));
-}
+int64_t pieces_of(const Folding& x) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(x.n * x.inner, 1)); }
 
 // From the start of the axis, or backwards from its end: each is the other's gradient.
 Tensor running_sum(const Tensor& x, int axis, bool backwards) {
@@ -27,19 +25,19 @@ Tensor running_sum(const Tensor& x, int axis, bool backwards) {
   if (y.numel() > 0) {
     with_type(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      const std::int64_t n = folding.n;
-      const std::int64_t inner = folding.inner;
-      parallel_for(folding.outer, pieces_of(folding), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t o = begin; o < end; ++o) {
-          const std::int64_t first = (o * n + (backwards ? n - 1 : 0)) * inner;
-          const std::int64_t step = backwards ? -inner : inner;
+      const int64_t n = folding.n;
+      const int64_t inner = folding.inner;
+      parallel_for(folding.outer, pieces_of(folding), [&](int64_t begin, int64_t end) {
+        for (int64_t o = begin; o < end; ++o) {
+          const int64_t first = (o * n + (backwards ? n - 1 : 0)) * inner;
+          const int64_t step = backwards ? -inner : inner;
           const T* from = folding.x.data<T>() + first;
           T* to = y.mutable_data<T>() + first;
           std::copy(from, from + inner, to);
-          for (std::int64_t i = 1; i < n; ++i) {
+          for (int64_t i = 1; i < n; ++i) {
             from += step;
             to += step;
-            for (std::int64_t j = 0; j < inner; ++j) to[j] = static_cast<T>(to[j - step] + from[j]);
+            for (int64_t j = 0; j < inner; ++j) to[j] = static_cast<T>(to[j - step] + from[j]);
           }
         }
       });
@@ -60,14 +58,14 @@ Tensor first_best(std::string_view where, const Tensor& x, int axis, bool keepdi
   }
   with_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const std::int64_t inner = folding.inner;
-    parallel_for(folding.outer, pieces_of(folding), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t o = begin; o < end; ++o) {
+    const int64_t inner = folding.inner;
+    parallel_for(folding.outer, pieces_of(folding), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
         const T* from = folding.x.data<T>() + o * folding.n * inner;
-        std::int64_t* to = y.mutable_data<std::int64_t>() + o * inner;
-        for (std::int64_t j = 0; j < inner; ++j) {
-          std::int64_t best = 0;
-          for (std::int64_t i = 1; i < folding.n; ++i) {
+        int64_t* to = y.mutable_data<int64_t>() + o * inner;
+        for (int64_t j = 0; j < inner; ++j) {
+          int64_t best = 0;
+          for (int64_t i = 1; i < folding.n; ++i) {
             const T a = from[i * inner + j];
             const T b = from[best * inner + j];
             if (better(a, b) || (a != a && b == b)) best = i;
@@ -85,24 +83,24 @@ const auto kSmaller = [](auto a, auto b) { return a < b; };
 
 Tensor flat(const Tensor& x) { return x.detach().reshape({x.numel()}); }
 
-bool scalar_axis(const Tensor& x, std::int64_t axis) { return x.dim() == 0 && (axis == 0 || axis == -1); }
+bool scalar_axis(const Tensor& x, int64_t axis) { return x.dim() == 0 && (axis == 0 || axis == -1); }
 
 }  // namespace
 
-Tensor cumsum(const Tensor& x, std::int64_t axis) {
+Tensor cumsum(const Tensor& x, int64_t axis) {
   if (x.dtype() == kBool) return cumsum(x.to(kInt64), axis);
   if (scalar_axis(x, axis)) return cumsum(x.reshape({1}), 0).reshape({});
   return running_sum(x, normal_axis(kCumsum.name, axis, x.shape()), false);
 }
 
-Tensor argmax(const Tensor& x, std::int64_t axis, bool keepdim) {
+Tensor argmax(const Tensor& x, int64_t axis, bool keepdim) {
   if (scalar_axis(x, axis)) return argmax(x);
   return first_best(kArgmax, x, normal_axis(kArgmax, axis, x.shape()), keepdim, kGreater);
 }
 
 Tensor argmax(const Tensor& x) { return first_best(kArgmax, flat(x), 0, false, kGreater); }
 
-Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim) {
+Tensor argmin(const Tensor& x, int64_t axis, bool keepdim) {
   if (scalar_axis(x, axis)) return argmin(x);
   return first_best(kArgmin, x, normal_axis(kArgmin, axis, x.shape()), keepdim, kSmaller);
 }

@@ -1,5 +1,5 @@
 // Selection: where, masked_fill, and the triangles tril and triu.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/select.cpp"
 #include <hwy/foreach_target.h>
@@ -26,22 +26,22 @@ namespace tapegrad::HWY_NAMESPACE {
 enum class Number { none, first, last };
 
 template <class T, Number kNumber>
-void select_kernel(const void* const* x, void* y, std::int64_t n, const void* context) {
+void select_kernel(const void* const* x, void* y, int64_t n, const void* context) {
   const bool* const condition = static_cast<const bool*>(x[0]);
   const T* const a = kNumber == Number::first ? nullptr : static_cast<const T*>(x[1]);
   const T* const b = kNumber == Number::last ? nullptr : static_cast<const T*>(x[kNumber == Number::first ? 1 : 2]);
   T* const out = static_cast<T*>(y);
   const T number = kNumber == Number::none ? T{} : *static_cast<const T*>(context);
   if constexpr (sizeof(T) == 1) {
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
       const T yes = kNumber == Number::first ? number : a[i];
       const T no = kNumber == Number::last ? number : b[i];
       out[i] = condition[i] ? yes : no;
     }
   } else {
     const Vec<T> numbers = number;
-    for (std::int64_t i = 0; i < n; i += kLanes<T>) {
-      const std::int64_t left = n - i;
+    for (int64_t i = 0; i < n; i += kLanes<T>) {
+      const int64_t left = n - i;
       if (left >= kLanes<T>) {
         store(where(load_mask<T>(condition + i), kNumber == Number::first ? numbers : load(a + i),
                     kNumber == Number::last ? numbers : load(b + i)),
@@ -57,7 +57,7 @@ void select_kernel(const void* const* x, void* y, std::int64_t n, const void* co
 
 template <Number kNumber>
 constexpr Selection selection() {
-  return {&select_kernel<std::uint8_t, kNumber>, &select_kernel<float, kNumber>, &select_kernel<double, kNumber>};
+  return {&select_kernel<uint8_t, kNumber>, &select_kernel<float, kNumber>, &select_kernel<double, kNumber>};
 }
 
 const Selections& select_kernels() {
@@ -93,7 +93,7 @@ const Op kTril{"tril"};
 const Op kTriu{"triu"};
 
 MapKernel kernel_for(const Selection& selection, DType dtype) {
-  const std::int64_t bytes = item_size(dtype);
+  const int64_t bytes = item_size(dtype);
   return bytes == 4 ? selection.bytes4 : bytes == 8 ? selection.bytes8 : selection.bytes1;
 }
 
@@ -133,7 +133,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   Tensor y =
       Tensor::empty(shape == condition.shape() ? shape : broadcast(kWhere.name, condition.shape(), shape), a.dtype());
   map(y, {&condition, &a, &b}, kernel_for(kernels().tensors, a.dtype()));
-  const bool da = recorded(a), db = recorded(b);
+  const bool da = needs_grad(a), db = needs_grad(b);
   if (!da && !db) return y;
   return record(kWhere, y, {a, b}, [condition, da, db](const Tensor& dy) -> Grads {
     return {da ? where(condition, dy, 0) : Tensor(), db ? where(condition, 0, dy) : Tensor()};
@@ -171,19 +171,19 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
 namespace {
 
 // Rows of the last two axes: keeps columns [from, to) of each, where one of both ends moves with the row.
-Tensor triangle(const Op& op, const Tensor& x, std::int64_t diagonal, bool lower) {
+Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, bool lower) {
   if (x.dim() < 2) op.fail(fmt::format("needs two axes or more, x has shape {}", str(x.shape())));
   Tensor y = Tensor::empty(x.shape(), x.dtype());
   if (x.numel() == 0) return y;
   const Tensor packed = x.detach().contiguous();
-  const std::int64_t height = x.shape()[-2], width = x.shape()[-1], item = item_size(x.dtype());
+  const int64_t height = x.shape()[-2], width = x.shape()[-1], item = item_size(x.dtype());
   const std::byte* const in = static_cast<const std::byte*>(packed.raw_data());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
-  const std::int64_t limit = std::clamp<std::int64_t>(diagonal, -height - 1, width + 1);
-  parallel_for(x.numel() / width, std::max<std::int64_t>(1, 32768 / width), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
+  const int64_t limit = std::clamp<int64_t>(diagonal, -height - 1, width + 1);
+  parallel_for(x.numel() / width, std::max<int64_t>(1, 32768 / width), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
       // Row i of the lower triangle ends behind column i + diagonal; the upper one begins at column i + diagonal.
-      const std::int64_t edge = std::clamp<std::int64_t>(row % height + limit + (lower ? 1 : 0), 0, width);
+      const int64_t edge = std::clamp<int64_t>(row % height + limit + (lower ? 1 : 0), 0, width);
       const std::byte* const from = in + row * width * item;
       std::byte* const to = out + row * width * item;
       const auto left = static_cast<std::size_t>(edge * item), right = static_cast<std::size_t>((width - edge) * item);
@@ -201,12 +201,12 @@ Tensor triangle(const Op& op, const Tensor& x, std::int64_t diagonal, bool lower
 
 }  // namespace
 
-Tensor tril(const Tensor& x, std::int64_t diagonal) {
+Tensor tril(const Tensor& x, int64_t diagonal) {
   return record(kTril, triangle(kTril, x, diagonal, true), {x},
                 [diagonal](const Tensor& dy) -> Grads { return tril(dy, diagonal); });
 }
 
-Tensor triu(const Tensor& x, std::int64_t diagonal) {
+Tensor triu(const Tensor& x, int64_t diagonal) {
   return record(kTriu, triangle(kTriu, x, diagonal, false), {x},
                 [diagonal](const Tensor& dy) -> Grads { return triu(dy, diagonal); });
 }

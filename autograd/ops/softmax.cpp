@@ -1,5 +1,5 @@
 // softmax and log_softmax: rows in one pass through the first-level cache.
-#include <tapegrad/autograd/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/softmax.cpp"
 #include <hwy/foreach_target.h>
@@ -105,20 +105,20 @@ namespace {
 const Op kSoftmax{"softmax"};
 const Op kLogSoftmax{"log_softmax"};
 
-using Forward = void (*)(DType, const void*, std::int64_t, std::int64_t, void*);
-using BackwardRows = void (*)(DType, const void*, const void*, std::int64_t, std::int64_t, void*);
+using Forward = void (*)(DType, const void*, int64_t, int64_t, void*);
+using BackwardRows = void (*)(DType, const void*, const void*, int64_t, int64_t, void*);
 
-constexpr std::int64_t kGrain = 8192;  // elements a thread takes at least
+constexpr int64_t kGrain = 8192;  // elements a thread takes at least
 
 // y, fresh, from the rows of x.
 Tensor on_rows(const Tensor& x, Forward kernel) {
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  const std::int64_t n = x.shape().back();
+  const int64_t n = x.shape().back();
   if (y.numel() == 0) return y;
-  const std::int64_t bytes = n * item_size(x.dtype());
+  const int64_t bytes = n * item_size(x.dtype());
   const auto* from = static_cast<const std::byte*>(x.raw_data());
   auto* to = static_cast<std::byte*>(y.mutable_raw_data());
-  parallel_for(x.numel() / n, std::max<std::int64_t>(1, kGrain / n), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(x.numel() / n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
     kernel(x.dtype(), from + begin * bytes, end - begin, n, to + begin * bytes);
   });
   return y;
@@ -127,13 +127,13 @@ Tensor on_rows(const Tensor& x, Forward kernel) {
 Tensor on_rows(const Tensor& y, const Tensor& dy, BackwardRows kernel) {
   const Tensor g = dy.contiguous();
   const Tensor dx = Tensor::empty(y.shape(), y.dtype());
-  const std::int64_t n = y.shape().back();
-  const std::int64_t bytes = n * item_size(y.dtype());
+  const int64_t n = y.shape().back();
+  const int64_t bytes = n * item_size(y.dtype());
   const auto* from = static_cast<const std::byte*>(y.raw_data());
   const auto* by = static_cast<const std::byte*>(g.raw_data());
   auto* to = static_cast<std::byte*>(dx.mutable_raw_data());
-  parallel_for(n == 0 ? 0 : y.numel() / n, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(n, 1)),
-               [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(n == 0 ? 0 : y.numel() / n, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)),
+               [&](int64_t begin, int64_t end) {
                  kernel(y.dtype(), from + begin * bytes, by + begin * bytes, end - begin, n, to + begin * bytes);
                });
   return dx;
@@ -141,7 +141,7 @@ Tensor on_rows(const Tensor& y, const Tensor& dy, BackwardRows kernel) {
 
 // Checks x, and brings `axis` to the end and back.
 template <class F>
-Tensor along(const Op& op, const Tensor& x, std::int64_t axis, F rows) {
+Tensor along(const Op& op, const Tensor& x, int64_t axis, F rows) {
   if (!is_floating(x.dtype())) {
     op.fail(fmt::format("{} of type {} was given, float32 or float64 is needed (convert it by to())", str(x.shape()),
                         name(x.dtype())));
@@ -154,7 +154,7 @@ Tensor along(const Op& op, const Tensor& x, std::int64_t axis, F rows) {
 
 }  // namespace
 
-Tensor softmax(const Tensor& x, std::int64_t axis) {
+Tensor softmax(const Tensor& x, int64_t axis) {
   return along(kSoftmax, x, axis, [](const Tensor& x) {
     const Tensor y = on_rows(x, HWY_DYNAMIC_DISPATCH(softmax_rows));
     return record(kSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {
@@ -167,7 +167,7 @@ Tensor softmax(const Tensor& x, std::int64_t axis) {
   });
 }
 
-Tensor log_softmax(const Tensor& x, std::int64_t axis) {
+Tensor log_softmax(const Tensor& x, int64_t axis) {
   return along(kLogSoftmax, x, axis, [](const Tensor& x) {
     const Tensor y = on_rows(x, HWY_DYNAMIC_DISPATCH(log_softmax_rows));
     return record(kLogSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {

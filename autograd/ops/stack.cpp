@@ -9,12 +9,12 @@ namespace tapegrad {
 Offsets matrix_starts(const Tensor& x, const Shape& batch) {
   Offsets offsets(static_cast<std::size_t>(batch.numel()));
   const int lead = batch.rank() - (x.dim() - 2);
-  std::int64_t at[kMaxRank] = {};
-  std::int64_t offset = 0;
-  for (std::int64_t& start : offsets) {
+  int64_t at[kMaxRank] = {};
+  int64_t offset = 0;
+  for (int64_t& start : offsets) {
     start = offset;
     for (int i = batch.rank() - 1; i >= 0; --i) {
-      const std::int64_t stride = i < lead || x.shape()[i - lead] == 1 ? 0 : x.strides()[i - lead];
+      const int64_t stride = i < lead || x.shape()[i - lead] == 1 ? 0 : x.strides()[i - lead];
       offset += stride;
       if (++at[i] < batch[i]) break;
       offset -= stride * batch[i];
@@ -31,7 +31,7 @@ Shape leading_axes(const Tensor& x) {
   return lead;
 }
 
-Tensor empty_laid_out_as(const Tensor& x, std::int64_t last) {
+Tensor empty_laid_out_as(const Tensor& x, int64_t last) {
   const int outer = x.dim() - 1;
   int order[kMaxRank];
   for (int i = 0; i < outer; ++i) order[i] = i;
@@ -42,10 +42,10 @@ Tensor empty_laid_out_as(const Tensor& x, std::int64_t last) {
   shape[outer] = last;
   Strides strides = shape;
   strides[outer] = 1;
-  std::int64_t step = std::max<std::int64_t>(last, 1);
+  int64_t step = std::max<int64_t>(last, 1);
   for (int i = outer - 1; i >= 0; --i) {
     strides[order[i]] = step;
-    step *= std::max<std::int64_t>(shape[order[i]], 1);
+    step *= std::max<int64_t>(shape[order[i]], 1);
   }
   return Tensor::empty(shape, x.dtype()).view(shape, strides);
 }

@@ -7,7 +7,7 @@
 
 namespace tapegrad {
 
-using Offsets = std::vector<std::int64_t, pool::Allocator<std::int64_t>>;
+using Offsets = std::vector<int64_t, pool::Allocator<int64_t>>;
 
 // x [batch..., m, n], its leading axes broadcast to `batch`: the first element of each matrix, counted in elements.
 Offsets matrix_starts(const Tensor& x, const Shape& batch);
@@ -17,6 +17,6 @@ Shape leading_axes(const Tensor& x);
 
 // A fresh tensor of x's shape with `last` as its last size, whose axes lie in memory in x's order: the gradient of a
 // transposed view is then contiguous under the transposition that undoes it.
-Tensor empty_laid_out_as(const Tensor& x, std::int64_t last);
+Tensor empty_laid_out_as(const Tensor& x, int64_t last);
 
 }  // namespace tapegrad

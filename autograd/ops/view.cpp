@@ -1,6 +1,6 @@
 // Views (reshape, transpose, permute, slice, select, expand, squeeze, unsqueeze), and the copies contiguous and to.
 #include <fmt/format.h>
-#include <tapegrad/autograd/bfloat16.h>
+#include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/map.h>
 #include <tapegrad/autograd/parallel.h>
@@ -27,7 +27,7 @@ const Op kTo{"to"};
 // Fills in one size of -1, and checks the number of elements.
 Shape resolve(const Tensor& x, Shape shape) {
   int open = -1;
-  std::int64_t known = 1;
+  int64_t known = 1;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] == -1 && open < 0) {
       open = i;
@@ -60,10 +60,10 @@ bool strides_for(const Tensor& x, const Shape& shape, Strides& strides) {
   int from = sizes.rank() - 1;
   int to = shape.rank() - 1;
   while (from >= 0) {
-    std::int64_t have = sizes[from];
-    std::int64_t step = steps[from];
+    int64_t have = sizes[from];
+    int64_t step = steps[from];
     int group = from;
-    std::int64_t want = 1;
+    int64_t want = 1;
     while (to >= 0 && (want < have || shape[to] == 1)) {
       strides[to] = step * want;
       want *= shape[to--];
@@ -79,27 +79,27 @@ bool strides_for(const Tensor& x, const Shape& shape, Strides& strides) {
 }
 
 // The inverse of slice: zeros of `shape` with dy at start, start + step, ... of one axis.
-Tensor unslice(const Tensor& dy, const Shape& shape, int axis, std::int64_t start, std::int64_t step) {
+Tensor unslice(const Tensor& dy, const Shape& shape, int axis, int64_t start, int64_t step) {
   const Tensor y = zeros(shape, dy.dtype());
-  const std::int64_t taken = dy.shape()[axis];
+  const int64_t taken = dy.shape()[axis];
   if (dy.numel() > 0) {
     const Tensor from = dy.detach().contiguous();
-    std::int64_t outer = 1;
-    std::int64_t inner = item_size(dy.dtype());
+    int64_t outer = 1;
+    int64_t inner = item_size(dy.dtype());
     for (int i = 0; i < axis; ++i) outer *= shape[i];
     for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
     const auto* source = static_cast<const std::byte*>(from.raw_data());
     auto* target = static_cast<std::byte*>(y.mutable_raw_data());
-    parallel_for(outer * taken, std::max<std::int64_t>(1, 65536 / inner), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t place = i / taken * shape[axis] + start + i % taken * step;
+    parallel_for(outer * taken, std::max<int64_t>(1, 65536 / inner), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t place = i / taken * shape[axis] + start + i % taken * step;
         std::memcpy(target + place * inner, source + i * inner, static_cast<std::size_t>(inner));
       }
     });
   }
   return record(kUnslice, y, {dy}, [axis, start, step, taken](const Tensor& g) -> Grads {
     // Exactly `taken` elements, also where a negative step ends at the axis's first.
-    const std::int64_t stop = start + taken * step;
+    const int64_t stop = start + taken * step;
     return g.slice(axis, start, stop < 0 ? kAll : stop, step);
   });
 }
@@ -115,7 +115,7 @@ Tensor Tensor::reshape(const Shape& wanted) const {
   return record(kReshape, y, {*this}, [from = this->shape()](const Tensor& dy) -> Grads { return dy.reshape(from); });
 }
 
-Tensor Tensor::flatten(std::int64_t first, std::int64_t last) const {
+Tensor Tensor::flatten(int64_t first, int64_t last) const {
   if (dim() == 0) return reshape({1});
   const int from = normal_axis("flatten", first, shape());
   const int to = normal_axis("flatten", last, shape());
@@ -131,7 +131,7 @@ Tensor Tensor::flatten(std::int64_t first, std::int64_t last) const {
   return reshape(flat);
 }
 
-Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
+Tensor Tensor::transpose(int64_t a, int64_t b) const {
   const int i = normal_axis(kTranspose.name, a, shape());
   const int j = normal_axis(kTranspose.name, b, shape());
   Shape swapped = shape();
@@ -161,24 +161,24 @@ Tensor Tensor::permute(const Dims& axes) const {
   return record(kPermute, view(turned, steps), {*this}, [back](const Tensor& dy) -> Grads { return dy.permute(back); });
 }
 
-Tensor Tensor::slice(std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step) const {
+Tensor Tensor::slice(int64_t axis, int64_t start, int64_t stop, int64_t step) const {
   const int i = normal_axis(kSlice.name, axis, shape());
   if (step == 0 || step == kAll) kSlice.fail("the step must not be zero");
-  const std::int64_t size = shape()[i];
-  const std::int64_t low = step > 0 ? 0 : -1;
-  const std::int64_t high = step > 0 ? size : size - 1;
-  const auto bound = [&](std::int64_t value, std::int64_t otherwise) {
+  const int64_t size = shape()[i];
+  const int64_t low = step > 0 ? 0 : -1;
+  const int64_t high = step > 0 ? size : size - 1;
+  const auto bound = [&](int64_t value, int64_t otherwise) {
     if (value == kAll) return otherwise;
     return std::clamp(value < 0 ? value + size : value, low, high);
   };
-  const std::int64_t first = bound(start, step > 0 ? low : high);
-  const std::int64_t end = bound(stop, step > 0 ? high : low);
-  const std::int64_t span = step > 0 ? end - first : first - end;
-  const std::int64_t stride = step > 0 ? step : -step;
+  const int64_t first = bound(start, step > 0 ? low : high);
+  const int64_t end = bound(stop, step > 0 ? high : low);
+  const int64_t span = step > 0 ? end - first : first - end;
+  const int64_t stride = step > 0 ? step : -step;
   Shape cut = shape();
   Strides steps = strides();
   cut[i] = span > 0 ? (span - 1) / stride + 1 : 0;
-  const std::int64_t offset = cut[i] == 0 ? 0 : first * steps[i];
+  const int64_t offset = cut[i] == 0 ? 0 : first * steps[i];
   steps[i] *= step;
   return record(kSlice, view(cut, steps, offset), {*this},
                 [shape = this->shape(), i, first, step](const Tensor& dy) -> Grads {
@@ -186,13 +186,13 @@ Tensor Tensor::slice(std::int64_t axis, std::int64_t start, std::int64_t stop, s
                 });
 }
 
-Tensor Tensor::select(std::int64_t axis, std::int64_t index) const {
+Tensor Tensor::select(int64_t axis, int64_t index) const {
   const int i = normal_axis(kSelect.name, axis, shape());
-  const std::int64_t size = shape()[i];
+  const int64_t size = shape()[i];
   if (index < -size || index >= size) {
     kSelect.fail(fmt::format("index {} is out of range for axis {} of {}", index, i, str(shape())));
   }
-  const std::int64_t at = index < 0 ? index + size : index;
+  const int64_t at = index < 0 ? index + size : index;
   Shape rest = shape();
   Strides steps = strides();
   rest.erase(i);
@@ -208,7 +208,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
   Strides steps = Strides::filled(wanted.rank(), 0);
   bool fits = lead >= 0;
   for (int i = 0; fits && i < wanted.rank(); ++i) {
-    const std::int64_t have = i < lead ? 1 : this->shape()[i - lead];
+    const int64_t have = i < lead ? 1 : this->shape()[i - lead];
     if (wanted[i] == -1 && i >= lead) shape[i] = have;
     fits = shape[i] >= 0 && (shape[i] == have || have == 1);
     if (i >= lead && shape[i] == have) steps[i] = strides()[i - lead];
@@ -220,7 +220,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
   return record(kExpand, view(shape, steps), {*this}, [](const Tensor& dy) -> Grads { return dy; });
 }
 
-Tensor Tensor::squeeze(std::int64_t axis) const {
+Tensor Tensor::squeeze(int64_t axis) const {
   const int i = normal_axis(kSqueeze.name, axis, shape());
   if (shape()[i] != 1) {
     kSqueeze.fail(fmt::format("axis {} of {} has size {}, not 1", i, str(shape()), shape()[i]));
@@ -234,13 +234,13 @@ Tensor Tensor::squeeze(std::int64_t axis) const {
 
 Tensor Tensor::squeeze() const {
   Shape rest;
-  for (std::int64_t size : shape()) {
+  for (int64_t size : shape()) {
     if (size != 1) rest.push_back(size);
   }
   return reshape(rest);
 }
 
-Tensor Tensor::unsqueeze(std::int64_t axis) const {
+Tensor Tensor::unsqueeze(int64_t axis) const {
   Shape grown = shape();
   Strides steps = strides();
   const int rank = dim() + 1;
@@ -267,17 +267,17 @@ Tensor Tensor::to(DType wanted) const {
   const Tensor y = empty(shape(), wanted);
   if (rounds || widens) {
     const Tensor packed = detach().contiguous();
-    rounds ? round_to_bfloat16(packed.data<float>(), numel(), static_cast<std::uint16_t*>(y.mutable_raw_data()))
-           : widen_bfloat16(static_cast<const std::uint16_t*>(packed.raw_data()), numel(), y.mutable_data<float>());
+    rounds ? round_to_bfloat16(packed.data<float>(), numel(), static_cast<uint16_t*>(y.mutable_raw_data()))
+           : widen_bfloat16(static_cast<const uint16_t*>(packed.raw_data()), numel(), y.mutable_data<float>());
     return y;
   }
   with_type(dtype(), [&](auto from) {
     with_type(wanted, [&](auto to) {
       using From = decltype(from);
       using To = decltype(to);
-      map(y, {this}, [](const void* const* x, void* out, std::int64_t n, const void*) {
+      map(y, {this}, [](const void* const* x, void* out, int64_t n, const void*) {
         const From* in = static_cast<const From*>(x[0]);
-        for (std::int64_t i = 0; i < n; ++i) static_cast<To*>(out)[i] = static_cast<To>(in[i]);
+        for (int64_t i = 0; i < n; ++i) static_cast<To*>(out)[i] = static_cast<To>(in[i]);
       });
     });
   });

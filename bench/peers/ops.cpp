@@ -7,7 +7,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kNumel = std::int64_t{1} << 24;
+constexpr int64_t kNumel = int64_t{1} << 24;
 
 // Two calls first, so that memory has been asked for.
 template <class F>
@@ -96,7 +96,7 @@ BENCHMARK(cross_entropy_with_gradient)
 // A benchmark of args m, n, k: x [m, k], weight [n, k], dy [m, n].
 template <class F>
 void product(benchmark::State& state, F operation) {
-  const std::int64_t m = state.range(0), n = state.range(1), k = state.range(2);
+  const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   torch::manual_seed(0);
   const Tensor x = torch::randn({m, k}), weight = torch::randn({n, k}), dy = torch::randn({m, n});
   repeat(state, [&] { benchmark::DoNotOptimize(operation(x, weight, dy)); });

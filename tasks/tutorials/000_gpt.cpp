@@ -15,7 +15,7 @@ int main() {
   tg::manual_seed(123);
   tg::nn::GPTModel model(
       {.vocab_size = 16, .context_length = 8, .emb_dim = 32, .n_heads = 4, .n_layers = 2, .drop_rate = 0.0});
-  std::cout << "parameters of this one:         " << tg::nn::count(model) << "\n";
+  std::cout << "parameters of this one:         " << tg::nn::count_parameters(model) << "\n";
 
   // Token ids in, for every position the logits of the token behind it out.
   const tg::Tensor ids = tg::tensor({{3, 4, 5, 6, 7}, {9, 8, 7, 6, 5}});

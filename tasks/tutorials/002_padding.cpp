@@ -9,13 +9,13 @@ namespace tg = tapegrad;
 namespace {
 
 // bool [B, S, 1]: the last `count` words of every sequence are padding.
-tg::Tensor last_are_padding(std::int64_t batch, std::int64_t length, std::int64_t count) {
+tg::Tensor last_are_padding(int64_t batch, int64_t length, int64_t count) {
   const tg::Tensor padded = tg::arange(length) >= static_cast<double>(length - count);
   return padded.reshape({1, length, 1}).expand({batch, length, 1});
 }
 
-void run(std::int64_t batch, std::int64_t length, std::int64_t input_dim) {
-  constexpr std::int64_t kModel = 64, kHeads = 4;
+void run(int64_t batch, int64_t length, int64_t input_dim) {
+  constexpr int64_t kModel = 64, kHeads = 4;
   std::cout << "batch " << batch << ", length " << length << ", input width " << input_dim << "\n";
   const tg::tasks::PaddedAttention attention(input_dim, kModel, kHeads);
   tg::NamedTensors steps;

@@ -13,7 +13,7 @@ namespace tapegrad::tasks {
 // Self-attention with bare matrices (cell 25): x [T, d_in] -> context vectors [T, d_out].
 // A module is a struct with parameters, a call, and a visit that names the parameters as PyTorch does.
 struct SelfAttentionV1 {
-  SelfAttentionV1(std::int64_t d_in, std::int64_t d_out)  // members are made, and draw, in their order below
+  SelfAttentionV1(int64_t d_in, int64_t d_out)  // members are made, and draw, in their order below
       : query(rand({d_in, d_out})), key(rand({d_in, d_out})), value(rand({d_in, d_out})) {}
 
   Tensor operator()(const Tensor& x) const {
@@ -33,7 +33,7 @@ struct SelfAttentionV1 {
 
 // The same with linear layers, whose initial weights suit training (cell 27). They hold [d_out, d_in].
 struct SelfAttentionV2 {
-  SelfAttentionV2(std::int64_t d_in, std::int64_t d_out, bool qkv_bias = false)
+  SelfAttentionV2(int64_t d_in, int64_t d_out, bool qkv_bias = false)
       : query(d_in, d_out, qkv_bias), key(d_in, d_out, qkv_bias), value(d_in, d_out, qkv_bias) {}
 
   Tensor operator()(const Tensor& x) const {
@@ -52,8 +52,7 @@ struct SelfAttentionV2 {
 
 // One head over a batch, blind to the future, with dropout on its weights (cell 38): x [B, T, d_in] -> [B, T, d_out].
 struct CausalAttention {
-  CausalAttention(std::int64_t d_in, std::int64_t d_out, std::int64_t context_length, double dropout_rate,
-                  bool qkv_bias = false)
+  CausalAttention(int64_t d_in, int64_t d_out, int64_t context_length, double dropout_rate, bool qkv_bias = false)
       : query(d_in, d_out, qkv_bias),
         key(d_in, d_out, qkv_bias),
         value(d_in, d_out, qkv_bias),
@@ -61,7 +60,7 @@ struct CausalAttention {
         mask(triu(ones({context_length, context_length}), 1)) {}
 
   Tensor operator()(const Tensor& x) const {
-    const std::int64_t length = x.size(1);
+    const int64_t length = x.size(1);
     const Tensor queries = query(x), keys = key(x), values = value(x);
     const Tensor future = narrow(narrow(mask, 0, 0, length), 1, 0, length) == 1;
     const Tensor scores = masked_fill(matmul(queries, keys.t()), future, -INFINITY);  // [B, T, T]
@@ -83,8 +82,8 @@ struct CausalAttention {
 
 // Several heads side by side, each with weights of its own (cell 39): [B, T, d_in] -> [B, T, num_heads * d_out].
 struct MultiHeadAttentionWrapper {
-  MultiHeadAttentionWrapper(std::int64_t d_in, std::int64_t d_out, std::int64_t context_length, double dropout_rate,
-                            int num_heads, bool qkv_bias = false) {
+  MultiHeadAttentionWrapper(int64_t d_in, int64_t d_out, int64_t context_length, double dropout_rate, int num_heads,
+                            bool qkv_bias = false) {
     for (int i = 0; i < num_heads; ++i) heads.emplace_back(d_in, d_out, context_length, dropout_rate, qkv_bias);
   }
 

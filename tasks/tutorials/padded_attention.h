@@ -15,7 +15,7 @@ namespace tapegrad::tasks {
 // - it divides scores by sqrt(d_model). Each is a sum over head_dim products and grows with sqrt(head_dim): that is
 //   what they are divided by here, or the more heads there are, the flatter the weights would be.
 struct PaddedAttention {
-  PaddedAttention(std::int64_t input_dim, std::int64_t d_model, std::int64_t n_heads)
+  PaddedAttention(int64_t input_dim, int64_t d_model, int64_t n_heads)
       : wq(input_dim, d_model),
         wk(input_dim, d_model),
         wv(input_dim, d_model),
@@ -29,7 +29,7 @@ struct PaddedAttention {
       if (steps) steps->push_back({name, value.detach()});
       return value;
     };
-    const std::int64_t batch = x.size(0), length = x.size(1), head_dim = d_model / n_heads;
+    const int64_t batch = x.size(0), length = x.size(1), head_dim = d_model / n_heads;
     const auto heads = [&](const Tensor& y) { return y.reshape({batch, length, n_heads, head_dim}).transpose(1, 2); };
     step("x", x);
     const Tensor q = step("q", wq(x)), k = step("k", wk(x)), v = step("v", wv(x));
@@ -56,7 +56,7 @@ struct PaddedAttention {
   }
 
   nn::Linear wq, wk, wv, dense;
-  std::int64_t d_model, n_heads;
+  int64_t d_model, n_heads;
 };
 
 }  // namespace tapegrad::tasks

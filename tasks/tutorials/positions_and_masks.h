@@ -11,12 +11,12 @@ namespace tapegrad::tasks {
 // x [T, B, d_model] -> x + pe[:T]: here the words come first and the batch second.
 // pe(t, 2i) = sin(t / 10000^(2i/d_model)), pe(t, 2i+1) = cos of the same.
 struct PositionalEncoding {
-  explicit PositionalEncoding(std::int64_t d_model, std::int64_t max_len = 5000) : pe(table(d_model, max_len)) {}
+  explicit PositionalEncoding(int64_t d_model, int64_t max_len = 5000) : pe(table(d_model, max_len)) {}
 
   Tensor operator()(const Tensor& x) const { return x + narrow(pe, 0, 0, x.size(0)); }
   void visit(auto&& field) { field("pe", pe); }
 
-  static Tensor table(std::int64_t d_model, std::int64_t max_len) {
+  static Tensor table(int64_t d_model, int64_t max_len) {
     const Tensor position = arange(0, max_len, 1, kFloat32).unsqueeze(1);  // [max_len, 1]
     const Tensor div_term = exp(arange(0, d_model, 2, kFloat32) * (-std::log(10000.0) / static_cast<double>(d_model)));
     const Tensor angles = position * div_term;  // [max_len, d_model / 2]
@@ -28,6 +28,6 @@ struct PositionalEncoding {
 };
 
 // bool [1, size, size]: true may be seen, which is what stands at or before the row's own position.
-inline Tensor subsequent_mask(std::int64_t size) { return triu(ones({1, size, size}), 1) == 0; }
+inline Tensor subsequent_mask(int64_t size) { return triu(ones({1, size, size}), 1) == 0; }
 
 }  // namespace tapegrad::tasks

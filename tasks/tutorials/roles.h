@@ -21,7 +21,7 @@ inline Tensor improved_self_attention(const Tensor& words, const Tensor& similar
 
 // The second one: asking and answering are told apart. x [..., n, d] -> [..., n, d]; scores are not yet scaled.
 struct SelfAttention {
-  explicit SelfAttention(std::int64_t embed_dim)
+  explicit SelfAttention(int64_t embed_dim)
       : q(embed_dim, embed_dim), k(embed_dim, embed_dim), v(embed_dim, embed_dim) {}
 
   Tensor operator()(const Tensor& x) const {

@@ -1,4 +1,4 @@
-"""Writes optim.json: parameters after steps of PyTorch's optimisers, for tests/optim.cpp. Needs torch 1.13.1.
+"""Writes optim.json: parameters after steps of PyTorch's optimisers, for tests/optim/optimizers.cpp. Needs torch 1.13.1.
 
 Start and gradients are formulas of the index that are exact in float32, so the test computes them itself.
 """

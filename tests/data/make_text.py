@@ -1,4 +1,4 @@
-"""Writes text.json: the order in which PyTorch's DataLoader hands out windows, for tests/text.cpp. Needs torch."""
+"""Writes text.json: the order in which PyTorch's DataLoader hands out windows, for tests/tasks/text.cpp. Needs torch."""
 import json
 import pathlib
 

@@ -1,7 +1,7 @@
 // Feeds the safetensors reader whatever libFuzzer thinks of: it must read a file or refuse it by an Error of one line,
 // and what it has read must survive being written and read again.
 #include <sys/mman.h>
-#include <tapegrad/autograd/safetensors.h>
+#include <tapegrad/autograd/io/safetensors.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -45,7 +45,7 @@ bool same(const tapegrad::SafeTensors& a, const tapegrad::SafeTensors& b) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   static const MemoryFile file;
   static const std::string again = [] {
     char folder[] = "/dev/shm/tapegrad-fuzz-XXXXXX";
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }();
   std::string bytes(reinterpret_cast<const char*>(data), size);
   if (size > 0 && data[0] == '{') {  // a header alone: its length in front and 64 bytes behind
-    const std::uint64_t length = size;
+    const uint64_t length = size;
     bytes.insert(0, reinterpret_cast<const char*>(&length), sizeof length);
     bytes.append(64, '\1');
   }

@@ -1,0 +1,109 @@
+// Reads whole models: one safetensors file, the shards that an index names, or whichever of them a folder holds.
+#include <tapegrad/autograd/io/detail/safetensors_file.h>
+#include <tapegrad/autograd/io/safetensors.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace safetensors;
+
+constexpr std::string_view kOneFile = "model.safetensors", kIndex = "model.safetensors.index.json";
+
+// From shard to the tensors that are read from it.
+using Shards = std::map<std::string, std::vector<std::string>>;
+
+Shards read_index(const File& file) {
+  std::ifstream in(file.path(), std::ios::binary);
+  if (!in) file.refuse("cannot open");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (text.size() > kMaxHeader) file.refuse("has {} bytes, at most {} are allowed", text.size(), kMaxHeader);
+  nlohmann::json json;
+  try {
+    json = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& e) {
+    file.refuse("is not JSON (at byte {} of {})", e.byte, text.size());
+  } catch (const nlohmann::json::out_of_range&) {
+    file.refuse("holds a number that is too large");
+  }
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (!json.is_object() || map == json.end() || !map->is_object() || map->empty()) {
+    file.refuse("has no \"weight_map\" from tensors to files");
+  }
+  Shards shards;
+  for (const auto& [tensor, value] : map->items()) {
+    const std::string shard = value.is_string() ? value.get<std::string>() : "";
+    if (shard.empty() || shard == "." || shard == ".." || shard.find('/') != std::string::npos) {
+      file.refuse("the weight_map of tensor \"{}\" is not the name of a file beside it", tensor);
+    }
+    shards[shard].push_back(tensor);
+  }
+  return shards;
+}
+
+using Metadata = std::map<std::string, std::string>;
+using Take = InplaceFunction<void(NamedTensor)>;
+
+Metadata read_shards(const std::string& path, Take& take) {
+  const File index(path);
+  const Shards shards = read_index(index);
+  const fs::path folder = fs::path(path).parent_path();
+  for (const auto& [shard, tensors] : shards) {
+    if (!fs::exists(folder / shard)) {
+      index.refuse("the file {}, one of {} that it names, is not there (was the download interrupted?)", shard,
+                   shards.size());
+    }
+  }
+  Metadata metadata;
+  for (const auto& [shard, tensors] : shards) {
+    const SafeTensorsFile file((folder / shard).string());
+    for (const std::string& name : tensors) {
+      const SafeTensorsFile::Entry* const entry = file.find(name);
+      if (!entry) index.refuse("the tensor \"{}\" is not in {}", name, shard);
+      take({name, file.read(*entry)});
+    }
+    metadata.insert(file.metadata().begin(), file.metadata().end());
+  }
+  return metadata;
+}
+
+}  // namespace
+
+const Tensor* SafeTensors::find(std::string_view name) const {
+  for (const NamedTensor& t : tensors) {
+    if (t.name == name) return &t.tensor;
+  }
+  return nullptr;
+}
+
+const Tensor& SafeTensors::operator[](std::string_view name) const {
+  const Tensor* const found = find(name);
+  if (!found) fail("safetensors", fmt::format("there is no tensor \"{}\" among the {} read", name, tensors.size()));
+  return *found;
+}
+
+std::map<std::string, std::string> read_safetensors(const std::string& path, Take take) {
+  if (fs::is_directory(path)) {
+    for (const std::string_view name : {kOneFile, kIndex}) {
+      if (fs::exists(fs::path(path) / name)) return read_safetensors((fs::path(path) / name).string(), std::move(take));
+    }
+    File(path).refuse("the folder holds neither {} nor {}", kOneFile, kIndex);
+  }
+  if (path.ends_with(".json")) return read_shards(path, take);
+  const SafeTensorsFile file(path);
+  for (const SafeTensorsFile::Entry& entry : file.entries()) take({entry.name, file.read(entry)});
+  return file.metadata();
+}
+
+SafeTensors load_safetensors(const std::string& path) {
+  SafeTensors out;
+  out.metadata = read_safetensors(path, [&out](NamedTensor t) { out.tensors.push_back(std::move(t)); });
+  return out;
+}
+
+}  // namespace tapegrad

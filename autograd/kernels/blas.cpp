@@ -1,0 +1,322 @@
+// How products of matrices are cut into tiles, and who multiplies them.
+#include <tapegrad/autograd/kernels/blas.h>
+#include <tapegrad/autograd/kernels/blas_blis.h>
+#include <tapegrad/autograd/kernels/blas_kernels.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/storage.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+namespace {
+
+using blas::Kernels;
+using blas::kernels;
+using blas::Tile;
+
+constexpr int64_t kTile = 256;              // rows and columns of a tile of C at most: it stays in the second cache
+constexpr int64_t kLargeTile = 512;         // the same where BLIS does the blocking
+constexpr int64_t kLeast = 1024;            // the least rows, columns and depth of what goes to BLIS,
+constexpr int64_t kWideLeast = 192;         // and with AVX-512
+constexpr int64_t kPieceWork = 800000;      // multiplications worth handing to another thread: about 20 us
+constexpr int64_t kPieces = 16;             // tiles wanted of a product that is worth so many
+constexpr int64_t kOwnB = 8 << 10;          // elements of B up to which every tile packs its own,
+constexpr int64_t kSharedB = 1 << 20;       // and from there on up to which it is packed once for all of them
+constexpr int64_t kSpreadA = 16 << 20;      // elements of A up to which its rows are copied apart for all tiles
+constexpr int64_t kPackWork = 16 << 10;     // elements worth packing on another thread
+constexpr int64_t kFewOutputs = 128 * 128;  // a C of this size at most is cut along k instead, where k is long
+constexpr int64_t kFewSums = 64;            // the same where B is read column by column
+
+// A block of the pool for the length of a call.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(int64_t size) : bytes_(static_cast<std::size_t>(size) * sizeof(T)) {
+    if (size > 0) data_ = static_cast<T*>(pool::acquire(bytes_));
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    if (data_ != nullptr) pool::release(data_, bytes_);
+  }
+  T* get() const { return data_; }
+
+ private:
+  std::size_t bytes_;
+  T* data_ = nullptr;
+};
+
+template <class T>
+struct Product {
+  int64_t m, n, k;
+  T alpha;
+  MatrixView<const T> a, b;
+  T beta;
+  MatrixView<T> c;
+
+  // Rows of C are contiguous, or at least not its columns, and there is more than one of these: C' = B' A' otherwise.
+  bool upright() const {
+    if (n == 1 && m > 1) return false;
+    return c.col_stride == 1 || c.row_stride != 1 || m == 1;
+  }
+  // A few rows times columns that are contiguous along k: the sums read B once, column by column.
+  bool streams() const { return m <= blas::kDotRows && a.col_stride == 1 && b.row_stride == 1; }
+  // Multiplications, and where one row or column makes reading the other operand the longer part, as many as those
+  // last.
+  int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
+  Product transposed() const {
+    return {n,
+            m,
+            k,
+            alpha,
+            {b.data, b.col_stride, b.row_stride},
+            {a.data, a.col_stride, a.row_stride},
+            beta,
+            {c.data, c.col_stride, c.row_stride}};
+  }
+  Tile<T> tile(int64_t row, int64_t rows, int64_t col, int64_t cols) const {
+    return {rows,
+            cols,
+            k,
+            alpha,
+            a.data + row * a.row_stride,
+            a.row_stride,
+            a.col_stride,
+            b.data + col * b.col_stride,
+            b.row_stride,
+            b.col_stride,
+            beta,
+            c.data + row * c.row_stride + col * c.col_stride,
+            c.row_stride};
+  }
+};
+
+// One tile in this thread, whatever the strides of C.
+template <class T>
+void multiply(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
+  if (c_cols == 1 || t.n == 1) {
+    const Scratch<T> scratch(use.scratch_size(t));
+    use.multiply(t, scratch.get());
+    return;
+  }
+  const Scratch<T> dense(t.m * t.n);  // C's rows are not contiguous: there and back
+  const Tile<T> outer = t;
+  t.c = dense.get();
+  t.c_rows = t.n;
+  if (t.beta != 0) {
+    for (int64_t i = 0; i < t.m; ++i) {
+      for (int64_t j = 0; j < t.n; ++j) t.c[i * t.n + j] = outer.c[i * outer.c_rows + j * c_cols];
+    }
+  }
+  const Scratch<T> scratch(use.scratch_size(t));
+  use.multiply(t, scratch.get());
+  for (int64_t i = 0; i < t.m; ++i) {
+    for (int64_t j = 0; j < t.n; ++j) outer.c[i * outer.c_rows + j * c_cols] = t.c[i * t.n + j];
+  }
+}
+
+int64_t pieces_of(int64_t size, int64_t most) { return (size + most - 1) / most; }
+
+// How C is cut: by the sizes alone.
+struct Cut {
+  int64_t rows, cols;    // of a tile
+  int64_t down, across;  // tiles
+
+  Cut(int64_t m, int64_t n, int64_t work, int64_t most_rows, int64_t most_cols, int64_t unit_rows, int64_t unit_cols)
+      : down(pieces_of(m, most_rows)), across(pieces_of(n, most_cols)) {
+    // Few tiles: more of them along the longer side, so that several threads find work; for two, an even number.
+    const int64_t wanted = std::clamp<int64_t>(work / kPieceWork, 1, kPieces);
+    const int64_t tiles = down * across;
+    if (tiles < wanted || (tiles % 2 == 1 && tiles > 1 && tiles < kPieces)) {
+      const int64_t times = tiles < wanted ? pieces_of(wanted, tiles) : 2;
+      if (m >= n) {
+        down = std::max(down, std::min(down * times, m / (4 * unit_rows)));
+      } else {
+        across = std::max(across, std::min(across * times, n / unit_cols));
+      }
+    }
+    rows = pieces_of(m, down);
+    cols = pieces_of(pieces_of(n, across), unit_cols) * unit_cols;
+    down = pieces_of(m, rows);
+    across = pieces_of(n, cols);
+  }
+};
+
+// BLIS wants strides as of a matrix that is stored whole.
+bool plain(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
+  return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
+}
+
+template <class T>
+bool suits_blis(const Product<T>& p) {
+  const int64_t least = kernels<T>().rows > 8 ? kWideLeast : kLeast;
+  return p.m >= least && p.n >= least && p.k >= least && p.c.col_stride == 1 &&
+         plain(p.m, p.k, p.a.row_stride, p.a.col_stride) && plain(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
+         plain(p.m, p.n, p.c.row_stride, p.c.col_stride);
+}
+
+// Rows of A that fall on the same lines of the cache, where several tiles side by side read them: copied apart, once.
+template <class T>
+class SpreadRows {
+ public:
+  SpreadRows(const Product<T>& p, bool wanted) : stride_(p.k + 64 / sizeof(T)), copy_(wanted ? p.m * stride_ : 0) {
+    if (!wanted) return;
+    parallel_for(p.m, std::max<int64_t>(1, kPackWork / (p.k + 1)), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) std::copy_n(p.a.data + i * p.a.row_stride, p.k, copy_.get() + i * stride_);
+    });
+  }
+  MatrixView<const T> view() const { return {copy_.get(), stride_, 1}; }
+
+ private:
+  int64_t stride_;
+  Scratch<T> copy_;
+};
+
+template <class T>
+void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
+  const Kernels<T>& use = kernels<T>();
+  const bool on_blis = suits_blis(p);
+  const int64_t most_rows = on_blis ? kLargeTile : kTile;
+  const int64_t most_cols = !on_blis && p.a.col_stride != 1 ? 3 * kTile : most_rows;  // wide where A must be packed
+  const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
+  const bool spread = !on_blis && cut.across > 1 && p.m > 8 && p.m * p.k <= kSpreadA &&
+                      blas::aliased<T>(p.a.row_stride, p.a.col_stride);
+  const SpreadRows<T> rows_of_a(p, spread);
+  if (spread) p.a = rows_of_a.view();
+  const bool share = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
+  const int64_t all_panels = pieces_of(p.n, use.cols);
+  const Scratch<T> panels(share ? all_panels * use.cols * p.k : 0);
+  if (share) {
+    parallel_for(all_panels, std::max<int64_t>(1, kPackWork / (use.cols * (p.k + 1))), [&](int64_t begin, int64_t end) {
+      use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, panels.get());
+    });
+  }
+  parallel_for(cut.down * cut.across, 1, [&](int64_t index, int64_t) {
+    const int64_t row = index % cut.down * cut.rows, col = index / cut.down * cut.cols;
+    const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
+    Tile<T> tile = p.tile(row, rows, col, cols);
+    if (on_blis) {
+      blas::multiply_on_blis(tile);
+    } else {
+      if (share) {
+        tile.panels = panels.get();
+        tile.first_col = col;
+        tile.all_cols = all_panels * use.cols;
+      }
+      multiply(use, tile, p.c.col_stride);
+    }
+    if (done && flipped) done(col, col + cols, row, row + rows);
+    if (done && !flipped) done(row, row + rows, col, col + cols);
+  });
+}
+
+// C is small and k is long: products over parts of k, side by side, which are then added in order.
+template <class T>
+void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
+  const Kernels<T>& use = kernels<T>();
+  const int64_t parts = std::min<int64_t>(8, pieces_of(p.k, blas::kDepth)), depth = pieces_of(p.k, parts);
+  const int64_t size = p.m * p.n;
+  const Scratch<T> sums(parts * size);
+  parallel_for(parts, 1, [&](int64_t part, int64_t) {
+    Tile<T> tile = p.tile(0, p.m, 0, p.n);
+    tile.a += part * depth * tile.a_cols;
+    tile.b += part * depth * tile.b_rows;
+    tile.k = std::min(depth, p.k - part * depth);
+    tile.beta = 0;
+    tile.c = sums.get() + part * size;
+    tile.c_rows = p.n;
+    multiply(use, tile, 1);
+  });
+  T* const sum = sums.get();
+  for (int64_t part = 1; part < parts; ++part) {
+    for (int64_t i = 0; i < size; ++i) sum[i] += sums.get()[part * size + i];
+  }
+  for (int64_t i = 0; i < p.m; ++i) {
+    T* const row = p.c.data + i * p.c.row_stride;
+    if (p.beta == 0 && p.c.col_stride == 1) {
+      std::copy_n(sum + i * p.n, p.n, row);
+      continue;
+    }
+    for (int64_t j = 0; j < p.n; ++j) {
+      T& c = row[j * p.c.col_stride];
+      c = p.beta == 0 ? sum[i * p.n + j] : p.beta * c + sum[i * p.n + j];
+    }
+  }
+  if (done && flipped) done(0, p.n, 0, p.m);
+  if (done && !flipped) done(0, p.m, 0, p.n);
+}
+
+template <class T>
+void multiply_any(const Product<T>& p, Epilogue done, bool flipped) {
+  if (p.work() < 2 * kPieceWork) {  // one tile, without more ado
+    multiply(kernels<T>(), p.tile(0, p.m, 0, p.n), p.c.col_stride);
+    if (done && flipped) done(0, p.n, 0, p.m);
+    if (done && !flipped) done(0, p.m, 0, p.n);
+  } else if (p.m * p.n <= (p.streams() ? kFewSums : kFewOutputs) && p.k >= 2 * blas::kDepth &&
+             p.m * p.n * p.k >= 2 * kPieceWork) {
+    multiply_along_k(p, done, flipped);
+  } else {
+    multiply_tiles(p, done, flipped);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
+          MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c, Epilogue done) {
+  if (m == 0 || n == 0) return;
+  const Product<T> p{m, n, k, alpha, a, b, beta, c};
+  if (p.upright()) {
+    multiply_any(p, done, false);
+  } else {
+    multiply_any(p.transposed(), done, true);
+  }
+}
+
+template <class T>
+void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
+                  MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
+                  BatchOffsets offsets) {
+  if (batch == 0 || m == 0 || n == 0) return;
+  const int64_t work = m * n * (k + 1);
+  if (batch == 1 || work > 16 * kPieceWork) {  // few and large: over the tiles of each
+    for (int64_t i = 0; i < batch; ++i) {
+      const BatchOffset at = offsets(i);
+      gemm<T>(m, n, k, alpha, {a.data + at.a, a.row_stride, a.col_stride}, {b.data + at.b, b.row_stride, b.col_stride},
+              beta, {c.data + at.c, c.row_stride, c.col_stride});
+    }
+    return;
+  }
+  Product<T> p{m, n, k, alpha, a, b, beta, c};
+  const bool flipped = !p.upright();
+  if (flipped) p = p.transposed();
+  const Kernels<T>& use = kernels<T>();
+  parallel_for(batch, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
+    const Tile<T> first = p.tile(0, p.m, 0, p.n);
+    const Scratch<T> scratch(use.scratch_size(first));
+    for (int64_t i = begin; i < end; ++i) {
+      const BatchOffset at = offsets(i);
+      Tile<T> tile = first;
+      tile.a += flipped ? at.b : at.a;
+      tile.b += flipped ? at.a : at.b;
+      tile.c += at.c;
+      if (p.c.col_stride == 1 || p.n == 1) {
+        use.multiply(tile, scratch.get());
+      } else {
+        multiply(use, tile, p.c.col_stride);
+      }
+    }
+  });
+}
+
+template void gemm<float>(int64_t, int64_t, int64_t, float, MatrixView<const float>, MatrixView<const float>, float,
+                          MatrixView<float>, Epilogue);
+template void gemm<double>(int64_t, int64_t, int64_t, double, MatrixView<const double>, MatrixView<const double>,
+                           double, MatrixView<double>, Epilogue);
+template void batched_gemm<float>(int64_t, int64_t, int64_t, int64_t, float, MatrixView<const float>,
+                                  MatrixView<const float>, float, MatrixView<float>, BatchOffsets);
+template void batched_gemm<double>(int64_t, int64_t, int64_t, int64_t, double, MatrixView<const double>,
+                                   MatrixView<const double>, double, MatrixView<double>, BatchOffsets);
+
+}  // namespace tapegrad

@@ -1,0 +1,70 @@
+// Products of matrices, one or many, on rows and columns of any stride.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tapegrad {
+
+/// Element (i, j) stands at data[i * row_stride + j * col_stride]; any strides, counted in elements.
+template <class T>
+struct MatrixView {
+  T* data = nullptr;
+  int64_t row_stride = 0, col_stride = 0;
+};
+
+/// A borrowed function that is called with the rows [row_begin, row_end) and columns [col_begin, col_end) of C that
+/// have just been finished, on the thread that did them. Nothing about it may start another product.
+class Epilogue {
+ public:
+  Epilogue() = default;
+  template <class F>
+  requires(!std::is_same_v<F, Epilogue>) Epilogue(const F& f)  // NOLINT: a lambda converts
+      : f_(&f), call_([](const void* f, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) {
+          (*static_cast<const F*>(f))(row_begin, row_end, col_begin, col_end);
+        }) {}
+  explicit operator bool() const { return call_ != nullptr; }
+  void operator()(int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) const {
+    call_(f_, row_begin, row_end, col_begin, col_end);
+  }
+
+ private:
+  const void* f_ = nullptr;
+  void (*call_)(const void*, int64_t, int64_t, int64_t, int64_t) = nullptr;
+};
+
+/// C = alpha A B + beta C with A [m, k], B [k, n], C [m, n], for float and double. With beta = 0 the old C is not read;
+/// NaN and infinities in A and B propagate, and so they do when alpha is 0. The elements of C must be distinct.
+/// In parallel over tiles of C; tiles and the order of every sum depend on the sizes alone.
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
+          MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
+          Epilogue done = {});
+
+/// Where one product of a batch finds its matrices: elements added to the data of A, B and C.
+struct BatchOffset {
+  int64_t a = 0, b = 0, c = 0;
+};
+
+/// A borrowed function from the place in the batch to its offsets; called on any thread, once or more.
+class BatchOffsets {
+ public:
+  template <class F>
+  requires(!std::is_same_v<F, BatchOffsets>) BatchOffsets(const F& f)  // NOLINT: a lambda converts
+      : f_(&f), call_([](const void* f, int64_t index) -> BatchOffset { return (*static_cast<const F*>(f))(index); }) {}
+  BatchOffset operator()(int64_t index) const { return call_(f_, index); }
+
+ private:
+  const void* f_;
+  BatchOffset (*call_)(const void*, int64_t);
+};
+
+/// The same for every place in a batch: C_i = alpha A_i B_i + beta C_i, where A_i is `a` moved by offsets(i).a and so
+/// on. A and B may repeat, C may not. In parallel over the batch (and over tiles, where the products are few and
+/// large).
+template <class T>
+void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
+                  MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
+                  BatchOffsets offsets);
+
+}  // namespace tapegrad

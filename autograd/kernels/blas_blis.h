@@ -1,0 +1,17 @@
+// The one door to BLIS.
+#pragma once
+
+#include <string>
+
+#include <tapegrad/autograd/kernels/blas_kernels.h>
+
+namespace tapegrad::blas {
+
+/// Does a tile in the calling thread through BLIS. Both operands must have rows or columns without gaps or overlap.
+template <class T>
+void multiply_on_blis(const Tile<T>& tile);
+
+/// "BLIS 0.9.0, 6 x 16 kernel (avx2)": what multiply_on_blis runs for float32.
+std::string blis_description();
+
+}  // namespace tapegrad::blas

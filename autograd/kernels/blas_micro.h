@@ -1,0 +1,212 @@
+// The innermost kernels of matrix products, and the packing they want; included once for every instruction set.
+#if defined(TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
+#undef TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
+#else
+#define TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
+#endif
+
+#include <utility>
+
+#include <tapegrad/autograd/kernels/simd.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// Rows of C that stay in registers, two vectors each: 6 x 2 of 16 registers, 14 x 2 of 32.
+inline constexpr int kMaxRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
+template <class T>
+inline constexpr int64_t kPanel = 2 * kLanes<T>;  // columns of C in those
+
+// C = alpha sum + beta C; kOld: beta is not 0. kPart: only `last` columns of the last vector are C's.
+template <bool kOld, bool kPart, class T, int kRows, int kVecs>
+HWY_INLINE void put(const typename Vec<T>::Raw (&sum)[kRows][kVecs], T alpha, T beta, T* c, int64_t c_rows,
+                    int64_t last) {
+#pragma GCC unroll 14
+  for (int i = 0; i < kRows; ++i, c += c_rows) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) {
+      T* const to = c + v * kLanes<T>;
+      const bool part = kPart && v + 1 == kVecs;
+      Vec<T> y = alpha * Vec<T>(sum[i][v]);
+      if constexpr (kOld) y = fma(Vec<T>(beta), part ? load(to, last) : load(to), y);
+      if (part) {
+        store(y, to, last);
+      } else {
+        store(y, to);
+      }
+    }
+  }
+}
+
+// C[0:kRows, 0:width] = alpha A B + beta C; row p of B begins at b + p * b_rows and holds kVecs whole vectors.
+template <class T, int kRows, int kVecs>
+void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta, T* c,
+           int64_t c_rows, int64_t width) {
+  const typename Vec<T>::Tag d;
+  typename Vec<T>::Raw sum[kRows][kVecs];
+#pragma GCC unroll 14
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
+  }
+  for (int i = 0; i < kRows; ++i) {  // C arrives while the sums are made
+    hwy::Prefetch(c + i * c_rows);
+    hwy::Prefetch(c + i * c_rows + width - 1);
+  }
+#pragma GCC unroll 2
+  for (int64_t p = 0; p < k; ++p) {
+    typename Vec<T>::Raw row[kVecs];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) row[v] = hn::LoadU(d, b + v * kLanes<T>);
+#pragma GCC unroll 14
+    for (int i = 0; i < kRows; ++i) {
+      const auto left = hn::Set(d, a[i * a_rows]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(left, row[v], sum[i][v]);
+    }
+    a += a_cols;
+    b += b_rows;
+  }
+  const int64_t last = width - (kVecs - 1) * kLanes<T>;
+  if (last == kLanes<T>) {
+    if (beta == 0) {
+      put<false, false, T>(sum, alpha, beta, c, c_rows, last);
+    } else {
+      put<true, false, T>(sum, alpha, beta, c, c_rows, last);
+    }
+  } else if (beta == 0) {
+    put<false, true, T>(sum, alpha, beta, c, c_rows, last);
+  } else {
+    put<true, true, T>(sum, alpha, beta, c, c_rows, last);
+  }
+}
+
+template <class T>
+using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, int64_t);
+
+// Rows of C with one vector each: more of them, for it takes ten sums at once to keep the multipliers busy.
+inline constexpr int kTallRows = HWY_TARGET == HWY_AVX3 ? 14 : 12;
+
+template <class T>
+struct MicroTable {
+  Micro<T> narrow[kTallRows], wide[kMaxRows];  // of one vector and of two, by rows less one
+};
+
+template <class T, int... kNarrow, int... kWide>
+constexpr MicroTable<T> micro_table(std::integer_sequence<int, kNarrow...>, std::integer_sequence<int, kWide...>) {
+  return {{micro<T, kNarrow + 1, 1>...}, {micro<T, kWide + 1, 2>...}};
+}
+
+template <class T>
+inline constexpr MicroTable<T> kMicro = micro_table<T>(std::make_integer_sequence<int, kTallRows>(),
+                                                       std::make_integer_sequence<int, kMaxRows>());
+
+// A whole vector whose blocks of 16 bytes come from *p, p[stride], p[2 stride], ..., each `at` elements on.
+template <int kStride, class T>
+HWY_INLINE typename Vec<T>::Raw load_blocks(const T* const* p, int64_t at) {
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  const hn::ScalableTag<T> d;
+  const hn::FixedTag<T, kBlock> block;
+  if constexpr (kLanes<T> == kBlock) {
+    return hn::LoadU(block, p[0] + at);
+  } else if constexpr (kLanes<T> == 2 * kBlock) {
+    return hn::Combine(d, hn::LoadU(block, p[kStride] + at), hn::LoadU(block, p[0] + at));
+  } else {
+    const hn::Half<decltype(d)> half;
+    return hn::Combine(d,
+                       hn::Combine(half, hn::LoadU(block, p[3 * kStride] + at), hn::LoadU(block, p[2 * kStride] + at)),
+                       hn::Combine(half, hn::LoadU(block, p[kStride] + at), hn::LoadU(block, p[0] + at)));
+  }
+}
+
+// to[p * to_rows + j] = from[j * step + p] for p < rows, j < cols; what follows in the vector is some of that again.
+template <class T>
+HWY_INLINE void transpose_lanes(int64_t rows, int64_t cols, const T* from, int64_t step, T* to, int64_t to_rows) {
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  const hn::ScalableTag<T> d;
+  const T* col[kLanes<T>];
+  for (int64_t j = 0; j < kLanes<T>; ++j) col[j] = from + (j < cols ? j : cols - 1) * step;
+  int64_t p = 0;
+  for (; p + kBlock <= rows; p += kBlock, to += kBlock * to_rows) {
+    if constexpr (kBlock == 4) {  // squares of 4 x 4 side by side, transposed by two rounds of interleaving
+      const auto r0 = load_blocks<4>(col, p), r1 = load_blocks<4>(col + 1, p);
+      const auto r2 = load_blocks<4>(col + 2, p), r3 = load_blocks<4>(col + 3, p);
+      const auto t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);
+      const auto t2 = hn::InterleaveUpper(d, r0, r2), t3 = hn::InterleaveUpper(d, r1, r3);
+      hn::StoreU(hn::InterleaveLower(d, t0, t1), d, to);
+      hn::StoreU(hn::InterleaveUpper(d, t0, t1), d, to + to_rows);
+      hn::StoreU(hn::InterleaveLower(d, t2, t3), d, to + 2 * to_rows);
+      hn::StoreU(hn::InterleaveUpper(d, t2, t3), d, to + 3 * to_rows);
+    } else {
+      const auto r0 = load_blocks<2>(col, p), r1 = load_blocks<2>(col + 1, p);
+      hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
+      hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + to_rows);
+    }
+  }
+  for (; p < rows; ++p, to += to_rows) {
+    for (int64_t j = 0; j < kLanes<T>; ++j) to[j] = col[j][p];
+  }
+}
+
+// A panel of B: to[p * padded + j] = b[p * b_rows + j * b_cols] for j < width, any numbers from there to whole vectors.
+template <class T>
+void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_cols, int64_t padded, T* to) {
+  if (b_cols == 1 && width == kPanel<T>) {
+    for (int64_t p = 0; p < k; ++p, b += b_rows, to += kPanel<T>) {
+      store(load(b), to);
+      store(load(b + kLanes<T>), to + kLanes<T>);
+    }
+    return;
+  }
+  for (int64_t j = 0; j < width; j += kLanes<T>) {
+    const int64_t some = width - j < kLanes<T> ? width - j : kLanes<T>;
+    const T* from = b + j * b_cols;
+    if (b_cols == 1) {
+      for (int64_t p = 0; p < k; ++p) store(load(from + p * b_rows, some), to + p * padded + j);
+    } else if (b_rows == 1) {
+      transpose_lanes(k, some, from, b_cols, to + j, padded);
+    } else {
+      for (int64_t p = 0; p < k; ++p) {
+        for (int64_t q = 0; q < some; ++q) to[p * padded + j + q] = from[p * b_rows + q * b_cols];
+        for (int64_t q = some; q < kLanes<T>; ++q) to[p * padded + j + q] = 0;
+      }
+    }
+  }
+}
+
+// Slivers of A for `micro` with a_rows = 1 and a_cols = kSliver<T>: of `high` rows each, one after another, with
+// to[p * kSliver<T> + i] = a[i * a_rows + p * a_cols] in each.
+template <class T>
+inline constexpr int64_t kSliver = (kMaxRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;
+
+template <class T>
+void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
+  constexpr int64_t kSome = 16;  // columns of A at a time: their lines stay cached from sliver to sliver
+  for (int64_t first = 0; first < k; first += kSome) {
+    const int64_t end = first + kSome < k ? first + kSome : k;
+    for (int64_t p = end; a_rows == 1 && p < end + kSome && p < k; ++p) {  // the next ones arrive meanwhile
+      for (int64_t i = 0; i < m; i += 64 / sizeof(T)) hwy::Prefetch(a + i + p * a_cols);
+    }
+    T* sliver = to;
+    for (int64_t i = 0; i < m; i += high, sliver += kSliver<T> * k) {
+      const T* const from = a + i * a_rows;
+      if (a_rows == 1 && i + kSliver<T> <= m) {  // more is read than the sliver has rows, but all of it is A
+        for (int64_t p = first; p < end; ++p) {
+          for (int64_t q = 0; q < kSliver<T>; q += kLanes<T>)
+            store(load(from + p * a_cols + q), sliver + p * kSliver<T> + q);
+        }
+      } else {
+        const int64_t rows = m - i < high ? m - i : high;
+        for (int64_t p = first; p < end; ++p) {
+          for (int64_t q = 0; q < rows; ++q) sliver[p * kSliver<T> + q] = from[q * a_rows + p * a_cols];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the include guard of this instruction set

@@ -1,0 +1,74 @@
+// The choice of a kernel family, and Highway's dispatch held to it.
+#include <tapegrad/autograd/kernels/family.h>
+
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
+#include <hwy/targets.h>
+
+#include <cstdlib>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <tapegrad/autograd/error.h>
+
+namespace tapegrad {
+namespace {
+
+constexpr KernelFamily kFamilies[] = {KernelFamily::portable, KernelFamily::avx2, KernelFamily::avx512};
+
+// Highway's name for the instruction set.
+int64_t target(KernelFamily family) {
+  switch (family) {
+    case KernelFamily::portable: return HWY_STATIC_TARGET;
+    case KernelFamily::avx2: return HWY_AVX2;
+    case KernelFamily::avx512: return HWY_AVX3;
+  }
+  return 0;
+}
+
+KernelFamily choose() {
+  const std::vector<KernelFamily> available = available_kernel_families();
+  if (available.empty())
+    fail("kernels", "this processor is older than x86-64-v2 with AES (SSE4.2), which tapegrad needs");
+  KernelFamily chosen = available.back();
+  if (const char* wanted = std::getenv("TAPEGRAD_KERNELS"); wanted != nullptr && *wanted != '\0') {
+    bool found = false;
+    std::string names;
+    for (const KernelFamily family : available) {
+      if (name(family) == wanted) chosen = family, found = true;
+      names += (names.empty() ? "" : ", ") + std::string(name(family));
+    }
+    if (!found) fail("kernels", fmt::format("TAPEGRAD_KERNELS is \"{}\", this processor runs {}", wanted, names));
+  }
+  hwy::SetSupportedTargetsForTest(target(chosen));  // "for test" in name only: it is what holds the dispatch
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return chosen;
+}
+
+}  // namespace
+
+std::string_view name(KernelFamily family) {
+  switch (family) {
+    case KernelFamily::portable: return "portable";
+    case KernelFamily::avx2: return "avx2";
+    case KernelFamily::avx512: return "avx512";
+  }
+  return "?";
+}
+
+std::vector<KernelFamily> available_kernel_families() {
+  static const int64_t supported = hwy::SupportedTargets();
+  std::vector<KernelFamily> families;
+  for (const KernelFamily family : kFamilies) {
+    if ((supported & target(family)) != 0) families.push_back(family);
+  }
+  return families;
+}
+
+KernelFamily kernel_family() {
+  static const KernelFamily family = choose();
+  return family;
+}
+
+}  // namespace tapegrad

@@ -1,0 +1,163 @@
+// Measurements of the machine: arithmetic from registers, reads from memory, matrix products.
+#include <tapegrad/autograd/kernels/simd_targets.h>
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/machine.cpp"
+#include <hwy/foreach_target.h>
+#include <tapegrad/autograd/kernels/simd.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+constexpr int kChains = 12;  // sums that do not wait for each other: more than latency times throughput
+
+// `rounds` times kChains multiply-adds on vectors of D; the result only keeps them from being left out.
+template <class D>
+float multiply_add(D d, int64_t rounds, float start) {
+  const auto scale = hn::Set(d, start), shift = hn::Set(d, 1 - start);
+  hn::Vec<D> sum[kChains];
+#pragma GCC unroll 12
+  for (auto& s : sum) s = hn::Set(d, start += 1);
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (auto& s : sum) s = hn::MulAdd(s, scale, shift);
+  }
+  auto all = sum[0];
+#pragma GCC unroll 12
+  for (auto& s : sum) all = hn::Add(all, s);
+  return hn::GetLane(all);
+}
+
+float multiply_add_full(int64_t rounds, float start) { return multiply_add(hn::ScalableTag<float>(), rounds, start); }
+float multiply_add_half(int64_t rounds, float start) {
+  return multiply_add(hn::Half<hn::ScalableTag<float>>(), rounds, start);
+}
+
+float read_all(const float* p, int64_t n) {
+  Vec<float> sum[8];
+  for (int64_t i = 0; i + 8 * kLanes<float> <= n; i += 8 * kLanes<float>) {
+#pragma GCC unroll 8
+    for (int s = 0; s < 8; ++s) sum[s] += load(p + i + s * kLanes<float>);
+  }
+  Vec<float> all;
+  for (const Vec<float>& s : sum) all += s;
+  return reduce_sum(all);
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <cpuid.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include <tapegrad/autograd/kernels/blas.h>
+#include <tapegrad/autograd/kernels/blas_blis.h>
+#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/storage.h>
+
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(read_all);
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// The least time of one call of f, over at least `budget` seconds and three calls.
+template <class F>
+double best_time(double budget, const F& f) {
+  f();
+  double best = 1e30;
+  const double start = seconds();
+  for (int calls = 0; calls < 3 || seconds() - start < budget; ++calls) {
+    const double begin = seconds();
+    f();
+    best = std::min(best, seconds() - begin);
+  }
+  return best;
+}
+
+std::atomic<float> sink;  // what is stored here counts as used
+
+struct Loop {
+  float (*run)(int64_t, float);
+  int64_t lanes;
+};
+
+std::vector<Loop> loops() {
+  std::vector<Loop> all;
+  for (const KernelFamily family : available_kernel_families()) {
+#if HWY_TARGETS & HWY_AVX2
+    if (family == KernelFamily::avx2) all.push_back({N_AVX2::multiply_add_full, 8});
+#endif
+#if HWY_TARGETS & HWY_AVX3
+    if (family == KernelFamily::avx512) all.push_back({N_AVX3::multiply_add_full, 16});
+    if (family == KernelFamily::avx512) all.push_back({N_AVX3::multiply_add_half, 8});
+#endif
+    if (family == KernelFamily::portable) all.push_back({HWY_STATIC_DISPATCH(multiply_add_full), 4});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string processor_name() {
+  std::array<unsigned, 4> words{};
+  std::string name;
+  for (unsigned leaf = 0x80000002; leaf <= 0x80000004; ++leaf) {  // the brand string, in three parts of 16 characters
+    if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) return "unknown";
+    char part[16];
+    std::memcpy(part, words.data(), sizeof part);
+    name.append(part, strnlen(part, sizeof part));
+  }
+  const auto first = name.find_first_not_of(' '), last = name.find_last_not_of(' ');
+  return first == std::string::npos ? "unknown" : name.substr(first, last - first + 1);
+}
+
+std::string blis_description() { return blas::blis_description(); }
+
+double measure_fma_gflops() {
+  constexpr int64_t kRounds = 200000;
+  const float start = num_threads() > 0 ? 0.999f : 1.0f;  // nothing that the compiler could work out
+  double best = 0;
+  for (const Loop& loop : loops()) {
+    const int64_t pieces = num_threads();
+    const double time = best_time(0.2, [&] {
+      parallel_for(pieces, 1,
+                   [&](int64_t, int64_t) { sink.store(loop.run(kRounds, start), std::memory_order_relaxed); });
+    });
+    best =
+        std::max(best, 2e-9 * static_cast<double>(pieces * kRounds * HWY_STATIC_DISPATCH(kChains) * loop.lanes) / time);
+  }
+  return best;
+}
+
+double measure_matmul_gflops(int64_t m, int64_t n, int64_t k) {
+  std::vector<float, pool::Allocator<float>> x(m * k, 0.5f), weight(n * k, 0.25f), y(m * n);
+  const double time = best_time(0.3, [&] {
+    gemm<float>(m, n, k, 1, {x.data(), k, 1}, {weight.data(), 1, k}, 0, {y.data(), n, 1});
+  });
+  return 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / time;
+}
+
+double measure_read_gb_s() {
+  kernel_family();
+  constexpr int64_t kFloats = 64 << 20, kPiece = 1 << 18;
+  std::vector<float, pool::Allocator<float>> memory(kFloats, 1.0f);
+  const double time = best_time(0.3, [&] {
+    parallel_for(kFloats, kPiece, [&](int64_t begin, int64_t end) {
+      sink.store(HWY_DYNAMIC_DISPATCH(read_all)(memory.data() + begin, end - begin), std::memory_order_relaxed);
+    });
+  });
+  return 1e-9 * kFloats * sizeof(float) / time;
+}
+
+}  // namespace tapegrad
+#endif

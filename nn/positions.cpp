@@ -1,0 +1,141 @@
+// Positions that are added to embeddings: index, learned, sinusoidal.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/positions.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kWhere = "positions";
+
+Shape table_shape(int64_t max_positions, int64_t dim) {
+  require_positive(kWhere, "max_positions", max_positions);
+  require_positive(kWhere, "the size of a vector", dim);
+  return {max_positions, dim};
+}
+
+void check_length(int64_t length, int64_t max_positions) {
+  if (length <= max_positions) return;
+  fail(kWhere, fmt::format("a sequence of length {} is longer than max_position_embeddings {}", length, max_positions));
+}
+
+}  // namespace
+
+std::string_view name(Positions positions) { return kPositionNames[static_cast<std::size_t>(positions)]; }
+
+Positions positions_named(std::string_view name) {
+  const auto* at = std::find(std::begin(kPositionNames), std::end(kPositionNames), name);
+  if (at == std::end(kPositionNames)) {
+    fail(kWhere, fmt::format("\"{}\" is not known; known are {}", name, fmt::join(kPositionNames, ", ")));
+  }
+  return static_cast<Positions>(at - std::begin(kPositionNames));
+}
+
+void PositionOptions::check() const {
+  if (interpolate_to < 0) fail(kWhere, fmt::format("interpolate_to is {}, it must not be negative", interpolate_to));
+  if (!(rope_base > 1)) fail(kWhere, fmt::format("rope_base is {}, it must be larger than 1", rope_base));
+  if (!(ntk_scale >= 1)) fail(kWhere, fmt::format("ntk_scale is {}, it must be at least 1", ntk_scale));
+  require_positive(kWhere, "shaw_distance", shaw_distance);
+  if (t5_buckets < 4 || t5_buckets % 2 != 0) {
+    fail(kWhere, fmt::format("t5_buckets is {}, an even number from 4 on is needed", t5_buckets));
+  }
+  if (t5_distance <= t5_buckets / 2) {
+    fail(kWhere,
+         fmt::format("t5_distance is {}, it must be larger than half of t5_buckets {}", t5_distance, t5_buckets));
+  }
+}
+
+int64_t longest_input(Positions positions, int64_t max_positions, const PositionOptions& options) {
+  if (positions != Positions::learned) return std::numeric_limits<int64_t>::max();
+  return std::max(max_positions, options.interpolate_to);
+}
+
+// --- learned ---
+
+LearnedPositions::LearnedPositions(int64_t max_positions, int64_t dim)
+    : weight(Tensor::empty(table_shape(max_positions, dim))) {
+  init::normal(weight);
+}
+
+Tensor LearnedPositions::operator()(int64_t length, int64_t start) const {
+  check_length(start + length, weight->size(0));
+  return narrow(weight, 0, start, length);
+}
+
+Tensor LearnedPositions::interpolated(int64_t length, int64_t start, int64_t total) const {
+  const int64_t rows = weight->size(0);
+  check_length(start + length, total);
+  const Tensor lower = Tensor::empty({length}, kInt64), upper = Tensor::empty({length}, kInt64);
+  const Tensor between = Tensor::empty({length, 1}, kFloat64);  // 0: on the lower row
+  for (int64_t i = 0; i < length; ++i) {
+    const double place = static_cast<double>((start + i) * rows) / static_cast<double>(total);
+    const auto row = std::min(static_cast<int64_t>(place), rows - 1);
+    lower.mutable_data<int64_t>()[i] = row;
+    upper.mutable_data<int64_t>()[i] = std::min(row + 1, rows - 1);
+    between.mutable_data<double>()[i] = place - static_cast<double>(row);
+  }
+  const Tensor from = index_select(weight, 0, lower);
+  return from + between.to(from.dtype()) * (index_select(weight, 0, upper) - from);
+}
+
+// --- sinusoidal ---
+
+SinusoidalPositions::SinusoidalPositions(int64_t max_positions, int64_t dim)
+    : pe(sinusoidal_table(max_positions, dim)) {}
+
+Tensor SinusoidalPositions::operator()(const Tensor& x) const {
+  if (x.dim() < 2 || x.size(-1) != pe->size(1)) {
+    fail(kWhere, fmt::format("x has shape {}, [..., T, {}] is needed", str(x.shape()), pe->size(1)));
+  }
+  check_length(x.size(-2), pe->size(0));
+  return x + narrow(pe, 0, 0, x.size(-2));
+}
+
+Tensor sinusoidal_table(int64_t length, int64_t dim, int64_t start) {
+  const Tensor table = Tensor::empty(table_shape(length, dim));
+  float* row = table.mutable_data<float>();
+  const auto step = static_cast<float>(-(std::log(10000.0) / static_cast<double>(dim)));
+  for (int64_t t = start; t < start + length; ++t, row += dim) {
+    for (int64_t i = 0; i < dim; i += 2) {
+      const float angle = static_cast<float>(t) * std::exp(static_cast<float>(i) * step);
+      row[i] = std::sin(angle);
+      if (i + 1 < dim) row[i + 1] = std::cos(angle);
+    }
+  }
+  return table;
+}
+
+// --- what a model adds ---
+
+Tensor add_index(const Tensor& x, int64_t start) {
+  if (x.dim() < 2) fail(kWhere, fmt::format("x has shape {}, [..., T, C] is needed", str(x.shape())));
+  const int64_t length = x.size(-2);
+  return x + arange(static_cast<double>(start), static_cast<double>(start + length), 1, x.dtype()).reshape({length, 1});
+}
+
+AddedPositions::AddedPositions(Positions kind, int64_t max_positions, int64_t dim, const PositionOptions& options)
+    : kind(kind), interpolate_to(options.interpolate_to) {
+  if (kind == Positions::learned) learned = LearnedPositions(max_positions, dim);
+}
+
+Tensor AddedPositions::operator()(const Tensor& x, int64_t start) const {
+  const int64_t length = x.size(-2);
+  switch (kind) {
+    case Positions::index: return add_index(x, start);
+    case Positions::sinusoidal: return length == 0 ? x : x + sinusoidal_table(length, x.size(-1), start).to(x.dtype());
+    case Positions::learned:
+      if (interpolate_to > learned.weight->size(0)) return x + learned.interpolated(length, start, interpolate_to);
+      return x + learned(length, start);
+    default: return x;
+  }
+}
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,227 @@
+// Relative positions: RoPE, Shaw's embeddings, T5's bias, ALiBi.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/relative_positions.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kWhere = "positions";
+
+// fill(distance) for every query and key; distance is the key's position less the query's.
+template <class T, class Fill>
+Tensor by_distance(int64_t queries, int64_t keys, int64_t start, DType dtype, const Fill& fill) {
+  const Tensor table = Tensor::empty({queries, keys}, dtype);
+  T* cell = table.mutable_data<T>();
+  for (int64_t t = start; t < start + queries; ++t) {
+    for (int64_t s = 0; s < keys; ++s) *cell++ = fill(s - t);
+  }
+  return table;
+}
+
+}  // namespace
+
+// --- RoPE ---
+
+double ntk_base(double base, double scale, int64_t head_dim) {
+  if (scale == 1) return base;
+  if (head_dim <= 2) fail(kWhere, fmt::format("ntk_scale needs heads of more than 2 elements, they have {}", head_dim));
+  const auto d = static_cast<double>(head_dim);
+  return base * std::pow(scale, d / (d - 2));
+}
+
+Angles rope_angles(int64_t length, int64_t head_dim, int64_t start, double base, DType dtype) {
+  if (head_dim < 2 || head_dim % 2 != 0) {
+    fail(kWhere, fmt::format("rope turns pairs of elements, so the size of a head must be even; it is {}", head_dim));
+  }
+  const int64_t pairs = head_dim / 2;
+  const Tensor cosines = Tensor::empty({length, pairs}, kFloat64), sines = Tensor::empty({length, pairs}, kFloat64);
+  for (int64_t i = 0; i < pairs; ++i) {
+    const double speed = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+    for (int64_t t = 0; t < length; ++t) {
+      const double angle = static_cast<double>(start + t) * speed;
+      cosines.mutable_data<double>()[t * pairs + i] = std::cos(angle);
+      sines.mutable_data<double>()[t * pairs + i] = std::sin(angle);
+    }
+  }
+  return {cosines.to(dtype), sines.to(dtype)};
+}
+
+Tensor rotate_pairs(const Tensor& x, const Tensor& cosines, const Tensor& sines) {
+  Shape pairs = x.shape();  // [..., T, D] -> [..., T, D/2, 2]
+  pairs[pairs.rank() - 1] /= 2;
+  pairs.push_back(2);
+  const Tensor split = x.reshape(pairs);
+  const Tensor a = split.select(-1, 0), b = split.select(-1, 1);
+  return stack({a * cosines - b * sines, a * sines + b * cosines}, -1).reshape(x.shape());
+}
+
+Tensor rope(const Tensor& x, int64_t start, double base) {
+  if (x.dim() < 2) fail(kWhere, fmt::format("x has shape {}, [..., T, D] is needed", str(x.shape())));
+  const Angles angles = rope_angles(x.size(-2), x.size(-1), start, base, x.dtype());
+  return rotate_pairs(x, angles.cosines, angles.sines);
+}
+
+// --- Shaw ---
+
+Tensor clipped_distances(int64_t queries, int64_t keys, int64_t start, int64_t most) {
+  return by_distance<int64_t>(queries, keys, start, kInt64,
+                              [&](int64_t d) { return std::clamp(d, -most, most) + most; });
+}
+
+ShawPositions::ShawPositions(int64_t max_distance, int64_t head_dim, bool with_values) {
+  require_positive(kWhere, "shaw_distance", max_distance);
+  require_positive(kWhere, "the size of a head", head_dim);
+  const Shape shape{2 * max_distance + 1, head_dim};
+  keys = Parameter(Tensor::empty(shape));
+  init::xavier_uniform(keys);
+  if (!with_values) return;
+  values = Parameter(Tensor::empty(shape));
+  init::xavier_uniform(values);
+}
+
+Tensor ShawPositions::scores(const Tensor& q, int64_t key_count, int64_t start) const {
+  const int64_t queries = q.size(-2);
+  const Tensor distance = clipped_distances(queries, key_count, start, max_distance());
+  return gather(matmul(q, keys.tensor().t()), -1, distance.expand({q.size(0), q.size(1), queries, key_count}));
+}
+
+Tensor ShawPositions::mixed(const Tensor& weights, int64_t start) const {
+  const int64_t queries = weights.size(-2), key_count = weights.size(-1);
+  const Tensor distance = clipped_distances(queries, key_count, start, max_distance()).expand(weights.shape());
+  const Tensor none = zeros({weights.size(0), weights.size(1), queries, values->size(0)}, weights.dtype());
+  return matmul(scatter_add(none, -1, distance, weights), values);
+}
+
+// --- T5 ---
+
+T5Bias::T5Bias(int64_t buckets, int64_t max_distance, int64_t heads, bool both_directions)
+    : max_distance(max_distance), both_directions(both_directions) {
+  PositionOptions{.t5_buckets = buckets, .t5_distance = max_distance}.check();
+  require_positive(kWhere, "the number of heads", heads);
+  weight = Parameter(Tensor::empty({buckets, heads}));
+  init::xavier_uniform(weight);
+}
+
+int64_t t5_bucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_directions) {
+  int64_t first = 0;
+  if (both_directions) {
+    buckets /= 2;
+    if (distance > 0) first = buckets;
+    distance = std::abs(distance);
+  } else {
+    distance = -std::min<int64_t>(distance, 0);
+  }
+  const int64_t exact = buckets / 2;
+  if (distance < exact) return first + distance;
+  // In the order and type in which T5 computes it: the edges of buckets depend on how logarithms round.
+  const auto reach = static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
+  const float octaves = std::log(static_cast<float>(distance) / static_cast<float>(exact)) / reach;
+  const auto wide = static_cast<int64_t>(octaves * static_cast<float>(buckets - exact));
+  return first + std::min(exact + wide, buckets - 1);
+}
+
+Tensor T5Bias::operator()(int64_t queries, int64_t keys, int64_t start) const {
+  const int64_t buckets = weight->size(0), heads = weight->size(1);
+  const Tensor bucket = by_distance<int64_t>(
+      queries, keys, start, kInt64, [&](int64_t d) { return t5_bucket(d, buckets, max_distance, both_directions); });
+  return embedding(weight, bucket).permute({2, 0, 1}).reshape({1, heads, queries, keys});
+}
+
+// --- ALiBi ---
+
+Tensor alibi_slopes(int64_t heads, DType dtype) {
+  require_positive(kWhere, "the number of heads", heads);
+  int64_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<double> slopes;
+  for (int64_t h = 1; h <= power; ++h) {
+    slopes.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(power)));
+  }
+  for (int64_t h = 1; static_cast<int64_t>(slopes.size()) < heads; h += 2) {
+    slopes.push_back(std::exp2(-4.0 * static_cast<double>(h) / static_cast<double>(power)));
+  }
+  return tensor(slopes, {heads}).to(dtype);
+}
+
+Tensor alibi_bias(int64_t heads, int64_t queries, int64_t keys, int64_t start, DType dtype) {
+  const Tensor nearness =
+      by_distance<double>(queries, keys, start, kFloat64, [](int64_t d) { return -static_cast<double>(std::abs(d)); });
+  return alibi_slopes(heads, dtype).reshape({1, heads, 1, 1}) * nearness.to(dtype);
+}
+
+// --- what a stack of layers holds ---
+
+RelativePositions::RelativePositions(Positions kind, int64_t heads, int64_t head_dim, bool causal,
+                                     const PositionOptions& options)
+    : kind(kind), heads(heads), head_dim(head_dim), rope_base(options.rope_base) {
+  options.check();
+  if (kind == Positions::t5) t5 = T5Bias(options.t5_buckets, options.t5_distance, heads, !causal);
+  if (kind == Positions::rope) {
+    rope_angles(0, head_dim, 0, 10000, kFloat32);  // refuses what it cannot turn
+    rope_base = ntk_base(options.rope_base, options.ntk_scale, head_dim);
+  }
+}
+
+PositionTerms RelativePositions::operator()(int64_t queries, int64_t keys, int64_t start, DType dtype) const {
+  PositionTerms terms{.start = start};
+  if (kind == Positions::t5) terms.bias = t5(queries, keys, start);
+  if (kind == Positions::alibi) terms.bias = alibi_bias(heads, queries, keys, start, dtype);
+  if (kind == Positions::rope) {
+    Angles angles = rope_angles(queries, head_dim, start, rope_base, dtype);
+    terms.cosines = std::move(angles.cosines);
+    terms.sines = std::move(angles.sines);
+  }
+  return terms;
+}
+
+// --- attention ---
+
+Tensor rotated(const Tensor& x, const PositionTerms* positions) {
+  return positions && positions->cosines.defined() ? rotate_pairs(x, positions->cosines, positions->sines) : x;
+}
+
+namespace {
+
+// What is added to the scores: `bias` where `mask` lets see, and -inf where it hides; a floating mask is added, too.
+Tensor join_mask(const Tensor& bias, const Tensor& mask) {
+  if (!mask.defined()) return bias;
+  if (mask.dtype() != kBool) return bias + mask;
+  return where(mask, bias, -std::numeric_limits<double>::infinity());
+}
+
+// With vectors for the values' distances the weights are needed on the tape, so nothing is fused.
+Tensor composed_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                          const ShawPositions& shaw, int64_t start, double scale, Tensor* weights) {
+  Tensor added = options.mask;
+  if (options.causal) added = join_mask(added, tril(ones({q.size(2), k.size(2)}, kBool)));
+  const Tensor w = softmax(matmul(q, k.t()) * scale + added, -1);  // [B, H, T, S]
+  if (weights) *weights = w.detach();
+  const Tensor kept = dropout(w, options.dropout, options.training, options.generator);
+  return matmul(kept, v) + shaw.mixed(kept, start);
+}
+
+}  // namespace
+
+Tensor positioned_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                            const PositionTerms* positions, const ShawPositions& shaw, Tensor* weights) {
+  const int64_t start = positions ? positions->start : 0;
+  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3))));
+  AttentionOptions joined = options;
+  if (positions && positions->bias.defined()) joined.mask = join_mask(positions->bias, joined.mask);
+  if (shaw.defined()) joined.mask = join_mask(shaw.scores(q, k.size(2), start) * scale, joined.mask);
+  if (shaw.values.defined()) return composed_attention(q, k, v, joined, shaw, start, scale, weights);
+  if (!weights) return scaled_dot_product_attention(q, k, v, joined);
+  auto [y, w] = attention_with_weights(q, k, v, joined);
+  *weights = w.detach();
+  return y;
+}
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,267 @@
+// Encodes words by merging pairs of tokens, the earliest learned first, through a heap: n log n for a word of n bytes.
+#include <fmt/format.h>
+#include <tapegrad/tasks/data/byte_pair.h>
+#include <tapegrad/tasks/data/split.h>
+#include <tapegrad/tasks/data/utf8.h>
+
+#include <algorithm>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kWhere = "tokenizer";
+
+constexpr bool stands_for_itself(unsigned code) {
+  return (code >= 33 && code <= 126) || (code >= 161 && code <= 172) || (code >= 174 && code <= 255);
+}
+
+// The character of each byte: the others follow from U+0100 on, in their order.
+constexpr std::array<uint32_t, 256> symbol_codes() {
+  std::array<uint32_t, 256> codes{};
+  uint32_t next = 256;
+  for (unsigned byte = 0; byte < 256; ++byte) codes[byte] = stands_for_itself(byte) ? byte : next++;
+  return codes;
+}
+constexpr std::array<uint32_t, 256> kSymbolCodes = symbol_codes();
+constexpr uint32_t kSymbolsEnd = 256 + 68;  // 68 bytes do not stand for themselves
+
+}  // namespace
+
+std::string byte_symbol(unsigned char byte) { return utf8(kSymbolCodes[byte]); }
+
+std::optional<std::string> symbol_bytes(std::string_view symbols) {
+  static const std::array<int, kSymbolsEnd> byte_of = [] {
+    std::array<int, kSymbolsEnd> bytes;
+    bytes.fill(-1);
+    for (int byte = 0; byte < 256; ++byte) bytes[kSymbolCodes[static_cast<std::size_t>(byte)]] = byte;
+    return bytes;
+  }();
+  std::string bytes;
+  while (!symbols.empty()) {
+    const Character c = first_character(symbols);
+    if (!c.valid || c.code >= kSymbolsEnd || byte_of[c.code] < 0) return std::nullopt;
+    bytes += static_cast<char>(byte_of[c.code]);
+    symbols.remove_prefix(static_cast<std::size_t>(c.bytes));
+  }
+  return bytes;
+}
+
+std::array<unsigned char, 256> bytes_by_symbol() {
+  std::array<unsigned char, 256> bytes;
+  for (unsigned byte = 0; byte < 256; ++byte) bytes[byte] = static_cast<unsigned char>(byte);
+  std::sort(bytes.begin(), bytes.end(),
+            [](unsigned char a, unsigned char b) { return kSymbolCodes[a] < kSymbolCodes[b]; });
+  return bytes;
+}
+
+// ---- Ranks ----
+
+namespace {
+
+constexpr uint64_t kNoPair = ~uint64_t{0};
+
+uint64_t pair_key(int64_t left, int64_t right) {
+  return static_cast<uint64_t>(left) << 32 | static_cast<uint64_t>(right);
+}
+
+}  // namespace
+
+BytePairTokenizer::Ranks::Ranks(const std::vector<BytePairs::Merge>& merges) {
+  const std::size_t slots = std::bit_ceil(2 * merges.size() + 2);
+  shift_ = 64 - std::countr_zero(slots);
+  slots_.assign(slots, {kNoPair, kNone});
+  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+    const uint64_t pair = pair_key(merges[rank].left, merges[rank].right);
+    std::size_t at = place(pair);
+    while (slots_[at].pair != kNoPair && slots_[at].pair != pair) at = (at + 1) & (slots - 1);
+    slots_[at] = {pair, static_cast<int32_t>(rank)};  // a pair that is named twice has its later rank
+  }
+}
+
+int32_t BytePairTokenizer::Ranks::operator()(int32_t left, int32_t right) const {
+  const uint64_t pair = pair_key(left, right);
+  for (std::size_t at = place(pair);; at = (at + 1) & (slots_.size() - 1)) {
+    if (slots_[at].pair == pair) return slots_[at].rank;
+    if (slots_[at].pair == kNoPair) return kNone;
+  }
+}
+
+// ---- Encoding ----
+
+// What one call of encode works with.
+struct BytePairTokenizer::Work {
+  // A token of the word that is being merged, in a list of which the first one always stays.
+  struct Node {
+    int32_t id, rank;  // rank: of the merge with the next one
+    int32_t previous, next;
+  };
+  // Merges that may be done, on top the earliest learned, then the leftmost.
+  struct Candidate {
+    int32_t rank, at;
+    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
+  };
+  struct Span {
+    std::size_t begin, count;
+  };
+  std::vector<int64_t> ids;                          // the result
+  std::unordered_map<std::string_view, Span> words;  // where short words that came before stand in it
+  std::vector<Node> nodes;
+  std::vector<Candidate> heap;
+};
+
+BytePairTokenizer::BytePairTokenizer(BytePairs pairs) : pairs_(std::move(pairs)), ranks_(pairs_.merges) {
+  byte_ids_.fill(-1);
+  std::vector<bool> special(pairs_.tokens.size());
+  for (const int64_t id : pairs_.specials) special[static_cast<std::size_t>(id)] = true;
+  for (std::size_t id = pairs_.tokens.size(); id-- > 0;) {
+    const std::string& token = pairs_.tokens[id];
+    if (token.size() == 1 && !special[id]) byte_ids_[static_cast<unsigned char>(token[0])] = static_cast<int64_t>(id);
+  }
+}
+
+// The tokens of one word, behind work.ids.
+void BytePairTokenizer::merge(std::string_view word, Work& work) const {
+  if (word.size() >= INT32_MAX) {
+    fail(kWhere, fmt::format("a word of {} bytes is too long: a text needs white space sometimes", word.size()));
+  }
+  auto& nodes = work.nodes;
+  nodes.clear();
+  work.heap.clear();
+  const auto count = static_cast<int32_t>(word.size());
+  for (int32_t i = 0; i < count; ++i) {
+    const auto byte = static_cast<unsigned char>(word[static_cast<std::size_t>(i)]);
+    if (byte_ids_[byte] < 0) {
+      fail(kWhere, fmt::format("the vocabulary has no token for the byte 0x{:02x}, which the text holds", byte));
+    }
+    nodes.push_back({static_cast<int32_t>(byte_ids_[byte]), kNone, i - 1, i + 1 < count ? i + 1 : -1});
+  }
+  const auto node = [&](int32_t i) -> Work::Node& { return nodes[static_cast<std::size_t>(i)]; };
+  const auto offer = [&](int32_t at) {
+    Work::Node& left = node(at);
+    left.rank = left.next < 0 ? kNone : ranks_(left.id, node(left.next).id);
+    if (left.rank == kNone) return false;
+    work.heap.push_back({left.rank, at});
+    return true;
+  };
+  for (int32_t i = 0; i < count; ++i) offer(i);
+  std::make_heap(work.heap.begin(), work.heap.end());
+  while (!work.heap.empty()) {
+    const Work::Candidate best = work.heap.front();
+    std::pop_heap(work.heap.begin(), work.heap.end());
+    work.heap.pop_back();
+    Work::Node& left = node(best.at);
+    if (left.rank != best.rank) continue;  // one of the two has become something else since
+    Work::Node& right = node(left.next);
+    right.rank = kNone;
+    left.id = static_cast<int32_t>(pairs_.merges[static_cast<std::size_t>(best.rank)].becomes);
+    left.next = right.next;
+    if (left.next >= 0) node(left.next).previous = best.at;
+    if (offer(best.at)) std::push_heap(work.heap.begin(), work.heap.end());
+    if (left.previous >= 0 && offer(left.previous)) std::push_heap(work.heap.begin(), work.heap.end());
+  }
+  for (int32_t i = 0; i >= 0; i = node(i).next) work.ids.push_back(node(i).id);
+}
+
+void BytePairTokenizer::encode_ordinary(std::string_view text, Work& work) const {
+  constexpr std::size_t kLongestKept = 32;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = word_end(text, at);
+    const std::string_view word = text.substr(at, end - at);
+    at = end;
+    if (word.size() > kLongestKept) {
+      merge(word, work);
+      continue;
+    }
+    const auto [known, fresh] = work.words.try_emplace(word, Work::Span{work.ids.size(), 0});
+    if (fresh) {
+      merge(word, work);
+      known->second.count = work.ids.size() - known->second.begin;
+    } else {
+      const Work::Span span = known->second;
+      for (std::size_t i = 0; i < span.count; ++i) work.ids.push_back(work.ids[span.begin + i]);
+    }
+  }
+}
+
+std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
+  Work work;
+  work.ids.reserve(text.size() / 3);
+  // Where each special token stands next: the leftmost one counts, of those the longest.
+  std::vector<std::size_t> next(pairs_.specials.size(), 0);
+  bool first = true;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t begin = text.size(), length = 0;
+    int64_t id = -1;
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      const std::string& special = pairs_.tokens[static_cast<std::size_t>(pairs_.specials[i])];
+      if (first || next[i] < at) next[i] = std::min(text.find(special, at), text.size());
+      if (next[i] < begin || (next[i] == begin && begin < text.size() && special.size() > length)) {
+        begin = next[i];
+        length = special.size();
+        id = pairs_.specials[i];
+      }
+    }
+    first = false;
+    encode_ordinary(text.substr(at, begin - at), work);
+    if (id >= 0) work.ids.push_back(id);
+    at = begin + length;
+  }
+  return std::move(work.ids);
+}
+
+std::string_view BytePairTokenizer::bytes(int64_t id) const {
+  if (id < 0 || id >= size() || pairs_.tokens[static_cast<std::size_t>(id)].empty()) {
+    fail(kWhere, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
+  }
+  return pairs_.tokens[static_cast<std::size_t>(id)];
+}
+
+std::optional<int64_t> BytePairTokenizer::end_of_text() const {
+  for (const int64_t id : pairs_.specials) {
+    if (pairs_.tokens[static_cast<std::size_t>(id)] == kEndOfText) return id;
+  }
+  return std::nullopt;
+}
+
+// ---- As Hugging Face keeps it ----
+
+std::string BytePairTokenizer::json() const {
+  using Json = nlohmann::ordered_json;
+  std::vector<std::string> written(pairs_.tokens.size());
+  for (std::size_t id = 0; id < written.size(); ++id) {
+    for (const char byte : pairs_.tokens[id]) written[id] += byte_symbol(static_cast<unsigned char>(byte));
+  }
+  Json added = Json::array();
+  for (const int64_t id : pairs_.specials) {
+    written[static_cast<std::size_t>(id)] = pairs_.tokens[static_cast<std::size_t>(id)];
+    added.push_back({{"id", id},
+                     {"content", written[static_cast<std::size_t>(id)]},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+  }
+  std::string vocabulary, merges;  // by hand: an ordered object looks for every new key among those it has
+  for (std::size_t id = 0; id < written.size(); ++id) {
+    if (written[id].empty()) continue;
+    vocabulary += fmt::format("{}{}:{}", vocabulary.empty() ? "" : ",", Json(written[id]).dump(), id);
+  }
+  for (const BytePairs::Merge& merge : pairs_.merges) {
+    const std::string line =
+        written[static_cast<std::size_t>(merge.left)] + " " + written[static_cast<std::size_t>(merge.right)];
+    merges += fmt::format("{}{}", merges.empty() ? "" : ",", Json(line).dump());
+  }
+  const Json level{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  return fmt::format(
+      R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":{},"normalizer":null,"pre_tokenizer":{},)"
+      R"("post_processor":null,"decoder":{},"model":{{"type":"BPE","dropout":null,"unk_token":null,)"
+      R"("continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,)"
+      R"("ignore_merges":false,"vocab":{{{}}},"merges":[{}]}}}})",
+      added.dump(), level.dump(), level.dump(), vocabulary, merges);
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,68 @@
+// Byte-pair encoding on bytes, as GPT-2 does it.
+#pragma once
+
+#include <tapegrad/tasks/data/tokenizer.h>
+
+#include <array>
+#include <utility>
+
+namespace tapegrad::tasks {
+
+// What makes a byte-pair tokenizer.
+struct BytePairs {
+  struct Merge {
+    int64_t left, right, becomes;  // token ids
+  };
+  std::vector<std::string> tokens;  // the bytes of each id; empty where there is none
+  std::vector<Merge> merges;        // the first one is done first
+  std::vector<int64_t> specials;    // ids of tokens that stand for their own text and are never merged
+};
+
+// The printable character by which vocabularies write a byte: itself, or one from U+0100 on.
+std::string byte_symbol(unsigned char byte);
+// The bytes that a token written in such characters stands for; nothing where another character is among them.
+std::optional<std::string> symbol_bytes(std::string_view symbols);
+// All bytes in the order of their characters: GPT-2's first 256 tokens.
+std::array<unsigned char, 256> bytes_by_symbol();
+
+inline constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+class BytePairTokenizer final : public Tokenizer {
+ public:
+  // Ids must be in range and the merges' parts and results exist.
+  explicit BytePairTokenizer(BytePairs pairs);
+
+  std::vector<int64_t> encode(std::string_view text) const override;
+  std::string_view bytes(int64_t id) const override;
+  int64_t size() const override { return static_cast<int64_t>(pairs_.tokens.size()); }
+  std::optional<int64_t> end_of_text() const override;
+  std::string json() const override;
+
+ private:
+  // From a pair of ids to the place of its merge in the order; open addressing, never more than half full.
+  class Ranks {
+   public:
+    explicit Ranks(const std::vector<BytePairs::Merge>& merges);
+    int32_t operator()(int32_t left, int32_t right) const;  // kNone where they do not merge
+
+   private:
+    struct Slot {
+      uint64_t pair;
+      int32_t rank;
+    };
+    std::size_t place(uint64_t pair) const { return static_cast<std::size_t>(pair * 0x9e3779b97f4a7c15u >> shift_); }
+    std::vector<Slot> slots_;
+    int shift_;
+  };
+  struct Work;
+  static constexpr int32_t kNone = INT32_MAX;
+
+  void encode_ordinary(std::string_view text, Work& work) const;
+  void merge(std::string_view word, Work& work) const;
+
+  BytePairs pairs_;
+  Ranks ranks_;
+  std::array<int64_t, 256> byte_ids_;  // -1: the vocabulary has no token for this byte
+};
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,37 @@
+// What all tokenizers share: decoding, also while tokens come, and the file that a tokenizer is kept in.
+#include <fmt/format.h>
+#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/train/files.h>
+
+namespace tapegrad::tasks {
+
+std::string Tokenizer::decode(std::span<const int64_t> ids) const {
+  std::string text;
+  for (const int64_t id : ids) text += bytes(id);
+  return text;
+}
+
+void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) fail("tokenizer", fmt::format("cannot create the folder {}: {}", folder, code.message()));
+  replace_file(fs::path(folder) / "tokenizer.json", tokenizer.json() + "\n");
+}
+
+std::string TextStream::push(int64_t id) {
+  held_ += tokenizer_->bytes(id);
+  std::string_view rest = held_;
+  while (!rest.empty()) {
+    const Character c = first_character(rest);
+    if (c.cut) break;
+    rest.remove_prefix(static_cast<std::size_t>(c.bytes));
+  }
+  const std::string whole = valid_utf8(std::string_view(held_).substr(0, held_.size() - rest.size()));
+  held_ = std::string(rest);
+  return whole;
+}
+
+std::string TextStream::finish() { return valid_utf8(std::exchange(held_, {})); }
+
+}  // namespace tapegrad::tasks

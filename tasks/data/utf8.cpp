@@ -1,0 +1,82 @@
+// Decodes UTF-8 by the table of well-formed byte sequences (The Unicode Standard, table 3-7).
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/data/utf8.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr uint32_t kReplacement = 0xfffd;
+
+// What a first byte demands of those behind it.
+struct Lead {
+  int more;                       // bytes behind it; -1: no character starts with it
+  unsigned char lowest, highest;  // of the second byte
+};
+
+constexpr Lead lead_of(unsigned char byte) {
+  if (byte < 0x80) return {0, 0, 0};
+  if (byte < 0xc2) return {-1, 0, 0};
+  if (byte < 0xe0) return {1, 0x80, 0xbf};
+  if (byte == 0xe0) return {2, 0xa0, 0xbf};  // shorter forms exist
+  if (byte == 0xed) return {2, 0x80, 0x9f};  // surrogates
+  if (byte < 0xf0) return {2, 0x80, 0xbf};
+  if (byte == 0xf0) return {3, 0x90, 0xbf};
+  if (byte < 0xf4) return {3, 0x80, 0xbf};
+  if (byte == 0xf4) return {3, 0x80, 0x8f};  // above U+10FFFF
+  return {-1, 0, 0};
+}
+
+}  // namespace
+
+Character first_character(std::string_view text) {
+  const auto byte = [&](int i) { return static_cast<unsigned char>(text[static_cast<std::size_t>(i)]); };
+  const Lead lead = lead_of(byte(0));
+  if (lead.more == 0) return {byte(0), 1, true, false};
+  if (lead.more < 0) return {kReplacement, 1, false, false};
+  uint32_t code = byte(0) & (0x3fu >> lead.more);
+  for (int i = 1; i <= lead.more; ++i) {
+    if (static_cast<std::size_t>(i) == text.size()) return {kReplacement, i, false, true};
+    const unsigned char next = byte(i), lowest = i == 1 ? lead.lowest : 0x80, highest = i == 1 ? lead.highest : 0xbf;
+    if (next < lowest || next > highest) return {kReplacement, i, false, false};
+    code = code << 6 | (next & 0x3fu);
+  }
+  return {code, lead.more + 1, true, false};
+}
+
+std::string utf8(uint32_t code) {
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = kReplacement;
+  const auto tail = [&](int shift) { return static_cast<char>(0x80 | (code >> shift & 0x3f)); };
+  if (code < 0x80) return {static_cast<char>(code)};
+  if (code < 0x800) return {static_cast<char>(0xc0 | code >> 6), tail(0)};
+  if (code < 0x10000) return {static_cast<char>(0xe0 | code >> 12), tail(6), tail(0)};
+  return {static_cast<char>(0xf0 | code >> 18), tail(12), tail(6), tail(0)};
+}
+
+int64_t count_characters(std::string_view text) {
+  int64_t count = 0;
+  for (; !text.empty(); ++count) text.remove_prefix(static_cast<std::size_t>(first_character(text).bytes));
+  return count;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Character c = first_character(text);
+    const auto bytes = static_cast<std::size_t>(c.bytes);
+    out += c.valid ? text.substr(0, bytes) : std::string_view("\xef\xbf\xbd");
+    text.remove_prefix(bytes);
+  }
+  return out;
+}
+
+std::pair<std::string_view, std::string_view> split_characters(std::string_view text, double share) {
+  if (!(share >= 0 && share <= 1)) fail("text", fmt::format("a share of {} of a text, need one from 0 to 1", share));
+  auto first = static_cast<int64_t>(share * static_cast<double>(count_characters(text)));
+  std::size_t at = 0;
+  for (; first > 0; --first) at += static_cast<std::size_t>(first_character(text.substr(at)).bytes);
+  return {text.substr(0, at), text.substr(at)};
+}
+
+}  // namespace tapegrad::tasks

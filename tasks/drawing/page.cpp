@@ -1,0 +1,49 @@
+// The style of pages, and their frame.
+#include <fmt/format.h>
+#include <tapegrad/tasks/drawing/page.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kPageStyle =
+    R"(:root { color-scheme: light dark; --bg: #f6f7f9; --card: #ffffff; --text: #1c2430;
+  --soft: #5a6675; --edge: #dfe4ea; --good: #2c8a4b; --bad: #c23b3b; }
+@media (prefers-color-scheme: dark) {
+  :root { --bg: #0f1216; --card: #171b21; --text: #e6eaf0; --soft: #a3afbd; --edge: #2b323c; --good: #67c987; --bad: #ff8a80; }
+}
+body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; }
+main { max-width: 1080px; margin: 0 auto; padding: 24px 20px 60px; }
+h1 { font-size: 24px; margin: 8px 0 0; } h2 { font-size: 17px; margin: 34px 0 10px; }
+p { color: var(--soft); margin: 6px 0; max-width: 75ch; }
+.card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 14px; margin: 12px 0; overflow-x: auto; }
+.facts { display: flex; flex-wrap: wrap; gap: 12px; margin: 16px 0; }
+.fact { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 10px 16px; }
+.fact b { display: block; font-size: 20px; } .fact span { color: var(--soft); font-size: 13px; }
+.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(410px, 100%), 1fr)); gap: 12px; margin: 12px 0; }
+.maps .card { margin: 0; min-width: 0; } .maps .wide { grid-column: 1 / -1; } 
+.card svg { min-width: var(--least); max-width: 100%; height: auto; display: block; margin: 0 auto; }
+pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0; }
+table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--edge);
+  vertical-align: top; } th { color: var(--soft); font-weight: 500; white-space: nowrap; }
+td { font-variant-numeric: tabular-nums; } .wrong { color: var(--bad); font-weight: 700; } .good { color: var(--good); }
+)";
+
+}  // namespace
+
+std::string page(std::string_view title, std::string_view body) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, "
+      "initial-scale=1\">\n<title>{}</title>\n<style>\n{}{}</style>\n"
+      "</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
+      escape_markup(title), kPageStyle, drawing_style(), body);
+}
+
+void card(std::string& out, const Drawing& drawing) {
+  constexpr double kLeast = 0.7;  // of the size it was drawn in
+  constexpr double kWide = 540;   // takes a row of its own among cards side by side
+  out += fmt::format("<div class=\"card{}\" style=\"--least: {:.0f}px\">\n{}</div>\n",
+                     drawing.width > kWide ? " wide" : "", kLeast * drawing.width, svg_element(drawing));
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,142 @@
+// Draws heatmaps: cells grouped by shade, and neighbours of one shade joined, so that files stay small.
+#include <fmt/format.h>
+#include <tapegrad/tasks/drawing/svg.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr int kShades = 25;
+constexpr int kBlocked = 2 * kShades + 1;  // behind -kShades .. kShades, which stand at 0 .. 2 kShades
+
+double widest(const std::vector<std::string>& texts) {
+  double width = 0;
+  for (const std::string& text : texts) width = std::max(width, text_width(text, Type::small));
+  return width;
+}
+
+// Which of the shades a value has.
+int shade_of(float value, bool is_signed) {
+  if (!std::isfinite(value)) return kBlocked;
+  return kShades + static_cast<int>(std::lround(std::clamp(value, is_signed ? -1.0F : 0.0F, 1.0F) * kShades));
+}
+
+std::string fill_of(int shade, bool is_signed) {
+  if (shade == kBlocked) return "class=\"blocked\"";
+  const int strength = shade - kShades;
+  return fmt::format("class=\"{}\" fill-opacity=\"{:.2f}\"", is_signed && strength > 0 ? "warm" : "heat",
+                     static_cast<double>(std::abs(strength)) / kShades);
+}
+
+struct Layout {
+  double left, top;
+  double row_axis, column_axis;  // where the middles of these texts stand
+  double cell_width, cell_height;
+  std::size_t rows, columns;
+  double wide() const { return cell_width * static_cast<double>(columns); }
+  double high() const { return cell_height * static_cast<double>(rows); }
+  double x(std::size_t column) const { return left + cell_width * static_cast<double>(column); }
+  double y(std::size_t row) const { return top + cell_height * static_cast<double>(row); }
+};
+
+Layout layout_of(const Heatmap& map) {
+  Layout at{};
+  at.rows = map.row_labels.size();
+  at.columns = map.column_labels.size();
+  const double larger = static_cast<double>(std::max<std::size_t>({at.rows, at.columns, 1}));
+  const double square = std::clamp(std::floor(360 / larger), 2.0, 28.0);
+  const double worded = std::max({44.0, widest(map.texts) + 10, widest(map.column_labels) + 8});
+  at.cell_width = map.cell_width > 0 ? map.cell_width : map.texts.empty() ? square : worded;
+  at.cell_height = map.cell_height > 0 ? map.cell_height : map.texts.empty() ? square : 28;
+  at.left = (map.row_axis.empty() ? 6 : 24) + widest(map.row_labels) + 8;
+  at.top = map.column_axis.empty() ? 44 : 62;
+  at.row_axis = std::max(at.top + at.high() / 2, 28 + text_width(map.row_axis, Type::small) / 2);
+  at.column_axis = std::max(at.left + at.wide() / 2, 4 + text_width(map.column_axis, Type::small) / 2);
+  return at;
+}
+
+void write_labels(std::string& out, const Heatmap& map, const Layout& at) {
+  write_text(out, 4, 18, "start", map.title, Type::title);
+  if (!map.column_axis.empty()) write_text(out, at.column_axis, 38, "middle", map.column_axis, Type::small);
+  if (!map.row_axis.empty())
+    write_text(out, 14, at.row_axis, "middle", map.row_axis, Type::small,
+               fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", at.row_axis));
+  // Each n-th label, n a power of two, so that they stay apart.
+  const auto every = [](double needed, double cell) {
+    return static_cast<std::size_t>(std::exp2(std::max(0.0, std::ceil(std::log2(needed / cell)))));
+  };
+  const std::size_t column_step = every(widest(map.column_labels) + 1.5, at.cell_width),
+                    row_step = every(13, at.cell_height);
+  for (std::size_t i = 0; i < at.columns; i += column_step)
+    write_text(out, at.x(i) + at.cell_width / 2, at.top - 6, "middle", map.column_labels[i], Type::small);
+  for (std::size_t i = 0; i < at.rows; i += row_step)
+    write_text(out, at.left - 6, at.y(i) + at.cell_height / 2 + 4, "end", map.row_labels[i], Type::small);
+}
+
+void write_cells(std::string& out, const Heatmap& map, const Layout& at) {
+  std::string cells[kBlocked + 1];
+  for (std::size_t c = 0; c < at.columns; ++c) {
+    for (std::size_t r = 0; r < at.rows;) {
+      const int shade = shade_of(map.values[r * at.columns + c], map.is_signed);
+      std::size_t end = r + 1;  // cells below of the same shade
+      while (end < at.rows && shade_of(map.values[end * at.columns + c], map.is_signed) == shade) ++end;
+      fmt::format_to(std::back_inserter(cells[shade]), "M{:g} {:g}h{:g}v{:g}h-{:g}z", at.x(c), at.y(r), at.cell_width,
+                     at.cell_height * static_cast<double>(end - r), at.cell_width);
+      r = end;
+    }
+  }
+  for (int shade = 0; shade <= kBlocked; ++shade) {
+    if (cells[shade].empty() || shade == kShades) continue;
+    fmt::format_to(std::back_inserter(out), "<path {} d=\"{}\"/>\n", fill_of(shade, map.is_signed), cells[shade]);
+  }
+}
+
+void write_values(std::string& out, const Heatmap& map, const Layout& at) {
+  std::string on_paper, on_ink;
+  for (std::size_t i = 0; i < map.texts.size(); ++i) {
+    const bool dark = std::isfinite(map.values[i]) && std::fabs(map.values[i]) > 0.65F;
+    write_text(dark ? on_ink : on_paper, at.x(i % at.columns) + at.cell_width / 2,
+               at.y(i / at.columns) + at.cell_height / 2 + 4, "middle", map.texts[i], Type::small);
+  }
+  if (!on_paper.empty()) out += "<g class=\"on-paper\">\n" + on_paper + "</g>\n";
+  if (!on_ink.empty()) out += "<g class=\"on-ink\">\n" + on_ink + "</g>\n";
+}
+
+}  // namespace
+
+Drawing draw(const Heatmap& map) {
+  const Layout at = layout_of(map);
+  const double right = at.left + at.wide() + std::max(20.0, widest(map.column_labels) / 2 + 4);
+  Drawing out{std::max({right, text_width(map.title, Type::title) + 24,
+                        at.column_axis + text_width(map.column_axis, Type::small) / 2 + 4}),
+              std::max(at.top + at.high() + 12, at.row_axis + text_width(map.row_axis, Type::small) / 2 + 4),
+              {}};
+  write_labels(out.body, map, at);
+  const std::string frame =
+      fmt::format("x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n", at.left, at.top, at.wide(), at.high());
+  out.body += "<rect class=\"paper\" " + frame;
+  write_cells(out.body, map, at);
+  out.body += "<rect class=\"frame\" " + frame;
+  write_values(out.body, map, at);
+  return out;
+}
+
+Drawing draw_heat_scale(std::string_view low, std::string_view high, bool is_signed) {
+  constexpr double kStep = 6;
+  const double left = text_width(low, Type::small) + 14;
+  const int first = is_signed ? -kShades : 1;
+  const double wide = kStep * (kShades - first + 1);
+  Drawing out{left + wide + text_width(high, Type::small) + 20, 34, {}};
+  auto to = std::back_inserter(out.body);
+  for (int strength = first; strength <= kShades; ++strength)
+    fmt::format_to(to, "<rect {} x=\"{:g}\" y=\"8\" width=\"{:g}\" height=\"14\"/>\n",
+                   fill_of(kShades + strength, is_signed), left + kStep * (strength - first), kStep);
+  fmt::format_to(to, "<rect class=\"frame\" x=\"{:g}\" y=\"8\" width=\"{:g}\" height=\"14\"/>\n", left, wide);
+  write_text(out.body, left - 6, 19, "end", low, Type::small);
+  write_text(out.body, left + wide + 6, 19, "start", high, Type::small);
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,163 @@
+// Writes tables, arrays and shaded maps.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/drawing/tables.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::tasks {
+namespace {
+
+// Behind the point at most eight digits, none of them a trailing zero: "0.2", "1.", "0.25130196", "-inf".
+std::string numpy_number(double value) {
+  if (!std::isfinite(value)) return fmt::format("{}", value);
+  std::string text = fmt::format("{:.8f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text;
+}
+
+// What stands before the point, and how much behind it.
+struct Width {
+  std::size_t before = 0, behind = 0;
+};
+Width width_of(const std::string& number) {
+  const std::size_t point = std::min(number.find('.'), number.size());
+  return {point, number.size() - point};
+}
+
+const char* shade(float weight) {
+  if (!std::isfinite(weight)) return " ";
+  return weight < 0.02F ? "·" : weight < 0.1F ? "░" : weight < 0.3F ? "▒" : weight < 0.6F ? "▓" : "█";
+}
+
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  return std::string(text) + std::string(width - std::min(width, characters(text)), ' ');
+}
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  std::string text = fmt::format("{:.{}f}", value, digits);
+  if (text.find_first_not_of("-0.") == std::string::npos && text.front() == '-') text.erase(0, 1);
+  return text;
+}
+
+std::string bracket_table(const Tensor& x, const BracketTable& how) {
+  const std::vector<double> values = x.to(kFloat64).to_vector<double>();
+  std::string out(static_cast<std::size_t>(how.width), ' ');
+  auto to = std::back_inserter(out);
+  for (const std::string& column : how.columns) fmt::format_to(to, "{:>{}}", column, how.width);
+  out += '\n';
+  for (std::size_t r = 0; r < how.rows.size(); ++r) {
+    fmt::format_to(to, "{:<{}}", how.rows[r], how.width);
+    for (std::size_t c = 0; c < how.columns.size(); ++c) {
+      const double value = values[r * how.columns.size() + c];
+      const std::string cell = how.exponent ? fmt::format("{:.{}e}", value, how.digits) : fixed(value, how.digits);
+      fmt::format_to(to, "[{:>{}}]", cell, how.width - 2);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string numpy_text(const Tensor& x) {
+  const std::vector<double> values = x.to(kFloat64).to_vector<double>();
+  std::vector<std::string> numbers;
+  Width widest;
+  for (const double value : values) {
+    numbers.push_back(numpy_number(value));
+    const Width width = width_of(numbers.back());
+    widest = {std::max(widest.before, width.before), std::max(widest.behind, width.behind)};
+  }
+  const bool matrix = x.dim() == 2;
+  const std::size_t columns = static_cast<std::size_t>(x.size(-1));
+  const std::size_t cell = 1 + widest.before + widest.behind;
+  constexpr std::size_t kLine = 75;
+  std::string out = matrix ? "[" : "";
+  std::size_t used = 0;  // of the line
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Width width = width_of(numbers[i]);
+    if (i % columns == 0) {
+      out += i > 0 ? "\n [" : "[";
+      used = matrix ? 1 : 0;
+    } else if (used + cell > kLine) {
+      out += matrix ? "\n  " : "\n ";
+      used = matrix ? 1 : 0;
+    } else {
+      out += ' ';
+    }
+    used += cell;
+    out += std::string(widest.before - width.before, ' ') + numbers[i] + std::string(widest.behind - width.behind, ' ');
+    if (i % columns == columns - 1) out += "]";
+  }
+  return out + (matrix ? "]" : "");
+}
+
+std::string tuple_text(const Shape& shape) {
+  std::string out = "(";
+  for (const int64_t size : shape) out += fmt::format("{}{}", out.size() > 1 ? ", " : "", size);
+  return out + (shape.rank() == 1 ? ",)" : ")");
+}
+
+std::string wrapped(std::string_view text, std::size_t indent) {
+  constexpr std::size_t kWidth = kTerminalWidth;
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t gap = line.rfind("  ", kWidth / 2);
+    const std::size_t margin =
+        gap == std::string::npos ? indent : std::min(line.find_first_not_of(' ', gap), kWidth / 2);
+    while (line.size() > kWidth) {
+      const std::size_t space = line.rfind(' ', kWidth);
+      if (space == std::string::npos || space <= margin) break;
+      out += line.substr(0, space) + '\n';
+      line = std::string(margin, ' ') + line.substr(space + 1);
+    }
+    out += line + '\n';
+  }
+  return out;
+}
+
+std::string shaded_maps(const std::vector<ShadedMap>& maps) {
+  if (maps.empty()) return "";
+  const std::size_t rows = maps.front().row_labels.size();
+  const std::size_t columns = rows == 0 ? 0 : maps.front().weights.size() / rows;
+  std::size_t label = 2, name = 0;
+  for (const ShadedMap& map : maps) {
+    name = std::max(name, characters(map.name));
+    for (const std::string& text : map.row_labels) label = std::max(label, characters(text));
+  }
+  const std::size_t block = std::max(label + 1 + columns, name) + 3;
+  const std::size_t together = std::max<std::size_t>(1, (kTerminalWidth + 3) / block);
+  std::string out;
+  const auto line = [&](std::size_t begin, const auto& part) {
+    for (std::size_t i = begin; i < std::min(begin + together, maps.size()); ++i) out += padded(part(maps[i]), block);
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += '\n';
+  };
+  for (std::size_t begin = 0; begin < maps.size(); begin += together) {
+    if (name > 0) line(begin, [](const ShadedMap& map) { return map.name; });
+    for (std::size_t r = 0; r < rows; ++r) {
+      line(begin, [&](const ShadedMap& map) {
+        const std::string& text = map.row_labels[r];
+        std::string row = std::string(label - characters(text), ' ') + text + " ";
+        for (std::size_t c = 0; c < columns; ++c) row += shade(map.weights[r * columns + c]);
+        return row;
+      });
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string_view shades_legend() { return "· below 0.02, ░ 0.1, ▒ 0.3, ▓ 0.6, █ above"; }
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,107 @@
+// The options of `train gpt`, `generate gpt` and `test gpt`.
+#include <fmt/format.h>
+#include <tapegrad/tasks/gpt/command.h>
+#include <tapegrad/tasks/gpt/verbs.h>
+#include <tapegrad/tasks/settings/option_types.h>
+#include <tapegrad/tasks/train/files.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+namespace tapegrad::tasks {
+namespace {
+
+// One of GPTOptions' settings. Its default is the preset's where it is not one for all.
+template <class T>
+void add_setting(CLI::App* app, std::string_view name, T& value, const char* help) {
+  const std::string option = "--" + std::string(name);
+  const bool rate = name == "lr" || name == "weight-decay" || name == "schedule" || name == "warmup" ||
+                    name == "factor" || name == "min-lr" || name == "clip-grad";
+  const char* const group = rate ? "Learning rate" : "Model and data";
+  if constexpr (std::is_same_v<T, bool>) {
+    app->add_flag(option, value, help)->group(group);
+  } else {
+    CLI::Option* added = app->add_option(option, value, help);
+    added->group(group)->type_name(type_name_of<T>());
+    if (name == "text") added->type_name("FILE");
+    if (name == "seed" || name == "preset" || name == "train-ratio") added->capture_default_str();
+  }
+}
+
+void add_model(CLI::App* app, std::string& model) {
+  app->add_option("--model", model,
+                  fmt::format("{} of a run, its folder, or one of Hugging Face (default: the last run's)", kModelFile))
+      ->type_name("FILE_OR_DIR");
+}
+
+}  // namespace
+
+void add_gpt_train(CLI::App* app, std::function<int()>& run) {
+  const auto r = std::make_shared<GPTTrainRequest>();
+  r->options.preset = kGPTDefaultPreset;
+  r->options.visit([&](std::string_view name, auto& value, const char* help) { add_setting(app, name, value, help); });
+  app->add_option("--out", r->out, "folder for the run's files")->capture_default_str()->type_name("DIR")->group("Run");
+  app->add_flag("--resume", r->resume, "go on from the checkpoint in --out, with the settings of that run")
+      ->group("Run");
+  app->add_option("--checkpoint-every", r->checkpoint_every, "steps between two checkpoints")
+      ->capture_default_str()
+      ->type_name("N")
+      ->group("Run");
+  app->add_option("--save-hugging-face", r->hugging_face,
+                  "write the trained model into this folder as Hugging Face's GPT-2, too")
+      ->type_name("DIR")
+      ->group("Run");
+  app->add_flag("--untrained-losses", r->untrained_losses, "print the losses before the first step, over all batches")
+      ->group("Run");
+  app->add_flag("--no-progress", r->no_progress, "print results only")->group("Run");
+  app->callback([app, r, &run] {
+    run = [app, r] {
+      r->options.visit([&](std::string_view name, auto&, std::string_view) {
+        if (app->count("--" + std::string(name)) > 0) r->given.emplace_back(name);
+      });
+      return train_gpt(*r);
+    };
+  });
+}
+
+void add_dtype(CLI::App* app, DType& dtype) {
+  const auto set = [&dtype](const std::string& name) { dtype = name == "bfloat16" ? kBFloat16 : kFloat32; };
+  app->add_option_function<std::string>(
+         "--dtype", set, "what the model's matrices are kept in: float32, or bfloat16 (half of the memory)")
+      ->check(CLI::IsMember({"float32", "bfloat16"}))
+      ->default_str("float32")
+      ->type_name("NAME");
+}
+
+void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
+  const auto r = std::make_shared<GPTGenerateRequest>();
+  add_model(app, r->model);
+  auto* prompt = app->add_option("--prompt", r->prompt, "what to continue")->type_name("TEXT");
+  app->add_option("--prompt-ids", r->prompt_ids, "the same as token ids: 15496,11")->type_name("IDS")->excludes(prompt);
+  app->add_flag("--ids", r->ids, "print token ids instead of text");
+  app->add_option("--max-new-tokens", r->max_new_tokens, "tokens to make")->capture_default_str()->type_name("N");
+  app->add_option("--temperature", r->temperature, "0: always the likeliest token; else sample at this temperature")
+      ->capture_default_str()
+      ->type_name("T");
+  app->add_option("--top-k", r->top_k, "sample from the K likeliest tokens (0: all)")
+      ->capture_default_str()
+      ->type_name("K");
+  app->add_option("--top-p", r->top_p, "sample from the fewest tokens whose probabilities reach P")
+      ->capture_default_str()
+      ->type_name("P");
+  app->add_option("--beams", r->beams, "search with so many beams")->capture_default_str()->type_name("B");
+  app->add_option("--seed", r->seed, "of the samples")->capture_default_str()->type_name("SEED");
+  add_dtype(app, r->dtype);
+  app->callback([r, &run] { run = [r] { return generate_gpt(*r); }; });
+}
+
+void add_gpt_test(CLI::App* app, std::function<int()>& run) {
+  const auto r = std::make_shared<GPTTestRequest>();
+  add_model(app, r->model);
+  app->add_option("--text", r->text, "file to test on, a text or tokens")->type_name("FILE");
+  add_dtype(app, r->dtype);
+  app->add_flag("--json", r->json, "print one JSON object");
+  app->callback([r, &run] { run = [r] { return test_gpt(*r); }; });
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,131 @@
+// The text that a GPT is trained on: read or made, split by characters, encoded, cut into windows.
+#include <fmt/format.h>
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/tasks/settings/refusing.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kNumbers[] = {
+    "zero",     "one",     "two",     "three",     "four",     "five",     "six",
+    "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",   "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+};
+
+std::unique_ptr<Tokenizer> tokenizer_for(const GPTOptions& o, std::string_view text) {
+  if (o.tokenizer == "char") {
+    if (o.preset == "book")
+      refuse("--tokenizer", "the preset book reads byte pairs: a folder with vocab.bpe and encoder.json is needed");
+    return make_character_tokenizer(text);
+  }
+  return refusing("--tokenizer", [&] { return load_tokenizer(o.tokenizer); });
+}
+
+TextLoader loader(const GPTOptions& o, Tokens tokens, bool training) {
+  const int64_t count = tokens.size();
+  if (count <= o.context_length) {
+    refuse("--text", fmt::format("the {} part has {} tokens, a window of --context-length {} takes {} (a longer text, "
+                                 "a shorter context, or another --train-ratio)",
+                                 training ? "training" : "validation", count, o.context_length, o.context_length + 1));
+  }
+  TextLoader made(Windows(std::move(tokens), o.context_length, o.stride),
+                  {.batch_size = o.batch_size, .shuffle = training, .drop_last = training});
+  if (made.size() == 0) {
+    refuse("--batch-size",
+           fmt::format("{} windows are not to be had: the training part has {}", o.batch_size, made.windows().size()));
+  }
+  return made;
+}
+
+constexpr std::size_t kStart = 12;  // tokens
+constexpr std::size_t kWidest = 4;  // bytes of a character
+
+// The tokens that samples begin with: the start context, or else the first ones of the text's first line.
+std::vector<int64_t> start_of(const GPTOptions& o, const Tokenizer& tokenizer, std::string_view text) {
+  if (!o.start_context.empty()) return refusing("--start-context", [&] { return tokenizer.encode(o.start_context); });
+  const std::size_t begin = std::min(text.find_first_not_of(" \r\n\t"), text.size());
+  const std::string_view line = text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 1000));
+  std::vector<int64_t> ids = tokenizer.encode(line);
+  if (ids.size() > kStart) {
+    ids.resize(kStart);
+    // A token of bytes may end inside of a character.
+    const auto whole = [&](std::size_t count) {
+      const std::string start = tokenizer.decode(std::span(ids).first(count));
+      return valid_utf8(start) == start;
+    };
+    for (std::size_t count = kStart; count + kWidest > kStart; --count) {
+      if (!whole(count)) continue;
+      ids.resize(count);
+      break;
+    }
+  }
+  if (ids.empty()) ids.push_back(0);
+  return ids;
+}
+
+GPTData of_token_file(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer) {
+  if (!tokenizer) {
+    if (o.tokenizer == "char")
+      refuse("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
+    tokenizer = tokenizer_for(o, {});
+  }
+  const Tokens all = Tokens::map(o.text);
+  if (all.largest() >= tokenizer->size()) {
+    refuse("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", o.text, all.largest(),
+                                 tokenizer->size()));
+  }
+  const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
+  uint64_t sum = 0;
+  std::vector<int64_t> some;
+  for (int64_t at = 0; at < all.size(); at += static_cast<int64_t>(some.size())) {
+    some.resize(static_cast<std::size_t>(std::min<int64_t>(all.size() - at, 1 << 16)));
+    all.copy(at, static_cast<int64_t>(some.size()), some.data());
+    sum = checksum(std::as_bytes(std::span(some)), sum);
+  }
+  std::vector<int64_t> start(std::min(static_cast<std::size_t>(all.size()), kStart));
+  all.copy(0, static_cast<int64_t>(start.size()), start.data());
+  if (!o.start_context.empty()) start = start_of(o, *tokenizer, {});
+  return {std::move(tokenizer), loader(o, all.slice(0, cut), true), loader(o, all.slice(cut, all.size()), false),
+          std::move(start), sum};
+}
+
+}  // namespace
+
+std::string made_text() {
+  constexpr uint32_t kMost = 20;
+  std::vector<std::pair<uint32_t, uint32_t>> sums;
+  for (uint32_t a = 0; a <= kMost; ++a) {
+    for (uint32_t b = 0; a + b <= kMost; ++b) sums.emplace_back(a, b);
+  }
+  std::string text;
+  uint32_t draw = 1;  // a small generator of its own: the run's stream is not touched
+  for (int round = 0; round < 20; ++round) {
+    for (std::size_t i = sums.size(); i > 1; --i) {
+      draw = draw * 1664525u + 1013904223u;
+      std::swap(sums[i - 1], sums[(draw >> 16) % i]);
+    }
+    for (const auto& [a, b] : sums) {
+      text += fmt::format("{} plus {} is {}.\n", kNumbers[a], kNumbers[b], kNumbers[a + b]);
+    }
+  }
+  return text;
+}
+
+GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer) {
+  if (!o.text.empty()) {
+    if (!fs::is_regular_file(o.text)) refuse("--text", fmt::format("there is no file {}", o.text));
+    if (is_safetensors_file(o.text)) return of_token_file(o, std::move(tokenizer));
+  }
+  const std::string text = o.text.empty() ? made_text() : read_file(o.text);
+  if (!tokenizer) tokenizer = tokenizer_for(o, text);
+  const auto [first, rest] = split_characters(text, o.train_ratio);
+  TextLoader train = loader(o, Tokens(tokenizer->encode(first)), true);
+  TextLoader validation = loader(o, Tokens(tokenizer->encode(rest)), false);
+  std::vector<int64_t> start = start_of(o, *tokenizer, text);
+  return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start), checksum(bytes_of(text))};
+}
+
+}  // namespace tapegrad::tasks

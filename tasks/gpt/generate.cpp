@@ -1,0 +1,161 @@
+// The verbs `generate gpt` and `test gpt`.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/tasks/data/text.h>
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/verbs.h>
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// "15496,11" -> 15496, 11. Blanks separate, too.
+std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
+  std::vector<int64_t> ids;
+  const char *at = text.data(), *const end = at + text.size();
+  while (true) {
+    while (at < end && (*at == ' ' || *at == ',')) ++at;
+    if (at == end) return ids;
+    int64_t id = 0;
+    const auto [stop, error] = std::from_chars(at, end, id);
+    const bool whole = error == std::errc() && (stop == end || *stop == ' ' || *stop == ',');
+    if (!whole) refuse("--prompt-ids", fmt::format("\"{}\" is no list of token ids (15496,11)", valid_utf8(text)));
+    if (id < 0 || id >= vocab_size)
+      refuse("--prompt-ids", fmt::format("{} is no token: there are {}, from 0 on", id, vocab_size));
+    ids.push_back(id);
+    at = stop;
+  }
+}
+
+std::vector<int64_t> prompt_of(const GPTGenerateRequest& request, const TrainedGPT& trained) {
+  if (!request.prompt_ids.empty()) return parse_ids(request.prompt_ids, trained.model.config.vocab_size);
+  if (!trained.tokenizer) refuse("--prompt", "the model's folder has no tokenizer (name --prompt-ids, and --ids)");
+  std::vector<int64_t> ids = trained.tokenizer->encode(request.prompt);
+  if (ids.empty() && trained.tokenizer->end_of_text()) ids.push_back(*trained.tokenizer->end_of_text());
+  return ids;
+}
+
+void check(const GPTGenerateRequest& r) {
+  const auto need = [](bool good, std::string_view option, std::string_view message) {
+    if (!good) refuse(option, message);
+  };
+  need(r.max_new_tokens >= 1, "--max-new-tokens",
+       fmt::format("{} is out of range: at least 1 is possible", r.max_new_tokens));
+  need(std::isfinite(r.temperature) && r.temperature >= 0, "--temperature",
+       fmt::format("{} is out of range: at least 0 is possible", r.temperature));
+  need(r.top_k >= 0, "--top-k", fmt::format("{} is out of range: at least 0 is possible", r.top_k));
+  need(r.top_p > 0 && r.top_p <= 1, "--top-p",
+       fmt::format("{} is out of range: more than 0 and at most 1 is possible", r.top_p));
+  check_beams(r.beams);
+  need(r.beams == 1 || r.temperature == 0, "--beams", "a search by beams takes no --temperature");
+}
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int generate_gpt(const GPTGenerateRequest& request) {
+  check(request);
+  const bool in_words = request.prompt_ids.empty() || !request.ids;
+  const TrainedGPT trained = load_gpt(request.model, request.dtype, in_words);
+  const std::vector<int64_t> prompt = prompt_of(request, trained);
+  const std::string_view asked = request.prompt_ids.empty() ? "--prompt" : "--prompt-ids";
+  if (prompt.empty()) refuse(asked, "a prompt of one token at least is needed");
+  if (static_cast<int64_t>(prompt.size()) > trained.model.config.context_length) {
+    refuse(asked, fmt::format("has {} tokens, the model's context takes {}", prompt.size(),
+                              trained.model.config.context_length));
+  }
+  if (!request.ids && !trained.tokenizer) refuse("--model", "its folder has no tokenizer (--ids prints token ids)");
+  manual_seed(request.seed);
+
+  std::optional<TextStream> stream;
+  if (!request.ids) stream.emplace(*trained.tokenizer);
+  bool first = true;
+  const auto show = [&](int64_t id) {
+    if (!stream) return print(fmt::format("{}{}", std::exchange(first, false) ? "" : " ", id));
+    if (id < trained.tokenizer->size()) print(stream->push(id));  // vocabularies are padded to round numbers
+  };
+  for (const int64_t id : prompt) show(id);
+  const bool streams = request.beams == 1;
+  nn::GenerateOptions options{.max_new_tokens = request.max_new_tokens,
+                              .temperature = request.temperature,
+                              .top_k = request.top_k,
+                              .top_p = request.top_p,
+                              .beams = request.beams};
+  options.end_token = trained.end_of_text;
+  if (streams) {
+    options.stop = [&](std::span<const int64_t> row) {
+      show(row.back());
+      return false;
+    };
+  }
+  nn::GPTNext next(trained.model);
+  const nn::Generated found = nn::generate(next, tensor(prompt, {1, static_cast<int64_t>(prompt.size())}), options);
+  for (const int64_t id : found.tokens.to_vector<int64_t>()) {
+    const bool end = id == options.end_token;
+    if (end ? request.ids : !streams) show(id);
+  }
+  print(stream ? stream->finish() + "\n" : "\n");
+  return 0;
+}
+
+int test_gpt(const GPTTestRequest& request) {
+  if (request.text.empty()) refuse("--text", "a file is needed");
+  if (!fs::is_regular_file(request.text)) refuse("--text", fmt::format("there is no file {}", request.text));
+  const TrainedGPT trained = load_gpt(request.model, request.dtype);
+  const int64_t length = trained.model.config.context_length;
+  if (!trained.tokenizer && !is_safetensors_file(request.text))
+    refuse("--model", "its folder has no tokenizer, and --text is no file of tokens");
+  const Tokens tokens = is_safetensors_file(request.text) ? Tokens::map(request.text)
+                                                          : Tokens(trained.tokenizer->encode(read_file(request.text)));
+  if (tokens.size() <= length) {
+    refuse("--text", fmt::format("{} has {} tokens, a window as long as the model's context takes {}", request.text,
+                                 tokens.size(), length + 1));
+  }
+  if (tokens.largest() >= trained.model.config.vocab_size)
+    refuse("--text",
+           fmt::format("holds the token {}, the model knows {}", tokens.largest(), trained.model.config.vocab_size));
+  const TextLoader loader(Windows(tokens, length, length), {.batch_size = 1});
+  Generator unused;
+  TextLoader::Iteration iteration = loader.begin(unused);
+  TextBatch batch;
+  double sum = 0;
+  int64_t count = 0;
+  const Clock::time_point start = Clock::now();
+  while (iteration.next(batch)) {
+    sum +=
+        cross_entropy(trained.model(batch.inputs), batch.targets).item() * static_cast<double>(batch.targets.numel());
+    count += batch.targets.numel();
+  }
+  const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / seconds_since(start);
+  if (!std::isfinite(loss)) {
+    fail("test",
+         fmt::format("the loss over {} tokens is no number: the model's weights are damaged, or it diverged", count));
+  }
+  if (request.json) {
+    const nlohmann::ordered_json json{
+        {"loss", loss}, {"perplexity", std::exp(loss)}, {"tokens", count}, {"tokens_per_s", rate}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("loss {:.5f}, perplexity {:.6g} over {} tokens, {:.0f} tokens/s\n", loss, std::exp(loss), count, rate);
+  }
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

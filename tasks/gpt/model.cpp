@@ -1,0 +1,124 @@
+// Trained GPTs in files.
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/seq2seq/verbs.h>
+#include <tapegrad/tasks/train/checked_file.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kWhere = "model";
+
+// A model whose parameters will be loaded, in eval mode.
+nn::GPTModel unfilled(const nn::GPTConfig& config, DType dtype, const fs::path& path) {
+  need_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
+              model_bytes(config) * static_cast<double>(item_size(dtype)) / 4);
+  const nn::init::Skip skip;
+  nn::GPTModel model(config);
+  if (dtype == kBFloat16) model.store_in_bfloat16();
+  nn::eval(model);
+  return model;
+}
+
+void fill(nn::GPTModel& model, const NamedTensors& state, const fs::path& path) {
+  try {
+    nn::load_state_dict(model, state);
+  } catch (const Error& e) {
+    constexpr std::size_t kMost = 400;  // a model that does not fit names all of its parameters
+    std::string what = e.what();
+    if (what.size() > kMost) what = what.substr(0, what.rfind(';', kMost)) + "; and more";
+    fail(kWhere, fmt::format("{}: {}", path.string(), what));
+  }
+}
+
+TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer) {
+  const fs::path config_file = folder / "config.json";
+  const std::string text = read_file(config_file);
+  const nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, config_file.string());
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (with_tokenizer && has_tokenizer(folder.string())) tokenizer = load_tokenizer(folder.string());
+  if (tokenizer && tokenizer->size() > config.vocab_size) {
+    fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
+                             tokenizer->size(), config.vocab_size));
+  }
+  nn::GPTModel model = unfilled(config, dtype, folder);
+  std::map<std::string, DType> dtypes;  // of parameters
+  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
+  NamedTensors state;
+  read_safetensors(folder.string(), [&](NamedTensor theirs) {
+    for (NamedTensor& t : nn::from_hugging_face({std::move(theirs)}, config)) {
+      const auto kept = dtypes.find(t.name);
+      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
+      state.push_back(std::move(t));
+    }
+  });
+  fill(model, state, folder);
+  std::optional<int64_t> end = nn::end_of_text_of_hugging_face(text);
+  if (!end && tokenizer) end = tokenizer->end_of_text();
+  return {std::move(model), std::move(tokenizer), end};
+}
+
+TrainedGPT of_file(const fs::path& file, DType dtype) {
+  const SafeTensors loaded = load_checked(file);
+  const auto text = [&](const char* key) -> const std::string& {
+    const auto found = loaded.metadata.find(key);
+    if (found != loaded.metadata.end()) return found->second;
+    fail(kWhere, fmt::format("{}: its metadata has no \"{}\" (not written by tapegrad? a folder with config.json is "
+                             "read, too)",
+                             file.string(), key));
+  };
+  const auto task = loaded.metadata.find("task");
+  if (task != loaded.metadata.end() && task->second != "gpt")
+    refuse("--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task->second));
+  const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
+  std::unique_ptr<Tokenizer> tokenizer = parse_tokenizer(text("tokenizer"), file.string());
+  nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype, file);
+  fill(model, loaded.tensors, file);
+  const std::optional<int64_t> end = tokenizer->end_of_text();
+  return {std::move(model), std::move(tokenizer), end};
+}
+
+}  // namespace
+
+void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options, const Tokenizer& tokenizer,
+              int64_t steps) {
+  save_checked(path, nn::state_dict(model),
+               {{"config", to_json(options)},
+                {"format", "pt"},
+                {"steps", std::to_string(steps)},
+                {"task", "gpt"},
+                {"tokenizer", tokenizer.json()}});
+}
+
+void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const Tokenizer& tokenizer) {
+  fs::create_directories(folder);
+  save_safetensors((folder / "model.safetensors").string(), nn::to_hugging_face(model), {{"format", "pt"}});
+  replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
+  save_tokenizer(tokenizer, folder.string());
+  // Without a class of its own, a model_type of gpt2 would be read with GPT-2's cutting of words.
+  nlohmann::ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                  {"model_max_length", model.config.context_length}};
+  if (tokenizer.end_of_text()) settings["eos_token"] = settings["bos_token"] = "<|endoftext|>";
+  replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
+}
+
+TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer) {
+  const fs::path path = model.empty() ? last_run("gpt") : fs::path(model);
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / "config.json")) return of_folder(path, dtype, with_tokenizer);
+    if (fs::exists(path / "model.safetensors")) return of_file(path / "model.safetensors", dtype);
+    refuse("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
+  }
+  if (!fs::exists(path)) {
+    refuse("--model", fmt::format("there is no {}{}", path.string(),
+                                  model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
+  }
+  return of_file(path, dtype);
+}
+
+}  // namespace tapegrad::tasks

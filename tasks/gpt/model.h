@@ -1,0 +1,32 @@
+// Trained GPTs in files: ours, and Hugging Face's folders.
+#pragma once
+
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/gpt/options.h>
+#include <tapegrad/tasks/train/files.h>
+
+#include <memory>
+
+namespace tapegrad::tasks {
+
+struct TrainedGPT {
+  nn::GPTModel model;                    // in eval mode
+  std::unique_ptr<Tokenizer> tokenizer;  // none where the folder has none, or it was not wanted
+  std::optional<int64_t> end_of_text = {};
+};
+
+// model.safetensors: the parameters under the names of seed 000; in __metadata__ the settings as JSON ("config"), the
+// tokenizer ("tokenizer", a tokenizer.json) and the steps trained.
+void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options, const Tokenizer& tokenizer,
+              int64_t steps);
+// config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2.
+void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const Tokenizer& tokenizer);
+
+// A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
+// the folder of a run. An empty name: the last run's. BadRequest where nothing is there, and for another task's model.
+// `dtype` is what the matrices are kept in: float32, or bfloat16 (GPTModel::store_in_bfloat16).
+// A folder's tokenizer is read only where it is wanted.
+TrainedGPT load_gpt(const std::string& model, DType dtype = kFloat32, bool with_tokenizer = true);
+
+}  // namespace tapegrad::tasks

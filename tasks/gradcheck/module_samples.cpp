@@ -1,0 +1,281 @@
+// Small copies of every module of nn/, and how one is checked.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/self_attention.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/gradcheck/module_samples.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr uint64_t kSeed = 11;  // before construction and before every call: dropout draws the same
+
+// The global generator goes on afterwards as if nothing had drawn from it.
+struct KeepGenerator {
+  std::vector<std::byte> state = default_generator().state();
+  ~KeepGenerator() { default_generator().set_state(state); }
+};
+
+class ModuleTable {
+ public:
+  // `make` builds a module, `call(module, inputs)` uses it.
+  template <class Make, class Call>
+  void add(std::string_view module, std::string_view label, std::vector<Tensor> inputs, Make make, Call call) {
+    manual_seed(kSeed);
+    auto model = std::make_shared<decltype(make())>(make());
+    nn::to(*model, kFloat64);
+    ModuleSample sample{std::string(label), {}, {}, {}};
+    std::vector<Tensor> rows;
+    int64_t end = 0;
+    for (const nn::NamedParameter& p : nn::named_parameters(*model)) {
+      // Off the start, where biases are 0 and scales 1.
+      rows.push_back((p.parameter.tensor().detach() + spread(p.parameter->shape(), -0.3, 0.3)).reshape({-1}));
+      sample.parameters.push_back(p.name);
+      sample.ends.push_back(end += rows.back().numel());
+    }
+    const std::size_t count = inputs.size();
+    if (!rows.empty()) inputs.push_back(cat(rows));
+    sample.check.inputs = std::move(inputs);
+    sample.check.f = [model, call, count](std::span<const Tensor> x) {
+      manual_seed(kSeed);
+      int64_t begin = 0;
+      for (const nn::NamedParameter& p : nn::named_parameters(*model)) {
+        const Shape shape = p.parameter->shape();
+        p.parameter.substitute(narrow(x[count], 0, begin, shape.numel()).reshape(shape));
+        begin += shape.numel();
+      }
+      return call(*model, x);
+    };
+    auto at = std::find_if(modules.begin(), modules.end(), [&](const ModuleSamples& m) { return m.module == module; });
+    if (at == modules.end()) at = modules.insert(modules.end(), ModuleSamples{std::string(module), {}});
+    at->samples.push_back(std::move(sample));
+  }
+
+  std::vector<ModuleSamples> modules;
+};
+
+using X = std::span<const Tensor>;
+
+void add_layers(ModuleTable& table) {
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  table.add(
+      "Linear", "[2, 3] to [2, 4]", {spread({2, 3})}, [] { return nn::Linear(3, 4); }, apply);
+  table.add(
+      "Linear", "without bias", {spread({2, 2, 3})}, [] { return nn::Linear(3, 2, false); }, apply);
+  table.add(
+      "Embedding", "ids [2, 3]", {some_ids({2, 3}, 5)}, [] { return nn::Embedding(5, 3); }, apply);
+  table.add(
+      "LayerNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNorm(4); }, apply);
+  table.add(
+      "LayerNorm", "without bias", {spread({3, 4})}, [] { return nn::LayerNorm(4, 1e-5, false); }, apply);
+  table.add(
+      "LayerNormStd", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNormStd(4); }, apply);
+  table.add(
+      "RmsNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RmsNorm(4); }, apply);
+  table.add(
+      "Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); }, apply);
+  table.add(
+      "Dropout", "in evaluation", {spread({3, 4})}, [] { return nn::Dropout(0.4); },
+      [](auto& module, X x) {
+        nn::eval(module);
+        return module(x[0]) * 2;
+      });
+  table.add(
+      "LearnedPositions", "three of five", {spread({3, 4})}, [] { return nn::LearnedPositions(5, 4); },
+      [](auto& module, X x) { return x[0] * module(3, 1); });
+  table.add(
+      "SinusoidalPositions", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::SinusoidalPositions(5, 4); },
+      [](auto& module, X x) { return exp(module(x[0])); });
+  table.add(
+      "LearnedPositions", "interpolated", {spread({3, 4})}, [] { return nn::LearnedPositions(3, 4); },
+      [](auto& module, X x) { return x[0] * module.interpolated(3, 2, 7); });
+  table.add(
+      "AddedPositions", "index", {spread({2, 3, 4})}, [] { return nn::AddedPositions(nn::Positions::index, 3, 4); },
+      [](auto& module, X x) { return sin(module(x[0])); });
+  table.add(
+      "AddedPositions", "learned", {spread({2, 3, 4})}, [] { return nn::AddedPositions(nn::Positions::learned, 3, 4); },
+      [](auto& module, X x) { return sin(module(x[0])); });
+  for (const auto& [activation, label] : {std::pair{nn::Activation::relu, "relu"},
+                                          {nn::Activation::gelu, "gelu"},
+                                          {nn::Activation::gelu_tanh, "gelu_tanh"},
+                                          {nn::Activation::silu, "silu"},
+                                          {nn::Activation::tanh, "tanh"},
+                                          {nn::Activation::sigmoid, "sigmoid"}}) {
+    table.add(
+        "FeedForward", label, {spread({2, 3})},
+        [activation = activation] { return nn::FeedForward(3, 4, 0.1, activation); }, apply);
+  }
+  table.add(
+      "SublayerConnection", "around tanh", {spread({2, 3, 4})}, [] { return nn::SublayerConnection(4, 0.2, 1e-6); },
+      [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
+}
+
+void add_attention(ModuleTable& table) {
+  const auto make = [] { return nn::MultiHeadAttention(4, 2, 0.2); };
+  table.add("MultiHeadAttention", "self", {spread({2, 3, 4})}, make,
+            [](auto& module, X x) { return module(x[0], x[0], x[0]); });
+  table.add("MultiHeadAttention", "cross", {spread({1, 2, 4}), spread({1, 3, 4}, -1, 1)}, make,
+            [](auto& module, X x) { return module(x[0], x[1], x[1]); });
+  table.add("MultiHeadAttention", "causal", {spread({1, 3, 4})}, make,
+            [](auto& module, X x) { return module(x[0], x[0], x[0], nn::causal_mask(3)); });
+  table.add("MultiHeadAttention", "padding", {spread({2, 3, 4}), tensor({{1, 2, 0}, {3, 1, 2}})}, make,
+            [](auto& module, X x) { return module(x[0], x[0], x[0], nn::padding_mask(x[1])); });
+  table.add(
+      "MultiHeadSelfAttention", "causal", {spread({1, 3, 3})},
+      [] { return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.2}); },
+      [](auto& module, X x) { return module(x[0]); });
+  table.add(
+      "MultiHeadSelfAttention", "padding, with biases", {spread({2, 3, 3}), tensor({{1, 2, 0}, {3, 1, 2}})},
+      [] {
+        return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 2, .num_heads = 1, .qkv_bias = true, .causal = false});
+      },
+      [](auto& module, X x) { return module(x[0], nn::padding_mask(x[1])); });
+}
+
+// Positions inside of attention: gradients flow through what is added to the scores.
+struct PositionedAttention {
+  nn::MultiHeadAttention attention;
+  nn::RelativePositions relative;
+  PositionedAttention(nn::Positions kind, const nn::PositionOptions& options)
+      : attention(4, 2, 0.2, kind, options), relative(kind, 2, 2, true, options) {}
+  Tensor operator()(const Tensor& x) const {  // [B, T, C]
+    const nn::PositionTerms terms = relative(x.size(1), x.size(1), 0, x.dtype());
+    return attention(x, x, x, nn::causal_mask(x.size(1)), nullptr, &terms);
+  }
+  void visit(auto&& field) {
+    field("attention", attention);
+    field("relative", relative);
+  }
+};
+
+void add_positions(ModuleTable& table) {
+  const nn::PositionOptions options{.shaw_distance = 1, .t5_buckets = 4, .t5_distance = 4};
+  const auto scores = [](auto& module, X x) { return module.scores(x[0], 3, 1); };
+  table.add(
+      "ShawPositions", "scores", {spread({1, 2, 2, 2})}, [] { return nn::ShawPositions(1, 2); }, scores);
+  table.add(
+      "ShawPositions", "scores and values", {spread({1, 2, 2, 2}), spread({1, 2, 2, 3})},
+      [] { return nn::ShawPositions(1, 2, true); },
+      [](auto& module, X x) { return sum(exp(module.scores(x[0], 3, 1))) * module.mixed(x[1], 1); });
+  table.add(
+      "T5Bias", "three queries", {spread({1, 2, 3, 3})}, [] { return nn::T5Bias(4, 4, 2, true); },
+      [](auto& module, X x) { return sin(x[0] + module(3, 3)); });
+  table.add(
+      "RelativePositions", "t5", {spread({1, 2, 2, 3})},
+      [=] { return nn::RelativePositions(nn::Positions::t5, 2, 2, true, options); },
+      [](auto& module, X x) { return sin(x[0] + module(2, 3, 1, kFloat64).bias); });
+  for (const nn::Positions kind : {nn::Positions::rope, nn::Positions::shaw, nn::Positions::t5, nn::Positions::alibi}) {
+    table.add(
+        "MultiHeadAttention", nn::name(kind), {spread({1, 3, 4})}, [=] { return PositionedAttention(kind, options); },
+        [](auto& module, X x) { return module(x[0]); });
+  }
+  nn::PositionOptions with_values = options;
+  with_values.shaw_values = true;
+  table.add(
+      "MultiHeadAttention", "shaw with values", {spread({1, 3, 4})},
+      [=] { return PositionedAttention(nn::Positions::shaw, with_values); },
+      [](auto& module, X x) { return module(x[0]); });
+}
+
+void add_transformer(ModuleTable& table) {
+  const nn::TransformerConfig config{.vocab_size = 5,
+                                     .hidden_size = 4,
+                                     .num_hidden_layers = 1,
+                                     .num_attention_heads = 2,
+                                     .intermediate_size = 3,
+                                     .dropout_prob = 0.1,
+                                     .hidden_dropout_prob = 0.1,
+                                     .attention_probs_dropout_prob = 0.1,
+                                     .max_position_embeddings = 4,
+                                     .pad_token_id = 2};  // whose row gets no gradient: it does not occur
+  const Tensor source = tensor({{1, 4, 0}}), target = tensor({{1, 3}});
+  table.add(
+      "Embeddings", "ids [2, 3]", {tensor({{1, 4, 0}, {3, 1, 1}})}, [=] { return nn::Embeddings(config); },
+      [](auto& module, X x) { return module(x[0]); });
+  table.add(
+      "TransformerEncoderLayer", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::TransformerEncoderLayer(config); },
+      [=](auto& module, X x) { return module(x[0], nn::padding_mask(source)); });
+  table.add(
+      "TransformerEncoder", "ids [1, 3]", {source}, [=] { return nn::TransformerEncoder(config); },
+      [](auto& module, X x) { return module(x[0], nn::padding_mask(x[0])); });
+  table.add(
+      "TransformerDecoderLayer", "[1, 2, 4]", {spread({1, 2, 4}), spread({1, 3, 4}, -1, 1)},
+      [=] { return nn::TransformerDecoderLayer(config); },
+      [=](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(source), nn::causal_mask(2)); });
+  table.add(
+      "TransformerDecoder", "ids [1, 2]", {target, spread({1, 3, 4})}, [=] { return nn::TransformerDecoder(config); },
+      [=](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(source), nn::causal_mask(2)); });
+  table.add(
+      "Transformer", "ids [1, 3] and [1, 2]", {source, target}, [=] { return nn::Transformer(config); },
+      [](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(x[0]), nn::causal_mask(2)); });
+}
+
+void add_gpt(ModuleTable& table) {
+  const nn::GPTConfig config{.vocab_size = 5,
+                             .context_length = 4,
+                             .emb_dim = 4,
+                             .n_heads = 2,
+                             .n_layers = 1,
+                             .drop_rate = 0.1,
+                             .qkv_bias = true};
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  const Tensor ids = tensor({{1, 4, 0}, {3, 1, 2}});
+  table.add(
+      "GPTNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::GPTNorm(4); }, apply);
+  table.add(
+      "GPTAttention", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::GPTAttention(config); }, apply);
+  table.add(
+      "GPTFeedForward", "[2, 4]", {spread({2, 4})}, [] { return nn::GPTFeedForward(4); }, apply);
+  table.add(
+      "GPTBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::GPTBlock(config); }, apply);
+  table.add(
+      "GPTHead", "[2, 4]", {spread({2, 4})}, [=] { return nn::GPTHead(config); }, apply);
+  table.add(
+      "GPTModel", "ids [2, 3]", {ids}, [=] { return nn::GPTModel(config); }, apply);
+  nn::GPTConfig tied = config;
+  tied.tied_head = true;
+  table.add(
+      "GPTModel", "tied", {ids}, [=] { return nn::GPTModel(tied); }, apply);
+}
+
+}  // namespace
+
+const std::vector<ModuleSamples>& module_samples() {
+  static const std::vector<ModuleSamples> all = [] {
+    const KeepGenerator keep;
+    ModuleTable table;
+    add_layers(table);
+    add_attention(table);
+    add_positions(table);
+    add_transformer(table);
+    add_gpt(table);
+    return std::move(table.modules);
+  }();
+  return all;
+}
+
+GradcheckReport check_module(const ModuleSample& sample) {
+  const KeepGenerator keep;
+  try {
+    GradcheckReport report = tapegrad::gradcheck(sample.check.f, sample.check.inputs, sample.check.options);
+    const bool by_parameter = report.input == static_cast<int>(sample.check.inputs.size()) - 1 && report.index >= 0;
+    for (std::size_t i = 0; by_parameter && i < sample.ends.size(); ++i) {
+      if (report.index >= sample.ends[i]) continue;
+      const int64_t begin = i == 0 ? 0 : sample.ends[i - 1];
+      report.text += fmt::format(" (element {} of {})", report.index - begin, sample.parameters[i]);
+      break;
+    }
+    return report;
+  } catch (const Error& error) {
+    return {.ok = false, .text = error.what()};
+  }
+}
+
+}  // namespace tapegrad::tasks

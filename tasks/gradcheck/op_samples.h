@@ -1,0 +1,81 @@
+// Inputs and functions on which every operation is checked: one table, for the tests and for `tapegrad gradcheck`.
+#pragma once
+
+#include <tapegrad/autograd/gradcheck.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::tasks {
+
+// One call of an operation. Inputs are float64 (or indices and masks) and stay away from kinks and ties by more than
+// two steps of the differences.
+struct OpSample {
+  std::string label;
+  std::vector<Tensor> inputs;
+  std::function<Tensor(std::span<const Tensor>)> f;
+  GradcheckOptions options = {};
+};
+
+struct OpSamples {
+  std::string op;  // Op::name
+  std::vector<OpSample> samples;
+};
+
+// All samples, in the order of the operations' families. Adding an Op means adding it to one of tasks/op_samples_*.cpp.
+const std::vector<OpSamples>& op_samples();
+
+// Operations in Op::all() that the table does not know, and entries of the table that are no Op. Both must be empty.
+std::vector<std::string> ops_without_samples();
+std::vector<std::string> samples_without_op();
+
+// gradcheck to second order, or to first and the demand that create_graph is refused if the Op says so; and the demand
+// that the sample records the operation at all. Errors that the sample throws become a report that failed.
+GradcheckReport check_sample(std::string_view op, const OpSample& sample);
+
+// --- for the files that fill the table ---
+
+class SampleTable {
+ public:
+  using Function = std::function<Tensor(std::span<const Tensor>)>;
+  void add(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
+           GradcheckOptions options = {});
+
+  std::vector<OpSamples> ops;
+};
+
+// Numbers that are all different, spread evenly over (low, high) in an order without pattern.
+Tensor spread(const Shape& shape, double low = -2, double high = 2);
+// Integers in [0, bound).
+Tensor some_ids(const Shape& shape, int64_t bound);
+// Truth values of both kinds.
+Tensor some_bools(const Shape& shape);
+
+// One function of one tensor on scalars, empty tensors and every layout.
+void add_unary(SampleTable& table, std::string_view op, const std::function<Tensor(const Tensor&)>& f, double low = -2,
+               double high = 2, const GradcheckOptions& options = {});
+// One function of two tensors on every way to broadcast, and on mixed layouts. Where each element of the result depends
+// on one side only (maximum), a result must have `at_least` elements for both sides to have a gradient.
+void add_binary(SampleTable& table, std::string_view op, const std::function<Tensor(const Tensor&, const Tensor&)>& f,
+                double low = -2, double high = 2, int64_t at_least = 0);
+// The layouts of a tensor [a, b]: contiguous, transposed, every second column, reversed rows.
+struct LaidOut {
+  std::string label;
+  Tensor x;
+};
+std::vector<LaidOut> layouts(int64_t rows, int64_t columns, double low = -2, double high = 2);
+
+// The gradient of f at x under dy, as a function of dy: for operations that only a backward records.
+Tensor pulled_back(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& dy);
+
+void add_elementwise_samples(SampleTable& table);
+void add_view_samples(SampleTable& table);
+void add_index_samples(SampleTable& table);
+void add_reduction_samples(SampleTable& table);
+void add_product_samples(SampleTable& table);
+void add_loss_samples(SampleTable& table);
+
+}  // namespace tapegrad::tasks

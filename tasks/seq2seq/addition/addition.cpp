@@ -1,0 +1,261 @@
+// Draws additions, remembers them, and reads them from texts.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/addition/addition.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr int64_t kMostDrawn = int64_t{1} << 20;  // pairs of operands that are remembered, a bit each
+
+int64_t power_of_10(int64_t exponent) {
+  int64_t power = 1;
+  for (; exponent > 0; --exponent) power *= 10;
+  return power;
+}
+
+int64_t number_of(const Tokens& digits, std::size_t begin, std::size_t end) {
+  int64_t number = 0;
+  for (std::size_t i = begin; i < end; ++i) number = 10 * number + digits[i];
+  return number;
+}
+
+// A text of the form "310 + 98". Errors count characters from 1.
+class ExpressionReader {
+ public:
+  ExpressionReader(std::string_view text, int64_t max_digits) : text_(text), max_digits_(max_digits) {}
+
+  std::pair<int64_t, int64_t> read() {
+    const int64_t first = operand();
+    skip_blanks();
+    if (at_ == text_.size()) wrong("it ends where a + and a second number are needed");
+    if (text_[at_] != '+') wrong_character("a digit or +");
+    ++at_;
+    const int64_t second = operand();
+    skip_blanks();
+    if (at_ < text_.size()) {
+      if (text_[at_] == '+')
+        wrong(fmt::format("the + at character {} is one too many: two numbers are added", place()));
+      wrong_character("a digit");
+    }
+    const int64_t sum = first + second;
+    const std::string written = std::to_string(sum);
+    if (static_cast<int64_t>(written.size()) > max_digits_)
+      wrong(fmt::format("the sum {} has {} digits, the model writes {}", sum, written.size(), max_digits_));
+    return {first, second};
+  }
+
+ private:
+  std::size_t place() const {  // in characters, not bytes
+    const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+    return 1 + static_cast<std::size_t>(
+                   std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), begins));
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+  int64_t operand() {
+    skip_blanks();
+    if (at_ == text_.size()) wrong("it ends where a number is needed");
+    if (!is_digit(text_[at_])) wrong_character("a digit");
+    const std::size_t begin = at_, character = place();
+    while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+    std::string_view digits = text_.substr(begin, at_ - begin);
+    while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+    if (static_cast<int64_t>(digits.size()) > max_digits_)
+      wrong(fmt::format("the number {} at character {} has {} digits, the model reads at most {}", digits, character,
+                        digits.size(), max_digits_));
+    int64_t number = 0;
+    for (const char c : digits) number = 10 * number + (c - '0');
+    return number;
+  }
+
+  [[noreturn]] void wrong_character(std::string_view needed) const {
+    std::size_t end = at_ + 1;
+    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0) == 0x80) ++end;
+    wrong(fmt::format("character {} is '{}', {} is needed there", place(), text_.substr(at_, end - at_), needed));
+  }
+  [[noreturn]] void wrong(std::string_view message) const {
+    refuse("--expression", fmt::format("\"{}\": {} (as in 310+98)", text_, message));
+  }
+
+  std::string_view text_;
+  int64_t max_digits_;
+  std::size_t at_ = 0;
+};
+
+bool among(std::string_view name, const std::vector<std::string>& given) {
+  return std::find(given.begin(), given.end(), name) != given.end();
+}
+
+}  // namespace
+
+RunOptions AdditionTask::defaults() {
+  RunOptions o;
+  o.task = kName;
+  o.vocab_size = 11;
+  o.hidden_size = 256;
+  o.num_hidden_layers = 3;
+  o.num_attention_heads = 4;
+  o.intermediate_size = 512;
+  o.num_epochs = 10;
+  o.steps_per_epoch = 300;
+  o.batch_size = 128;
+  o.lr = 5e-4;
+  o.schedule = "warmup-cosine";
+  o.warmup = 200;
+  return o;
+}
+
+void AdditionTask::adapt(RunOptions& options, const std::vector<std::string>& given) {
+  const bool other_schedule = among("schedule", given) && options.schedule != "warmup-cosine";
+  if (!options.tutorial_masks && !other_schedule) return;
+  const RunOptions tutorial;
+  if (!among("lr", given)) options.lr = tutorial.lr;
+  if (!among("schedule", given)) options.schedule = tutorial.schedule;
+  if (!among("warmup", given)) options.warmup = tutorial.warmup;
+}
+
+void AdditionTask::check(const RunOptions& options) {
+  if (options.vocab_size <= kPlus)
+    refuse("--vocab-size",
+           fmt::format("{} is too small: ten digits and + are {} tokens", options.vocab_size, kPlus + 1));
+}
+
+AdditionTask::AdditionTask(const RunOptions& options)
+    : max_digits_(options.max_digits),
+      limit_(power_of_10(options.max_digits) / 2),
+      tutorial_masks_(options.tutorial_masks) {
+  if (limit_ <= kMostDrawn && limit_ * limit_ <= kMostDrawn)
+    drawn_.resize(static_cast<std::size_t>((limit_ * limit_ + 7) / 8));
+}
+
+Batch addition_batch(const Tensor& first, const Tensor& second, int64_t width) {
+  const int64_t n = first.size(0), length = 2 * width + 1;
+  const Tensor source = Tensor::empty({n, length}, kInt64), target = Tensor::empty({n, width}, kInt64);
+  const int64_t* a = first.data<int64_t>();
+  const int64_t* b = second.data<int64_t>();
+  int64_t* out = source.mutable_data<int64_t>();
+  int64_t* sum = target.mutable_data<int64_t>();
+  const auto write = [width](int64_t* to, int64_t number) {
+    for (int64_t i = width; i-- > 0; number /= 10) to[i] = number % 10;
+  };
+  for (int64_t i = 0; i < n; ++i) {
+    write(out + i * length, a[i]);
+    out[i * length + width] = AdditionTask::kPlus;
+    write(out + i * length + width + 1, b[i]);
+    write(sum + i * width, a[i] + b[i]);
+  }
+  return {source, target};
+}
+
+Carries carries_of(int64_t first, int64_t second) {
+  Carries out;
+  for (int64_t carry = 0; first > 0 || second > 0; first /= 10, second /= 10) {
+    const int64_t digits = first % 10 + second % 10;
+    out.chained = out.chained || (digits == 9 && carry == 1);
+    carry = digits + carry >= 10 ? 1 : 0;
+    out.count += carry;
+  }
+  return out;
+}
+
+Batch AdditionTask::draw(int64_t count, Generator& generator) const {
+  const Tensor first = Tensor::empty({count}, kInt64), second = Tensor::empty({count}, kInt64);
+  for (const Tensor& operand : {first, second}) generator.randint(operand.mutable_data<int64_t>(), count, 0, limit_);
+  return addition_batch(first, second, max_digits_);
+}
+
+Batch AdditionTask::draw_training(int64_t count, Generator& generator) {
+  const Batch batch = draw(count, generator);
+  if (drawn_.empty()) return batch;
+  const int64_t* tokens = batch.source.data<int64_t>();
+  for (int64_t i = 0; i < count; ++i, tokens += 2 * max_digits_ + 1) {
+    int64_t first = 0, second = 0;
+    for (int64_t d = 0; d < max_digits_; ++d) {
+      first = 10 * first + tokens[d];
+      second = 10 * second + tokens[max_digits_ + 1 + d];
+    }
+    const auto pair = static_cast<std::size_t>(first * limit_ + second);
+    drawn_[pair / 8] |= std::byte{1} << (pair % 8);
+  }
+  return batch;
+}
+
+void AdditionTask::set_state(std::span<const std::byte> state) {
+  if (state.size() != drawn_.size())
+    fail("addition", fmt::format("the record of drawn problems has {} bytes, {} are needed for {} digits", state.size(),
+                                 drawn_.size(), max_digits_));
+  drawn_.assign(state.begin(), state.end());
+}
+
+Exam AdditionTask::exam(int64_t count, Generator& generator) const {
+  if (drawn_.empty()) return {draw(count, generator), fmt::format("{} fresh problems", count)};
+  std::vector<int64_t> unseen;
+  for (int64_t pair = 0; pair < limit_ * limit_; ++pair) {
+    const auto i = static_cast<std::size_t>(pair);
+    if ((drawn_[i / 8] & (std::byte{1} << (i % 8))) == std::byte{0}) unseen.push_back(pair);
+  }
+  const auto left = static_cast<int64_t>(unseen.size());
+  if (left == 0)
+    return {draw(count, generator), fmt::format("{} problems (training drew all {})", count, limit_ * limit_)};
+  const int64_t taken = std::min(count, left);
+  const Tensor first = Tensor::empty({taken}, kInt64), second = Tensor::empty({taken}, kInt64);
+  for (int64_t i = 0; i < taken; ++i) {  // a shuffle's first steps
+    const auto other = i + static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(left - i));
+    std::swap(unseen[static_cast<std::size_t>(i)], unseen[static_cast<std::size_t>(other)]);
+    first.mutable_data<int64_t>()[i] = unseen[static_cast<std::size_t>(i)] / limit_;
+    second.mutable_data<int64_t>()[i] = unseen[static_cast<std::size_t>(i)] % limit_;
+  }
+  return {addition_batch(first, second, max_digits_),
+          fmt::format("{} of the {} problems that no training step drew", taken, left)};
+}
+
+Batch AdditionTask::read_expression(std::string_view text) const {
+  const auto [first, second] = ExpressionReader(text, max_digits_).read();
+  return addition_batch(tensor(Tokens{first}, {1}), tensor(Tokens{second}, {1}), max_digits_);
+}
+
+Tensor AdditionTask::source_mask(const Tensor& source) const {
+  return tutorial_masks_ ? nn::padding_mask(source) : Tensor();
+}
+
+std::string AdditionTask::token_text(int64_t token) const { return token == kPlus ? "+" : std::to_string(token); }
+
+std::string AdditionTask::source_text(const Tokens& tokens) const {
+  const std::size_t width = tokens.size() / 2;
+  return fmt::format("{} + {}", number_of(tokens, 0, width), number_of(tokens, width + 1, tokens.size()));
+}
+
+std::string AdditionTask::target_text(const Tokens& tokens) const {
+  if (std::all_of(tokens.begin(), tokens.end(), [](int64_t token) { return token >= 0 && token <= 9; }))
+    return std::to_string(number_of(tokens, 0, tokens.size()));
+  return show_tokens(*this, tokens);  // a model may write a + where a digit belongs
+}
+
+std::string AdditionTask::answer_text(const Answer& answer) const {
+  const auto width = answer.input.size() / 2;
+  const bool beyond =
+      number_of(answer.input, 0, width) >= limit_ || number_of(answer.input, width + 1, answer.input.size()) >= limit_;
+  return wrapped(fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input),
+                             target_text(answer.output), target_text(answer.target), answer.right() ? "True" : "False",
+                             beyond ? fmt::format("(training draws no number above {})\n", limit_ - 1) : ""),
+                 4);
+}
+
+std::string AdditionTask::samples_text(const std::vector<Answer>& answers) const {
+  std::string out = "  of the last batch:\n";
+  for (std::size_t i = 0; i < std::min<std::size_t>(answers.size(), 3); ++i)
+    out += fmt::format("    {} = {} (actual answer: {}) {}\n", source_text(answers[i].input),
+                       target_text(answers[i].output), target_text(answers[i].target),
+                       answers[i].right() ? "right" : "wrong");
+  return wrapped(out);
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,70 @@
+// The addition task (tutorial, section 8.5.2): the digits of two numbers are read, those of their sum are written.
+#pragma once
+
+#include <tapegrad/tasks/seq2seq/task.h>
+
+#include <cstdint>
+#include <string>
+
+namespace tapegrad::tasks {
+
+// Tokens: the digits 0 to 9, and 10 for '+'. Numbers are written with max_digits digits, zeros in front: the source is
+// first '+' second, 2 max_digits + 1 tokens, the target the sum, max_digits tokens. Operands are drawn from 0 to
+// (10^max_digits - 1) / 2, so that the sum fits. Every digit is a token like any other: nothing is hidden from the
+// model, unless tutorial_masks asks for the tutorial's masks, which take the digit 0 for padding.
+class AdditionTask : public Task {
+ public:
+  static constexpr std::string_view kName = "addition";
+  static constexpr int64_t kLeastPositions = 10;
+  static constexpr bool kTakesExpressions = true;
+  static constexpr int64_t kTestCount = 10'000;
+  static constexpr int64_t kPlus = 10;
+  // The tutorial's model and data, with tapegrad's learning rate; adapt() goes back to the tutorial's rate where
+  // tutorial_masks or another schedule is asked for.
+  static RunOptions defaults();
+  static void adapt(RunOptions& options, const std::vector<std::string>& given);
+  static void check(const RunOptions& options);
+  static int64_t longest(const RunOptions& options) { return 2 * options.max_digits + 1; }
+
+  explicit AdditionTask(const RunOptions& options);
+
+  Batch draw(int64_t count, Generator& generator) const override;
+  // Remembers what it drew, for up to three digits.
+  Batch draw_training(int64_t count, Generator& generator) override;
+  std::vector<std::byte> state() const override { return drawn_; }
+  void set_state(std::span<const std::byte> state) override;
+  // Of the problems that training never drew, `count` or all of them; of all problems where none is left.
+  Exam exam(int64_t count, Generator& generator) const override;
+  double test_target() const override { return tutorial_masks_ ? 0.99 : 0.999; }
+  // "310+98", with or without blanks.
+  Batch read_expression(std::string_view text) const override;
+
+  Tensor source_mask(const Tensor& source) const override;
+
+  std::string token_text(int64_t token) const override;
+  std::string source_text(const Tokens& tokens) const override;  // "310 + 98"
+  std::string target_text(const Tokens& tokens) const override;  // "408"
+  std::string answer_text(const Answer& answer) const override;
+  std::string samples_text(const std::vector<Answer>& answers) const override;
+  std::string explain(const Batch* example) const override;
+  // Accuracy by digit, by carries, and by the number of digits.
+  Findings examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
+                   Generator& generator) const override;
+
+ private:
+  int64_t max_digits_, limit_;  // operands are less than the limit
+  bool tutorial_masks_;
+  std::vector<std::byte> drawn_;  // a bit for every pair of operands, or nothing
+};
+
+// first and second [N] int64 -> the batch of their sums, with `width` digits a number.
+Batch addition_batch(const Tensor& first, const Tensor& second, int64_t width);
+
+// The carries of a sum: how many there are, and whether one comes from a 9 (or a pair that makes 9) and another carry.
+struct Carries {
+  int64_t count = 0;
+  bool chained = false;
+};
+Carries carries_of(int64_t first, int64_t second);
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,98 @@
+// Draws copy batches and explains the task.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/loss.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/seq2seq/copy/copy.h>
+
+#include <cmath>
+
+namespace tapegrad::tasks {
+namespace {
+
+void explain_data(std::string& out, const Tokens& example, int64_t vocab_size) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "=== Copy task: the data ===\nSequence length: {}\n\n", example.size());
+  fmt::format_to(to, "1. Input sequence\n   Tensor shape: [1, {}]\n   Input sequence: {}\n\n", example.size(), example);
+  fmt::format_to(to, "2. Target sequence\n   Tensor shape: [1, {}]\n   Target sequence: {}\n\n", example.size(),
+                 example);
+  fmt::format_to(to,
+                 "3. What is to be done\n"
+                 "   - Repeat the input, token by token: the simplest use of encoder and decoder.\n"
+                 "   - Every token is an integer from 1 to {} (0 is padding, and the start).\n"
+                 "   - Input and output are equally long.\n"
+                 "   - This example: {} -> {}\n\n",
+                 vocab_size - 1, example, example);
+}
+
+void explain_masks(std::string& out, const Tokens& example) {
+  auto to = std::back_inserter(out);
+  const std::size_t n = example.size();
+  Tokens shifted{0};
+  shifted.insert(shifted.end(), example.begin(), example.end() - 1);
+  fmt::format_to(to,
+                 "=== Masks ===\n"
+                 "The decoder reads a 0, then the target without its last token: {}\n"
+                 "Padding mask of the source (token != 0, 1 may be seen): {}\n"
+                 "   All sequences are equally long, so nothing is hidden: the mask is for tasks\n"
+                 "   that pad.\n"
+                 "Causal mask of the decoder (row t sees tokens 0 to t):\n",
+                 shifted, std::vector<int>(n, 1));
+  const std::vector<bool> causal = nn::causal_mask(static_cast<int64_t>(n)).to_vector<bool>();
+  for (std::size_t row = 0; row < n; ++row) {
+    out += "   ";
+    for (std::size_t column = 0; column < n; ++column) out += causal[row * n + column] ? "1 " : "0 ";
+    out.back() = '\n';
+  }
+  out += '\n';
+}
+
+// The section's example: batch 2, length 3, vocabulary 5; the numbers are taken as probabilities.
+void explain_loss(std::string& out) {
+  constexpr double kShown[2][3][5] = {{{0.9, 0.1, 0, 0, 0}, {0.1, 0.8, 0.1, 0, 0}, {0, 0.1, 0.9, 0, 0}},
+                                      {{0.8, 0.2, 0, 0, 0}, {0.1, 0.7, 0.2, 0, 0}, {0.1, 0.1, 0.8, 0, 0}}};
+  auto to = std::back_inserter(out);
+  out += "=== Loss, by hand (batch 2, length 3, vocabulary 5) ===\n1. Probabilities that the model gives\n";
+  for (const auto& sequence : kShown)
+    for (const auto& token : sequence) fmt::format_to(to, "   {}{}\n", &token == sequence ? "- " : "  ", token);
+  out += "2. Target: [[0, 1, 2], [0, 1, 2]], one-hot:\n   [[1,0,0,0,0], [0,1,0,0,0], [0,0,1,0,0]], twice\n";
+
+  std::vector<double> values;
+  for (const auto& sequence : kShown)
+    for (const auto& token : sequence) values.insert(values.end(), token, token + 5);
+  const Tensor outputs = log(tensor(values, {2, 3, 5}));
+  const Tensor target = tensor(std::vector<int64_t>{0, 1, 2, 0, 1, 2}, {2, 3});
+  fmt::format_to(to,
+                 "3. Likeliest tokens: {} and {}\n   Right as a whole: [True, True]; accuracy {:.1f}\n"
+                 "4. Loss: the sum of -log(p of the target token), divided by the batch size\n   1/2 * (",
+                 argmax(outputs[0], -1).to_vector<int64_t>(), argmax(outputs[1], -1).to_vector<int64_t>(),
+                 nn::exact_match(outputs, target));
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double p = kShown[i / 3][i % 3][i % 3];
+    fmt::format_to(to, "{}{:.4f}", i == 0 ? "" : " + ", -std::log(p));
+  }
+  fmt::format_to(to, ") = {:.4f}\n", nn::sequence_loss(outputs, target).item());
+  out +=
+      "   = -1/2 * (log(0.9) + log(0.8) + log(0.9) + log(0.8) + log(0.7) + log(0.8))\n"
+      "   Accuracy counts whole sequences: one wrong token makes a sequence wrong.\n";
+}
+
+}  // namespace
+
+Batch CopyTask::draw(int64_t count, Generator& generator) const {
+  const Tensor tokens = Tensor::empty({count, seq_length_}, kInt64);
+  generator.randint(tokens.mutable_data<int64_t>(), tokens.numel(), 1, vocab_size_);
+  return {tokens, tokens};
+}
+
+std::string CopyTask::explain(const Batch* example) const {
+  const Tokens sequence = example ? example->source.to_vector<int64_t>() : Tokens{7, 15, 2, 3, 12};
+  std::string out;
+  explain_data(out, sequence, vocab_size_);
+  explain_masks(out, sequence);
+  explain_loss(out);
+  return out;
+}
+
+}  // namespace tapegrad::tasks

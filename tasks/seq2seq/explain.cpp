@@ -1,0 +1,58 @@
+// The verbs `explain` and `attention`: what a task is, and what a trained model looks at.
+#include <fmt/format.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/report.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tasks/seq2seq/verbs.h>
+
+namespace tapegrad::tasks {
+
+int explain(const ExplainRequest& request) {
+  RunOptions options = default_options(request.options.task);
+  if (options.task == "copy") options.seq_length = 5;  // the tutorial's example is shorter than what it trains with
+  take(options, request.options, request.given);
+  if (!request.expression.empty()) kind_of(options.task).fit(options, request.expression);
+  settle(options);
+  const std::unique_ptr<Task> task = make_task(options);
+  std::optional<Batch> example;
+  if (!request.expression.empty()) {
+    example = task->read_expression(request.expression);
+  } else if (!request.given.empty() || request.seed) {
+    Generator generator(request.seed.value_or(0));
+    example = task->draw(1, generator);
+  }
+  fmt::print("{}", task->explain(example ? &*example : nullptr));
+  return 0;
+}
+
+int attention(const AttentionRequest& request) {
+  const std::string where = fmt::format("attention {}", request.options.task);
+  const fs::path file = model_file(where, request.options.task, request.model);
+  TrainedModel trained = load_model(file, request.options.task);
+  take_example_settings(trained, request.options, request.given);
+  const Task& task = *trained.task;
+  nn::eval(trained.model);
+  Generator generator(request.seed);
+  const AttentionSample sample =
+      attend(task, trained.model,
+             request.expression.empty() ? task.draw(1, generator) : task.read_expression(request.expression));
+
+  const fs::path folder = request.out.empty() ? file.parent_path() : fs::path(request.out);
+  std::error_code code;
+  if (!folder.empty()) fs::create_directories(folder, code);
+  if (code) refuse("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
+  replace_file(folder / "attention.svg", svg_file(draw(sample)));
+  replace_file(folder / "attention.html", attention_html(task, trained.options, sample));
+
+  fmt::print("=== Attention: {} ===\nModel: {}\n{}", request.options.task, file.string(),
+             wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
+                                 task.target_text(sample.answer.output)),
+                     4));
+  if (!request.quiet) fmt::print("\n{}", attention_text(sample));
+  fmt::print("{}", wrapped(fmt::format("Heatmaps of {} heads: {}, {}", sample.heads.size(),
+                                       (folder / "attention.svg").string(), (folder / "attention.html").string()),
+                           4));
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,328 @@
+// Reads and writes expressions, trees and tokens.
+#include <fmt/format.h>
+#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/seq2seq/parser/expression.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tapegrad::tasks {
+namespace {
+
+using T = ExpressionTokens;
+
+constexpr std::array<std::string_view, T::kCount> kNames{"_",   "=", "+", "-", "*", "/", "ASSIGN", "ADD", "SUB", "MUL",
+                                                         "DIV", "x", "y", "z", "0", "1", "2",      "3",   "4",   "5",
+                                                         "6",   "7", "8", "9", "?", "(", ")",      "[",   "]"};
+constexpr std::string_view kOperators = "+-*/";
+
+bool is_product(int64_t op) { return op >= T::kAdd + 2; }
+
+// --- text to tree ---
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Tree assignment() {
+    if (text_.size() > kLongest)
+      refuse("--expression", fmt::format("{} bytes are too long: at most {} are read", text_.size(), kLongest));
+    skip_blanks();
+    if (done() || here() < 'x' || here() > 'z') fault("a variable is needed (x, y or z)");
+    Tree variable{T::kVariable + take() - 'x', {}};
+    if (done() || here() != '=') fault("= is needed after the variable");
+    take();
+    Tree value = sum();
+    if (!done()) fault(here() == ')' ? "there is no ( that belongs to it" : "an operator is needed (+ - * /)");
+    if (!T::is_operator(value.token)) fault("an operator is needed (+ - * /)");
+    return {T::kAssign, {std::move(variable), std::move(value)}};
+  }
+
+ private:
+  static constexpr std::size_t kLongest = 4096;
+  static constexpr int kDeepest = 64;  // parentheses inside of one another
+
+  bool done() const { return at_ == text_.size(); }
+  char here() const { return text_[at_]; }
+  char take() {
+    const char c = text_[at_++];
+    skip_blanks();
+    return c;
+  }
+  void skip_blanks() {
+    while (!done() && (here() == ' ' || here() == '\t')) ++at_;
+  }
+
+  Tree chain(std::string_view operators, Tree (Parser::*operand)()) {
+    Tree left = (this->*operand)();
+    while (!done() && operators.find(here()) != std::string_view::npos) {
+      const auto op = T::kAdd + static_cast<int64_t>(kOperators.find(take()));
+      Tree right = (this->*operand)();
+      Tree both{op, {}};
+      both.children.push_back(std::move(left));
+      both.children.push_back(std::move(right));
+      left = std::move(both);
+    }
+    return left;
+  }
+  Tree sum() { return chain("+-", &Parser::product); }
+  Tree product() { return chain("*/", &Parser::operand); }
+  Tree operand() {
+    if (done() || (here() != '(' && (here() < '0' || here() > '9'))) fault("a digit or ( is needed");
+    if (here() != '(') {
+      Tree digit{T::kDigit + text_[at_] - '0', {}};
+      ++at_;
+      if (!done() && here() >= '0' && here() <= '9') fault("numbers have one digit: an operator is needed (+ - * /)");
+      skip_blanks();
+      return digit;
+    }
+    if (++open_ > kDeepest) fault(fmt::format("more than {} parentheses stand inside of one another", kDeepest));
+    const std::size_t opened = at_;
+    take();
+    Tree inside = sum();
+    if (done() || here() != ')') fault(fmt::format(") is needed, for the ( in column {}", column_of(opened)));
+    take();
+    --open_;
+    return inside;
+  }
+
+  // Bytes that go on a character of UTF-8 count no column.
+  static bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+  std::size_t column_of(std::size_t at) const {
+    return 1 + static_cast<std::size_t>(std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at),
+                                                      [](char c) { return !goes_on(c); }));
+  }
+  std::string_view character() const {
+    std::size_t end = at_ + 1;
+    while (end < text_.size() && goes_on(text_[end])) ++end;
+    return text_.substr(at_, end - at_);
+  }
+  static std::string printable(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+        out += fmt::format("\\x{:02x}", c);
+      else
+        out += c;
+    }
+    return out;
+  }
+  // The text around the place, so that a long one stays readable.
+  std::string quoted() const {
+    constexpr std::size_t kAround = 30;
+    std::size_t begin = at_ > kAround ? at_ - kAround : 0, end = std::min(text_.size(), at_ + kAround);
+    while (begin > 0 && goes_on(text_[begin])) --begin;
+    while (end < text_.size() && goes_on(text_[end])) ++end;
+    return fmt::format("\"{}{}{}\"", begin > 0 ? "..." : "", printable(text_.substr(begin, end - begin)),
+                       end < text_.size() ? "..." : "");
+  }
+  [[noreturn]] void fault(std::string_view needed) const {
+    constexpr std::string_view kAlphabet = "xyz=+-*/()0123456789";
+    if (done()) refuse("--expression", fmt::format("{}: column {}, the end: {}", quoted(), column_of(at_), needed));
+    const bool known = kAlphabet.find(here()) != std::string_view::npos;
+    refuse("--expression", fmt::format("{}: column {}, '{}': {}{}", quoted(), column_of(at_), printable(character()),
+                                       known ? "" : "is no character of expressions; ", needed));
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int open_ = 0;
+};
+
+// --- tree to text ---
+
+// Calls put(token) for every token of an operator's expression. Operators of one rank gather to the left, so a right
+// operand of the same rank needs parentheses.
+template <class Put>
+void write_operand(const Tree& tree, const Put& put) {
+  if (!T::is_operator(tree.token)) return put(tree.token);
+  for (std::size_t side = 0; side < 2; ++side) {
+    const Tree& child = tree.children[side];
+    if (side == 1) put(tree.token - T::kAdd + T::kPlus);
+    const bool closed = T::is_operator(child.token) && (side == 0 ? is_product(tree.token) && !is_product(child.token)
+                                                                  : is_product(tree.token) || !is_product(child.token));
+    if (closed) put(T::kOpen);
+    write_operand(child, put);
+    if (closed) put(T::kClose);
+  }
+}
+
+template <class Put>
+void write_expression(const Tree& tree, const Put& put) {
+  put(tree.children[0].token);
+  put(T::kEquals);
+  write_operand(tree.children[1], put);
+}
+
+void write_brackets(const Tree& tree, std::vector<int64_t>& out) {
+  if (tree.children.empty()) return out.push_back(tree.token);
+  out.push_back(T::kOpenTree);
+  out.push_back(tree.token);
+  for (const Tree& child : tree.children) write_brackets(child, out);
+  out.push_back(T::kCloseTree);
+}
+
+// --- tokens to tree ---
+
+class TreeReader {
+ public:
+  explicit TreeReader(std::span<const int64_t> tokens) : tokens_(tokens) {}
+
+  ReadTree flat() {
+    ReadTree out;
+    whole_ = take(T::kAssign, out.tree);
+    child(out.tree, T::is_variable);
+    child(out.tree, T::is_operator);
+    if (whole_) {
+      Tree& op = out.tree.children.back();
+      child(op, T::is_digit);
+      child(op, T::is_digit);
+    }
+    return end(std::move(out));
+  }
+
+  ReadTree brackets() {
+    ReadTree out;
+    Tree ignored;
+    whole_ = take(T::kOpenTree, ignored) && take(T::kAssign, out.tree);
+    child(out.tree, T::is_variable);
+    node(out.tree);
+    whole_ = whole_ && take(T::kCloseTree, ignored);
+    return end(std::move(out));
+  }
+
+ private:
+  int64_t here() const { return at_ < tokens_.size() ? tokens_[at_] : -1; }
+  bool take(int64_t token, Tree& into) {
+    if (here() != token) return false;
+    into.token = token;
+    ++at_;
+    return true;
+  }
+  void child(Tree& parent, bool (*kind)(int64_t)) {
+    whole_ = whole_ && kind(here());
+    if (whole_) parent.children.push_back({tokens_[at_++], {}});
+  }
+  void node(Tree& parent) {
+    if (!whole_ || here() != T::kOpenTree) return child(parent, T::is_digit);
+    ++at_;
+    child(parent, T::is_operator);
+    if (!whole_) return;
+    Tree& op = parent.children.back();
+    node(op);
+    node(op);
+    Tree ignored;
+    whole_ = whole_ && take(T::kCloseTree, ignored);
+  }
+  ReadTree end(ReadTree out) const {
+    out.whole = whole_;
+    out.used = at_;
+    return out;
+  }
+
+  std::span<const int64_t> tokens_;
+  std::size_t at_ = 0;
+  bool whole_ = true;
+};
+
+std::span<const int64_t> without_padding(std::span<const int64_t> tokens) {
+  while (!tokens.empty() && tokens.back() == T::kPadding) tokens = tokens.first(tokens.size() - 1);
+  return tokens;
+}
+
+int64_t leaves(int depth) { return int64_t{1} << depth; }
+
+}  // namespace
+
+std::string_view token_name(int64_t token) {
+  return token >= 0 && token < T::kCount ? kNames[static_cast<std::size_t>(token)] : "?";
+}
+
+bool operator==(const Tree& a, const Tree& b) {
+  return a.token == b.token && std::equal(a.children.begin(), a.children.end(), b.children.begin(), b.children.end());
+}
+
+int operator_depth(const Tree& tree) {
+  int deepest = 0;
+  for (const Tree& child : tree.children) deepest = std::max(deepest, operator_depth(child));
+  return deepest + (T::is_operator(tree.token) ? 1 : 0);
+}
+
+int64_t count_nodes(const Tree& tree) {
+  int64_t count = 1;
+  for (const Tree& child : tree.children) count += count_nodes(child);
+  return count;
+}
+
+int64_t count_same_nodes(const Tree& tree, const Tree& other) {
+  int64_t count = tree.token == other.token ? 1 : 0;
+  for (std::size_t i = 0; i < std::min(tree.children.size(), other.children.size()); ++i)
+    count += count_same_nodes(tree.children[i], other.children[i]);
+  return count;
+}
+
+bool same_structure(const Tree& a, const Tree& b) {
+  if (a.children.size() != b.children.size()) return false;
+  if (!a.children.empty() && a.token != b.token) return false;
+  return std::equal(a.children.begin(), a.children.end(), b.children.begin(), same_structure);
+}
+
+Tree parse_expression(std::string_view text) { return Parser(text).assignment(); }
+
+std::string expression_text(const Tree& tree) {
+  std::string out;
+  write_expression(tree, [&](int64_t token) { out += token_name(token); });
+  return out;
+}
+
+std::vector<int64_t> expression_tokens(const Tree& tree) {
+  std::vector<int64_t> out;
+  write_expression(tree, [&](int64_t token) { out.push_back(token); });
+  return out;
+}
+
+std::vector<int64_t> linearise(const Tree& tree, TreeForm form) {
+  std::vector<int64_t> out;
+  if (form == TreeForm::brackets) {
+    write_brackets(tree, out);
+    return out;
+  }
+  const Tree& op = tree.children[1];
+  if (operator_depth(op) != 1) fail("linearise", "the flat form takes one operator between two digits");
+  return {tree.token, tree.children[0].token, op.token, op.children[0].token, op.children[1].token};
+}
+
+ReadTree read_tree(std::span<const int64_t> tokens, TreeForm form) {
+  TreeReader reader(tokens);
+  return form == TreeForm::flat ? reader.flat() : reader.brackets();
+}
+
+// Variable and =, 2^depth digits, an operator less, and parentheses around every operator but the first.
+int64_t longest_expression(int depth) { return 2 + leaves(depth) + leaves(depth) - 1 + 2 * (leaves(depth) - 2); }
+
+// Digits, three tokens an operator, and [ ASSIGN x ] around them.
+int64_t longest_tree(int depth, TreeForm form) {
+  return form == TreeForm::flat ? 5 : leaves(depth) + 3 * (leaves(depth) - 1) + 4;
+}
+
+std::string list_text(const Tree& tree) {
+  if (tree.children.empty()) return fmt::format("'{}'", token_name(tree.token));
+  std::string out = fmt::format("['{}'", token_name(tree.token));
+  for (const Tree& child : tree.children) out += ", " + list_text(child);
+  return out + "]";
+}
+
+std::string list_text(std::span<const int64_t> tokens) {
+  std::string out = "[";
+  for (const int64_t token : without_padding(tokens))
+    out += fmt::format("{}'{}'", out.size() > 1 ? ", " : "", token_name(token));
+  return out + "]";
+}
+
+std::string spaced_text(std::span<const int64_t> tokens) {
+  std::string out;
+  for (const int64_t token : without_padding(tokens)) out.append(out.empty() ? "" : " ").append(token_name(token));
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,256 @@
+// Draws expressions, and makes batches and exams of them.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/loss.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+using T = ExpressionTokens;
+
+TreeForm form_of(const RunOptions& o) { return o.vocab_size < T::kCount ? TreeForm::flat : TreeForm::brackets; }
+
+struct FlatDraw {
+  int64_t variable, left, op, right;  // from 0
+};
+FlatDraw draw_flat(NumpyRandom& stream) {
+  FlatDraw out{};
+  out.variable = stream.choice_index(3);
+  out.left = stream.randint(0, 10);
+  out.op = stream.choice_index(4);
+  out.right = stream.randint(0, 10);
+  return out;
+}
+
+Tree flat_tree(const FlatDraw& d) {
+  Tree op{T::kAdd + d.op, {{T::kDigit + d.left, {}}, {T::kDigit + d.right, {}}}};
+  return {T::kAssign, {{T::kVariable + d.variable, {}}, std::move(op)}};
+}
+
+Tree draw_operator(NumpyRandom& stream, int depth) {
+  Tree op{T::kAdd + stream.choice_index(4), {}};
+  for (int side = 0; side < 2; ++side) {
+    if (depth > 1 && stream.randint(0, 2) == 1)
+      op.children.push_back(draw_operator(stream, depth - 1));
+    else
+      op.children.push_back({T::kDigit + stream.randint(0, 10), {}});
+  }
+  return op;
+}
+
+// Rows of different lengths under one another, zeros behind them.
+Tensor padded(const std::vector<Tokens>& rows, int64_t least) {
+  auto longest = static_cast<std::size_t>(least);
+  for (const Tokens& row : rows) longest = std::max(longest, row.size());
+  const Tensor out = zeros({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, kInt64);
+  int64_t* to = out.mutable_data<int64_t>();
+  for (const Tokens& row : rows) {
+    std::copy(row.begin(), row.end(), to);
+    to += longest;
+  }
+  return out;
+}
+
+// Of the flat form, without trees.
+Batch draw_flat_batch(int64_t count, NumpyRandom& stream) {
+  const Tensor source = Tensor::empty({count, 5}, kInt64), target = Tensor::empty({count, 5}, kInt64);
+  int64_t *in = source.mutable_data<int64_t>(), *out = target.mutable_data<int64_t>();
+  for (int64_t i = 0; i < count; ++i, in += 5, out += 5) {
+    const FlatDraw d = draw_flat(stream);
+    const int64_t expression[] = {T::kVariable + d.variable, T::kEquals, T::kDigit + d.left, T::kPlus + d.op,
+                                  T::kDigit + d.right};
+    const int64_t tree[] = {T::kAssign, expression[0], T::kAdd + d.op, expression[2], expression[4]};
+    std::copy_n(expression, 5, in);
+    std::copy_n(tree, 5, out);
+  }
+  return {source, target};
+}
+
+std::vector<Tree> draw_trees(int64_t count, NumpyRandom& stream, int depth) {
+  std::vector<Tree> trees;
+  for (int64_t i = 0; i < count; ++i) trees.push_back(draw_expression(stream, depth));
+  return trees;
+}
+
+// Trees of like size, so that little is padded: as many batches are drawn as kPool says, sorted by size, and one of
+// them is taken.
+std::vector<Tree> draw_like_trees(int64_t count, NumpyRandom& stream, int depth) {
+  constexpr int64_t kPool = 8;
+  struct Sized {
+    int64_t nodes, index;
+  };
+  std::vector<Tree> pool = draw_trees(kPool * count, stream, depth);
+  std::vector<Sized> order;
+  for (int64_t i = 0; i < kPool * count; ++i) order.push_back({count_nodes(pool[static_cast<std::size_t>(i)]), i});
+  std::stable_sort(order.begin(), order.end(), [](const Sized& a, const Sized& b) { return a.nodes < b.nodes; });
+  const auto first = static_cast<std::size_t>(stream.randint(0, kPool) * count);
+  std::vector<Tree> out;
+  for (std::size_t i = first; i < first + static_cast<std::size_t>(count); ++i)
+    out.push_back(std::move(pool[static_cast<std::size_t>(order[i].index)]));
+  return out;
+}
+
+}  // namespace
+
+RunOptions ParserTask::defaults() {
+  RunOptions o;
+  o.task = kName;
+  o.vocab_size = T::kFlatCount;
+  o.hidden_size = 128;
+  o.num_hidden_layers = 3;
+  o.num_attention_heads = 4;
+  o.intermediate_size = 512;
+  o.num_epochs = 6;
+  o.steps_per_epoch = 100;
+  o.batch_size = 64;
+  return o;
+}
+
+int64_t ParserTask::longest(const RunOptions& options) {
+  const int depth = static_cast<int>(options.depth);
+  return std::max(longest_expression(depth), longest_tree(depth, form_of(options)));
+}
+
+void ParserTask::check(const RunOptions& o) {
+  if (o.vocab_size < T::kFlatCount)
+    refuse("--vocab-size", fmt::format("{} is too small: expressions have {} tokens", o.vocab_size, T::kFlatCount));
+  if (o.depth > 1 && form_of(o) == TreeForm::flat)
+    refuse("--depth",
+           fmt::format("{} needs brackets, and with them --vocab-size {} (not {})", o.depth, T::kCount, o.vocab_size));
+  if (o.max_position_embeddings != 0 && o.max_position_embeddings < longest(o))
+    refuse("--depth", fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}", o.depth,
+                                  longest(o), o.max_position_embeddings));
+}
+
+void ParserTask::adapt(RunOptions& o, const std::vector<std::string>& given) {
+  if (o.depth <= 1) return;
+  const auto otherwise = [&](std::string_view name, auto& setting, auto value) {
+    if (std::find(given.begin(), given.end(), name) == given.end()) setting = value;
+  };
+  otherwise("vocab-size", o.vocab_size, T::kCount);
+  otherwise("dropout", o.dropout, 0.0);
+  otherwise("num-epochs", o.num_epochs, int64_t{40});
+  otherwise("lr", o.lr, 1e-3);
+  otherwise("schedule", o.schedule, "warmup-cosine");
+  otherwise("warmup", o.warmup, int64_t{200});
+}
+
+void ParserTask::fit(RunOptions& o, std::string_view expression) {
+  o.depth = operator_depth(parse_expression(expression));
+  adapt(o, {});
+}
+
+ParserTask::ParserTask(const RunOptions& o)
+    : depth_(static_cast<int>(o.depth)),
+      form_(form_of(o)),
+      data_seed_(static_cast<uint32_t>(o.data_seed < 0 ? o.seed : static_cast<uint64_t>(o.data_seed))),
+      steps_(o.total_steps()),
+      batch_size_(o.batch_size),
+      stream_(data_seed_) {}
+
+Batch ParserTask::draw(int64_t count, Generator& generator) const {
+  NumpyRandom stream(generator.random32());
+  return form_ == TreeForm::flat ? draw_flat_batch(count, stream) : batch_of(draw_trees(count, stream, depth_));
+}
+
+Batch ParserTask::draw_training(int64_t count, Generator&) {
+  return form_ == TreeForm::flat ? draw_flat_batch(count, stream_) : batch_of(draw_like_trees(count, stream_, depth_));
+}
+
+std::vector<std::string> ParserTask::training_expressions() const {
+  NumpyRandom stream(data_seed_);
+  std::vector<std::string> texts;
+  for (int64_t step = 1; step <= steps_; ++step) {
+    for (const Tree& tree :
+         form_ == TreeForm::flat ? draw_trees(batch_size_, stream, 1) : draw_like_trees(batch_size_, stream, depth_))
+      texts.push_back(expression_text(tree));
+    if (step % 1024 != 0 && step < steps_) continue;
+    std::sort(texts.begin(), texts.end());
+    texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  }
+  return texts;
+}
+
+Exam ParserTask::exam(int64_t count, Generator& generator) const {
+  std::vector<Tree> trees;
+  std::string what;
+  if (form_ == TreeForm::flat) {
+    trees = every_flat_expression();
+    what = "All 1200 expressions";
+    if (count < static_cast<int64_t>(trees.size())) {
+      std::vector<int64_t> order(trees.size());
+      generator.randperm(order.data(), static_cast<int64_t>(order.size()));
+      std::vector<Tree> some;
+      for (int64_t i = 0; i < count; ++i) some.push_back(trees[static_cast<std::size_t>(order[i])]);
+      trees = std::move(some);
+      what = fmt::format("{} of the 1200 expressions", count);
+    }
+    return {batch_of(trees), what};
+  }
+  const std::vector<std::string> seen = training_expressions();
+  NumpyRandom stream(generator.random32());
+  for (int64_t tried = 0; static_cast<int64_t>(trees.size()) < count; ++tried) {
+    if (tried > 100 * count + 10'000)
+      refuse("--count", fmt::format("there are no {} expressions that training has not drawn", count));
+    Tree tree = draw_expression(stream, depth_);
+    if (!std::binary_search(seen.begin(), seen.end(), expression_text(tree))) trees.push_back(std::move(tree));
+  }
+  // Those that are answered together are equally long.
+  std::stable_sort(trees.begin(), trees.end(),
+                   [](const Tree& a, const Tree& b) { return count_nodes(a) < count_nodes(b); });
+  return {batch_of(trees, 0, longest_tree(depth_, form_)),
+          fmt::format("{} expressions up to depth {} that training has not drawn", count, depth_)};
+}
+
+Batch ParserTask::read_expression(std::string_view text) const {
+  const Tree tree = parse_expression(text);
+  const int depth = operator_depth(tree);
+  if (depth > depth_)
+    refuse("--expression",
+           fmt::format("{}: its operators lie {} over one another, the model was trained with --depth {}",
+                       expression_text(tree), depth, depth_));
+  return batch_of({&tree, 1}, 0, longest_tree(depth_, form_));
+}
+
+Batch ParserTask::batch_of(std::span<const Tree> trees, int64_t source, int64_t target) const {
+  std::vector<Tokens> sources, targets;
+  for (const Tree& tree : trees) {
+    sources.push_back(expression_tokens(tree));
+    targets.push_back(linearise(tree, form_));
+  }
+  return {padded(sources, source), padded(targets, target)};
+}
+
+Tensor ParserTask::loss(const Tensor& outputs, const Tensor& target) const {
+  if (form_ == TreeForm::flat) return nn::sequence_loss(outputs, target);
+  return nll_loss(outputs, target, Reduction::sum, T::kPadding) / static_cast<double>(outputs.size(0));
+}
+
+std::optional<int64_t> ParserTask::padding() const {
+  if (form_ == TreeForm::flat) return {};
+  return T::kPadding;
+}
+
+// A tree with brackets ends with the bracket that closes its first one; what opens none ends at once.
+bool ParserTask::ends_answer(std::span<const int64_t> tokens) const {
+  if (form_ == TreeForm::flat) return false;
+  return std::count(tokens.begin(), tokens.end(), T::kOpenTree) <=
+         std::count(tokens.begin(), tokens.end(), T::kCloseTree);
+}
+
+Tree draw_expression(NumpyRandom& stream, int depth) {
+  if (depth == 1) return flat_tree(draw_flat(stream));
+  Tree variable{T::kVariable + stream.choice_index(3), {}};
+  return {T::kAssign, {std::move(variable), draw_operator(stream, depth)}};
+}
+
+std::vector<Tree> every_flat_expression() {
+  std::vector<Tree> all;
+  for (int64_t i = 0; i < 1200; ++i) all.push_back(flat_tree({i / 400, i / 40 % 10, i / 10 % 4, i % 10}));
+  return all;
+}
+
+}  // namespace tapegrad::tasks

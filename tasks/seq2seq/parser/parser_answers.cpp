@@ -1,0 +1,136 @@
+// What the parser task tells of answers: trees, scores, and the tutorial's further examples.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
+#include <tapegrad/tasks/seq2seq/sample.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+// Nested lists where the answer is a tree, and its tokens where it is none. The flat form as the tutorial prints it.
+std::string tree_text(const Tokens& tokens, TreeForm form) {
+  const ReadTree read = read_tree(tokens, form);
+  return form == TreeForm::brackets && read.whole ? list_text(read.tree) : list_text(tokens);
+}
+
+constexpr std::size_t kIndent = 4;  // of the further lines of a long tree
+
+const char* true_or_false(bool b) { return b ? "True" : "False"; }
+
+double share(int64_t part, int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));
+}
+
+}  // namespace
+
+// := for ASSIGN and + for ADD.
+std::string ParserTask::axis_text(int64_t token) const {
+  if (token == ExpressionTokens::kAssign) return ":=";
+  if (!ExpressionTokens::is_operator(token)) return token_text(token);
+  return token_text(token - ExpressionTokens::kAdd + ExpressionTokens::kPlus);
+}
+
+// Brackets of its own would be taken for the tokens [ and ].
+RowStyle ParserTask::row_style() const {
+  return form_ == TreeForm::brackets ? RowStyle{"", " ", ""} : Task::row_style();
+}
+
+std::string ParserTask::target_text(const Tokens& tokens) const { return tree_text(tokens, form_); }
+
+std::string ParserTask::answer_text(const Answer& answer) const {
+  const ReadTree predicted = read_tree(answer.output, form_), truth = read_tree(answer.target, form_);
+  return wrapped(fmt::format("Input Expression: {}\nPredicted Parse Tree: {}\nActual Parse Tree: {}\nCorrect: {}\n\n",
+                             source_text(answer.input), target_text(answer.output), target_text(answer.target),
+                             true_or_false(answer.right())),
+                 kIndent) +
+         draw_tree_text(predicted.tree, &truth.tree);
+}
+
+std::string ParserTask::samples_text(const std::vector<Answer>& answers) const {
+  constexpr std::size_t kShown = 2;
+  std::string out = "\n=== Prediction Result Samples ===\n";
+  for (std::size_t i = 0; i < std::min(kShown, answers.size()); ++i)
+    out += fmt::format("Input: {}\nPrediction: {}\nTruth: {}\nResult: {}\n\n", source_text(answers[i].input),
+                       target_text(answers[i].output), target_text(answers[i].target),
+                       answers[i].right() ? "Correct" : "Incorrect");
+  return wrapped(out, kIndent);
+}
+
+std::string ParserTask::explain(const Batch* example) const {
+  if (!example) return explain_parser({}, form_);
+  std::vector<Tree> trees;
+  for (const Answer& row : answers_of(*this, *example, example->target, example->target.size(0)))
+    trees.push_back(read_tree(row.target, form_).tree);
+  return explain_parser(trees, form_);
+}
+
+std::optional<Drawing> ParserTask::picture(const Answer& answer) const {
+  const ReadTree predicted = read_tree(answer.output, form_), truth = read_tree(answer.target, form_);
+  return draw_tree(predicted.tree, spaced_text(answer.input), &truth.tree);
+}
+
+ParserScore score_trees(TreeForm form, const std::vector<Answer>& answers) {
+  ParserScore score;
+  for (const Answer& answer : answers) {
+    const ReadTree read = read_tree(answer.output, form);
+    const Tree truth = read_tree(answer.target, form).tree;
+    const auto depth = static_cast<std::size_t>(operator_depth(truth));
+    const bool exact = read.whole && read.tree == truth;
+    ++score.expressions;
+    score.whole += read.whole ? 1 : 0;
+    score.structure += read.whole && same_structure(read.tree, truth) ? 1 : 0;
+    score.exact += exact ? 1 : 0;
+    score.nodes += count_nodes(truth);
+    score.right_nodes += count_same_nodes(truth, read.tree);
+    if (score.by_depth.size() < depth) score.by_depth.resize(depth);
+    ++score.by_depth[depth - 1].expressions;
+    score.by_depth[depth - 1].exact += exact ? 1 : 0;
+  }
+  return score;
+}
+
+Findings ParserTask::examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
+                             Generator&) const {
+  const ParserScore score = score_trees(form_, answers_of(*this, exam, predicted, exam.source.size(0)));
+  nlohmann::ordered_json json{{"node_accuracy", share(score.right_nodes, score.nodes)},
+                              {"structure_accuracy", share(score.structure, score.expressions)},
+                              {"well_formed", share(score.whole, score.expressions)}};
+  Findings out;
+  auto to = std::back_inserter(out.text);
+  fmt::format_to(to, "  nodes right     {:.5f} ({} of {})\n", share(score.right_nodes, score.nodes), score.right_nodes,
+                 score.nodes);
+  fmt::format_to(to, "  structure       {:.4f} (the right operators at the right places)\n",
+                 share(score.structure, score.expressions));
+  fmt::format_to(to, "  well-formed     {:.4f} (the answer is a tree)\n", share(score.whole, score.expressions));
+  if (form_ == TreeForm::brackets) {
+    out.text += "  depth  expressions  exact trees\n";
+    for (std::size_t i = 0; i < score.by_depth.size(); ++i) {
+      const auto [expressions, exact] = score.by_depth[i];
+      if (expressions == 0) continue;
+      fmt::format_to(to, "  {:>5}  {:>11}  {:.4f} ({} of {})\n", i + 1, expressions, share(exact, expressions), exact,
+                     expressions);
+      json["by_depth"].push_back({{"depth", i + 1}, {"expressions", expressions}, {"exact", exact}});
+    }
+  }
+  out.text += "\n=== Additional Tests ===\n";
+  std::vector<std::string> texts{"x=1+2", "y=3*4", "z=5-1", "x=2/3"};
+  if (depth_ >= 2) texts.emplace_back("y=(1+2)*3");
+  if (depth_ >= 3) texts.emplace_back("z=(9-8*7)/6");
+  for (const std::string& text : texts) {
+    const Batch batch = read_expression(text);
+    const Answer answer = answers_of(*this, batch, decode(*this, model, batch.source, batch.target.size(1)), 1).front();
+    out.text +=
+        wrapped(fmt::format("\nInput: {}\nPredicted Parse Tree: {}\n", text, target_text(answer.output)), kIndent);
+    json["additional"].push_back(
+        {{"expression", text}, {"answer", target_text(answer.output)}, {"correct", answer.right()}});
+  }
+  out.json = json.dump();
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,111 @@
+// The list of tasks, and what a task does unless it says otherwise.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/loss.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tasks/seq2seq/copy/copy.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/tasks/seq2seq/task.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+template <class T>
+constexpr TaskKind kind() {
+  return {.name = T::kName,
+          .defaults = T::defaults,
+          .longest = T::longest,
+          .check = T::check,
+          .adapt = T::adapt,
+          .fit = T::fit,
+          .make = [](const RunOptions& options) -> std::unique_ptr<Task> { return std::make_unique<T>(options); },
+          .least_positions = T::kLeastPositions,
+          .takes_expressions = T::kTakesExpressions,
+          .draws = T::kDraws,
+          .test_count = T::kTestCount};
+}
+
+constexpr TaskKind kKinds[] = {kind<CopyTask>(), kind<AdditionTask>(), kind<ParserTask>()};
+
+}  // namespace
+
+std::span<const TaskKind> task_kinds() { return kKinds; }
+
+const TaskKind& kind_of(std::string_view task) {
+  for (const TaskKind& kind : kKinds)
+    if (kind.name == task) return kind;
+  std::string names;
+  for (const TaskKind& kind : kKinds) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
+  fail("task", fmt::format("there is no task \"{}\": {}", task, names));
+}
+
+RunOptions default_options(std::string_view task) { return kind_of(task).defaults(); }
+
+std::unique_ptr<Task> make_task(const RunOptions& options) { return kind_of(options.task).make(options); }
+
+Exam Task::exam(int64_t count, Generator& generator) const {
+  return {draw(count, generator), fmt::format("{} fresh sequences", count)};
+}
+
+Batch Task::read_expression(std::string_view) const { refuse("--expression", "this task reads no expressions"); }
+
+Tensor Task::source_mask(const Tensor& source) const { return nn::padding_mask(source); }
+
+Tensor Task::loss(const Tensor& outputs, const Tensor& target) const { return nn::sequence_loss(outputs, target); }
+
+Tensor Task::right_tokens(const Tensor& predicted, const Tensor& target) const { return predicted == target; }
+
+std::string Task::source_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
+std::string Task::target_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
+
+std::string Task::answer_text(const Answer& answer) const {
+  return wrapped(fmt::format("Input: {}\nOutput: {}\nAccuracy: {}\n", source_text(answer.input),
+                             target_text(answer.output), answer.right() ? "True" : "False"),
+                 4);
+}
+
+Findings Task::examine(const nn::Transformer&, const Batch&, const Tensor&, Generator&) const { return {}; }
+
+Tensor shifted(const Task& task, const Tensor& target) {
+  const Tensor start = full({target.size(0), 1}, static_cast<double>(task.start_token()), kInt64);
+  return cat({start, target.slice(1, kAll, -1)}, 1);
+}
+
+double accuracy(const Task& task, const Tensor& predicted, const Tensor& target) {
+  return mean(all(task.right_tokens(predicted, target), 1).to(kFloat64)).item();
+}
+
+std::string show_tokens(const Task& task, const Tokens& tokens) {
+  const RowStyle style = task.row_style();
+  std::string out(style.open);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i > 0) out += style.between;
+    out += task.token_text(tokens[i]);
+  }
+  return out.append(style.close);
+}
+
+Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& target) {
+  const Tensor likeliest = argmax(outputs.detach(), -1);
+  if (!task.padding()) return likeliest;
+  const auto padding = static_cast<double>(*task.padding());
+  return masked_fill(likeliest, target == padding, padding);
+}
+
+std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tensor& predicted, int64_t count) {
+  const auto row = [&](const Tensor& tokens, int64_t i) {
+    Tokens out = tokens[i].contiguous().to_vector<int64_t>();
+    while (task.padding() && !out.empty() && out.back() == *task.padding()) out.pop_back();
+    return out;
+  };
+  std::vector<Answer> out;
+  for (int64_t i = 0; i < std::min(count, batch.source.size(0)); ++i)
+    out.push_back({row(batch.source, i), row(batch.target, i), row(predicted, i)});
+  return out;
+}
+
+}  // namespace tapegrad::tasks

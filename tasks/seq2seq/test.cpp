@@ -1,0 +1,155 @@
+// The verb `test`: one example as the tutorial shows it, then examples by the thousand against a target.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/report.h>
+#include <tapegrad/tasks/seq2seq/sample.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tasks/seq2seq/verbs.h>
+#include <tapegrad/tasks/settings/refusing.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+struct Score {
+  int64_t examples = 0, tokens = 0;
+  int64_t right = 0, right_tokens = 0;  // decoded
+  int64_t forced_right = 0;             // each token predicted from the right ones before it
+
+  static double share(int64_t part, int64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));
+  }
+  double exact() const { return share(right, examples); }
+  double token() const { return share(right_tokens, tokens); }
+  double forced() const { return share(forced_right, examples); }
+};
+
+int64_t count_true(const Tensor& x) { return sum(x).item<int64_t>(); }
+
+// What the model predicts when it reads the right tokens, [N, T].
+Tensor forced(const Task& task, const nn::Transformer& model, const Batch& batch) {
+  constexpr int64_t kTogether = 250;
+  const Tensor causal = nn::causal_mask(batch.target.size(1));
+  std::vector<Tensor> parts;
+  for (int64_t at = 0; at < batch.source.size(0); at += kTogether) {
+    const Tensor source = batch.source.slice(0, at, at + kTogether), target = batch.target.slice(0, at, at + kTogether);
+    const Tensor outputs = model(source, shifted(task, target), task.source_mask(source), causal);
+    parts.push_back(predicted_tokens(task, outputs, target));
+  }
+  return cat(parts, 0);
+}
+
+Score score_of(const Task& task, const Batch& batch, const Tensor& predicted, const Tensor& forced) {
+  const Tensor right = task.right_tokens(predicted, batch.target);  // [N, T]
+  const Tensor counted =
+      task.padding() ? batch.target != static_cast<double>(*task.padding()) : batch.target == batch.target;
+  return {.examples = batch.source.size(0),
+          .tokens = count_true(counted),
+          .right = count_true(all(right, 1)),
+          .right_tokens = count_true(logical_and(right, counted)),
+          .forced_right = count_true(all(task.right_tokens(forced, batch.target), 1))};
+}
+
+// The picture of an answer, as SVG or as a page.
+void draw_answer(const Task& task, const Answer& answer, const fs::path& file) {
+  const std::optional<Drawing> drawing = task.picture(answer);
+  if (!drawing) refuse("--draw", "this task has no pictures of answers");
+  const bool page = file.extension() == ".html";
+  refusing("--draw", [&] {
+    replace_file(file, page ? drawing_html(task.source_text(answer.input), *drawing) : svg_file(*drawing));
+  });
+}
+
+// `test --expression`: one answer, right or wrong.
+int answer_expression(const TestRequest& request, const fs::path& file, const TrainedModel& trained) {
+  const Task& task = *trained.task;
+  const Batch example = task.read_expression(request.expression);
+  const Answer answer =
+      answers_of(task, example, decode(task, trained.model, example.source, example.target.size(1), request.beams), 1)
+          .front();
+  if (request.json) {
+    const nlohmann::ordered_json json{{"task", request.options.task},
+                                      {"model", file.string()},
+                                      {"expression", request.expression},
+                                      {"input", answer.input},
+                                      {"output", answer.output},
+                                      {"target", answer.target},
+                                      {"answer", task.target_text(answer.output)},
+                                      {"expected", task.target_text(answer.target)},
+                                      {"correct", answer.right()}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("{}", task.answer_text(answer));
+  }
+  if (!request.draw.empty()) draw_answer(task, answer, request.draw);
+  return 0;
+}
+
+}  // namespace
+
+int test(const TestRequest& request) {
+  const std::string& name = request.options.task;
+  const std::string where = fmt::format("test {}", name);
+  if (request.count < 1 || request.count > 1'000'000)
+    refuse("--count", fmt::format("{} is out of range: from 1 to 1000000 is possible", request.count));
+  if (request.target && !(*request.target >= 0 && *request.target <= 1))
+    refuse("--target", fmt::format("{} is out of range: from 0 to 1 is possible", *request.target));
+  check_beams(request.beams);
+  if (!request.draw.empty() && request.expression.empty())
+    refuse("--draw", "draws the answer to --expression, which is missing");
+  const std::string suffix = fs::path(request.draw).extension();
+  if (!request.draw.empty() && suffix != ".svg" && suffix != ".html")
+    refuse("--draw", fmt::format("{} ends neither in .svg nor in .html", request.draw));
+  const fs::path file = model_file(where, name, request.model);
+  TrainedModel trained = load_model(file, name);
+  take_example_settings(trained, request.options, request.given);
+  const Task& task = *trained.task;
+  nn::eval(trained.model);
+  if (!request.expression.empty()) return answer_expression(request, file, trained);
+
+  const uint64_t seed = request.seed.value_or(trained.options.seed + 1);
+  Generator fresh(seed);
+  const Answer shown = answers(task, trained.model, 1, fresh).front();
+  const Exam exam = task.exam(request.count, fresh);
+  const Tensor predicted =
+      decode(task, trained.model, exam.examples.source, exam.examples.target.size(1), request.beams);
+  const Score score = score_of(task, exam.examples, predicted, forced(task, trained.model, exam.examples));
+  const Findings findings = task.examine(trained.model, exam.examples, predicted, fresh);
+  const double target = request.target.value_or(task.test_target());
+  const bool passed = score.exact() >= target;
+
+  if (request.json) {
+    nlohmann::ordered_json json{{"task", name},
+                                {"model", file.string()},
+                                {"seed", seed},
+                                {"beams", request.beams},
+                                {"count", score.examples},
+                                {"exact_match", score.exact()},
+                                {"token_accuracy", score.token()},
+                                {"teacher_forced_exact_match", score.forced()},
+                                {"target", target},
+                                {"passed", passed}};
+    if (!findings.json.empty()) json.update(nlohmann::ordered_json::parse(findings.json));
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown));
+    const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
+    fmt::print("{}", wrapped(fmt::format("{} (seed {}), decoded {}:", exam.what, seed, how), 2));
+    fmt::print("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
+               target);
+    fmt::print("  tokens right    {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());
+    fmt::print("{}", findings.text);
+  }
+  if (!passed) {
+    std::fflush(stdout);
+    fail(where, fmt::format("exact match {} is below the target {}", score.exact(), target));
+  }
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

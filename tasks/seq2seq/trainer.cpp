@@ -1,0 +1,114 @@
+// Trains one step, and carries a run through a checkpoint.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+RunOptions seeded(const RunOptions& options) {
+  manual_seed(options.seed);
+  return options;
+}
+
+optim::Schedule schedule_of(const RunOptions& o) {
+  if (o.schedule == "noam") return optim::Noam{o.hidden_size, o.warmup, o.factor};
+  if (o.schedule == "warmup-cosine")
+    return optim::WarmupCosine{.lr = o.lr, .warmup = o.warmup, .total = std::max(o.total_steps(), o.warmup + 1)};
+  return optim::Constant{o.lr};
+}
+
+nlohmann::json state_of(const Checkpoint& checkpoint) {
+  return checkpoint.state_with({"options", "steps", "loss_sum", "accuracy_sum"});
+}
+
+}  // namespace
+
+Trainer::Trainer(const RunOptions& options)
+    : options_(seeded(options)),
+      task_(make_task(options_)),
+      model_(options_.model()),
+      adam_(nn::parameters(model_), {.lr = options_.lr, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9}),
+      schedule_(schedule_of(options_)) {
+  nn::train(model_);
+}
+
+StepMetrics Trainer::step() {
+  const auto start = std::chrono::steady_clock::now();
+  if (steps_ % options_.steps_per_epoch == 0) loss_sum_ = accuracy_sum_ = 0;
+  StepMetrics metrics;
+  metrics.step = steps_ + 1;
+  metrics.lr = schedule_(metrics.step);
+
+  const Batch batch = task_->draw_training(options_.batch_size, default_generator());  // source [B, S], target [B, T]
+  if (!causal_.defined() || causal_.size(0) != batch.target.size(1)) causal_ = nn::causal_mask(batch.target.size(1));
+  {
+    Tape tape;
+    const Tensor outputs =  // [B, T, V]
+        model_(batch.source, shifted(*task_, batch.target), task_->source_mask(batch.source), causal_);
+    const Tensor loss = task_->loss(outputs, batch.target);
+    metrics.loss = loss.item();
+    if (!std::isfinite(metrics.loss))
+      fail("train", fmt::format("the loss of step {} is not finite (a smaller --lr may help)", metrics.step));
+    {
+      const PauseRecording pause;
+      last_predicted_ = predicted_tokens(*task_, outputs, batch.target);
+      metrics.accuracy = accuracy(*task_, last_predicted_, batch.target);
+    }
+    const Gradients grads = tape.backward(loss);
+    adam_.set_lr(metrics.lr);
+    adam_.step(grads);
+  }
+  last_batch_ = batch;
+  ++steps_;
+  loss_sum_ += metrics.loss;
+  accuracy_sum_ += metrics.accuracy;
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  metrics.tokens = batch.target.numel();
+  metrics.tokens_per_s = static_cast<double>(metrics.tokens) / std::max(spent.count(), 1e-9);
+  return metrics;
+}
+
+std::optional<EpochMetrics> Trainer::ended_epoch() const {
+  if (steps_ == 0 || steps_ % options_.steps_per_epoch != 0) return {};
+  const auto steps = static_cast<double>(options_.steps_per_epoch);
+  return EpochMetrics{steps_ / options_.steps_per_epoch - 1, loss_sum_ / steps, accuracy_sum_ / steps};
+}
+
+Checkpoint Trainer::checkpoint() const {
+  Checkpoint out;
+  out.state =
+      nlohmann::json{
+          {"options", to_json(options_)}, {"steps", steps_}, {"loss_sum", loss_sum_}, {"accuracy_sum", accuracy_sum_}}
+          .dump();
+  out.generator = default_generator().state();
+  out.task = task_->state();
+  out.add(kModelPrefix, nn::state_dict(model_));
+  out.add(kAdamPrefix, adam_.state());
+  return out;
+}
+
+void Trainer::restore(const Checkpoint& checkpoint) {
+  const nlohmann::json state = state_of(checkpoint);
+  nn::load_state_dict(model_, checkpoint.with_prefix(kModelPrefix));
+  adam_.load_state(checkpoint.with_prefix(kAdamPrefix));
+  default_generator().set_state(checkpoint.generator);
+  task_->set_state(checkpoint.task);
+  steps_ = state["steps"];
+  loss_sum_ = state["loss_sum"];
+  accuracy_sum_ = state["accuracy_sum"];
+}
+
+RunOptions Trainer::options_of(const Checkpoint& checkpoint) {
+  return options_from_json("checkpoint", state_of(checkpoint)["options"].get<std::string>());
+}
+
+int64_t Trainer::steps_of(const Checkpoint& checkpoint) { return state_of(checkpoint)["steps"]; }
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,122 @@
+// Attention step by step: five words without weights (tutorial, 8.2.1 and 8.2.2), and six with them (the fourth
+// tutorial).
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/show/show.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::tasks {
+namespace {
+
+const std::vector<std::string> kThree{"1", "2", "3"};
+
+Exhibit show_time_flies() {
+  const std::vector<std::string> words{"time", "flies", "like", "an", "arrow"};
+  const Tensor x =
+      tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, kFloat64);
+  const Tensor scores = matmul(x, x.t());
+  const Tensor weights = softmax(scores);
+  const Tensor context = matmul(weights, x);
+
+  std::string out;
+  const auto array = [&](std::string_view name, const Tensor& values) {
+    fmt::format_to(std::back_inserter(out), "{}:\n {}\n", name, numpy_text(values));
+  };
+  const auto shape = [&](std::string_view name, const Tensor& values) {
+    fmt::format_to(std::back_inserter(out), "{} shape: {}\n", name, tuple_text(values.shape()));
+  };
+  out += "1. Words as vectors, a row each\n\n";
+  shape("Input matrix", x);
+  array("Input matrix", x);
+  array("\nInput matrix transpose", x.t());
+  out += "\n2. Similarity: the dot product of every word with every other\n\n";
+  shape("Similarity matrix", scores);
+  out += "Similarity matrix:\n" + bracket_table(scores, {words, words, 9});
+  out += "\n3. Weights: the softmax of every row, which adds up to 1\n\n";
+  shape("Attention weights", weights);
+  array("Attention weights", weights);
+  out += "\n4. Context: of all words the mean, with these weights\n\n";
+  shape("Contextualized vectors", context);
+  array("Contextualized vectors", context);
+
+  return {"Attention step by step (8.2.1, 8.2.2)",
+          out,
+          {draw_matrix("1. Word vectors", x, words, kThree, 0, 1, 1),
+           draw_matrix("2. Similarity", scores, words, words, 0, 1.5),
+           draw_matrix("3. Attention weights", weights, words, words, 0, 0.5, 3),
+           draw_matrix("4. Contextual vectors", context, words, kThree, 0, 1, 3)}};
+}
+
+struct Journey {
+  std::vector<std::string> words{"Your", "journey", "starts", "with", "one", "step"};
+  Tensor x = tensor({{0.43, 0.15, 0.89},
+                     {0.55, 0.87, 0.66},
+                     {0.57, 0.85, 0.64},
+                     {0.22, 0.58, 0.33},
+                     {0.77, 0.25, 0.10},
+                     {0.05, 0.80, 0.55}});
+};
+
+Exhibit show_journey() {
+  const Journey journey;
+  const Tensor& x = journey.x;
+  const double scale = 1 / std::sqrt(2.0);  // of the size of keys
+  std::string out;
+  const auto step = [&](std::string_view told, const Tensor& values) {
+    fmt::format_to(std::back_inserter(out), "{}\n{}\n\n", told, str(values));
+  };
+
+  const Tensor scores = matmul(x, x.t()), weights = softmax(scores);
+  out += "Without weights that can be trained\n\n";
+  step("1. Scores: the dot product of every word with every other", scores);
+  step("2. Weights: the softmax of every row", weights);
+  step("3. Context: of all words the mean, with these weights", matmul(weights, x));
+
+  manual_seed(123);
+  const Tensor query = rand({3, 2}), key = rand({3, 2}), value = rand({3, 2});
+  const Tensor trained = softmax(matmul(matmul(x, query), matmul(x, key).t()) * scale);
+  out += "With weights for queries, keys and values, uniform by seed 123\n\n";
+  step("4. The query of \"journey\"", matmul(x[1], query));
+  step("5. Its weights: softmax of query @ keys / sqrt(2)", trained[1]);
+  step("6. Context of every word: weights @ values", matmul(trained, matmul(x, value)));
+
+  manual_seed(789);
+  const nn::Linear to_query(3, 2, false), to_key(3, 2, false), to_value(3, 2, false);
+  const Tensor linear_scores = matmul(to_query(x), to_key(x).t());
+  const Tensor hidden = !nn::causal_mask(6);
+  const Tensor masked = masked_fill(linear_scores, hidden, -std::numeric_limits<double>::infinity());
+  const Tensor causal = softmax(masked * scale);
+  out += "With linear layers for them, seed 789\n\n";
+  step("7. Context of every word", matmul(softmax(linear_scores * scale), to_value(x)));
+  step("8. Weights", softmax(linear_scores * scale));
+  step("9. Scores, with what follows a word masked", masked);
+  step("10. Weights of these: rows still add up to 1", causal);
+  manual_seed(123);
+  const Tensor dropped = dropout(causal, 0.5);
+  step("11. The same after dropout of one half (seed 123): what is left doubles", dropped);
+  out.pop_back();
+
+  return {"Attention step by step: your journey starts with one step",
+          out,
+          {draw_matrix("1. Scores, without weights", scores, journey.words, journey.words, 0, 1.5),
+           draw_matrix("2. Weights of these", weights, journey.words, journey.words, 0, 0.5, 3),
+           draw_matrix("10. Causal weights (linear layers)", causal, journey.words, journey.words, 0, 1, 3),
+           draw_matrix("11. After dropout", dropped, journey.words, journey.words, 0, 2, 3)}};
+}
+
+}  // namespace
+
+Exhibit show_attention_steps(const ShowRequest& request) {
+  if (request.example == "time-flies") return show_time_flies();
+  if (request.example == "journey") return show_journey();
+  refuse("--example", fmt::format("there is no example \"{}\": time-flies, journey", request.example));
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,121 @@
+// Layer normalisation (tutorial, section 8.4.1): data, the same with mean 0 and deviation 1, then scaled and shifted.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/show/show.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr int64_t kBatch = 2;
+
+struct Data {
+  Tensor x;            // [2, T, C], every token with a mean and a deviation of its own
+  Tensor gamma, beta;  // [C], near 1 and near 0
+};
+
+Data draw_data(int64_t length, int64_t dim, uint64_t seed) {
+  Generator g(seed);
+  const Tensor deviation = 0.5 + 2 * rand({kBatch, length, 1}, kFloat64, &g);
+  const Tensor mean = 2 + 2 * randn({kBatch, length, 1}, kFloat64, &g);
+  const Tensor x = mean + deviation * randn({kBatch, length, dim}, kFloat64, &g);
+  return {x, 1 + 0.1 * randn({dim}, kFloat64, &g), 0.1 * randn({dim}, kFloat64, &g)};
+}
+
+Tensor means(const Tensor& x) { return mean(x, {-1}, true); }
+Tensor deviations(const Tensor& x) { return sqrt(var(x, {-1}, true, 0)); }
+
+std::string tell_shapes(const Data& data, const Tensor& normal, const Tensor& scaled) {
+  std::string out;
+  const auto shape = [&](std::string_view name, const Tensor& x) {
+    fmt::format_to(std::back_inserter(out), "{} Shape: {}\n", name, tuple_text(x.shape()));
+  };
+  shape("Input Data", data.x);
+  shape("Mean", means(data.x));
+  shape("Standard Deviation", deviations(data.x));
+  shape("Normalized Data", normal);
+  fmt::format_to(std::back_inserter(out), "Gamma (Scale) Values:\n {}\nBeta (Shift) Values:\n {}\n",
+                 numpy_text(data.gamma), numpy_text(data.beta));
+  shape("Scaled & Shifted Data", scaled);
+  return out;
+}
+
+// Mean and deviation of every token of the first sequence, before, between and after.
+std::string tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& scaled) {
+  std::vector<std::string> rows;
+  for (int64_t t = 0; t < x.size(1); ++t) rows.push_back(fmt::format("token {}", t));
+  std::vector<Tensor> columns;
+  for (const Tensor& stage : {x, normal, scaled}) {
+    columns.push_back(means(stage)[0]);
+    columns.push_back(deviations(stage)[0]);
+  }
+  const Tensor table = cat(columns, 1);
+  return "First sequence     data              normalised        scaled, shifted\n" +
+         bracket_table(table, {rows, {"mean", "std", "mean", "std", "mean", "std"}, 9});
+}
+
+// Every token is a column of dots, with its mean as a dash.
+Drawing draw_tokens(std::string title, const Tensor& x) {
+  const std::vector<double> values = x.to_vector<double>(), middles = means(x).to_vector<double>();
+  Series features{"features", {}, {}, false, Series::Mark::dots}, dashes{"mean", {}, {}, false, Series::Mark::dashes};
+  const std::size_t dim = static_cast<std::size_t>(x.size(2));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    features.x.push_back(static_cast<double>(i / dim));
+    features.y.push_back(values[i]);
+  }
+  for (std::size_t t = 0; t < middles.size(); ++t) {
+    dashes.x.push_back(static_cast<double>(t));
+    dashes.y.push_back(middles[t]);
+  }
+  return draw(LineChart{.title = std::move(title),
+                        .x_label = "token (both sequences)",
+                        .y_label = "value",
+                        .series = {features, dashes},
+                        .width = 330,
+                        .height = 190});
+}
+
+double largest(const Tensor& x) { return amax(abs(x)).item(); }
+
+}  // namespace
+
+Exhibit show_layer_norm(const ShowRequest& request) {
+  const int64_t length = in_range("length", request.length, 5, 1, 32);
+  const int64_t dim = in_range("dim", request.dim, 6, 2, 16);
+  const Data data = draw_data(length, dim, request.seed.value_or(0));
+  const Tensor normal = layer_norm_std(data.x, ones({dim}, kFloat64), zeros({dim}, kFloat64));
+  const Tensor scaled = layer_norm_std(data.x, data.gamma, data.beta);
+
+  std::vector<std::string> tokens, features;
+  for (int64_t t = 0; t < length; ++t) tokens.push_back(fmt::format("{}", t));
+  for (int64_t c = 0; c < dim; ++c) features.push_back(fmt::format("{}", c));
+  const std::vector<double> gamma = data.gamma.to_vector<double>(), beta = data.beta.to_vector<double>();
+  const double range = std::max(largest(normal), largest(scaled));
+
+  Exhibit out{"Layer normalisation (8.4.1)", tell_shapes(data, normal, scaled), {}};
+  out.text += '\n';
+  out.text += tell_tokens(data.x, normal, scaled);
+  out.text +=
+      "\nEvery token is normalised by itself, whatever stands beside it in the batch:\n"
+      "gamma * (x - mean) / (std + 1e-6) + beta, over all of its features.\n"
+      "The tutorial drew its numbers without a seed; --seed chooses these.\n";
+  out.drawings = {draw_tokens("1. Data", data.x),
+                  draw_tokens("2. Normalised: mean 0, deviation 1", normal),
+                  draw_tokens("3. Scaled by gamma, shifted by beta", scaled),
+                  draw(BarChart{.title = "Gamma (scale) and beta (shift), by feature",
+                                .labels = features,
+                                .series = {{"gamma", {}, gamma}, {"beta", {}, beta}},
+                                .width = 330,
+                                .height = 190}),
+                  draw_matrix("First sequence: data, token by feature", data.x[0], tokens, features,
+                              -largest(data.x[0]), largest(data.x[0])),
+                  draw_matrix("First sequence, normalised", normal[0], tokens, features, -range, range),
+                  draw_matrix("First sequence, scaled and shifted", scaled[0], tokens, features, -range, range)};
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,210 @@
+// Masks (tutorial, section 8.2.5): scores, mask, masked scores and weights, of four words or of a drawn example.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/show/show.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr std::string_view kLine = "--------------------------------------------------\n";
+constexpr int64_t kMostInTables = 7;  // tokens that a table of 80 columns takes
+
+struct Example {
+  std::vector<std::string> words;
+  Tensor scores;  // [T, T]
+};
+
+Example tutorial_example() {
+  return {{"I", "love", "deep", "learning"},
+          tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}})};
+}
+
+// Scores of two digits, each from 0.00 to 0.99.
+Example drawn_example(int64_t length, Generator& generator) {
+  Example example;
+  for (int64_t i = 0; i < length; ++i) example.words.push_back(fmt::format("t{}", i));
+  example.scores = randint(0, 100, {length, length}, &generator).to(kFloat32) / 100;
+  return example;
+}
+
+bool is_drawn(const ShowRequest& request) { return request.length || request.seed; }
+
+// A step of the walk: a table with a headline, and lines of what it tells; large ones as shades.
+class Steps {
+ public:
+  explicit Steps(const std::vector<std::string>& words, int before = 0) : words_(words), number_(before) {
+    const auto columns = static_cast<int>(words.size()) + 1;
+    width_ = std::min(12, kTerminalWidth / columns);
+  }
+  void add(std::string_view headline, const Tensor& x, int digits, bool exponent, std::string_view told) {
+    fmt::format_to(std::back_inserter(text), "{}. {}:\n", ++number_, headline);
+    if (static_cast<int64_t>(words_.size()) <= kMostInTables) {
+      text += bracket_table(x, {words_, words_, width_, digits, exponent});
+    } else {
+      text += shaded_maps({{"", words_, x.contiguous().to_vector<float>()}});
+      fmt::format_to(std::back_inserter(text), "({})\n", shades_legend());
+    }
+    text += told.empty() ? "" : fmt::format("\n{}\n", told);
+  }
+  void plain(std::string_view headline, std::string_view what, std::string_view told) {
+    fmt::format_to(std::back_inserter(text), "{}. {}:\n{}\n\n{}\n", ++number_, headline, what, told);
+  }
+  void line() { text += fmt::format("{}\n", kLine); }
+
+  std::string text;
+
+ private:
+  const std::vector<std::string>& words_;
+  int width_;
+  int number_;
+};
+
+}  // namespace
+
+Exhibit show_causal_mask(const ShowRequest& request) {
+  const int64_t length = in_range("length", request.length, 4, 1, 64);
+  Generator generator(request.seed.value_or(0));
+  const auto [words, scores] = is_drawn(request) ? drawn_example(length, generator) : tutorial_example();
+  const Tensor seen = nn::causal_mask(length);
+  const Tensor ones_and_zeros = seen.to(kFloat32);
+  const Tensor ones_and_inf = masked_fill(ones_and_zeros, !seen, -kInf);
+  const Tensor added = scores + ones_and_inf;
+  const Tensor masked = masked_fill(scores, !seen, -kInf);
+  const Tensor weights = softmax(masked);
+
+  Steps steps(words);
+  steps.add("Attention scores", scores, 2, false, "A row is a word that looks, a column a word that is looked at.");
+  steps.line();
+  steps.add("Lower triangular mask (1: allowed, 0: blocked)", ones_and_zeros, 2, false,
+            "A word sees itself and what stands before it: the diagonal and all below.");
+  steps.line();
+  steps.add("The mask with -inf in the place of 0", ones_and_inf, 1, true, "The exponential of -inf is 0.");
+  steps.line();
+  steps.add("Scores with the mask added", added, 1, false,
+            "So the tutorial prints it: where looking is allowed its mask adds 1, and\n"
+            "0.90 becomes 1.9. The softmax does not notice, for it depends on differences\n"
+            "within a row alone. tapegrad adds nothing: blocked scores become -inf, the\n"
+            "others stay what they are.");
+  steps.line();
+  steps.add("Attention weights (softmax of each row)", weights, 2, false, "");
+  steps.text += "\nEvery row adds up to 1, and nothing comes from what follows.\n";
+
+  return {"Causal mask (8.2.5)",
+          steps.text,
+          {draw_matrix("1. Attention scores", scores, words, words, 0, 1),
+           draw_matrix("2. Mask (1: allowed)", ones_and_zeros, words, words, 0, 2, 0),
+           draw_matrix("4. Masked scores", masked, words, words, 0, 1),
+           draw_matrix("5. Attention weights", weights, words, words, 0, 1)}};
+}
+
+namespace {
+
+struct Sentences {
+  std::vector<std::vector<std::string>> words;  // equally long, filled up with PAD
+  Tensor ids;                                   // [4, T]; PAD is 0
+};
+
+Sentences tutorial_sentences() {
+  return {{{"I", "love", "deep", "learning"},
+           {"I", "love", "ML", "PAD"},
+           {"Deep", "learning", "is", "fun"},
+           {"Machines", "learn", "from", "data"}},
+          tensor({{1, 2, 3, 4}, {1, 2, 5, 0}, {3, 4, 6, 7}, {8, 9, 10, 11}})};
+}
+
+// The first is full, the others have a random length; ids from 1 to 99.
+Sentences drawn_sentences(int64_t length, Generator& generator) {
+  Sentences out{{}, randint(1, 100, {4, length}, &generator)};
+  const std::vector<int64_t> lengths = randint(1, length + 1, {4}, &generator).to_vector<int64_t>();
+  std::vector<int64_t> ids = out.ids.to_vector<int64_t>();
+  for (int64_t s = 0; s < 4; ++s) {
+    out.words.emplace_back();
+    for (int64_t i = 0; i < length; ++i) {
+      const bool pad = s > 0 && i >= lengths[static_cast<std::size_t>(s)];
+      if (pad) ids[static_cast<std::size_t>(s * length + i)] = 0;
+      out.words.back().push_back(pad ? "PAD" : fmt::format("t{}", i));
+    }
+  }
+  out.ids = tensor(ids, {4, length});
+  return out;
+}
+
+std::string show_sentences(const Sentences& sentences) {
+  std::string out;
+  for (const std::vector<std::string>& words : sentences.words) {
+    std::string line = "  ";
+    for (const std::string& word : words) line += fmt::format(" {:<9}", word);
+    line.erase(line.find_last_not_of(' ') + 1);
+    if (words.size() <= static_cast<std::size_t>(kMostInTables)) out += line + '\n';
+  }
+  return out + fmt::format("token ids:\n{}", str(sentences.ids));
+}
+
+int64_t shortest(const Sentences& sentences) {
+  return argmin(sum(ne(sentences.ids, 0).to(kInt64), {1})).item<int64_t>();
+}
+
+constexpr std::string_view kOrdinals[] = {"first", "second", "third", "fourth"};
+
+}  // namespace
+
+Exhibit show_padding_mask(const ShowRequest& request) {
+  const int64_t length = in_range("length", request.length, 4, 1, 64);
+  Generator generator(request.seed.value_or(0));
+  const Sentences sentences = is_drawn(request) ? drawn_sentences(length, generator) : tutorial_sentences();
+  const Tensor scores = is_drawn(request) ? drawn_example(length, generator).scores : tutorial_example().scores;
+  const Tensor seen = nn::padding_mask(sentences.ids);  // [4, 1, 1, T]
+  const auto weights_of = [&](int64_t s) { return softmax(masked_fill(scores, !seen[s][0], -kInf)); };
+  const int64_t padded = shortest(sentences);
+  const std::vector<std::string>& words = sentences.words[0];
+  const std::vector<std::string>& padded_words = sentences.words[static_cast<std::size_t>(padded)];
+
+  Steps steps(words);
+  steps.plain("Four sentences, filled up to one length", show_sentences(sentences),
+              "The token that fills up, PAD, has the id 0.");
+  steps.line();
+  steps.plain("Padding mask (1: a word, 0: padding)", str(seen.reshape({4, 1, length}).to(kFloat32)),
+              "One row a sentence: it holds for every word that looks.");
+  steps.line();
+  steps.add("Attention scores (first sentence)", scores, 2, false, "");
+  steps.line();
+  steps.add("Scores with the padding mask applied (first sentence)", masked_fill(scores, !seen[0][0], -kInf), 1, true,
+            "Padding would be -inf here; the first sentence has none.");
+  steps.line();
+  steps.add("Attention weights (first sentence)", weights_of(0), 2, false, "Every row adds up to 1.");
+  if (padded != 0) {
+    const std::string_view ordinal = kOrdinals[padded];
+    steps.line();
+    Steps second(padded_words, 5);
+    second.add(fmt::format("Beyond the tutorial, the {} sentence with the same scores, masked", ordinal),
+               masked_fill(scores, !seen[padded][0], -kInf), 1, true, "Whatever is padding is hidden from every row.");
+    second.line();
+    second.add(fmt::format("Its attention weights ({} sentence)", ordinal), weights_of(padded), 2, false, "");
+    second.text +=
+        "\nNothing is taken from padding. The rows of padding itself are computed too, but\n"
+        "nobody looks at them: a padding mask hides columns (keys), not rows (queries).\n";
+    steps.text += second.text;
+  }
+
+  Exhibit out{"Padding mask (8.2.5)", steps.text, {}};
+  std::vector<std::string> names(std::begin(kOrdinals), std::end(kOrdinals)), columns;
+  for (int64_t i = 0; i < length; ++i) columns.push_back(fmt::format("{}", i + 1));
+  out.drawings.push_back(draw_matrix("Padding mask (1: a word), by sentence", seen.reshape({4, length}).to(kFloat32),
+                                     names, columns, 0, 2, 0));
+  out.drawings.push_back(draw_matrix("Attention scores (first sentence)", scores, words, words, 0, 1));
+  out.drawings.push_back(draw_matrix("Weights, first sentence", weights_of(0), words, words, 0, 1));
+  if (padded != 0)
+    out.drawings.push_back(draw_matrix(fmt::format("Weights, {} sentence", kOrdinals[padded]), weights_of(padded),
+                                       padded_words, padded_words, 0, 1));
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,161 @@
+// Positions (tutorial, sections 8.3.1 and 8.3.2): indices added to embeddings, and the waves that replaced them.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/positions.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/show/show.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kLine = "--------------------------------------------------\n\n";
+
+// The position of each word, added to every feature of its embedding.
+std::string tell_indices() {
+  const std::vector<std::string> words{"I", "love", "deep", "learning"}, features{"dim1", "dim2", "dim3", "dim4"};
+  const Tensor embeddings =
+      tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}}, kFloat64);
+  const Tensor positions = arange(4);
+  const Tensor added = embeddings + positions.unsqueeze(1);
+  const BracketTable table{words, features, 10};
+
+  std::string out =
+      "Position indices, added as they are (8.3.1)\n\n1. Embeddings:\n" + bracket_table(embeddings, table);
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\nA row is the vector of a word.\n{}2. Position indices:\n[0 1 2 3]\n\nThey count from 0.\n{}",
+                 kLine, kLine);
+  fmt::format_to(to, "3. Embeddings with the position added:\n{}\nThe index is added to every feature of its word.\n{}",
+                 bracket_table(added, table), kLine);
+  out += "4. What that changes:\n";
+  for (int64_t i = 0; i < 4; ++i) {
+    fmt::format_to(to, "\n{} ({}):\n  Original:       {}\n  With position:  {}\n  Difference:     {}\n",
+                   words[static_cast<std::size_t>(i)], i, numpy_text(embeddings[i]), numpy_text(added[i]),
+                   numpy_text(added[i] - embeddings[i]));
+  }
+  return out +
+         "\nIndices grow without bound and soon outweigh the words; and nothing in them says\n"
+         "that 2 and 4 are as far apart as 102 and 104.\n";
+}
+
+double wave_period(int64_t pair, int64_t dim) {
+  return std::pow(10000.0, 2.0 * static_cast<double>(pair) / static_cast<double>(dim));
+}
+double div_term(int64_t pair, int64_t dim) {
+  return std::exp(2.0 * static_cast<double>(pair) * -(std::log(10000.0) / static_cast<double>(dim)));
+}
+
+std::string tell_periods(int64_t dim) {
+  const int64_t pairs[] = {0, dim / 4, dim / 2 - 1};
+  constexpr std::string_view kWhich[] = {"First", "Middle", "Last"};
+  std::string out = fmt::format("Sines and cosines of many periods (8.3.2), for a model {} wide\n\n", dim);
+  auto to = std::back_inserter(out);
+  out += "1. Periods of the pairs (sine, cosine) of dimensions:\n";
+  for (int k = 0; k < 3; ++k)
+    fmt::format_to(to, "{} dimension (i={}): {:.2f}\n", kWhich[k], pairs[k], wave_period(pairs[k], dim));
+  fmt::format_to(to, "\n2. 10000^(2i/{}):\n", dim);
+  for (const int64_t i : pairs) fmt::format_to(to, "i={:>3}: {:.10f}\n", i, wave_period(i, dim));
+  out += "\n3. What positions are multiplied by, exp(-2i ln(10000)/dim):\n";
+  for (int k = 0; k < 3; ++k) fmt::format_to(to, "{} (i={}): {:.10f}\n", kWhich[k], pairs[k], div_term(pairs[k], dim));
+  fmt::format_to(to,
+                 "\nThe tutorial calls 10000^(2i/dim) the period. A wave comes back after 2 pi times\n"
+                 "that: after {:.2f} positions in the first pair, {:.0f} in the last.\n",
+                 2 * std::numbers::pi * wave_period(pairs[0], dim), 2 * std::numbers::pi * wave_period(pairs[2], dim));
+  return out;
+}
+
+// Two positions are as alike as their distance says, wherever they stand.
+std::string tell_distances(int64_t dim) {
+  const Tensor table = nn::sinusoidal_table(108, dim).to(kFloat64);
+  constexpr int64_t kPairs[][2] = {{2, 7}, {102, 107}, {2, 4}, {102, 104}};
+  std::string out = "4. Dot products of the encodings of two positions:\n";
+  for (const auto& [a, b] : kPairs)
+    fmt::format_to(std::back_inserter(out), "{:>3} and {:>3}: {:.3f}\n", a, b, sum(table[a] * table[b]).item());
+  return out + "\nThe distance alone decides: the second condition of 8.3.1.\n";
+}
+
+Series wave(std::string name, int64_t length, const auto& f) {
+  Series series{std::move(name), {}, {}};
+  constexpr int kPoints = 480;
+  for (int i = 0; i < kPoints; ++i) {
+    const double t = static_cast<double>(length - 1) * i / (kPoints - 1);
+    series.x.push_back(t);
+    series.y.push_back(f(t));
+  }
+  return series;
+}
+
+Drawing draw_waves(std::string title, std::vector<Series> series) {
+  return draw(LineChart{.title = std::move(title),
+                        .x_label = "position",
+                        .y_label = "value",
+                        .series = std::move(series),
+                        .y_low = -1,
+                        .y_high = 1,
+                        .height = 170});
+}
+
+std::vector<Drawing> draw_curves(int64_t length, int64_t dim) {
+  const auto sine = [&](int64_t pair, double shift) {
+    return [rate = div_term(pair, dim), shift](double t) { return std::sin((t + shift) * rate); };
+  };
+  std::vector<Series> sines, shifts;
+  for (const int64_t pair : {int64_t{0}, dim / 16, dim / 8, 3 * dim / 16})
+    sines.push_back(wave(fmt::format("dimension {}", 2 * pair), length, sine(pair, 0)));
+  const int64_t slow = dim / 8;
+  const std::vector<Series> pair{wave(fmt::format("dimension {} (sine)", 2 * slow), length, sine(slow, 0)),
+                                 wave(fmt::format("dimension {} (cosine)", 2 * slow + 1), length,
+                                      [&](double t) { return std::cos(t * div_term(slow, dim)); })};
+  for (const int shift : {0, 5, 10, 15})
+    shifts.push_back(wave(shift == 0 ? "position" : fmt::format("position + {}", shift), length, sine(slow, shift)));
+  return {draw_waves("1. Sines: the higher the dimension, the longer the wave", sines),
+          draw_waves("2. A pair: sine and cosine of one period", pair),
+          draw_waves(fmt::format("3. Shifts: dimension {}, some positions later", 2 * slow), shifts)};
+}
+
+Drawing draw_encoding(int64_t length, int64_t dim) {
+  constexpr int64_t kMostPairs = 64;
+  const int64_t step = (dim / 2 + kMostPairs - 1) / kMostPairs;
+  const Tensor table = nn::sinusoidal_table(length, dim);
+  const std::vector<float> values = table.to_vector<float>();
+  Heatmap map;
+  map.row_axis = "position";
+  map.column_axis = "dimension";
+  map.title = "4. The encoding of positions";
+  if (step > 1)
+    map.title += fmt::format(" (every {} of {} pairs of dimensions)",
+                             step == 2   ? "second"
+                             : step == 3 ? "third"
+                                         : fmt::format("{}th", step),
+                             dim / 2);
+  std::vector<int64_t> shown;
+  for (int64_t d = 0; d < dim; ++d)
+    if (d / 2 % step == 0) shown.push_back(d);
+  for (const int64_t d : shown) map.column_labels.push_back(fmt::format("{}", d));
+  for (int64_t t = 0; t < length; ++t) {
+    map.row_labels.push_back(fmt::format("{}", t));
+    for (const int64_t d : shown) map.values.push_back(values[static_cast<std::size_t>(t * dim + d)]);
+  }
+  map.is_signed = true;
+  map.cell_width = std::max(1.0, std::floor(640 / static_cast<double>(shown.size())));
+  map.cell_height = std::clamp(std::floor(400 / static_cast<double>(length)), 1.0, 20.0);
+  return draw(map);
+}
+
+}  // namespace
+
+Exhibit show_positional_encoding(const ShowRequest& request) {
+  const int64_t length = in_range("length", request.length, 100, 2, 1000);
+  const int64_t dim = in_range("dim", request.dim, 512, 16, 4096);
+  if (dim % 4 != 0) refuse("--dim", fmt::format("{} is not a multiple of 4", dim));
+  Exhibit out{"Positions (8.3)", tell_indices() + "\n" + tell_periods(dim) + "\n" + tell_distances(dim),
+              draw_curves(length, dim), 1};
+  out.drawings.push_back(grid({draw_encoding(length, dim), draw_heat_scale("-1", "1", true)}, 1));
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,25 @@
+// Notes the first Ctrl-C.
+#include <tapegrad/tasks/train/interrupts.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+volatile std::sig_atomic_t noted = 0;
+
+}  // namespace
+
+CatchInterrupts::CatchInterrupts() {
+  noted = 0;
+  struct sigaction action {};
+  action.sa_handler = [](int) { noted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &action, &before_[i]);
+}
+
+CatchInterrupts::~CatchInterrupts() {
+  for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &before_[i], nullptr);
+}
+
+bool CatchInterrupts::interrupted() { return noted != 0; }
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,120 @@
+// Formats, cuts and reads metrics.jsonl.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/train/metrics.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+// Calls line(object, end) for every whole line, end being the offset behind it, until it returns false.
+template <class F>
+void each_line(const fs::path& path, const std::string& text, const F& line) {
+  std::size_t begin = 0;
+  for (int64_t number = 1;; ++number) {
+    const std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) return;
+    const auto object = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                              text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const bool step = object.is_object() && object.contains("step") && object["step"].is_number_integer();
+    const bool epoch = object.is_object() && object.contains("epoch") && object["epoch"].is_number_integer();
+    if (!step && !epoch)
+      fail("metrics", fmt::format("{}, line {}: neither a step's nor an epoch's object", path.string(), number));
+    if (!line(object, static_cast<int64_t>(end + 1))) return;
+    begin = end + 1;
+  }
+}
+
+// How many bytes at the start of the file tell of the first `steps` steps.
+int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_epoch) {
+  if (steps == 0 || !fs::exists(path)) {
+    if (steps > 0)
+      fail("metrics", fmt::format("{} is missing, and the checkpoint stands at step {}", path.string(), steps));
+    return 0;
+  }
+  const std::string text = read_file(path);
+  int64_t kept = 0, seen = 0, epochs = 0;
+  each_line(path, text, [&](const nlohmann::json& object, int64_t end) {
+    if (object.contains("step")) {
+      const auto step = object["step"].get<int64_t>();
+      if (step > steps) return false;
+      if (step != ++seen)
+        fail("metrics", fmt::format("{}: step {} stands where step {} belongs", path.string(), step, seen));
+    } else {
+      const auto epoch = object["epoch"].get<int64_t>();
+      if ((epoch + 1) * steps_per_epoch > steps) return false;
+      if (epoch != epochs++)
+        fail("metrics", fmt::format("{}: epoch {} stands where epoch {} belongs", path.string(), epoch, epochs - 1));
+    }
+    kept = end;
+    return seen < steps || epochs < steps / steps_per_epoch;
+  });
+  if (seen < steps || epochs < steps / steps_per_epoch)
+    fail("metrics", fmt::format("{} ends at step {} (epoch lines: {}), but the checkpoint stands at step {}",
+                                path.string(), seen, epochs, steps));
+  return kept;
+}
+
+// JSON knows no infinity: a loss that is not finite is null.
+char* put_number(char* out, double value) {
+  return value - value == 0 ? fmt::format_to(out, "{}", value) : fmt::format_to(out, "null");
+}
+
+std::optional<double> maybe(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+double number(const nlohmann::json& object, const char* key) { return maybe(object, key).value_or(0); }
+
+}  // namespace
+
+MetricsFile::MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_epoch)
+    : file_([&] {
+        const int64_t kept = bytes_of_steps(path, steps, steps_per_epoch);
+        AppendFile(path).truncate(kept);
+        return path;
+      }()) {}
+
+void MetricsFile::add(const StepMetrics& m) {
+  char line[384];
+  char* end = fmt::format_to(line, "{{\"step\":{},\"loss\":", m.step);
+  end = put_number(end, m.loss);
+  end = fmt::format_to(end, ",\"accuracy\":{},\"lr\":{},\"tokens_per_s\":{:.1f}", m.accuracy, m.lr, m.tokens_per_s);
+  if (m.train_loss) end = put_number(fmt::format_to(end, ",\"train_loss\":"), *m.train_loss);
+  if (m.validation_loss) end = put_number(fmt::format_to(end, ",\"validation_loss\":"), *m.validation_loss);
+  end = fmt::format_to(end, "}}\n");
+  file_.append({line, static_cast<std::size_t>(end - line)});
+}
+
+void MetricsFile::add(const EpochMetrics& m) {
+  char line[160];
+  char* end = fmt::format_to(line, "{{\"epoch\":{},\"loss\":", m.epoch);
+  end = put_number(end, m.loss);
+  end = fmt::format_to(end, ",\"accuracy\":{}", m.accuracy);
+  std::string text(line, end);
+  // Bytes that are no UTF-8, as a vocabulary of bytes may write them, become U+FFFD.
+  if (m.sample)
+    text += ",\"sample\":" + nlohmann::json(*m.sample).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  file_.append(text + "}\n");
+}
+
+Metrics read_metrics(const fs::path& path) {
+  Metrics out;
+  each_line(path, read_file(path), [&](const nlohmann::json& object, int64_t) {
+    if (object.contains("step")) {
+      out.steps.push_back({object["step"], number(object, "loss"), number(object, "accuracy"), number(object, "lr"),
+                           number(object, "tokens_per_s"), maybe(object, "train_loss"),
+                           maybe(object, "validation_loss")});
+    } else {
+      out.epochs.push_back({object["epoch"], number(object, "loss"), number(object, "accuracy"), {}});
+      const auto sample = object.find("sample");
+      if (sample != object.end() && sample->is_string()) out.epochs.back().sample = sample->get<std::string>();
+    }
+    return true;
+  });
+  return out;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,100 @@
+// Draws the bar on standard error and prints plain lines on standard output.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <tapegrad/tasks/train/progress.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace tapegrad::tasks {
+namespace {
+
+int terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+std::string duration(double seconds) {
+  const auto s = static_cast<int64_t>(seconds + 0.5);
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{} min {:02} s", s / 60, s % 60);
+  return fmt::format("{} h {:02} min", s / 3600, s % 3600 / 60);
+}
+
+Progress::Style Progress::style_here() {
+  const char* term = std::getenv("TERM");
+  const bool able = term == nullptr || std::strcmp(term, "dumb") != 0;
+  return able && ::isatty(STDERR_FILENO) == 1 ? Style::kBar : Style::kLines;
+}
+
+Progress::Progress(Style style, int64_t done, int64_t total, std::FILE* lines)
+    : style_(style), first_(done), total_(total), lines_(lines), start_(Clock::now()), shown_(start_) {}
+
+Progress::~Progress() { clear_bar(); }
+
+double Progress::seconds_left(int64_t step, Clock::time_point now) const {
+  const double spent = std::chrono::duration<double>(now - start_).count();
+  return spent / static_cast<double>(std::max<int64_t>(step - first_, 1)) * static_cast<double>(total_ - step);
+}
+
+void Progress::step(const StepMetrics& step) {
+  if (style_ == Style::kSilent) return;
+  tokens_ += step.tokens;
+  const Clock::time_point now = Clock::now();
+  const bool bar = style_ == Style::kBar;
+  if (now - shown_ < (bar ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000))) return;
+  const double seconds = std::chrono::duration<double>(now - std::exchange(shown_, now)).count();
+  const double thousands_per_s = static_cast<double>(std::exchange(tokens_, 0)) / seconds * 1e-3;
+  const std::string left = duration(seconds_left(step.step, now));
+  const std::string told = fmt::format("{}/{}  loss {:.4f}  accuracy {:.3f}  {:.1f}k tokens/s  {} left", step.step,
+                                       total_, step.loss, step.accuracy, thousands_per_s, left);
+  if (!bar) {
+    fmt::print(lines_, "step {}\n", told);
+    std::fflush(lines_);
+    return;
+  }
+  const int room = std::min(40, terminal_width() - 4 - static_cast<int>(told.size()));
+  std::string drawn;
+  if (room >= 8) {
+    const double eighths = 8.0 * room * static_cast<double>(step.step) / static_cast<double>(total_);
+    const int full = static_cast<int>(eighths) / 8, part = static_cast<int>(eighths) % 8;
+    constexpr const char* kParts[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    for (int i = 0; i < full; ++i) drawn += "█";
+    if (full < room) drawn += kParts[part] + std::string(static_cast<std::size_t>(room - full - 1), ' ');
+    drawn = fmt::format("|{}| ", drawn);
+  }
+  fmt::print(stderr, "\r\x1b[K{}{}", drawn,
+             told.substr(0, static_cast<std::size_t>(std::max(1, terminal_width() - 1))));
+  std::fflush(stderr);
+  bar_shown_ = true;
+}
+
+void Progress::line(std::string_view text) {
+  if (style_ != Style::kSilent) result(text);
+}
+
+void Progress::result(std::string_view text) {
+  clear_bar();
+  fmt::print("{}\n", text);
+  std::fflush(stdout);
+}
+
+void Progress::clear_bar() {
+  if (!bar_shown_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  bar_shown_ = false;
+}
+
+void Progress::finish() {
+  clear_bar();
+  style_ = Style::kSilent;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,180 @@
+// From the third training step on, nothing asks the system for memory; and memory does not grow over many steps.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/loss.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/clip.h>
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+// Every way to memory leads through these, from whichever library it is called.
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<int64_t> requests{0};
+void count() {
+  if (counting.load(std::memory_order_relaxed)) requests.fetch_add(1, std::memory_order_relaxed);
+}
+}  // namespace
+
+extern "C" {
+void* __libc_malloc(std::size_t bytes);
+void* __libc_calloc(std::size_t count, std::size_t bytes);
+void* __libc_realloc(void* block, std::size_t bytes);
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+
+void* malloc(std::size_t bytes) {
+  count();
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t n, std::size_t bytes) {
+  count();
+  return __libc_calloc(n, bytes);
+}
+void* realloc(void* block, std::size_t bytes) {
+  count();
+  return __libc_realloc(block, bytes);
+}
+void* memalign(std::size_t alignment, std::size_t bytes) {
+  count();
+  return __libc_memalign(alignment, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  count();
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
+  count();
+  *block = __libc_memalign(alignment, bytes);
+  return *block ? 0 : ENOMEM;
+}
+void* mmap(void* address, std::size_t bytes, int protection, int flags, int file, off_t offset) {
+  count();
+  return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
+}
+}
+
+namespace tapegrad::tests {
+namespace {
+
+// How often memory was asked for while f ran.
+int64_t requests_of(auto&& f) {
+  requests = 0;
+  counting = true;
+  f();
+  counting = false;
+  return requests;
+}
+
+int64_t resident_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  long total = 0, resident = 0;
+  const int read = std::fscanf(file, "%ld %ld", &total, &resident);
+  std::fclose(file);
+  EXPECT_EQ(read, 2);
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+struct Mlp {
+  nn::Linear up, down;
+  explicit Mlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
+  Tensor operator()(const Tensor& x) const { return x + down(gelu(up(x))); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("down", down);
+  }
+};
+
+// One step of training a model of 64 x 32 numbers.
+struct MlpStep {
+  Mlp model{32};
+  optim::Adam adam{nn::parameters(model)};
+  Tensor x = randn({64, 32}), y = randn({64, 32});
+  void operator()() {
+    Tape tape;
+    const Tensor loss = mse_loss(model(x), y);
+    Gradients grads = tape.backward(loss);
+    optim::clip_grad_norm(grads, 1.0);
+    adam.step(grads);
+  }
+};
+
+// One step of the copy task's model, made small, with dropout and masks.
+struct TransformerStep {
+  nn::Transformer model{{.vocab_size = 11,
+                         .hidden_size = 32,
+                         .num_hidden_layers = 2,
+                         .num_attention_heads = 4,
+                         .intermediate_size = 64,
+                         .max_position_embeddings = 16}};
+  optim::Adam adam{nn::parameters(model)};
+  Tensor source = randint(1, 11, {8, 10}), target = randint(1, 11, {8, 10});
+  Tensor padding = nn::padding_mask(source), causal = nn::causal_mask(10);
+  void operator()() {
+    Tape tape;
+    const Tensor outputs = model(source, target, padding, causal);
+    const Tensor loss = nn::sequence_loss(outputs, target);
+    adam.step(tape.backward(loss));
+  }
+};
+
+class Steps : public testing::Test {
+ protected:
+  void SetUp() override { set_num_threads(2); }
+};
+
+template <class Step>
+void expect_no_requests() {
+  Step step;
+  step();
+  step();
+  for (int i = 3; i <= 10; ++i) EXPECT_EQ(requests_of(step), 0) << "in step " << i;
+}
+
+TEST_F(Steps, OfAnMlpAskForNoMemory) { expect_no_requests<MlpStep>(); }
+
+TEST_F(Steps, OfATransformerAskForNoMemory) { expect_no_requests<TransformerStep>(); }
+
+TEST_F(Steps, DoNotMakeMemoryGrow) {
+  MlpStep step;
+  for (int i = 0; i < 100; ++i) step();
+  const int64_t resident = resident_bytes();
+  const pool::Stats before = pool::stats();
+  for (int i = 0; i < 10'000; ++i) step();
+  EXPECT_EQ(pool::stats().reserved, before.reserved);
+  EXPECT_EQ(pool::stats().system_calls, before.system_calls);
+  EXPECT_LT(resident_bytes() - resident, 4 << 20);
+}
+
+TEST_F(Steps, ThatDifferInShapeDoNotMakeMemoryGrowForEver) {
+  const Tensor weight = randn({64, 64}).as_leaf();
+  const auto step = [&](int64_t rows) {
+    Tape tape;
+    tape.backward(sum(gelu(matmul(randn({rows, 64}), weight))));
+  };
+  for (int64_t rows = 1; rows <= 200; ++rows) step(rows);
+  const int64_t reserved = pool::stats().reserved;
+  for (int round = 0; round < 5; ++round) {
+    for (int64_t rows = 1; rows <= 200; ++rows) step(201 - rows);
+  }
+  EXPECT_EQ(pool::stats().reserved, reserved);
+}
+
+// The counter counts.
+TEST_F(Steps, CounterSeesWhatIsAskedFor) {
+  EXPECT_GE(requests_of([] { delete new std::string(100, 'x'); }), 1);
+  EXPECT_GE(requests_of([] { Tensor::empty({1 << 26}); }), 1);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,0 +1,185 @@
+// Attention against its definition, and what its masks promise.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tapegrad {
+namespace {
+
+struct Case {
+  Shape query, key, value;
+};
+
+Tensor normal(const Shape& shape, DType dtype, uint64_t seed) {
+  Generator generator(seed);
+  const Tensor x = Tensor::empty(shape, dtype);
+  with_floating_type(dtype, [&](auto t) { generator.normal(x.mutable_data<decltype(t)>(), x.numel()); });
+  return x;
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(str(a.shape()), str(b.shape()));
+  if (a.numel() == 0) return 0;
+  return amax(abs(a - b)).item();
+}
+
+Tensor by_definition(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  const double nothing = -std::numeric_limits<double>::infinity();
+  Tensor scores = matmul(q, k.t()) * options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
+  if (options.mask.defined()) {
+    scores = options.mask.dtype() == kBool ? masked_fill(scores, !options.mask, nothing) : scores + options.mask;
+  }
+  if (options.causal) scores = masked_fill(scores, triu(ones({q.size(-2), k.size(-2)}, kBool), 1), nothing);
+  return matmul(softmax(scores, -1), v);
+}
+
+class AttentionOfShape : public testing::TestWithParam<Case> {};
+
+TEST_P(AttentionOfShape, EqualsItsDefinitionWithGradients) {
+  const Case& c = GetParam();
+  const int64_t t = c.query[-2], s = c.key[-2];
+  Generator generator(3);
+  const Tensor allowed = normal({t, s}, kFloat64, 9) > -0.8;
+  for (int form = 0; form < 4; ++form) {
+    AttentionOptions options;
+    if (form == 1) options.mask = allowed;
+    if (form == 2) options.mask = normal({1, s}, kFloat64, 4);
+    if (form == 3) options.causal = true;
+    const Tensor q = normal(c.query, kFloat64, 0).as_leaf(), k = normal(c.key, kFloat64, 1).as_leaf();
+    const Tensor v = normal(c.value, kFloat64, 2).as_leaf();
+    Gradients ours, theirs;
+    Tensor y, expected;
+    {
+      Tape tape;
+      y = scaled_dot_product_attention(q, k, v, options);
+      ours = tape.backward(sum(y * cos(y)));
+    }
+    {
+      Tape tape;
+      expected = by_definition(q, k, v, options);
+      theirs = tape.backward(sum(expected * cos(expected)));
+    }
+    EXPECT_LT(largest_difference(y, expected), 1e-13) << form;
+    for (const Tensor& x : {q, k, v}) EXPECT_LT(largest_difference(ours[x], theirs[x]), 1e-12) << form;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOfShape,
+                         testing::Values(Case{{5, 4}, {7, 4}, {7, 3}}, Case{{2, 3, 6, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}},
+                                         Case{{2, 1, 33, 5}, {1, 3, 17, 5}, {17, 6}},
+                                         Case{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+                                         Case{{4, 20, 32}, {4, 20, 32}, {4, 20, 32}},
+                                         Case{{2, 150, 8}, {2, 300, 8}, {2, 300, 5}},  // several blocks of queries
+                                         Case{{300, 6}, {130, 6}, {130, 6}}));
+
+TEST(Attention, AHeadViewNeedsNoCopyOnTheWayBack) {
+  const Tensor x = normal({2, 5, 12}, kFloat32, 0);
+  const Tensor heads = x.reshape({2, 5, 3, 4}).transpose(1, 2);
+  const Tensor y = scaled_dot_product_attention(heads, heads, heads);
+  EXPECT_EQ(str(y.shape()), "[2, 3, 5, 4]");
+  EXPECT_TRUE(y.transpose(1, 2).is_contiguous());
+}
+
+TEST(Attention, TheFutureHasNoInfluenceAtAll) {
+  const Tensor q = normal({3, 9, 4}, kFloat32, 0), k = normal({3, 9, 4}, kFloat32, 1),
+               v = normal({3, 9, 4}, kFloat32, 2);
+  const Tensor other_k = cat({k.slice(1, 0, 5), normal({3, 4, 4}, kFloat32, 7)}, 1);
+  const Tensor other_v = cat({v.slice(1, 0, 5), normal({3, 4, 4}, kFloat32, 8)}, 1);
+  const AttentionOptions causal{.causal = true};
+  const Tensor y = scaled_dot_product_attention(q, k, v, causal).slice(1, 0, 5);
+  const Tensor other = scaled_dot_product_attention(q, other_k, other_v, causal).slice(1, 0, 5);
+  EXPECT_EQ(y.to_vector<float>(), other.to_vector<float>());
+}
+
+TEST(Attention, AQueryThatMaySeeNothingGivesZerosAndNoGradient) {
+  const Tensor q = normal({2, 3, 4}, kFloat32, 0).as_leaf(), k = normal({2, 3, 4}, kFloat32, 1).as_leaf();
+  const Tensor v = normal({2, 3, 4}, kFloat32, 2).as_leaf();
+  const double nothing = -std::numeric_limits<double>::infinity();
+  const Tensor hidden = tensor({{true, true, true}, {false, false, false}, {true, false, true}});
+  for (const Tensor& mask : {hidden, where(hidden, zeros({3, 3}), nothing)}) {
+    Tape tape;
+    tape.trap_nan();
+    const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
+    EXPECT_EQ(y.select(1, 1).to_vector<float>(), std::vector<float>(8, 0.0f));
+    const Gradients grads = tape.backward(sum(y * y));
+    EXPECT_EQ(grads[q].select(1, 1).to_vector<float>(), std::vector<float>(8, 0.0f));
+    for (const Tensor& x : {q, k, v}) EXPECT_TRUE(all_finite(grads[x]));
+  }
+}
+
+TEST(Attention, WeightsAreThoseBeforeDropoutAndDropoutDrawsOneNumberAWeight) {
+  const Tensor q = normal({2, 4, 4}, kFloat32, 0), k = normal({2, 4, 4}, kFloat32, 1);
+  const Tensor identity = eye(4);
+  Generator generator(5), same(5);
+  const auto [y, weights] =
+      attention_with_weights(q, k, identity.expand({2, 4, 4}), {.dropout = 0.5, .generator = &generator});
+  std::vector<uint8_t> keep(32);
+  same.keep_mask(keep.data(), 32, 0.5);
+  const std::vector<float> w = weights.to_vector<float>(), out = y.to_vector<float>();
+  for (std::size_t i = 0; i < w.size(); ++i) EXPECT_FLOAT_EQ(out[i], keep[i] ? 2 * w[i] : 0.0f) << i;
+  EXPECT_EQ(generator.random32(), same.random32());
+}
+
+TEST(Attention, DropoutOverSeveralBlocksEqualsItsDefinition) {
+  const int64_t t = 201, s = 203;  // no multiple of 8: rows begin amid the bytes of the mask
+  const Tensor q = normal({2, t, 4}, kFloat64, 0).as_leaf(), k = normal({2, s, 4}, kFloat64, 1).as_leaf();
+  const Tensor v = normal({2, s, 3}, kFloat64, 2).as_leaf();
+  for (const double p : {0.3, 1.0}) {
+    for (const bool causal : {false, true}) {
+      Generator generator(5), same(5);
+      std::vector<uint8_t> keep(static_cast<std::size_t>(2 * t * s), 0);
+      if (p < 1) same.keep_mask(keep.data(), 2 * t * s, 1 - p);
+      const std::vector<double> factors(keep.begin(), keep.end());
+      const Tensor factor = tensor(factors, {2, t, s}) / (p < 1 ? 1 - p : 1);
+      Gradients ours, theirs;
+      Tensor y, expected;
+      {
+        Tape tape;
+        y = scaled_dot_product_attention(q, k, v, {.causal = causal, .dropout = p, .generator = &generator});
+        ours = tape.backward(sum(y * cos(y)));
+      }
+      {
+        Tape tape;
+        Tensor scores = matmul(q, k.t()) / 2;
+        if (causal)
+          scores = masked_fill(scores, triu(ones({t, s}, kBool), 1), -std::numeric_limits<double>::infinity());
+        expected = matmul(softmax(scores, -1) * factor, v);
+        theirs = tape.backward(sum(expected * cos(expected)));
+      }
+      EXPECT_LT(largest_difference(y, expected), 1e-13);
+      for (const Tensor& x : {q, k, v}) EXPECT_LT(largest_difference(ours[x], theirs[x]), 1e-12);
+      EXPECT_EQ(generator.random32(), same.random32());
+    }
+  }
+}
+
+TEST(Attention, HoldsNoWeightsOfAllQueriesAndKeys) {
+  const int64_t length = 4096;  // whose weights would take 64 MB
+  const int64_t before = pool::stats().reserved;
+  const Tensor q = normal({length, 8}, kFloat32, 0).as_leaf();
+  Tape tape;
+  tape.backward(sum(scaled_dot_product_attention(q, q, q, {.causal = true})));
+  EXPECT_LT(pool::stats().reserved - before, int64_t{16} << 20);
+}
+
+TEST(Attention, SecondDerivativesFlow) {
+  const Tensor q = normal({3, 2}, kFloat64, 0).as_leaf(), k = normal({4, 2}, kFloat64, 1).as_leaf();
+  const Tensor v = normal({4, 2}, kFloat64, 2).as_leaf();
+  const auto second = [&](auto attention) {
+    Tape tape;
+    const Gradients first = tape.backward(sum(pow(attention(), 3)), {.create_graph = true});
+    const Gradients grads = tape.backward(sum(first[q] * first[q]) + sum(first[k] * first[v]));
+    return std::vector<Tensor>{grads[q], grads[k], grads[v]};
+  };
+  const AttentionOptions options{.causal = true};
+  const auto ours = second([&] { return scaled_dot_product_attention(q, k, v, options); });
+  const auto theirs = second([&] { return by_definition(q, k, v, options); });
+  for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_LT(largest_difference(ours[i], theirs[i]), 1e-10);
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,0 +1,175 @@
+// bfloat16, the type of weights that are only read: conversions, products, and that nothing else computes with it.
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/kernels/bfloat16.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/tasks/gradcheck/op_samples.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <bit>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <set>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+using tests::expect_near;
+
+TEST(BFloat16, RoundsToTheNearestOfTwoToTheEvenOne) {
+  const auto rounded = [](uint32_t bits) { return round_to_bfloat16(std::bit_cast<float>(bits)); };
+  EXPECT_EQ(rounded(0x3f800000), 0x3f80);
+  EXPECT_EQ(rounded(0x3f807fff), 0x3f80);
+  EXPECT_EQ(rounded(0x3f808000), 0x3f80);  // half way, even below
+  EXPECT_EQ(rounded(0x3f818000), 0x3f82);  // half way, even above
+  EXPECT_EQ(rounded(0x3f808001), 0x3f81);
+  EXPECT_EQ(rounded(0xbf818000), 0xbf82);
+  EXPECT_EQ(rounded(0x7f7fffff), 0x7f80);  // too large: infinity
+  EXPECT_EQ(rounded(0x7f800000), 0x7f80);
+  EXPECT_EQ(rounded(0xff800000), 0xff80);
+  EXPECT_EQ(rounded(0x00000001), 0x0000);
+  EXPECT_EQ(rounded(0x80018000), 0x8002);  // denormal
+  EXPECT_EQ(rounded(0x7fffffff), 0x7fc0);
+  EXPECT_EQ(rounded(0xffc00001), 0x7fc0);
+}
+
+TEST(BFloat16, ComesFromEveryTypeAndGoesBackToIt) {
+  const Tensor x = tensor({1.0, -2.5, 3.140625, 0.0, 256.0});
+  const Tensor narrow = x.to(kBFloat16);
+  EXPECT_EQ(narrow.dtype(), kBFloat16);
+  EXPECT_EQ(narrow.to(kFloat32).to_vector<float>(), x.to_vector<float>());
+  EXPECT_EQ(x.to(kFloat64).to(kBFloat16).to(kFloat64).to_vector<double>(), x.to(kFloat64).to_vector<double>());
+  EXPECT_EQ(tensor({1, 2, 256}).to(kBFloat16).to(kInt64).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 256}));
+  EXPECT_EQ(tensor({0.1, 1.01}).to(kBFloat16).to(kFloat32).to_vector<float>(),
+            (std::vector<float>{0.10009765625F, 1.0078125F}));
+}
+
+TEST(BFloat16, IsSeenThroughViewsAndPrintsWithItsName) {
+  const Tensor x = arange(0, 12, 1, kFloat32).reshape({3, 4}), narrow = x.to(kBFloat16);
+  expect_near(narrow.t().to(kFloat32), x.t());
+  expect_near(narrow.slice(1, kAll, kAll, 2).contiguous().to(kFloat32), x.slice(1, kAll, kAll, 2));
+  expect_near(narrow[1].to(kFloat32), x[1]);
+  EXPECT_EQ(str(tensor({1.5, 2.0}).to(kBFloat16)), "tensor([1.5000, 2.0000], dtype=bfloat16)");
+}
+
+TEST(BFloat16, LinearReadsItAsAWeight) {
+  Generator generator(1);
+  for (const int64_t rows : {0, 1, 2, 3, 4, 9}) {
+    for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {7, 64}, {2500, 77}, {33, 800}}) {
+      const Tensor x = randn({rows, in}, kFloat32, &generator), weight = randn({out, in}, kFloat32, &generator);
+      const Tensor bias = randn({out}, kFloat32, &generator), narrow = weight.to(kBFloat16);
+      const Tensor expected = linear(x.to(kFloat64), narrow.to(kFloat64), bias.to(kFloat64));
+      const Tensor y = linear(x, narrow, bias);
+      ASSERT_EQ(y.dtype(), kFloat32);
+      ASSERT_EQ(y.shape(), expected.shape());
+      if (rows == 0) continue;
+      EXPECT_LT(amax(abs(y.to(kFloat64) - expected)).item(), 1e-6 + 3e-7 * static_cast<double>(in))
+          << rows << " " << out << " " << in;
+    }
+  }
+  const Tensor x = randn({2, 3, 4}, kFloat32, &generator),
+               weight = randn({4, 6}, kFloat32, &generator).to(kBFloat16).t();
+  expect_near(linear(x, weight), linear(x, weight.to(kFloat32)));  // a view
+}
+
+TEST(BFloat16, EmbeddingGivesFloat32) {
+  const Tensor table = tensor({{1.5, 2.5}, {-3.0, 4.0}}), ids = tensor({1, 0, 1});
+  const Tensor y = embedding(table.to(kBFloat16), ids);
+  EXPECT_EQ(y.dtype(), kFloat32);
+  expect_near(y, embedding(table, ids));
+}
+
+TEST(BFloat16, LeavesNoGradient) {
+  const Tensor weight = ones({2, 2}).to(kBFloat16), x = ones({1, 2}).as_leaf();
+  EXPECT_NE(error_of([&] { weight.as_leaf(); }).find("gradients are of float32 or float64, not of bfloat16"),
+            std::string::npos);
+  Tape tape;
+  EXPECT_NE(error_of([&] { linear(x, weight); }).find("a weight in bfloat16 is for generation"), std::string::npos);
+  EXPECT_EQ(linear(ones({1, 2}), weight).to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
+// Every operation of the table, called with bfloat16 in the place of its floating inputs, either says that it does not
+// compute with it or gives what it gives for the widened inputs: it only moves elements, or promotes them to float32.
+TEST(BFloat16, IsNeverMistakenForAnotherType) {
+  int refused = 0, right = 0;
+  for (const tasks::OpSamples& of : tasks::op_samples()) {
+    for (const tasks::OpSample& sample : of.samples) {
+      std::vector<Tensor> narrow, wide;
+      for (const Tensor& x : sample.inputs) {
+        narrow.push_back(is_floating(x.dtype()) ? x.to(kBFloat16) : x);
+        wide.push_back(is_floating(x.dtype()) ? narrow.back().to(kFloat32) : x);
+      }
+      Tensor y;
+      const std::string said = error_of([&] { y = sample.f(narrow); });
+      SCOPED_TRACE(of.op + " " + sample.label);
+      if (y.defined()) {
+        ++right;
+        expect_near(y, sample.f(wide));
+      } else {
+        ++refused;
+        EXPECT_NE(said.find("bfloat16"), std::string::npos) << said;
+      }
+    }
+  }
+  EXPECT_GT(refused, 500);
+  EXPECT_GT(right, 100);
+}
+
+TEST(BFloat16, IsWrittenToFilesAsItIs) {
+  const std::string path = (std::filesystem::temp_directory_path() / "tapegrad_bfloat16.safetensors").string();
+  const Tensor x = tensor({0.1, -7.25, 1e30}).to(kBFloat16);
+  save_safetensors(path, {{"x", x}, {"y", ones({3})}});
+  const SafeTensorsFile file(path);
+  EXPECT_EQ(file.find("x")->dtype, "BF16");
+  EXPECT_EQ(file.find("x")->bytes, 6U);
+  EXPECT_EQ(file.read(*file.find("x")).to_vector<float>(), x.to(kFloat32).to_vector<float>());
+  std::remove(path.c_str());
+}
+
+TEST(BFloat16, AModelStoredInItGeneratesNearlyTheSame) {
+  for (const bool tied : {false, true}) {
+    manual_seed(3);
+    nn::GPTModel model({.vocab_size = 100,
+                        .context_length = 32,
+                        .emb_dim = 32,
+                        .n_heads = 4,
+                        .n_layers = 2,
+                        .drop_rate = 0,
+                        .tied_head = tied});
+    nn::eval(model);
+    const Tensor ids = tensor({5, 17, 99, 0, 3}).reshape({1, 5});
+    const Tensor before = model(ids);
+    const int64_t count = nn::count_parameters(model);
+    model.store_in_bfloat16();
+    EXPECT_EQ(nn::count_parameters(model), count);
+    const Tensor after = model(ids);
+    const double change = (amax(abs(after - before)) / amax(abs(before))).item();
+    EXPECT_GT(change, 1e-5);  // it did round
+    EXPECT_LT(change, 2e-2);
+    EXPECT_EQ(nn::state_dict(model)[0].tensor.dtype(), kBFloat16);
+
+    nn::GPTNext cached(model), whole(model, false);
+    const nn::GenerateOptions options{.max_new_tokens = 12};
+    EXPECT_EQ(nn::generate(cached, ids, options).tokens.to_vector<int64_t>(),
+              nn::generate(whole, ids, options).tokens.to_vector<int64_t>());
+
+    nn::GPTModel same = nn::clone(model);  // and a state of float32 is rounded on its way in
+    nn::load_state_dict(same, nn::state_dict(model));
+    EXPECT_EQ(same(ids).to_vector<float>(), after.to_vector<float>());
+  }
+}
+
+TEST(BFloat16, OnlyFloatingTypesKeepAParameter) {
+  nn::Parameter p(ones({2}));
+  EXPECT_NE(error_of([&] { p.convert(kInt64); }).find("cannot be kept as int64"), std::string::npos);
+  p.convert(kBFloat16);
+  p.set(tensor({1.0, 3.0}));
+  EXPECT_EQ(p.tensor().to(kFloat32).to_vector<float>(), (std::vector<float>{1, 3}));
+}
+
+}  // namespace
+}  // namespace tapegrad

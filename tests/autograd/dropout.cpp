@@ -1,0 +1,113 @@
+// Dropout: PyTorch's masks, its arithmetic, and its derivative, which is the same mask again.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+// The positions of the generator are equal: neither has drawn more than the other.
+bool equal_streams(const Generator& a, const Generator& b) { return a.state() == b.state(); }
+
+TEST(Dropout, MultipliesByTheMaskThatTheGeneratorDraws) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const int64_t n : {1, 7, 8, 36, 1000, 70001}) {
+      Generator g(3), same(3);
+      const Tensor x = randn({n}, dtype, &g);
+      randn({n}, dtype, &same);
+      std::vector<uint8_t> keep(static_cast<std::size_t>(n));
+      same.keep_mask(keep.data(), n, 0.9);
+      const Tensor y = dropout(x, 0.1, true, &g);
+      EXPECT_TRUE(equal_streams(g, same));
+      with_floating_type(dtype, [&](auto t) {
+        using T = decltype(t);
+        const T scale = T{1} / static_cast<T>(0.9);
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_EQ(y.data<T>()[i], x.data<T>()[i] * (keep[static_cast<std::size_t>(i)] ? scale : T{0})) << i;
+        }
+      });
+    }
+  }
+}
+
+TEST(Dropout, FigureOfTutorial004Seed123) {
+  manual_seed(123);
+  const std::vector<float> y = dropout(ones({6, 6}), 0.5).to_vector<float>();
+  std::string digits;
+  for (const float v : y) digits += static_cast<char>('0' + static_cast<int>(v));
+  EXPECT_EQ(digits, "220220000202222202022002020202022220");
+}
+
+TEST(Dropout, DrawsInRowMajorOrderWhateverTheStrides) {
+  Generator a(5), b(5);
+  const Tensor x = randn({40, 30}, kFloat32, &a);
+  randn({40, 30}, kFloat32, &b);
+  const std::vector<float> turned = dropout(x.t(), 0.3, true, &a).to_vector<float>();
+  EXPECT_EQ(turned, dropout(x.t().contiguous(), 0.3, true, &b).to_vector<float>());
+}
+
+TEST(Dropout, DrawsNothingWithoutNeed) {
+  Generator g(1);
+  const Generator before = g;
+  const Tensor x = ones({4});
+  EXPECT_TRUE(dropout(x, 0.5, false, &g).same(x));
+  EXPECT_TRUE(dropout(x, 0, true, &g).same(x));
+  EXPECT_EQ(dropout(Tensor::empty({0, 3}), 0.5, true, &g).numel(), 0);
+  EXPECT_EQ(dropout(x, 1, true, &g).to_vector<float>(), std::vector<float>(4));
+  EXPECT_TRUE(equal_streams(g, before));
+}
+
+TEST(Dropout, WhatIsDroppedStillShowsThatItWasNotFinite) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor y = dropout(full({64}, inf), 0.5);
+  int infinite = 0, nan = 0;
+  for (const float v : y.to_vector<float>()) std::isnan(v) ? ++nan : ++infinite;
+  EXPECT_GT(infinite, 0);
+  EXPECT_GT(nan, 0);
+  EXPECT_EQ(infinite + nan, 64);
+}
+
+TEST(Dropout, TheGradientIsTheMaskScaled) {
+  Generator g(2);
+  const Tensor x = ones({5, 7}, kFloat64).as_leaf();
+  Tape tape;
+  const Tensor y = dropout(x, 0.25, true, &g);
+  const Gradients grads = tape.backward(sum(y));
+  EXPECT_EQ(grads[x].to_vector<double>(), y.to_vector<double>());
+}
+
+TEST(Dropout, TheSecondDerivativeGoesThroughTheSameMask) {
+  // With m the mask over 1-p: y = sum(m x^2), dy/dx = 2 m x, and the sum of that has the derivative 2 m.
+  Generator g(2);
+  const Tensor x = randn({6, 5}, kFloat64, &g).as_leaf();
+  Tape tape;
+  const Tensor dropped = dropout(x * x, 0.25, true, &g);
+  const Gradients first = tape.backward(sum(dropped), {.create_graph = true});
+  const Gradients second = tape.backward(sum(first[x]));
+  const auto values = x.to_vector<double>(), m_x2 = dropped.to_vector<double>(), d2 = second[x].to_vector<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(d2[i], 2 * m_x2[i] / (values[i] * values[i]), 1e-12);
+}
+
+TEST(Dropout, Errors) {
+  const auto text = [](const auto& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(text([] { dropout(ones({2}), 1.5); }), "[dropout] probability 1.5, need one in [0, 1]");
+  EXPECT_EQ(text([] { dropout(ones({2}), -0.1); }), "[dropout] probability -0.1, need one in [0, 1]");
+  EXPECT_EQ(text([] { dropout(ones({2}, kInt64), 0.5); }),
+            "[dropout] needs float32 or float64, int64 of shape [2] was given (convert it by to(kFloat32))");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,0 +1,428 @@
+// Elementwise operations: values with the special ones, types, broadcasting, strides, derivatives to second order.
+#include <gtest/gtest.h>
+#include <tapegrad/tapegrad.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+namespace {
+
+std::size_t allocations = 0;
+
+}  // namespace
+
+// Counts what reaches the heap. Not inlined: the compiler would take malloc and delete for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* block = std::malloc(bytes)) return block;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+
+namespace tapegrad {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> numbers(const Tensor& x) { return x.to(kFloat64).to_vector<double>(); }
+
+// Equal within `tolerance`, NaN to NaN, infinities to themselves.
+void expect_values(const Tensor& x, const std::vector<double>& wanted, double tolerance = 1e-6) {
+  const std::vector<double> have = numbers(x);
+  ASSERT_EQ(have.size(), wanted.size()) << str(x);
+  for (std::size_t i = 0; i < have.size(); ++i) {
+    if (std::isnan(wanted[i])) {
+      EXPECT_TRUE(std::isnan(have[i])) << "element " << i << " of " << str(x);
+    } else if (std::isinf(wanted[i])) {
+      EXPECT_EQ(have[i], wanted[i]) << "element " << i << " of " << str(x);
+    } else {
+      EXPECT_NEAR(have[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << "element " << i << " of " << str(x);
+    }
+  }
+}
+
+template <class F>
+void expect_error(F f, std::string_view text) {
+  try {
+    f();
+    FAIL() << "no error; wanted: " << text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), text);
+  }
+}
+
+// dy/dx of sum(f(x)).
+template <class F>
+Tensor slope(F f, const Tensor& x) {
+  const Tensor leaf = x.as_leaf();
+  Tape tape;
+  const Tensor y = f(leaf);
+  return tape.backward(y, {.grad_output = ones(y.shape(), y.dtype())})[leaf];
+}
+
+// The second derivative, once through recorded backward.
+template <class F>
+Tensor curvature(F f, const Tensor& x) {
+  const Tensor leaf = x.as_leaf();
+  Tape tape;
+  const Tensor y = f(leaf);
+  const Tensor dx = tape.backward(y, {.create_graph = true, .grad_output = ones(y.shape(), y.dtype())})[leaf];
+  return tape.backward(dx, {.grad_output = ones(x.shape(), x.dtype())})[leaf];
+}
+
+struct Case {
+  const char* name;
+  Tensor (*f)(const Tensor&);
+  double (*value)(double);
+  double (*first)(double);
+  double (*second)(double);
+};
+
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double logistic1(double x) { return logistic(x) * (1 - logistic(x)); }
+double logistic2(double x) { return logistic1(x) * (1 - 2 * logistic(x)); }
+double normal(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }
+double cosh2(double x) { return std::cosh(x) * std::cosh(x); }
+
+const Case kCases[] = {
+    {"exp", exp, [](double x) { return std::exp(x); }, [](double x) { return std::exp(x); },
+     [](double x) { return std::exp(x); }},
+    {"expm1", expm1, [](double x) { return std::expm1(x); }, [](double x) { return std::exp(x); },
+     [](double x) { return std::exp(x); }},
+    {"log", log, [](double x) { return std::log(x); }, [](double x) { return 1 / x; },
+     [](double x) { return -1 / (x * x); }},
+    {"log1p", log1p, [](double x) { return std::log1p(x); }, [](double x) { return 1 / (1 + x); },
+     [](double x) { return -1 / ((1 + x) * (1 + x)); }},
+    {"sqrt", sqrt, [](double x) { return std::sqrt(x); }, [](double x) { return 0.5 / std::sqrt(x); },
+     [](double x) { return -0.25 / (x * std::sqrt(x)); }},
+    {"rsqrt", rsqrt, [](double x) { return 1 / std::sqrt(x); }, [](double x) { return -0.5 * std::pow(x, -1.5); },
+     [](double x) { return 0.75 * std::pow(x, -2.5); }},
+    {"sin", sin, [](double x) { return std::sin(x); }, [](double x) { return std::cos(x); },
+     [](double x) { return -std::sin(x); }},
+    {"cos", cos, [](double x) { return std::cos(x); }, [](double x) { return -std::sin(x); },
+     [](double x) { return -std::cos(x); }},
+    {"tanh", tanh, [](double x) { return std::tanh(x); }, [](double x) { return 1 / cosh2(x); },
+     [](double x) { return -2 * std::tanh(x) / cosh2(x); }},
+    {"erf", erf, [](double x) { return std::erf(x); }, [](double x) { return M_2_SQRTPI * std::exp(-x * x); },
+     [](double x) { return -2 * x * M_2_SQRTPI * std::exp(-x * x); }},
+    {"sigmoid", sigmoid, logistic, logistic1, logistic2},
+    {"silu", silu, [](double x) { return x * logistic(x); }, [](double x) { return logistic(x) + x * logistic1(x); },
+     [](double x) { return 2 * logistic1(x) + x * logistic2(x); }},
+    {"gelu", [](const Tensor& x) { return gelu(x); }, [](double x) { return x * 0.5 * (1 + std::erf(x * M_SQRT1_2)); },
+     [](double x) { return 0.5 * (1 + std::erf(x * M_SQRT1_2)) + x * normal(x); },
+     [](double x) { return (2 - x * x) * normal(x); }},
+    {"square", [](const Tensor& x) { return pow(x, 2.); }, [](double x) { return x * x; },
+     [](double x) { return 2 * x; }, [](double) { return 2.; }},
+    {"cube", [](const Tensor& x) { return pow(x, 3.); }, [](double x) { return x * x * x; },
+     [](double x) { return 3 * x * x; }, [](double x) { return 6 * x; }},
+    {"power", [](const Tensor& x) { return pow(x, 2.5); }, [](double x) { return std::pow(x, 2.5); },
+     [](double x) { return 2.5 * std::pow(x, 1.5); }, [](double x) { return 3.75 * std::sqrt(x); }},
+    {"reciprocal", [](const Tensor& x) { return pow(x, -1.); }, [](double x) { return 1 / x; },
+     [](double x) { return -1 / (x * x); }, [](double x) { return 2 / (x * x * x); }},
+    {"number_over", [](const Tensor& x) { return 3 / x; }, [](double x) { return 3 / x; },
+     [](double x) { return -3 / (x * x); }, [](double x) { return 6 / (x * x * x); }},
+};
+
+TEST(Elementwise, ValuesAndTwoDerivativesOfEveryFunction) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Tensor x = linspace(0.05, 4, 37, dtype);  // a length that fills no vector
+    const double tolerance = dtype == kFloat32 ? 5e-6 : 1e-12;
+    for (const Case& c : kCases) {
+      SCOPED_TRACE(c.name);
+      std::vector<double> value, first, second;
+      for (double v : numbers(x)) {
+        value.push_back(c.value(v));
+        first.push_back(c.first(v));
+        second.push_back(c.second(v));
+      }
+      expect_values(c.f(x), value, tolerance);
+      expect_values(slope(c.f, x), first, tolerance);
+      expect_values(curvature(c.f, x), second, 4 * tolerance);
+      EXPECT_EQ(c.f(x).dtype(), dtype);
+    }
+  }
+}
+
+TEST(Elementwise, GeluByTanh) {
+  const Tensor x = tensor({-8., -3., -0.5, 0., 0.5, 3., 8.}, kFloat64);
+  std::vector<double> wanted;
+  for (double v : numbers(x)) {
+    wanted.push_back(0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))));
+  }
+  expect_values(gelu(x, Gelu::tanh), wanted, 1e-14);
+}
+
+TEST(Elementwise, SpecialValues) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Tensor x = tensor({-kInf, -1., -0., 0., 1., kInf, kNan}, dtype);
+    expect_values(exp(x), {0, std::exp(-1), 1, 1, std::exp(1), kInf, kNan});
+    expect_values(log(x), {kNan, kNan, -kInf, -kInf, 0, kInf, kNan});
+    expect_values(sqrt(x), {kNan, kNan, 0, 0, 1, kInf, kNan});
+    expect_values(rsqrt(x), {kNan, kNan, -kInf, kInf, 1, 0, kNan});
+    expect_values(abs(x), {kInf, 1, 0, 0, 1, kInf, kNan});
+    expect_values(sign(x), {-1, -1, 0, 0, 1, 1, 0});
+    expect_values(tanh(x), {-1, -std::tanh(1), 0, 0, std::tanh(1), 1, kNan});
+    expect_values(erf(x), {-1, -std::erf(1), 0, 0, std::erf(1), 1, kNan});
+    expect_values(sigmoid(x), {0, logistic(-1), 0.5, 0.5, logistic(1), 1, kNan});
+    expect_values(relu(x), {0, 0, 0, 0, 1, kInf, kNan});
+    expect_values(sin(x), {kNan, std::sin(-1), 0, 0, std::sin(1), kNan, kNan});
+    expect_values(clamp(x, -0.5, 0.5), {-0.5, -0.5, 0, 0, 0.5, 0.5, kNan});
+    expect_values(maximum(x, 0.5), {0.5, 0.5, 0.5, 0.5, 1, kInf, kNan});
+    expect_values(minimum(x, tensor({kNan, 0., 0., 0., 0., 0., 0.}, dtype)), {kNan, -1, 0, 0, 0, 0, kNan});
+    expect_values(1 / x, {0, -1, -kInf, kInf, 1, 0, kNan});
+    expect_values(x * 0, {kNan, 0, 0, 0, 0, kNan, kNan});
+  }
+}
+
+TEST(Elementwise, PowersAtTheirEdges) {
+  const Tensor base = tensor({0., 0., 0., -2., 2., 0., -8., kNan}, kFloat64);
+  const Tensor exponent = tensor({0., 1., -1., 3., 0., 2., 1. / 3, 0.}, kFloat64);
+  expect_values(pow(base, exponent), {1, 0, kInf, -8, 1, 0, kNan, 1});
+  const Tensor a = base.as_leaf(), b = exponent.as_leaf();
+  Tape tape;
+  const Gradients grads = tape.backward(pow(a, b), {.grad_output = ones({8}, kFloat64)});
+  expect_values(grads[a], {0, 1, -kInf, 12, 0, 0, kNan, 0});  // as PyTorch
+  expect_values(grads[b], {0, 0, -kInf, kNan, std::log(2), 0, kNan, kNan});
+  expect_values(slope([](const Tensor& x) { return pow(x, 0.); }, tensor({0., kNan})), {0, 0});
+  expect_values(pow(tensor({2, -3, 0}), 3.), {8, -27, 0});
+  expect_error([] { pow(tensor({2}), tensor({-1})); },
+               "[pow] an integer to a negative power is no integer (convert the base by to(kFloat32))");
+}
+
+TEST(Elementwise, GradientsWhereSlopesBreak) {
+  expect_values(slope([](const Tensor& x) { return abs(x); }, tensor({-2., 0., 3.})), {-1, 0, 1});
+  expect_values(slope([](const Tensor& x) { return relu(x); }, tensor({-2., 0., 3., kNan})), {0, 0, 1, 1});
+  expect_values(slope([](const Tensor& x) { return sign(x); }, tensor({-2., 0., 3.})), {0, 0, 0});
+  expect_values(slope([](const Tensor& x) { return clamp(x, -1., 1.); }, tensor({-2., -1., 0., 1., 2., kNan})),
+                {0, 1, 1, 1, 0, 0});
+  expect_values(slope([](const Tensor& x) { return clamp(x, {}, 1.); }, tensor({-2., 1., 2.})), {1, 1, 0});
+  expect_values(slope([](const Tensor& x) { return maximum(x, 1.0); }, tensor({0., 1., 2.})), {0, 0.5, 1});
+
+  const Tensor a = tensor({1., 2., 3., kNan}).as_leaf(), b = tensor({2., 2., 2., 2.}).as_leaf();
+  for (const bool larger : {true, false}) {
+    Tape tape;
+    const Gradients grads = tape.backward(larger ? maximum(a, b) : minimum(a, b), {.grad_output = ones({4})});
+    expect_values(grads[a], larger ? std::vector<double>{0, 0.5, 1, 1} : std::vector<double>{1, 0.5, 0, 1});
+    expect_values(grads[b], larger ? std::vector<double>{1, 0.5, 0, 1} : std::vector<double>{0, 0.5, 1, 1});
+  }
+}
+
+TEST(Elementwise, ArithmeticGradients) {
+  const Tensor a = tensor({1., -2., 3.}, kFloat64).as_leaf(), b = tensor({4., 5., -6.}, kFloat64).as_leaf();
+  Tape tape;
+  const Tensor y = a * b - a / b + (a + b) * 2 - (3 - a) + b / 4;
+  const Gradients grads = tape.backward(y, {.grad_output = tensor({1., 10., 100.}, kFloat64)});
+  expect_values(grads[a], {4 - 1. / 4 + 3, 10 * (5 - 1. / 5 + 3), 100 * (-6 + 1. / 6 + 3)});
+  expect_values(grads[b], {1 + 1. / 16 + 2.25, 10 * (-2 - 2. / 25 + 2.25), 100 * (3 + 3. / 36 + 2.25)});
+}
+
+TEST(Elementwise, OnlyNeededGradientsAreKept) {
+  const Tensor a = tensor({1., 2.}).as_leaf(), constant = tensor({3., 4.});
+  Tape tape;
+  const Gradients grads = tape.backward(a * constant / constant, {.grad_output = ones({2})});
+  EXPECT_EQ(grads.size(), 1u);
+  expect_values(grads[a], {1, 1});
+}
+
+TEST(Elementwise, BroadcastsAndSumsBack) {
+  const Tensor a = arange(0, 6, 1, kFloat32).reshape({2, 1, 3}).as_leaf();
+  const Tensor b = tensor({10., 20.}).reshape({2, 1}).as_leaf();
+  Tape tape;
+  const Tensor y = a * b;
+  EXPECT_EQ(y.shape(), Shape({2, 2, 3}));
+  expect_values(y, {0, 10, 20, 0, 20, 40, 30, 40, 50, 60, 80, 100});
+  const Gradients grads = tape.backward(y, {.grad_output = ones(y.shape())});
+  expect_values(grads[a], {30, 30, 30, 30, 30, 30});
+  expect_values(grads[b], {15, 15});
+  expect_error(
+      [] {
+        ones({2, 3}) + ones({4});
+      },
+      "[add] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)");
+}
+
+// Every layout of operands against elements taken one by one, at sizes around vectors, pieces and threads.
+TEST(Elementwise, StridesAndSizes) {
+  for (const int64_t n : {1, 7, 8, 9, 63, 700, 40000}) {
+    const Tensor x = linspace(-3, 3, 2 * n).reshape({n, 2});
+    const Tensor row = tensor({0.5, -2.});
+    const Tensor column = linspace(1, 2, n).reshape({n, 1});
+    const Tensor wide = linspace(1, 5, 2 * n).reshape({2, n}).t();
+    const Tensor y = x * wide + row - column / scalar(2) + x.slice(0, kAll, kAll, -1);
+    ASSERT_EQ(y.shape(), x.shape());
+    const std::vector<float> xs = x.to_vector<float>(), ws = wide.to_vector<float>(), cs = column.to_vector<float>();
+    const std::vector<float> ys = y.to_vector<float>();
+    for (int64_t i = 0; i < 2 * n; ++i) {
+      const auto at = static_cast<std::size_t>(i), turned = static_cast<std::size_t>(2 * (n - 1 - i / 2) + i % 2);
+      const float wanted = xs[at] * ws[at] + (i % 2 ? -2.f : 0.5f) - cs[at / 2] / 2.f + xs[turned];
+      ASSERT_EQ(ys[at], wanted) << "element " << i << " of " << n;
+    }
+  }
+  expect_values(exp(scalar(0).expand({2, 2})), {1, 1, 1, 1});
+}
+
+TEST(Elementwise, EmptyAndScalar) {
+  const Tensor none = zeros({0, 3}).as_leaf();
+  Tape tape;
+  const Tensor y = tanh(none) * ones({3}) + 1;
+  EXPECT_EQ(y.shape(), Shape({0, 3}));
+  EXPECT_EQ(tape.backward(y, {.grad_output = zeros({0, 3})})[none].shape(), Shape({0, 3}));
+  EXPECT_EQ((scalar(2) * scalar(3)).dim(), 0);
+  EXPECT_EQ((scalar(2) * scalar(3)).item(), 6);
+}
+
+TEST(Elementwise, TypesPromote) {
+  const Tensor yes = tensor({true, false}), whole = tensor({3, -4}), real = tensor({0.5, 2.}),
+               fine = tensor({0.5, 2.}, kFloat64);
+  EXPECT_EQ((yes + whole).dtype(), kInt64);
+  EXPECT_EQ((whole * real).dtype(), kFloat32);
+  EXPECT_EQ((real - fine).dtype(), kFloat64);
+  EXPECT_EQ((whole / whole).dtype(), kFloat32);
+  EXPECT_EQ((whole * 2).dtype(), kInt64);
+  EXPECT_EQ((whole * 0.5).dtype(), kFloat32);
+  EXPECT_EQ((yes + 1).dtype(), kInt64);
+  EXPECT_EQ((fine * 0.1).dtype(), kFloat64);
+  expect_values(whole * 0.5, {1.5, -2});
+  expect_values(yes + yes, {1, 0});
+  expect_values(-whole, {-3, 4});
+  expect_values(abs(whole), {3, 4});
+  expect_values(clamp(whole, -1., 2.), {2, -1});
+
+  const Tensor leaf = real.as_leaf();
+  Tape tape;
+  const Tensor g = tape.backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
+  EXPECT_EQ(g.dtype(), kFloat32);
+  expect_values(g, {0.5, 2});
+
+  expect_error([&] { yes - yes; },
+               "[sub] bool operands have no such operation (convert one by to(kInt64), or use logical_xor)");
+  expect_error([&] { exp(whole); },
+               "[exp] needs float32 or float64, int64 of shape [2] was given (convert it by to(kFloat32))");
+}
+
+TEST(Elementwise, IntegersWrapAround) {
+  const std::vector<int64_t> largest{INT64_MAX};
+  EXPECT_EQ((tensor(largest, {1}) + 1).item<int64_t>(), INT64_MIN);
+  EXPECT_EQ((tensor(largest, {1}) * 2).item<int64_t>(), -2);
+}
+
+TEST(Compare, AllSix) {
+  for (const DType dtype : {kInt64, kFloat32, kFloat64}) {
+    const Tensor a = tensor({1, 2, 3}).to(dtype), b = tensor({2, 2, 2}).to(dtype);
+    expect_values(a == b, {0, 1, 0});
+    expect_values(a != b, {1, 0, 1});
+    expect_values(a < b, {1, 0, 0});
+    expect_values(a <= b, {1, 1, 0});
+    expect_values(a > b, {0, 0, 1});
+    expect_values(a >= 2, {0, 1, 1});
+    EXPECT_EQ((a == b).dtype(), kBool);
+  }
+  const Tensor x = tensor({kNan, kInf, 1., -kInf});
+  expect_values(x == x, {0, 1, 1, 1});
+  expect_values(x != x, {1, 0, 0, 0});
+  expect_values(x != 1, {1, 1, 0, 1});
+  expect_values(isnan(x), {1, 0, 0, 0});
+  expect_values(isfinite(x), {0, 0, 1, 0});
+  expect_values(tensor({0.1}) == 0.1, {1});
+  const Tensor many = arange(1003).to(kFloat32);
+  EXPECT_EQ(any(many < 0), false);
+  EXPECT_EQ(all(many.reshape({17, 59}).t() <= 1002), true);
+}
+
+TEST(Compare, Logic) {
+  const Tensor a = tensor({true, true, false, false}), b = tensor({true, false, true, false});
+  expect_values(a && b, {1, 0, 0, 0});
+  expect_values(a || b, {1, 1, 1, 0});
+  expect_values(logical_xor(a, b), {0, 1, 1, 0});
+  expect_values(!a, {0, 0, 1, 1});
+  EXPECT_FALSE(all(a));
+  EXPECT_TRUE(any(a));
+  EXPECT_TRUE(all(zeros({0}, kBool)));
+  EXPECT_FALSE(any(zeros({0}, kBool)));
+  expect_values(all(a.reshape({2, 2}), 1), {1, 0});
+  expect_values(any(b.reshape({2, 2}), 0), {1, 0});
+  EXPECT_EQ(any(b.reshape({2, 2}), -1, true).shape(), Shape({2, 1}));
+  expect_error([&] { logical_and(a, tensor({1.})); },
+               "[logical_and] needs bool, float32 of shape [1] was given (compare it first: x != 0)");
+}
+
+TEST(Compare, AllFinite) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    EXPECT_TRUE(all_finite(full({100000}, 1e30, dtype)));
+    EXPECT_FALSE(all_finite(cat({zeros({100000}, dtype), full({1}, -kInf, dtype)})));
+    EXPECT_FALSE(all_finite(full({3}, kNan, dtype)));
+    EXPECT_TRUE(all_finite(zeros({0}, dtype)));
+  }
+}
+
+TEST(Select, Where) {
+  const Tensor c = tensor({true, false, true});
+  const Tensor a = tensor({1., 2., 3.}).as_leaf(), b = tensor({10., 20., kInf}).as_leaf();
+  {
+    Tape tape;
+    const Tensor y = where(c, a, b);
+    expect_values(y, {1, 20, 3});
+    const Gradients grads = tape.backward(y, {.grad_output = tensor({5., 6., 7.})});
+    expect_values(grads[a], {5, 0, 7});
+    expect_values(grads[b], {0, 6, 0});
+  }
+  expect_values(where(c, a, -1), {1, -1, 3});
+  expect_values(where(c, -1, b), {-1, 20, -1});
+  expect_values(where(c, tensor({1, 2, 3}), tensor({4, 5, 6})), {1, 5, 3});
+  expect_values(where(c, c, !c), {1, 1, 1});
+  EXPECT_EQ(where(c, scalar(1), scalar(2)).shape(), Shape({3}));
+  EXPECT_EQ(where(c.reshape({3, 1}), a, b).shape(), Shape({3, 3}));
+  expect_error([&] { where(a, a, b); },
+               "[where] the condition must be bool, float32 of shape [3] was given (compare it first: x != 0)");
+}
+
+TEST(Select, MaskedFill) {
+  const Tensor x = ones({2, 3}).as_leaf(), mask = tensor({true, false, true});
+  Tape tape;
+  const Tensor y = masked_fill(x, mask, -kInf);
+  expect_values(y, {-kInf, 1, -kInf, -kInf, 1, -kInf});
+  expect_values(tape.backward(y, {.grad_output = ones({2, 3})})[x], {0, 1, 0, 0, 1, 0});
+  expect_error(
+      [&] {
+        masked_fill(ones({3}), ones({2, 3}) > 0, 0);
+      },
+      "[masked_fill] a mask of shape [2, 3] does not broadcast to [3]");
+}
+
+TEST(Select, Triangles) {
+  const Tensor x = arange(1, 7, 1, kFloat32).reshape({2, 3});
+  expect_values(tril(x), {1, 0, 0, 4, 5, 0});
+  expect_values(tril(x, 1), {1, 2, 0, 4, 5, 6});
+  expect_values(tril(x, -1), {0, 0, 0, 4, 0, 0});
+  expect_values(triu(x), {1, 2, 3, 0, 5, 6});
+  expect_values(triu(x, 1), {0, 2, 3, 0, 0, 6});
+  expect_values(triu(x, -9), {1, 2, 3, 4, 5, 6});
+  expect_values(tril(x.t()), {1, 0, 2, 5, 3, 6});
+  expect_values(tril(ones({2, 2, 2}, kBool)), {1, 0, 1, 1, 1, 0, 1, 1});
+  expect_values(slope([](const Tensor& v) { return triu(v, 1); }, x), {0, 1, 1, 0, 0, 1});
+  expect_error([] { tril(ones({3})); }, "[tril] needs two axes or more, x has shape [3]");
+}
+
+TEST(Elementwise, SteadyStateTouchesNoHeap) {
+  const Tensor x = full({8}, 0.5).as_leaf(), seed = ones({8});
+  const auto step = [&] {
+    Tape tape;
+    Tensor y = x;
+    for (int i = 0; i < 50; ++i) y = tanh(y * x + 0.5) / where(x > 0, y, x);
+    const Gradients grads = tape.backward(y, {.grad_output = seed});
+    EXPECT_TRUE(grads.contains(x));
+  };
+  for (int i = 0; i < 3; ++i) step();
+  const int64_t calls = pool::stats().system_calls;
+  const std::size_t before = allocations;
+  for (int i = 0; i < 3; ++i) step();
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(pool::stats().system_calls, calls);
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,0 +1,259 @@
+// The tester under test: planted wrong operations, each of which gradcheck must catch, at the right order.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/ops.h>
+
+#include <cmath>
+
+namespace tapegrad {
+namespace {
+
+const Op kPlanted{"planted"};
+const Op kFused{"planted_fused", false};
+
+const Tensor kX = tensor({{0.3, -1.2, 0.7}, {1.9, 0.4, -0.6}}, kFloat64);
+const Tensor kRow = tensor({0.9, -0.2, 1.4}, kFloat64);
+
+// Records f(x), computed off the tape, with a backward of the test's own.
+template <class F, class B>
+Tensor planted(const Tensor& x, F f, B backward, const Op& op = kPlanted) {
+  return record(op, f(x.detach()).detach(), {x}, [x, backward](const Tensor& dy) -> Grads { return backward(dy, x); });
+}
+
+Tensor cube(const Tensor& x) { return x * x * x; }
+
+std::string error_of(auto&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Gradcheck, PassesRightOperations) {
+  const auto right = [](const Tensor& x) {
+    return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; });
+  };
+  const GradcheckReport report = gradcheck(right, {kX});
+  EXPECT_TRUE(report.ok) << report.text;
+  EXPECT_EQ(report.order, 0);
+  EXPECT_EQ(report.entries, 36 + 6 * 12);  // df/dx; and the gradient by x and by the seed
+  EXPECT_LT(report.worst[0], 1e-11);
+  EXPECT_LT(report.worst[1], 1e-11);
+}
+
+TEST(Gradcheck, CatchesAFactorOfAThousandth) {
+  const auto wrong = [](const Tensor& x) {
+    return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3.003; });
+  };
+  const GradcheckReport report = gradcheck(wrong, {kX});
+  EXPECT_FALSE(report.ok);
+  EXPECT_EQ(report.order, 1);
+  EXPECT_EQ(report.input, 0);
+  EXPECT_EQ(report.index, report.output);
+  EXPECT_NEAR(report.ours / report.numeric, 1.001, 1e-9);
+}
+
+TEST(Gradcheck, CatchesASmallMissingTerm) {
+  const auto wrong = [](const Tensor& x) {
+    return planted(
+        x, [](const Tensor& v) { return cube(v) + v * 1e-6; },
+        [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; });
+  };
+  const GradcheckReport report = gradcheck(wrong, {kX});
+  EXPECT_EQ(report.order, 1);
+  EXPECT_NEAR(report.numeric - report.ours, 1e-6, 1e-10);
+}
+
+TEST(Gradcheck, CatchesTheWrongSecondDerivative) {
+  const auto forgets_itself = [](const Tensor& x) {  // the slope taken as a constant
+    return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy * (x * x * 3).detach(); });
+  };
+  EXPECT_TRUE(gradcheck(forgets_itself, {kX}, {.order = 1}));
+  EXPECT_EQ(gradcheck(forgets_itself, {kX}).order, 2);
+
+  const auto off_by_a_thousandth = [](const Tensor& x) {
+    return planted(x, cube, [](const Tensor& dy, const Tensor& x) {
+      const auto square = [](const Tensor& v) { return v * v; };
+      return dy * 3 * planted(x, square, [](const Tensor& g, const Tensor& v) { return g * v * 2.002; });
+    });
+  };
+  EXPECT_TRUE(gradcheck(off_by_a_thousandth, {kX}, {.order = 1}));
+  const GradcheckReport report = gradcheck(off_by_a_thousandth, {kX});
+  EXPECT_EQ(report.order, 2);
+  EXPECT_EQ(report.input, 0);
+  EXPECT_EQ(report.text.substr(0, 46), "order 2: gradient of input 0 at [1, 0] by inpu") << report.text;
+  EXPECT_NEAR(report.ours / report.numeric, 1.001, 1e-9);
+}
+
+TEST(Gradcheck, CatchesALostDependenceOnDy) {
+  const auto wrong = [](const Tensor& x) {
+    return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy.detach() * x * x * 3; });
+  };
+  EXPECT_TRUE(gradcheck(wrong, {kX}, {.order = 1}));
+  const GradcheckReport report = gradcheck(wrong, {kX});
+  EXPECT_EQ(report.order, 2);
+  EXPECT_EQ(report.input, 1);  // the seed stands behind the inputs
+  EXPECT_NE(report.text.find("by the seed at"), std::string::npos) << report.text;
+}
+
+TEST(Gradcheck, CatchesAnotherFormulaUnderCreateGraph) {
+  const auto wrong = [](const Tensor& x) {
+    return planted(x, cube,
+                   [](const Tensor& dy, const Tensor& x) { return dy * x * x * (Tape::current() ? 3.003 : 3); });
+  };
+  EXPECT_TRUE(gradcheck(wrong, {kX}, {.order = 1}));
+  const GradcheckReport report = gradcheck(wrong, {kX});
+  EXPECT_EQ(report.order, 2);
+  EXPECT_EQ(report.text.substr(0, 56), "order 2: under create_graph the gradient is another one:") << report.text;
+}
+
+TEST(Gradcheck, CatchesWhatIsWrongUnderBroadcastingOnly) {
+  const auto wrong = [](const Tensor& a, const Tensor& b) {
+    return record(kPlanted, (a.detach() * b.detach()), {a, b}, [a, b](const Tensor& dy) -> Grads {
+      const bool stretched = !(a.shape() == b.shape());
+      return {dy * b, stretched ? dy * a * 0.5 : dy * a};
+    });
+  };
+  EXPECT_TRUE(gradcheck(wrong, {kX, kX * 2}));
+  const GradcheckReport report = gradcheck(wrong, {kX, kRow});
+  EXPECT_EQ(report.order, 1);
+  EXPECT_EQ(report.input, 1);
+}
+
+TEST(Gradcheck, CatchesWhatIsWrongForStridedInputsOnly) {
+  const auto in_order_of_memory = [](const Tensor& x) {
+    return from_data(x.data<double>(), x.numel(), x.shape(), kFloat64);
+  };
+  const auto wrong_value = [&](const Tensor& x) {
+    return planted(
+        x, [&](const Tensor& v) { return cube(in_order_of_memory(v)); },
+        [](const Tensor& dy, const Tensor& v) { return dy * v * v * 3; });
+  };
+  const auto wrong_slope = [&](const Tensor& x) {
+    return planted(x, cube, [&](const Tensor& dy, const Tensor& v) {
+      const Tensor misread = in_order_of_memory(v);
+      return dy * misread * misread * 3;
+    });
+  };
+  EXPECT_TRUE(gradcheck(wrong_value, {kX}));
+  EXPECT_EQ(gradcheck(wrong_value, {kX.t()}).text,
+            "output [0, 1] is -1.728, but 6.858999999999999 for contiguous copies of the inputs");
+  EXPECT_TRUE(gradcheck(wrong_slope, {kX}, {.order = 1}));
+  EXPECT_EQ(gradcheck(wrong_slope, {kX.t()}, {.order = 1}).order, 1);
+}
+
+TEST(Gradcheck, CatchesOneWrongElement) {
+  const auto wrong = [](const Tensor& x) {
+    return planted(x, cube, [](const Tensor& dy, const Tensor& x) {
+      const Tensor grad = (dy * x * x * 3).detach();
+      const Tensor copy = from_data(grad.data<double>(), grad.numel(), grad.shape(), kFloat64);
+      copy.mutable_data<double>()[grad.numel() - 1] *= 1.001;
+      return copy;
+    });
+  };
+  const GradcheckReport report = gradcheck(wrong, {kX});
+  EXPECT_EQ(report.order, 1);
+  EXPECT_EQ(report.index, 5);
+  EXPECT_EQ(report.text, "order 1: output [1, 2] by input 0 at [1, 2]: ours 1.08108, numeric 1.08");
+}
+
+TEST(Gradcheck, CatchesABackwardThatMisreadsDy) {
+  const auto wrong = [](const Tensor& x) {
+    return planted(x, cube, [](const Tensor& dy, const Tensor& x) {
+      return from_data(dy.data<double>(), dy.numel(), dy.shape(), kFloat64) * x * x * 3;
+    });
+  };
+  const GradcheckReport report = gradcheck(wrong, {kX}, {.order = 1});
+  EXPECT_FALSE(report.ok);
+  EXPECT_NE(report.text.find("a strided dy gives other gradients"), std::string::npos) << report.text;
+}
+
+TEST(Gradcheck, CatchesAGradientThatDependsOnOtherLeaves) {
+  const auto wrong = [](const Tensor& a, const Tensor& b) {
+    const double factor = needs_grad(b) ? 1 : 2;
+    return record(kPlanted, a.detach() * b.detach(), {a, b}, [a, b, factor](const Tensor& dy) -> Grads {
+      return {dy * b * factor, dy * a};
+    });
+  };
+  const GradcheckReport report = gradcheck(wrong, {kX, kRow});
+  EXPECT_NE(report.text.find("input 0 gets another gradient when the other inputs are constants"), std::string::npos)
+      << report.text;
+}
+
+TEST(Gradcheck, CatchesFunctionsThatAreNone) {
+  int calls = 0;
+  const auto random = [&](const Tensor& x) { return x * ++calls; };
+  EXPECT_EQ(gradcheck(random, {kX}).text,
+            "the function gives other values when it is called again (fix its random numbers)");
+
+  const Tensor mine = tensor({1.0, 2.0}, kFloat64);
+  const auto writes = [](const Tensor& x) {
+    const Tensor y = x * x;
+    x.mutable_data<double>()[0] += 1e-12;
+    return y;
+  };
+  EXPECT_FALSE(gradcheck(writes, {mine}).ok);
+}
+
+TEST(Gradcheck, NoticesAGradientThatIsZero) {
+  const auto zero = [](const Tensor& x) { return x * 0.0; };
+  EXPECT_EQ(gradcheck(zero, {kX}).text,
+            "order 1: the numeric gradient of input 0 is zero everywhere (say zero_gradient where that is right)");
+  EXPECT_TRUE(gradcheck(zero, {kX}, {.zero_gradient = true}));
+  EXPECT_EQ(gradcheck([](const Tensor& x) { return x * x; }, {kX}, {.zero_gradient = true}).text,
+            "order 1: the gradient was said to be zero, and it is not");
+}
+
+TEST(Gradcheck, DemandsThatFusedOperationsRefuse) {
+  const auto slope = [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; };
+  const auto fused = [&](const Tensor& x) { return planted(x, cube, slope, kFused); };
+  EXPECT_TRUE(gradcheck(fused, {kX}, {.refuses = "planted_fused"}));
+  EXPECT_EQ(gradcheck(fused, {kX}).text,
+            "order 2: [planted_fused] cannot be differentiated twice: its backward is a fused kernel (compose it of "
+            "plain operations); here: name it as GradcheckOptions::refuses, or ask for order = 1");
+  EXPECT_TRUE(gradcheck(fused, {kX}, {.order = 1}));
+  const auto plain = [&](const Tensor& x) { return planted(x, cube, slope); };
+  EXPECT_EQ(gradcheck(plain, {kX}, {.refuses = "planted_fused"}).text,
+            "order 2: planted_fused must refuse create_graph, and does not");
+}
+
+TEST(Gradcheck, TakesSeveralInputsAndTypes) {
+  const Tensor ids = tensor({0, 1, 0});
+  const auto f = [](const Tensor& a, const Tensor& b, const Tensor& c) { return a * b + c.to(kFloat64); };
+  EXPECT_TRUE(gradcheck(f, {kX, kRow, ids}));
+  EXPECT_TRUE(gradcheck([](std::span<const Tensor> x) { return x[0] * x[1]; }, {kX, kRow}));
+  EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {zeros({0, 3}, kFloat64)}));
+  EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {scalar(1.5, kFloat64)}));
+  EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {kRow.expand({2, 3})}));
+  EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {kX.slice(1, kAll, kAll, -2)}));
+}
+
+TEST(Gradcheck, RefusesWhatItCannotCheck) {
+  const auto square = [](const Tensor& x) { return x * x; };
+  EXPECT_EQ(error_of([&] { gradcheck(square, {ones({2})}); }),
+            "[gradcheck] input 0 is float32, in which differences are noise (convert it by to(kFloat64))");
+  EXPECT_EQ(error_of([&] { gradcheck(square, {arange(3)}); }),
+            "[gradcheck] no input is float64: there is nothing to differentiate");
+  EXPECT_EQ(error_of([&] { gradcheck([](const Tensor& x) { return x.to(kFloat32); }, {kX}); }),
+            "[gradcheck] the function returned float32, float64 is needed");
+  EXPECT_EQ(error_of([&] {
+              gradcheck(square, {kX, kX});
+            }),
+            "[gradcheck] 2 inputs were given, and the function takes another number");
+  EXPECT_EQ(error_of([&] { gradcheck(square, {kX}, {.order = 3}); }),
+            "[gradcheck] order 3 was asked for, 1 and 2 are possible");
+}
+
+TEST(Gradcheck, LeavesALiveTapeAlone) {
+  Tape tape;
+  const Tensor x = kX.as_leaf();
+  const Tensor y = x * x;
+  const int64_t size = tape.size();
+  EXPECT_TRUE(gradcheck([](const Tensor& v) { return v * v; }, {y}));
+  EXPECT_EQ(tape.size(), size);
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,0 +1,86 @@
+// Every operation's gradient, to second order, on every sample of the table.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/gradcheck/gradcheck.h>
+#include <tapegrad/tasks/gradcheck/module_samples.h>
+#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/test_paths.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+namespace tapegrad::tasks {
+namespace {
+
+// The structs with a `visit` that the headers of a folder declare.
+std::set<std::string> modules_in(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".h") continue;
+    std::ifstream in(entry.path());
+    std::string current;
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with("struct ") && line.ends_with(" {")) current = line.substr(7, line.size() - 9);
+      if (line.starts_with("  void visit(")) names.insert(current);
+    }
+  }
+  return names;
+}
+
+TEST(Gradients, EveryOperationHasSamples) {
+  for (const std::string& op : ops_without_samples()) ADD_FAILURE() << op << " has no sample in tasks/op_samples_*.cpp";
+  for (const std::string& op : samples_without_op()) ADD_FAILURE() << op << " has samples, and is no operation";
+}
+
+TEST(Gradients, OperationsHaveOneNameEach) {
+  std::set<std::string_view> names;
+  for (const Op* op : Op::all())
+    EXPECT_TRUE(names.insert(op->name).second) << op->name << " is the name of two operations";
+}
+
+TEST(Gradients, EverySamplePasses) {
+  for (const OpSamples& samples : op_samples()) {
+    for (const OpSample& sample : samples.samples) {
+      const GradcheckReport report = check_sample(samples.op, sample);
+      EXPECT_TRUE(report.ok) << samples.op << ", sample \"" << sample.label << "\": " << report.text;
+    }
+  }
+}
+
+TEST(Gradients, EveryModulePasses) {
+  for (const ModuleSamples& samples : module_samples()) {
+    for (const ModuleSample& sample : samples.samples) {
+      const GradcheckReport report = check_module(sample);
+      EXPECT_TRUE(report.ok) << samples.module << ", sample \"" << sample.label << "\": " << report.text;
+    }
+  }
+}
+
+TEST(Gradients, EveryModuleHasSamples) {
+  std::set<std::string> known;
+  for (const ModuleSamples& samples : module_samples()) known.insert(samples.module);
+  for (const std::string& module : modules_in(std::string(tests::kSourceDir) + "/nn")) {
+    EXPECT_TRUE(known.contains(module)) << module << " has no sample in tasks/gradcheck/module_samples.cpp";
+  }
+}
+
+TEST(GradcheckVerb, ChecksOneByNameAndListsNearNames) {
+  EXPECT_EQ(gradcheck({.op = "tanh", .module = ""}), 0);
+  EXPECT_EQ(gradcheck({.op = "", .module = "Linear"}), 0);
+  const auto refused = [](const std::string& op, const std::string& module) -> std::string {
+    try {
+      gradcheck({.op = op, .module = module});
+    } catch (const BadRequest& refusal) {
+      return refusal.what();
+    }
+    return "not refused";
+  };
+  EXPECT_TRUE(refused("sofmax", "")
+                  .starts_with("[gradcheck] there is no operation \"sofmax\" (like it: softmax); there is: add, sub,"));
+  EXPECT_TRUE(
+      refused("", "Lineal").starts_with("[gradcheck] there is no module \"Lineal\" (like it: Linear); there is: "));
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,0 +1,517 @@
+// The lowest layer against plain loops: threads, elementary functions on vectors, matrix products.
+#include <tapegrad/autograd/kernels/simd_targets.h>
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/kernels.cpp"
+#include <hwy/foreach_target.h>
+#include <tapegrad/autograd/kernels/blas_micro.h>
+#include <tapegrad/autograd/kernels/simd.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+template <class T>
+void elementary(int function, int64_t n, const T* x, T* y) {
+  switch (function) {
+    case 0:
+      return map_row(
+          n, y, [](auto v) { return exp(v); }, x);
+    case 1:
+      return map_row(
+          n, y, [](auto v) { return expm1(v); }, x);
+    case 2:
+      return map_row(
+          n, y, [](auto v) { return log(v); }, x);
+    case 3:
+      return map_row(
+          n, y, [](auto v) { return log1p(v); }, x);
+    case 4:
+      return map_row(
+          n, y, [](auto v) { return tanh(v); }, x);
+    case 5:
+      return map_row(
+          n, y, [](auto v) { return sigmoid(v); }, x);
+    case 6:
+      return map_row(
+          n, y, [](auto v) { return erf(v); }, x);
+    case 7:
+      return map_row(
+          n, y, [](auto v) { return sin(v); }, x);
+    case 8:
+      return map_row(
+          n, y, [](auto v) { return cos(v); }, x);
+    case 9:
+      return map_row(
+          n, y, [](auto v) { return rsqrt(v); }, x);
+    case 10:
+      return map_row(
+          n, y, [](auto v) { return 1 - v * v; }, x);
+    default:
+      return map_row(
+          n, y, [](auto v) { return where(v < 0, minimum(v, -1), maximum(v, 2)); }, x);
+  }
+}
+void elementary_float(int function, int64_t n, const float* x, float* y) { elementary(function, n, x, y); }
+void elementary_double(int function, int64_t n, const double* x, double* y) { elementary(function, n, x, y); }
+
+// Masks to bytes and back, and vectors that hold only the first `n` lanes.
+template <class T>
+bool parts_are_exact() {
+  for (int64_t n = 0; n <= kLanes<T>; ++n) {
+    T from[2 * kLanes<T>], to[2 * kLanes<T>];
+    bool bytes[2 * kLanes<T>], back[2 * kLanes<T>];
+    for (int64_t i = 0; i < 2 * kLanes<T>; ++i) {
+      from[i] = static_cast<T>(i + 1);
+      to[i] = -1;
+      bytes[i] = i % 3 == 0;
+      back[i] = true;
+    }
+    store(load(from, n), to, n);
+    store_mask(load_mask<T>(bytes, n), back, n);
+    for (int64_t i = 0; i < 2 * kLanes<T>; ++i) {
+      if (to[i] != (i < n ? from[i] : T(-1)) || back[i] != (i < n ? bytes[i] : true)) return false;
+    }
+    T all[kLanes<T>], sum = 0;
+    store(load(from, n), all);
+    for (T lane : all) sum += lane;
+    if (sum != reduce_sum(load(from, n)) || sum != static_cast<T>(n * (n + 1) / 2)) return false;
+  }
+  return true;
+}
+bool parts_float() { return parts_are_exact<float>(); }
+bool parts_double() { return parts_are_exact<double>(); }
+
+// The 14-row kernel of AVX-512 with this set's vectors (slow where registers are few): sums of small integers are
+// exact.
+template <class T>
+bool fourteen_rows_are_exact() {
+  constexpr int64_t kDeep = 37, kWidth = 2 * kLanes<T> - 1;
+  T a[14 * kDeep], b[kDeep * 2 * kLanes<T>], c[14 * kWidth], expected[14 * kWidth];
+  for (int64_t i = 0; i < 14 * kDeep; ++i) a[i] = static_cast<T>(i * 7 % 11 - 5);
+  for (int64_t i = 0; i < kDeep * 2 * kLanes<T>; ++i) b[i] = static_cast<T>(i * 5 % 13 - 6);
+  for (int64_t i = 0; i < 14; ++i) {
+    for (int64_t j = 0; j < kWidth; ++j) {
+      T sum = 0;
+      for (int64_t p = 0; p < kDeep; ++p) sum += a[i * kDeep + p] * b[p * 2 * kLanes<T> + j];
+      c[i * kWidth + j] = static_cast<T>(i - j);
+      expected[i * kWidth + j] = 2 * sum + 3 * c[i * kWidth + j];
+    }
+  }
+  micro<T, 14, 2>(kDeep, 2, a, kDeep, 1, b, 2 * kLanes<T>, 3, c, kWidth, kWidth);
+  return std::memcmp(c, expected, sizeof c) == 0;
+}
+bool fourteen_rows_float() { return fourteen_rows_are_exact<float>(); }
+bool fourteen_rows_double() { return fourteen_rows_are_exact<double>(); }
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/kernels/blas.h>
+#include <tapegrad/autograd/kernels/blas_blis.h>
+#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/parallel.h>
+
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(elementary_float);
+HWY_EXPORT(elementary_double);
+HWY_EXPORT(parts_float);
+HWY_EXPORT(parts_double);
+HWY_EXPORT(fourteen_rows_float);
+HWY_EXPORT(fourteen_rows_double);
+
+// Sets the number of threads for one test.
+struct Threads {
+  int before = num_threads();
+  ~Threads() { set_num_threads(before); }
+};
+
+// ---- Threads ----
+
+TEST(Parallel, EveryElementOnceForAnyNumberOfThreads) {
+  const Threads restore;
+  for (int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    EXPECT_EQ(num_threads(), threads);
+    for (int64_t n : {0, 1, 6, 7, 8, 1000}) {
+      std::vector<int> hits(n);
+      parallel_for(n, 7, [&](int64_t begin, int64_t end) {
+        EXPECT_EQ(begin % 7, 0);
+        EXPECT_EQ(end, std::min<int64_t>(begin + 7, n));
+        for (int64_t i = begin; i < end; ++i) ++hits[i];
+        parallel_for(10, 1, [&](int64_t, int64_t) {});  // from inside a piece: in place
+      });
+      for (int hit : hits) EXPECT_EQ(hit, 1);
+    }
+  }
+}
+
+TEST(Parallel, ErrorsComeBack) {
+  const Threads restore;
+  for (int threads : {1, 2, 7}) {
+    set_num_threads(threads);
+    EXPECT_THROW(parallel_for(100, 1,
+                              [](int64_t begin, int64_t) {
+                                if (begin == 50) throw Error("fifty");
+                              }),
+                 Error);
+    std::atomic<int> hits{0};
+    parallel_for(100, 1, [&](int64_t, int64_t) { ++hits; });
+    EXPECT_EQ(hits, 100);
+  }
+  EXPECT_THROW(set_num_threads(0), Error);
+}
+
+// ---- Elementary functions ----
+
+struct Function {
+  const char* name;
+  long double (*exact)(long double);
+};
+const Function kFunctions[] = {
+    {"exp", [](long double x) { return std::exp(x); }},
+    {"expm1", [](long double x) { return std::expm1(x); }},
+    {"log", [](long double x) { return std::log(x); }},
+    {"log1p", [](long double x) { return std::log1p(x); }},
+    {"tanh", [](long double x) { return std::tanh(x); }},
+    {"sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }},
+    {"erf", [](long double x) { return std::erf(x); }},
+    {"sin", [](long double x) { return std::sin(x); }},
+    {"cos", [](long double x) { return std::cos(x); }},
+    {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }},
+};
+
+// The distance in units of the last place of the exact value; NaN, infinities and the signs of zeros must agree.
+template <class T>
+double ulps(T y, long double exact) {
+  const T rounded = static_cast<T>(exact);
+  if (std::isnan(rounded) || std::isnan(y)) return std::isnan(rounded) && std::isnan(y) ? 0 : 1e9;
+  if (rounded == y && std::signbit(rounded) == std::signbit(y)) return 0;
+  const T finite = std::clamp(y, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max());
+  if (std::isinf(y) && !std::isinf(rounded) && std::fabs(rounded) < std::numeric_limits<T>::max()) return 1e9;
+  if (y == 0 && rounded == 0) return 1e9;
+  int exponent = 0;
+  std::frexp(std::isinf(rounded) ? std::numeric_limits<T>::max() : rounded, &exponent);
+  exponent = std::max(exponent, std::numeric_limits<T>::min_exponent) - std::numeric_limits<T>::digits;
+  const long double target = std::isinf(rounded) ? std::copysign(std::numeric_limits<T>::max(), rounded) : exact;
+  return static_cast<double>(std::fabs(static_cast<long double>(finite) - target) / std::ldexp(1.0L, exponent));
+}
+
+template <class T>
+std::vector<T> interesting() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> x;
+  for (T s :
+       {T(0), Limits::infinity(), Limits::quiet_NaN(), Limits::denorm_min(), Limits::min(), Limits::max(),
+        Limits::epsilon(), T(0.5), T(1), T(2), T(88.7), T(88.73), T(103), T(104), T(709.7), T(709.8), T(745), T(746)}) {
+    x.push_back(s);
+    x.push_back(-s);
+  }
+  std::mt19937_64 draw(1);
+  for (int i = 0; i < 100000; ++i) {  // over fourteen powers of two around 1
+    const double u = std::ldexp(static_cast<double>(draw() >> 11), -53);
+    x.push_back(static_cast<T>(std::ldexp(2 * u - 1, static_cast<int>(draw() % 14) - 3)));
+  }
+  for (int i = 0; i < 30000; ++i) {  // any bits at all
+    const uint64_t bits = draw();
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    x.push_back(value);
+  }
+  for (int i = 0; i < 30000; ++i) {  // about 1
+    x.push_back(static_cast<T>(
+        1 + std::ldexp(static_cast<double>(draw() >> 11) - 0x1p52, -52 - static_cast<int>(draw() % 20))));
+  }
+  return x;
+}
+
+template <class T, class F>
+void check_elementary(const F& run) {
+  kernel_family();
+  const std::vector<T> x = interesting<T>();
+  std::vector<T> y(x.size());
+  for (int f = 0; f < 10; ++f) {
+    run(f, static_cast<int64_t>(x.size()), x.data(), y.data());
+    double worst = 0;
+    T at = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double u = ulps(y[i], kFunctions[f].exact(x[i]));
+      if (u > worst) worst = u, at = x[i];
+    }
+    EXPECT_LE(worst, 3) << kFunctions[f].name << " at " << at << " in " << name(kernel_family());
+  }
+}
+
+TEST(Simd, ElementaryFunctionsOfFloat) {
+  check_elementary<float>([](auto... args) { HWY_DYNAMIC_DISPATCH(elementary_float)(args...); });
+}
+TEST(Simd, ElementaryFunctionsOfDouble) {
+  check_elementary<double>([](auto... args) { HWY_DYNAMIC_DISPATCH(elementary_double)(args...); });
+}
+
+TEST(Simd, FormulasReadAsOnScalars) {
+  kernel_family();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x{-3, -0.5f, 0, 0.5f, 3, nan, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, -19};
+  std::vector<float> y(x.size());
+  HWY_DYNAMIC_DISPATCH(elementary_float)(10, static_cast<int64_t>(x.size()), x.data(), y.data());
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(y[i] == 1 - x[i] * x[i] || x[i] != x[i]);
+  HWY_DYNAMIC_DISPATCH(elementary_float)(11, static_cast<int64_t>(x.size()), x.data(), y.data());
+  EXPECT_EQ(y[0], -3);
+  EXPECT_EQ(y[1], -1);
+  EXPECT_EQ(y[3], 2);
+  EXPECT_EQ(y[4], 3);
+  EXPECT_TRUE(std::isnan(y[5]));
+  EXPECT_EQ(y.back(), -19);
+}
+
+TEST(Simd, PartsOfVectorsTouchNothingElse) {
+  kernel_family();
+  EXPECT_TRUE(HWY_DYNAMIC_DISPATCH(parts_float)());
+  EXPECT_TRUE(HWY_DYNAMIC_DISPATCH(parts_double)());
+}
+
+// ---- Matrix products ----
+
+struct Strides {
+  int64_t row, col;
+};
+
+// Ways to store a matrix; all but the first five repeat or skip elements.
+Strides strides_of(int layout, int64_t rows, int64_t cols) {
+  switch (layout) {
+    case 0: return {cols, 1};
+    case 1: return {1, rows};
+    case 2: return {cols + 5, 1};
+    case 3: return {2 * cols + 3, 2};
+    case 4: return {-cols - 1, 1};
+    case 5: return {0, 1};
+    default: return {1, 0};
+  }
+}
+
+struct Case {
+  int64_t m, n, k;
+  int a, b, c;  // layouts
+  double alpha, beta;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << "m " << c.m << " n " << c.n << " k " << c.k << ", layouts " << c.a << ' ' << c.b << ' ' << c.c
+             << ", alpha " << c.alpha << " beta " << c.beta;
+}
+
+// A product against a loop in long double, in the same bits for every number of threads, nothing else of C touched and
+// every tile reported once.
+template <class T>
+void check_gemm(const Case& s) {
+  SCOPED_TRACE(testing::Message() << s << (sizeof(T) == 4 ? " float" : " double"));
+  const Strides a = strides_of(s.a, s.m, s.k), b = strides_of(s.b, s.k, s.n), c = strides_of(s.c, s.m, s.n);
+  const auto size = [](int64_t rows, int64_t cols) { return (rows + 2) * (2 * cols + 8); };
+  const int64_t half = std::max({size(s.m, s.k), size(s.k, s.n), size(s.m, s.n)});  // on either side of the start
+  std::mt19937 draw(static_cast<unsigned>(s.m * 31 + s.n * 7 + s.k));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<T> av(2 * half), bv(2 * half), before(2 * half);
+  for (T& x : av) x = static_cast<T>(uniform(draw));
+  for (T& x : bv) x = static_cast<T>(uniform(draw));
+  for (T& x : before) x = s.beta == 0 ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(uniform(draw));
+  const T* const ap = av.data() + half;
+  const T* const bp = bv.data() + half;
+
+  std::vector<T> first;
+  for (int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    std::vector<T> cv = before;
+    std::vector<char> reported(s.m * s.n);
+    gemm<T>(s.m, s.n, s.k, static_cast<T>(s.alpha), {ap, a.row, a.col}, {bp, b.row, b.col}, static_cast<T>(s.beta),
+            {cv.data() + half, c.row, c.col}, [&](int64_t row, int64_t row_end, int64_t col, int64_t col_end) {
+              for (int64_t i = row; i < row_end; ++i) {
+                for (int64_t j = col; j < col_end; ++j) ++reported[i * s.n + j];
+              }
+            });
+    EXPECT_EQ(std::count(reported.begin(), reported.end(), 1), s.m * s.n);
+    if (first.empty()) first = cv;
+    ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0) << threads << " threads";
+  }
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      long double sum = 0, size_of_sum = 0;
+      for (int64_t p = 0; p < s.k; ++p) {
+        const long double term = static_cast<long double>(ap[i * a.row + p * a.col]) * bp[p * b.row + j * b.col];
+        sum += term;
+        size_of_sum += std::fabs(term);
+      }
+      const int64_t at = half + i * c.row + j * c.col;
+      const long double expected = s.alpha * sum + (s.beta == 0 ? 0 : s.beta * before[at]);
+      const long double tolerance =
+          std::numeric_limits<T>::epsilon() * (size_of_sum * (4 + s.k / 8) + 4 * std::fabs(expected));
+      ASSERT_LE(std::fabs(first[at] - expected), tolerance) << "at " << i << ", " << j;
+      first[at] = before[at];
+    }
+  }
+  EXPECT_EQ(std::memcmp(first.data(), before.data(), first.size() * sizeof(T)), 0) << "something else was written";
+}
+
+TEST(Blas, ProductsOfOddSizesInEveryLayout) {
+  const Threads restore;
+  const int64_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 8, 13, 15, 16, 17, 31, 33, 64, 65};
+  std::mt19937 draw(5);
+  for (int a = 0; a < 7; ++a) {
+    for (int b = 0; b < 7; ++b) {
+      for (int c = 0; c < 5; ++c) {
+        Case s{sizes[draw() % 16], sizes[draw() % 16], sizes[draw() % 16], a, b, c, 1, 0};
+        s.alpha = draw() % 2 == 0 ? 1 : -0.5;
+        s.beta = std::vector<double>{0, 1, 0.75}[draw() % 3];
+        check_gemm<float>(s);
+        check_gemm<double>(s);
+      }
+    }
+  }
+}
+
+TEST(Blas, ProductsCutIntoTiles) {
+  const Threads restore;
+  for (const Case& s : {Case{300, 257, 100, 0, 1, 0, 1, 0},    // tiles down and across
+                        Case{800, 64, 64, 0, 1, 0, 1, 0},      // a shared panel of B
+                        Case{100, 300, 270, 1, 0, 1, 1, 1},    // C by columns
+                        Case{64, 64, 800, 1, 0, 0, 1, 0.5},    // along k
+                        Case{33, 65, 1501, 0, 1, 3, 2, 0},     // along k, C with gaps
+                        Case{257, 40, 513, 5, 6, 0, 1, 0},     // operands that repeat
+                        Case{64, 300, 512, 0, 0, 0, 1, 1}}) {  // rows of A that fall on the same lines of the cache
+    check_gemm<float>(s);
+    check_gemm<double>(s);
+  }
+}
+
+TEST(Blas, ThinProducts) {
+  const Threads restore;
+  for (const Case& s :
+       {Case{1, 1500, 700, 0, 1, 0, 1, 0}, Case{2, 65, 133, 0, 1, 3, 2, 1}, Case{3, 70, 64, 2, 1, 1, 1, 0.5},
+        Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}}) {
+    check_gemm<float>(s);
+    check_gemm<double>(s);
+  }
+}
+
+TEST(Blas, LargeProductsOnBlis) {
+  const Threads restore;
+  check_gemm<float>({513, 530, 517, 0, 1, 0, 1, 0});
+  check_gemm<float>({512, 515, 600, 1, 0, 2, -0.5, 1});
+  check_gemm<double>({520, 512, 512, 2, 1, 0, 1, 0.75});
+  EXPECT_NE(blis_description().find(name(kernel_family())), std::string::npos) << blis_description();
+}
+
+// BLIS's path alone, at sizes that gemm would not send there.
+TEST(Blas, EdgesOnBlis) {
+  for (int64_t m : {1, 5, 6, 7, 14, 30, 170}) {
+    for (int64_t n : {1, 7, 8, 9, 16, 33, 70}) {
+      for (int64_t k : {1, 3, 40, 300, 400}) {
+        std::vector<float> a(m * k), b(k * n), c(m * n), expected(m * n);
+        for (int64_t i = 0; i < m * k; ++i) a[i] = static_cast<float>(i * 7 % 11 - 5);
+        for (int64_t i = 0; i < k * n; ++i) b[i] = static_cast<float>(i * 5 % 13 - 6);
+        for (int64_t i = 0; i < m * n; ++i) c[i] = static_cast<float>(i % 9);
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) {
+            float sum = 0;
+            for (int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[j * k + p];
+            expected[i * n + j] = 2 * sum + 3 * c[i * n + j];
+          }
+        }
+        blas::multiply_on_blis(blas::Tile<float>{m, n, k, 2, a.data(), k, 1, b.data(), 1, k, 3, c.data(), n});
+        ASSERT_EQ(c, expected) << m << ' ' << n << ' ' << k;
+      }
+    }
+  }
+}
+
+TEST(Blas, FourteenRowsOnAnyVectors) {
+  kernel_family();
+  EXPECT_TRUE(HWY_DYNAMIC_DISPATCH(fourteen_rows_float)());
+  EXPECT_TRUE(HWY_DYNAMIC_DISPATCH(fourteen_rows_double)());
+}
+
+TEST(Blas, NanAndInfinityPropagate) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t k : {2, 40}) {
+    std::vector<float> a(3 * k, 1), b(k * 20, 0), c(60, nan);
+    a[0] = nan;
+    a[k] = inf;
+    gemm<float>(3, 20, k, 1, {a.data(), k, 1}, {b.data(), 20, 1}, 0, {c.data(), 20, 1});
+    for (int j = 0; j < 20; ++j) {
+      EXPECT_TRUE(std::isnan(c[j]));
+      EXPECT_TRUE(std::isnan(c[20 + j]));  // infinity times zero
+      EXPECT_EQ(c[40 + j], 0);
+    }
+  }
+}
+
+TEST(Blas, BatchesWithRepeatedOperands) {
+  const Threads restore;
+  // [2, 3] products A_ij B_j as heads have them: A [2, 3, m, k] read through transposed axes, B [3, k, n] repeated
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{7, 9, 5}, {20, 20, 32}, {64, 70, 300}, {300, 310, 200}}) {
+    std::vector<double> a(6 * m * k), b(3 * k * n), first;
+    std::mt19937 draw(3);
+    for (double& x : a) x = static_cast<double>(draw() % 17) - 8;
+    for (double& x : b) x = static_cast<double>(draw() % 13) - 6;
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      for (bool by_columns : {false, true}) {
+        std::vector<double> c(6 * m * n, 1);
+        // a stored as [2, m, 3, k]
+        batched_gemm<double>(6, m, n, k, 1, {a.data(), 3 * k, 1}, {b.data(), n, 1}, 2,
+                             {c.data(), by_columns ? 1 : n, by_columns ? m : 1}, [m = m, n = n, k = k](int64_t i) {
+                               return BatchOffset{i / 3 * 3 * m * k + i % 3 * k, i % 3 * k * n, i * m * n};
+                             });
+        for (int64_t i = 0; i < 6; ++i) {
+          for (int64_t row = 0; row < m; row += 3) {
+            for (int64_t col = 0; col < n; ++col) {
+              double sum = 2;
+              for (int64_t p = 0; p < k; ++p) {
+                sum += a[i / 3 * 3 * m * k + row * 3 * k + i % 3 * k + p] * b[i % 3 * k * n + p * n + col];
+              }
+              ASSERT_EQ(c[i * m * n + (by_columns ? col * m + row : row * n + col)], sum);
+            }
+          }
+        }
+      }
+    }
+  }
+  batched_gemm<double>(0, 2, 2, 2, 1, {}, {}, 0, {}, [](int64_t) { return BatchOffset{}; });
+}
+
+// ---- The family, and the machine ----
+
+TEST(Kernels, TheFamilyIsOneThatTheProcessorRuns) {
+  const std::vector<KernelFamily> available = available_kernel_families();
+  EXPECT_EQ(available.front(), KernelFamily::portable);
+  EXPECT_NE(std::find(available.begin(), available.end(), kernel_family()), available.end());
+  if (const char* wanted = std::getenv("TAPEGRAD_KERNELS")) {
+    EXPECT_EQ(name(kernel_family()), wanted);
+  } else {
+    EXPECT_EQ(kernel_family(), available.back());
+  }
+}
+
+TEST(Machine, FiguresAreMeasured) {
+  EXPECT_FALSE(processor_name().empty());
+  EXPECT_GT(measure_fma_gflops(), 0);
+  EXPECT_LT(measure_fma_gflops(), 1e5);
+  EXPECT_GT(measure_matmul_gflops(64, 64, 64), 0);
+  EXPECT_GT(measure_read_gb_s(), 0);
+}
+
+}  // namespace
+}  // namespace tapegrad
+#endif

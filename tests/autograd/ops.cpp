@@ -1,0 +1,143 @@
+// Values and gradients of every operation against PyTorch's, within the tolerances of torch.testing.assert_close.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/golden/cases.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+namespace tapegrad::tests {
+namespace {
+
+std::vector<std::string> golden_files() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(kTestsDir) + "/golden")) {
+    const std::string file = entry.path().filename();
+    if (file.starts_with("ops_") && file.ends_with(".bin")) files.push_back(file);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<GoldenCase> cases_of(const std::string& file) {
+  return read_goldens(std::string(kTestsDir) + "/golden/" + file);
+}
+
+// Within 1.3e-6 relative and 1e-5 absolute for float32, 1e-7 both for float64; NaN is NaN, an infinity itself. With
+// `ulp` also within so many units in the last place: that holds for small numbers too.
+template <class T>
+bool close(T ours, T theirs, int ulp) {
+  if (std::isnan(theirs)) return std::isnan(ours);
+  if (ours == theirs) return true;
+  if (!std::isfinite(ours) || !std::isfinite(theirs)) return false;
+  const T error = std::abs(ours - theirs);
+  const T rtol = std::is_same_v<T, float> ? T(1.3e-6) : T(1e-7);
+  const T atol = std::is_same_v<T, float> ? T(1e-5) : T(1e-7);
+  if (error > atol + rtol * std::abs(theirs)) return false;
+  const T unit = std::nextafter(std::abs(theirs), std::numeric_limits<T>::infinity()) - std::abs(theirs);
+  return ulp == 0 || error <= static_cast<T>(ulp) * unit;
+}
+
+template <class T>
+std::string difference(const Tensor& ours, const Tensor& theirs, int ulp) {
+  const std::vector<T> a = ours.to_vector<T>();
+  const std::vector<T> b = theirs.to_vector<T>();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    bool same;
+    if constexpr (std::is_floating_point_v<T>) {
+      same = close(a[i], b[i], ulp);
+    } else {
+      same = a[i] == b[i];
+    }
+    if (!same) return fmt::format("element {} is {}, {} is right", i, a[i], b[i]);
+  }
+  return {};
+}
+
+// What differs, in words; empty if nothing does.
+std::string difference(const Tensor& ours, const Tensor& theirs, int ulp) {
+  if (!(ours.shape() == theirs.shape()))
+    return fmt::format("the shape is {}, {} is right", str(ours.shape()), str(theirs.shape()));
+  if (ours.dtype() != theirs.dtype())
+    return fmt::format("it is {}, {} is right", name(ours.dtype()), name(theirs.dtype()));
+  return with_type(theirs.dtype(), [&](auto t) { return difference<decltype(t)>(ours, theirs, ulp); });
+}
+
+std::string check(const GoldenCase& golden, const GoldenCall& call) {
+  Tape tape;
+  std::vector<Tensor> inputs = golden.inputs;
+  for (std::size_t i = 0; i < golden.grads.size(); ++i) {
+    if (is_floating(inputs[i].dtype())) inputs[i] = inputs[i].as_leaf();
+  }
+  const std::vector<Tensor> outputs = call(inputs, golden.args);
+  if (outputs.size() != golden.outputs.size())
+    return fmt::format("{} results, {} are right", outputs.size(), golden.outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string wrong = difference(outputs[i], golden.outputs[i], golden.ulp);
+    if (!wrong.empty()) return fmt::format("result {}: {}", i, wrong);
+  }
+  if (!golden.seed.defined()) return {};
+  const Gradients grads = tape.backward(outputs[0], {.create_graph = false, .grad_output = golden.seed, .keep = {}});
+  for (std::size_t i = 0; i < golden.grads.size(); ++i) {
+    if (!golden.grads[i].defined()) continue;
+    const Tensor* ours = grads.find(inputs[i]);
+    const std::string wrong = difference(ours ? *ours : zeros_like(golden.inputs[i]), golden.grads[i], 0);
+    if (!wrong.empty()) return fmt::format("gradient of input {}: {}", i, wrong);
+  }
+  return {};
+}
+
+std::string describe(const GoldenCase& golden) {
+  std::string text = golden.op + "(";
+  for (const Tensor& x : golden.inputs) {
+    text += fmt::format("{}{} {}", text.back() == '(' ? "" : ", ", name(x.dtype()), str(x.shape()));
+    if (!x.is_contiguous()) text += fmt::format(" strides {}", str(x.strides()));
+  }
+  return text + ") " + golden.args.dump() + " " + golden.label;
+}
+
+class Operations : public testing::TestWithParam<std::string> {};
+
+TEST_P(Operations, GiveWhatPyTorchGives) {
+  for (const GoldenCase& golden : cases_of(GetParam())) {
+    const auto call = golden_calls().find(golden.op);
+    if (call == golden_calls().end()) {
+      ADD_FAILURE() << golden.op << " has goldens, and no entry in tests/golden/calls.cpp";
+      continue;
+    }
+    try {
+      const std::string wrong = check(golden, call->second);
+      if (!wrong.empty()) ADD_FAILURE() << describe(golden) << ": " << wrong;
+    } catch (const Error& error) {
+      ADD_FAILURE() << describe(golden) << ": " << error.what();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Goldens, Operations, testing::ValuesIn(golden_files()), [](const auto& file) {
+  return file.param.substr(4, file.param.find('.') - 4);  // ops_<family>.bin
+});
+
+TEST(Goldens, CoverEveryOperation) {
+  std::set<std::string> covered;
+  for (const std::string& file : golden_files()) {
+    for (const GoldenCase& golden : cases_of(file)) covered.insert(golden.op);
+  }
+  const std::vector<std::string> declared = operations_in(std::string(kSourceDir) + "/autograd/ops.h");
+  EXPECT_GT(declared.size(), 80u) << "the declarations in autograd/ops.h are not found any more";
+  for (const std::string& op : declared) EXPECT_TRUE(covered.contains(op)) << op << " has no golden";
+  for (const Op* op : Op::all()) {
+    // Only a backward records the first two; the third is a way to run others.
+    const bool inner = op->name == "unslice" || op->name == "add_rows" || op->name == "recompute";
+    EXPECT_TRUE(inner || covered.contains(std::string(op->name))) << op->name << " has no golden";
+  }
+  for (const auto& [op, call] : golden_calls()) EXPECT_TRUE(covered.contains(op)) << op << " has no golden";
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

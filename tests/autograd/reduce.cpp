@@ -1,0 +1,191 @@
+// Reductions and scans: values, special cases, errors, derivatives.
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <limits>
+
+namespace tg = tapegrad;
+using tg::tests::error_of;
+using tg::tests::expect_near;
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Gradient of sum(f(x) * weights), and with `again` through a recorded backward.
+template <class F>
+tg::Tensor gradient(F f, const tg::Tensor& x, const tg::Tensor& weights, bool again = false) {
+  const tg::Tensor leaf = x.as_leaf();
+  tg::Tape tape;
+  const tg::Tensor loss = tg::sum(f(leaf) * weights);
+  return tape.backward(loss, {.create_graph = again, .grad_output = {}, .keep = {}})[leaf].detach();
+}
+
+// Second derivative of f, summed: d/dx sum(df/dx).
+template <class F>
+tg::Tensor second(F f, const tg::Tensor& x) {
+  const tg::Tensor leaf = x.as_leaf();
+  tg::Tape tape;
+  const tg::Tensor loss = tg::sum(f(leaf));
+  const tg::Tensor dx = tape.backward(loss, {.create_graph = true, .grad_output = {}, .keep = {}})[leaf];
+  return tape.backward(tg::sum(dx))[leaf];
+}
+
+TEST(Sum, OverAxes) {
+  const tg::Tensor x = tg::arange(0, 24, 1, tg::kFloat32).reshape({2, 3, 4});
+  EXPECT_EQ(tg::sum(x).item(), 276);
+  expect_near(tg::sum(x, -1), {6, 22, 38, 54, 70, 86});
+  expect_near(tg::sum(x, {0, 1}), {60, 66, 72, 78});
+  expect_near(tg::sum(x, {0, 2}), {60, 92, 124});
+  EXPECT_EQ(tg::sum(x, 1, true).shape(), (tg::Shape{2, 1, 4}));
+  expect_near(tg::sum(x.transpose(0, 2), 0), {6, 54, 22, 70, 38, 86});
+  expect_near(tg::sum(tg::tensor({1., 2.}).reshape({2, 1}).expand({2, 3}), 0), {3, 3, 3});
+}
+
+TEST(Sum, OfOtherTypesAndOfNothing) {
+  EXPECT_EQ(tg::sum(tg::tensor({true, true, false})).item(), 2);
+  EXPECT_EQ(tg::sum(tg::tensor({true, true, false})).dtype(), tg::kInt64);
+  EXPECT_EQ(tg::sum(tg::tensor({1, 2, 3})).dtype(), tg::kInt64);
+  expect_near(tg::sum(tg::zeros({0, 3}), 0), {0, 0, 0});
+  EXPECT_EQ(tg::sum(tg::zeros({0})).item(), 0);
+  EXPECT_EQ(tg::sum(tg::scalar(3)).item(), 3);
+}
+
+TEST(Sum, ToShape) {
+  const tg::Tensor x = tg::ones({4, 2, 3});
+  expect_near(tg::sum_to(x, {2, 1}), {12, 12});
+  EXPECT_EQ(tg::sum_to(x, {}).item(), 24);
+  EXPECT_EQ(tg::sum_to(x, {4, 1, 3}).shape(), (tg::Shape{4, 1, 3}));
+  EXPECT_EQ(error_of([&] { tg::sum_to(x, {5}); }), "[sum_to] [4, 2, 3] is not what [5] broadcasts to");
+}
+
+TEST(Sum, FloatOverManyElementsIsAccurate) {
+  EXPECT_NEAR(tg::sum(tg::full({10'000'000}, 0.1)).item(), 1e6, 1.0);
+  expect_near(tg::sum(tg::full({1'000'000, 3}, 0.1), 0), {1e5, 1e5, 1e5});
+}
+
+TEST(Sum, SameBitsForAnyNumberOfThreads) {
+  const tg::Tensor x = tg::sin(tg::arange(0, 3 * 70'001, 1, tg::kFloat32)).reshape({3, 70'001});
+  const int before = tg::num_threads();
+  tg::set_num_threads(1);
+  const std::vector<float> rows = tg::sum(x, 1).to_vector<float>();
+  const std::vector<float> columns = tg::sum(x.t().contiguous(), 0).to_vector<float>();
+  for (int threads : {2, 3, 7}) {
+    tg::set_num_threads(threads);
+    EXPECT_EQ(tg::sum(x, 1).to_vector<float>(), rows);
+    EXPECT_EQ(tg::sum(x.t().contiguous(), 0).to_vector<float>(), columns);
+  }
+  tg::set_num_threads(before);
+}
+
+TEST(Sum, NamesABadAxis) {
+  EXPECT_EQ(error_of([] {
+              tg::sum(tg::zeros({2, 3}), 2);
+            }),
+            "[sum] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)");
+  EXPECT_EQ(error_of([] {
+              tg::mean(tg::tensor({1, 2}));
+            }),
+            "[mean] needs float32 or float64, int64 of shape [2] was given (convert it by to(kFloat32))");
+}
+
+TEST(Mean, OfValuesAndOfNothing) {
+  expect_near(tg::mean(tg::tensor({{1., 2.}, {3., 6.}}), 0), {2, 4});
+  expect_near(tg::mean(tg::zeros({0})), {kNan});
+  expect_near(gradient([](const tg::Tensor& x) { return tg::mean(x, 0); }, tg::ones({4, 2}), tg::tensor({1., 2.})),
+              {.25, .5, .25, .5, .25, .5, .25, .5});
+}
+
+TEST(Variance, DividesByNMinusCorrection) {
+  const tg::Tensor x = tg::tensor({{1., 2., 4.}, {1., 1., 1.}});
+  expect_near(tg::var(x, 1), {7. / 3, 0});
+  expect_near(tg::var(x, 1, false, 0), {14. / 9, 0});
+  expect_near(tg::std(x, 1, true), {std::sqrt(7. / 3), 0});
+  expect_near(tg::var(x, 0), {0, .5, 4.5});
+  expect_near(tg::var(tg::tensor({1., 2.}), {}, false, 2), {kInf});
+  expect_near(tg::var(tg::tensor({1., 2.}), {}, false, 3), {kInf});
+  expect_near(tg::var(tg::tensor({5.})), {kNan});
+  expect_near(tg::var(tg::tensor({1., kInf})), {kNan});
+  expect_near(tg::var(tg::full({1000}, 1e4) + tg::tensor({-1., 1.}).reshape({2, 1}).expand({2, 500}).reshape({1000})),
+              {1000. / 999});
+}
+
+TEST(Variance, SlopeOfStdIsZeroWhereAllAreEqual) {
+  const auto std_of = [](const tg::Tensor& x) { return tg::std(x, -1); };
+  expect_near(gradient(std_of, tg::ones({2, 2}), tg::ones({2})), {0, 0, 0, 0});
+  expect_near(gradient(std_of, tg::tensor({0., 2.}), tg::scalar(1)), {-std::sqrt(.5), std::sqrt(.5)});
+}
+
+TEST(Prod, IsRightWithZeros) {
+  const tg::Tensor x = tg::tensor({{1., 0., 3., 2.}, {0., 0., 4., 5.}, {1., 2., 3., 4.}});
+  const auto rows = [](const tg::Tensor& v) { return tg::prod(v, 1); };
+  expect_near(rows(x), {0, 0, 24});
+  for (bool again : {false, true}) {
+    expect_near(gradient(rows, x, tg::ones({3}), again), {0, 6, 0, 0, 0, 0, 0, 0, 24, 12, 8, 6});
+  }
+  // d/dx_i sum_j prod of the others of j: 0 3 2 -> pairs {0 3} {0 2} {3 2}
+  expect_near(second([](const tg::Tensor& v) { return tg::prod(v); }, tg::tensor({0., 3., 2.})), {5, 2, 3});
+  EXPECT_EQ(tg::prod(tg::zeros({0})).item(), 1);
+  EXPECT_EQ(tg::prod(tg::tensor({2, 3, 7})).item<int64_t>(), 42);
+  EXPECT_EQ(tg::prod(tg::tensor({true, false})).dtype(), tg::kInt64);
+}
+
+TEST(Extremes, ShareTheGradientEvenly) {
+  const tg::Tensor x = tg::tensor({{1., 3., 3.}, {2., 0., 2.}});
+  const auto largest = [](const tg::Tensor& v) { return tg::amax(v, 1); };
+  const auto smallest = [](const tg::Tensor& v) { return tg::amin(v, 1); };
+  expect_near(largest(x), {3, 2});
+  expect_near(gradient(largest, x, tg::tensor({1., 4.})), {0, .5, .5, 2, 0, 2});
+  expect_near(gradient(smallest, x, tg::tensor({1., 4.}), true), {1, 0, 0, 0, 4, 0});
+}
+
+TEST(Extremes, NanWinsAndNothingIsAnError) {
+  for (int n : {3, 9, 40}) {
+    for (int at = 0; at < n; ++at) {
+      std::vector<float> row(static_cast<std::size_t>(n), 1);
+      row[static_cast<std::size_t>(at)] = std::numeric_limits<float>::quiet_NaN();
+      const tg::Tensor x = tg::tensor(row, {n});
+      EXPECT_TRUE(std::isnan(tg::amax(x).item())) << n << " " << at;
+      EXPECT_TRUE(std::isnan(tg::amin(x.reshape({n, 1}), 0).item())) << n << " " << at;
+      EXPECT_EQ(tg::argmax(x).item<int>(), at);
+      EXPECT_EQ(tg::argmin(x).item<int>(), at);
+    }
+  }
+  expect_near(tg::amax(tg::tensor({-kInf, -kInf})), {-kInf});
+  EXPECT_EQ(tg::amax(tg::tensor({true, false})).dtype(), tg::kBool);
+  EXPECT_EQ(error_of([] {
+              tg::amax(tg::zeros({0, 3}), 0);
+            }),
+            "[amax] [0, 3] has no elements over axes [0], and nothing has no extreme");
+  EXPECT_EQ(tg::amax(tg::zeros({0, 3}), 1).shape(), (tg::Shape{0}));
+  EXPECT_EQ(error_of([] { tg::argmin(tg::zeros({0})); }),
+            "[argmin] axis 0 of [0] has no elements, and nothing has no extreme");
+}
+
+TEST(Logsumexp, OfExtremeValues) {
+  const tg::Tensor x = tg::tensor({{1000., 1000.}, {-kInf, -kInf}, {kInf, 1.}, {-1000., 0.}}, tg::kFloat64);
+  const auto rows = [](const tg::Tensor& v) { return tg::logsumexp(v, 1); };
+  expect_near(rows(x), {1000 + std::log(2.), -kInf, kInf, 0});
+  expect_near(gradient(rows, x.slice(0, 0, 2), tg::ones({2}, tg::kFloat64)), {.5, .5, 0, 0});
+  expect_near(tg::logsumexp(tg::zeros({0, 2}), 0), {-kInf, -kInf});
+}
+
+TEST(Cumsum, AlongEitherAxis) {
+  const tg::Tensor x = tg::tensor({{1., 2., 3.}, {4., 5., 6.}});
+  expect_near(tg::cumsum(x, 1), {1, 3, 6, 4, 9, 15});
+  expect_near(tg::cumsum(x, 0), {1, 2, 3, 5, 7, 9});
+  expect_near(gradient([](const tg::Tensor& v) { return tg::cumsum(v, 1); }, x, tg::ones({2, 3})), {3, 2, 1, 3, 2, 1});
+  EXPECT_EQ(tg::cumsum(tg::tensor({true, true}), 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(tg::cumsum(tg::scalar(2), 0).item(), 2);
+}
+
+TEST(Argmax, TakesTheFirst) {
+  const tg::Tensor x = tg::tensor({{1., 3., 3.}, {2., 0., 2.}});
+  EXPECT_EQ(tg::argmax(x, 1).to_vector<int64_t>(), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(tg::argmin(x, 0, true).to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 1}));
+  EXPECT_EQ(tg::argmax(x).item<int>(), 1);
+}
+
+}  // namespace

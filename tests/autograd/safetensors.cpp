@@ -1,0 +1,404 @@
+// Safetensors files: what is written comes back, foreign files are read, and broken ones are refused with a reason.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SafeTensorsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("tapegrad_safetensors_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    path_ = (folder_ / "model.safetensors").string();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+  std::string read() const {
+    std::ostringstream text;
+    text << std::ifstream(path_, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  // A file as the format's page draws it: length, header, data.
+  static std::string compose(const std::string& header, const std::string& data = "") {
+    const uint64_t length = header.size();
+    std::string file(8, '\0');
+    std::memcpy(file.data(), &length, 8);
+    return file + header + data;
+  }
+  // What load_safetensors says of these bytes, without "[safetensors] path: ".
+  std::string refusal(const std::string& bytes) const {
+    write(bytes);
+    return message([&] { load_safetensors(path_); });
+  }
+  template <class F>
+  std::string message(const F& f) const {
+    try {
+      f();
+    } catch (const Error& error) {
+      const std::string text = error.what(), start = "[safetensors] " + path_ + ": ";
+      EXPECT_EQ(text.substr(0, start.size()), start);
+      EXPECT_EQ(text.find('\n'), std::string::npos);
+      return text.substr(start.size());
+    }
+    return "no error";
+  }
+
+  fs::path folder_;
+  std::string path_;
+};
+
+// One float32 [2] with the values 1 and -2, as the header tells of it.
+const std::string kOne = R"("x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
+const std::string kOneData("\0\0\x80\x3f\0\0\0\xc0", 8);
+
+TEST_F(SafeTensorsTest, WhatIsWrittenComesBack) {
+  Generator g(1);
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  NamedTensors tensors{{"mask", tensor({true, false, true})},
+                       {"encoder.layers.0.weight", randn({4, 6}, kFloat32, &g)},
+                       {"turned", randn({3, 5}, kFloat64, &g).t()},
+                       {"ids", randint(-9, 9, {2, 2, 2}, &g)},
+                       {"scalar", scalar(0.5)},
+                       {"nothing", Tensor::empty({0, 3})},
+                       {"odd \"name\"\n\xc3\xa9", tensor({nan, inf, -inf, -0.0})}};
+  save_safetensors(path_, tensors, {{"format", "pt"}, {"config", R"({"hidden":64})"}});
+  const SafeTensors back = load_safetensors(path_);
+  EXPECT_EQ(back.metadata.size(), 2u);
+  EXPECT_EQ(back.metadata.at("config"), R"({"hidden":64})");
+  ASSERT_EQ(back.tensors.size(), tensors.size());
+  const char* order[] = {"turned", "ids", "encoder.layers.0.weight", "scalar", "nothing", "odd \"name\"\n\xc3\xa9",
+                         "mask"};
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(back.tensors[i].name, order[i]);
+    const Tensor& was = tensors[i].tensor;
+    const Tensor& is = back[tensors[i].name];
+    EXPECT_EQ(is.dtype(), was.dtype());
+    EXPECT_EQ(is.shape(), was.shape());
+    const Tensor packed = was.contiguous();
+    EXPECT_EQ(0, std::memcmp(is.raw_data(), packed.raw_data(),
+                             static_cast<std::size_t>(was.numel() * item_size(was.dtype()))));
+  }
+  EXPECT_EQ(back.find("bias"), nullptr);
+  EXPECT_THROW(back["bias"], Error);
+}
+
+TEST_F(SafeTensorsTest, TheSameTensorsGiveTheSameBytesAndTheDataIsAligned) {
+  const NamedTensors tensors{{"b", ones({3}, kBool)}, {"a", ones({5})}, {"c", ones({2}, kFloat64)}};
+  save_safetensors(path_, tensors, {{"z", "1"}, {"a", "2"}});
+  const std::string first = read();
+  save_safetensors(path_, tensors, {{"a", "2"}, {"z", "1"}});
+  EXPECT_EQ(first, read());
+  uint64_t header;
+  std::memcpy(&header, first.data(), 8);
+  EXPECT_EQ(header % 8, 0u);
+  EXPECT_EQ(first.size(), 8 + header + 16 + 20 + 3);
+  EXPECT_EQ(first.substr(8, first.find_last_of('}') + 1 - 8),
+            R"({"__metadata__":{"a":"2","z":"1"},"c":{"dtype":"F64","shape":[2],"data_offsets":[0,16]},)"
+            R"("a":{"dtype":"F32","shape":[5],"data_offsets":[16,36]},)"
+            R"("b":{"dtype":"BOOL","shape":[3],"data_offsets":[36,39]}})");
+}
+
+TEST_F(SafeTensorsTest, NoTensorsAtAll) {
+  save_safetensors(path_, {});
+  const SafeTensors back = load_safetensors(path_);
+  EXPECT_TRUE(back.tensors.empty());
+  EXPECT_TRUE(back.metadata.empty());
+  write(compose("{}"));
+  EXPECT_TRUE(load_safetensors(path_).tensors.empty());
+}
+
+// ---- Files of other writers ----
+
+TEST_F(SafeTensorsTest, AFileMadeByHand) {
+  write(compose("{" + kOne + "}   ", kOneData));
+  EXPECT_EQ(load_safetensors(path_)["x"].to_vector<float>(), (std::vector<float>{1, -2}));
+}
+
+TEST_F(SafeTensorsTest, UnalignedAndUnorderedTensorsAreRead) {
+  write(compose(
+      R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[1,9]},"b":{"data_offsets":[0,1],"shape":[],"dtype":"BOOL"}})",
+      "\x01" + kOneData));
+  const SafeTensors read = load_safetensors(path_);
+  EXPECT_EQ(read.tensors[0].name, "b");
+  EXPECT_TRUE(read["b"].item<bool>());
+  EXPECT_EQ(read["x"].to_vector<float>(), (std::vector<float>{1, -2}));
+}
+
+TEST_F(SafeTensorsTest, NarrowTypesBecomeOurs) {
+  std::string data, header = "{";
+  std::size_t at = 0;
+  const auto add = [&](const char* type, auto... values) {
+    (data.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
+    header += std::string(at ? "," : "") + "\"" + type + "\":{\"dtype\":\"" + type + "\",\"shape\":[" +
+              std::to_string(sizeof...(values)) + "],\"data_offsets\":[" + std::to_string(at) + "," +
+              std::to_string(data.size()) + "]}";
+    at = data.size();
+  };
+  const auto half = [](int bits) { return static_cast<uint16_t>(bits); };
+  add("F16", half(0x3c00), half(0xc000), half(0x7bff), half(0x0001), half(0x83ff), half(0x7c00), half(0x8000),
+      half(0x7e00));
+  add("BF16", half(0x3f80), half(0xc000), half(0x0001), half(0x7f80));
+  add("I32", int32_t{-5}, int32_t{2147483647});
+  add("I16", int16_t{-5}, int16_t{32767});
+  add("I8", int8_t{-5}, int8_t{127});
+  add("U64", uint64_t{5}, uint64_t{9223372036854775807});
+  add("U32", uint32_t{5}, uint32_t{4294967295});
+  add("U16", uint16_t{5}, uint16_t{65535});
+  add("U8", uint8_t{5}, uint8_t{255});
+  write(compose(header + "}", data));
+  const SafeTensors read = load_safetensors(path_);
+  const auto h = read["F16"].to_vector<float>();
+  EXPECT_EQ(std::vector<float>(h.begin(), h.begin() + 6),
+            (std::vector<float>{1, -2, 65504, 0x1p-24f, -0x1.ff8p-15f, std::numeric_limits<float>::infinity()}));
+  EXPECT_TRUE(h[6] == 0 && std::signbit(h[6]));
+  EXPECT_TRUE(std::isnan(h[7]));
+  EXPECT_EQ(read["BF16"].to_vector<float>(),
+            (std::vector<float>{1, -2, 0x1p-133f, std::numeric_limits<float>::infinity()}));
+  using Ints = std::vector<int64_t>;
+  EXPECT_EQ(read["I32"].to_vector<int64_t>(), (Ints{-5, 2147483647}));
+  EXPECT_EQ(read["I16"].to_vector<int64_t>(), (Ints{-5, 32767}));
+  EXPECT_EQ(read["I8"].to_vector<int64_t>(), (Ints{-5, 127}));
+  EXPECT_EQ(read["U64"].to_vector<int64_t>(), (Ints{5, 9223372036854775807}));
+  EXPECT_EQ(read["U32"].to_vector<int64_t>(), (Ints{5, 4294967295}));
+  EXPECT_EQ(read["U16"].to_vector<int64_t>(), (Ints{5, 65535}));
+  EXPECT_EQ(read["U8"].to_vector<int64_t>(), (Ints{5, 255}));
+}
+
+TEST_F(SafeTensorsTest, TensorsAreReadOneByOne) {
+  save_safetensors(path_, {{"a", ones({2})}, {"b", tensor({1, 2, 3})}}, {{"format", "pt"}});
+  const SafeTensorsFile file(path_);
+  ASSERT_EQ(file.entries().size(), 2u);
+  EXPECT_EQ(file.find("c"), nullptr);
+  const SafeTensorsFile::Entry& b = *file.find("b");
+  EXPECT_EQ(b.dtype, "I64");
+  EXPECT_EQ(b.shape, (Shape{3}));
+  EXPECT_EQ(b.offset + b.bytes + 8, fs::file_size(path_));
+  EXPECT_EQ(file.read(b).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(file.metadata().at("format"), "pt");
+}
+
+// ---- Models in several files ----
+
+class Shards : public SafeTensorsTest {
+ protected:
+  void SetUp() override {
+    SafeTensorsTest::SetUp();
+    save_safetensors((folder_ / "model-00001-of-00002.safetensors").string(), {{"a", ones({2})}, {"x", ones({9})}},
+                     {{"format", "pt"}});
+    save_safetensors((folder_ / "model-00002-of-00002.safetensors").string(), {{"b", zeros({3})}});
+    path_ = (folder_ / "model.safetensors.index.json").string();
+  }
+  static std::string index(const std::string& b) {
+    return R"({"metadata":{"total_size":20},"weight_map":{"a":"model-00001-of-00002.safetensors","b":)" + b + "}}";
+  }
+  static constexpr char kSecond[] = "\"model-00002-of-00002.safetensors\"";
+};
+
+TEST_F(Shards, AreReadByTheirIndexOrTheirFolder) {
+  write(index(kSecond));
+  for (const std::string& path : {path_, folder_.string()}) {
+    const SafeTensors read = load_safetensors(path);
+    EXPECT_EQ(read.tensors.size(), 2u) << "what the index does not name is left out";
+    EXPECT_EQ(read["a"].numel() + read["b"].numel(), 5);
+    EXPECT_EQ(read.metadata.at("format"), "pt");
+  }
+  save_safetensors((folder_ / "model.safetensors").string(), {{"c", ones({2})}});
+  EXPECT_EQ(load_safetensors(folder_.string()).tensors[0].name, "c") << "one file stands before an index";
+}
+
+TEST_F(Shards, AnIndexThatIsNotRight) {
+  EXPECT_EQ(message([&] { load_safetensors(path_); }), "cannot open");
+  EXPECT_EQ(refusal(index(kSecond).substr(0, 40)), "is not JSON (at byte 41 of 40)");
+  EXPECT_EQ(refusal("[-1e999]"), "holds a number that is too large");
+  EXPECT_EQ(refusal("{}"), "has no \"weight_map\" from tensors to files");
+  EXPECT_EQ(refusal("[]"), "has no \"weight_map\" from tensors to files");
+  EXPECT_EQ(refusal(R"({"weight_map":{}})"), "has no \"weight_map\" from tensors to files");
+  for (const char* name : {"3", "\"\"", "\"../x.safetensors\"", "\"..\""}) {
+    EXPECT_EQ(refusal(index(name)), "the weight_map of tensor \"b\" is not the name of a file beside it");
+  }
+  EXPECT_EQ(refusal(index("\"model-00003.safetensors\"")),
+            "the file model-00003.safetensors, one of 2 that it names, is not there (was the download interrupted?)");
+  EXPECT_EQ(refusal(index("\"model-00001-of-00002.safetensors\"")),
+            "the tensor \"b\" is not in model-00001-of-00002.safetensors");
+  write(index(kSecond));
+  const fs::path second = folder_ / "model-00002-of-00002.safetensors";
+  fs::resize_file(second, fs::file_size(second) - 5);
+  path_ = second.string();
+  EXPECT_EQ(message([&] { load_safetensors(folder_.string()); }),
+            "tensor \"b\" ends at byte 12 of the data, of which there are 7 (truncated?)");
+}
+
+// ---- Broken files ----
+
+TEST_F(SafeTensorsTest, BrokenFrames) {
+  EXPECT_EQ(message([&] { load_safetensors(path_); }), "cannot open: No such file or directory");
+  EXPECT_EQ(refusal(""), "has 0 bytes, need at least the 8 of the header's length");
+  EXPECT_EQ(refusal("1234567"), "has 7 bytes, need at least the 8 of the header's length");
+  EXPECT_EQ(refusal(std::string("\x01\0\0\0\0\0\0\x01{", 9)),
+            "the header is said to have 72057594037927937 bytes, at most 100000000 are allowed");
+  EXPECT_EQ(refusal(compose("{" + kOne + "}").substr(0, 30)),
+            "the header is said to have 54 bytes, only 22 follow (truncated?)");
+  EXPECT_EQ(refusal(compose("")), "the header does not start with '{' (is this a safetensors file?)");
+  EXPECT_EQ(refusal(compose(" {}")), "the header does not start with '{' (is this a safetensors file?)");
+  EXPECT_EQ(refusal(compose("{\"x\":}")), "the header is not JSON (at byte 13 of the file)");
+  EXPECT_EQ(refusal(compose("{" + kOne, kOneData)), "the header is not JSON (at byte 61 of the file)");
+  EXPECT_EQ(refusal(compose("{\"\xff\":1}")), "the header is not JSON (at byte 10 of the file)");
+  EXPECT_EQ(refusal(compose("{\"x\":1e400}")), "the header holds a number that is too large");
+  EXPECT_EQ(refusal(compose("{} {}")), "the header is not JSON (at byte 11 of the file)");
+  EXPECT_EQ(refusal(compose("{\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}")),
+            "the header is nested deeper than 8 levels");
+  fs::remove(path_);
+  fs::create_directory(path_);
+  EXPECT_EQ(message([&] { SafeTensorsFile file(path_); }), "is no regular file");
+  EXPECT_EQ(message([&] { load_safetensors(path_); }),
+            "the folder holds neither model.safetensors nor model.safetensors.index.json");
+}
+
+TEST_F(SafeTensorsTest, BrokenHeaders) {
+  const auto one = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
+    return compose("{\"x\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}",
+                   kOneData);
+  };
+  EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[0,8]")), "no error");
+  EXPECT_EQ(refusal(compose("{" + kOne + "," + kOne + "}", kOneData)), "the header has the key \"x\" twice");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]}})", kOneData)),
+            "the header has the key \"shape\" twice");
+  EXPECT_EQ(refusal(compose(R"({"x":[1]})")), "tensor \"x\" is no object with dtype, shape and data_offsets");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"F32","shape":[2]}})")), "tensor \"x\" has no data_offsets");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"F32","data_offsets":[0,8]}})")), "tensor \"x\" has no shape");
+  EXPECT_EQ(refusal(compose(R"({"x":{"shape":[2],"data_offsets":[0,8]}})")), "tensor \"x\" has no dtype");
+  EXPECT_EQ(refusal(one("\"F8_E4M3\"", "[2]", "[0,8]")),
+            "tensor \"x\": unknown dtype \"F8_E4M3\" (known: F32, F64, I64, BOOL, F16, BF16, I32, I16, I8, U64, U32, "
+            "U16, U8)");
+  EXPECT_EQ(refusal(one("32", "[2]", "[0,8]")).substr(0, 28), "tensor \"x\": unknown dtype 32");
+  EXPECT_EQ(refusal(one("\"F32\"", "2", "[0,8]")), "tensor \"x\": shape is 2, need a list of sizes");
+  EXPECT_EQ(refusal(one("\"F32\"", "[-2]", "[0,8]")), "tensor \"x\": shape holds -2, need whole numbers from 0 up");
+  EXPECT_EQ(refusal(one("\"F32\"", "[2.0]", "[0,8]")), "tensor \"x\": shape holds 2.0, need whole numbers from 0 up");
+  EXPECT_EQ(refusal(one("\"F32\"", "[1,1,1,1,1,1,1,1,2]", "[0,8]")),
+            "tensor \"x\": shape has 9 axes, at most 8 are supported");
+  EXPECT_EQ(refusal(one("\"F32\"", "[4294967296,4294967296]", "[0,8]")),
+            "tensor \"x\": shape [4294967296,4294967296] overflows 64 bits");
+  EXPECT_EQ(refusal(one("\"F32\"", "[18446744073709551615]", "[0,8]")),
+            "tensor \"x\": shape [18446744073709551615] overflows 64 bits");
+  EXPECT_EQ(refusal(one("\"F32\"", "[0,4294967296,4294967296]", "[0,0]")),
+            "tensor \"x\": shape [0,4294967296,4294967296] overflows 64 bits");
+  EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[0,8,9]")), "tensor \"x\": data_offsets is [0,8,9], need [begin, end]");
+  EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[0,1e3]")),
+            "tensor \"x\": data_offsets holds 1000.0, need whole numbers from 0 up");
+  EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[8,0]")), "tensor \"x\": data_offsets [8,0] end before they begin");
+  EXPECT_EQ(refusal(one("\"F32\"", "[3]", "[0,8]")), "tensor \"x\": F32 [3] needs 12 bytes, data_offsets [0,8] hold 8");
+  EXPECT_EQ(refusal(compose(R"({"__metadata__":3})")), "__metadata__ is no object of strings");
+  EXPECT_EQ(refusal(compose(R"({"__metadata__":{"a":3}})")), "__metadata__: the value of \"a\" is 3, need a string");
+}
+
+TEST_F(SafeTensorsTest, BrokenData) {
+  const auto two = [](const std::string& x, const std::string& y, std::size_t bytes) {
+    return compose(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":)" + x +
+                       R"(},"y":{"dtype":"U8","shape":[4],"data_offsets":)" + y + "}}",
+                   std::string(bytes, '\0'));
+  };
+  EXPECT_EQ(refusal(two("[0,4]", "[4,8]", 8)), "no error");
+  EXPECT_EQ(refusal(two("[0,4]", "[3,7]", 8)), "tensors \"x\" and \"y\" overlap at byte 3 of the data");
+  EXPECT_EQ(refusal(two("[0,4]", "[0,4]", 4)), "tensors \"x\" and \"y\" overlap at byte 0 of the data");
+  EXPECT_EQ(refusal(two("[0,4]", "[6,10]", 10)), "bytes 4 to 5 of the data, before tensor \"y\", belong to no tensor");
+  EXPECT_EQ(refusal(two("[5,9]", "[1,5]", 9)), "bytes 0 to 0 of the data, before tensor \"y\", belong to no tensor");
+  EXPECT_EQ(refusal(two("[0,4]", "[4,8]", 7)),
+            "tensor \"y\" ends at byte 8 of the data, of which there are 7 (truncated?)");
+  EXPECT_EQ(refusal(two("[0,4]", "[4,8]", 11)), "3 bytes follow the last tensor");
+  EXPECT_EQ(refusal(compose("{}", "12")), "2 bytes follow the last tensor");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", "\x01\x02")),
+            "tensor \"x\": element 1 is the byte 2, need 0 or 1 for BOOL");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"U64","shape":[1],"data_offsets":[0,8]}})", std::string(8, '\xff'))),
+            "tensor \"x\": element 0 is 2^63 or more, which int64 does not hold");
+}
+
+TEST_F(SafeTensorsTest, EveryAlteredByteGivesAnErrorOrAValidFile) {
+  save_safetensors(path_, {{"w", ones({2, 3})}, {"steps", ones({2}, kInt64)}, {"seen", ones({3}, kBool)}},
+                   {{"format", "pt"}});
+  const std::string good = read();
+  const int file = ::open(path_.c_str(), O_RDWR);
+  ASSERT_GE(file, 0);
+  int refused = 0, read = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    const off_t at = static_cast<off_t>(i);
+    for (const int change : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
+      const char bad = static_cast<char>(good[i] ^ change);
+      ASSERT_EQ(::pwrite(file, &bad, 1, at), 1);
+      try {
+        for (const NamedTensor& t : load_safetensors(path_).tensors) t.tensor.to(kFloat64).to_vector<double>();
+        ++read;
+      } catch (const Error& error) {
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+        ++refused;
+      }
+    }
+    ASSERT_EQ(::pwrite(file, &good[i], 1, at), 1);
+  }
+  EXPECT_NO_THROW(load_safetensors(path_));
+  for (std::size_t size = good.size(); size-- > 0;) {
+    ASSERT_EQ(::ftruncate(file, static_cast<off_t>(size)), 0);
+    EXPECT_THROW(load_safetensors(path_), Error) << size;
+  }
+  ::close(file);
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(read, 100);
+}
+
+// ---- Writing that fails ----
+
+TEST_F(SafeTensorsTest, NamesThatCannotBeWritten) {
+  const auto refused = [&](const NamedTensors& tensors) { return message([&] { save_safetensors(path_, tensors); }); };
+  EXPECT_EQ(refused({{"a", ones({1})}, {"b", ones({1})}, {"a", ones({1})}}), "two tensors are named \"a\"");
+  EXPECT_EQ(refused({{"__metadata__", ones({1})}}), "a tensor cannot be named __metadata__");
+  EXPECT_EQ(refused({{"\xff", ones({1})}}), "a name or a string of the metadata is not UTF-8");
+  EXPECT_FALSE(fs::exists(path_));
+}
+
+TEST_F(SafeTensorsTest, AFullDiskLeavesTheOldFileUntouched) {
+  save_safetensors(path_, {{"x", ones({4})}});
+  const std::string before = read();
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string said = message([&] { save_safetensors(path_, {{"x", ones({100000})}}); });
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(said, "cannot write: File too large");
+  EXPECT_EQ(before, read());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "a temporary file stayed";
+}
+
+TEST_F(SafeTensorsTest, PlacesThatCannotBeWritten) {
+  const std::string folder = path_;
+  path_ = folder + "/deeper/x.safetensors";
+  EXPECT_EQ(message([&] { save_safetensors(path_, {}); }), "cannot write: No such file or directory");
+  path_ = folder;
+  fs::create_directories(path_ + "/full");
+  EXPECT_EQ(message([&] { save_safetensors(path_, {}); }), "cannot replace: Is a directory");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "a temporary file stayed";
+}
+
+}  // namespace
+}  // namespace tapegrad

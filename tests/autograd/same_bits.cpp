@@ -1,0 +1,235 @@
+// Values and gradients of every operation are the same bits with 1, 2, 3 and 7 threads, on tensors that are cut in
+// pieces.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/recompute.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+
+namespace tapegrad::tests {
+namespace {
+
+using Inputs = std::vector<Tensor>;
+using Function = std::function<Tensor(const Inputs&)>;
+
+struct Large {
+  std::string op;
+  Inputs inputs;
+  Function f;
+};
+
+Tensor numbers(const Shape& shape, double low = -2, double high = 2) {
+  Generator generator(static_cast<uint64_t>(shape.numel()));
+  return rand(shape, kFloat32, &generator) * (high - low) + low;
+}
+
+Tensor ids(const Shape& shape, int64_t bound) {
+  return (numbers(shape, 0, 1) * static_cast<double>(bound)).to(kInt64);  // truncates
+}
+
+// Two rows of a grain's length at least, sizes that no width divides.
+constexpr int64_t kRows = 301, kColumns = 1003;
+
+std::vector<Large> large_samples() {
+  std::vector<Large> all;
+  const auto add_sample = [&](std::string op, Inputs inputs, Function f) {
+    all.push_back({std::move(op), std::move(inputs), std::move(f)});
+  };
+  const Tensor x = numbers({kRows, kColumns}), positive = numbers({kRows, kColumns}, 0.3, 2);
+  const Tensor turned = numbers({kColumns, kRows}).t(), row = numbers({kColumns}, 0.3, 2), column = numbers({kRows, 1});
+  const Tensor mask = numbers({kRows, kColumns}) > 0;
+
+  const auto unary = [&](const char* op, Tensor (*f)(const Tensor&), bool above = false) {
+    add_sample(op, {above ? positive : x}, [f](const Inputs& v) { return f(v[0]); });
+    add_sample(op, {above ? positive.slice(1, 0, kAll, 2) : turned}, [f](const Inputs& v) { return f(v[0]); });
+  };
+  unary("neg", neg);
+  unary("exp", exp);
+  unary("expm1", expm1);
+  unary("log", log, true);
+  unary("log1p", log1p, true);
+  unary("sqrt", sqrt, true);
+  unary("rsqrt", rsqrt, true);
+  unary("abs", abs);
+  unary("sign", sign);
+  unary("sin", sin);
+  unary("cos", cos);
+  unary("tanh", tanh);
+  unary("erf", erf);
+  unary("sigmoid", sigmoid);
+  unary("relu", relu);
+  unary("silu", silu);
+  add_sample("gelu", {x}, [](const Inputs& v) { return gelu(v[0]) + gelu(v[0], Gelu::tanh); });
+  add_sample("clamp", {x}, [](const Inputs& v) { return clamp(v[0], -1, 1); });
+  const auto binary = [&](const char* op, Tensor (*f)(const Tensor&, const Tensor&)) {
+    for (const Tensor& b : {turned, row, column}) {
+      const Tensor fit = std::string_view(op) == "div" || std::string_view(op) == "pow" ? abs(b) + 0.1 : b;
+      add_sample(op, {positive, fit}, [f](const Inputs& v) { return f(v[0], v[1]); });
+    }
+  };
+  binary("add", add);
+  binary("sub", sub);
+  binary("mul", mul);
+  binary("div", div);
+  binary("pow", pow);
+  binary("maximum", maximum);
+  binary("minimum", minimum);
+  add_sample("where", {mask, x, row}, [](const Inputs& v) { return where(v[0], v[1], v[2]); });
+  add_sample("masked_fill", {x, mask}, [](const Inputs& v) { return masked_fill(v[0], v[1], 0); });
+  add_sample("tril", {x}, [](const Inputs& v) { return tril(v[0]); });
+  add_sample("triu", {turned}, [](const Inputs& v) { return triu(v[0], 3); });
+
+  using Fold = Tensor (*)(const Tensor&, const Axes&, bool);
+  const Fold variance = [](const Tensor& v, const Axes& axes, bool keep) { return var(v, axes, keep); };
+  const Fold deviation = [](const Tensor& v, const Axes& axes, bool keep) { return std(v, axes, keep); };
+  for (const auto& [op, f] : {std::pair<const char*, Fold>{"sum", sum},
+                              {"mean", mean},
+                              {"prod", prod},
+                              {"amax", amax},
+                              {"amin", amin},
+                              {"logsumexp", logsumexp},
+                              {"var", variance},
+                              {"std", deviation}}) {
+    for (const Axes& axes : {Axes{}, Axes{0}, Axes{1}}) {
+      for (const Tensor& v : {x, turned, numbers({7, 43, 1009}), numbers({300'007})}) {
+        if (axes.rank() && axes[0] >= v.dim()) continue;
+        add_sample(op, {v * 0.01 + 1}, [f = f, axes](const Inputs& in) { return f(in[0], axes, false); });
+      }
+    }
+  }
+  for (int axis : {0, 1}) {
+    add_sample("cumsum", {x}, [axis](const Inputs& v) { return cumsum(v[0], axis); });
+    add_sample("softmax", {x}, [axis](const Inputs& v) { return softmax(v[0], axis); });
+    add_sample("log_softmax", {turned}, [axis](const Inputs& v) { return log_softmax(v[0], axis); });
+    add_sample("sort", {x}, [axis](const Inputs& v) { return sort(v[0], axis).values; });
+    add_sample("topk", {x}, [axis](const Inputs& v) { return topk(v[0], 5, axis).values; });
+    add_sample("cat", {x, turned}, [axis](const Inputs& v) { return cat(v, axis); });
+    add_sample("flip", {x}, [axis](const Inputs& v) { return flip(v[0], axis); });
+    add_sample("index_select", {x, ids({2000}, 300)},
+               [axis](const Inputs& v) { return index_select(v[0], axis, v[1]); });
+    add_sample("gather", {x, ids({300, 1000}, 300)}, [axis](const Inputs& v) { return gather(v[0], axis, v[1]); });
+    add_sample("scatter_add", {x, ids({300, 1000}, 300), numbers({300, 1000})},
+               [axis](const Inputs& v) { return scatter_add(v[0], axis, v[1], v[2]); });
+  }
+  add_sample("sum_to", {x}, [](const Inputs& v) { return sum_to(v[0], {kColumns}); });
+  add_sample("sum_to", {x}, [](const Inputs& v) { return sum_to(v[0], {kRows, 1}); });
+  add_sample("embedding", {numbers({500, 257}), ids({3000}, 500)},
+             [](const Inputs& v) { return embedding(v[0], v[1], 3); });
+  add_sample("add_rows", {numbers({500, 257}), ids({3000}, 7)}, [](const Inputs& v) { return embedding(v[0], v[1]); });
+
+  add_sample("reshape", {turned}, [](const Inputs& v) { return v[0].reshape({-1}); });
+  add_sample("transpose", {x}, [](const Inputs& v) { return v[0].t() * 2; });
+  add_sample("permute", {numbers({40, 60, 80})}, [](const Inputs& v) { return v[0].permute({2, 0, 1}) * 2; });
+  add_sample("slice", {x}, [](const Inputs& v) { return v[0].slice(1, kAll, kAll, -3) * 2; });
+  add_sample("unslice", {x}, [](const Inputs& v) { return v[0].slice(0, 1, kAll, 2) * 2; });
+  add_sample("select", {numbers({3, 300, 500})}, [](const Inputs& v) { return v[0].select(1, 7) * 2; });
+  add_sample("expand", {row}, [](const Inputs& v) { return v[0].expand({kRows, kColumns}) * 2; });
+  add_sample("squeeze", {numbers({1, 200'000})}, [](const Inputs& v) { return v[0].squeeze(0) * 2; });
+  add_sample("unsqueeze", {numbers({200'000})}, [](const Inputs& v) { return v[0].unsqueeze(0) * 2; });
+  add_sample("contiguous", {turned}, [](const Inputs& v) { return v[0].contiguous(); });
+  add_sample("to", {x}, [](const Inputs& v) { return v[0].to(kFloat64); });
+
+  const Shape products[][2] = {{{301, 257}, {257, 203}}, {{64, 768}, {768, 300}},      {{1, 1000}, {1000, 3000}},
+                               {{3000, 5}, {5, 7}},      {{24, 20, 32}, {24, 32, 20}}, {{5, 130, 70}, {70, 90}},
+                               {{17, 5000}, {5000, 13}}};
+  for (const auto& [a, b] : products) {
+    add_sample("matmul", {numbers(a), numbers(b)}, [](const Inputs& v) { return matmul(v[0], v[1]); });
+  }
+  for (int64_t rows : {20, 640, 2000}) {
+    add_sample("linear", {numbers({rows, 130}), numbers({517, 130}), numbers({517})},
+               [](const Inputs& v) { return linear(v[0], v[1], v[2]); });
+  }
+  const Shape heads{4, 6, 65, 32};
+  for (bool causal : {false, true}) {
+    add_sample("scaled_dot_product_attention", {numbers(heads), numbers(heads, -1, 2), numbers(heads)},
+               [causal](const Inputs& v) {
+                 Generator generator(1);
+                 return scaled_dot_product_attention(v[0], v[1], v[2],
+                                                     {.causal = causal, .dropout = 0.1, .generator = &generator});
+               });
+  }
+  add_sample("recompute", {x, numbers({kColumns, 300})}, [](const Inputs& v) {
+    const Tensor w = v[1];
+    return nn::recompute(v[0], {w}, [w](const Tensor& in) { return tanh(matmul(in, w)); });
+  });
+  add_sample("dropout", {x}, [](const Inputs& v) {
+    Generator generator(1);
+    return dropout(v[0], 0.3, true, &generator);
+  });
+  for (int64_t width : {64, 1003}) {
+    const Tensor rows = numbers({2000, width}), weight = numbers({width}, 0.5, 2), bias = numbers({width});
+    add_sample("layer_norm", {rows, weight, bias}, [](const Inputs& v) { return layer_norm(v[0], v[1], v[2]); });
+    add_sample("layer_norm_std", {rows, weight, bias},
+               [](const Inputs& v) { return layer_norm_std(v[0], v[1], v[2]); });
+    add_sample("rms_norm", {rows, weight}, [](const Inputs& v) { return rms_norm(v[0], v[1]); });
+  }
+  for (Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
+    add_sample("cross_entropy", {numbers({500, 1003}), ids({500}, 1003)}, [reduction](const Inputs& v) {
+      return cross_entropy(v[0], v[1], {.reduction = reduction, .label_smoothing = 0.1});
+    });
+    add_sample("nll_loss", {numbers({500, 1003}), ids({500}, 1003)},
+               [reduction](const Inputs& v) { return nll_loss(v[0], v[1], reduction); });
+    add_sample("mse_loss", {x, turned}, [reduction](const Inputs& v) { return mse_loss(v[0], v[1], reduction); });
+    add_sample("kl_div", {x, positive}, [reduction](const Inputs& v) { return kl_div(v[0], v[1], reduction); });
+    add_sample("binary_cross_entropy_with_logits", {x, positive},
+               [reduction](const Inputs& v) { return binary_cross_entropy_with_logits(v[0], v[1], reduction); });
+  }
+  return all;
+}
+
+void append(std::string& bits, const Tensor& x) {
+  const Tensor packed = x.detach().contiguous();
+  bits.append(static_cast<const char*>(packed.raw_data()),
+              static_cast<std::size_t>(packed.numel() * item_size(packed.dtype())));
+}
+
+// The bits of the result, of every gradient, and whether the operation was recorded.
+std::pair<std::string, bool> run(const Large& sample) {
+  Tape tape;
+  Inputs leaves;
+  for (const Tensor& x : sample.inputs) leaves.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
+  const Tensor y = sample.f(leaves);
+  std::string bits;
+  append(bits, y);
+  bool recorded_it = sample.op == "unslice" || sample.op == "add_rows";  // what backward does below
+  for (int64_t i = 0; i < tape.size(); ++i) recorded_it |= tape.op_name(i) == sample.op;
+  Generator generator(2);
+  const Tensor seed = (rand(y.shape(), kFloat32, &generator) - 0.4).to(y.dtype());
+  const Gradients grads = tape.backward(y, {.grad_output = seed});
+  for (const Tensor& leaf : leaves) {
+    if (const Tensor* grad = grads.find(leaf)) append(bits, *grad);
+  }
+  return {bits, recorded_it};
+}
+
+class Threads : public testing::Test {
+ protected:
+  void TearDown() override { set_num_threads(before_); }
+  const int before_ = num_threads();
+};
+
+TEST_F(Threads, GiveTheSameBitsForEveryOperation) {
+  std::map<std::string, int> covered;
+  for (const Large& sample : large_samples()) {
+    std::string expected;
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      const auto [bits, recorded_it] = run(sample);
+      EXPECT_TRUE(recorded_it) << "a sample of " << sample.op << " does not record it";
+      if (threads == 1) expected = bits;
+      EXPECT_TRUE(bits == expected) << sample.op << " gives other bits with " << threads << " threads, inputs "
+                                    << str(sample.inputs[0].shape()) << " ...";
+    }
+    ++covered[sample.op];
+  }
+  for (const Op* op : Op::all())
+    EXPECT_TRUE(covered.contains(std::string(op->name))) << op->name << " has no large sample";
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

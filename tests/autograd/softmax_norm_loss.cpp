@@ -1,0 +1,256 @@
+// softmax, norms and losses: values, special cases, errors, derivatives.
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <limits>
+
+namespace tg = tapegrad;
+using tg::tests::error_of;
+using tg::tests::expect_near;
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+tg::Tensor wave(const tg::Shape& shape, double step, tg::DType dtype = tg::kFloat32) {
+  return (tg::sin(tg::arange(0, static_cast<double>(shape.numel()), 1, tg::kFloat64) * step) * 2)
+      .to(dtype)
+      .reshape(shape);
+}
+
+// Gradient of sum(f(x) * wave); with `again` by way of the recorded backward.
+template <class F>
+tg::Tensor gradient(F f, const tg::Tensor& x, bool again = false) {
+  const tg::Tensor leaf = x.as_leaf();
+  tg::Tape tape;
+  const tg::Tensor y = f(leaf);
+  const tg::Tensor loss = tg::sum(y * (wave(y.shape(), 0.7, y.dtype()) + 1));
+  return tape.backward(loss, {.create_graph = again, .grad_output = {}, .keep = {}})[leaf].detach();
+}
+
+// The fused and the recorded backward give the same.
+template <class F>
+void expect_one_gradient(F f, const tg::Tensor& x) {
+  expect_near(gradient(f, x), gradient(f, x, true));
+}
+
+TEST(Softmax, OfRows) {
+  const tg::Tensor x = tg::tensor({{1., 2., 3.}, {1000., 1000., -1000.}});
+  expect_near(tg::softmax(x), {0.09003057, 0.24472848, 0.66524094, .5, .5, 0});
+  expect_near(tg::softmax(x.t(), 0), tg::softmax(x).t());
+  expect_near(tg::log_softmax(x),
+              {-2.4076059, -1.4076059, -0.40760595, -std::log(2.), -std::log(2.), -2000 - std::log(2.)});
+  EXPECT_EQ(tg::softmax(tg::scalar(3)).item(), 1);
+  EXPECT_EQ(tg::softmax(tg::zeros({0, 3})).shape(), (tg::Shape{0, 3}));
+  EXPECT_EQ(tg::softmax(tg::zeros({3, 0})).shape(), (tg::Shape{3, 0}));
+}
+
+TEST(Softmax, ARowOfNothingButMinusInfinityGivesZeros) {
+  const tg::Tensor x = tg::tensor({{-kInf, -kInf}, {-kInf, 0.}, {kNan, -kInf}, {kInf, 0.}});
+  expect_near(tg::softmax(x), {0, 0, 0, 1, kNan, kNan, kNan, kNan});
+  expect_near(tg::log_softmax(x), {-kInf, -kInf, -kInf, 0, kNan, kNan, kNan, kNan});
+  for (bool again : {false, true}) {
+    expect_near(gradient([](const tg::Tensor& v) { return tg::softmax(v); }, x.slice(0, 0, 2), again), {0, 0, 0, 0});
+    const tg::Tensor leaf = x.slice(0, 0, 1).as_leaf();
+    tg::Tape tape;
+    const tg::Tensor loss = tg::log_softmax(leaf);
+    expect_near(tape.backward(loss, {.create_graph = again, .grad_output = tg::ones({1, 2}), .keep = {}})[leaf],
+                {0, 0});
+  }
+}
+
+TEST(Softmax, FusedAndRecordedGradientsAgree) {
+  for (const tg::Shape& shape : {tg::Shape{4, 3}, tg::Shape{5, 37}, tg::Shape{2, 300}}) {
+    expect_one_gradient([](const tg::Tensor& v) { return tg::softmax(v); }, wave(shape, 0.9));
+    expect_one_gradient([](const tg::Tensor& v) { return tg::log_softmax(v, 0); }, wave(shape, 0.9));
+  }
+}
+
+TEST(LayerNorm, NormalisesRows) {
+  const tg::Tensor x = tg::tensor({{1., 2., 3.}, {2., 2., 2.}});
+  const double one = 1 / std::sqrt(2. / 3 + 1e-5);
+  expect_near(tg::layer_norm(x, {}, {}), {-one, 0, one, 0, 0, 0});
+  expect_near(tg::layer_norm(x, tg::tensor({1., 2., 3.}), tg::tensor({0., 1., 0.})), {-one, 1, 3 * one, 0, 1, 0});
+  const double outside = 1 / (std::sqrt(2. / 3) + 1e-6);
+  expect_near(tg::layer_norm_std(x, tg::ones({3}), tg::zeros({3})), {-outside, 0, outside, 0, 0, 0});
+  expect_near(tg::rms_norm(x, tg::ones({3})),
+              {1 / std::sqrt(14. / 3), 2 / std::sqrt(14. / 3), 3 / std::sqrt(14. / 3), 1, 1, 1});
+  const tg::Tensor both = tg::layer_norm(x, tg::ones({2, 3}), tg::zeros({2, 3}));  // over both axes
+  EXPECT_NEAR(tg::mean(both).item(), 0, 1e-6);
+}
+
+TEST(LayerNorm, FusedAndRecordedGradientsAgree) {
+  for (const tg::Shape& shape : {tg::Shape{7, 5}, tg::Shape{3, 4, 37}, tg::Shape{200, 64}}) {
+    const tg::Tensor x = wave(shape, 0.9);
+    const tg::Tensor weight = wave({shape.back()}, 0.4) + 0.5;
+    const tg::Tensor bias = wave({shape.back()}, 0.3);
+    expect_one_gradient([&](const tg::Tensor& v) { return tg::layer_norm(v, weight, bias); }, x);
+    expect_one_gradient([&](const tg::Tensor& v) { return tg::layer_norm(x, v, bias); }, weight);
+    expect_one_gradient([&](const tg::Tensor& v) { return tg::layer_norm(x, weight, v); }, bias);
+    expect_one_gradient([&](const tg::Tensor& v) { return tg::layer_norm_std(v, weight, bias); }, x);
+    expect_one_gradient([&](const tg::Tensor& v) { return tg::layer_norm_std(x, v, bias); }, weight);
+    expect_one_gradient([&](const tg::Tensor& v) { return tg::rms_norm(v, weight); }, x);
+    expect_one_gradient([&](const tg::Tensor& v) { return tg::rms_norm(x, v); }, weight);
+  }
+}
+
+TEST(LayerNorm, EqualRowsPassNoNan) {
+  const auto norm = [](const tg::Tensor& v) { return tg::layer_norm_std(v, tg::ones({4}), tg::zeros({4})); };
+  for (bool again : {false, true}) {
+    EXPECT_TRUE(tg::all_finite(gradient(norm, tg::ones({2, 4}), again)));
+  }
+}
+
+TEST(LayerNorm, NamesShapesThatDoNotFit) {
+  EXPECT_EQ(error_of([] {
+              tg::layer_norm(tg::zeros({2, 3}), tg::zeros({4}), {});
+            }),
+            "[layer_norm] weight or bias has shape [4], it must be the last axes of x [2, 3]");
+  EXPECT_EQ(error_of([] {
+              tg::layer_norm(tg::zeros({2, 3}), tg::zeros({3}), tg::zeros({2, 3}));
+            }),
+            "[layer_norm] weight has shape [3], bias [2, 3]");
+  EXPECT_EQ(error_of([] {
+              tg::rms_norm(tg::zeros({2, 3}, tg::kInt64), {});
+            }),
+            "[rms_norm] x of type int64 was given, float32 or float64 is needed");
+}
+
+// Logits, targets and options by their definition: made of log_softmax.
+tg::Tensor by_definition(const tg::Tensor& logits, const tg::Tensor& target, double smoothing) {
+  const tg::Tensor p = tg::log_softmax(logits);
+  const tg::Tensor picked = tg::gather(p, -1, target.unsqueeze(-1)).squeeze(-1);
+  return -(picked * (1 - smoothing) + tg::mean(p, -1) * smoothing);
+}
+
+TEST(CrossEntropy, EqualsItsDefinition) {
+  for (int64_t classes : {3, 13, 2048, 2049, 20'011}) {  // within one chunk of a row, and over many
+    const tg::Tensor logits = wave({3, classes}, 0.013) * 4;
+    const tg::Tensor target = tg::tensor(std::vector<int64_t>{0, classes - 1, classes / 2}, {3});
+    for (double smoothing : {0., 0.1}) {
+      for (tg::Reduction reduction : {tg::Reduction::none, tg::Reduction::sum, tg::Reduction::mean}) {
+        const auto fused = [&](const tg::Tensor& v) {
+          return tg::cross_entropy(v, target,
+                                   {.reduction = reduction, .ignore_index = -100, .label_smoothing = smoothing});
+        };
+        const auto plain = [&](const tg::Tensor& v) {
+          const tg::Tensor y = by_definition(v, target, smoothing);
+          return reduction == tg::Reduction::none ? y : reduction == tg::Reduction::sum ? tg::sum(y) : tg::mean(y);
+        };
+        expect_near(fused(logits), plain(logits));
+        expect_near(gradient(fused, logits), gradient(plain, logits));
+        expect_one_gradient(fused, logits);
+      }
+    }
+  }
+}
+
+TEST(CrossEntropy, ALargerLogitInALaterChunk) {
+  std::vector<float> row(6000, -500.f);
+  row[1] = -kInf;
+  row[3000] = 300;
+  row[5999] = 301;
+  const tg::Tensor logits = tg::tensor(row, {1, 6000});
+  const double p = 1 / (1 + std::exp(1.));
+  expect_near(tg::cross_entropy(logits, tg::tensor({3000})), {-std::log(p)});
+  const tg::Tensor leaf = logits.as_leaf();
+  tg::Tape tape;
+  const tg::Tensor dx = tape.backward(tg::cross_entropy(leaf, tg::tensor({3000})))[leaf];
+  expect_near(dx.slice(1, 3000, 6000, 2999), {p - 1, 1 - p});
+  expect_near(dx.slice(1, 0, 3), {0, 0, 0});
+}
+
+TEST(CrossEntropy, IgnoredTargets) {
+  const tg::Tensor logits = tg::tensor({{1., 2.}, {3., 5.}});
+  const tg::Tensor target = tg::tensor({-100, 0});
+  const double loss = 2 + std::log1p(std::exp(-2.));
+  expect_near(tg::cross_entropy(logits, target), {loss});
+  expect_near(tg::cross_entropy(logits, target, {.reduction = tg::Reduction::none}), {0, loss});
+  expect_near(tg::cross_entropy(logits, tg::tensor({1, 0}), {.ignore_index = 1}), {loss});
+  expect_near(tg::cross_entropy(logits, tg::tensor({-100, -100})), {kNan});
+  expect_near(tg::cross_entropy(logits, tg::tensor({-100, -100}), {.reduction = tg::Reduction::sum}), {0.});
+  expect_near(gradient([&](const tg::Tensor& v) { return tg::cross_entropy(v, target); }, logits).select(0, 0), {0, 0});
+  expect_near(tg::nll_loss(tg::log_softmax(logits), target), {loss});
+  expect_near(tg::nll_loss(logits, tg::tensor({-100, -100})), {kNan});
+}
+
+TEST(CrossEntropy, RowsWithoutAnyProbability) {
+  const tg::Tensor logits = tg::tensor({{-kInf, -kInf}, {0., -kInf}});
+  expect_near(tg::cross_entropy(logits, tg::tensor({0, 0}), {.reduction = tg::Reduction::none}), {kInf, 0});
+  expect_near(gradient(
+                  [&](const tg::Tensor& v) {
+                    return tg::cross_entropy(v, tg::tensor({0, 0}));
+                  },
+                  logits),
+              {0, 0, 0, 0});
+}
+
+TEST(CrossEntropy, SecondDerivative) {
+  // of log(1 + e^z) with z = x1 - x0: p (1 - p) times [1, -1; -1, 1], and its sum over the first gradient's weights
+  const tg::Tensor leaf = tg::tensor({{0., 1.}}, tg::kFloat64).as_leaf();
+  tg::Tape tape;
+  const tg::Tensor loss = tg::cross_entropy(leaf, tg::tensor({0}));
+  const tg::Tensor dx = tape.backward(loss, {.create_graph = true, .grad_output = {}, .keep = {}})[leaf];
+  const double p = 1 / (1 + std::exp(-1.));
+  expect_near(dx, {-p, p});
+  expect_near(tape.backward(dx.select(0, 0).select(0, 1))[leaf], {-p * (1 - p), p * (1 - p)});
+}
+
+TEST(CrossEntropy, SameBitsForAnyNumberOfThreads) {
+  const tg::Tensor logits = wave({40, 9001}, 0.1).as_leaf();
+  const tg::Tensor target = tg::arange(40);
+  const auto run = [&] {
+    tg::Tape tape;
+    return tape.backward(tg::cross_entropy(logits, target))[logits].to_vector<float>();
+  };
+  const int before = tg::num_threads();
+  tg::set_num_threads(1);
+  const std::vector<float> alone = run();
+  for (int threads : {2, 3, 7}) {
+    tg::set_num_threads(threads);
+    EXPECT_EQ(run(), alone);
+  }
+  tg::set_num_threads(before);
+}
+
+TEST(CrossEntropy, NamesWhatIsWrong) {
+  const tg::Tensor logits = tg::zeros({2, 3});
+  EXPECT_EQ(error_of([&] {
+              tg::cross_entropy(logits, tg::tensor({0, 3}));
+            }),
+            "[cross_entropy] target 3 at [1] is out of range: classes go from 0 to 2, and -100 is ignored");
+  EXPECT_EQ(
+      error_of([&] { tg::cross_entropy(logits, tg::tensor({0})); }),
+      "[cross_entropy] input [2, 3] and target [1] do not go together: the target has the input's axes without the "
+      "last, which holds the classes");
+  EXPECT_EQ(error_of([&] {
+              tg::cross_entropy(logits, tg::tensor({0., 1.}));
+            }),
+            "[cross_entropy] the target is float32, int64 class numbers are needed");
+  EXPECT_EQ(error_of([&] {
+              tg::cross_entropy(logits, tg::tensor({0, 1}), {.label_smoothing = 1.5});
+            }),
+            "[cross_entropy] label smoothing 1.5 is outside of [0, 1]");
+}
+
+TEST(Losses, OfPairs) {
+  const tg::Tensor x = tg::tensor({1., -2.});
+  const tg::Tensor t = tg::tensor({0., .5});
+  expect_near(tg::mse_loss(x, t), {(1 + 6.25) / 2});
+  expect_near(tg::kl_div(x, t, tg::Reduction::none), {0, .5 * (std::log(.5) + 2)});
+  expect_near(tg::binary_cross_entropy_with_logits(x, t, tg::Reduction::none),
+              {1 + std::log1p(std::exp(-1.)), 1 + std::log1p(std::exp(-2.))});
+  expect_near(tg::binary_cross_entropy_with_logits(tg::tensor({1000., -1000.}), tg::tensor({1., 0.})), {0.});
+  const tg::Tensor leaf = x.as_leaf();
+  tg::Tape tape;
+  expect_near(tape.backward(tg::mse_loss(leaf, t))[leaf], {1, -2.5});
+  EXPECT_EQ(error_of([&] {
+              tg::mse_loss(x, tg::tensor({1, 2}));
+            }),
+            "[mse_loss] input is float32, target int64, both must be float32 or float64");
+  expect_near(tg::mse_loss(tg::zeros({0}), tg::zeros({0})), {kNan});
+}
+
+}  // namespace

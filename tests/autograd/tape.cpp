@@ -1,0 +1,368 @@
+// The tape: what it records, what backward gives, what it refuses, and how it ends.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/module.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+
+namespace tapegrad::tests {
+namespace {
+
+const Op kThrows{"throws"};
+const Op kWrong{"wrong"};
+const Op kFused{"fused", false};
+
+Tensor number(double value) { return scalar(value, kFloat64); }
+
+// --- gradients ---
+
+TEST(Tape, RecordsOnlyWhatALeafTakesPartIn) {
+  const Tensor x = number(3).as_leaf();
+  const Tensor before = x * x;
+  Tape tape;
+  const Tensor constant = number(2) * number(5);
+  EXPECT_EQ(tape.size(), 0);
+  const Tensor y = x * constant * x + before;
+  EXPECT_EQ(tape.size(), 4);  // the leaf and three operations
+  EXPECT_EQ(tape.op_name(0), "leaf");
+  EXPECT_EQ(tape.op_name(1), "mul");
+  EXPECT_EQ(tape.op_name(3), "add");
+  EXPECT_FALSE(needs_grad(constant));
+  EXPECT_FALSE(needs_grad(before));
+  EXPECT_TRUE(needs_grad(y));
+  EXPECT_FALSE(needs_grad(y.detach()));
+  EXPECT_EQ(tape.backward(y)[x].item(), 60);
+  EXPECT_EQ(error_of([&] { tape.op_name(0); }), "[tape] place 0 was asked for, 0 are recorded");
+}
+
+TEST(Tape, AddsUpWhereATensorIsUsedOften) {
+  const Tensor x = tensor({1.0, 2.0}, kFloat64).as_leaf();
+  Tape tape;
+  const Tensor y = x * 2;
+  const Tensor loss = sum(y * y + y + x);
+  EXPECT_EQ(tape.backward(loss)[x].to_vector<double>(), (std::vector<double>{11, 19}));  // 8 x + 3
+}
+
+TEST(Tape, DifferentiatesThreeTimes) {
+  const Tensor x = number(0.7).as_leaf();
+  Tape tape;
+  const Tensor y = exp(x * x);
+  const Tensor first = tape.backward(y, {.create_graph = true})[x];
+  const Tensor second = tape.backward(first, {.create_graph = true})[x];
+  const Tensor third = tape.backward(second)[x];
+  const double e = std::exp(0.49);
+  EXPECT_NEAR(first.item(), 1.4 * e, 1e-14);
+  EXPECT_NEAR(second.item(), (2 + 4 * 0.49) * e, 1e-13);
+  EXPECT_NEAR(third.item(), (12 * 0.7 + 8 * 0.343) * e, 1e-12);
+}
+
+TEST(Tape, TakesASeedAndKeepsGradientsOfResults) {
+  const Tensor x = tensor({1.0, 2.0, 3.0}, kFloat64).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  const Tensor z = y * 5;
+  const Gradients grads = tape.backward(z, {.grad_output = tensor({1.0, 0.0, 2.0}, kFloat64), .keep = {y, z}});
+  EXPECT_EQ(grads[x].to_vector<double>(), (std::vector<double>{10, 0, 60}));
+  EXPECT_EQ(grads[y].to_vector<double>(), (std::vector<double>{5, 0, 10}));
+  EXPECT_EQ(grads[z].to_vector<double>(), (std::vector<double>{1, 0, 2}));
+  EXPECT_EQ(grads.size(), 3u);
+}
+
+TEST(Tape, NestsWithOthersAsConstants) {
+  const Tensor x = number(2).as_leaf();
+  Tape outer;
+  const Tensor y = x * x;
+  {
+    Tape inner;
+    const Tensor z = y * x;  // y is a constant here
+    EXPECT_EQ(inner.size(), 2);
+    EXPECT_EQ(inner.backward(z)[x].item(), 4);
+    EXPECT_EQ((y * x).tape_index().tape, 0u);  // a spent tape records nothing, and hides the outer one
+  }
+  EXPECT_EQ(outer.size(), 2);
+  EXPECT_EQ(outer.backward(y * x)[x].item(), 12);
+}
+
+TEST(Tape, PausesAndGoesOn) {
+  const Tensor x = number(2).as_leaf();
+  Tape tape;
+  {
+    const PauseRecording pause;
+    EXPECT_FALSE(needs_grad(x * x));
+    const PauseRecording again;
+  }
+  EXPECT_TRUE(needs_grad(x * x));
+}
+
+TEST(Tape, WithoutOneNothingIsRecorded) {
+  const Tensor x = number(2).as_leaf();
+  EXPECT_EQ((x * x).tape_index().tape, 0u);
+  EXPECT_EQ(Tape::current(), nullptr);
+}
+
+TEST(Gradients, CanBeReplaced) {
+  const Tensor x = number(2).as_leaf(), other = number(1).as_leaf();
+  Tape tape;
+  Gradients grads = tape.backward(x * x);
+  grads.set(x, number(7));
+  grads.set(other, number(8));
+  EXPECT_EQ(grads[x].item(), 7);
+  EXPECT_EQ(grads[other].item(), 8);
+  EXPECT_EQ(error_of([&] { grads.set(x, ones({2}, kFloat64)); }),
+            "[gradients] a gradient of shape [2] was given for a tensor of shape []");
+}
+
+// --- refusals ---
+
+TEST(TapeRefuses, ASecondBackward) {
+  const Tensor x = number(2).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  tape.backward(y);
+  EXPECT_EQ(error_of([&] { tape.backward(y); }),
+            "[backward] this tape has been run backward and holds nothing any more (start a new Tape for each step)");
+}
+
+TEST(TapeRefuses, LossesThatAreNone) {
+  const Tensor x = tensor({1.0, 2.0}).as_leaf();
+  Tape tape;
+  EXPECT_EQ(error_of([&] { tape.backward(scalar(1)); }),
+            "[backward] the loss was not recorded on this tape: no leaf takes part in it");
+  const Tensor y = x * x;
+  EXPECT_EQ(error_of([&] { tape.backward(y); }),
+            "[backward] the loss has shape [2], one number is needed (or give BackwardOptions::grad_output)");
+  EXPECT_EQ(error_of([&] { tape.backward(y, {.grad_output = ones({3})}); }),
+            "[backward] grad_output has shape [3], the loss [2]");
+  EXPECT_EQ(error_of([&] { tape.backward(sum(y), {.keep = {ones({4})}}); }),
+            "[backward] keep names a tensor of shape [4] that is not on this tape");
+  EXPECT_EQ(error_of([&] {
+              Tape inner;
+              tape.backward(sum(y));
+            }),
+            "[backward] an inner tape is still alive (end its scope first)");
+  EXPECT_EQ(tape.backward(sum(y))[x].to_vector<float>(), (std::vector<float>{2, 4}));  // nothing of this did harm
+}
+
+TEST(TapeRefuses, GradientsOfWhatTookNoPart) {
+  const Tensor x = ones({2, 3}).as_leaf(), idle = ones({4}).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  const Gradients grads = tape.backward(sum(y));
+  EXPECT_EQ(error_of([&] { grads[idle]; }), "[gradients] the leaf of shape [4] took no part in the loss");
+  EXPECT_EQ(
+      error_of([&] { grads[y]; }),
+      "[gradients] the tensor of shape [2, 3] is not a leaf (ask for its gradient by BackwardOptions::keep, or make it "
+      "a leaf by as_leaf())");
+  EXPECT_FALSE(grads.contains(idle));
+  EXPECT_TRUE(grads.contains(x));
+}
+
+TEST(TapeRefuses, LeavesOfIntegers) {
+  EXPECT_EQ(error_of([] { arange(3).as_leaf(); }), "[as_leaf] gradients are of float32 or float64, not of int64");
+}
+
+TEST(TapeRefuses, TensorsOfAnotherThread) {
+  const Tensor x = ones({2}).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  std::string recorded_there, plain_there, detached_there;
+  std::thread([&] {
+    plain_there = error_of([&] { mul(y, y); });  // without a tape, a tensor is its values
+    Tape other;
+    recorded_there = error_of([&] { mul(y, x); });
+    detached_there = error_of([&] { mul(y.detach(), x); });
+  }).join();
+  EXPECT_EQ(recorded_there,
+            "[tape] a tensor of shape [2] was recorded on the tape of another thread (detach() it there first)");
+  EXPECT_EQ(plain_there, "no error");
+  EXPECT_EQ(detached_there, "no error");
+}
+
+TEST(TapeRefuses, WrongBackwards) {
+  const Tensor x = ones({2}).as_leaf();
+  const auto with = [&](auto backward) {
+    Tape tape;
+    const Tensor y = record(kWrong, x.detach() * 2, {x}, backward);
+    return error_of([&] { tape.backward(sum(y)); });
+  };
+  EXPECT_EQ(with([](const Tensor& dy) -> Grads {
+              return {dy, dy};
+            }),
+            "[wrong] backward returned 2 gradients for 1 inputs");
+  EXPECT_EQ(with([](const Tensor&) -> Grads { return ones({3}); }),
+            "[wrong] backward returned a gradient of shape [3] for an input of shape [2]");
+  EXPECT_EQ(with([](const Tensor&) -> Grads { return ones({2}, kFloat64); }),
+            "[wrong] backward returned a float64 gradient for a float32 input");
+}
+
+TEST(TapeRefuses, SecondOrderOfFusedOperations) {
+  const Tensor x = ones({2}).as_leaf();
+  Tape tape;
+  const Tensor y = sum(record(kFused, x.detach() * 2, {x}, [](const Tensor& dy) -> Grads { return dy * 2; }));
+  EXPECT_EQ(error_of([&] { tape.backward(y, {.create_graph = true}); }),
+            "[fused] cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
+  EXPECT_EQ(tape.backward(y)[x].to_vector<float>(), (std::vector<float>{2, 2}));  // once is possible still
+}
+
+TEST(TapeRefuses, ToChangeAParameterThatItRecorded) {
+  nn::Parameter weight(ones({2}));
+  {
+    Tape tape;
+    const Tensor y = sum(weight * weight);
+    const std::string error = error_of([&] { weight.set(zeros({2})); });
+    EXPECT_NE(error.find("recorded"), std::string::npos) << error;
+    tape.backward(y);
+    weight.set(zeros({2}));  // a spent tape holds nothing
+  }
+  EXPECT_EQ(weight->to_vector<float>(), (std::vector<float>{0, 0}));
+}
+
+TEST(Tape, SurvivesWhatABackwardThrows) {
+  const Tensor x = ones({2}).as_leaf();
+  {
+    Tape tape;
+    const Tensor y =
+        record(kThrows, x.detach() * 2, {x}, [](const Tensor&) -> Grads { throw std::runtime_error("no luck"); });
+    EXPECT_THROW(tape.backward(sum(y * 3)), std::runtime_error);
+    EXPECT_EQ(error_of([&] { tape.backward(sum(y)); }).substr(0, 15), "[backward] this");
+  }
+  Tape tape;
+  EXPECT_EQ(tape.backward(sum(x * x))[x].to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
+// --- the trap for NaN ---
+
+TEST(NanTrap, NamesOperationPlaceAndShapesOfAValue) {
+  const Tensor x = tensor({{1.0, -1.0}}).as_leaf();
+  Tape tape;
+  tape.trap_nan();
+  const Tensor y = x * 2;
+  EXPECT_EQ(error_of([&] { log(y); }),
+            "[log] the value is not finite at place 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
+}
+
+TEST(NanTrap, NamesOperationPlaceAndShapesOfAGradient) {
+  const Tensor x = tensor({{0.0, 4.0}}).as_leaf();
+  Tape tape;
+  tape.trap_nan();
+  const Tensor y = sqrt(x * 1);
+  EXPECT_EQ(error_of([&] { tape.backward(sum(y)); }),
+            "[sqrt] the gradient of input 0 is not finite at place 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
+  Tape second;
+  second.trap_nan();
+  EXPECT_EQ(error_of([&] { second.backward(sum(sqrt(x))); }).substr(0, 36), "[sqrt] the gradient of input 0 is no");
+}
+
+TEST(NanTrap, IsSilentWithoutATrapAndForFiniteNumbers) {
+  const Tensor x = tensor({0.0, 4.0}).as_leaf();
+  {
+    Tape tape;
+    EXPECT_TRUE(std::isinf(tape.backward(sum(sqrt(x)))[x].to_vector<float>()[0]));
+  }
+  Tape tape;
+  tape.trap_nan();
+  tape.backward(sum(x * x));
+}
+
+// --- ends ---
+
+TEST(Tape, RunsAChainOfAMillionOperations) {
+  const auto start = std::chrono::steady_clock::now();
+  const Tensor x = number(1).as_leaf();
+  {
+    Tape tape;
+    Tensor y = x;
+    for (int i = 0; i < 1'000'000; ++i) y = y + 1e-6;
+    EXPECT_EQ(tape.size(), 1'000'001);
+    EXPECT_NEAR(y.item(), 2, 1e-9);
+    EXPECT_EQ(tape.backward(y)[x].item(), 1);
+  }
+  {
+    Tape dropped;  // freed without a backward
+    Tensor y = x;
+    for (int i = 0; i < 1'000'000; ++i) y = y * 1.0000001;
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  RecordProperty("seconds", std::to_string(seconds.count()));
+  EXPECT_LT(seconds.count(), 60);  // about one without sanitizers
+}
+
+TEST(Tape, FreesWhatANodeKeptOnItsTurn) {
+  const Tensor x = ones({64, 1024}).as_leaf();
+  Tape tape;
+  Tensor y = x;
+  for (int i = 0; i < 20; ++i) y = exp(y * 0.01);
+  const Tensor loss = sum(y);
+  y = Tensor();
+  const int64_t reserved = pool::stats().reserved;
+  tape.backward(loss);
+  // What the chain frees on its way is what its gradients are made of.
+  EXPECT_LE(pool::stats().reserved - reserved, 6 * 64 * 1024 * 4);
+}
+
+// --- operations of a user's own ---
+
+const Op kSoftplus{"softplus"};
+Tensor softplus(const Tensor& x) {
+  const Tensor y = log1p(exp(x.detach()));
+  return record(kSoftplus, y, {x}, [x](const Tensor& dy) -> Grads { return dy * sigmoid(x); });
+}
+
+TEST(CustomOperation, PassesGradcheckToSecondOrder) {
+  EXPECT_TRUE(gradcheck(softplus, {tensor({{0.3, -1.0}, {2.0, 0.1}}, kFloat64)}));
+  EXPECT_TRUE(gradcheck(softplus, {tensor({{0.3, -1.0}, {2.0, 0.1}}, kFloat64).t()}));
+  EXPECT_TRUE(gradcheck(softplus, {number(0.4).expand({3})}));
+}
+
+TEST(CustomOperation, TakesManyInputsOfWhichSomeAreConstants) {
+  const auto weighted = [](std::span<const Tensor> x) {
+    Tensor y = zeros({2}, kFloat64);
+    for (std::size_t i = 0; i < x.size(); ++i) y = y + x[i].detach() * static_cast<double>(i + 1);
+    return record(kSoftplus, y, x, [count = x.size()](const Tensor& dy) -> Grads {
+      Grads grads;
+      for (std::size_t i = 0; i < count; ++i) grads.push_back(dy * static_cast<double>(i + 1));
+      return grads;
+    });
+  };
+  const std::vector<Tensor> inputs(7, tensor({1.0, 2.0}, kFloat64));
+  const GradcheckReport report = gradcheck(weighted, inputs);
+  EXPECT_TRUE(report.ok) << report.text;
+}
+
+// --- views ---
+
+TEST(Views, AreNeverObservableAsAliases) {
+  const Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}}, kFloat64).as_leaf();
+  const std::vector<double> before = x.to_vector<double>();
+  Tape tape;
+  const Tensor row = x[0], turned = x.t(), flat = x.reshape({4}), wide = x[1].expand({3, 2});
+  // Each is used several times, so that gradients are added up; none may be added into another's memory.
+  const Tensor loss = sum(row * row) + sum(turned) + sum(turned * x) + sum(flat) + sum(flat.slice(0, 1, 3)) + sum(wide);
+  const Gradients grads = tape.backward(loss, {.keep = {row, turned, flat, wide}});
+  EXPECT_EQ(x.to_vector<double>(), before);
+  EXPECT_EQ(grads[row].to_vector<double>(), (std::vector<double>{2, 4}));
+  EXPECT_EQ(grads[flat].to_vector<double>(), (std::vector<double>{1, 2, 2, 1}));
+  EXPECT_EQ(grads[wide].to_vector<double>(), std::vector<double>(6, 1.0));
+  EXPECT_EQ(grads[x].to_vector<double>(),
+            (std::vector<double>{2 + 1 + 2 + 1, 4 + 1 + 6 + 2, 1 + 4 + 2 + 3, 1 + 8 + 1 + 3}));
+}
+
+TEST(Views, GradientsThatLeaveAreNotChangedByLaterOnes) {
+  const Tensor x = ones({2, 2}).as_leaf();
+  Tape tape;
+  const Tensor y = x * 1;
+  const Tensor a = y.reshape({4}), b = y.t();  // their gradients are views of one another's memory
+  const Gradients grads = tape.backward(sum(a * 2) + sum(b * 3) + sum(y * 4), {.keep = {a, b, y}});
+  EXPECT_EQ(grads[a].to_vector<float>(), std::vector<float>(4, 2));
+  EXPECT_EQ(grads[b].to_vector<float>(), std::vector<float>(4, 3));
+  EXPECT_EQ(grads[y].to_vector<float>(), std::vector<float>(4, 9));
+  EXPECT_EQ(grads[x].to_vector<float>(), std::vector<float>(4, 9));
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

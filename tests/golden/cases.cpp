@@ -1,0 +1,83 @@
+// Reads golden files, and finds the operations that a header declares.
+#include <fmt/format.h>
+#include <tapegrad/tests/golden/cases.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+namespace tapegrad::tests {
+namespace {
+
+using nlohmann::json;
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(fmt::format("[goldens] {} cannot be read", path));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+DType dtype_named(const std::string& wanted) {
+  for (DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    if (name(dtype) == wanted) return dtype;
+  }
+  throw Error(fmt::format("[goldens] no element type is called {}", wanted));
+}
+
+Dims dims(const json& list) {
+  Dims out;
+  for (const json& value : list) out.push_back(value.get<int64_t>());
+  return out;
+}
+
+// [dtype, shape, at] or [dtype, shape, at, count, strides, offset].
+Tensor tensor_at(const json& entry, const char* data) {
+  const DType dtype = dtype_named(entry[0]);
+  const Shape shape = dims(entry[1]);
+  const bool plain = entry.size() == 3;
+  const int64_t count = plain ? shape.numel() : entry[3].get<int64_t>();
+  const Tensor base = from_data(data + entry[2].get<std::size_t>(), count, plain ? shape : Shape{count}, dtype);
+  return plain ? base : base.view(shape, dims(entry[4]), entry[5].get<int64_t>());
+}
+
+}  // namespace
+
+std::vector<GoldenCase> read_goldens(const std::string& path) {
+  const std::string file = contents(path);
+  uint64_t header = 0;
+  std::memcpy(&header, file.data(), sizeof header);
+  const char* const data = file.data() + sizeof header + header;
+  const auto tensors = [&](const json& list) {
+    std::vector<Tensor> all;
+    for (const json& entry : list) all.push_back(entry.is_null() ? Tensor() : tensor_at(entry, data));
+    return all;
+  };
+  std::vector<GoldenCase> cases;
+  for (const json& entry : json::parse(file.data() + sizeof header, data)) {
+    GoldenCase& fresh = cases.emplace_back();
+    fresh.op = entry.at("op");
+    fresh.label = entry.value("label", "");
+    fresh.args = entry.value("args", json::object());
+    fresh.inputs = tensors(entry.at("inputs"));
+    fresh.outputs = tensors(entry.at("outputs"));
+    fresh.ulp = entry.value("ulp", 0);
+    if (entry.contains("seed")) fresh.seed = tensor_at(entry["seed"], data);
+    if (entry.contains("grads")) fresh.grads = tensors(entry["grads"]);
+  }
+  return cases;
+}
+
+std::vector<std::string> operations_in(const std::string& header) {
+  const std::string text = contents(header);
+  // A declaration starts a line with its type; operators and what is inline is made of these.
+  const std::regex declaration(
+      R"(\n(?:Tensor|Sorted|bool|void|std::vector<Tensor>|std::pair<Tensor, Tensor>) (\w+)\()");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) names.insert((*at)[1]);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace tapegrad::tests

@@ -1,0 +1,275 @@
+// GPT: parameters, values and gradients against PyTorch, causality, the cache, and activation checkpointing.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/recompute.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using tests::error_of;
+using tests::expect_close;
+using tests::expect_close_gradients;
+using tests::ids;
+using tests::set_weights;
+
+// tests/data/gpt.json, made by make_gpt.py beside it.
+const json& golden() {
+  static const json data = tests::stored("gpt.json");
+  return data;
+}
+
+nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
+  const json& c = golden()["config"];
+  return {.vocab_size = c["vocab_size"],
+          .context_length = c["context_length"],
+          .emb_dim = c["emb_dim"],
+          .n_heads = c["n_heads"],
+          .n_layers = c["n_layers"],
+          .drop_rate = drop_rate,
+          .qkv_bias = qkv_bias,
+          .tied_head = tied};
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
+}
+
+TEST(Gpt, LogitsLossAndEveryGradientEqualPyTorchs) {
+  for (const json& expected : golden()["cases"]) {
+    for (const DType dtype : {kFloat64, kFloat32}) {
+      nn::GPTModel model(small(0, expected["qkv_bias"], expected["tied"]));
+      nn::to(model, dtype);
+      set_weights(model);
+      const bool wide = dtype == kFloat64;
+      Tape tape;
+      const Tensor logits = model(ids(golden()["ids"]));
+      const double room = wide ? 1e-12 : 1e-5;
+      expect_close(logits, expected["logits"], {room, room}, "logits");
+      const Tensor loss = cross_entropy(logits, ids(golden()["target"]));
+      EXPECT_NEAR(loss.item(), expected["loss"].get<double>(), room);
+      expect_close_gradients(model, tape.backward(loss), expected["grads"],
+                             {.relative = wide ? 1e-9 : 1e-4, .absolute = wide ? 1e-10 : 1e-6});
+    }
+  }
+}
+
+TEST(Gpt, StartsAndTrainsAsInPyTorch) {
+  manual_seed(123);
+  nn::GPTModel model(small(0.1));
+  const auto parameters = nn::named_parameters(model);
+  ASSERT_EQ(parameters.size(), golden()["start"].size());
+  for (const auto& [name, parameter] : parameters) {
+    const json& expected = golden()["start"][name];
+    EXPECT_NEAR(sum(parameter.tensor().to(kFloat64)).item(), expected["sum"].get<double>(), 1e-6) << name;
+    expect_close(parameter.tensor().reshape({-1}).slice(0, 0, 2), expected["first"],
+                 {.relative = 1e-6, .absolute = 1e-7}, name);
+  }
+  optim::AdamW adam(nn::parameters(model), {.lr = 4e-3, .weight_decay = 0.1});
+  for (const json& expected : golden()["losses"]) {
+    Tape tape;
+    const Tensor loss = cross_entropy(model(ids(golden()["ids"])), ids(golden()["target"]));
+    EXPECT_NEAR(loss.item(), expected.get<double>(), 2e-5);
+    adam.step(tape.backward(loss));
+  }
+}
+
+TEST(Gpt, CountsParametersWithoutMakingThem) {
+  for (const bool bias : {false, true}) {
+    for (const bool tied : {false, true}) {
+      const nn::GPTConfig config = small(0, bias, tied);
+      EXPECT_EQ(config.parameter_count(), nn::count_parameters(nn::GPTModel(config)));
+    }
+  }
+}
+
+TEST(Gpt, ShapesAndAttentionMaps) {
+  nn::GPTModel model(small());
+  nn::eval(model);
+  nn::AttentionMaps maps;
+  EXPECT_EQ(model(ids(golden()["ids"]), nullptr, &maps).shape(), (Shape{2, 6, 17}));
+  ASSERT_EQ(maps.size(), 2U);
+  EXPECT_EQ(maps[1].name, "trf_blocks.1.att");
+  EXPECT_EQ(maps[1].tensor.shape(), (Shape{2, 2, 6, 6}));
+  const Tensor later = triu(maps[1].tensor, 1);
+  EXPECT_EQ(sum(abs(later)).item(), 0);
+}
+
+TEST(Gpt, SeesNothingOfWhatComesLater) {
+  nn::GPTModel model(small());
+  nn::eval(model);
+  const Tensor a = tensor({{3, 1, 4, 1, 5, 9}}), b = tensor({{3, 1, 4, 2, 6, 0}});
+  EXPECT_TRUE(same_bits(narrow(model(a), 1, 0, 3), narrow(model(b), 1, 0, 3)));
+  EXPECT_FALSE(same_bits(narrow(model(a), 1, 3, 1), narrow(model(b), 1, 3, 1)));
+  // Nor does a loss on early positions reach later tokens.
+  Tape tape;
+  const Gradients grads = tape.backward(sum(narrow(model(a), 1, 0, 2)));
+  EXPECT_EQ(sum(abs(narrow(grads[model.pos_emb.learned.weight], 0, 2, 6))).item(), 0);
+}
+
+TEST(Gpt, WithACacheGivesTheSame) {
+  for (const DType dtype : {kFloat64, kFloat32}) {
+    nn::GPTModel model(small());
+    nn::to(model, dtype);
+    nn::eval(model);
+    const double room = dtype == kFloat64 ? 1e-12 : 1e-5;
+    const Tensor all = ids(golden()["ids"]), whole = model(all);
+    const std::vector<std::vector<int64_t>> ways = {{1, 1, 1, 1, 1, 1}, {4, 1, 1}, {2, 3, 1}};
+    for (const std::vector<int64_t>& cuts : ways) {
+      nn::KVCache cache;
+      for (const int64_t tokens : cuts) {
+        const int64_t start = cache.length();
+        const Tensor logits = model(narrow(all, 1, start, tokens), &cache);
+        EXPECT_LE(amax(abs(logits - narrow(whole, 1, start, tokens))).item(), room);
+      }
+      EXPECT_EQ(cache.length(), 6);
+      EXPECT_EQ(cache.batch(), 2);
+    }
+  }
+}
+
+TEST(Gpt, CacheFollowsBeamsAndForgets) {
+  nn::GPTModel model(small());
+  nn::eval(model);
+  const Tensor a = tensor({{3, 1, 4}, {2, 6, 5}}), next = tensor({7, 8, 9}).reshape({3, 1});
+  nn::KVCache cache;
+  model(a, &cache);
+  cache.reorder(tensor({1, 1, 0}));
+  EXPECT_EQ(cache.batch(), 3);
+  const Tensor after = model(next, &cache);
+  const Tensor whole = model(tensor({{2, 6, 5, 7}, {2, 6, 5, 8}, {3, 1, 4, 9}}));
+  EXPECT_LE(amax(abs(after - narrow(whole, 1, 3, 1))).item(), 1e-5);
+  cache.truncate(3);
+  EXPECT_TRUE(same_bits(model(next, &cache), after));
+  EXPECT_EQ(error_of([&] { cache.truncate(9); }), "[kv_cache] it holds 4 tokens and cannot be cut to 9");
+  EXPECT_EQ(error_of([&] {
+              model(tensor({1}).reshape({1, 1}), &cache);
+            }),
+            "[kv_cache] it holds 3 sequences of float32, 1 of float32 were given to go on with");
+  EXPECT_EQ(error_of([&] {
+              model(tensor({{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}), &cache);
+            }),
+            "[gpt] 9 tokens are more than the context_length 8");
+  EXPECT_EQ(error_of([] { nn::KVCache().reorder(tensor({0})); }),
+            "[kv_cache] it holds nothing that could be reordered");
+  Tape tape;
+  EXPECT_EQ(error_of([&] { model(next, &cache); }),
+            "[kv_cache] a cache is for generation, and a tape records (use PauseRecording)");
+}
+
+TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
+  manual_seed(5);
+  nn::GPTModel model(small(0.2));
+  const auto run = [&](bool recompute) {
+    model.recompute_blocks = recompute;
+    manual_seed(9);
+    Tape tape;
+    const Tensor loss = cross_entropy(model(ids(golden()["ids"])), ids(golden()["target"]));
+    std::vector<Tensor> found{loss.detach()};
+    const Gradients grads = tape.backward(loss);
+    for (const NamedTensor& p : nn::parameters(model)) found.push_back(grads[p.tensor]);
+    found.push_back(rand({4}));  // the stream goes on from the same place
+    return found;
+  };
+  const std::vector<Tensor> plain = run(false), again = run(true);
+  ASSERT_EQ(plain.size(), again.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(same_bits(plain[i], again[i])) << i;
+  Tape tape;
+  const Tensor loss = sum(model(ids(golden()["ids"])));
+  EXPECT_EQ(error_of([&] { tape.backward(loss, {.create_graph = true}); }),
+            "[recompute] cannot be differentiated twice: its backward is a fused kernel (compose it of plain "
+            "operations)");
+  const Tensor computed = model.pos_emb.learned.weight * 2;
+  EXPECT_EQ(error_of([&] { nn::recompute(computed, {computed}, [](const Tensor& x) { return x; }); }),
+            "[recompute] a parameter of shape [8, 8] was computed on the tape, a leaf is needed");
+}
+
+TEST(Gpt, ClonesAndKeepsNamesOfThePyTorchModel) {
+  nn::GPTModel model(small());
+  nn::GPTModel copy = nn::clone(model);
+  nn::eval(model);
+  nn::eval(copy);
+  EXPECT_TRUE(same_bits(model(ids(golden()["ids"])), copy(ids(golden()["ids"]))));
+  for (const auto& entry : nn::state_dict(copy)) EXPECT_TRUE(golden()["start"].contains(entry.name)) << entry.name;
+}
+
+TEST(Gpt, GoesToHuggingFacesLayoutAndBack) {
+  for (const bool tied : {false, true}) {
+    nn::GPTModel model(small(0, true, tied));
+    NamedTensors theirs = nn::to_hugging_face(model);
+    const auto find = [&](const std::string& name) {
+      for (const NamedTensor& t : theirs) {
+        if (t.name == name) return t.tensor;
+      }
+      return Tensor();
+    };
+    const Tensor joined = find("transformer.h.1.attn.c_attn.weight");
+    EXPECT_EQ(joined.shape(), (Shape{8, 24}));
+    EXPECT_TRUE(same_bits(narrow(joined, 1, 8, 8).t(), model.trf_blocks[1].att.W_key.weight));
+    EXPECT_EQ(find("transformer.h.0.mlp.c_fc.weight").shape(), (Shape{8, 32}));
+    EXPECT_EQ(find("lm_head.weight").defined(), !tied);
+    theirs.push_back({"transformer.h.0.attn.bias", ones({1, 1, 8, 8}, kBool)});  // buffers of older files
+    theirs.push_back({"transformer.h.0.attn.masked_bias", zeros({})});
+    if (tied) theirs.push_back({"lm_head.weight", model.tok_emb.weight.tensor().detach()});
+    for (const bool prefix : {true, false}) {
+      NamedTensors given;
+      for (const NamedTensor& t : theirs) {
+        const bool cut = !prefix && t.name.starts_with("transformer.");
+        given.push_back({cut ? t.name.substr(12) : t.name, t.tensor});
+      }
+      nn::GPTModel copy(small(0, true, tied));
+      nn::load_state_dict(copy, nn::from_hugging_face(given, copy.config));
+      const NamedTensors a = nn::state_dict(model), b = nn::state_dict(copy);
+      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_bits(a[i].tensor, b[i].tensor)) << a[i].name;
+    }
+    const nn::GPTConfig config =
+        nn::gpt_config_of_hugging_face(nn::to_hugging_face_config(model.config), "config.json");
+    EXPECT_EQ(config.parameter_count(), model.config.parameter_count());
+    EXPECT_EQ(config.context_length, 8);
+  }
+  const auto refused = [](const char* json) {
+    return error_of([&] { nn::gpt_config_of_hugging_face(json, "config.json"); });
+  };
+  EXPECT_EQ(refused(R"({"model_type":"bert"})"), "[config.json] it is of the model_type \"bert\", gpt2 is needed");
+  const std::string sizes = R"("vocab_size":9,"n_positions":8,"n_embd":8,"n_head":2,"n_layer":1)";
+  EXPECT_EQ(refused(("{" + sizes + R"(,"activation_function":"relu"})").c_str()),
+            "[config.json] its activation_function is \"relu\", gelu_new is needed");
+  EXPECT_EQ(refused(("{" + sizes + R"(,"n_inner":16})").c_str()),
+            "[config.json] its n_inner is 16, 32 (4 n_embd) is needed");
+  EXPECT_EQ(refused(("{" + sizes + R"(,"layer_norm_epsilon":1e-6})").c_str()),
+            "[config.json] its layer_norm_epsilon is 1e-06, 1e-05 is needed");
+}
+
+TEST(Gpt, RefusesWhatMakesNoModel) {
+  EXPECT_EQ(error_of([] { nn::GPTModel({.emb_dim = 10, .n_heads = 3}); }),
+            "[gpt_config] emb_dim 10 is not divisible by n_heads 3 (each head takes an equal share)");
+  EXPECT_EQ(error_of([] { nn::GPTModel({.context_length = 0}); }),
+            "[gpt_config] context_length is 0, it must be positive");
+  EXPECT_EQ(error_of([] { nn::GPTModel({.drop_rate = 1.5}); }),
+            "[gpt_config] drop_rate is 1.5, it must be a probability (0 to 1)");
+  EXPECT_EQ(error_of([] { nn::gpt_preset("gpt3"); }),
+            "[gpt] there is no preset \"gpt3\"; known are tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl");
+  nn::GPTModel model(small());
+  EXPECT_EQ(error_of([&] { model(zeros({1, 9}, kInt64)); }), "[gpt] 9 tokens are more than the context_length 8");
+  EXPECT_EQ(error_of([&] { model(zeros({1, 4})); }), "[gpt] ids are float32 [1, 4], int64 [B, T] is needed");
+  EXPECT_EQ(error_of([&] {
+              model.trf_blocks[0].att(zeros({2, 8}));
+            }),
+            "[gpt_attention] x has shape [2, 8], [B, T, 8] is needed");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,0 +1,222 @@
+// Layers: initial values, shapes, values, masks and errors.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/attention.h>
+#include <tapegrad/nn/embedding.h>
+#include <tapegrad/nn/feed_forward.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/loss.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/positions.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+
+namespace tg = tapegrad;
+namespace nn = tg::nn;
+
+namespace {
+
+using tg::tests::error_of;
+
+void expect_near(const tg::Tensor& x, const std::vector<float>& expected, double tolerance = 1e-6) {
+  const std::vector<float> values = x.to_vector<float>();
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], tolerance) << i;
+}
+
+// --- initial values ---
+
+TEST(Init, LinearDrawsPyTorchsWeights) {  // torch.manual_seed(123); nn.Linear(3, 2)
+  tg::manual_seed(123);
+  const nn::Linear layer(3, 2);
+  expect_near(layer.weight, {-0.235494F, 0.0191187F, -0.286678F, 0.217662F, -0.491921F, 0.423179F}, 1e-3);
+  EXPECT_EQ(layer.weight->shape(), (tg::Shape{2, 3}));
+  EXPECT_EQ(layer.bias->shape(), (tg::Shape{2}));
+}
+
+TEST(Init, EmbeddingZeroesThePaddingRowAfterTheDraw) {
+  tg::manual_seed(5);
+  const nn::Embedding plain(4, 3);
+  tg::manual_seed(5);
+  const nn::Embedding padded(4, 3, 1);
+  std::vector<float> expected = plain.weight->to_vector<float>();
+  std::fill_n(expected.begin() + 3, 3, 0.0F);
+  EXPECT_EQ(padded.weight->to_vector<float>(), expected);
+}
+
+TEST(Init, Bounds) {
+  nn::Parameter p(tg::zeros({30, 50}));
+  const auto largest = [&] { return tg::amax(tg::abs(p.tensor().detach())).item(); };
+  nn::init::xavier_uniform(p);
+  EXPECT_LE(largest(), std::sqrt(6.0 / 80));
+  EXPECT_GE(largest(), std::sqrt(6.0 / 80) * 0.99);
+  nn::init::kaiming_uniform(p);
+  EXPECT_LE(largest(), std::sqrt(6.0 / 50));
+  EXPECT_GE(largest(), std::sqrt(6.0 / 50) * 0.99);
+  nn::init::xavier_normal(p);
+  EXPECT_NEAR(tg::std(p).item(), std::sqrt(2.0 / 80), 0.01);
+  nn::init::kaiming_normal(p);
+  EXPECT_NEAR(tg::std(p).item(), std::sqrt(2.0 / 50), 0.01);
+  nn::Parameter vector(tg::zeros({3}));
+  EXPECT_EQ(error_of([&] { nn::init::xavier_uniform(vector); }),
+            "[init] fans are of a weight [out, in, ...], not of shape [3]");
+}
+
+// --- layers ---
+
+TEST(Layers, Shapes) {
+  const tg::Tensor x = tg::ones({2, 5, 6});
+  EXPECT_EQ(nn::Linear(6, 4)(x).shape(), (tg::Shape{2, 5, 4}));
+  EXPECT_FALSE(nn::Linear(6, 4, false).bias.defined());
+  EXPECT_EQ(nn::LayerNorm(6)(x).shape(), x.shape());
+  EXPECT_EQ(nn::LayerNormStd(6)(x).shape(), x.shape());
+  EXPECT_EQ(nn::RmsNorm(6)(x).shape(), x.shape());
+  EXPECT_EQ(nn::FeedForward(6, 12)(x).shape(), x.shape());
+  EXPECT_EQ(nn::Embedding(9, 6)(tg::tensor({{1, 2}, {3, 8}})).shape(), (tg::Shape{2, 2, 6}));
+  EXPECT_EQ(nn::SublayerConnection(6, 0, 1e-6)(x, nn::FeedForward(6, 12)).shape(), x.shape());
+}
+
+TEST(Layers, Norms) {
+  const tg::Tensor x = tg::tensor({{1., 2., 3., 4.}});
+  const float r = std::sqrt(1.25F), m = std::sqrt(7.5F);
+  expect_near(nn::LayerNorm(4, 0)(x), {-1.5F / r, -0.5F / r, 0.5F / r, 1.5F / r});
+  expect_near(nn::LayerNormStd(4, 1)(x), {-1.5F / (r + 1), -0.5F / (r + 1), 0.5F / (r + 1), 1.5F / (r + 1)});
+  expect_near(nn::RmsNorm(4, 0)(x), {1 / m, 2 / m, 3 / m, 4 / m});
+}
+
+TEST(Layers, Activations) {
+  const tg::Tensor x = tg::tensor({-1., 2.});
+  expect_near(nn::activate(nn::Activation::relu, x), {0, 2});
+  expect_near(nn::activate(nn::Activation::gelu, x), {-0.15865525F, 1.9544997F});
+  expect_near(nn::activate(nn::Activation::gelu_tanh, x), {-0.158808F, 1.9545977F});
+  expect_near(nn::activate(nn::Activation::silu, x), {-0.26894143F, 1.7615942F});
+  expect_near(nn::activate(nn::Activation::tanh, x), {-0.7615942F, 0.9640276F});
+  expect_near(nn::activate(nn::Activation::sigmoid, x), {0.26894143F, 0.8807971F});
+  EXPECT_EQ(nn::activation_named("gelu_tanh"), nn::Activation::gelu_tanh);
+  EXPECT_EQ(error_of([] { nn::activation_named("gleu"); }),
+            "[activation] \"gleu\" is not known; known are relu, gelu, gelu_tanh, silu, tanh, sigmoid");
+}
+
+TEST(Layers, SinusoidalPositions) {
+  const nn::SinusoidalPositions positions(50, 6);
+  const tg::Tensor y = positions(tg::zeros({1, 20, 6}));
+  EXPECT_EQ(y.shape(), (tg::Shape{1, 20, 6}));
+  for (int t = 0; t < 20; ++t) {
+    for (int i = 0; i < 3; ++i) {
+      const double angle = t / std::pow(10000.0, 2 * i / 6.0);
+      EXPECT_NEAR(y.to_vector<float>()[t * 6 + 2 * i], std::sin(angle), 2e-6);
+      EXPECT_NEAR(y.to_vector<float>()[t * 6 + 2 * i + 1], std::cos(angle), 2e-6);
+    }
+  }
+  EXPECT_EQ(error_of([&] {
+              positions(tg::zeros({1, 51, 6}));
+            }),
+            "[positions] a sequence of length 51 is longer than max_position_embeddings 50");
+}
+
+// --- masks ---
+
+TEST(Mask, PaddingAndCausal) {
+  const tg::Tensor mask = nn::padding_mask(tg::tensor({{5, 3, 0}, {1, 0, 0}}));
+  EXPECT_EQ(mask.shape(), (tg::Shape{2, 1, 1, 3}));
+  EXPECT_EQ(mask.to_vector<bool>(), (std::vector<bool>{true, true, false, true, false, false}));
+  EXPECT_EQ(nn::causal_mask(3).to_vector<bool>(),
+            (std::vector<bool>{true, false, false, true, true, false, true, true, true}));
+  EXPECT_EQ(error_of([] {
+              nn::padding_mask(tg::ones({2, 2}));
+            }),
+            "[padding_mask] ids are float32 [2, 2], int64 [B, S] is needed");
+}
+
+TEST(Mask, CausalityIsExact) {  // what comes later changes not one bit of what came before
+  tg::manual_seed(1);
+  const nn::MultiHeadAttention attention(8, 2);
+  const tg::Tensor x = tg::randn({2, 6, 8}), later = tg::randn({2, 2, 8});
+  const tg::Tensor z = tg::cat({tg::narrow(x, 1, 0, 4), later}, 1), mask = nn::causal_mask(6);
+  const tg::Tensor a = tg::narrow(attention(x, x, x, mask), 1, 0, 4), b = tg::narrow(attention(z, z, z, mask), 1, 0, 4);
+  EXPECT_EQ(a.to_vector<float>(), b.to_vector<float>());
+}
+
+// --- attention ---
+
+TEST(Attention, WeightsOnRequest) {
+  tg::manual_seed(1);
+  const nn::MultiHeadAttention attention(8, 2);
+  const tg::Tensor x = tg::randn({3, 4, 8}), memory = tg::randn({3, 5, 8});
+  tg::Tensor weights;
+  EXPECT_EQ(attention(x, memory, memory, {}, &weights).shape(), (tg::Shape{3, 4, 8}));
+  EXPECT_EQ(weights.shape(), (tg::Shape{3, 2, 4, 5}));
+  for (const float s : tg::sum(weights, -1).to_vector<float>()) EXPECT_NEAR(s, 1, 1e-6);
+  attention(x, x, x, nn::causal_mask(4), &weights);
+  EXPECT_EQ(tg::amax(tg::abs(tg::triu(weights, 1))).item(), 0);
+}
+
+TEST(Attention, EqualsItsFormula) {  // scores are scaled by the size of a head
+  tg::manual_seed(2);
+  const nn::MultiHeadAttention attention(6, 3);
+  const tg::Tensor x = tg::randn({2, 4, 6});
+  const tg::Tensor mask = nn::padding_mask(tg::tensor({{1, 1, 1, 0}, {1, 1, 0, 0}}));
+  const auto heads = [&](int i) { return attention.linear_layers[i](x).reshape({2, 4, 3, 2}).transpose(1, 2); };
+  const tg::Tensor scores = tg::matmul(heads(0), heads(1).t()) / std::sqrt(2.0);
+  const tg::Tensor mixed = tg::matmul(tg::softmax(tg::masked_fill(scores, !mask, -1e9)), heads(2));
+  const tg::Tensor expected = attention.linear_layers[3](mixed.transpose(1, 2).reshape({2, 4, 6}));
+  expect_near(attention(x, x, x, mask), expected.to_vector<float>(), 2e-6);
+}
+
+TEST(Attention, DropoutDrawsAsTheForwardPassDoes) {
+  nn::MultiHeadAttention attention(4, 2, 0.5);
+  const tg::Tensor x = tg::randn({2, 3, 4});
+  tg::manual_seed(9);
+  const tg::Tensor once = attention(x, x, x);
+  tg::manual_seed(9);
+  EXPECT_EQ(attention(x, x, x).to_vector<float>(), once.to_vector<float>());
+  EXPECT_NE(attention(x, x, x).to_vector<float>(), once.to_vector<float>());
+  nn::eval(attention);
+  EXPECT_EQ(attention(x, x, x).to_vector<float>(), attention(x, x, x).to_vector<float>());
+}
+
+// --- losses ---
+
+TEST(Loss, TargetOfAnotherShape) {
+  const tg::Tensor outputs = tg::zeros({2, 3, 5});
+  EXPECT_EQ(error_of([&] {
+              nn::sequence_loss(outputs, tg::tensor({{0, 1}, {0, 1}}));
+            }),
+            "[sequence_loss] outputs [2, 3, 5] and target int64 [2, 2]: [B, T, V] and int64 [B, T] are needed");
+}
+
+// --- errors ---
+
+TEST(Errors, Sizes) {
+  EXPECT_EQ(error_of([] { nn::Linear(0, 3); }), "[linear] the number of inputs is 0, it must be positive");
+  EXPECT_EQ(error_of([] { nn::Linear(3, -1); }), "[linear] the number of outputs is -1, it must be positive");
+  EXPECT_EQ(error_of([] { nn::Embedding(-5, 3); }), "[embedding] the number of ids is -5, it must be positive");
+  EXPECT_EQ(error_of([] { nn::Embedding(5, 3, 5); }), "[embedding] the padding id 5 is not in [0, 5)");
+  EXPECT_EQ(error_of([] { nn::LayerNorm(0); }), "[layer_norm] the size of the last axis is 0, it must be positive");
+  EXPECT_EQ(error_of([] { nn::causal_mask(0); }), "[causal_mask] the length is 0, it must be positive");
+  EXPECT_EQ(error_of([] { nn::Dropout(1.5); }), "[dropout] p is 1.5, it must be a probability (0 to 1)");
+  EXPECT_EQ(error_of([] { nn::Dropout(-0.1); }), "[dropout] p is -0.1, it must be a probability (0 to 1)");
+  EXPECT_EQ(error_of([] { nn::MultiHeadAttention(10, 3); }),
+            "[multi_head_attention] hidden_size 10 is not divisible by num_attention_heads 3 (each head takes an equal "
+            "share)");
+  EXPECT_EQ(
+      error_of([] {
+        nn::MultiHeadAttention(8, 2)(tg::ones({1, 3, 8}), tg::ones({1, 4, 6}), tg::ones({1, 4, 6}));
+      }),
+      "[multi_head_attention] query [1, 3, 8], key [1, 4, 6], value [1, 4, 6]: [B, T, 8], [B, S, 8] and [B, S, 8] are "
+      "needed");
+}
+
+TEST(Errors, TokensOutOfRange) {
+  const nn::Embedding embedding(5, 2);
+  for (const int id : {5, -1, 1000000}) {
+    const std::string text = error_of([&] { embedding(tg::tensor({{1, id}})); });
+    EXPECT_NE(text.find("[embedding]"), std::string::npos) << text;
+    EXPECT_NE(text.find(std::to_string(id)), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  }
+}
+
+}  // namespace

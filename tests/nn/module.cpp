@@ -1,0 +1,229 @@
+// Module machinery on structs as users write them: names, state, clones, modes.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/attention.h>
+#include <tapegrad/nn/feed_forward.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <type_traits>
+
+namespace tg = tapegrad;
+namespace nn = tg::nn;
+
+namespace {
+
+using tg::tests::error_of;
+
+struct Mlp {
+  nn::Linear up, down;
+  explicit Mlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
+  tg::Tensor operator()(const tg::Tensor& x) const { return x + down(tg::relu(up(x))); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("down", down);
+  }
+};
+
+struct Model {
+  explicit Model(int64_t depth) : table(tg::zeros({2, 3})) {
+    for (int64_t i = 0; i < depth; ++i) blocks.emplace_back(3);
+  }
+  void visit(auto&& field) {
+    field("blocks", blocks);
+    field("head", head);
+    field("table", table);
+    field("drop", drop);
+    field("extra", extra);
+  }
+
+  nn::List<Mlp> blocks;
+  std::array<nn::Linear, 2> head{nn::Linear(3, 2), nn::Linear(2, 1, false)};
+  nn::Buffer table;
+  nn::Dropout drop{0.5};
+  std::optional<nn::Dropout> extra;
+};
+
+static_assert(!std::is_copy_constructible_v<nn::Parameter> && !std::is_copy_assignable_v<nn::Parameter>);
+static_assert(!std::is_copy_constructible_v<Mlp> && !std::is_copy_assignable_v<Mlp>);
+static_assert(std::is_nothrow_move_constructible_v<nn::Parameter> && std::is_nothrow_move_constructible_v<nn::Linear>);
+
+TEST(Module, NamesInTheOrderOfTheVisits) {
+  Model model(2);
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : nn::named_parameters(model)) {
+    names.push_back(name);
+    EXPECT_EQ(parameter.name(), name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"blocks.0.up.weight", "blocks.0.up.bias", "blocks.0.down.weight",
+                                             "blocks.0.down.bias", "blocks.1.up.weight", "blocks.1.up.bias",
+                                             "blocks.1.down.weight", "blocks.1.down.bias", "head.0.weight",
+                                             "head.0.bias", "head.1.weight"}));
+  ASSERT_EQ(nn::named_buffers(model).size(), 1U);
+  EXPECT_EQ(nn::named_buffers(model)[0].name, "table");
+  EXPECT_EQ(nn::count_parameters(model), 2 * (12 * 3 + 12 + 3 * 12 + 3) + 2 * 3 + 2 + 2);
+  EXPECT_EQ(model.blocks[0].up.weight->shape(), (tg::Shape{12, 3}));
+}
+
+TEST(Module, VisitReachesEveryParameterMade) {
+  const int64_t before = nn::Parameter::alive();
+  {
+    Model model(3);
+    EXPECT_EQ(nn::Parameter::alive() - before, static_cast<int64_t>(nn::named_parameters(model).size()));
+    const Model moved = std::move(model);
+    EXPECT_EQ(nn::Parameter::alive() - before, 15);
+    const Model copy = nn::clone(moved);
+    EXPECT_EQ(nn::Parameter::alive() - before, 30);
+  }
+  EXPECT_EQ(nn::Parameter::alive(), before);
+  nn::Transformer transformer({.vocab_size = 5,
+                               .hidden_size = 4,
+                               .num_hidden_layers = 2,
+                               .num_attention_heads = 2,
+                               .intermediate_size = 6,
+                               .max_position_embeddings = 7});
+  EXPECT_EQ(nn::Parameter::alive() - before, static_cast<int64_t>(nn::named_parameters(transformer).size()));
+}
+
+TEST(Module, CloneIsDeepAndExplicit) {
+  Model model(2);
+  nn::eval(model);
+  Model copy = nn::clone(model);
+  EXPECT_FALSE(copy.drop.training);
+  const auto ours = nn::named_parameters(model), theirs = nn::named_parameters(copy);
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(ours[i].parameter->to_vector<float>(), theirs[i].parameter->to_vector<float>());
+    EXPECT_FALSE(ours[i].parameter->storage() == theirs[i].parameter->storage());
+  }
+  nn::init::ones(copy.blocks[1].up.bias);
+  copy.table.set(tg::ones({2, 3}));
+  EXPECT_NE(model.blocks[1].up.bias->to_vector<float>(), copy.blocks[1].up.bias->to_vector<float>());
+  EXPECT_EQ(model.table->to_vector<float>(), std::vector<float>(6, 0));
+  EXPECT_EQ(error_of([&] { const Mlp silent = model.blocks[0]; }),
+            "[parameter] a model was copied, which copies every parameter (move it, or say clone(model))");
+}
+
+struct Gated {
+  nn::Optional<nn::Linear> gate;
+  void visit(auto&& field) { field("gate", gate); }
+};
+
+TEST(Module, OptionalModulesAreClonedTooOrStayMissing) {
+  Gated model;
+  EXPECT_EQ(nn::count_parameters(nn::clone(model)), 0);
+  model.gate.emplace(2, 3);
+  Gated copy = nn::clone(model);
+  EXPECT_EQ(nn::count_parameters(copy), 9);
+  EXPECT_EQ(copy.gate->weight->to_vector<float>(), model.gate->weight->to_vector<float>());
+  EXPECT_FALSE(copy.gate->weight->storage() == model.gate->weight->storage());
+}
+
+TEST(Module, AParameterWithoutPartInTheLossIsNamed) {
+  Mlp idle(2);
+  tg::Tape tape;
+  const tg::Gradients grads = tape.backward(tg::sum(idle.up(tg::ones({1, 2}))));
+  EXPECT_EQ(grads[idle.up.bias].numel(), 8);
+  EXPECT_EQ(error_of([&] { grads[idle.down.bias]; }), "[gradients] the leaf of shape [2] took no part in the loss");
+  nn::named_parameters(idle);
+  EXPECT_EQ(error_of([&] { grads[idle.down.bias]; }),
+            "[gradients] the leaf \"down.bias\" of shape [2] took no part in the loss");
+}
+
+TEST(Module, TrainAndEvalReachEveryDropout) {
+  Model model(1);
+  model.extra.emplace(0.1);
+  nn::eval(model);
+  EXPECT_FALSE(model.drop.training || model.extra->training);
+  const tg::Tensor x = tg::ones({4, 3});
+  EXPECT_EQ(model.drop(x).to_vector<float>(), x.to_vector<float>());
+  nn::train(model);
+  EXPECT_TRUE(model.drop.training && model.extra->training);
+}
+
+TEST(Module, ALeafOfItsOwn) {
+  const tg::Tensor values = tg::ones({2});
+  nn::Parameter p(values);
+  p.set(tg::zeros({2}));
+  EXPECT_EQ(values.to_vector<float>(), (std::vector<float>{1, 1}));
+  tg::Tape tape;
+  const tg::Tensor y = tg::sum(p * p);
+  EXPECT_EQ(
+      error_of([&] { p.set(tg::ones({2})); }),
+      "[parameter] a parameter of shape [2] was to be changed while a live tape has recorded it (run backward or end "
+      "the tape first)");
+  p.set_name("w");
+  EXPECT_EQ(
+      error_of([&] { nn::init::ones(p); }),
+      "[parameter] \"w\" of shape [2] was to be changed while a live tape has recorded it (run backward or end the "
+      "tape first)");
+  const tg::Gradients grads = tape.backward(y);
+  EXPECT_EQ(grads[p].to_vector<float>(), (std::vector<float>{0, 0}));
+  p.set(tg::ones({2}));
+  EXPECT_EQ(error_of([&] { p.set(tg::ones({3})); }), "[parameter] \"w\" has shape [2], values of shape [3] were given");
+}
+
+TEST(Module, StateGoesOutAndIn) {
+  Model from(2), to(2);
+  from.table.set(tg::full({2, 3}, 7));
+  const tg::NamedTensors state = nn::state_dict(from);
+  ASSERT_EQ(state.size(), 12U);
+  EXPECT_EQ(state.back().name, "table");
+  const nn::LoadReport report = nn::load_state_dict(to, state);
+  EXPECT_TRUE(report.missing.empty() && report.unexpected.empty());
+  const tg::NamedTensors loaded = nn::state_dict(to);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    EXPECT_EQ(loaded[i].tensor.to_vector<float>(), state[i].tensor.to_vector<float>()) << state[i].name;
+  }
+}
+
+TEST(Module, StateErrorsNameTheEntries) {
+  Model model(1);
+  tg::NamedTensors state = nn::state_dict(nn::clone(model));
+  state[0].name = "blocks.0.upp.weight";
+  state[1].tensor = tg::zeros({5});
+  const std::vector<float> before = model.blocks[0].down.weight->to_vector<float>();
+  state[2].tensor = tg::zeros({3, 12});
+  EXPECT_EQ(error_of([&] { nn::load_state_dict(model, state); }),
+            "[load_state_dict] the state does not fit the model: \"blocks.0.up.bias\" has shape [5], [12] is needed; "
+            "\"blocks.0.up.weight\" is missing; \"blocks.0.upp.weight\" is unexpected");
+  EXPECT_EQ(model.blocks[0].down.weight->to_vector<float>(), before);
+  state[1].tensor = tg::ones({12});
+  const nn::LoadReport report = nn::load_state_dict(model, state, false);
+  EXPECT_EQ(report.missing, std::vector<std::string>{"blocks.0.up.weight"});
+  EXPECT_EQ(report.unexpected, std::vector<std::string>{"blocks.0.upp.weight"});
+  EXPECT_EQ(model.blocks[0].up.bias->to_vector<float>(), std::vector<float>(12, 1));
+  state.push_back(state[1]);
+  EXPECT_EQ(error_of([&] { nn::load_state_dict(model, state, false); }),
+            "[load_state_dict] the state does not fit the model: \"blocks.0.up.bias\" is given twice");
+}
+
+TEST(Module, ConvertsToDouble) {
+  Mlp model(2);
+  nn::to(model, tg::kFloat64);
+  EXPECT_EQ(model.up.weight->dtype(), tg::kFloat64);
+  EXPECT_TRUE(model.up.weight->is_leaf());
+  EXPECT_EQ(model(tg::ones({1, 2}, tg::kFloat64)).dtype(), tg::kFloat64);
+}
+
+TEST(Module, Summary) {
+  const Mlp model(2);
+  EXPECT_EQ(nn::summary(model),
+            "name         shape          count\n"
+            "up.weight    [8, 2]            16\n"
+            "up.bias      [8]                8\n"
+            "down.weight  [2, 8]            16\n"
+            "down.bias    [2]                2\n"
+            "parameters                     42\n");
+}
+
+TEST(Module, GradientsByParameter) {
+  const Mlp model(2);
+  tg::Tape tape;
+  const tg::Gradients grads = tape.backward(tg::sum(model(tg::ones({3, 2}))));
+  EXPECT_EQ(grads[model.up.weight].shape(), (tg::Shape{8, 2}));
+  EXPECT_EQ(grads[model.down.bias].to_vector<float>(), (std::vector<float>{3, 3}));
+}
+
+}  // namespace

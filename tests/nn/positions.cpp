@@ -1,0 +1,466 @@
+// Positions: tables and attention against PyTorch goldens of the papers' formulas, and what each kind promises.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using nn::Positions;
+using tests::error_of;
+using tests::filled;
+
+constexpr Positions kAll[] = {Positions::none, Positions::index, Positions::learned, Positions::sinusoidal,
+                              Positions::rope, Positions::shaw,  Positions::t5,      Positions::alibi};
+
+const json& golden() {
+  static const json data = tests::stored("positions.json");
+  return data;
+}
+
+void expect_close(const Tensor& x, const json& expected, const std::string& what) {
+  tests::expect_close(x, expected, {.relative = 0, .absolute = 1e-10}, what);
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
+
+// --- tables ---
+
+TEST(Positions, RopeTurnsPairsAsComplexNumbers) {
+  const Tensor x = filled({2, 6, 8}, 7);
+  expect_close(nn::rope(x, 3), golden()["rope"], "rope");
+  expect_close(nn::rope(x, 3, nn::ntk_base(10000, 4, 8)), golden()["rope_ntk"], "with NTK-aware scaling");
+}
+
+TEST(Positions, NtkScalingKeepsTheFastestPairAndSlowsTheSlowestByTheScale) {
+  constexpr int64_t kDim = 64;
+  const double base = nn::ntk_base(10000, 4, kDim);
+  EXPECT_NEAR(std::pow(base, -(kDim - 2.0) / kDim), std::pow(10000, -(kDim - 2.0) / kDim) / 4, 1e-12);
+  EXPECT_EQ(nn::rope_angles(3, kDim, 0, base, kFloat64).sines[1][0].item(), std::sin(1.0));
+  EXPECT_EQ(nn::ntk_base(500, 1, kDim), 500);
+}
+
+TEST(Positions, T5BucketsAndAlibiSlopesAreThePapers) {
+  for (int distance = -300; distance <= 300; ++distance) {
+    const auto i = static_cast<std::size_t>(distance + 300);
+    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, false), golden()["t5_causal"][i]) << distance;
+    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, true), golden()["t5_both"][i]) << distance;
+  }
+  for (const auto& [heads, slopes] : golden()["slopes"].items()) {
+    expect_close(nn::alibi_slopes(std::stoi(heads), kFloat64), slopes, "slopes of " + heads);
+  }
+}
+
+TEST(Positions, LearnedInterpolate) {
+  nn::LearnedPositions positions(5, 3);
+  nn::to(positions, kFloat64);
+  positions.weight.set(filled({5, 3}, 1));
+  expect_close(positions.interpolated(12, 0, 12), golden()["interpolated"], "5 rows for 12 positions");
+  EXPECT_EQ(largest_difference(positions.interpolated(4, 8, 12), narrow(positions.interpolated(12, 0, 12), 0, 8, 4)),
+            0);
+  EXPECT_EQ(largest_difference(positions.interpolated(5, 0, 5), positions(5)), 0);
+  EXPECT_EQ(error_of([&] { positions.interpolated(5, 8, 12); }),
+            "[positions] a sequence of length 13 is longer than max_position_embeddings 12");
+}
+
+TEST(Positions, IndexIsTheTutorialsDisplay) {  // section 8.3.1
+  const Tensor words = tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}});
+  tests::expect_near(nn::add_index(words), {0.2, 0.3, 0.1, 0.4, 1.5, 1.2, 1.8, 1.1,  //
+                                            2.3, 2.7, 2.2, 2.5, 3.6, 3.4, 3.3, 3.2});
+}
+
+TEST(Positions, SinusoidalHasNoEnd) {
+  const nn::AddedPositions added(Positions::sinusoidal, 4, 6);
+  const Tensor long_table = nn::sinusoidal_table(50, 6);
+  EXPECT_EQ(largest_difference(added(zeros({1, 50, 6}))[0], long_table), 0);
+  EXPECT_EQ(largest_difference(added(zeros({1, 3, 6}), 40)[0], narrow(long_table, 0, 40, 3)), 0);
+}
+
+// --- attention ---
+
+struct SelfAttention {
+  nn::MultiHeadAttention attention;
+  nn::RelativePositions relative;
+  SelfAttention(Positions kind, bool causal, const nn::PositionOptions& options)
+      : attention(8, 2, 0, kind, options), relative(kind, 2, 4, causal, options) {}
+  Tensor operator()(const Tensor& x, const Tensor& mask = {}) const {
+    const nn::PositionTerms terms = relative(x.size(1), x.size(1), 0, x.dtype());
+    return attention(x, x, x, mask, nullptr, &terms);
+  }
+  void visit(auto&& field) {
+    field("attention", attention);
+    field("relative", relative);
+  }
+};
+
+constexpr nn::PositionOptions kSmall{.shaw_distance = 2, .t5_buckets = 8, .t5_distance = 12};
+
+TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
+  for (const json& expected : golden()["attention"]) {
+    std::string kind = expected["kind"];
+    const bool causal = expected["causal"];
+    SCOPED_TRACE(kind + (causal ? ", causal" : ""));
+    nn::PositionOptions options = kSmall;
+    options.shaw_values = kind == "shaw_values";
+    if (options.shaw_values) kind = "shaw";
+    SelfAttention model(nn::positions_named(kind), causal, options);
+    nn::to(model, kFloat64);
+    const auto parameters = nn::named_parameters(model);
+    ASSERT_EQ(parameters.size(), expected["grads"].size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto k = static_cast<int64_t>(i < 8 ? i : i + 12);
+      parameters[i].parameter.set(filled(parameters[i].parameter->shape(), k));
+    }
+    const Tensor x = filled({2, 6, 8}, 7).to(kFloat64).as_leaf();
+    Tape tape;
+    const Tensor y = model(x, causal ? nn::causal_mask(6) : Tensor());
+    expect_close(y, expected["y"], "y");
+    const Tensor loss = sum(y * filled({2, 6, 8}, 5).to(kFloat64)) + sum(y * y);
+    EXPECT_NEAR(loss.item(), expected["loss"].get<double>(), 1e-9);
+    const Gradients grads = tape.backward(loss);
+    expect_close(grads[x], expected["dx"], "dx");
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      expect_close(grads[parameters[i].parameter], expected["grads"][i], parameters[i].name);
+    }
+  }
+}
+
+// A query at position p + s sees keys at q + s as one at p those at q.
+TEST(Positions, RelativeOnesAreShiftInvariant) {
+  manual_seed(2);
+  for (const bool values : {false, true}) {
+    for (const Positions kind : {Positions::rope, Positions::shaw, Positions::t5, Positions::alibi}) {
+      nn::PositionOptions options = kSmall;
+      options.shaw_values = values;
+      SelfAttention model(kind, false, options);
+      nn::to(model, kFloat64);
+      // Ahead of the same five tokens stand none or seven others, which a mask hides.
+      const Tensor x = randn({1, 5, 8}, kFloat64), other = randn({1, 7, 8}, kFloat64);
+      const Tensor mask = cat({zeros({1, 1, 1, 7}, kBool), ones({1, 1, 1, 5}, kBool)}, 3);
+      const Tensor shifted = narrow(model(cat({other, x}, 1), mask), 1, 7, 5);
+      EXPECT_LT(largest_difference(shifted, model(x)), 1e-12) << nn::name(kind);
+      const Tensor swapped = tensor({1, 0, 2, 3, 4});  // sees order
+      EXPECT_GT(largest_difference(model(index_select(x, 1, swapped)), index_select(model(x), 1, swapped)), 1e-4)
+          << nn::name(kind);
+    }
+  }
+}
+
+TEST(Positions, RopeProductsDependOnTheDistanceAlone) {
+  manual_seed(3);
+  const Tensor q = randn({1, 16}, kFloat64), k = randn({1, 16}, kFloat64);
+  const auto product = [&](int64_t at_q, int64_t at_k) { return sum(nn::rope(q, at_q) * nn::rope(k, at_k)).item(); };
+  for (const int64_t distance : {0, 1, 5, 90}) {
+    for (const int64_t shift : {1, 17, 400}) {
+      EXPECT_NEAR(product(shift, shift + distance), product(0, distance), 1e-11) << distance << " by " << shift;
+    }
+  }
+  EXPECT_GT(std::abs(product(0, 1) - product(0, 2)), 1e-3);
+}
+
+TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
+  manual_seed(4);
+  for (const bool values : {false, true}) {
+    for (const Positions kind : kAll) {
+      nn::PositionOptions options = kSmall;
+      options.shaw_values = values;
+      SelfAttention model(kind, false, options);
+      const Tensor x = randn({2, 3, 8}).as_leaf();
+      const Tensor mask = nn::padding_mask(tensor({{1, 2, 3}, {0, 0, 0}}));
+      Tape tape;
+      const Tensor y = model(x, mask);
+      // Nothing seen: only the output layer's bias is left.
+      for (int t = 0; t < 3; ++t) {
+        EXPECT_EQ(largest_difference(y[1][t], model.attention.linear_layers[3].bias), 0) << nn::name(kind);
+      }
+      const Gradients grads = tape.backward(sum(y * y));
+      EXPECT_TRUE(all_finite(grads[x])) << nn::name(kind);
+      EXPECT_EQ(amax(abs(grads[x][1])).item(), 0) << nn::name(kind);
+    }
+  }
+}
+
+// --- in the model ---
+
+nn::TransformerConfig small(Positions kind) {
+  return {.vocab_size = 11,
+          .hidden_size = 8,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 2,
+          .intermediate_size = 16,
+          .max_position_embeddings = 6,
+          .positions = kind,
+          .position_options = kSmall};
+}
+
+nn::GPTConfig small_gpt(Positions kind) {
+  return {.vocab_size = 11,
+          .context_length = 6,
+          .emb_dim = 8,
+          .n_heads = 2,
+          .n_layers = 2,
+          .positions = kind,
+          .position_options = kSmall};
+}
+
+template <class Model, class Config>
+Model seeded(const Config& config) {
+  manual_seed(7);
+  Model model(config);
+  nn::to(model, kFloat64);
+  nn::eval(model);
+  return model;
+}
+
+TEST(Positions, EveryKindMakesATransformer) {
+  for (const Positions kind : kAll) {
+    SCOPED_TRACE(nn::name(kind));
+    manual_seed(5);
+    nn::Transformer model(small(kind));
+    const int64_t plain = nn::count_parameters(nn::Transformer(small(Positions::none)));
+    int64_t more = 0;
+    if (kind == Positions::learned) more = 2 * 6 * 8;
+    if (kind == Positions::shaw) more = 4 * 5 * 4;
+    if (kind == Positions::t5) more = 2 * 8 * 2;
+    EXPECT_EQ(nn::count_parameters(model), plain + more);
+    const Tensor src = randint(1, 11, {2, 6}), tgt = randint(1, 11, {2, 5});
+    const nn::Transformer copy = nn::clone(model);
+    Tape tape;
+    const Tensor y = model(src, tgt, nn::padding_mask(src), nn::causal_mask(5));
+    EXPECT_EQ(y.shape(), (Shape{2, 5, 11}));
+    const Gradients grads = tape.backward(sum(y * y));
+    for (const auto& [name, parameter] : nn::named_parameters(model)) {
+      EXPECT_TRUE(grads.contains(parameter)) << name;
+      EXPECT_TRUE(all_finite(grads[parameter])) << name;
+    }
+    nn::eval(model);
+    EXPECT_EQ(nn::parameters(copy).size(), nn::parameters(model).size());
+  }
+}
+
+TEST(Positions, GptRecomputesThemWithEqualGradients) {
+  for (const Positions kind : kAll) {
+    SCOPED_TRACE(nn::name(kind));
+    const auto gradients = [&](bool recompute) {
+      manual_seed(6);
+      nn::GPTModel model({.vocab_size = 9,
+                          .context_length = 6,
+                          .emb_dim = 8,
+                          .n_heads = 2,
+                          .n_layers = 2,
+                          .positions = kind,
+                          .position_options = kSmall});
+      model.recompute_blocks = recompute;
+      Tape tape;
+      const Tensor y = model(tensor({{1, 4, 2, 8, 5, 7}, {3, 1, 4, 1, 5, 2}}));
+      Gradients grads = tape.backward(sum(y * y));
+      std::vector<std::vector<float>> out;
+      for (const auto& [name, parameter] : nn::named_parameters(model)) {
+        out.push_back(grads[parameter].to_vector<float>());
+        if (name.find("tok_emb") == std::string::npos) {
+          EXPECT_GT(amax(abs(grads[parameter])).item(), 0) << name;
+        }
+      }
+      return out;
+    };
+    const auto again = gradients(true), kept = gradients(false);
+    if (kind != Positions::t5) {
+      EXPECT_EQ(again, kept);
+      continue;
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i) {  // one table, summed in another order
+      for (std::size_t j = 0; j < kept[i].size(); ++j) EXPECT_NEAR(again[i][j], kept[i][j], 1e-5);
+    }
+  }
+}
+
+TEST(Positions, OnlyLearnedOnesEnd) {
+  const Tensor src = ones({1, 9}, kInt64), tgt = ones({1, 7}, kInt64);
+  for (const Positions kind : kAll) {
+    const std::string error = error_of([&] { nn::Transformer(small(kind))(src, tgt); });
+    EXPECT_EQ(error, kind == Positions::learned
+                         ? "[positions] a sequence of length 9 is longer than max_position_embeddings 6"
+                         : "no error")
+        << nn::name(kind);
+  }
+  nn::TransformerConfig config = small(Positions::learned);
+  config.position_options.interpolate_to = 9;
+  EXPECT_EQ(config.longest_input(), 9);
+  EXPECT_EQ(nn::Transformer(config)(src, tgt).shape(), (Shape{1, 7, 11}));
+}
+
+// Weights of the first attention of a stack, from its input x [B, T, C], whose queries and keys rope() turns by `base`.
+Tensor weights_by_hand(const Tensor& q, const Tensor& k, double base, const Tensor& mask) {
+  const auto heads = [&](const Tensor& y) {
+    return nn::rope(y.reshape({y.size(0), y.size(1), 2, 4}).transpose(1, 2), 0, base);
+  };
+  const Tensor scores = matmul(heads(q), heads(k).transpose(2, 3)) / 2;  // sqrt of 4
+  return softmax(mask.defined() ? masked_fill(scores, !mask, -INFINITY) : scores);
+}
+
+// On inputs longer than the trained ones: attention turns by ntk_base(), and the outputs are those of a model whose
+// rope_base is that.
+TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
+  constexpr double kScale = 3;
+  manual_seed(8);
+  const Tensor src = randint(1, 11, {2, 18}), tgt = randint(1, 11, {2, 14}), causal = nn::causal_mask(14);
+  const auto model_of = [](double base, double scale) {
+    nn::TransformerConfig config = small(Positions::rope);
+    config.position_options.rope_base = base;
+    config.position_options.ntk_scale = scale;
+    return seeded<nn::Transformer>(config);
+  };
+  const double base = nn::ntk_base(500, kScale, 4);
+  const nn::Transformer scaled = model_of(500, kScale), based = model_of(base, 1), plain = model_of(500, 1);
+  const Tensor y = scaled(src, tgt, {}, causal);
+  EXPECT_EQ(largest_difference(y, based(src, tgt, {}, causal)), 0);
+  EXPECT_GT(largest_difference(y, plain(src, tgt, {}, causal)), 1e-3);
+
+  NamedTensors encoder, decoder;
+  const Tensor memory = scaled.encoder(src, {}, &encoder);
+  scaled.decoder(tgt, memory, {}, causal, &decoder);
+  const auto expect_first = [&](const NamedTensors& maps, const std::string& name,
+                                const nn::MultiHeadAttention& attention, const Tensor& x, const Tensor& mask) {
+    ASSERT_TRUE(maps[0].name.ends_with(name)) << maps[0].name;
+    const Tensor q = attention.linear_layers[0](x), k = attention.linear_layers[1](x);
+    EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, mask)), 1e-12) << name;
+    EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, mask)), 1e-4) << name;
+  };
+  const nn::TransformerEncoderLayer& read = scaled.encoder.layers[0];
+  expect_first(encoder, "layers.0.attention", read.attention, read.sublayer[0].norm(scaled.encoder.embeddings(src)),
+               {});
+  const nn::TransformerDecoderLayer& write = scaled.decoder.layers[0];
+  expect_first(decoder, "layers.0.self_attn", write.self_attn, write.norm1(scaled.decoder.embeddings(tgt)), causal);
+}
+
+TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
+  manual_seed(9);
+  const Tensor tokens = randint(0, 11, {2, 20});
+  const auto model_of = [](double base, double scale) {
+    nn::GPTConfig config = small_gpt(Positions::rope);
+    config.position_options.rope_base = base;
+    config.position_options.ntk_scale = scale;
+    return seeded<nn::GPTModel>(config);
+  };
+  const double base = nn::ntk_base(500, 3, 4);
+  const nn::GPTModel scaled = model_of(500, 3), based = model_of(base, 1), plain = model_of(500, 1);
+  NamedTensors maps;
+  const Tensor y = scaled(tokens, nullptr, &maps);
+  EXPECT_EQ(largest_difference(y, based(tokens)), 0);
+  EXPECT_GT(largest_difference(y, plain(tokens)), 1e-3);
+  const nn::GPTBlock& block = scaled.trf_blocks[0];
+  const Tensor x = block.norm1(scaled.tok_emb(tokens)), q = block.att.W_query(x), k = block.att.W_key(x);
+  EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
+  EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
+
+  nn::KVCache cache;  // later tokens by themselves, too
+  const Tensor begun = scaled(narrow(tokens, 1, 0, 13), &cache), rest = scaled(narrow(tokens, 1, 13, 7), &cache);
+  EXPECT_LT(largest_difference(cat({begun, rest}, 1), y), 1e-12);
+}
+
+// [wide, rows]: position i of `wide` stands at i rows / wide, between two rows of the table, past the last one on it.
+Tensor squeeze(int64_t wide, int64_t rows) {
+  std::vector<double> shares(static_cast<std::size_t>(wide * rows));
+  for (int64_t i = 0; i < wide; ++i) {
+    const int64_t low = i * rows / wide, high = std::min(low + 1, rows - 1);
+    const double place = static_cast<double>(i * rows) / static_cast<double>(wide) - static_cast<double>(low);
+    shares[static_cast<std::size_t>(i * rows + low)] += 1 - place;
+    shares[static_cast<std::size_t>(i * rows + high)] += place;
+  }
+  return tensor(shares, {wide, rows});
+}
+
+// `wide` has a row for each of 9 positions. With the rows that 6 rows of `narrow` are squeezed to, both give the same,
+// and the gradients of the 9 make those of the 6.
+template <class Model, class Run>
+void expect_interpolation(Model narrow, Model wide, const Run& run) {
+  const Tensor shares = squeeze(9, 6);
+  const auto theirs = nn::named_parameters(wide), ours = nn::named_parameters(narrow);
+  ASSERT_EQ(ours.size(), theirs.size());
+  const auto is_table = [](const nn::NamedParameter& p) {
+    return p.name == "pos_emb.weight" || p.name.ends_with("position_embeddings.weight");
+  };
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const Tensor value = ours[i].parameter.tensor();
+    theirs[i].parameter.set(is_table(ours[i]) ? matmul(shares, value) : value);
+  }
+  Tape tape;
+  const Tensor y = run(narrow), expected = run(wide);
+  EXPECT_LT(largest_difference(y, expected), 1e-12);
+  const Gradients grads = tape.backward(sum(y * y) + sum(expected * expected));
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const Tensor dx = grads[theirs[i].parameter];
+    EXPECT_LT(largest_difference(grads[ours[i].parameter], is_table(ours[i]) ? matmul(shares.t(), dx) : dx), 1e-9)
+        << ours[i].name;
+  }
+}
+
+TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
+  manual_seed(10);
+  const Tensor src = randint(1, 11, {2, 9}), tgt = randint(1, 11, {2, 7});
+  nn::TransformerConfig narrow = small(Positions::learned), wide = narrow;
+  narrow.position_options.interpolate_to = wide.max_position_embeddings = 9;
+  expect_interpolation(seeded<nn::Transformer>(narrow), seeded<nn::Transformer>(wide),
+                       [&](const nn::Transformer& model) { return model(src, tgt, {}, nn::causal_mask(7)); });
+  nn::GPTConfig narrow_gpt = small_gpt(Positions::learned), wide_gpt = narrow_gpt;
+  narrow_gpt.position_options.interpolate_to = wide_gpt.context_length = 9;
+  EXPECT_EQ(narrow_gpt.longest_input(), 9);
+  expect_interpolation(seeded<nn::GPTModel>(narrow_gpt), seeded<nn::GPTModel>(wide_gpt),
+                       [&](const nn::GPTModel& model) { return model(src); });
+  const nn::GPTModel gpt = seeded<nn::GPTModel>(narrow_gpt);
+  nn::KVCache cache;  // a token's place does not depend on how many follow
+  const Tensor begun = gpt(tapegrad::narrow(src, 1, 0, 4), &cache), rest = gpt(tapegrad::narrow(src, 1, 4, 5), &cache);
+  EXPECT_LT(largest_difference(cat({begun, rest}, 1), gpt(src)), 1e-12);
+}
+
+TEST(Positions, LearnedParametersKeepTheirNames) {
+  nn::Transformer learned(small(Positions::learned)), t5(small(Positions::t5)), shaw(small(Positions::shaw));
+  const auto has = [](nn::Transformer& model, std::string_view name) {
+    for (const auto& p : nn::named_parameters(model)) {
+      if (p.name == name) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(has(learned, "encoder.embeddings.position_embeddings.weight"));
+  EXPECT_TRUE(has(t5, "decoder.relative_positions.weight"));
+  EXPECT_TRUE(has(shaw, "decoder.layers.1.self_attn.shaw.keys"));
+  EXPECT_FALSE(has(shaw, "decoder.layers.1.cross_attn.shaw.keys"));
+}
+
+TEST(Positions, Errors) {
+  EXPECT_EQ(error_of([] { nn::positions_named("ropes"); }),
+            "[positions] \"ropes\" is not known; known are none, index, learned, sinusoidal, rope, shaw, t5, alibi");
+  EXPECT_EQ(error_of([] {
+              nn::rope(ones({2, 3}));
+            }),
+            "[positions] rope turns pairs of elements, so the size of a head must be even; it is 3");
+  EXPECT_EQ(error_of([] { nn::rope(ones({2})); }), "[positions] x has shape [2], [..., T, D] is needed");
+  EXPECT_EQ(error_of([] { nn::add_index(ones({2})); }), "[positions] x has shape [2], [..., T, C] is needed");
+  EXPECT_EQ(error_of([] { nn::ntk_base(10000, 2, 2); }),
+            "[positions] ntk_scale needs heads of more than 2 elements, they have 2");
+  const auto of = [](nn::PositionOptions options) { return error_of([&] { options.check(); }); };
+  EXPECT_EQ(of({}), "no error");
+  EXPECT_EQ(of({.interpolate_to = -1}), "[positions] interpolate_to is -1, it must not be negative");
+  EXPECT_EQ(of({.rope_base = 1}), "[positions] rope_base is 1, it must be larger than 1");
+  EXPECT_EQ(of({.ntk_scale = 0.5}), "[positions] ntk_scale is 0.5, it must be at least 1");
+  EXPECT_EQ(of({.shaw_distance = 0}), "[positions] shaw_distance is 0, it must be positive");
+  EXPECT_EQ(of({.t5_buckets = 5}), "[positions] t5_buckets is 5, an even number from 4 on is needed");
+  EXPECT_EQ(of({.t5_distance = 16}), "[positions] t5_distance is 16, it must be larger than half of t5_buckets 32");
+  nn::TransformerConfig odd = small(Positions::rope);
+  odd.hidden_size = 6;
+  EXPECT_EQ(error_of([&] { nn::Transformer model(odd); }),
+            "[positions] rope turns pairs of elements, so the size of a head must be even; it is 3");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,0 +1,210 @@
+// The encoder-decoder Transformer: initial parameters, shapes, and a whole model against PyTorch.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/loss.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using tests::error_of;
+using tests::expect_close;
+using tests::expect_close_gradients;
+using tests::ids;
+using tests::set_weights;
+using tests::stored;
+
+nn::TransformerConfig config_of(const json& c, double dropout) {
+  return {.vocab_size = c["vocab_size"],
+          .hidden_size = c["hidden_size"],
+          .num_hidden_layers = c["num_hidden_layers"],
+          .num_attention_heads = c["num_attention_heads"],
+          .intermediate_size = c["intermediate_size"],
+          .dropout_prob = dropout,
+          .hidden_dropout_prob = dropout,
+          .attention_probs_dropout_prob = dropout,
+          .max_position_embeddings = c["max_position_embeddings"]};
+}
+
+// Names, shapes and values of all parameters after construction with seed 0, as PyTorch gives them for the tutorial's
+// three tasks: the sum to one ulp of an element, the first elements exactly or to one ulp.
+TEST(Transformer, StartsWithPyTorchsParameters) {
+  const json golden = stored("init.json");
+  for (const auto& [task, expected] : golden.items()) {
+    SCOPED_TRACE(task);
+    manual_seed(0);
+    nn::Transformer model(config_of(expected["config"], 0.1));
+    const auto parameters = nn::named_parameters(model);
+    ASSERT_EQ(parameters.size(), expected["parameters"].size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const json& e = expected["parameters"][i];
+      const Tensor& p = parameters[i].parameter;
+      ASSERT_EQ(parameters[i].name, e["name"]);
+      ASSERT_EQ(str(p.shape()),
+                str(Shape(e["shape"].get<std::vector<int64_t>>().data(), static_cast<int64_t>(e["shape"].size()))));
+      const std::vector<float> values = p.to_vector<float>();
+      double sum = 0;
+      for (const float v : values) sum += v;
+      EXPECT_NEAR(sum, e["sum"].get<double>(), 1e-9) << e["name"];
+      for (std::size_t j = 0; j < e["first"].size(); ++j) {
+        const auto first = static_cast<float>(e["first"][j].get<double>());
+        EXPECT_LE(std::abs(values[j] - first), std::nextafter(std::abs(first), 1e9F) - std::abs(first)) << e["name"];
+      }
+    }
+  }
+}
+
+TEST(Transformer, CountsParameters) {
+  const json golden = stored("init.json");
+  EXPECT_EQ(nn::count_parameters(nn::Transformer(config_of(golden["copy"]["config"], 0))), 174356);
+  EXPECT_EQ(nn::count_parameters(nn::Transformer(config_of(golden["addition"]["config"], 0))), 3969291);
+  EXPECT_EQ(nn::count_parameters(nn::Transformer(config_of(golden["parser"]["config"], 0))), 1401753);
+}
+
+// tests/data/transformer.json, made by make_transformer.py beside it.
+TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
+  const json golden = stored("transformer.json");
+  for (const DType dtype : {kFloat64, kFloat32}) {
+    nn::Transformer model(config_of(golden["config"], 0));
+    nn::to(model, dtype);
+    set_weights(model);
+    const tests::Room room = dtype == kFloat64 ? tests::Room{1e-9, 1e-9} : tests::Room{1e-5, 2e-5};
+    const Tensor src = ids(golden["src"]), tgt_in = ids(golden["tgt_in"]), tgt = ids(golden["tgt"]);
+    Tape tape;
+    const Tensor outputs = model(src, tgt_in, nn::padding_mask(src), nn::causal_mask(tgt_in.size(1)));
+    expect_close(outputs, golden["outputs"], room, "outputs");
+    const Tensor loss = nn::sequence_loss(outputs, tgt);
+    EXPECT_NEAR(loss.item(), golden["loss"].get<double>(), room.relative * golden["loss"].get<double>());
+    expect_close_gradients(model, tape.backward(loss), golden["grads"], room);
+  }
+}
+
+TEST(Transformer, ShapesAndAttentionMaps) {  // sections 8.4.2 to 8.4.4
+  manual_seed(3);
+  nn::Transformer model({.vocab_size = 13,
+                         .hidden_size = 8,
+                         .num_hidden_layers = 2,
+                         .num_attention_heads = 2,
+                         .intermediate_size = 16,
+                         .max_position_embeddings = 9});
+  nn::eval(model);
+  const Tensor src = randint(1, 13, {3, 7}), tgt = randint(1, 13, {3, 5});
+  nn::AttentionMaps maps;
+  EXPECT_EQ(model.encoder.embeddings(src).shape(), (Shape{3, 7, 8}));
+  EXPECT_EQ(model.encode(src).shape(), (Shape{3, 7, 8}));
+  EXPECT_EQ(model.decode(model.encode(src), {}, tgt).shape(), (Shape{3, 5, 8}));
+  const Tensor outputs = model(src, tgt, nn::padding_mask(src), nn::causal_mask(5), &maps);
+  EXPECT_EQ(outputs.shape(), (Shape{3, 5, 13}));
+  for (const float s : sum(exp(outputs), -1).to_vector<float>()) EXPECT_NEAR(s, 1, 1e-5);
+  std::vector<std::string> names;
+  for (const NamedTensor& map : maps) names.push_back(map.name + " " + str(map.tensor.shape()));
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "encoder.layers.0.attention [3, 2, 7, 7]", "encoder.layers.1.attention [3, 2, 7, 7]",
+                       "decoder.layers.0.self_attn [3, 2, 5, 5]", "decoder.layers.0.cross_attn [3, 2, 5, 7]",
+                       "decoder.layers.1.self_attn [3, 2, 5, 5]", "decoder.layers.1.cross_attn [3, 2, 5, 7]"}));
+}
+
+TEST(Transformer, DefaultsAreTheTutorials) {  // section 8.4.4; layer_norm_eps and dropout are those of its code
+  const nn::TransformerConfig config;
+  EXPECT_EQ(config.vocab_size, 30000);
+  EXPECT_EQ(config.hidden_size, 768);
+  EXPECT_EQ(config.num_hidden_layers, 12);
+  EXPECT_EQ(config.num_attention_heads, 12);
+  EXPECT_EQ(config.intermediate_size, 3072);
+  EXPECT_EQ(config.max_position_embeddings, 512);
+  EXPECT_EQ(config.hidden_dropout_prob, 0.1);
+  EXPECT_EQ(config.layer_norm_eps, 1e-6);
+  const nn::Embeddings embeddings({.vocab_size = 1000});
+  EXPECT_EQ(embeddings(tensor({{1, 5, 9, 2}, {6, 3, 7, 4}})).shape(), (Shape{2, 4, 768}));
+}
+
+TEST(Transformer, ClonesAreIndependent) {
+  manual_seed(4);
+  const nn::TransformerConfig config{.vocab_size = 6,
+                                     .hidden_size = 4,
+                                     .num_hidden_layers = 1,
+                                     .num_attention_heads = 2,
+                                     .intermediate_size = 8,
+                                     .max_position_embeddings = 5};
+  nn::Transformer model(config);
+  nn::eval(model);
+  const Tensor src = randint(1, 6, {2, 4});
+  const std::vector<float> before = model(src, src).to_vector<float>();
+  nn::Transformer copy = nn::clone(model);
+  EXPECT_EQ(copy(src, src).to_vector<float>(), before);
+  set_weights(copy);
+  EXPECT_EQ(model(src, src).to_vector<float>(), before);
+  EXPECT_NE(copy(src, src).to_vector<float>(), before);
+}
+
+TEST(Transformer, GreedyDecodingIsWhatTheWholeForwardPassPredicts) {
+  manual_seed(6);
+  nn::Transformer model({.vocab_size = 9,
+                         .hidden_size = 8,
+                         .num_hidden_layers = 2,
+                         .num_attention_heads = 2,
+                         .intermediate_size = 16,
+                         .max_position_embeddings = 6});
+  nn::eval(model);
+  const Tensor src = randint(1, 9, {4, 6}), mask = nn::padding_mask(src);
+  const Tensor tokens = nn::greedy_decode(model, src, mask, 6);
+  EXPECT_EQ(tokens.shape(), (Shape{4, 6}));
+  const Tensor given = cat({zeros({4, 1}, kInt64), narrow(tokens, 1, 0, 5)}, 1);
+  EXPECT_EQ(argmax(model(src, given, mask, nn::causal_mask(6)), -1).to_vector<int64_t>(), tokens.to_vector<int64_t>());
+}
+
+TEST(Transformer, Errors) {
+  const auto with = [](auto change) {
+    nn::TransformerConfig config{.vocab_size = 6,
+                                 .hidden_size = 4,
+                                 .num_hidden_layers = 1,
+                                 .num_attention_heads = 2,
+                                 .intermediate_size = 8,
+                                 .max_position_embeddings = 5};
+    change(config);
+    return error_of([&] {
+      const nn::Transformer model(config);
+      model(ones({1, 7}, kInt64), ones({1, 2}, kInt64));
+    });
+  };
+  using Config = nn::TransformerConfig;
+  EXPECT_EQ(
+      with([](Config& c) { c.hidden_size = 5; }),
+      "[transformer_config] hidden_size 5 is not divisible by num_attention_heads 2 (each head takes an equal share)");
+  EXPECT_EQ(with([](Config& c) { c.num_hidden_layers = 0; }),
+            "[transformer_config] num_hidden_layers is 0, it must be positive");
+  EXPECT_EQ(with([](Config& c) { c.vocab_size = -3; }), "[transformer_config] vocab_size is -3, it must be positive");
+  EXPECT_EQ(with([](Config& c) { c.dropout_prob = 1.1; }),
+            "[transformer_config] dropout_prob is 1.1, it must be a probability (0 to 1)");
+  EXPECT_EQ(with([](Config& c) { c.layer_norm_eps = -1; }),
+            "[transformer_config] layer_norm_eps is -1, it must not be negative");
+  EXPECT_EQ(with([](Config& c) { c.pad_token_id = 6; }),
+            "[transformer_config] pad_token_id 6 is not in [0, vocab_size 6)");
+  EXPECT_EQ(with([](Config&) {}), "[positions] a sequence of length 7 is longer than max_position_embeddings 5");
+  const nn::Transformer model({.vocab_size = 6,
+                               .hidden_size = 4,
+                               .num_hidden_layers = 1,
+                               .num_attention_heads = 2,
+                               .intermediate_size = 8,
+                               .max_position_embeddings = 5});
+  EXPECT_EQ(error_of([&] {
+              nn::greedy_decode(model, ones({1, 2}, kInt64), {}, 6);
+            }),
+            "[greedy_decode] a sequence of length 6 is longer than max_position_embeddings 5");
+  EXPECT_EQ(error_of([&] {
+              model.encode(ones({1, 2}));
+            }),
+            "[embeddings] ids are float32 [1, 2], int64 [B, T] is needed");
+}
+
+}  // namespace
+}  // namespace tapegrad

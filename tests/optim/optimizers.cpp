@@ -1,0 +1,358 @@
+// Optimisers, schedules and clipping against PyTorch, and the state that goes in and out.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/schedule.h>
+#include <tapegrad/optim/sgd.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using tests::error_of;
+
+constexpr int kElements = 19;
+
+// tests/data/optim.json, made by make_optim.py beside it.
+const json& golden() {
+  static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/optim.json"));
+  return data;
+}
+
+Tensor start(DType dtype, int64_t n = kElements) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<double>(5 * i % 23 - 11) / 8);
+  return tensor(values, {n}).to(dtype);
+}
+
+Tensor gradient(int step, DType dtype, int64_t n = kElements) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < n; ++i) {
+    values.push_back(static_cast<double>((7 * i + 13 * step) % 31 - 15) / 16 *
+                     std::pow(2.0, static_cast<double>(i % 5 - 2)));
+  }
+  return tensor(values, {n}).to(dtype);
+}
+
+std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<optim::ParameterGroup> groups) {
+  const json& o = run["options"];
+  if (run["kind"] == "sgd") {
+    return std::make_unique<optim::SGD>(std::move(groups),
+                                        optim::SGDOptions{.lr = o.value("lr", 1e-3),
+                                                          .momentum = o.value("momentum", 0.0),
+                                                          .dampening = o.value("dampening", 0.0),
+                                                          .weight_decay = o.value("weight_decay", 0.0),
+                                                          .nesterov = o.value("nesterov", false)});
+  }
+  const auto set = [&o](auto options) {
+    options.lr = o.value("lr", options.lr);
+    options.eps = o.value("eps", options.eps);
+    options.weight_decay = o.value("weight_decay", options.weight_decay);
+    if (o.contains("betas")) {
+      options.beta1 = o["betas"][0];
+      options.beta2 = o["betas"][1];
+    }
+    return options;
+  };
+  if (run["kind"] == "adamw") return std::make_unique<optim::AdamW>(std::move(groups), set(optim::AdamWOptions{}));
+  return std::make_unique<optim::Adam>(std::move(groups), set(optim::AdamOptions{}));
+}
+
+std::vector<optim::ParameterGroup> one_group(const NamedTensors& parameters) {
+  std::vector<optim::ParameterGroup> groups(1);
+  groups[0].parameters = parameters;
+  return groups;
+}
+
+// How many representable numbers lie between two of one sign.
+template <class T>
+double ulps(T a, T b) {
+  const T gap = std::nextafter(std::abs(b), std::numeric_limits<T>::infinity()) - std::abs(b);
+  return std::abs(static_cast<double>(a) - static_cast<double>(b)) / static_cast<double>(gap);
+}
+
+template <class T>
+double worst_ulps(const Tensor& ours, const json& theirs) {
+  const std::vector<T> values = ours.to_vector<T>();
+  double worst = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const T expected = static_cast<T>(theirs[i].get<double>());
+    if (std::abs(expected) > 1e-3) worst = std::max(worst, ulps(values[i], expected));
+    EXPECT_NEAR(values[i], expected, 1e-9 + 1e-6 * std::abs(expected));
+  }
+  return worst;
+}
+
+TEST(Optimizer, EqualsPyTorchOverManySteps) {
+  for (const json& run : golden()["runs"]) {
+    SCOPED_TRACE(run["kind"].get<std::string>() + " " + run["options"].dump() + " " + run["dtype"].get<std::string>());
+    const DType dtype = run["dtype"] == "float32" ? kFloat32 : kFloat64;
+    const Tensor p = start(dtype).as_leaf();
+    const auto optimizer = make(run, one_group({{"p", p}}));
+    std::size_t kept = 0;
+    for (int step = 1; kept < golden()["steps"].size(); ++step) {
+      Gradients grads;
+      grads.set(p, gradient(step, dtype));
+      optimizer->step(grads);
+      if (step != golden()["steps"][kept]) continue;
+      const json& expected = run["kept"][kept++];
+      const double worst = dtype == kFloat32 ? worst_ulps<float>(p, expected) : worst_ulps<double>(p, expected);
+      EXPECT_LE(worst, step == 1 ? 1.0 : 1.0 + 0.1 * step) << "step " << step;
+    }
+  }
+}
+
+// PyTorch's AdamW decays by 0.01 unless it is told otherwise, whatever else it is told.
+TEST(Optimizer, AdamWDecaysByDefault) {
+  nn::Parameter p(ones({1}));
+  optim::AdamW adamw({{"p", p}}, {.lr = 0.1});
+  Tape tape;
+  adamw.step(tape.backward(sum(p * 0.0)));
+  EXPECT_FLOAT_EQ(p->item<float>(), 0.999F);
+}
+
+TEST(Optimizer, ManyParametersOfAllSizesInOneRow) {
+  const int64_t sizes[] = {1, 70000, 3, 19, 32768, 2, 40000};
+  NamedTensors together;
+  for (const int64_t n : sizes)
+    together.push_back({std::string(1, static_cast<char>(97 + together.size())), start(kFloat32, n).as_leaf()});
+  optim::Adam adam(together);
+  for (int step = 1; step <= 3; ++step) {
+    Gradients grads;
+    for (const NamedTensor& p : together) grads.set(p.tensor, gradient(step, kFloat32, p.tensor.numel()));
+    adam.step(grads);
+  }
+  for (const NamedTensor& p : together) {
+    const Tensor alone = start(kFloat32, p.tensor.numel()).as_leaf();
+    optim::Adam single(NamedTensors{{"alone", alone}});
+    for (int step = 1; step <= 3; ++step) {
+      Gradients grads;
+      grads.set(alone, gradient(step, kFloat32, alone.numel()));
+      single.step(grads);
+    }
+    EXPECT_EQ(p.tensor.to_vector<float>(), alone.to_vector<float>()) << p.name;
+  }
+}
+
+TEST(Optimizer, SameBitsForAnyNumberOfThreads) {
+  const int before = num_threads();
+  std::vector<float> first;
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    const Tensor p = start(kFloat32, 100000).as_leaf();
+    optim::Adam adam(NamedTensors{{"p", p}}, {.lr = 0.1});
+    Gradients grads;
+    grads.set(p, gradient(1, kFloat32, 100000));
+    optim::clip_grad_norm(grads, 0.5);
+    adam.step(grads);
+    if (first.empty()) first = p.to_vector<float>();
+    EXPECT_EQ(p.to_vector<float>(), first) << threads << " threads";
+  }
+  set_num_threads(before);
+}
+
+TEST(Optimizer, GroupsHaveRatesAndDecaysOfTheirOwn) {
+  const Tensor a = ones({2}).as_leaf(), b = ones({2}).as_leaf();
+  std::vector<optim::ParameterGroup> groups{{.parameters = {{"a", a}}, .lr = 0.5, .weight_decay = 0.0},
+                                            {.parameters = {{"b", b}}}};
+  optim::SGD sgd(groups, {.lr = 0.25, .weight_decay = 1});
+  Gradients grads;
+  grads.set(a, ones({2}));
+  grads.set(b, ones({2}));
+  sgd.step(grads);
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
+  EXPECT_EQ(b.to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
+  sgd.set_lr(0);
+  EXPECT_EQ(sgd.group_lr(0), 0.5);
+  EXPECT_EQ(sgd.group_lr(1), 0);
+  sgd.set_group_lr(0, 0);
+  sgd.step(grads);
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
+  EXPECT_EQ(sgd.steps(), 2);
+}
+
+TEST(Optimizer, TrainsAModelByTheTape) {
+  const Tensor w = zeros({3}).as_leaf();
+  optim::Adam adam(NamedTensors{{"w", w}}, {.lr = 0.1});
+  const Tensor goal = tensor({1., -2., 0.5});
+  for (int i = 0; i < 300; ++i) {
+    Tape tape;
+    const Tensor d = w - goal;
+    Gradients grads = tape.backward(sum(d * d));
+    adam.step(grads);
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(w.to_vector<float>()[i], goal.to_vector<float>()[i], 1e-3);
+}
+
+TEST(Optimizer, Errors) {
+  const Tensor a = ones({2}).as_leaf(), b = ones({2}).as_leaf();
+  optim::SGD sgd(NamedTensors{{"a", a}, {"layer.b", b}}, {.lr = 1});
+  Gradients grads;
+  grads.set(a, ones({2}));
+  EXPECT_EQ(error_of([&] { sgd.step(grads); }),
+            "[optimizer] \"layer.b\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
+            "parameters "
+            "as they are)");
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 1}));
+  sgd.allow_missing(true);
+  sgd.step(grads);
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{0, 0}));
+  EXPECT_EQ(b.to_vector<float>(), (std::vector<float>{1, 1}));
+  {
+    Tape tape;
+    const Tensor y = sum(a * a);
+    EXPECT_EQ(
+        error_of([&] { sgd.step(grads); }),
+        "[optimizer] \"a\" was to be changed while a live tape has recorded it (run backward or end the tape first)");
+  }
+  const auto adam = [&](optim::AdamOptions o) { return error_of([&] { optim::Adam(NamedTensors{{"a", a}}, o); }); };
+  EXPECT_EQ(adam({.lr = -1}), "[optimizer] lr is -1, it must be 0 or more, and finite");
+  EXPECT_EQ(adam({.beta1 = 1}), "[adam] beta1 is 1, it must be in [0, 1)");
+  EXPECT_EQ(adam({.eps = -1}), "[adam] eps is -1, it must not be negative");
+  EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] weight_decay is nan, it must be 0 or more, and finite");
+  EXPECT_EQ(error_of([&] { optim::SGD(NamedTensors{}, {}); }), "[optimizer] there is no parameter to train");
+  EXPECT_EQ(error_of([&] {
+              optim::SGD(NamedTensors{{"a", a}, {"again", a}}, {});
+            }),
+            "[optimizer] \"a\" is given twice");
+  EXPECT_EQ(error_of([&] {
+              optim::SGD(NamedTensors{{"x", ones({2})}}, {});
+            }),
+            "[optimizer] \"x\" is not a contiguous leaf (take parameters(model), or as_leaf())");
+  EXPECT_EQ(error_of([&] {
+              optim::SGD(NamedTensors{{"a", a}}, {.nesterov = true});
+            }),
+            "[sgd] nesterov needs momentum and no dampening, momentum is 0 and dampening 0");
+}
+
+TEST(Optimizer, StateGoesOutAndInAndContinuesInTheSameBits) {
+  const auto step = [](optim::Optimizer& optimizer, const Tensor& p, int number) {
+    Gradients grads;
+    grads.set(p, gradient(number, kFloat32));
+    optimizer.step(grads);
+  };
+  for (const json& run : golden()["runs"]) {
+    const Tensor p = start(kFloat32).as_leaf();
+    const auto unbroken = make(run, one_group({{"p", p}}));
+    for (int i = 1; i <= 5; ++i) step(*unbroken, p, i);
+    const Tensor q = (p.detach() * 1.0).as_leaf();
+    const auto resumed = make(run, one_group({{"p", q}}));
+    resumed->load_state(unbroken->state());
+    unbroken->set_lr(0.3);
+    resumed->set_lr(0.3);
+    for (int i = 6; i <= 9; ++i) {
+      step(*unbroken, p, i);
+      step(*resumed, q, i);
+    }
+    EXPECT_EQ(p.to_vector<float>(), q.to_vector<float>());
+    EXPECT_EQ(resumed->steps(), 9);
+  }
+}
+
+TEST(Optimizer, StateErrors) {
+  const Tensor p = start(kFloat32).as_leaf();
+  optim::Adam adam(NamedTensors{{"p", p}});
+  NamedTensors state = adam.state();
+  ASSERT_EQ(state.size(), 4U);
+  EXPECT_EQ(state[2].name, "m.p");
+  const auto load = [&] { return error_of([&] { adam.load_state(state); }); };
+  state[2].tensor = zeros({3});
+  EXPECT_EQ(load(), "[optimizer] \"m.p\" of the state is float32 [3], float32 [19] is needed");
+  state[2].name = "m.q";
+  EXPECT_EQ(load(), "[optimizer] the state holds no \"m.p\"");
+  state = adam.state();
+  state.push_back({"extra", zeros({1})});
+  EXPECT_EQ(load(), "[optimizer] the state holds an unexpected \"extra\"");
+  state.back().name = "v.p";
+  EXPECT_EQ(load(), "[optimizer] the state holds \"v.p\" twice");
+}
+
+// --- clipping ---
+
+TEST(Clip, NormEqualsPyTorch) {
+  for (const json& c : golden()["clip"]) {
+    const Tensor a = start(kFloat32).as_leaf(), b = zeros({3}).as_leaf();
+    Gradients grads;
+    grads.set(a, gradient(1, kFloat32));
+    grads.set(b, gradient(2, kFloat32, 3));
+    EXPECT_NEAR(optim::clip_grad_norm(grads, c["max_norm"]), c["norm"], 1e-6 * c["norm"].get<double>());
+    worst_ulps<float>(grads[a], c["grads"][0]);
+    worst_ulps<float>(grads[b], c["grads"][1]);
+  }
+}
+
+TEST(Clip, LeavesSharedTensorsAlone) {
+  const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf();
+  const Tensor shared = tensor({3., 4.});
+  Gradients grads;
+  grads.set(a, shared);
+  grads.set(b, shared);
+  EXPECT_NEAR(optim::clip_grad_norm(grads, 1), std::sqrt(50.0), 1e-6);
+  EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{3, 4}));
+  EXPECT_NEAR(grads[a].to_vector<float>()[0], 3 / std::sqrt(50.0), 1e-6);
+  EXPECT_NEAR(grads[b].to_vector<float>()[1], 4 / std::sqrt(50.0), 1e-6);
+}
+
+TEST(Clip, ByValue) {
+  const Tensor a = zeros({4}).as_leaf();
+  Gradients grads;
+  grads.set(a, tensor({-3., 0.25, 0.5, 9.}));
+  optim::clip_grad_value(grads, 0.5);
+  EXPECT_EQ(grads[a].to_vector<float>(), (std::vector<float>{-0.5F, 0.25F, 0.5F, 0.5F}));
+}
+
+TEST(Clip, Errors) {
+  const Tensor a = zeros({1}).as_leaf();
+  Gradients grads;
+  grads.set(a, full({1}, std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 1); }),
+            "[clip_grad_norm] the norm of the gradients is inf (Tape::trap_nan finds where that began)");
+  EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 0); }), "[clip_grad_norm] max_norm is 0, it must be positive");
+  EXPECT_EQ(error_of([&] { optim::clip_grad_value(grads, -1); }),
+            "[clip_grad_value] the limit is -1, it must be positive");
+}
+
+// --- schedules ---
+
+TEST(Schedule, Values) {
+  const optim::Schedule noam = optim::Noam{.hidden_size = 512, .warmup = 4000};
+  EXPECT_DOUBLE_EQ(noam(1), std::pow(512, -0.5) * std::pow(4000, -1.5));
+  EXPECT_DOUBLE_EQ(noam(4000), std::pow(512, -0.5) * std::pow(4000, -0.5));
+  EXPECT_DOUBLE_EQ(noam(16000), noam(4000) / 2);
+  const optim::Schedule warm = optim::LinearWarmup{.lr = 1, .warmup = 4};
+  EXPECT_EQ(warm(1), 0.25);
+  EXPECT_EQ(warm(4), 1);
+  EXPECT_EQ(warm(400), 1);
+  const optim::Schedule cosine = optim::WarmupCosine{.lr = 1, .warmup = 10, .total = 110, .min_lr = 0.1};
+  EXPECT_EQ(cosine(5), 0.5);
+  EXPECT_EQ(cosine(10), 1);
+  EXPECT_NEAR(cosine(60), 0.55, 1e-15);
+  EXPECT_NEAR(cosine(110), 0.1, 1e-15);
+  EXPECT_NEAR(cosine(1000), 0.1, 1e-15);
+  const optim::Schedule step = optim::StepDecay{.lr = 1, .every = 3, .gamma = 0.5};
+  EXPECT_EQ(step(3), 1);
+  EXPECT_EQ(step(4), 0.5);
+  EXPECT_EQ(step(7), 0.25);
+  EXPECT_EQ(optim::Schedule(optim::Constant{.lr = 0.1})(7), 0.1);
+}
+
+TEST(Schedule, Errors) {
+  EXPECT_EQ(error_of([] { optim::Constant{.lr = 1}(0); }), "[schedule] step 0 was asked for, steps count from 1");
+  EXPECT_EQ(error_of([] { optim::LinearWarmup{.lr = 1, .warmup = 0}(1); }),
+            "[schedule] warmup is 0, it must be positive");
+  EXPECT_EQ(error_of([] { optim::WarmupCosine{.lr = 1, .warmup = 5, .total = 5}(1); }),
+            "[schedule] warmup is 5 and total 5: 0 <= warmup < total is needed");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,0 +1,104 @@
+// Starts the command by fork and exec, with its output in files.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+namespace tapegrad::tests {
+namespace fs = std::filesystem;
+namespace {
+
+void redirect(const std::string& file, int mode, int to) {
+  const int opened = ::open(file.c_str(), mode, 0666);
+  if (opened < 0 || ::dup2(opened, to) < 0) ::_exit(126);
+  ::close(opened);
+}
+
+}  // namespace
+
+Arguments joined(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+Ran run_command(const Arguments& arguments, const RunSetting& setting) {
+  const TemporaryFolder said;
+  std::vector<char*> argv{const_cast<char*>(kCommand)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const std::string in = said / "in", out = said / "out", err = said / "err";
+  spill(in, setting.input);
+
+  const pid_t child = ::fork();
+  if (child == 0) {
+    redirect(in, O_RDONLY, STDIN_FILENO);
+    redirect(out, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
+    redirect(err, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
+    if (!setting.folder.empty() && ::chdir(setting.folder.c_str()) != 0) ::_exit(126);
+    if (setting.largest_file >= 0) {
+      const rlimit limit{static_cast<rlim_t>(setting.largest_file), static_cast<rlim_t>(setting.largest_file)};
+      if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(126);
+    }
+    ::execv(kCommand, argv.data());
+    ::_exit(127);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  int status = 0;
+  while (::waitpid(child, &status, setting.kill_after_seconds >= 0 ? WNOHANG : 0) == 0) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > setting.kill_after_seconds) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), slurp(out), slurp(err)};
+}
+
+void expect_error(const Ran& ran, int code, const std::vector<std::string>& words) {
+  EXPECT_EQ(ran.code, code) << ran.err;
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  for (const std::string& word : words) EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
+}
+
+void expect_narrow(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_LE(
+        std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }),
+        80)
+        << line;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (fs::temp_directory_path() / "tapegrad-test-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) std::abort();
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void spill(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+}  // namespace tapegrad::tests

@@ -1,0 +1,34 @@
+// The first losses of a task's run against PyTorch's, for other seeds than that of its whole curve.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace tapegrad::tests {
+
+// Every loss within `relative` of those that data/curves_seeds.json (data/make_curves.py) holds for the task, seed by
+// seed.
+inline void expect_first_losses_of_other_seeds(tasks::RunOptions options, double relative) {
+  const nlohmann::json seeds = stored("curves_seeds.json")[options.task];
+  ASSERT_EQ(seeds.size(), 2U);
+  for (const auto& [seed, row] : seeds.items()) {
+    const std::vector<double> losses = row;
+    ASSERT_EQ(losses.size(), 20U);
+    options.seed = std::stoull(seed);
+    tasks::Trainer trainer(options);
+    double worst = 0;
+    for (const double loss : losses) {
+      const tasks::StepMetrics step = trainer.step();
+      ASSERT_NEAR(step.loss, loss, relative * loss) << "seed " << seed << ", step " << step.step;
+      worst = std::max(worst, std::abs(step.loss - loss) / loss);
+    }
+    std::printf("%s, seed %s: worst relative difference %.2g\n", options.task.c_str(), seed.c_str(), worst);
+  }
+}
+
+}  // namespace tapegrad::tests

@@ -1,0 +1,38 @@
+// Reads tests/data, and compares element by element.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <cmath>
+#include <fstream>
+
+namespace tapegrad::tests {
+
+nlohmann::json stored(const std::string& file) {
+  return nlohmann::json::parse(std::ifstream(std::string(kTestsDir) + "/data/" + file));
+}
+
+Tensor ids(const nlohmann::json& rows) {
+  std::vector<int64_t> values;
+  for (const nlohmann::json& row : rows) values.insert(values.end(), row.begin(), row.end());
+  return tensor(values, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows[0].size())});
+}
+
+Tensor filled(const Shape& shape, int64_t k) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < shape.numel(); ++i)
+    values.push_back(static_cast<double>((37 * i + 101 * k) % 257 - 128) / 256);
+  return tensor(values, shape);
+}
+
+void expect_close(const Tensor& x, const nlohmann::json& expected, Room room, const std::string& what) {
+  const std::vector<double> values = x.detach().to(kFloat64).contiguous().to_vector<double>();
+  ASSERT_EQ(values.size(), expected.size()) << what;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double e = expected[i];
+    ASSERT_NEAR(values[i], e, room.absolute + room.relative * std::abs(e)) << what << " at " << i;
+  }
+}
+
+}  // namespace tapegrad::tests

@@ -1,0 +1,42 @@
+// Values that tests/data holds as JSON: how they are read, what the parameters were that gave them, and comparison.
+#pragma once
+
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/module.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace tapegrad::tests {
+
+// The file of this name in tests/data.
+nlohmann::json stored(const std::string& file);
+// Rows of token ids as a tensor [B, T].
+Tensor ids(const nlohmann::json& rows);
+
+// Element i is ((37 i + 101 k) mod 257 - 128) / 256, as in tests/data/make_*.py.
+Tensor filled(const Shape& shape, int64_t k);
+// The k-th parameter becomes filled(its shape, k), and that of a norm which multiplies 1 + a quarter of it.
+template <class Model>
+void set_weights(Model& model) {
+  int64_t k = 0;
+  for (const auto& [name, parameter] : nn::named_parameters(model)) {
+    const Tensor values = filled(parameter->shape(), k++);
+    parameter.set(name.ends_with("gamma") || name.ends_with("scale") ? 1 + values / 4 : values);
+  }
+}
+
+// How far a value may be from the expected one: absolute + relative |expected|.
+struct Room {
+  double relative, absolute;
+};
+// Every element; the first that is too far is told, with `what`.
+void expect_close(const Tensor& x, const nlohmann::json& expected, Room room, const std::string& what);
+// The gradient of every parameter of the model, which `expected` has under its name.
+template <class Model>
+void expect_close_gradients(const Model& model, const Gradients& grads, const nlohmann::json& expected, Room room) {
+  for (const auto& [name, parameter] : nn::named_parameters(model))
+    expect_close(grads[parameter], expected.at(name), room, name);
+}
+
+}  // namespace tapegrad::tests

@@ -1,0 +1,42 @@
+// The settings of tiny runs, and the command line that names them.
+#include <tapegrad/tasks/seq2seq/task.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+#include <algorithm>
+
+namespace tapegrad::tests {
+namespace {
+
+tasks::RunOptions unsettled(const std::string& task) {
+  tasks::RunOptions o = tasks::default_options(task);
+  o.hidden_size = 8;
+  o.num_hidden_layers = 1;
+  o.intermediate_size = 16;
+  o.batch_size = 4;
+  o.num_epochs = 2;
+  o.steps_per_epoch = 10;
+  if (task == "copy") {
+    o.vocab_size = 6;
+    o.seq_length = 4;
+  }
+  return o;
+}
+
+}  // namespace
+
+tasks::RunOptions tiny_options(const std::string& task) {
+  tasks::RunOptions o = unsettled(task);
+  tasks::settle(o);
+  return o;
+}
+
+Arguments tiny_run(const std::string& task, const std::string& out, const Arguments& more) {
+  const Arguments own =
+      joined(as_arguments(unsettled(task), tasks::default_options(task)), {"--checkpoint-every", "7"});
+  Arguments all{"train", task, "--out", out};
+  for (std::size_t i = 0; i + 1 < own.size(); i += 2)  // an option and its value
+    if (std::find(more.begin(), more.end(), own[i]) == more.end()) all.insert(all.end(), {own[i], own[i + 1]});
+  return joined(std::move(all), more);
+}
+
+}  // namespace tapegrad::tests

@@ -1,0 +1,272 @@
+// The addition task in the command: its own options, its answers, its files, and every wrong request.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::expect_error;
+using tests::expect_narrow;
+using tests::joined;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::TemporaryFolder;
+using tests::tiny_options;
+using tests::tiny_run;
+
+std::string refused(const AdditionTask& task, const std::string& expression) {
+  try {
+    task.read_expression(expression);
+  } catch (const BadRequest& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(Expression, IsReadWithAndWithoutBlanks) {
+  const AdditionTask task(default_options("addition"));
+  for (const char* text : {"310+98", " 310 + 98 ", "310 +098", "310+0098"}) {
+    const Batch example = task.read_expression(text);
+    EXPECT_EQ(example.source.to_vector<int64_t>(), (Tokens{3, 1, 0, 10, 0, 9, 8})) << text;
+    EXPECT_EQ(example.target.to_vector<int64_t>(), (Tokens{4, 0, 8})) << text;
+  }
+}
+
+TEST(Expression, ErrorsPointAtTheCharacter) {
+  const AdditionTask task(default_options("addition"));
+  const std::pair<const char*, const char*> cases[] = {
+      {"31a+98", "[--expression] \"31a+98\": character 3 is 'a', a digit or + is needed there (as in 310+98)"},
+      {"+98", "character 1 is '+', a digit is needed there"},
+      {"-3+98", "character 1 is '-', a digit is needed there"},
+      {"310", "it ends where a + and a second number are needed"},
+      {"310+", "it ends where a number is needed"},
+      {"   ", "it ends where a number is needed"},
+      {"310*98", "character 4 is '*', a digit or + is needed there"},
+      {"310+98=", "character 7 is '=', a digit is needed there"},
+      {"1+2+3", "the + at character 4 is one too many: two numbers are added"},
+      {"1 0+2", "character 3 is '0', a digit or + is needed there"},
+      {"é1+2", "character 1 is 'é', a digit is needed there"},
+      {"1+é", "character 3 is 'é'"},
+      {"1234+5", "the number 1234 at character 1 has 4 digits, the model reads at most 3"},
+      {"5+ 1234", "the number 1234 at character 4 has 4 digits"},
+      {"99999999999999999999999+1", "has 23 digits"},
+      {"600+400", "the sum 1000 has 4 digits, the model writes 3"},
+  };
+  for (const auto& [text, told] : cases)
+    EXPECT_NE(refused(task, text).find(told), std::string::npos) << refused(task, text);
+}
+
+TEST(Draws, AreRememberedAndLeftOutOfTheExam) {
+  RunOptions options = tiny_options("addition");
+  options.max_digits = 2;  // operands below 50: 2,500 problems
+  AdditionTask task(options);
+  Generator generator(3);
+  std::set<Tokens> drawn;
+  const auto rows = [&](const Batch& batch) { return answers_of(task, batch, batch.target, batch.source.size(0)); };
+  for (int i = 0; i < 10; ++i)
+    for (const Answer& row : rows(task.draw_training(100, generator))) drawn.insert(row.input);
+  AdditionTask again(options);
+  again.set_state(task.state());
+  const Exam exam = again.exam(10'000, generator);
+  EXPECT_EQ(exam.examples.source.size(0), 2500 - static_cast<int64_t>(drawn.size()));
+  for (const Answer& row : rows(exam.examples)) {
+    EXPECT_EQ(drawn.count(row.input), 0u);
+    EXPECT_EQ(10 * row.target[0] + row.target[1], 10 * row.input[0] + row.input[1] + 10 * row.input[3] + row.input[4]);
+    drawn.insert(row.input);
+  }
+  EXPECT_EQ(drawn.size(), 2500u);  // no problem twice
+  EXPECT_EQ(again.exam(7, generator).what.rfind("7 of the ", 0), 0u);
+  EXPECT_THROW(AdditionTask(default_options("addition")).set_state(task.state()), Error);
+}
+
+TEST(Carries, AreCountedAndChainsAreSeen) {
+  const auto expect = [](int64_t a, int64_t b, int64_t count, bool chained) {
+    EXPECT_EQ(carries_of(a, b).count, count) << a << " + " << b;
+    EXPECT_EQ(carries_of(a, b).chained, chained) << a << " + " << b;
+  };
+  expect(310, 98, 1, false);
+  expect(123, 456, 0, false);
+  expect(155, 367, 2, false);
+  expect(199, 1, 2, true);
+  expect(145, 256, 2, true);
+  expect(90, 20, 1, false);
+}
+
+TEST(Masks, HideNothingUnlessTheTutorialsAreAskedFor) {
+  RunOptions options = default_options("addition");
+  const Tensor source = AdditionTask(options).read_expression("310+98").source;
+  EXPECT_FALSE(AdditionTask(options).source_mask(source).defined());
+  options.tutorial_masks = true;
+  EXPECT_EQ(AdditionTask(options).source_mask(source).to_vector<bool>(),
+            (std::vector<bool>{true, true, false, true, false, true, true}));
+}
+
+TEST(Recipe, IsTheTutorialsWithItsMasks) {
+  const auto adapted = [](bool masks, const std::string& schedule, const std::vector<std::string>& given) {
+    RunOptions o = default_options("addition");
+    o.tutorial_masks = masks;
+    if (!schedule.empty()) o.schedule = schedule;
+    AdditionTask::adapt(o, given);
+    return o;
+  };
+  RunOptions o = adapted(true, "", {"tutorial-masks"});
+  EXPECT_EQ(o.schedule, "constant");
+  EXPECT_EQ(o.lr, 1e-4);
+  o = adapted(false, "noam", {"schedule"});
+  EXPECT_EQ(o.schedule, "noam");
+  EXPECT_EQ(o.warmup, 4000);
+  o = adapted(false, "", {});
+  EXPECT_EQ(to_json(o), to_json(default_options("addition")));
+}
+
+TEST(Command, WrongRequestsAreToldInOneLine) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  const auto train = [&](const Arguments& more) { return joined({"train", "addition", "--out", out}, more); };
+  const std::pair<Arguments, Arguments> cases[] = {
+      {train({"--seq-length", "5"}), {"[--seq-length] is an option of the task copy, not of addition"}},
+      {train({"--seq-length=5"}), {"[--seq-length] is an option of the task copy"}},
+      {{"train", "copy", "--out", out, "--max-digits", "3"}, {"[--max-digits] is an option of the task addition"}},
+      {{"train", "copy", "--out", out, "--tutorial-masks"}, {"[--tutorial-masks] is an option of the task addition"}},
+      {{"test", "copy", "--expression", "1+2"},
+       {"[--expression] is an option of the tasks addition and parser, not of copy"}},
+      {train({"--max-digits", "0"}), {"[--max-digits] 0 is out of range: from 1 to 17"}},
+      {train({"--max-digits", "18"}), {"[--max-digits] 18 is out of range"}},
+      {train({"--max-digits", "6", "--max-position-embeddings", "12"}),
+       {"[--max-digits] 6 makes sequences of 13 tokens, longer than --max-position-embeddings 12"}},
+      {train({"--vocab-size", "10"}), {"[--vocab-size] 10 is too small: ten digits and + are 11 tokens"}},
+      {train({"--schedule", "linear"}), {"there is no schedule \"linear\": constant, noam or warmup-cosine"}},
+      {{"explain", "addition", "--expression", "12x"}, {"[--expression]", "character 3 is 'x'"}},
+      {{"test", "addition", "--model", folder / "none"}, {"there is no file"}},
+  };
+  for (const auto& [arguments, words] : cases) expect_error(run_command(arguments), 2, words);
+  EXPECT_FALSE(fs::exists(out));
+}
+
+TEST(Run, OfTheLongestNumbersFitsIntoEightyColumns) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(tiny_run("addition", "run", {"--max-digits", "17", "--steps-per-epoch", "2"}),
+                              {.folder = folder.path()});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  expect_narrow(ran.out);
+  const Ran tested = run_command({"test", "addition", "--count", "5", "--target", "0"}, {.folder = folder.path()});
+  ASSERT_EQ(tested.code, 0) << tested.err;
+  expect_narrow(tested.out);
+}
+
+TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run", model = out + "/model.safetensors";
+  const Ran ran = run_command(tiny_run("addition", out), {.folder = folder.path()});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* part : {"Epoch 1, Average Loss: ", "of the last batch:", " (actual answer: ",
+                           "=== Loss calculation details (step 20) ===", "Calculated loss: ", "Model saved to "})
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
+
+  expect_narrow(ran.out);
+  const Ran one = run_command({"test", "addition", "--expression", "310+98"}, {.folder = folder.path()});
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out.rfind("310 + 98 = ", 0), 0u) << one.out;
+  EXPECT_NE(one.out.find("(actual answer: 408)\nCorrect: "), std::string::npos) << one.out;
+  const Ran as_json = run_command({"test", "addition", "--expression", "310+98", "--json"}, {.folder = folder.path()});
+  EXPECT_EQ(nlohmann::json::parse(as_json.out)["expected"], "408");
+  const Ran beyond = run_command({"test", "addition", "--expression", "700+98"}, {.folder = folder.path()});
+  EXPECT_NE(beyond.out.find("no number above 499"), std::string::npos) << beyond.out;
+  expect_error(run_command({"test", "addition", "--expression", "31o+98"}, {.folder = folder.path()}), 2,
+               {"[--expression]", "character 3 is 'o'"});
+
+  const Ran tested = run_command({"test", "addition", "--count", "300", "--target", "0"}, {.folder = folder.path()});
+  ASSERT_EQ(tested.code, 0) << tested.err;
+  expect_narrow(tested.out);
+  for (const char* part : {"problems that no training step drew (seed 1), decoded\n  greedily:",
+                           "Digits right, by place", "Carries in the sum", "Digits of the longer number",
+                           "3, one above 499", "not in training", "10 positions hold numbers of up to 4 digits"})
+    EXPECT_NE(tested.out.find(part), std::string::npos) << part << "\n" << tested.out;
+  const Ran counted =
+      run_command({"test", "addition", "--count", "300", "--target", "0", "--json"}, {.folder = folder.path()});
+  const nlohmann::json told = nlohmann::json::parse(counted.out);
+  EXPECT_EQ(told["digit_accuracy"].size(), 3u);
+  EXPECT_EQ(told["carries"].size(), 3u);
+  EXPECT_EQ(told["digits"].size(), 5u);
+  int64_t problems = 0;
+  for (const auto& row : told["carries"]) problems += row["count"].get<int64_t>();
+  EXPECT_EQ(problems, 300);
+  expect_error(run_command({"test", "addition", "--count", "50"}, {.folder = folder.path()}), 1,
+               {"[test addition] exact match", "below the target 0.999"});
+  expect_error(run_command({"test", "addition", "--max-digits", "5"}, {.folder = folder.path()}), 2,
+               {"[--max-digits] 5 makes sequences of 11 tokens"});
+
+  const Ran shown = run_command({"attention", "addition", "--expression", "153+391"}, {.folder = folder.path()});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("Input: 153 + 391"), std::string::npos);
+  expect_narrow(shown.out);
+  EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
+
+  // A model of another task says whose it is, and a checkpoint too.
+  expect_error(run_command({"test", "copy", "--model", model}, {.folder = folder.path()}), 2,
+               {"[--model]", "was trained for the task addition, not for copy"});
+  expect_error(run_command({"attention", "copy", "--model", model}, {.folder = folder.path()}), 2, {"task addition"});
+  expect_error(run_command({"train", "copy", "--out", out, "--resume"}, {.folder = folder.path()}), 2,
+               {"[train --resume]", "holds a run of the task addition"});
+}
+
+TEST(Run, TutorialMasksAndNoamReachTheSettings) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), {.folder = folder.path()}).code,
+            0);
+  const TrainedModel masks = load_model(folder / "masks/model.safetensors", "addition");
+  EXPECT_TRUE(masks.options.tutorial_masks);
+  EXPECT_EQ(masks.options.schedule, "constant");
+  EXPECT_EQ(masks.options.lr, 1e-4);
+  ASSERT_EQ(
+      run_command(tiny_run("addition", folder / "noam", {"--schedule", "noam", "--warmup", "5", "--factor", "0.5"}),
+                  {.folder = folder.path()})
+          .code,
+      0);
+  EXPECT_NE(slurp(folder / "noam/report.html").find("Learning rate (noam)"), std::string::npos);
+}
+
+TEST(Resume, KeepsTheRecordOfDraws) {
+  const TemporaryFolder folder;
+  Trainer whole(tiny_options("addition"));
+  for (int i = 0; i < 12; ++i) whole.step();
+  Trainer first(tiny_options("addition"));
+  for (int i = 0; i < 5; ++i) first.step();
+  save_checkpoint(folder / "checkpoint", first.checkpoint());
+  const Checkpoint loaded = load_checkpoint(folder / "checkpoint");
+  Trainer second(Trainer::options_of(loaded));
+  second.restore(loaded);
+  for (int i = 5; i < 12; ++i) second.step();
+  save_model(folder / "whole", whole);
+  save_model(folder / "second", second);
+  EXPECT_EQ(slurp(folder / "second"), slurp(folder / "whole"));
+  EXPECT_EQ(load_model(folder / "second", "addition").task->state(), whole.task().state());
+}
+
+TEST(Threads, AnyNumberGivesTheSameBytes) {
+  const TemporaryFolder folder;
+  std::string first;
+  for (const char* threads : {"1", "2", "3", "7"}) {
+    const std::string out = folder / threads;
+    const Ran ran = run_command({"train", "addition", "--out", out, "--threads", threads, "--num-epochs", "1",
+                                 "--steps-per-epoch", "6", "--no-progress"},
+                                {.folder = folder.path()});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const std::string model = slurp(out + "/model.safetensors");
+    ASSERT_GT(model.size(), 1000000u);
+    if (first.empty()) first = model;
+    EXPECT_EQ(model, first) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,0 +1,38 @@
+// The training loop and the system's memory: a steady step asks for none, and ten thousand steps hold no more than a
+// hundred.
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::tiny_options;
+
+TEST(Memory, ASteadyStepAsksNothingOfTheSystem) {
+  Trainer trainer(tiny_options("copy"));
+  for (int i = 0; i < 20; ++i) trainer.step();
+  const auto calls = pool::stats().system_calls;
+  const auto heap = mallinfo2();
+  for (int i = 0; i < 200; ++i) trainer.step();
+  EXPECT_EQ(pool::stats().system_calls, calls);
+  const auto after = mallinfo2();
+  EXPECT_EQ(after.arena + after.hblkhd, heap.arena + heap.hblkhd);
+}
+
+TEST(Memory, DoesNotGrowOver10000Steps) {
+  RunOptions options = tiny_options("copy");
+  options.steps_per_epoch = 10000;
+  Trainer trainer(options);
+  for (int i = 0; i < 100; ++i) trainer.step();
+  const auto reserved = pool::stats().reserved;
+  const auto heap = mallinfo2();
+  for (int i = 0; i < 10000; ++i) trainer.step();
+  EXPECT_EQ(pool::stats().reserved, reserved);
+  const auto after = mallinfo2();
+  EXPECT_LE(after.uordblks, heap.uordblks + 65536);
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,0 +1,368 @@
+// GPT in the command: training, resumption, generation, tests, Hugging Face's folders, and wrong requests.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::as_arguments;
+using tests::error_of;
+using tests::expect_error;
+using tests::expect_narrow;
+using tests::joined;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::spill;
+using tests::TemporaryFolder;
+
+const std::string kText = [] {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "나는 학교에 간다. The cat sat on the mat, again and again.\n";
+  return text;
+}();
+
+// Eight steps an epoch, two epochs, over kText, which is written into the folder.
+GPTOptions small_options(const TemporaryFolder& folder) {
+  GPTOptions o = gpt_options(kGPTDefaultPreset);
+  o.text = folder / "text.txt";
+  spill(o.text, kText);
+  o.emb_dim = 16;
+  o.n_heads = 2;
+  o.n_layers = 1;
+  o.context_length = 16;
+  o.num_epochs = 2;
+  o.eval_interval = 5;
+  o.sample_tokens = 8;
+  o.start_context = "The";
+  return o;
+}
+
+Arguments small_run(const TemporaryFolder& folder, const std::string& out, const Arguments& more = {}) {
+  const Arguments settings = as_arguments(small_options(folder), gpt_options(kGPTDefaultPreset));
+  return joined(joined({"train", "gpt", "--out", folder / out, "--checkpoint-every", "3"}, settings), more);
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+TEST(GptCommand, TrainsGeneratesAndTests) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(small_run(folder, "run"));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const std::vector<std::string> printed = lines(ran.out);
+  ASSERT_GE(printed.size(), 4U);
+  EXPECT_EQ(printed[0].substr(0, 36), "Ep 1 (Step 000000): Train loss " + printed[0].substr(31, 5));
+  EXPECT_NE(printed[0].find(", Val loss "), std::string::npos);
+  for (const std::string& line : printed) EXPECT_TRUE(line.starts_with("Ep ") || line.starts_with("The")) << line;
+  EXPECT_NE(slurp(folder / "run/report.html").find("</html>"), std::string::npos);
+  const auto first = nlohmann::json::parse(lines(slurp(folder / "run/metrics.jsonl"))[0]);
+  EXPECT_EQ(first["step"], 1);
+  for (const char* key : {"loss", "accuracy", "lr", "tokens_per_s", "train_loss", "validation_loss"})
+    EXPECT_TRUE(first.contains(key)) << key;
+
+  const std::string model = folder / "run/model.safetensors";
+  const Ran said = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--max-new-tokens", "12"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(said.out.starts_with("The"));
+  EXPECT_EQ(
+      run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The", "--max-new-tokens", "12"}).out,
+      said.out);
+  const Ran ids = run_command({"generate", "gpt", "--model", model, "--prompt-ids", "3,4", "--ids", "--max-new-tokens",
+                               "5", "--temperature", "0.8", "--top-k", "5", "--top-p", "0.9", "--seed", "7"});
+  EXPECT_EQ(ids.code, 0) << ids.err;
+  EXPECT_TRUE(ids.out.starts_with("3 4 "));
+  EXPECT_EQ(std::count(ids.out.begin(), ids.out.end(), ' '), 6);
+  EXPECT_EQ(run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--beams", "2"}).code, 0);
+
+  const Ran tested = run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json"});
+  ASSERT_EQ(tested.code, 0) << tested.err;
+  const auto json = nlohmann::json::parse(tested.out);
+  EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(json["loss"].get<double>()), 1e-9);
+  EXPECT_EQ(json["tokens"].get<int64_t>() % 16, 0);
+  EXPECT_GT(json["tokens_per_s"].get<double>(), 0);
+
+  std::string bad = slurp(model);
+  bad[bad.size() / 2] ^= 1;  // one bit of one weight
+  spill(folder / "bad.safetensors", bad);
+  expect_error(run_command({"generate", "gpt", "--model", folder / "bad.safetensors", "--prompt", "The"}), 1,
+               {"[model]", "bad.safetensors", "damaged: the checksum"});
+
+  const Ran rounded =
+      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "bfloat16"});
+  ASSERT_EQ(rounded.code, 0) << rounded.err;
+  const double loss = json["loss"].get<double>(),
+               change = nlohmann::json::parse(rounded.out)["loss"].get<double>() - loss;
+  EXPECT_NE(change, 0);
+  EXPECT_LT(std::abs(change), 0.01 * loss);
+  const Ran brief = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--dtype", "bfloat16"});
+  EXPECT_EQ(brief.code, 0) << brief.err;
+  EXPECT_TRUE(brief.out.starts_with("The"));
+}
+
+TEST(GptCommand, TrainsWithEveryKindOfPositions) {
+  const TemporaryFolder folder;
+  for (const std::string_view name : nn::kPositionNames) {
+    const std::string kind(name);
+    SCOPED_TRACE(kind);
+    const Ran ran = run_command(small_run(folder, kind, {"--positions", kind, "--max-steps", "2"}));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const Ran said = run_command({"generate", "gpt", "--model", folder / kind, "--prompt", "The", "--max-new-tokens",
+                                  "4", "--temperature", "0"});
+    EXPECT_EQ(said.code, 0) << said.err;
+    EXPECT_TRUE(said.out.starts_with("The"));
+  }
+  expect_error(run_command(small_run(folder, "wrong", {"--positions", "ropes"})), 2,
+               {"[--positions] there are no positions \"ropes\": none, index, learned, sinusoidal"});
+  expect_error(run_command(small_run(folder, "foreign", {"--positions", "t5", "--save-hugging-face", folder / "hf"})),
+               2, {"[--save-hugging-face] GPT-2's positions are learned"});
+  GPTOptions odd = gpt_options("tiny");
+  odd.positions = "rope", odd.emb_dim = 6, odd.n_heads = 2;
+  EXPECT_EQ(error_of([&] { check(odd); }),
+            "[--positions] rope turns pairs of elements, and a head has 3 (--emb-dim 6 over 2 heads)");
+}
+
+TEST(GptCommand, AResumedRunEndsInTheSameBits) {
+  const TemporaryFolder folder;
+  const Ran whole = run_command(small_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"}));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
+  const GPTOptions options = [&] {
+    GPTOptions o = small_options(folder);
+    o.accumulate = 2, o.clip_grad = 0.5, o.recompute = true;
+    check(o);
+    return o;
+  }();
+  GPTTrainer unbroken(options, load_gpt_data(options));
+  GPTTrainer broken(options, load_gpt_data(options));  // seeds anew
+  for (int i = 0; i < 3; ++i) broken.step();
+  const Checkpoint saved = broken.checkpoint();
+  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
+  resumed.restore(saved);
+  while (!resumed.finished()) resumed.step();
+  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
+  for (const NamedTensor& own : nn::state_dict(resumed.model())) {
+    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+  }
+
+  spill(folder / "text.txt", kText + "The");
+  const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
+  expect_error(changed, 2, {"[train --resume]", "text.txt is not the text any more"});
+  const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--emb-dim", "32"});
+  expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
+}
+
+// A run that breaks in the second of its two epochs keeps the first one's sample.
+TEST(GptCommand, AResumedRunReportsEverySample) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_run(folder, "whole")).code, 0);
+  GPTOptions options = small_options(folder);
+  check(options);
+  GPTTrainer trainer(options, load_gpt_data(options));
+  for (int i = 0; i < 10; ++i) {
+    trainer.step();
+    if (trainer.ended_epoch()) trainer.sample();
+  }
+  fs::create_directories(folder / "part");
+  save_checkpoint(folder / "part/checkpoint", trainer.checkpoint());
+  fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
+  const Ran resumed = run_command({"train", "gpt", "--resume", "--out", folder / "part"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  const auto samples = [&](const char* run) {
+    const std::string report = slurp(folder / (std::string(run) + "/report.html"));
+    const std::size_t begin = report.find("<h2>Samples</h2>");
+    return report.substr(begin, report.find("<h2>Settings</h2>") - begin);
+  };
+  EXPECT_EQ(samples("part"), samples("whole"));
+  for (const char* part : {"After epoch 1:", "After epoch 2:", "The"})
+    EXPECT_NE(samples("part").find(part), std::string::npos) << samples("part");
+}
+
+TEST(GptCommand, HuggingFacesFoldersGoOutAndComeIn) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(small_run(
+      folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const TrainedGPT ours = load_gpt(folder / "run"), theirs = load_gpt(folder / "hf");
+  EXPECT_TRUE(theirs.model.config.tied_head);
+  const auto a = nn::state_dict(ours.model), b = nn::state_dict(theirs.model);
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>()) << a[i].name;
+  }
+  const Arguments tail{"--prompt", "The", "--max-new-tokens", "6"};
+  EXPECT_EQ(run_command(joined({"generate", "gpt", "--model", folder / "run"}, tail)).out,
+            run_command(joined({"generate", "gpt", "--model", folder / "hf"}, tail)).out);
+}
+
+TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(small_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  int64_t steps = 0;
+  for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
+    const auto json = nlohmann::json::parse(line);
+    if (!json.contains("step")) continue;
+    const double step = json["step"];
+    EXPECT_NEAR(json["lr"].get<double>(),
+                0.5 / std::sqrt(16.0) * std::min(1 / std::sqrt(step), step * std::pow(6, -1.5)), 1e-9);
+    ++steps;
+  }
+  EXPECT_GT(steps, 6);
+  EXPECT_NE(slurp(folder / "run/report.html").find("Learning rate (noam)"), std::string::npos);
+  GPTOptions asked = gpt_options("book");
+  asked.schedule = "noam";
+  EXPECT_EQ(with_preset(asked, {"schedule"}).warmup, 4000);
+  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run", "--factor", "1"}), 2,
+               {"[train --resume]", "--factor 0.5 (not 1)"});
+}
+
+TEST(GptCommand, ARunThatDivergesStopsBeforeItTellsItsLosses) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(
+      small_run(folder, "run", {"--schedule", "constant", "--lr", "1e30", "--clip-grad", "0", "--no-progress"}));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("not finite (a smaller --lr may help)"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.out.find("nan"), std::string::npos) << ran.out;
+}
+
+TEST(GptCommand, RunsOfAnotherTaskDoNotGoOn) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_run(folder, "gpt", {"--max-steps", "1"})).code, 0);
+  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), {.folder = folder.path()}).code, 0);
+  expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,
+               {"[train --resume]", "holds a run of the task gpt, not of copy"});
+  expect_error(run_command({"train", "addition", "--resume", "--out", folder / "copy"}), 2,
+               {"[train --resume]", "holds a run of the task copy, not of addition"});
+  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "copy"}), 2,
+               {"[train --resume]", "holds a run of the task copy, not of gpt"});
+}
+
+TEST(GptCommand, MakesATextOfItsOwnAndSaysSo) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(
+      {"train", "gpt", "--out", folder / "run", "--max-steps", "1", "--sample-tokens", "0", "--eval-batches", "1"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("no --text was named"), std::string::npos) << ran.err;
+  expect_narrow(ran.err);
+}
+
+TEST(GptCommand, RefusesWrongRequests) {
+  const TemporaryFolder folder;
+  spill(folder / "short.txt", "too short");
+  const std::string out = folder / "run";
+  const auto train = [&](const Arguments& more) { return run_command(joined({"train", "gpt", "--out", out}, more)); };
+  expect_error(train({"--text", folder / "short.txt"}), 2,
+               {"[--text]", "the training part has 8 tokens", "a window of --context-length 64 takes 65"});
+  expect_error(train({"--text", folder / "none.txt"}), 2, {"[--text]", "there is no file"});
+  expect_error(train({"--tokenizer", folder / "none"}), 2, {"[--tokenizer]"});
+  expect_error(train({"--preset", "book"}), 2, {"[--tokenizer]", "vocab.bpe and encoder.json"});
+  expect_error(train({"--preset", "gpt5"}), 2, {"[--preset]", "gpt2-xl"});
+  expect_error(train({"--emb-dim", "30"}), 2, {"[--emb-dim]", "30 is not divisible by --n-heads 4"});
+  expect_error(train({"--n-layers", "10000000"}), 2,
+               {"[train] a model with batches of these sizes takes about", " GB, this machine has "});
+  expect_error(train({"--emb-dim", "10000000", "--n-heads", "1"}), 2, {"[train] a model with batches of these sizes"});
+  expect_error(train({"--drop-rate", "1"}), 2, {"[--drop-rate]"});
+  expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam or warmup-cosine"});
+  expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2, {"[--warmup] 0 is out of range"});
+  expect_error(train({"--factor", "0"}), 2, {"[--factor] 0 is out of range"});
+  expect_error(train({"--depth", "2"}), 2, {"[--depth] is an option of the task parser, not of gpt"});
+  expect_error(train({"--hidden-size", "8"}), 2,
+               {"[--hidden-size] is an option of the tasks copy, addition and parser"});
+  expect_error(train({"--seed", "99999999999999999999"}), 2, {"[--seed] 99999999999999999999 is out of range"});
+  expect_error(train({"--text", ""}), 2, {"[--text] is empty"});
+  expect_error(train({"--save-hugging-face", "/proc/hf"}), 2, {"[--save-hugging-face]", "/proc/hf"});
+  expect_error(train({"--save-hugging-face", folder / "short.txt"}), 2, {"[--save-hugging-face]", "short.txt"});
+  expect_error(train({"--save-hugging-face", out}), 2, {"[--save-hugging-face]", "is --out, too"});
+  EXPECT_FALSE(fs::exists(out));
+
+  ASSERT_EQ(run_command(small_run(folder, "good", {"--max-steps", "1"})).code, 0);
+  const std::string good = folder / "good";
+  const auto generate = [&](const Arguments& more) {
+    return run_command(joined({"generate", "gpt", "--model", good}, more));
+  };
+  expect_error(generate({"--prompt", "The cat sat on the mat"}), 2, {"[--prompt]", "22 tokens", "context takes 16"});
+  expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
+  expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] 0 is out of range: from 1 to 1000"});
+  expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2, {"[--beams] 100000 is out of range"});
+  expect_error(generate({"--prompt", "The", "--dtype", "float16"}), 2, {"--dtype", "float16", "bfloat16"});
+  expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
+  expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "9999 is no token"});
+  expect_error(generate({"--prompt-ids", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}), 2, {"[--prompt-ids] has 17 tokens"});
+  expect_error(generate({"--prompt", "ZZZ"}), 2, {"[tokenizer]", "\"Z\" (U+005A) at byte 0"});
+  expect_error(generate({"--prompt", "The", "--top-p", "0"}), 2, {"[--top-p]"});
+  expect_error(generate({"--prompt", "The", "--beams", "2", "--temperature", "1"}), 2, {"[--beams]"});
+  expect_error(run_command({"generate", "gpt", "--model", folder / "none", "--prompt", "x"}), 2, {"[--model]"});
+  spill(folder / "cat.txt", "The cat");
+  expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "cat.txt"}), 2,
+               {"[--text]", "has 7 tokens", "takes 17"});
+  expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "short.txt"}), 2,
+               {"[tokenizer]", "\"r\" (U+0072)"});
+  expect_error(run_command({"test", "gpt", "--model", good}), 2, {"[--text]", "a file is needed"});
+  expect_error(run_command({"generate", "copy"}), 2, {"there is no task \"copy\""});
+
+  // A configuration that does not fit the tensors, and a download that was cut off.
+  const std::string hf = folder / "hf";
+  ASSERT_EQ(run_command(small_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})).code, 0);
+  const std::string config = slurp(hf + "/config.json");
+  std::string wider = config;
+  wider.replace(wider.find("\"n_embd\": 16"), 12, "\"n_embd\": 32");
+  spill(hf + "/config.json", wider);
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"tok_emb.weight", "is needed"});
+  spill(hf + "/config.json", R"({"model_type": "llama"})");
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"llama", "gpt2 is needed"});
+  spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 16.5"));
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"n_embd is 16.5", "whole number"});
+  spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 1048576"));
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 2,
+               {hf + ": a model of its sizes takes about", " GB, this machine has "});
+  spill(hf + "/config.json", config);
+  EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
+
+  // A tokenizer that does not fit is told before anything is printed, and not asked for where ids go in and out.
+  const std::string tokenizer = slurp(hf + "/tokenizer.json");
+  spill(hf + "/tokenizer.json", "{}");
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
+               {"tokenizer.json", "holds no \"model\""});
+  EXPECT_EQ(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}).code, 0);
+  spill(hf + "/tokenizer.json", tokenizer);
+  std::string fewer = config;
+  const std::size_t at = fewer.find("\"vocab_size\": ") + 14;
+  fewer.replace(at, fewer.find(',', at) - at, "3");
+  spill(hf + "/config.json", fewer);
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
+               {"its tokenizer has", "vocabulary 3"});
+  spill(hf + "/config.json", config);
+  expect_error(run_command({"test", "gpt", "--model", hf, "--text", hf + "/model.safetensors"}), 1,
+               {"is no file of tokens"});
+
+  const std::string weights = slurp(hf + "/model.safetensors");
+  SafeTensors damaged = load_safetensors(hf);
+  for (NamedTensor& t : damaged.tensors) t.tensor = t.tensor * std::nan("");
+  save_safetensors(hf + "/model.safetensors", damaged.tensors);
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}), 1,
+               {"[generate]", "no number"});
+  expect_error(run_command({"test", "gpt", "--model", hf, "--text", folder / "text.txt"}), 1,
+               {"[test]", "is no number"});
+  spill(hf + "/model.safetensors", weights.substr(0, weights.size() / 2));
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"[safetensors]", "truncated"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

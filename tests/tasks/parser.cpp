@@ -1,0 +1,337 @@
+// Expressions, their trees and their tokens: every way between them, every fault a text can have, and the parser task.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
+#include <tapegrad/tasks/seq2seq/sample.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::error_of;
+using Row = std::vector<int64_t>;
+
+Tree digit(int d) { return {ExpressionTokens::kDigit + d, {}}; }
+Tree op(char sign, const Tree& left, const Tree& right) {
+  return {ExpressionTokens::kAdd + static_cast<int64_t>(std::string_view("+-*/").find(sign)), {left, right}};
+}
+Tree x_is(const Tree& value) { return {ExpressionTokens::kAssign, {{ExpressionTokens::kVariable, {}}, value}}; }
+
+RunOptions options_of(int64_t depth) {
+  RunOptions o = ParserTask::defaults();
+  o.depth = depth;
+  ParserTask::adapt(o, {"depth"});
+  settle(o);
+  return o;
+}
+
+TEST(Expression, Precedence) {
+  EXPECT_EQ(parse_expression("x=1+2"), x_is(op('+', digit(1), digit(2))));
+  EXPECT_EQ(parse_expression("x=1+2*3"), x_is(op('+', digit(1), op('*', digit(2), digit(3)))));
+  EXPECT_EQ(parse_expression("x=1*2+3"), x_is(op('+', op('*', digit(1), digit(2)), digit(3))));
+  EXPECT_EQ(parse_expression("x=(1+2)*3"), x_is(op('*', op('+', digit(1), digit(2)), digit(3))));
+  EXPECT_EQ(parse_expression("x=1-2-3"), x_is(op('-', op('-', digit(1), digit(2)), digit(3))));
+  EXPECT_EQ(parse_expression("x=1-(2-3)"), x_is(op('-', digit(1), op('-', digit(2), digit(3)))));
+  EXPECT_EQ(parse_expression("x=8/4/2"), x_is(op('/', op('/', digit(8), digit(4)), digit(2))));
+  EXPECT_EQ(parse_expression("  x = ( ( 7 ) ) /\t9 "), x_is(op('/', digit(7), digit(9))));
+}
+
+TEST(Expression, ParenthesesOnlyWhereTheyCount) {
+  for (const char* text : {"x=1+2+3", "y=1-(2-3)", "z=1*(2/3)", "x=(1+2)*(3-4)", "y=1+2*3-4/5", "z=(1*2+3)/4",
+                           "x=1+(2+3)", "x=((1+2)*3+4)*5"})
+    EXPECT_EQ(expression_text(parse_expression(text)), text);
+  EXPECT_EQ(expression_text(parse_expression("x=((1)+(2*3))")), "x=1+2*3");
+}
+
+// Random trees of every depth: text, tokens and both linear forms lead back to the same tree.
+TEST(Expression, RoundTrips) {
+  NumpyRandom stream(5);
+  for (int depth = 1; depth <= ParserTask::kDeepest; ++depth) {
+    std::size_t longest_in = 0, longest_out = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const Tree tree = draw_expression(stream, depth);
+      ASSERT_EQ(parse_expression(expression_text(tree)), tree) << expression_text(tree);
+      ASSERT_LE(operator_depth(tree), depth);
+      const Row in = expression_tokens(tree), brackets = linearise(tree, TreeForm::brackets);
+      std::string text;
+      for (const int64_t token : in) text += token_name(token);
+      ASSERT_EQ(text, expression_text(tree));
+      Row padded = brackets;
+      padded.resize(brackets.size() + 3);
+      const ReadTree read = read_tree(padded, TreeForm::brackets);
+      ASSERT_TRUE(read.whole);
+      ASSERT_EQ(read.tree, tree);
+      ASSERT_EQ(read.used, brackets.size());
+      longest_in = std::max(longest_in, in.size());
+      longest_out = std::max(longest_out, brackets.size());
+      if (operator_depth(tree) == 1) {
+        const Row flat = linearise(tree, TreeForm::flat);
+        ASSERT_EQ(read_tree(flat, TreeForm::flat).tree, tree);
+        ASSERT_TRUE(read_tree(flat, TreeForm::flat).whole);
+      }
+    }
+    EXPECT_LE(longest_in, static_cast<std::size_t>(longest_expression(depth)));
+    EXPECT_LE(longest_out, static_cast<std::size_t>(longest_tree(depth, TreeForm::brackets)));
+  }
+}
+
+TEST(Expression, LongestRowsAreReached) {
+  Tree tree = digit(1);
+  for (int depth = 1; depth <= 4; ++depth) {
+    tree = op(depth % 2 == 1 ? '+' : '*', tree, tree);  // a product of sums, a sum of products in parentheses or not
+    EXPECT_EQ(static_cast<int64_t>(linearise(x_is(tree), TreeForm::brackets).size()),
+              longest_tree(depth, TreeForm::brackets));
+  }
+  // Right operands of the same rank and sums under products need parentheses: three operators, two pairs.
+  EXPECT_EQ(static_cast<int64_t>(expression_tokens(parse_expression("x=(1+2)*(3+4)")).size()), longest_expression(2));
+  EXPECT_EQ(longest_expression(1), 5);
+  EXPECT_EQ(longest_expression(3), 29);
+}
+
+TEST(Expression, FaultsAreToldWithTheirColumn) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "[--expression] \"\": column 1, the end: a variable is needed (x, y or z)"},
+      {"1+2", "[--expression] \"1+2\": column 1, '1': a variable is needed (x, y or z)"},
+      {"x", "[--expression] \"x\": column 2, the end: = is needed after the variable"},
+      {"x1+2", "[--expression] \"x1+2\": column 2, '1': = is needed after the variable"},
+      {"x=", "[--expression] \"x=\": column 3, the end: a digit or ( is needed"},
+      {"x=1", "[--expression] \"x=1\": column 4, the end: an operator is needed (+ - * /)"},
+      {"x=(1)", "[--expression] \"x=(1)\": column 6, the end: an operator is needed (+ - * /)"},
+      {"x=1+", "[--expression] \"x=1+\": column 5, the end: a digit or ( is needed"},
+      {"x=1++2", "[--expression] \"x=1++2\": column 5, '+': a digit or ( is needed"},
+      {"x=-1+2", "[--expression] \"x=-1+2\": column 3, '-': a digit or ( is needed"},
+      {"x=1 2", "[--expression] \"x=1 2\": column 5, '2': an operator is needed (+ - * /)"},
+      {"x=12+3", "[--expression] \"x=12+3\": column 4, '2': numbers have one digit: an operator is needed (+ - * /)"},
+      {"x=1%2",
+       "[--expression] \"x=1%2\": column 4, '%': is no character of expressions; an operator is needed (+ - * /)"},
+      {"x=a+2", "[--expression] \"x=a+2\": column 3, 'a': is no character of expressions; a digit or ( is needed"},
+      {"x=y+2", "[--expression] \"x=y+2\": column 3, 'y': a digit or ( is needed"},
+      {"x=(1+2", "[--expression] \"x=(1+2\": column 7, the end: ) is needed, for the ( in column 3"},
+      {"x=1+2)", "[--expression] \"x=1+2)\": column 6, ')': there is no ( that belongs to it"},
+      {"x=()", "[--expression] \"x=()\": column 4, ')': a digit or ( is needed"},
+      {"x=1×2",
+       "[--expression] \"x=1×2\": column 4, '×': is no character of expressions; an operator is needed (+ - * /)"},
+      {"x=1+\n2",
+       "[--expression] \"x=1+\\x0a2\": column 5, '\\x0a': is no character of expressions; a digit or ( is needed"},
+  };
+  for (const auto& [text, told] : cases) EXPECT_EQ(error_of([&] { parse_expression(text); }), told);
+
+  std::string deep = "x=";
+  deep += std::string(65, '(') + "1";
+  EXPECT_NE(error_of([&] { parse_expression(deep); }).find("column 67, '(': more than 64 parentheses"),
+            std::string::npos);
+  EXPECT_EQ(error_of([] { parse_expression("x=" + std::string(5000, '1')); }),
+            "[--expression] 5002 bytes are too long: at most 4096 are read");
+  // A long text is shown around its fault only.
+  std::string many = "x=1";
+  for (int i = 0; i < 500; ++i) many += "+1";
+  EXPECT_EQ(
+      error_of([&] { parse_expression(many + "!"); }),
+      "[--expression] \"...+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1!\": column 1004, '!': is no character of expressions; an "
+      "operator is needed (+ - * /)");
+  EXPECT_EQ(operator_depth(parse_expression(many)), 500);
+}
+
+TEST(Trees, RowsThatAreNoTree) {
+  const auto flat = [](const Row& row) { return read_tree(row, TreeForm::flat); };
+  EXPECT_TRUE(flat({6, 11, 7, 15, 16}).whole);
+  for (const Row& row :
+       {Row{}, {11}, {6, 15, 7, 15, 16}, {6, 11, 15, 15, 16}, {6, 11, 7, 7, 16}, {6, 11, 7, 15}, {6, 99}})
+    EXPECT_FALSE(flat(row).whole);
+  // What came before the fault is kept.
+  EXPECT_EQ(list_text(flat({6, 11, 7, 15, 7}).tree), "['ASSIGN', 'x', ['ADD', '1']]");
+
+  const Tree tree = parse_expression("y=1+2*3");
+  const Row row = linearise(tree, TreeForm::brackets);
+  EXPECT_EQ(list_text(row), "['[', 'ASSIGN', 'y', '[', 'ADD', '1', '[', 'MUL', '2', '3', ']', ']', ']']");
+  EXPECT_EQ(list_text(tree), "['ASSIGN', 'y', ['ADD', '1', ['MUL', '2', '3']]]");
+  for (std::size_t length = 0; length < row.size(); ++length)
+    EXPECT_FALSE(read_tree(std::span(row).first(length), TreeForm::brackets).whole) << length;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    Row bad = row;
+    bad[i] = ExpressionTokens::kEquals;
+    EXPECT_FALSE(read_tree(bad, TreeForm::brackets).whole) << i;
+  }
+}
+
+TEST(Trees, AreCompared) {
+  const Tree truth = parse_expression("x=1+2*3");
+  EXPECT_EQ(count_nodes(truth), 7);
+  EXPECT_EQ(count_same_nodes(truth, truth), 7);
+  EXPECT_EQ(count_same_nodes(truth, parse_expression("x=1+2*4")), 6);
+  EXPECT_EQ(count_same_nodes(truth, parse_expression("x=(1+2)*3")), 2);  // ASSIGN and x
+  EXPECT_TRUE(same_structure(truth, parse_expression("z=9+8*7")));
+  EXPECT_FALSE(same_structure(truth, parse_expression("x=1-2*3")));
+  EXPECT_FALSE(same_structure(truth, parse_expression("x=1*2+3")));
+}
+
+TEST(Trees, AreDrawn) {
+  const Tree tree = parse_expression("x=1+2*3"), other = parse_expression("x=1+4");
+  EXPECT_EQ(draw_tree_text(tree), "ASSIGN\n├── x\n└── ADD\n    ├── 1\n    └── MUL\n        ├── 2\n        └── 3\n");
+  EXPECT_EQ(draw_tree_text(other, &tree),
+            "ASSIGN\n├── x\n└── ADD\n    ├── 1\n    └── 4 (MUL is right)\n        ├── (missing: 2)\n        └── "
+            "(missing: 3)\n");
+  EXPECT_EQ(draw_tree_text(tree, &other),
+            "ASSIGN\n├── x\n└── ADD\n    ├── 1\n    └── MUL (4 is right)\n        ├── 2 (should not be)\n        └── 3 "
+            "(should not be)\n");
+  const Drawing drawing = draw_tree(tree, "x=1+2*3", &other);
+  for (const char* part : {">ASSIGN</text>", ">MUL</text>", "class=\"node wrong\"", "class=\"branch\"", "x=1+2*3"})
+    EXPECT_NE(drawing.body.find(part), std::string::npos) << part;
+  EXPECT_EQ(draw_tree_text(read_tree(Row{11}, TreeForm::flat).tree), "?\n");
+}
+
+TEST(ParserTask, AllFlatExpressionsOnce) {
+  std::set<std::string> texts;
+  for (const Tree& tree : every_flat_expression()) {
+    EXPECT_EQ(operator_depth(tree), 1);
+    texts.insert(expression_text(tree));
+  }
+  EXPECT_EQ(texts.size(), 1200U);
+  EXPECT_TRUE(texts.count("x=0+0") == 1 && texts.count("z=9/9") == 1);
+}
+
+TEST(ParserTask, PaddingIsNeitherSeenNorCounted) {
+  const RunOptions options = options_of(3);
+  const ParserTask task(options);
+  const Tree small = parse_expression("x=1+2"), large = parse_expression("y=(1+2)*(3-4*5)");
+  const Batch one = task.batch_of(std::vector<Tree>{small}), both = task.batch_of(std::vector<Tree>{small, large});
+  EXPECT_GT(both.source.size(1), one.source.size(1));
+  EXPECT_GT(both.target.size(1), one.target.size(1));
+  EXPECT_EQ(both.target[0].to_vector<int64_t>().back(), 0);
+
+  // Log-probabilities that say p at every right token, and anything at padding.
+  const int64_t vocab = options.vocab_size;
+  const auto outputs = [&](const Batch& batch, double p, double at_padding) {
+    const Tensor hot = one_hot(batch.target, vocab).to(kFloat32);
+    const Tensor real = ne(batch.target, 0.0).unsqueeze(-1);
+    const Tensor rest = full(hot.shape(), (1 - p) / static_cast<double>(vocab - 1));
+    return log(where(real, hot * p + (1.0 - hot) * rest, at_padding));
+  };
+  const auto tokens_of = [](const Tree& t) { return static_cast<double>(linearise(t, TreeForm::brackets).size()); };
+  for (const double at_padding : {0.9, 0.001}) {
+    EXPECT_NEAR(task.loss(outputs(both, 0.5, at_padding), both.target).item(),
+                std::log(2.0) * (tokens_of(small) + tokens_of(large)) / 2, 1e-4);
+    const Tensor predicted = predicted_tokens(task, outputs(both, 0.5, at_padding), both.target);
+    EXPECT_EQ(accuracy(task, predicted, both.target), 1.0);
+  }
+
+  // The model answers a padded expression as it answers it alone.
+  manual_seed(3);
+  nn::Transformer model(options.model());
+  nn::eval(model);
+  const Tensor alone =
+      model(one.source, shifted(task, one.target), task.source_mask(one.source), nn::causal_mask(one.target.size(1)));
+  const Tensor padded = model(both.source, shifted(task, both.target), task.source_mask(both.source),
+                              nn::causal_mask(both.target.size(1)));
+  tests::expect_near(narrow(narrow(padded, 0, 0, 1), 1, 0, one.target.size(1)).contiguous(), alone);
+}
+
+TEST(ParserTask, StreamsComeBack) {
+  for (const int64_t depth : {1, 3}) {
+    const RunOptions options = options_of(depth);
+    ParserTask first(options), second(options);
+    Generator generator(0);
+    first.draw_training(10, generator);
+    const auto state = first.state();
+    const Batch wanted = first.draw_training(7, generator);
+    second.set_state(state);
+    EXPECT_EQ(second.draw_training(7, generator).source.to_vector<int64_t>(), wanted.source.to_vector<int64_t>());
+    Generator a(3), b(3);
+    EXPECT_EQ(first.draw(5, a).target.to_vector<int64_t>(), second.draw(5, b).target.to_vector<int64_t>());
+  }
+}
+
+// A model that knows nothing is scored as such, and what training drew is no part of the exam.
+TEST(ParserTask, ExamIsUnseen) {
+  RunOptions options = options_of(2);
+  options.hidden_size = 8;
+  options.num_hidden_layers = 1;
+  options.intermediate_size = 8;
+  options.num_epochs = 1;
+  options.steps_per_epoch = 5;
+  settle(options);
+  ParserTask task(options);
+  const std::vector<std::string> seen = task.training_expressions();
+  EXPECT_GT(seen.size(), 100U);
+  Generator generator(9);
+  for (int i = 0; i < 5; ++i) {
+    const Batch batch = task.draw_training(options.batch_size, generator);
+    for (const Answer& row : answers_of(task, batch, batch.target, options.batch_size)) {
+      const Tree tree = read_tree(row.target, task.form()).tree;
+      EXPECT_TRUE(std::binary_search(seen.begin(), seen.end(), expression_text(tree)));
+    }
+  }
+  const Exam exam = task.exam(300, generator);
+  EXPECT_EQ(exam.examples.source.size(0), 300);
+  const std::vector<Answer> right = answers_of(task, exam.examples, exam.examples.target, 300);
+  for (const Answer& row : right) {
+    const Tree tree = read_tree(row.target, task.form()).tree;
+    EXPECT_FALSE(std::binary_search(seen.begin(), seen.end(), expression_text(tree)));
+  }
+  const ParserScore all = score_trees(task.form(), right);
+  EXPECT_EQ(all.exact, 300);
+  EXPECT_EQ(all.right_nodes, all.nodes);
+  EXPECT_EQ(all.by_depth[0].expressions + all.by_depth[1].expressions, 300);
+
+  manual_seed(1);
+  nn::Transformer model(options.model());
+  nn::eval(model);
+  const Tensor guessed = decode(task, model, exam.examples.source, exam.examples.target.size(1));
+  const ParserScore none = score_trees(task.form(), answers_of(task, exam.examples, guessed, 300));
+  EXPECT_EQ(none.exact, 0);
+  EXPECT_LT(none.right_nodes, none.nodes);
+}
+
+TEST(ParserTask, AnswersEndWithTheirTree) {
+  const ParserTask task(options_of(3));
+  const Tokens row = linearise(parse_expression("y=1+2*3"), TreeForm::brackets);
+  for (std::size_t length = 1; length <= row.size(); ++length)
+    EXPECT_EQ(task.ends_answer(std::span(row).first(length)), length == row.size()) << length;
+  EXPECT_TRUE(task.ends_answer(Tokens{5}));
+  EXPECT_FALSE(ParserTask(options_of(1)).ends_answer(Tokens{6, 11}));
+}
+
+// What `test` tells of a model, for every depth.
+TEST(ParserTask, IsExamined) {
+  for (int64_t depth = 1; depth <= 4; ++depth) {
+    RunOptions options = options_of(depth);
+    options.hidden_size = 8;
+    options.num_hidden_layers = 1;
+    options.intermediate_size = 8;
+    options.num_epochs = 1;
+    options.steps_per_epoch = 2;
+    const ParserTask task(options);
+    manual_seed(1);
+    nn::Transformer model(options.model());
+    nn::eval(model);
+    Generator generator(2);
+    const Exam exam = task.exam(20, generator);
+    const Findings findings = task.examine(model, exam.examples, exam.examples.target, generator);
+    EXPECT_NE(findings.text.find("structure       1.0000"), std::string::npos) << findings.text;
+    EXPECT_NE(findings.json.find("\"node_accuracy\":1.0"), std::string::npos) << findings.json;
+  }
+}
+
+TEST(ParserTask, SettingsThatMakeNoTask) {
+  RunOptions o = ParserTask::defaults();
+  o.depth = 3;
+  EXPECT_EQ(error_of([&] { settle(o); }), "[--depth] 3 needs brackets, and with them --vocab-size 29 (not 25)");
+  o.vocab_size = 29;
+  o.max_position_embeddings = 32;
+  EXPECT_EQ(error_of([&] { settle(o); }),
+            "[--depth] 3 makes sequences of 33 tokens, longer than --max-position-embeddings 32");
+  o = ParserTask::defaults();
+  o.vocab_size = 24;
+  EXPECT_EQ(error_of([&] { settle(o); }), "[--vocab-size] 24 is too small: expressions have 25 tokens");
+  EXPECT_EQ(error_of([] { ParserTask(options_of(2)).read_expression("x=1+2*(3-4)"); }),
+            "[--expression] x=1+2*(3-4): its operators lie 3 over one another, the model was trained with --depth 2");
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

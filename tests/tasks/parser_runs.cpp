@@ -1,0 +1,218 @@
+// The parser task in the command: explaining, training, testing, drawing, resuming, and every wrong request.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::expect_error;
+using tests::expect_narrow;
+using tests::joined;
+using tests::Ran;
+using tests::run_command;
+using tests::RunSetting;
+using tests::slurp;
+using tests::TemporaryFolder;
+using tests::tiny_run;
+
+void expect_parts(const std::string& text, const Arguments& parts) {
+  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(ParserCommand, Explains) {
+  const Ran ran = run_command({"explain", "parser"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, explain_parser({}, TreeForm::flat));
+  const Ran nested = run_command({"explain", "parser", "--expression", "y=(1+2)*3"});
+  EXPECT_EQ(nested.code, 0) << nested.err;
+  expect_parts(nested.out, {"y = ( 1 + 2 ) * 3", "[12, 1, 25, 15, 2, 16, 26, 4, 17]",
+                            "[27, 6, 12, 27, 9, 27, 7, 15, 16, 28, 17, 28, 28]", "   └── MUL\n       ├── ADD\n"});
+  expect_parts(run_command({"explain", "parser", "--seed", "4"}).out, {"=== 1 parsing example ===", "1.101"});
+  for (const char* text : {"x=3+8", "z=(9-8*7)/6*(5+4)"}) {
+    std::istringstream told(run_command({"explain", "parser", "--expression", text}).out);
+    for (std::string line; std::getline(told, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+TEST(ParserCommand, NestedRunFromTrainingToPicture) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  const Ran trained = run_command(tiny_run("parser", out, {"--depth", "2"}), {.folder = folder.path()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_parts(trained.out, {"Epoch 0, Average Loss: ", ", Final Accuracy: ", ", Learning Rate: ",
+                             "=== Prediction Result Samples ===", "Input: ", "Prediction: ", "Truth: ['ASSIGN', '",
+                             "Result: Incorrect", "=== Loss calculation details (step 20) ==="});
+  const std::string report = slurp(out + "/report.html");
+  expect_parts(report, {"class=\"node", "class=\"label\"", "--depth", "--data-seed"});
+  EXPECT_EQ(report.find("http://"), std::string::npos);
+
+  const auto test = [&](const Arguments& more) {
+    return run_command(joined({"test", "parser"}, more), {.folder = folder.path()});
+  };
+  const Ran rates = test({"--count", "60", "--target", "0"});
+  ASSERT_EQ(rates.code, 0) << rates.err;
+  expect_parts(rates.out, {"60 expressions up to depth 2 that training has not drawn", "exact match", "nodes right",
+                           "structure", "well-formed", "depth  expressions  exact trees", "Input: y=(1+2)*3"});
+  expect_error(test({"--count", "60"}), 1, {"[test parser] exact match", "is below the target 0.99"});
+  const nlohmann::json told = nlohmann::json::parse(test({"--count", "60", "--target", "0", "--json"}).out);
+  EXPECT_EQ(told["count"], 60);
+  EXPECT_TRUE(told["node_accuracy"].is_number());
+  EXPECT_TRUE(told["by_depth"].is_array());
+
+  const Ran one = test({"--expression", "x = 1+2*3", "--draw", folder / "tree.svg"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  expect_parts(one.out, {"Input Expression: x = 1 + 2 * 3\n", "Predicted Parse Tree: ",
+                         "Actual Parse Tree: ['ASSIGN', 'x', ['ADD', '1', ['MUL', '2', '3']]]", "Correct: "});
+  EXPECT_NE(slurp(folder / "tree.svg").find("</svg>"), std::string::npos);
+  EXPECT_EQ(test({"--expression", "x=1+2", "--draw", folder / "tree.html"}).code, 0);
+  EXPECT_NE(slurp(folder / "tree.html").find("</html>"), std::string::npos);
+
+  const Ran shown = run_command({"attention", "parser", "--expression", "x=1*(2-3)"}, {.folder = folder.path()});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_NE(slurp(out + "/attention.html").find("</html>"), std::string::npos);
+
+  expect_error(test({"--expression", "x=1%2"}), 2, {"[--expression] \"x=1%2\": column 4, '%'"});
+  expect_error(test({"--expression", "x=1+\n2"}), 2, {"column 5, '\\x0a'"});
+  expect_error(test({"--expression", "x=1+2*(3-4)"}), 2, {"3 over one another", "--depth 2"});
+  expect_error(test({"--expression", "x=1+2", "--draw", folder / "tree.png"}), 2, {"[--draw]", "tree.png"});
+  expect_error(test({"--expression", "x=1+2", "--draw", folder / "none/tree.svg"}), 2, {"[--draw]", "none/tree.svg"});
+  expect_error(test({"--draw", folder / "tree.svg"}), 2, {"[--draw]", "--expression"});
+  expect_error(run_command({"test", "copy", "--model", out + "/model.safetensors"}), 2,
+               {"[--model]", "was trained for the task parser, not for copy"});
+}
+
+TEST(ParserCommand, NestedTreesFitIntoEightyColumns) {
+  const TemporaryFolder folder;
+  const RunSetting here{.folder = folder.path()};
+  const Ran trained = run_command(tiny_run("parser", "run", {"--depth", "3", "--steps-per-epoch", "2"}), here);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_narrow(trained.out);
+  EXPECT_NE(trained.out.find("predicted, below it the target; exact match"), std::string::npos) << trained.out;
+  EXPECT_NE(trained.out.find("\n    [ ASSIGN "), std::string::npos) << trained.out;
+  const std::string report = slurp(folder / "run/report.html");
+  EXPECT_EQ(report.find("[["), std::string::npos);
+  EXPECT_EQ(report.find(", ]"), std::string::npos);
+
+  const Ran one = run_command({"test", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, here);
+  ASSERT_EQ(one.code, 0) << one.err;
+  expect_narrow(one.out);
+  expect_parts(one.out,
+               {"Actual Parse Tree: ['ASSIGN', 'x', ['SUB', ['MUL', ['ADD', '1', '2'], '3'],\n    ['DIV', '4',"});
+  expect_narrow(run_command({"test", "parser", "--count", "20", "--target", "0"}, here).out);
+  expect_narrow(run_command({"attention", "parser", "--expression", "x=(1+2)*3-4/(5+6)"}, here).out);
+}
+
+TEST(ParserCommand, FlatRun) {
+  const TemporaryFolder folder;
+  const Ran trained = run_command(tiny_run("parser", folder / "run"), {.folder = folder.path()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_narrow(trained.out);
+  const Ran ran = run_command({"test", "parser", "--target", "0"}, {.folder = folder.path()});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  expect_narrow(ran.out);
+  expect_parts(ran.out, {"All 1200 expressions", "(0 of 1200)", "=== Additional Tests ===", "Input: x=1+2"});
+  expect_error(run_command({"test", "parser", "--expression", "x=1+2*3"}, {.folder = folder.path()}), 2,
+               {"[--expression]", "2 over one another", "--depth 1"});
+}
+
+TEST(ParserCommand, WrongRequestsAreToldInOneLine) {
+  const TemporaryFolder folder;
+  const auto train = [&](const Arguments& more) {
+    return run_command(joined({"train", "parser", "--out", folder / "run"}, more));
+  };
+  expect_error(train({"--depth", "0"}), 2, {"[--depth] 0 is out of range: from 1 to 5"});
+  expect_error(train({"--depth", "6"}), 2, {"[--depth] 6 is out of range"});
+  expect_error(train({"--depth", "two"}), 2, {"--depth", "two"});
+  expect_error(train({"--depth", "3", "--vocab-size", "25"}), 2, {"[--depth] 3 needs brackets", "--vocab-size 29"});
+  expect_error(train({"--depth", "3", "--max-position-embeddings", "20"}), 2, {"[--depth] 3 makes sequences of 33"});
+  expect_error(train({"--vocab-size", "20"}), 2, {"[--vocab-size] 20 is too small"});
+  expect_error(train({"--data-seed", "-2"}), 2, {"[--data-seed] -2 is out of range"});
+  expect_error(train({"--data-seed", "4294967296"}), 2, {"[--data-seed] 4294967296 is out of range"});
+  expect_error(train({"--seq-length", "5"}), 2, {"--seq-length", "copy", "parser"});
+  expect_error(run_command({"explain", "parser", "--expression", "x=1+"}), 2, {"\"x=1+\": column 5, the end"});
+  EXPECT_FALSE(fs::exists(folder / "run"));
+}
+
+// Data seed: the default is the seed, and it decides nothing but the data.
+TEST(ParserCommand, DataSeed) {
+  RunOptions options = ParserTask::defaults();
+  options.seed = 7;
+  ParserTask by_seed(options);
+  options.data_seed = 7;
+  options.seed = 1;
+  ParserTask named(options);
+  Generator generator(0);
+  EXPECT_EQ(by_seed.draw_training(9, generator).source.to_vector<int64_t>(),
+            named.draw_training(9, generator).source.to_vector<int64_t>());
+}
+
+TEST(ParserResume, EndsInTheSameBytes) {
+  for (const char* depth : {"1", "3"}) {
+    const TemporaryFolder folder;
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_EQ(run_command(tiny_run("parser", folder / "whole", {"--depth", depth}), {.folder = folder.path()}).code, 0);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const std::string model = slurp(folder / "whole/model.safetensors");
+    for (int i = 0; i < 3; ++i) {
+      const std::string out = folder / ("killed" + std::to_string(i));
+      Ran ran = run_command(tiny_run("parser", out, {"--depth", depth}),
+                            {.folder = folder.path(), .kill_after_seconds = seconds * (i + 1) / 4});
+      if (ran.code != 0)
+        ran = run_command(tiny_run("parser", out, {"--depth", depth, "--resume"}), {.folder = folder.path()});
+      ASSERT_EQ(ran.code, 0) << ran.err;
+      EXPECT_EQ(slurp(out + "/model.safetensors"), model) << depth;
+    }
+  }
+}
+
+// In process, so that the break lies where it should: in the middle of an epoch.
+TEST(ParserResume, InProcessIsExact) {
+  for (const int64_t depth : {1, 2}) {
+    RunOptions options = ParserTask::defaults();
+    options.hidden_size = 8;
+    options.intermediate_size = 8;
+    options.num_hidden_layers = 1;
+    options.batch_size = 4;
+    options.depth = depth;
+    ParserTask::adapt(options, {"depth"});
+    settle(options);
+    Trainer whole(options);
+    std::vector<double> losses;
+    for (int i = 0; i < 12; ++i) losses.push_back(whole.step().loss);
+
+    Trainer first(options);
+    for (int i = 0; i < 5; ++i) first.step();
+    const Checkpoint checkpoint = first.checkpoint();
+    Trainer second(Trainer::options_of(checkpoint));
+    second.restore(checkpoint);
+    for (std::size_t i = 5; i < 12; ++i) EXPECT_EQ(second.step().loss, losses[i]) << i;
+  }
+}
+
+TEST(ParserThreads, AnyNumberGivesTheSameBytes) {
+  for (const char* depth : {"1", "3"}) {
+    const TemporaryFolder folder;
+    std::string first;
+    for (const char* threads : {"1", "2", "3", "7"}) {
+      const std::string out = folder / threads;
+      const Ran ran = run_command({"train", "parser", "--depth", depth, "--out", out, "--threads", threads,
+                                   "--num-epochs", "1", "--steps-per-epoch", "8"},
+                                  {.folder = folder.path()});
+      ASSERT_EQ(ran.code, 0) << ran.err;
+      const std::string model = slurp(out + "/model.safetensors");
+      if (first.empty()) first = model;
+      EXPECT_EQ(model, first) << depth << " " << threads;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,0 +1,425 @@
+// The copy task in the command: runs, files, resumption, damage, and every wrong request.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/seq2seq/copy/copy.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tasks/train/progress.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::expect_error;
+using tests::joined;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::spill;
+using tests::TemporaryFolder;
+using tests::tiny_options;
+using tests::tiny_run;
+
+std::string text_of(const Checkpoint& checkpoint) {
+  std::string all = checkpoint.state;
+  all.append(reinterpret_cast<const char*>(checkpoint.generator.data()), checkpoint.generator.size());
+  for (const NamedTensor& block : checkpoint.tensors) {
+    const Tensor packed = block.tensor.contiguous();
+    all += block.name;
+    all.append(static_cast<const char*>(packed.raw_data()),
+               static_cast<std::size_t>(packed.numel() * item_size(packed.dtype())));
+  }
+  return all;
+}
+
+std::vector<nlohmann::json> lines_of(const std::string& file) {
+  std::vector<nlohmann::json> out;
+  std::istringstream text(slurp(file));
+  for (std::string line; std::getline(text, line);) out.push_back(nlohmann::json::parse(line));
+  return out;
+}
+
+// What a run decides, without its speed.
+std::vector<nlohmann::json> decided(const std::string& file) {
+  std::vector<nlohmann::json> all = lines_of(file);
+  for (nlohmann::json& line : all) line.erase("tokens_per_s");
+  return all;
+}
+
+TEST(Explain, DrawsAnotherExample) {
+  const Ran ran = run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("Sequence length: 3"), std::string::npos);
+  EXPECT_EQ(ran.out, run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}).out);
+}
+
+TEST(Command, HelpAndVersion) {
+  for (const Arguments& arguments : {Arguments{"--help"},
+                                     {"train", "--help"},
+                                     {"train", "copy", "--help"},
+                                     {"test", "copy", "--help"},
+                                     {"explain", "copy", "--help"},
+                                     {"attention", "copy", "--help"},
+                                     {"gradcheck", "--help"},
+                                     {"info", "--help"}}) {
+    const Ran ran = run_command(arguments);
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.err, "");
+    EXPECT_GT(ran.out.size(), 100u);
+  }
+  EXPECT_EQ(run_command({"--version"}).out.rfind("tapegrad ", 0), 0u);
+}
+
+TEST(Command, WrongRequestsAreToldInOneLine) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  struct Case {
+    Arguments arguments;
+    Arguments words;
+  };
+  const auto train = [&](const Arguments& more) { return joined({"train", "copy", "--out", out}, more); };
+  const std::vector<Case> cases{
+      {{}, {"tapegrad"}},
+      {{"frobnicate"}, {"no verb \"frobnicate\"", "train, test, explain, attention, show, ", "gradcheck, info"}},
+      {{"train"}, {"tapegrad train"}},
+      {{"train", "chess"}, {"no task \"chess\"", "copy"}},
+      {train({"--hidden-sise", "8"}), {"--hidden-sise", "tapegrad train copy --help"}},
+      {train({"--hidden-size", "65"}), {"[--hidden-size] 65 is not divisible by --num-attention-heads 2"}},
+      {train({"--hidden-size", "0"}), {"[--hidden-size] 0 is out of range"}},
+      {train({"--num-hidden-layers", "-1"}), {"[--num-hidden-layers] -1 is out of range"}},
+      {train({"--num-attention-heads", "0"}), {"--num-attention-heads"}},
+      {train({"--intermediate-size", "0"}), {"--intermediate-size"}},
+      {train({"--num-epochs", "0"}), {"--num-epochs"}},
+      {train({"--steps-per-epoch", "-5"}), {"--steps-per-epoch"}},
+      {train({"--batch-size", "0"}), {"--batch-size"}},
+      {train({"--seq-length", "0"}), {"--seq-length"}},
+      {train({"--vocab-size", "1"}), {"--vocab-size"}},
+      {train({"--batch-size", "many"}), {"--batch-size", "many"}},
+      {train({"--batch-size", "2.5"}), {"--batch-size"}},
+      {train({"--batch-size", ""}), {"[--batch-size] is empty: a number is needed"}},
+      {train({"--seed", ""}), {"[--seed] is empty: a number is needed"}},
+      {train({"--lr", ""}), {"[--lr] is empty: a number is needed"}},
+      {train({"--batch-size", "99999999999999999999"}), {"[--batch-size] 99999999999999999999 is out of range"}},
+      {train({"--num-epochs", "-99999999999999999999"}), {"[--num-epochs] -99999999999999999999 is out of range"}},
+      {train({"--seed", "18446744073709551616"}), {"[--seed] 18446744073709551616 is out of range"}},
+      {train({"--batch-size", "1000000", "--seq-length", "1000000"}), {"GB"}},
+      {train({"--seq-length", "21", "--max-position-embeddings", "20"}), {"[--seq-length] 21 is longer than"}},
+      {train({"--seed", "-1"}), {"--seed"}},
+      {train({"--lr", "0"}), {"[--lr] 0 is out of range"}},
+      {train({"--lr", "nan"}), {"--lr"}},
+      {train({"--dropout", "1"}), {"[--dropout] 1 is out of range"}},
+      {train({"--schedule", "cosine"}), {"[--schedule] there is no schedule \"cosine\""}},
+      {train({"--threads", "0"}), {"--threads"}},
+      {train({"--checkpoint-every", "0"}), {"--checkpoint-every"}},
+      {{"train", "copy", "--out", "/dev/null/run"}, {"[--out]", "/dev/null/run"}},
+      {{"train", "copy", "--out", "/proc/run"}, {"[--out]", "/proc/run"}},
+      {{"test", "copy", "--model", folder / "none.safetensors"}, {"there is no file", "none.safetensors"}},
+      {{"train", "copy", "--out", ""}, {"[--out] is empty"}},
+      {{"test", "copy", "--model", folder.path().string()}, {"[--model]", "has no model.safetensors"}},
+      {{"test", "copy", "--count", "0"}, {"[--count] 0"}},
+      {{"test", "copy", "--target", "1.5"}, {"[--target] 1.5"}},
+      {{"attention", "copy", "--model", folder / "none.safetensors"}, {"there is no file"}},
+      {{"gradcheck", "--op", "nope"}, {"[gradcheck] there is no operation \"nope\"; there is: ", "matmul, "}},
+      {{"gradcheck", "--op", "matmull"}, {"\"matmull\" (like it: matmul); there is: "}},
+      {{"gradcheck", "--module", "nope"}, {"[gradcheck] there is no module \"nope\"; there is: Linear, "}},
+      {{"tokenize", "--tokenizer", folder.path().string(), "--text", folder / "none"}, {"[--text] there is no file"}},
+      {{"gradcheck", "--op", "exp", "--module", "Linear"}, {"--op"}},
+  };
+  for (const Case& c : cases) expect_error(run_command(c.arguments), 2, c.words);
+  EXPECT_FALSE(fs::exists(out));
+}
+
+TEST(Command, KernelsThatAreNoneAreAWrongRequest) {
+  ::setenv("TAPEGRAD_KERNELS", "foo", 1);
+  const Ran ran = run_command({"explain", "copy"});
+  ::unsetenv("TAPEGRAD_KERNELS");
+  expect_error(ran, 2, {"[kernels] TAPEGRAD_KERNELS is \"foo\", this processor runs portable"});
+}
+
+TEST(Command, TokenizersAndTokensGoWhereTheyCanBeWritten) {
+  const TemporaryFolder folder;
+  const std::string text = folder / "text.txt";
+  spill(text, "abcabc");
+  expect_error(run_command({"tokenize", "--train", "bpe", "--out", "/proc/y", "--text", text}), 2,
+               {"[--out]", "/proc/y"});
+  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "abc", "--text", text}).code, 0);
+  expect_error(run_command({"tokenize", "--tokenizer", folder / "abc", "--text", text, "--save", "/proc/x"}), 2,
+               {"[--save]", "/proc/"});
+  expect_error(run_command({"tokenize", "--tokenizer", folder / "abc"}, {.input = "abd"}), 2,
+               {"[tokenizer]", "\"d\" (U+0064) at byte 2"});
+}
+
+// The rate is that since the last line: a stall counts, and so do the steps that were not shown.
+TEST(Progress, TellsTheTokensASecondSinceItLastDid) {
+  const auto told = [](Progress& progress, const StepMetrics& step) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(120));
+    testing::internal::CaptureStderr();
+    progress.step(step);
+    const std::string line = testing::internal::GetCapturedStderr();
+    const std::size_t end = line.find("k tokens/s");
+    return end == std::string::npos ? -1 : std::stod(line.substr(line.rfind(' ', end)));
+  };
+  Progress progress(Progress::Style::kBar, 0, 100);
+  const double slow = told(progress, {.step = 1, .tokens = 12000});
+  EXPECT_GT(slow, 0);
+  EXPECT_LE(slow, 100);
+  progress.step({.step = 2, .tokens = 1200000});  // too soon to be shown
+  EXPECT_GT(told(progress, {.step = 3, .tokens = 0}), 10 * slow / 100);
+  progress.finish();
+}
+
+TEST(Command, WithoutAModelItSaysHowToGetOne) {
+  const TemporaryFolder folder;
+  expect_error(run_command({"test", "copy"}, {.folder = folder.path()}), 2,
+               {"out/copy/model.safetensors", "tapegrad train copy"});
+}
+
+TEST(Train, WritesItsFiles) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "deep/run";
+  const Ran ran = run_command(tiny_run("copy", out), {.folder = folder.path()});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("Epoch 0, Average Loss: "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find(", Learning Rate: 0.000100\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("Model saved to "), std::string::npos);
+
+  const std::vector<nlohmann::json> lines = lines_of(out + "/metrics.jsonl");
+  ASSERT_EQ(lines.size(), 22u);
+  int64_t step = 0, epoch = 0;
+  double sum = 0;
+  for (const nlohmann::json& line : lines) {
+    if (line.contains("epoch")) {
+      EXPECT_EQ(line["epoch"], epoch++);
+      EXPECT_NEAR(line["loss"].get<double>(), sum / 10, 1e-12);
+      EXPECT_TRUE(line["accuracy"].is_number());
+      sum = 0;
+    } else {
+      EXPECT_EQ(line["step"], ++step);
+      sum += line["loss"].get<double>();
+      EXPECT_EQ(line["lr"], 1e-4);
+      EXPECT_GT(line["tokens_per_s"].get<double>(), 0);
+      EXPECT_EQ(static_cast<double>(line["loss"].get<float>()), line["loss"].get<double>());
+    }
+  }
+  EXPECT_EQ(step, 20);
+
+  const std::string report = slurp(out + "/report.html");
+  for (const char* part : {"<svg", "Loss (", "Accuracy (", "Learning rate (constant)", "encoder layer 0, head 1",
+                           "decoder layer 0, head 0", "cross layer 0, head 1", "--intermediate-size", "</html>"})
+    EXPECT_NE(report.find(part), std::string::npos) << part;
+  EXPECT_EQ(report.find("http://"), std::string::npos);
+  EXPECT_EQ(report.find("https://"), std::string::npos);
+
+  // The last run is found without a name, and fails a target that it cannot reach.
+  expect_error(run_command({"test", "copy", "--count", "50"}, {.folder = folder.path()}), 1,
+               {"[test copy] exact match"});
+  const Ran tested =
+      run_command({"test", "copy", "--count", "50", "--target", "0", "--json"}, {.folder = folder.path()});
+  ASSERT_EQ(tested.code, 0) << tested.err;
+  const nlohmann::json told = nlohmann::json::parse(tested.out);
+  EXPECT_EQ(told["count"], 50);
+  EXPECT_EQ(told["passed"], true);
+  EXPECT_EQ(run_command({"test", "copy", "--model", out, "--count", "50", "--target", "0", "--json"}).code, 0);
+  const Ran shown = run_command({"attention", "copy"}, {.folder = folder.path()});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
+  EXPECT_NE(slurp(out + "/attention.html").find("</html>"), std::string::npos);
+  expect_error(run_command({"test", "copy", "--seq-length", "5"}, {.folder = folder.path()}), 2,
+               {"[--seq-length] 5 is longer"});
+}
+
+TEST(Train, IsSilentWhenToldTo) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(tiny_run("copy", folder / "run", {"--no-progress"}), {.folder = folder.path()});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out.find("Epoch"), std::string::npos);
+}
+
+TEST(Train, NoamScheduleReachesTheMetrics) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}),
+                        {.folder = folder.path()})
+                .code,
+            0);
+  for (const nlohmann::json& line : lines_of(folder / "run/metrics.jsonl")) {
+    if (!line.contains("step")) continue;
+    const double step = line["step"];
+    EXPECT_NEAR(line["lr"].get<double>(),
+                0.5 / std::sqrt(8.0) * std::min(1 / std::sqrt(step), step * std::pow(20, -1.5)), 1e-9);
+  }
+}
+
+TEST(Train, PutsAnEarlierRunAside) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
+  const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
+  const Ran again = run_command(tiny_run("copy", out, {"--seed", "1"}), {.folder = folder.path()});
+  ASSERT_EQ(again.code, 0);
+  EXPECT_NE(again.err.find("previous-1"), std::string::npos) << again.err;
+  EXPECT_EQ(slurp(out + "/previous-1/model.safetensors"), model);
+  EXPECT_EQ(slurp(out + "/previous-1/metrics.jsonl"), metrics);
+  EXPECT_NE(slurp(out + "/model.safetensors"), model);
+}
+
+TEST(Resume, InProcessIsExact) {
+  const RunOptions options = tiny_options("copy");
+  Trainer whole(options);
+  for (int i = 0; i < 16; ++i) whole.step();
+  const std::string wanted = text_of(whole.checkpoint());
+
+  const TemporaryFolder folder;
+  Trainer first(options);
+  for (int i = 0; i < 9; ++i) first.step();
+  save_checkpoint(folder / "checkpoint", first.checkpoint());
+  const Checkpoint loaded = load_checkpoint(folder / "checkpoint");
+  Trainer second(Trainer::options_of(loaded));
+  second.restore(loaded);
+  EXPECT_EQ(second.steps(), 9);
+  for (int i = 9; i < 16; ++i) second.step();
+  EXPECT_EQ(text_of(second.checkpoint()), wanted);
+}
+
+TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, const Arguments& more) {
+    return tiny_run("copy", folder / name, joined({"--num-epochs", "12", "--steps-per-epoch", "25"}, more));
+  };
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_EQ(run_command(run("whole", {}), {.folder = folder.path()}).code, 0);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::string model = slurp(folder / "whole/model.safetensors");
+  ASSERT_GT(model.size(), 1000u);
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "killed" + std::to_string(i);
+    Ran ran = run_command(run(name, {}), {.folder = folder.path(), .kill_after_seconds = seconds * (i + 0.5) / 8});
+    for (int again = 0; again < 2 && ran.code != 0; ++again) {  // a resumed run is killed too
+      ran = run_command(run(name, {"--resume"}),
+                        {.folder = folder.path(), .kill_after_seconds = again == 0 ? seconds / 3 : 600});
+    }
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(slurp(folder / (name + "/model.safetensors")), model) << name;
+    EXPECT_EQ(decided(folder / (name + "/metrics.jsonl")), decided(folder / "whole/metrics.jsonl")) << name;
+  }
+}
+
+TEST(Resume, OtherSettingsAreRefusedByName) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
+  const std::string model = slurp(out + "/model.safetensors");
+  expect_error(run_command({"train", "copy", "--out", out, "--resume", "--seed", "3", "--batch-size", "5"}), 2,
+               {"[train --resume]", "--seed 0 (not 3)", "--batch-size 4 (not 5)"});
+  EXPECT_EQ(run_command({"train", "copy", "--out", out, "--resume", "--seed", "0"}, {.folder = folder.path()}).code, 0);
+  EXPECT_EQ(slurp(out + "/model.safetensors"), model);
+}
+
+TEST(Damage, EveryByteOfACheckpointCounts) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "checkpoint";
+  Trainer trainer(tiny_options("copy"));
+  trainer.step();
+  save_checkpoint(file, trainer.checkpoint());
+  const std::string good = slurp(file);
+  const auto refused = [&](const std::string& bytes) {
+    spill(file, bytes);
+    try {
+      load_checkpoint(file);
+    } catch (const Error& e) {
+      return std::string_view(e.what()).starts_with("[checkpoint] ") &&
+             std::string_view(e.what()).find('\n') == std::string_view::npos;
+    }
+    return false;
+  };
+  for (std::size_t i = 0; i < good.size(); i += i < 600 ? 1 : 997) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
+    EXPECT_TRUE(refused(bad)) << "byte " << i;
+  }
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{47}, std::size_t{48}, good.size() / 2, good.size() - 1})
+    EXPECT_TRUE(refused(good.substr(0, size))) << size;
+  EXPECT_TRUE(refused(good + "x"));
+}
+
+TEST(Damage, EveryByteOfAModelCounts) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  const Trainer trainer(tiny_options("copy"));
+  save_model(file, trainer);
+  const TrainedModel loaded = load_model(file, "copy");
+  EXPECT_EQ(to_json(loaded.options), to_json(trainer.options()));
+  const std::string good = slurp(file);
+  for (std::size_t i = 0; i < good.size(); i += i < 1200 ? 1 : 997) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
+    spill(file, bad);
+    EXPECT_THROW(load_model(file, "copy"), Error) << "byte " << i;
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{7}, good.size() / 2, good.size() - 1}) {
+    spill(file, good.substr(0, size));
+    EXPECT_THROW(load_model(file, "copy"), Error) << size;
+  }
+}
+
+TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
+  const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
+  std::string bad = slurp(out + "/checkpoint");
+  bad[bad.size() / 2] ^= 4;
+  spill(out + "/checkpoint", bad);
+  expect_error(run_command({"train", "copy", "--out", out, "--resume"}), 1,
+               {"[checkpoint]", "run/checkpoint", "damaged"});
+  EXPECT_EQ(slurp(out + "/checkpoint"), bad);
+  EXPECT_EQ(slurp(out + "/model.safetensors"), model);
+  EXPECT_EQ(slurp(out + "/metrics.jsonl"), metrics);
+  spill(out + "/model.safetensors", model.substr(0, model.size() - 5));
+  expect_error(run_command({"test", "copy", "--model", out + "/model.safetensors"}), 1,
+               {"[safetensors]", "model.safetensors", "truncated"});
+}
+
+TEST(Damage, WithoutRoomNothingIsTouched) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run";
+  ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
+  const std::string model = slurp(out + "/model.safetensors"), checkpoint = slurp(out + "/checkpoint");
+  expect_error(run_command(tiny_run("copy", out, {"--seed", "2"}), {.folder = folder.path(), .largest_file = 20000}), 1,
+               {"[file]", "cannot write", "run"});
+  EXPECT_EQ(slurp(out + "/model.safetensors"), model);
+  EXPECT_EQ(slurp(out + "/checkpoint"), checkpoint);
+  for (const auto& entry : fs::directory_iterator(out))
+    EXPECT_NE(entry.path().filename().string()[0], '.') << entry.path();
+}
+
+// A whole run under 1, 2, 3 and 7 threads.
+void expect_same_bytes(const Arguments& lengths) {
+  const TemporaryFolder folder;
+  std::string first;
+  for (const char* threads : {"1", "2", "3", "7"}) {
+    const std::string out = folder / threads;
+    const Ran ran =
+        run_command(joined({"train", "copy", "--out", out, "--threads", threads}, lengths), {.folder = folder.path()});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const std::string model = slurp(out + "/model.safetensors");
+    ASSERT_GT(model.size(), 100000u);
+    if (first.empty()) first = model;
+    EXPECT_EQ(model, first) << threads;
+  }
+}
+
+TEST(Threads, AnyNumberGivesTheSameBytes) { expect_same_bytes({"--num-epochs", "1", "--steps-per-epoch", "30"}); }
+
+TEST(Threads, AnyNumberGivesTheSameBytesOver200Steps) { expect_same_bytes({"--num-epochs", "2"}); }
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,0 +1,266 @@
+// Pictures: those of `tapegrad show`, of charts and heatmaps in hard cases, and the checker that looks at them.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/svg_check.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::expect_narrow;
+using tests::faults_of_page;
+using tests::faults_of_svg;
+using tests::joined;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::TemporaryFolder;
+using Faults = std::vector<std::string>;
+
+void expect_shows(const std::string& topic, const Arguments& more = {}) {
+  SCOPED_TRACE(topic + (more.empty() ? "" : " " + more.back()));
+  const TemporaryFolder folder;
+  Arguments arguments{"show", topic, "--out", folder / "deep/pictures"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Ran ran = run_command(arguments);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
+  EXPECT_EQ(faults_of_svg(slurp(folder / ("deep/pictures/" + topic + ".svg"))), Faults());
+  EXPECT_EQ(faults_of_page(slurp(folder / ("deep/pictures/" + topic + ".html"))), Faults());
+}
+
+TEST(Show, TutorialsOwnExamples) {
+  for (const Topic& topic : topics()) expect_shows(std::string(topic.name));
+  expect_shows("attention-steps", {"--example", "journey"});
+}
+
+TEST(Show, OtherSizes) {
+  for (const char* length : {"1", "2", "7", "8", "11", "20", "64"}) {
+    expect_shows("causal-mask", {"--length", length});
+    expect_shows("padding-mask", {"--seed", "3", "--length", length});
+  }
+  for (const char* length : {"2", "5", "120", "1000"}) expect_shows("positional-encoding", {"--length", length});
+  for (const char* dim : {"16", "64", "516", "4096"}) expect_shows("positional-encoding", {"--dim", dim});
+  for (const char* length : {"1", "12", "32"}) expect_shows("layer-norm", {"--seed", "7", "--length", length});
+  for (const char* dim : {"2", "16"}) expect_shows("layer-norm", {"--dim", dim});
+}
+
+TEST(Show, SameSeedSamePicture) {
+  const TemporaryFolder folder;
+  const auto drawn = [&](const char* seed) {
+    EXPECT_EQ(run_command({"show", "layer-norm", "--seed", seed, "--out", folder / seed}).code, 0);
+    return slurp(folder / (std::string(seed) + "/layer-norm.svg"));
+  };
+  const std::string first = drawn("5");
+  EXPECT_EQ(first, drawn("5"));
+  EXPECT_NE(first, drawn("6"));
+}
+
+TEST(Show, QuietWritesOnlyFiles) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command({"show", "causal-mask", "--quiet", "--out", folder / "p"});
+  EXPECT_EQ(ran.out, "Pictures: " + (folder / "p/causal-mask.svg") + ", " + (folder / "p/causal-mask.html") + "\n");
+  EXPECT_NE(slurp(folder / "p/causal-mask.html").find("[      0.45][      0.55]"), std::string::npos);
+}
+
+TEST(Show, HelpAtEveryLevel) {
+  EXPECT_NE(run_command({"--help"}).out.find("show"), std::string::npos);
+  const std::string verb = run_command({"show", "--help"}).out;
+  for (const Topic& topic : topics()) {
+    EXPECT_NE(verb.find(topic.name), std::string::npos) << topic.name;
+    const Ran ran = run_command({"show", std::string(topic.name), "--help"});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_NE(ran.out.find("--out DIR"), std::string::npos) << ran.out;
+    expect_narrow(ran.out);
+    EXPECT_EQ(ran.out.find("--length") != std::string::npos, !topic.length.empty()) << ran.out;
+  }
+}
+
+TEST(Command, HelpFitsIntoEightyColumns) {
+  for (const Arguments& arguments : {Arguments{"--help"},
+                                     {"train", "--help"},
+                                     {"train", "copy", "--help"},
+                                     {"test", "copy", "--help"},
+                                     {"show", "--help"},
+                                     {"gradcheck", "--help"}})
+    expect_narrow(run_command(arguments).out);
+  for (const char* task : {"copy", "addition"}) expect_narrow(run_command({"explain", task}).out);
+}
+
+TEST(Show, WrongRequestsAreToldInOneLine) {
+  const TemporaryFolder folder;
+  struct Case {
+    Arguments arguments;
+    Arguments words;
+  };
+  const std::vector<Case> cases{
+      {{}, {"tapegrad show"}},
+      {{"picture"},
+       {"[tapegrad show] there is no topic \"picture\": causal-mask, padding-mask, positional-encoding, layer-norm, "
+        "attention-steps"}},
+      {{"causal-mask", "--length", "0"}, {"[--length] 0 is out of range: from 1 to 64 is possible"}},
+      {{"causal-mask", "--length", "65"}, {"[--length] 65 is out of range: from 1 to 64 is possible"}},
+      {{"causal-mask", "--length", "four"}, {"--length", "tapegrad show causal-mask --help"}},
+      {{"causal-mask", "--dim", "4"},
+       {"[--dim] is an option of the topics positional-encoding and layer-norm, not of causal-mask"}},
+      {{"causal-mask", "--seed", "-1"}, {"--seed"}},
+      {{"positional-encoding", "--length", "1"}, {"[--length] 1 is out of range: from 2 to 1000 is possible"}},
+      {{"positional-encoding", "--dim", "12"}, {"[--dim] 12 is out of range: from 16 to 4096 is possible"}},
+      {{"positional-encoding", "--dim", "18"}, {"[--dim] 18 is not a multiple of 4"}},
+      {{"layer-norm", "--dim", "1"}, {"[--dim] 1 is out of range: from 2 to 16 is possible"}},
+      {{"layer-norm", "--length", "33"}, {"[--length] 33 is out of range: from 1 to 32 is possible"}},
+      {{"attention-steps", "--example", "x"}, {"[--example] there is no example \"x\": time-flies, journey"}},
+      {{"causal-mask", "--out", "/dev/null/x"}, {"[--out]", "/dev/null/x"}},
+  };
+  for (const Case& c : cases) {
+    const Ran ran = run_command(joined({"show"}, c.arguments), {.folder = folder.path()});
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+    for (const std::string& word : c.words)
+      EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+Series series_of(const char* name, std::vector<double> y, Series::Mark mark = Series::Mark::line) {
+  Series out{name, {}, std::move(y), false, mark};
+  for (std::size_t i = 0; i < out.y.size(); ++i) out.x.push_back(static_cast<double>(i));
+  return out;
+}
+
+Faults faults_of(const Drawing& drawing) { return faults_of_svg(svg_file(drawing)); }
+
+TEST(Charts, HardCasesStayReadable) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<double>> all{{},
+                                             {1},
+                                             {0, 0, 0},
+                                             {1e-12, 1e12},
+                                             {-3, nan, 4, inf},
+                                             {nan, nan},
+                                             {1e9, 1e9 + 1},
+                                             {0.1, 0.2, 0.3},
+                                             {-1e-9, -2e-9}};
+  for (const std::vector<double>& y : all) {
+    for (const bool log_y : {false, true}) {
+      const Series one = series_of("one <&> \"two\"", y), other = series_of("dots", y, Series::Mark::dots);
+      const Series dashes = series_of("dashes", y, Series::Mark::dashes);
+      const LineChart chart{
+          .title = "A & B", .x_label = "x", .y_label = "y", .series = {one, other, dashes}, .log_y = log_y};
+      EXPECT_EQ(faults_of(draw(chart)), Faults()) << y.size() << (y.empty() ? 0 : y[0]);
+    }
+  }
+}
+
+TEST(Charts, BarsOfAnySign) {
+  const BarChart chart{.title = "A title that is longer than the chart below it is wide, by some words",
+                       .labels = {"a", "b"},
+                       .series = {series_of("up", {1, 2}), series_of("down", {-1, 0})}};
+  EXPECT_EQ(faults_of(draw(chart)), Faults());
+}
+
+TEST(Heatmaps, LabelsOfAnyLengthStayApart) {
+  for (const std::size_t size : {1, 2, 5, 20, 64, 200}) {
+    for (const char* label : {"7", "words", "internationalisation"}) {
+      Heatmap map;
+      map.title = "A title";
+      map.row_axis = "rows";
+      map.column_axis = "columns";
+      map.row_labels = map.column_labels = Arguments(size, label);
+      map.values.assign(size * size, 0.5F);
+      EXPECT_EQ(faults_of(draw(map)), Faults()) << size << label;
+      if (size > 8) continue;
+      map.texts.assign(size * size, "-123.45");
+      map.is_signed = true;
+      map.values[0] = -std::numeric_limits<float>::infinity();
+      EXPECT_EQ(faults_of(draw(map)), Faults()) << size << label;
+    }
+  }
+}
+
+TEST(Heatmaps, ShadesAndBlockedCells) {
+  Heatmap map;
+  map.row_labels = {"0"};
+  map.column_labels = {"0", "1", "2", "3"};
+  map.values = {0, 1, -1, NAN};
+  map.is_signed = true;
+  const std::string svg = svg_file(draw(map));
+  EXPECT_NE(svg.find("class=\"warm\" fill-opacity=\"1.00\""), std::string::npos);
+  EXPECT_NE(svg.find("class=\"heat\" fill-opacity=\"1.00\""), std::string::npos);
+  EXPECT_NE(svg.find("class=\"blocked\""), std::string::npos);
+  EXPECT_EQ(svg.find("fill-opacity=\"0.00\""), std::string::npos);
+}
+
+TEST(Grid, ColumnsAreAsWideAsTheyNeedToBe) {
+  const Drawing narrow{10, 5, "<g/>"}, wide{30, 7, "<g/>"};
+  const Drawing all = grid({narrow, wide, narrow}, 2);
+  EXPECT_EQ(all.width, 40);
+  EXPECT_EQ(all.height, 12);
+  EXPECT_NE(all.body.find("translate(10 0)"), std::string::npos);
+  EXPECT_NE(all.body.find("translate(0 7)"), std::string::npos);
+}
+
+TEST(Checker, FindsWhatIsWrong) {
+  const auto svg = [](const std::string& inside) {
+    return faults_of_svg("<svg width=\"100\" height=\"50\">" + inside + "</svg>");
+  };
+  EXPECT_EQ(svg("<text x=\"10\" y=\"20\">ab</text><text x=\"40\" y=\"20\">ab</text>"), Faults());
+  EXPECT_EQ(svg("<text x=\"10\" y=\"20\">ab</text><text x=\"18\" y=\"22\">cd</text>"),
+            Faults{"\"ab\" and \"cd\" overlap"});
+  EXPECT_EQ(
+      svg("<g transform=\"translate(8 0)\"><text x=\"2\" y=\"20\">ab</text></g><text x=\"18\" y=\"22\">cd</text>"),
+      Faults{"\"ab\" and \"cd\" overlap"});
+  EXPECT_EQ(svg("<text x=\"20\" y=\"20\" text-anchor=\"end\">abcdef</text>").size(), 1U);
+  EXPECT_EQ(svg("<text x=\"12\" y=\"25\" text-anchor=\"middle\" transform=\"rotate(-90 12 25)\">abcd</text>"),
+            Faults());
+  EXPECT_EQ(svg("<text x=\"12\" y=\"5\" text-anchor=\"middle\" transform=\"rotate(-90 12 5)\">abcd</text>").size(), 1U);
+  for (const char* bad : {"<g>", "<g></h>", "<g a=b/>", "<g a=\"1\" a=\"2\"/>", "a & b", "<image href=\"x.png\"/>",
+                          "<g style=\"fill: url(http://x)\"/>", "<style>@import 'x';</style>", "<script></script>",
+                          "<text x=\"1\">no y</text>"})
+    EXPECT_EQ(svg(bad).size(), 1U) << bad;
+  EXPECT_FALSE(faults_of_page("<p>no picture</p>").empty());
+  EXPECT_FALSE(faults_of_page("<img src=\"x\"><svg width=\"1\" height=\"1\"></svg>").empty());
+}
+
+TEST(Tables, NumpysLayout) {
+  EXPECT_EQ(numpy_text(tensor({1.0, 0.25, -3.0}, kFloat64)), "[ 1.    0.25 -3.  ]");
+  EXPECT_EQ(numpy_text(tensor({{0.1, 0.12345678901}, {10.0, 0.0}}, kFloat64)),
+            "[[ 0.1         0.12345679]\n [10.          0.        ]]");
+  EXPECT_EQ(tuple_text({5}), "(5,)");
+  EXPECT_EQ(tuple_text({2, 5, 1}), "(2, 5, 1)");
+  EXPECT_EQ(fixed(-0.001, 2), "0.00");
+  EXPECT_EQ(fixed(-0.01, 2), "-0.01");
+  expect_narrow(numpy_text(arange(0, 4, 0.1, kFloat64)));
+}
+
+TEST(Tables, LongLinesAreBroken) {
+  const std::string name = "  --option N                  ";
+  const std::string words = "a text that tells what the option does, in more words than eighty columns can hold";
+  const std::string broken = wrapped("short\n\n" + name + words + "\n");
+  expect_narrow(broken);
+  EXPECT_EQ(broken.rfind("short\n\n" + name + "a text", 0), 0U);
+  EXPECT_NE(broken.find("\n" + std::string(name.size(), ' ') + "words"), std::string::npos) << broken;
+  EXPECT_EQ(wrapped(std::string(100, 'x')), std::string(100, 'x') + "\n");
+  const std::string half(40, 'x');
+  EXPECT_EQ(wrapped("a: " + half + ", " + half + "\n", 4), "a: " + half + ",\n    " + half + "\n");
+}
+
+TEST(Tables, ShadesInEightyColumns) {
+  const std::vector<float> weights{0, 0.05F, 0.2F, 1};
+  EXPECT_EQ(shaded_maps({{"a", {"x", "yz"}, weights}, {"b", {"x", "y"}, weights}}),
+            "a       b\n x ·░    x ·░\nyz ▒█    y ▒█\n\n");
+  expect_narrow(shaded_maps(std::vector<ShadedMap>(9, {"a name", {"label"}, std::vector<float>(20, 0.5F)})));
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

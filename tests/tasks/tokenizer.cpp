@@ -1,0 +1,438 @@
+// Tokenizers against Hugging Face's and tiktoken on text that is hard to cut, their files, and broken ones.
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/data/byte_pair.h>
+#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace tapegrad::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+using tests::error_of;
+using tests::slurp;
+using tests::spill;
+using Ids = std::vector<int64_t>;
+using Json = nlohmann::json;
+
+const fs::path kData = fs::path(tests::kTestsDir) / "data";
+const fs::path kCut = kData / "gpt2_cut";  // GPT-2's vocabulary, its first 1000 merges
+
+const Json& golden() {
+  static const Json json = Json::parse(slurp(kData / "tokenizer.json"));
+  return json;
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+std::string text_of(const Json& one) {
+  return one.contains("hex") ? from_hex(one["hex"].get<std::string>()) : one["text"].get<std::string>();
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+void expect_golden(const Tokenizer& tokenizer) {
+  ASSERT_EQ(tokenizer.size(), 1257);
+  EXPECT_EQ(tokenizer.end_of_text(), 1256);
+  for (const Json& one : golden()["cases"]) {
+    const std::string text = text_of(one);
+    const Ids ids = tokenizer.encode(text);
+    EXPECT_EQ(ids, one["ids"].get<Ids>()) << one.dump();
+    EXPECT_EQ(tokenizer.decode(ids), text) << one.dump();
+  }
+}
+
+// ---- Values ----
+
+TEST(BytePairs, HardTextIsCutAndMergedAsTheReferenceDoes) {
+  expect_golden(*load_tokenizer(kCut.string()));
+  EXPECT_GT(golden()["cases"].size(), 390u);
+}
+
+TEST(BytePairs, EveryKindOfFileGivesTheSameTokenizer) {
+  const tests::TemporaryFolder folder;
+  fs::create_directory(folder / "two");
+  spill(folder / "two/vocab.json", slurp(kCut / "encoder.json"));
+  std::string merges;  // lines as Windows ends them
+  for (const char c : slurp(kCut / "vocab.bpe")) {
+    if (c == '\n') merges.push_back('\r');
+    merges.push_back(c);
+  }
+  spill(folder / "two/merges.txt", merges);
+  expect_golden(*load_tokenizer(folder / "two"));
+
+  expect_golden(*load_tokenizer((kCut / "hugging_face.json").string()));  // merges as lists of two
+  fs::create_directory(folder / "hub");
+  spill(folder / "hub/tokenizer.json", slurp(kCut / "hugging_face.json"));
+  expect_golden(*load_tokenizer(folder / "hub"));
+
+  save_tokenizer(*load_tokenizer(kCut.string()), folder / "ours");
+  expect_golden(*load_tokenizer(folder / "ours"));
+  EXPECT_TRUE(has_tokenizer(folder / "ours"));
+  EXPECT_FALSE(has_tokenizer(folder.path().string()));
+}
+
+TEST(BytePairs, ALongWordTakesNoTimeToSpeakOf) {
+  const auto tokenizer = load_tokenizer(kCut.string());
+  std::mt19937 draw(1);
+  std::string letters(1 << 20, 'a'), mixed = letters;
+  for (char& c : mixed) c = static_cast<char>('a' + draw() % 26);
+  for (const std::string& text : {letters, mixed, std::string(1 << 20, ' '), std::string(1 << 20, '\xff')}) {
+    const std::clock_t start = std::clock();
+    const Ids ids = tokenizer->encode(text);
+    EXPECT_LT(static_cast<double>(std::clock() - start), 5.0 * CLOCKS_PER_SEC);  // sanitizers: slow
+    EXPECT_EQ(tokenizer->decode(ids), text);
+  }
+}
+
+TEST(BytePairs, AllBytesAndAllPairsOfBytesComeBack) {
+  const auto tokenizer = load_tokenizer(kCut.string());
+  std::string all;
+  for (int a = 0; a < 256; ++a) {
+    for (int b = 0; b < 256; ++b) all.append({static_cast<char>(a), static_cast<char>(b)});
+  }
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(all)), all);
+}
+
+TEST(BytePairs, LearnsWhatHuggingFaceLearns) {
+  const Json& training = golden()["training"];
+  const auto tokenizer = train_byte_pairs(training["text"].get<std::string>(), training["vocab_size"]);
+  EXPECT_EQ(tokenizer->size(), 400);
+  EXPECT_EQ(tokenizer->end_of_text(), 399);
+  EXPECT_EQ(Json::parse(tokenizer->json())["model"]["merges"], training["merges"]);
+  const std::string text = training["text"];
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+}
+
+TEST(BytePairs, LearningEndsWhenNoPairComesTwice) {
+  EXPECT_EQ(train_byte_pairs("abcd", 1000)->size(), 257);
+  EXPECT_EQ(train_byte_pairs("", 300)->size(), 257);
+  EXPECT_EQ(train_byte_pairs("ab ab", 1000)->size(), 258) << "\"ab\" twice, \" ab\" once";
+  EXPECT_EQ(error_of([] { train_byte_pairs("ab", 256); }),
+            "[tokenizer] a vocabulary of 256 byte pairs is not possible: from 257 (all bytes and <|endoftext|>) to "
+            "1048576 is");
+}
+
+TEST(BytePairs, AWordMayTakeTheSameTokenByTwoWays) {
+  // "ab" + "c" and "a" + "bc" both make "abc".
+  const std::string text = "abc abc abc bc bc bcbc abcd abd abdab ab";
+  const auto tokenizer = train_byte_pairs(text, 270);
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+  EXPECT_EQ(parse_tokenizer(tokenizer->json(), "again")->encode(text), tokenizer->encode(text));
+}
+
+// ---- Characters ----
+
+TEST(Characters, OneTokenACharacter) {
+  const std::string text = "가나, 가🙂\n";
+  const auto tokenizer = make_character_tokenizer(text);
+  EXPECT_EQ(tokenizer->size(), 6);  // newline, blank, comma, two syllables, the face
+  EXPECT_EQ(tokenizer->encode(text), (Ids{3, 4, 2, 1, 3, 5, 0}));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+  EXPECT_EQ(tokenizer->end_of_text(), std::nullopt);
+  EXPECT_EQ(error_of([&] { tokenizer->encode("가나다"); }),
+            "[tokenizer] the character \"다\" (U+B2E4) at byte 6 of the text is none of the 6 of the vocabulary");
+  EXPECT_EQ(error_of([&] { tokenizer->encode("가\xff"); }),
+            "[tokenizer] the byte 0xFF at byte 3 of the text is none of the 6 of the vocabulary");
+  EXPECT_EQ(error_of([&] { tokenizer->bytes(6); }), "[tokenizer] there is no token 6 (ids are 0 to 5)");
+}
+
+TEST(Characters, BytesThatBelongToNoCharacterAreKept) {
+  std::string text = "a\xff\xe2\x82z\xc3\xa9\xe2\x82";
+  text.push_back('\0');
+  const auto made = make_character_tokenizer(text);
+  EXPECT_EQ(made->size(), 7);  // NUL a z e-acute, then 82 e2 ff
+  const auto tokenizer = parse_tokenizer(made->json(), "again");
+  EXPECT_EQ(tokenizer->encode(text), (Ids{1, 6, 5, 4, 2, 3, 5, 4, 0}));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+  EXPECT_EQ(tokenizer->json(), made->json());
+}
+
+TEST(Characters, ABytesNameIsNotTheCharacter) {
+  const auto tokenizer = parse_tokenizer(
+      R"({"model":{"byte_fallback":true,"vocab":{"A":0,"<0x41>":1,"<0xEA>":2,"<0xB0>":3,"<0x80>":4,"B":5},"merges":[]}})",
+      "x");
+  EXPECT_EQ(tokenizer->encode("AB가"), (Ids{0, 5, 2, 3, 4})) << "a character that is not there falls back to its bytes";
+  EXPECT_EQ(tokenizer->decode(Ids{1, 0, 2, 3, 4}), "AA가");
+}
+
+// ---- Decoding while tokens come ----
+
+TEST(Streaming, CharactersNeverBreak) {
+  const auto tokenizer = load_tokenizer(kCut.string());
+  const std::string text = "한국어 문장은 🙂 글자가 깨지지 않습니다. 日本語 naïve e\u0301";
+  TextStream stream(*tokenizer);
+  std::string shown;
+  int empty = 0;
+  for (const int64_t id : tokenizer->encode(text)) {
+    const std::string piece = stream.push(id);
+    EXPECT_EQ(piece, valid_utf8(piece));
+    EXPECT_EQ(piece.find("\ufffd"), std::string::npos);
+    empty += piece.empty();
+    shown += piece;
+  }
+  EXPECT_GT(empty, 10) << "this vocabulary splits Korean characters";
+  EXPECT_EQ(stream.finish(), "");
+  EXPECT_EQ(shown, text);
+}
+
+TEST(Streaming, EndsInTheSameTextAsDecodingAtOnce) {
+  const auto tokenizer = load_tokenizer(kCut.string());
+  for (const Json& one : golden()["cases"]) {
+    const std::string text = text_of(one);
+    TextStream stream(*tokenizer);
+    std::string shown;
+    for (const int64_t id : tokenizer->encode(text)) shown += stream.push(id);
+    EXPECT_EQ(shown + stream.finish(), one.contains("hex") ? one["replaced"].get<std::string>() : text) << one.dump();
+    EXPECT_EQ(valid_utf8(text), one.contains("hex") ? one["replaced"].get<std::string>() : text);
+  }
+}
+
+TEST(Utf8, CountsAndSplitsByCharacters) {
+  EXPECT_EQ(count_characters(""), 0);
+  EXPECT_EQ(count_characters("a가🙂e\u0301"), 5);
+  EXPECT_EQ(count_characters("\xff\xe2\x82\xe2\x82\xac"), 3);
+  const auto [first, second] = split_characters("가나다라마바사아자차", 0.95);
+  EXPECT_EQ(first, "가나다라마바사아자");
+  EXPECT_EQ(second, "차");
+  EXPECT_EQ(split_characters("abc", 0).first, "");
+  EXPECT_EQ(split_characters("abc", 1).second, "");
+  EXPECT_EQ(error_of([] { split_characters("abc", 1.5); }), "[text] a share of 1.5 of a text, need one from 0 to 1");
+  for (uint32_t code = 0; code < 0x110000; code += code < 0x3000 ? 1 : 61) {
+    if (code >= 0xd800 && code < 0xe000) continue;
+    const std::string text = utf8(code);
+    const Character c = first_character(text);
+    EXPECT_TRUE(c.valid && c.code == code && static_cast<std::size_t>(c.bytes) == text.size()) << code;
+    for (std::size_t cut = 1; cut < text.size(); ++cut) {
+      EXPECT_TRUE(first_character(std::string_view(text).substr(0, cut)).cut) << code;
+    }
+  }
+  EXPECT_EQ(utf8(0xd800), "\ufffd");
+  EXPECT_EQ(utf8(0x110000), "\ufffd");
+}
+
+// ---- Files that are not right ----
+
+class BrokenFiles : public testing::Test {
+ protected:
+  std::string two(const std::string& vocabulary, const std::string& merges) {
+    spill(folder_ / "encoder.json", vocabulary);
+    spill(folder_ / "vocab.bpe", merges);
+    return said();
+  }
+  std::string json(const std::string& text) {
+    spill(folder_ / "tokenizer.json", text);
+    return said();
+  }
+  // What load_tokenizer says, without "[tokenizer] folder/".
+  std::string said() {
+    std::string message = error_of([&] { load_tokenizer(folder_.path().string()); });
+    const std::string start = "[tokenizer] " + folder_.path().string();
+    EXPECT_TRUE(message == "no error" || message.starts_with(start)) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    return message == "no error" ? message : message.substr(start.size() + 1);
+  }
+  tests::TemporaryFolder folder_;
+};
+
+const std::string kThree = R"({"a":0,"b":1,"ab":2})";
+
+TEST_F(BrokenFiles, Missing) {
+  EXPECT_EQ(error_of([] { load_tokenizer("/nowhere"); }), "[tokenizer] there is no folder /nowhere");
+  EXPECT_EQ(said(),
+            "holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe");
+  spill(folder_ / "vocab.json", kThree);
+  EXPECT_EQ(said(), "holds vocab.json but no merges.txt");
+  fs::remove(folder_ / "vocab.json");
+  spill(folder_ / "vocab.bpe", "");
+  EXPECT_EQ(said(), "holds vocab.bpe but no encoder.json");
+}
+
+TEST_F(BrokenFiles, Vocabulary) {
+  EXPECT_EQ(two(kThree, "a b\n"), "no error");
+  EXPECT_EQ(two("", ""), "encoder.json: the file is empty (was its download interrupted?)");
+  EXPECT_EQ(two(R"({"a":0,"b)", ""),
+            "encoder.json: is not JSON (at byte 10 of 9: it ends too early; was its download interrupted?)");
+  EXPECT_EQ(two(R"({"a":0,b})", ""), "encoder.json: is not JSON (at byte 8 of 9)");
+  EXPECT_EQ(two(R"({"a":1e400})", ""), "encoder.json: holds a number that is too large");
+  EXPECT_EQ(two("[1]", ""), "encoder.json: the vocabulary is no object of tokens and their ids");
+  EXPECT_EQ(two(R"({"a":-1})", ""),
+            "encoder.json: the token \"a\" has the id -1, need a whole number from 0 to 4194303");
+  EXPECT_EQ(two(R"({"a":[[0]]})", ""),
+            "encoder.json: the token \"a\" has the id an array, need a whole number from 0 to 4194303");
+  EXPECT_EQ(two(R"({"a":1000000000})", ""),
+            "encoder.json: the token \"a\" has the id 1000000000, need a whole number from 0 to 4194303");
+  EXPECT_EQ(two(R"({"a":0,"b":0})", "a b\n"), "encoder.json: the tokens \"a\" and \"b\" have the same id 0");
+  EXPECT_EQ(two(R"({"":0})", ""), "encoder.json: the token of id 0 is empty");
+}
+
+TEST_F(BrokenFiles, Merges) {
+  EXPECT_EQ(two(kThree, "#version: 0.2\na b\nb a\n"),
+            "vocab.bpe: line 3 merges \"b\" and \"a\": their union \"ba\" is not in the vocabulary");
+  EXPECT_EQ(two(R"({"a":0,"b":1,"ab":2,"abc":3})", "a b\nab c\n"),
+            "vocab.bpe: line 2 merges \"ab\" and \"c\": the token \"c\" is not in the vocabulary");
+  EXPECT_EQ(two(kThree, "ab\n"), "vocab.bpe: line 1 is \"ab\", need two tokens and a space between");
+  EXPECT_EQ(two(kThree, "a b c\n"), "vocab.bpe: line 1 is \"a b c\", need two tokens and a space between");
+  EXPECT_EQ(two(kThree, "a \n"), "vocab.bpe: line 1 is \"a \", need two tokens and a space between");
+  const std::string whole = slurp(kCut / "vocab.bpe");
+  EXPECT_NE(
+      two(slurp(kCut / "encoder.json"), whole.substr(0, whole.size() / 2)).find("(was its download interrupted?)"),
+      std::string::npos);
+  EXPECT_EQ(two(R"({"a":0,"b":1,"ab":2,"ba":3})", "#version: 0.2\na b\n"),
+            "vocab.bpe: none of its 1 merges makes the token \"ba\" (id 3) of the vocabulary (was its download "
+            "interrupted?)");
+}
+
+TEST_F(BrokenFiles, WhatNoMergeMakesStandsForItself) {
+  ASSERT_EQ(two(R"({"a":0,"b":1,"<pad>":2,"<pad><pad>":4})", ""), "no error");
+  const auto tokenizer = load_tokenizer(folder_.path().string());
+  EXPECT_EQ(tokenizer->encode("a<pad>b<pad><pad>a"), (Ids{0, 2, 1, 4, 0})) << "the longest one counts";
+  EXPECT_EQ(tokenizer->size(), 5);
+  EXPECT_EQ(error_of([&] { tokenizer->bytes(3); }), "[tokenizer] there is no token 3 (ids are 0 to 4)");
+  EXPECT_EQ(error_of([&] { tokenizer->encode("c"); }),
+            "[tokenizer] the vocabulary has no token for the byte 0x63, which the text holds");
+}
+
+TEST_F(BrokenFiles, TokenizerJson) {
+  const std::string good = slurp(kCut / "hugging_face.json");
+  EXPECT_EQ(json(good), "no error");
+  EXPECT_NE(json(good.substr(0, good.size() / 2)).find("it ends too early; was its download interrupted?"),
+            std::string::npos);
+  // As other versions of Hugging Face's library write the same.
+  auto empty = Json::parse(good);
+  empty["model"]["dropout"] = nullptr;
+  empty["model"]["continuing_subword_prefix"] = empty["model"]["end_of_word_suffix"] = "";
+  EXPECT_EQ(json(empty.dump()), "no error");
+  const auto after = [&](const char* processor) {
+    auto changed = Json::parse(good);
+    changed["post_processor"] = Json::parse(processor);
+    return json(changed.dump());
+  };
+  EXPECT_EQ(after(R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}}],"pair":[],
+                      "special_tokens":{}})"),
+            "no error");
+  EXPECT_EQ(after(R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}},
+                      {"Sequence":{"id":"A","type_id":0}}],"special_tokens":{"x":{"id":"x","ids":[1],"tokens":["x"]}}})"),
+            "tokenizer.json: the post-processor TemplateProcessing is not supported");
+  EXPECT_EQ(json("[]"), "tokenizer.json: holds no \"model\" (is this a tokenizer.json?)");
+  const auto with = [&](const std::string& from, const std::string& to) { return json(replaced(good, from, to)); };
+  EXPECT_EQ(with(R"("type":"BPE")", R"("type":"Unigram")"),
+            "tokenizer.json: the model is \"Unigram\", only byte pairs (BPE) are supported");
+  EXPECT_EQ(with(R"("dropout":null)", R"("dropout":0.1)"),
+            "tokenizer.json: the model's dropout is 0.1, which is not supported");
+  EXPECT_EQ(with(R"("ignore_merges":false)", R"("ignore_merges":true)"),
+            "tokenizer.json: the model's ignore_merges is true, which is not supported");
+  EXPECT_EQ(with(R"("byte_fallback":false)", R"("byte_fallback":true)"),
+            "tokenizer.json: the model's byte_fallback is true, which is not supported");
+  EXPECT_EQ(with(R"("normalizer":null)", R"("normalizer":{"type":"NFC"})"),
+            "tokenizer.json: the normalizer NFC is not supported");
+  EXPECT_EQ(with(R"("post_processor":null)", R"("post_processor":{"type":"RobertaProcessing"})"),
+            "tokenizer.json: the post-processor RobertaProcessing is not supported");
+  EXPECT_EQ(with(R"("add_prefix_space":false)", R"("add_prefix_space":true)"),
+            "tokenizer.json: add_prefix_space of the pre_tokenizer is not supported");
+  EXPECT_EQ(with(R"("use_regex":true)", R"("use_regex":false)"),
+            "tokenizer.json: words are not cut as GPT-2 cuts them: the pre_tokenizer's use_regex is false");
+  EXPECT_EQ(with(R"("pre_tokenizer":{"type":"ByteLevel")", R"("pre_tokenizer":{"type":"Whitespace")"),
+            "tokenizer.json: words are not cut as GPT-2 cuts them: the pre_tokenizer is Whitespace, need ByteLevel");
+  EXPECT_EQ(with(R"("lstrip":false)", R"("lstrip":true)"),
+            "tokenizer.json: lstrip of the added token \"<|endoftext|>\" is not supported");
+  EXPECT_EQ(with(R"("id":1256)", R"("id":12)"),
+            "tokenizer.json: the added token \"<|endoftext|>\" has the id 12, in the vocabulary 1256");
+  EXPECT_EQ(with(R"("id":1256)", R"("id":-1)"), "tokenizer.json: the added token an object has no content or no id");
+  EXPECT_EQ(with(R"(["h","e"])", R"(["h","\u0000"])"),
+            "tokenizer.json: merge 3 merges \"h\" and \"?\": their union \"h?\" is not in the vocabulary");
+  EXPECT_EQ(with(R"(["h","e"])", R"(["he"])"), "tokenizer.json: merge 3 is an array, need two tokens");
+  EXPECT_EQ(with(R"("merges")", R"("mergers")"), "tokenizer.json: the model has no list of \"merges\"");
+  EXPECT_EQ(with(R"("vocab")", R"("vocabulary")"), "tokenizer.json: the model has no \"vocab\"");
+  EXPECT_EQ(json(R"({"model":{"byte_fallback":true,"vocab":{"ab":0}}})"),
+            "tokenizer.json: the token \"ab\" is neither a character nor a byte (<0x00> to <0xFF>)");
+  EXPECT_EQ(json("{\"model\":" + std::string(100000, '[') + std::string(100000, ']') + "}"),
+            "tokenizer.json: holds no \"model\" (is this a tokenizer.json?)");
+}
+
+// ---- The command ----
+
+tests::Ran run(const std::vector<std::string>& more, const std::string& input = "") {
+  std::vector<std::string> arguments{"tokenize"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  tests::RunSetting setting;
+  setting.input = input;
+  return tests::run_command(arguments, setting);
+}
+
+TEST(TokenizeCommand, ThereAndBack) {
+  int tried = 0;
+  for (const Json& one : golden()["cases"]) {
+    if (one["ids"].size() < (one.contains("hex") ? 22 : 80)) continue;  // a few of the longest
+    const std::string text = text_of(one);
+    const tests::Ran to = run({"--tokenizer", kCut.string()}, text);
+    ASSERT_EQ(to.code, 0) << to.err;
+    EXPECT_EQ(to.out, fmt::format("{}\n", fmt::join(one["ids"].get<Ids>(), " ")));
+    EXPECT_EQ(run({"--tokenizer", kCut.string(), "--decode"}, to.out).out, text);
+    ++tried;
+  }
+  EXPECT_GT(tried, 5);
+  EXPECT_EQ(run({"--tokenizer", kCut.string()}).out, "\n");
+  EXPECT_EQ(run({"--tokenizer", kCut.string(), "--decode"}, "[72, 101,\t108]\n").out,
+            run({"--tokenizer", kCut.string(), "--decode"}, "72 101 108").out);
+}
+
+TEST(TokenizeCommand, MakesTokenizersAndTokenFiles) {
+  const tests::TemporaryFolder folder;
+  const std::string text = "가나다라 가나다 가나 가나.\nThe text, the text!\n";
+  spill(folder / "text.txt", text);
+  tests::Ran ran = run({"--train", "bpe", "--vocab-size", "262", "--out", folder / "bpe"}, text);
+  EXPECT_EQ(ran.out, (folder / "bpe/tokenizer.json") + ": 262 tokens\n") << ran.err;
+  EXPECT_EQ(load_tokenizer(folder / "bpe")->encode(text), train_byte_pairs(text, 262)->encode(text));
+  ran = run({"--train", "char", "--out", folder / "char", "--text", folder / "text.txt"});
+  EXPECT_EQ(ran.out, (folder / "char/tokenizer.json") + ": 14 tokens\n") << ran.err;
+  ran = tests::run_command(
+      {"tokenize", "--tokenizer", folder / "char", "--text", folder / "text.txt", "--save", folder / "text.tokens"});
+  EXPECT_EQ(ran.out, (folder / "text.tokens") + ": 36 tokens\n") << ran.err;
+}
+
+TEST(TokenizeCommand, WrongRequests) {
+  const auto refused = [](const std::vector<std::string>& more, const std::string& input = "") {
+    const tests::Ran ran = run(more, input);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    return ran.err;
+  };
+  EXPECT_EQ(refused({}), "[tokenize] which tokenizer? (--tokenizer DIR, or --train bpe|char to make one)\n");
+  EXPECT_EQ(refused({"--tokenizer", "/nowhere"}),
+            "[--tokenizer] /nowhere holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or "
+            "encoder.json and vocab.bpe\n");
+  const std::string cut = kCut.string();
+  EXPECT_EQ(refused({"--tokenizer", cut, "--decode"}, "1 2 x3"),
+            "[tokenize] word 3 is \"x3\", need a token id from 0 to 1256\n");
+  EXPECT_EQ(refused({"--tokenizer", cut, "--decode"}, "1257"),
+            "[tokenize] word 1 is \"1257\", need a token id from 0 to 1256\n");
+  EXPECT_EQ(refused({"--train", "words", "--out", "x"}), "[--train] there is no kind \"words\": bpe or char\n");
+  EXPECT_EQ(refused({"--train", "bpe"}), "[--train] needs --out DIR\n");
+  EXPECT_EQ(refused({"--train", "bpe", "--out", "x", "--vocab-size", "9"}),
+            "[--vocab-size] 9 is too small: 256 bytes and <|endoftext|> are 257 tokens\n");
+  EXPECT_EQ(refused({"--train", "char", "--out", "x", "--vocab-size", "300"}),
+            "[--vocab-size] follows from the text for char\n");
+  EXPECT_EQ(refused({"--train", "bpe", "--out", "x"}),
+            "[tokenize] the text is empty: there is nothing to make a tokenizer of\n");
+  EXPECT_EQ(refused({"--tokenizer", cut, "--save", "x"}), "[--save] needs --text FILE\n");
+  EXPECT_EQ(refused({"--tokenizer", cut, "--out", "x"}), "[--out] is for --train\n");
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

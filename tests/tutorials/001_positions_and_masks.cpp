@@ -1,0 +1,70 @@
+// Seed 001, section 3: sinusoidal positions, the causal mask and masked scores.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/positions.h>
+#include <tapegrad/tasks/tutorials/positions_and_masks.h>
+#include <tapegrad/test_paths.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+
+// tests/data/tutorials.json, made by make_tutorials.py beside it: what the seed's unseeded code gives with seed 0.
+json golden() { return json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed001"]; }
+
+TEST(Seed001_3, SubsequentMask) {
+  const char* const printed = R"(tensor([[[ True, False, False, False, False],
+         [ True,  True, False, False, False],
+         [ True,  True,  True, False, False],
+         [ True,  True,  True,  True, False],
+         [ True,  True,  True,  True,  True]]]))";
+  EXPECT_EQ(str(tasks::subsequent_mask(5)), printed);
+  EXPECT_EQ(str(nn::causal_mask(5).unsqueeze(0)), printed);
+}
+
+TEST(Seed001_3, MaskedScores) {
+  manual_seed(0);
+  const Tensor scores = randn({1, 5, 5}), mask = tasks::subsequent_mask(5);
+  EXPECT_EQ(str(scores), golden()["scores"].get<std::string>());
+  const Tensor masked = masked_fill(scores, mask == 0, -1e9);
+  EXPECT_EQ(str(masked), golden()["masked"].get<std::string>());
+  // -1e9 hides as well as minus infinity does, while a row has something to see.
+  EXPECT_EQ(softmax(masked).to_vector<float>(), softmax(masked_fill(scores, !mask, -INFINITY)).to_vector<float>());
+}
+
+TEST(Seed001_3, PositionalEncoding) {
+  const json g = golden();
+  const int64_t d_model = g["d_model"];
+  const tasks::PositionalEncoding encoding(d_model);
+  EXPECT_EQ(str(encoding.pe->shape()), str(Shape{5000, 1, d_model}));
+  for (const auto& [position, row] : g["pe"].items()) {
+    // float32 angles are rounded to 6e-8 of their size, so far positions can differ by that much.
+    const int64_t t = std::stoll(position);
+    const double room = 1e-6 + 1.2e-7 * static_cast<double>(t);
+    const std::vector<float> mine = encoding.pe.tensor()[t][0].to_vector<float>();
+    const std::vector<float> ready = nn::sinusoidal_table(t + 1, d_model)[t].to_vector<float>();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      EXPECT_NEAR(mine[i], row[i].get<double>(), room) << "position " << t << ", dimension " << i;
+      EXPECT_NEAR(ready[i], row[i].get<double>(), room) << "position " << t << ", dimension " << i;
+    }
+  }
+}
+
+// Words first, batch second: every sentence of the batch gets the same positions.
+TEST(Seed001_3, PositionsAreAddedToWordsOfABatch) {
+  const tasks::PositionalEncoding encoding(6, 50);
+  manual_seed(1);
+  const Tensor x = randn({7, 2, 6});
+  const Tensor placed = encoding(x);
+  EXPECT_EQ(placed.shape(), x.shape());
+  const nn::SinusoidalPositions ready(50, 6);  // batch first
+  EXPECT_LT(amax(abs(placed - ready(x.transpose(0, 1)).transpose(0, 1))).item(), 1e-6);
+}
+
+}  // namespace
+}  // namespace tapegrad

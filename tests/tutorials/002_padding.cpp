@@ -1,0 +1,156 @@
+// Seed 002, cells 2 and 3: shapes of every step for batch 4 and the three test cases, padding, and values against
+// PyTorch's.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tasks/tutorials/padded_attention.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kModel = 64, kHeads = 4;
+
+// bool [B, S, 1]: the last `count` tokens of every sequence are padding.
+Tensor last_are_padding(int64_t batch, int64_t length, int64_t count) {
+  return (arange(length) >= static_cast<double>(length - count)).reshape({1, length, 1}).expand({batch, length, 1});
+}
+
+std::string shapes(const NamedTensors& steps) {
+  std::string text;
+  for (const NamedTensor& step : steps) text += step.name + " " + str(step.tensor.shape()) + "\n";
+  return text;
+}
+
+struct Case {
+  int64_t batch, length, width;
+  const char* expected;
+};
+
+void expect_shapes(const Case& c) {
+  const tasks::PaddedAttention attention(c.width, kModel, kHeads);
+  NamedTensors steps;
+  attention(randn({c.batch, c.length, c.width}), last_are_padding(c.batch, c.length, c.length / 3), &steps);
+  EXPECT_EQ(shapes(steps), c.expected);
+}
+
+TEST(Seed002_2, ShapesOfEveryStep) {
+  expect_shapes({4, 10, 32,
+                 "x [4, 10, 32]\nq [4, 10, 64]\nk [4, 10, 64]\nv [4, 10, 64]\n"
+                 "q by head [4, 4, 10, 16]\nk by head [4, 4, 10, 16]\nv by head [4, 4, 10, 16]\n"
+                 "score [4, 4, 10, 10]\nscaled score [4, 4, 10, 10]\nmask [4, 10, 1]\nmasked score [4, 4, 10, 10]\n"
+                 "weights [4, 4, 10, 10]\nmixed [4, 4, 10, 16]\nmerged [4, 10, 64]\noutput [4, 10, 64]\n"});
+}
+
+TEST(Seed002_3, ShapesOfTheThreeTestCases) {
+  const Case cases[] = {
+      {2, 5, 32,
+       "x [2, 5, 32]\nq [2, 5, 64]\nk [2, 5, 64]\nv [2, 5, 64]\n"
+       "q by head [2, 4, 5, 16]\nk by head [2, 4, 5, 16]\nv by head [2, 4, 5, 16]\n"
+       "score [2, 4, 5, 5]\nscaled score [2, 4, 5, 5]\nmask [2, 5, 1]\nmasked score [2, 4, 5, 5]\n"
+       "weights [2, 4, 5, 5]\nmixed [2, 4, 5, 16]\nmerged [2, 5, 64]\noutput [2, 5, 64]\n"},
+      {8, 20, 64,
+       "x [8, 20, 64]\nq [8, 20, 64]\nk [8, 20, 64]\nv [8, 20, 64]\n"
+       "q by head [8, 4, 20, 16]\nk by head [8, 4, 20, 16]\nv by head [8, 4, 20, 16]\n"
+       "score [8, 4, 20, 20]\nscaled score [8, 4, 20, 20]\nmask [8, 20, 1]\nmasked score [8, 4, 20, 20]\n"
+       "weights [8, 4, 20, 20]\nmixed [8, 4, 20, 16]\nmerged [8, 20, 64]\noutput [8, 20, 64]\n"},
+      {1, 100, 32,
+       "x [1, 100, 32]\nq [1, 100, 64]\nk [1, 100, 64]\nv [1, 100, 64]\n"
+       "q by head [1, 4, 100, 16]\nk by head [1, 4, 100, 16]\nv by head [1, 4, 100, 16]\n"
+       "score [1, 4, 100, 100]\nscaled score [1, 4, 100, 100]\nmask [1, 100, 1]\n"
+       "masked score [1, 4, 100, 100]\nweights [1, 4, 100, 100]\nmixed [1, 4, 100, 16]\n"
+       "merged [1, 100, 64]\noutput [1, 100, 64]\n"}};
+  for (const Case& c : cases) expect_shapes(c);
+}
+
+// The seed's mask is true where a token is padding, nn's where one may be seen.
+TEST(Seed002_2, PaddingMaskOfTheFirstSequence) {
+  const Tensor sequences = tensor({{3, 1, 4, 1, 5, 9, 2, 6, 0, 0},
+                                   {5, 3, 5, 8, 9, 7, 9, 3, 2, 0},
+                                   {3, 8, 4, 6, 2, 6, 0, 0, 0, 0},
+                                   {4, 3, 3, 8, 3, 2, 7, 9, 5, 2}});
+  const Tensor padding = !nn::padding_mask(sequences);
+  EXPECT_EQ(padding.shape(), (Shape{4, 1, 1, 10}));
+  EXPECT_EQ(str(padding[0].squeeze()),
+            "tensor([False, False, False, False, False, False, False, False,  True,  True])");
+  for (const auto& [sequence, count] : {std::pair(0, 2), std::pair(1, 1), std::pair(2, 4), std::pair(3, 0)}) {
+    EXPECT_TRUE(all(padding[sequence].squeeze() == last_are_padding(1, 10, count).squeeze())) << sequence;
+  }
+}
+
+// tests/data/tutorials.json, made by make_tutorials.py beside it: the first test case with seed 0 and padding of one
+// and of two words, once with keys hidden and scores over sqrt(head_dim), once as the seed's code has it.
+struct Golden {
+  json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed002"];
+  Tensor x = seeded_input();
+  tasks::PaddedAttention attention{32, kModel, kHeads};  // draws after x
+  Tensor padding = cat({last_are_padding(1, 5, 1), last_are_padding(1, 5, 2)});
+
+  static Tensor seeded_input() {
+    manual_seed(0);
+    return randn({2, 5, 32});
+  }
+  std::vector<double> values(const char* name) const { return data[name].get<std::vector<double>>(); }
+};
+
+TEST(Seed002_3, EqualsPyTorch) {
+  const Golden g;
+  tests::expect_near(g.attention(g.x, g.padding), g.values("keys_hidden"));
+}
+
+TEST(Seed002_3, TheModuleAndTheMaskOfNnAreTheSame) {
+  const Golden g;
+  nn::MultiHeadSelfAttention ready(
+      {.d_in = 32, .d_out = kModel, .num_heads = kHeads, .qkv_bias = true, .causal = false});
+  const auto copy = [](nn::Linear& to, const nn::Linear& from) {
+    to.weight.set(from.weight);
+    to.bias.set(from.bias);
+  };
+  copy(ready.W_query, g.attention.wq);
+  copy(ready.W_key, g.attention.wk);
+  copy(ready.W_value, g.attention.wv);
+  copy(ready.out_proj, g.attention.dense);
+  const Tensor mask = nn::padding_mask(tensor({{1, 2, 3, 4, 0}, {1, 2, 3, 0, 0}}));
+  tests::expect_near(ready(g.x, mask), g.values("keys_hidden"));
+}
+
+// The seed's own arithmetic, of which no key is hidden: rows of padding become uniform, all others see the padding.
+TEST(Seed002_3, WhatTheSeedsMaskDoes) {
+  const Golden g;
+  const auto heads = [&](const nn::Linear& project) {
+    return project(g.x).reshape({2, 5, kHeads, kModel / kHeads}).transpose(1, 2);
+  };
+  const Tensor rows = g.padding.to(kFloat32).unsqueeze(1) * -1e9;  // [B, 1, S, 1]
+  const Tensor score = matmul(heads(g.attention.wq), heads(g.attention.wk).t()) / std::sqrt(1.0 * kModel) + rows;
+  const Tensor weights = softmax(score);
+  const Tensor merged = matmul(weights, heads(g.attention.wv)).transpose(1, 2).reshape({2, 5, kModel});
+  tests::expect_near(g.attention.dense(merged), g.values("as_in_the_seed"));
+  const Tensor to_padding = weights[0].select(2, 4);  // [heads, S]: what each query gives to the padded last word
+  EXPECT_GT(amin(to_padding).item(), 0.1);
+  for (const float share : weights[0].select(1, 4).to_vector<float>()) EXPECT_EQ(share, 0.2F);
+}
+
+// pad_length 0 in the seed's test makes `mask[i, -0:]` hide the whole sequence. Nothing is seen then, and nothing is
+// NaN.
+TEST(Seed002_2, ASequenceOfNothingButPadding) {
+  const Golden g;
+  NamedTensors steps;
+  const Tensor output = g.attention(g.x, last_are_padding(2, 5, 5), &steps);
+  for (const NamedTensor& step : steps) {
+    if (step.name == "weights" || step.name == "mixed") {
+      EXPECT_EQ(amax(abs(step.tensor)).item(), 0) << step.name;
+    }
+  }
+  tests::expect_near(output, g.attention.dense.bias.tensor().expand({2, 5, kModel}));
+}
+
+}  // namespace
+}  // namespace tapegrad

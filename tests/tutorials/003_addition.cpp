@@ -1,0 +1,94 @@
+// Seed 003, section 8.5.2: the figures that the tutorial prints for the addition task.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/loss.h>
+#include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+AdditionTask task() { return AdditionTask(default_options("addition")); }
+
+TEST(Seed003_8_5_2, ExampleInTokens) {
+  const Batch example = task().read_expression("153+391");
+  EXPECT_EQ(example.source.to_vector<int64_t>(), (Tokens{1, 5, 3, 10, 3, 9, 1}));
+  EXPECT_EQ(example.target.to_vector<int64_t>(), (Tokens{5, 4, 4}));
+  EXPECT_EQ(example.source.shape(), (Shape{1, 7}));
+  EXPECT_EQ(example.target.shape(), (Shape{1, 3}));
+}
+
+TEST(Seed003_8_5_2, NumbersAreFilledUpWithZeros) {
+  const auto digits = [](int64_t number) {
+    return task().read_expression(std::to_string(number) + "+0").target.to_vector<int64_t>();
+  };
+  EXPECT_EQ(digits(7), (Tokens{0, 0, 7}));
+  EXPECT_EQ(digits(25), (Tokens{0, 2, 5}));
+  EXPECT_EQ(digits(348), (Tokens{3, 4, 8}));
+}
+
+TEST(Seed003_8_5_2, OperandsAreDrawnUpTo499) {
+  Generator generator(1);
+  const Batch batch = task().draw(100'000, generator);
+  int64_t largest = 0;
+  for (const Answer& row : answers_of(task(), batch, batch.target, batch.source.size(0))) {
+    const int64_t first = 100 * row.input[0] + 10 * row.input[1] + row.input[2];
+    const int64_t second = 100 * row.input[4] + 10 * row.input[5] + row.input[6];
+    largest = std::max({largest, first, second});
+    ASSERT_EQ(row.input[3], 10);
+    ASSERT_EQ(first + second, 100 * row.target[0] + 10 * row.target[1] + row.target[2]);
+  }
+  EXPECT_EQ(largest, 499);
+}
+
+TEST(Seed003_8_5_2, Configuration) {
+  RunOptions o = default_options("addition");
+  settle(o);
+  EXPECT_EQ(o.vocab_size, 11);
+  EXPECT_EQ(o.hidden_size, 256);
+  EXPECT_EQ(o.num_hidden_layers, 3);
+  EXPECT_EQ(o.num_attention_heads, 4);
+  EXPECT_EQ(o.intermediate_size, 512);
+  EXPECT_EQ(o.max_position_embeddings, 10);
+  EXPECT_EQ(o.num_epochs, 10);
+  EXPECT_EQ(o.steps_per_epoch, 300);
+  EXPECT_EQ(o.batch_size, 128);
+  EXPECT_EQ(o.max_digits, 3);
+}
+
+// -log(0.8) - log(0.7) - log(0.8) = 0.803.
+TEST(Seed003_8_5_2, LossByHand) {
+  const Tensor outputs = log(tensor({{0.1, 0.8, 0.1, 0., 0., 0., 0., 0., 0., 0.},
+                                     {0.1, 0.1, 0.7, 0.1, 0., 0., 0., 0., 0., 0.},
+                                     {0.8, 0.1, 0.1, 0., 0., 0., 0., 0., 0., 0.}}))
+                             .reshape({1, 3, 10});
+  const Tensor target = tensor({1, 2, 0}).reshape({1, 3});
+  EXPECT_NEAR(task().loss(outputs, target).item(), 0.803, 5e-4);
+  EXPECT_NEAR(task().loss(cat({outputs, outputs}), cat({target, target})).item(), 0.803,
+              5e-4);  // a mean over the batch
+  EXPECT_EQ(accuracy(task(), argmax(outputs, -1), target), 1);
+}
+
+TEST(Seed003_8_5_2, Explanation) {
+  const tests::Ran ran = tests::run_command({"explain", "addition"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.err, "");
+  for (const char* part :
+       {"Maximum digits: 3", "Tensor shape: [1, 7]", "First number: 153 (indices [1, 5, 3])",
+        "Plus sign: '+' (index 10)", "Second number: 391 (indices [3, 9, 1])", "Full input: [1, 5, 3, 10, 3, 9, 1]",
+        "Tensor shape: [1, 3]", "Actual sum: 544", "Target sequence: [5, 4, 4]", "\"007\" -> [0, 0, 7]",
+        "from 0 to 499", "[0, 5, 4]", "[1, 1, 0, 1, 0, 1, 1]", "   1 0 0\n   1 1 0\n   1 1 1\n",
+        "0.223 + 0.357 + 0.223 = 0.803", "right as a whole: True; accuracy 1.0"})
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
+}
+
+TEST(Seed003_8_5_2, ExplanationOfAnotherExample) {
+  const tests::Ran ran = tests::run_command({"explain", "addition", "--expression", "310+98"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("Full input: [3, 1, 0, 10, 0, 9, 8]"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("Target sequence: [4, 0, 8]"), std::string::npos);
+  EXPECT_EQ(tests::run_command({"explain", "addition", "--max-digits", "5", "--seed", "2"}).code, 0);
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,0 +1,94 @@
+// Seed 003, section 8.5.3: the parser's printed tokens and loss, and the first hundred training steps, loss by loss
+// against the tutorial's own run in PyTorch.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tapegrad::tasks {
+namespace {
+
+using Row = std::vector<int64_t>;
+
+nlohmann::json reference() {
+  return nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/parser_curves.json"));
+}
+
+RunOptions parser_options() {
+  RunOptions options = ParserTask::defaults();
+  settle(options);
+  return options;
+}
+
+TEST(Seed003_8_5_3, PrintedTokens) {
+  const auto expect = [](const char* text, const Row& in, const Row& out, const char* list) {
+    const Tree tree = parse_expression(text);
+    EXPECT_EQ(expression_tokens(tree), in);
+    EXPECT_EQ(linearise(tree, TreeForm::flat), out);
+    EXPECT_EQ(list_text(tree), list);
+    EXPECT_EQ(read_tree(out, TreeForm::flat).tree, tree);
+  };
+  expect("y=7/7", {12, 1, 21, 5, 21}, {6, 12, 10, 21, 21}, "['ASSIGN', 'y', ['DIV', '7', '7']]");
+  expect("x=4/3", {11, 1, 18, 5, 17}, {6, 11, 10, 18, 17}, "['ASSIGN', 'x', ['DIV', '4', '3']]");
+  expect("x=1*4", {11, 1, 15, 4, 18}, {6, 11, 9, 15, 18}, "['ASSIGN', 'x', ['MUL', '1', '4']]");
+  // Printed as "x = 4 + 9", since the tutorial decodes digits with 13 and encodes them with 14.
+  expect("x=3+8", {11, 1, 17, 2, 22}, {6, 11, 7, 17, 22}, "['ASSIGN', 'x', ['ADD', '3', '8']]");
+  EXPECT_EQ(token_name(23), "9");
+}
+
+TEST(Seed003_8_5_3, ExplainsWithTheTutorialsFigures) {
+  const std::string text = explain_parser({}, TreeForm::flat);
+  for (const char* part :
+       {"Expression: x = 3 + 8", "[11, 1, 17, 2, 22]", "[6, 11, 7, 17, 22]", "Generated expression: y=7/7",
+        "Parse tree: ['ASSIGN', 'y', ['DIV', '7', '7']]", "Expression tokens: [12, 1, 21, 5, 21]",
+        "Tree tokens: [6, 12, 10, 21, 21]", "Padded expression tokens: [11, 1, 18, 5, 17]",
+        "Padded tree tokens: [6, 11, 9, 15, 18]", "0.357 + 0.223 + 0.357 + 0.223 = 1.160",
+        "0.223 + 0.357 + 0.357 + 0.105 = 1.042", "halved: 1.101", "[1, 0, 3, 2] and [1, 0, 4, 2]",
+        "[True, True]; accuracy 1.0", "[0,1,0,0,0], [1,0,0,0,0], [0,0,0,1,0], [0,0,1,0,0]"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+// The first three batches of the run with seed 0.
+TEST(Seed003_8_5_3, FirstBatches) {
+  ParserTask task(parser_options());
+  for (const std::string row : reference()["first_batches"]) {
+    std::istringstream texts(row);
+    const Batch batch = task.draw_training(64, default_generator());
+    int64_t i = 0;
+    for (std::string text; texts >> text; ++i) {
+      const Tree tree = parse_expression(text);
+      EXPECT_EQ(batch.source[i].to_vector<int64_t>(), expression_tokens(tree));
+      EXPECT_EQ(batch.target[i].to_vector<int64_t>(), linearise(tree, TreeForm::flat));
+    }
+    EXPECT_EQ(i, 64);
+  }
+}
+
+// Relative differences of at most 1e-4 over the first 20 steps and 3e-3 over the first 100.
+void follow(const char* curve, double dropout) {
+  const std::vector<double> losses = reference()[curve];
+  ASSERT_EQ(losses.size(), 100U);
+  RunOptions options = parser_options();
+  options.dropout = dropout;
+  Trainer trainer(options);
+  double worst_20 = 0, worst_100 = 0;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const double difference = std::abs(trainer.step().loss - losses[i]) / losses[i];
+    (i < 20 ? worst_20 : worst_100) = std::max(i < 20 ? worst_20 : worst_100, difference);
+    ASSERT_LE(difference, i < 20 ? 1e-4 : 3e-3) << "step " << i + 1;
+  }
+  std::printf("%s: worst relative difference of losses %.2g (first 20), %.2g (to 100)\n", curve, worst_20, worst_100);
+}
+
+TEST(Seed003_8_5_3, LossesWithDropout) { follow("parser", 0.1); }
+TEST(Seed003_8_5_3, LossesWithoutDropout) { follow("parser_nodropout", 0); }
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,0 +1,115 @@
+// Seed 003, sections 8.3.1, 8.3.2, 8.4.1 and 8.4.4: positions, normalisation and the sizes of the whole model.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/positions.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/printed.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using tests::expect_prints;
+
+TEST(Seed003_8_3_1, IndicesAsPositions) {
+  // I love deep learning
+  const Tensor words =
+      tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}}, kFloat64);
+  expect_prints(words, "{:.2f}", "0.20 0.30 0.10 0.40  0.50 0.20 0.80 0.10  0.30 0.70 0.20 0.50  0.60 0.40 0.30 0.20");
+  const Tensor positions = arange(4);
+  EXPECT_EQ(str(positions), "tensor([0, 1, 2, 3])");
+  const Tensor placed = words + positions.unsqueeze(1);
+  expect_prints(placed, "{:.2f}", "0.20 0.30 0.10 0.40  1.50 1.20 1.80 1.10  2.30 2.70 2.20 2.50  3.60 3.40 3.30 3.20");
+  expect_prints(placed, "{:.1f}", "0.2 0.3 0.1 0.4  1.5 1.2 1.8 1.1  2.3 2.7 2.2 2.5  3.6 3.4 3.3 3.2");
+  expect_prints(placed - words, "{:.0f}.", "0. 0. 0. 0.  1. 1. 1. 1.  2. 2. 2. 2.  3. 3. 3. 3.");
+}
+
+// d_model 512: 256 pairs of a sine and a cosine. What the tutorial calls a period is the wavelength / (2 pi).
+TEST(Seed003_8_3_2, PeriodsOfSinesAndCosines) {
+  constexpr int64_t kDim = 512;
+  const Tensor even = arange(0, kDim, 2, kFloat64);
+  const Tensor periods = pow(full({}, 10000, kFloat64), even / kDim);
+  const Tensor div_terms = exp(even * (-std::log(10000.0) / kDim));
+  const Tensor shown = tensor({0, 128, 255});
+  expect_prints(index_select(periods, 0, shown), "{:.2f}", "1.00 100.00 9646.62");
+  expect_prints(index_select(periods, 0, shown), "{:.10f}", "1.0000000000 100.0000000000 9646.6161991120");
+  expect_prints(index_select(div_terms, 0, shown), "{:.10f}", "1.0000000000 0.0100000000 0.0001036633");
+  // The table that the model adds turns by these terms: row t holds sin(t div_i), cos(t div_i) side by side.
+  const Tensor table = nn::sinusoidal_table(100, kDim).to(kFloat64);
+  const Tensor angles = arange(0, 100, 1, kFloat64).unsqueeze(1) * div_terms;
+  EXPECT_LT(amax(abs(table.slice(1, 0, kAll, 2) - sin(angles))).item(), 1e-5);
+  EXPECT_LT(amax(abs(table.slice(1, 1, kAll, 2) - cos(angles))).item(), 1e-5);
+}
+
+// The display is unseeded: shapes, and what a normalisation is for.
+TEST(Seed003_8_4_1, LayerNormDisplay) {
+  manual_seed(0);
+  const Tensor x = randn({2, 5, 6}) * 3 + 2;
+  EXPECT_EQ(mean(x, -1, true).shape(), (Shape{2, 5, 1}));
+  EXPECT_EQ(std(x, -1, true, 0).shape(), (Shape{2, 5, 1}));
+  nn::LayerNormStd norm(6);
+  const Tensor normalised = norm(x);
+  EXPECT_EQ(normalised.shape(), (Shape{2, 5, 6}));
+  EXPECT_LT(amax(abs(mean(normalised, -1))).item(), 1e-6);
+  EXPECT_LT(amax(abs(std(normalised, -1, false, 0) - 1)).item(), 1e-5);
+  const Tensor gamma = tensor({0.95208258, 0.9814341, 0.8893665, 0.88037934, 1.08125258, 1.135624});
+  const Tensor beta = tensor({-0.00720101, 0.10035329, 0.0361636, -0.06451198, 0.03613956, 0.15380366});
+  norm.gamma.set(gamma);
+  norm.beta.set(beta);
+  EXPECT_EQ(norm(x).shape(), (Shape{2, 5, 6}));
+  EXPECT_LT(amax(abs(norm(x) - (normalised * gamma + beta))).item(), 1e-6);
+}
+
+// tests/data/tutorials.json, made by make_tutorials.py beside it: the section's printed embedding with a seed of ours.
+TEST(Seed003_8_4_4, EmbeddingsOfTwoSequences) {
+  const auto golden = nlohmann::json::parse(
+      std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed003_embeddings"];
+  manual_seed(0);
+  nn::Embeddings embeddings({.vocab_size = 1000, .hidden_size = 768, .max_position_embeddings = 512});
+  nn::eval(embeddings);
+  const Tensor ids = tensor({{1, 5, 9, 2}, {6, 3, 7, 4}});
+  const Tensor embedded = embeddings(ids);
+  EXPECT_EQ(str(ids.shape()), "[2, 4]");
+  EXPECT_EQ(str(embedded.shape()), "[2, 4, 768]");
+  EXPECT_EQ(str(embedded[0][0].slice(0, 0, 10)), golden["printed"].get<std::string>());
+}
+
+TEST(Seed003_8_4_4, Configuration) {
+  const nn::TransformerConfig config;
+  EXPECT_EQ(config.vocab_size, 30000);
+  EXPECT_EQ(config.hidden_size, 768);
+  EXPECT_EQ(config.num_hidden_layers, 12);
+  EXPECT_EQ(config.num_attention_heads, 12);
+  EXPECT_EQ(config.intermediate_size, 3072);
+  EXPECT_EQ(config.hidden_dropout_prob, 0.1);
+  EXPECT_EQ(config.attention_probs_dropout_prob, 0.1);
+  EXPECT_EQ(config.max_position_embeddings, 512);
+  EXPECT_EQ(config.layer_norm_eps, 1e-6);  // the text says 1e-12, the code 1e-6, and the code made the curves
+}
+
+TEST(Seed003_8_4_4, ShapesFromTokensToProbabilities) {
+  manual_seed(0);
+  nn::Transformer model({.vocab_size = 30,
+                         .hidden_size = 24,
+                         .num_hidden_layers = 2,
+                         .num_attention_heads = 3,
+                         .intermediate_size = 96,
+                         .max_position_embeddings = 12});
+  nn::eval(model);
+  const Tensor src = randint(1, 30, {2, 9}), tgt = randint(1, 30, {2, 5});
+  const Tensor memory = model.encode(src);
+  EXPECT_EQ(memory.shape(), (Shape{2, 9, 24}));
+  const Tensor hidden = model.decode(memory, {}, tgt);
+  EXPECT_EQ(hidden.shape(), (Shape{2, 5, 24}));
+  const Tensor log_probabilities = model(src, tgt);
+  EXPECT_EQ(log_probabilities.shape(), (Shape{2, 5, 30}));
+  EXPECT_LT(amax(abs(sum(exp(log_probabilities), -1) - 1)).item(), 1e-5);
+  EXPECT_EQ(log_probabilities.to_vector<float>(), model.predict(hidden).to_vector<float>());
+}
+
+}  // namespace
+}  // namespace tapegrad

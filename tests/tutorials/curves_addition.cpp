@@ -1,0 +1,101 @@
+// Seed 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own run in
+// PyTorch (seed 0), with its masks; the batches that they draw; the beginning of two other runs; and, where minutes do
+// not matter, the whole run.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/curves.h>
+#include <tapegrad/tests/support/long.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+nlohmann::json reference() {
+  return nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/curves_addition.json"));
+}
+
+// What `tapegrad train addition --seed 0 --tutorial-masks` trains.
+RunOptions tutorial_options() {
+  RunOptions options = default_options("addition");
+  options.tutorial_masks = true;
+  AdditionTask::adapt(options, {"tutorial-masks"});
+  settle(options);
+  return options;
+}
+
+// PyTorch over one BLAS differs from itself over another by 9e-5 and 3e-4 here.
+double allowed(std::size_t step) { return step < 20 ? 1e-4 : 1e-3; }
+
+void follow(const RunOptions& options, const std::string& key) {
+  const std::vector<double> losses = reference()[key];
+  ASSERT_EQ(losses.size(), 100u);
+  Trainer trainer(options);
+  double worst[2] = {0, 0};
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const StepMetrics step = trainer.step();
+    EXPECT_EQ(step.lr, 1e-4);
+    ASSERT_NEAR(step.loss, losses[i], allowed(i) * losses[i]) << "step " << i + 1;
+    double& seen = worst[i < 20 ? 0 : 1];
+    seen = std::max(seen, std::abs(step.loss - losses[i]) / losses[i]);
+  }
+  std::printf("%s: worst relative difference %.2g in steps 1 to 20, %.2g in steps 21 to 100\n", key.c_str(), worst[0],
+              worst[1]);
+}
+
+TEST(Seed003_8_5_2, FirstHundredSteps) { follow(tutorial_options(), "losses"); }
+
+TEST(Seed003_8_5_2, FirstHundredStepsWithoutDropout) {
+  RunOptions options = tutorial_options();
+  options.dropout = 0;
+  follow(options, "losses_nodropout");
+}
+
+// The means of all ten epochs within 5 % or 0.02. Its 3,000 steps are a fifth of the time that all tests together may
+// take, so they are asked for; what always runs are the first hundred of them, loss by loss, above.
+TEST(Seed003_8_5_2, WholeRun) {
+  if (!tests::long_tests_are_wanted()) GTEST_SKIP() << "3,000 steps take about 8 minutes: TAPEGRAD_LONG=1 runs them";
+  const std::vector<double> means = reference()["epoch_loss"], accuracies = reference()["epoch_accuracy"];
+  Trainer trainer(tutorial_options());
+  std::size_t epochs = 0;
+  while (!trainer.finished()) {
+    trainer.step();
+    const auto epoch = trainer.ended_epoch();
+    if (!epoch) continue;
+    ASSERT_LT(epochs, means.size());
+    std::printf("epoch %zu: loss %.6f, accuracy %.6f; PyTorch's %.6f, %.6f\n", epochs, epoch->loss, epoch->accuracy,
+                means[epochs], accuracies[epochs]);
+    std::fflush(stdout);
+    EXPECT_NEAR(epoch->loss, means[epochs], std::max(0.05 * means[epochs], 0.02)) << "epoch " << epochs;
+    ++epochs;
+  }
+  EXPECT_EQ(epochs, means.size());
+}
+
+TEST(Seed003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
+  tests::expect_first_losses_of_other_seeds(tutorial_options(), 1e-4);
+}
+
+TEST(Seed003_8_5_2, FirstBatches) {
+  const nlohmann::json expected = reference();
+  RunOptions options = tutorial_options();
+  options.dropout = 0;  // the reference's batches were drawn without masks between them
+  Trainer trainer(options);
+  for (std::size_t batch = 0; batch < expected["first_source"].size(); ++batch) {
+    trainer.step();
+    const std::vector<Answer> rows = answers_of(trainer.task(), trainer.last_batch(), trainer.last_batch().target, 8);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i].input, expected["first_source"][batch][i].get<Tokens>()) << "batch " << batch << ", row " << i;
+      EXPECT_EQ(rows[i].target, expected["first_target"][batch][i].get<Tokens>());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

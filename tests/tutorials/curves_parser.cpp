@@ -1,0 +1,62 @@
+// Seed 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), what it has
+// learnt, and the beginning of two others.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/tasks/seq2seq/sample.h>
+#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/curves.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+// The means of the epochs within 5 % or 0.02, and every expression right at the end.
+TEST(Seed003_8_5_3, WholeRun) {
+  const auto reference =
+      nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/parser_curves.json"));
+  const std::vector<double> losses = reference["parser"], means = reference["epoch_loss"],
+                            accuracies = reference["epoch_accuracy"];
+  RunOptions options = ParserTask::defaults();
+  settle(options);
+  Trainer trainer(options);
+  while (!trainer.finished()) {
+    const StepMetrics step = trainer.step();
+    const auto i = static_cast<std::size_t>(step.step - 1);
+    if (i < losses.size()) {
+      ASSERT_NEAR(step.loss, losses[i], (i < 20 ? 1e-4 : 3e-3) * losses[i]) << "step " << step.step;
+    }
+    const auto epoch = trainer.ended_epoch();
+    if (!epoch) continue;
+    const auto e = static_cast<std::size_t>(epoch->epoch);
+    EXPECT_NEAR(epoch->loss, means[e], std::max(0.05 * means[e], 0.02)) << "epoch " << e;
+    EXPECT_NEAR(epoch->accuracy, accuracies[e], 0.02) << "epoch " << e;
+  }
+  nn::eval(trainer.model());
+  const Task& task = trainer.task();
+  Generator generator(1);
+  const Batch all = task.exam(1200, generator).examples;
+  const Tensor predicted = decode(task, trainer.model(), all.source, all.target.size(1));
+  const ParserScore score = score_trees(TreeForm::flat, answers_of(task, all, predicted, 1200));
+  EXPECT_EQ(score.expressions, 1200);
+  EXPECT_EQ(score.exact, 1200);
+  EXPECT_EQ(score.right_nodes, score.nodes);
+
+  // Digits by the id that encodes them: the tutorial's program shows this answer as ADD 2 3.
+  const Tensor source = task.read_expression("x=1+2").source;
+  const auto answer = decode(task, trainer.model(), source, 5)[0].to_vector<int64_t>();
+  EXPECT_EQ(list_text(answer), "['ASSIGN', 'x', 'ADD', '1', '2']");
+}
+
+TEST(Seed003_8_5_3, FirstTwentyStepsOfOtherSeeds) {
+  RunOptions options = ParserTask::defaults();
+  settle(options);
+  tests::expect_first_losses_of_other_seeds(options, 1e-4);
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -186,7 +186,7 @@ class Block {
         from_q_(matrix_starts(a.query, batch_)),
         from_k_(matrix_starts(a.key, batch_)),
         from_mask_(a.mask.defined() ? matrix_starts(a.mask, batch_) : Offsets()),
-        key_(a.key.transpose(-2, -1)),
+        key_(transposed_view(a.key)),
         memory_(Tensor::empty({a.keep ? 2 : 1, a.block_rows() * a.columns()}, a.query.dtype())),
         kept_(a.keep ? Tensor::empty({a.block_rows() * a.columns()}, kBool) : Tensor()) {}
 
@@ -253,7 +253,8 @@ void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
       for (int64_t first = 0; first < t; first += most) {
         const int64_t rows = std::min(most, t - first);
         T* const out = weights.defined() ? weights.mutable_data<T>() + (h * t + first) * s : nullptr;
-        const int64_t columns = a.causal && !out ? std::min(s, first + rows) : s;  // no key behind them is seen
+        const int64_t columns =
+            a.causal && !out ? std::min(s, first + rows) : s;  // keys after the last query of the block are masked
         block.compute(h, first, rows, columns, out);
         gemm<T>(rows, e, columns, T{1}, {block.dropped(), columns, 1}, head<T>(a.value, from_v[i]), T{0},
                 fresh_head<T>(y, from_y[i], first));
@@ -272,7 +273,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
   const Offsets to_q = matrix_starts(dq, batch), to_k = matrix_starts(dk, batch), to_v = matrix_starts(dv, batch);
   const int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1), most = a.block_rows();
   const int64_t last = t == 0 ? 0 : (t - 1) / most * most;
-  const Tensor value = a.value.transpose(-2, -1);
+  const Tensor value = transposed_view(a.value);
   parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
     Block<T> block(a);
     const Tensor scratch = dscores.defined() ? Tensor() : Tensor::empty({most, s}, a.query.dtype());

@@ -133,9 +133,10 @@ Tensor logical(std::string_view where, MapKernel kernel, const Tensor& a, const 
   return y;
 }
 
-// Whether f holds for every element of a floating tensor, as bool [shape].
+// Whether f holds for each element, as bool [shape]; `of_integers` for every element that is not floating.
 template <class F>
-Tensor classify(const Tensor& x, bool of_integers, F) {
+Tensor classify(const Tensor& x, bool of_integers, F f) {
+  if (x.dtype() == kBFloat16) return classify(x.detach().to(kFloat32), of_integers, f);
   Tensor y = Tensor::empty(x.shape(), kBool);
   if (!is_floating(x.dtype())) {
     std::fill_n(y.mutable_data<bool>(), y.numel(), of_integers);
@@ -228,15 +229,17 @@ Tensor all(const Tensor& x, int axis, bool keepdim) { return logical_not(contain
 Tensor any(const Tensor& x, int axis, bool keepdim) { return contains(kAnyTrue, x, axis, keepdim, true); }
 
 bool all_finite(const Tensor& x) {
-  if (!is_floating(x.dtype())) return true;
+  if (x.dtype() < kBFloat16) return true;
   const Tensor packed = x.detach().contiguous();
   const void* const data = packed.raw_data();
   std::atomic<bool> finite{true};
   parallel_for(packed.numel(), 65536, [&](int64_t begin, int64_t end) {
-    const bool here =
-        packed.dtype() == kFloat32
-            ? all_finite_in(static_cast<const uint32_t*>(data) + begin, end - begin, 0x7f800000u)
-            : all_finite_in(static_cast<const uint64_t*>(data) + begin, end - begin, uint64_t{0x7ff0000000000000u});
+    const int64_t n = end - begin;
+    const bool here = packed.dtype() == kBFloat16
+                          ? all_finite_in(static_cast<const uint16_t*>(data) + begin, n, uint16_t{0x7f80u})
+                      : packed.dtype() == kFloat32
+                          ? all_finite_in(static_cast<const uint32_t*>(data) + begin, n, 0x7f800000u)
+                          : all_finite_in(static_cast<const uint64_t*>(data) + begin, n, uint64_t{0x7ff0000000000000u});
     if (!here) finite.store(false, std::memory_order_relaxed);
   });
   return finite.load(std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/loss.h>
+#include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
@@ -106,13 +107,19 @@ const Op kCrossEntropy{"cross_entropy"};
 
 constexpr int64_t kGrain = 16384;  // elements a thread takes at least
 
-// The distribution that the model is compared with, [..., V], and in each row that counts `weight` (0 elsewhere).
-std::pair<Tensor, Tensor> target_distribution(const Tensor& target, int64_t classes, DType dtype,
-                                              const CrossEntropyOptions& options, double weight) {
-  const Tensor counts = (target != static_cast<double>(options.ignore_index)).to(dtype);
-  const Tensor safe = where(target == static_cast<double>(options.ignore_index), zeros_like(target), target);
+// The gradient (softmax - target distribution) * factor, made of recorded operations. It is 0 in rows whose target is
+// ignored and in rows of nothing but -inf.
+Tensor composed_gradient(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options,
+                         double factor) {
+  if (logits.numel() == 0) return zeros_like(logits);
+  const DType dtype = logits.dtype();
+  const int64_t classes = logits.shape().back();
+  const Tensor ignored = target == static_cast<double>(options.ignore_index);
+  const Tensor skipped = ignored.unsqueeze(-1) || rows_of_minus_infinity(logits);
+  const Tensor weights = where(skipped, zeros({}, dtype), full({}, factor, dtype));
+  const Tensor hot = one_hot(where(ignored, zeros_like(target), target), classes).to(dtype);
   const Tensor even = full({}, options.label_smoothing / static_cast<double>(classes), dtype);
-  return {one_hot(safe, classes).to(dtype) * (1 - options.label_smoothing) + even, (counts * weight).unsqueeze(-1)};
+  return (softmax(masked_fill(logits, skipped, 0)) - (hot * (1 - options.label_smoothing) + even)) * weights;
 }
 
 }  // namespace
@@ -153,10 +160,7 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
   if (!keep) return y;
   return record(kCrossEntropy, y, {logits}, [logits, target, gradient, options, factor](const Tensor& dy) -> Grads {
     const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
-    if (Tape::current()) {
-      const auto [wanted, weight] = target_distribution(target, logits.shape().back(), logits.dtype(), options, factor);
-      return (softmax(logits) - wanted) * weight * each;
-    }
+    if (Tape::current()) return composed_gradient(logits, target, options, factor) * each;
     // The loss itself is what is differentiated as a rule: then the gradient is there already.
     const bool one = options.reduction != Reduction::none && dy.item() == 1;
     return one ? gradient : gradient * each;

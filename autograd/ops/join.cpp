@@ -125,8 +125,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
   int64_t total = 0;
   bool fits = true;
   for (int64_t size : sizes) {
-    fits &= size >= 0;
-    total += size;
+    fits = fits && size >= 0 && size <= x.shape()[i] - total;
+    if (fits) total += size;
   }
   if (!fits || total != x.shape()[i]) {
     fail(kSplit, fmt::format("sizes [{}] do not make up axis {} of {}", fmt::join(sizes, ", "), i, str(x.shape())));
@@ -144,7 +144,7 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis) {
   const int i = normal_axis(kChunk, axis, x.shape());
   if (count < 1) fail(kChunk, fmt::format("{} chunks were asked for, 1 or more is needed", count));
   if (x.shape()[i] == 0) return std::vector<Tensor>(static_cast<std::size_t>(count), x);
-  return split(x, (x.shape()[i] + count - 1) / count, i);
+  return split(x, (x.shape()[i] - 1) / count + 1, i);
 }
 
 Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length) {

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/ops/reduce.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace tapegrad {
 namespace {
@@ -15,7 +16,9 @@ const Op kKlDiv{"kl_div"};
 const Op kMse{"mse_loss"};
 const Op kBinary{"binary_cross_entropy_with_logits"};
 
-// The loss of pairs: each(input, target) gives the losses of all pairs, slopes(input, target, dy, for_target) the
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The loss of pairs: each(input, target) gives the losses of all pairs, slopes(input, target, dy, wants_target) the
 // gradients of both, made of recorded operations.
 template <class Each, class Slopes>
 Tensor loss_of_pairs(const Op& op, const Tensor& input_given, const Tensor& target_given, Reduction reduction,
@@ -34,12 +37,17 @@ Tensor loss_of_pairs(const Op& op, const Tensor& input_given, const Tensor& targ
     losses = each(input, target);
   }
   const int64_t count = losses.numel();
-  const bool for_target = needs_grad(target);
-  return record(
-      op, reduce_losses(losses, reduction, count), {input, target},
-      [input, target, slopes, count, for_target, mean = reduction == Reduction::mean](const Tensor& dy) -> Grads {
-        return slopes(input, target, mean ? dy / static_cast<double>(count) : dy, for_target);
-      });
+  const bool wants_target = needs_grad(target);
+  return record(op, reduce_losses(losses, reduction, count), {input, target},
+                [input, target, slopes, count, wants_target, mean = reduction == Reduction::mean](const Tensor& dy) {
+                  Grads grads = slopes(input, target, mean ? dy / static_cast<double>(count) : dy, wants_target);
+                  for (std::size_t i : {0, 1}) {  // an operand that broadcasts gets the gradient of every pair
+                    if (grads[i].defined()) {
+                      grads[i] = grads[i].expand(broadcast("loss", input.shape(), target.shape()));
+                    }
+                  }
+                  return grads;
+                });
 }
 
 }  // namespace
@@ -116,8 +124,8 @@ Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction) {
       [](const Tensor& x, const Tensor& t) {
         return where(t == 0, 0., t * log(t)) - t * x;  // 0 log 0 = 0
       },
-      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool for_target) -> Grads {
-        return {-(t * dy), for_target ? (log(t) + 1 - x) * dy : Tensor()};
+      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool wants_target) -> Grads {
+        return {-(t * dy), wants_target ? (log(t) + 1 - x) * dy : Tensor()};
       });
 }
 
@@ -128,9 +136,9 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
         const Tensor d = x - t;
         return d * d;
       },
-      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool for_target) -> Grads {
+      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool wants_target) -> Grads {
         const Tensor dx = (x - t) * (dy * 2);
-        return {dx, for_target ? -dx : Tensor()};
+        return {dx, wants_target ? -dx : Tensor()};
       });
 }
 
@@ -138,10 +146,12 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
   return loss_of_pairs(
       kBinary, logits, target, reduction,
       [](const Tensor& x, const Tensor& t) {
-        return maximum(x, 0.) - x * t + log1p(exp(-abs(x)));  // no exp of a large number
+        const Tensor losses = maximum(x, 0.) - x * t + log1p(exp(-abs(x)));  // no exp of a large number
+        // An infinite logit makes infinity - infinity of it; (1 - t) x is the same loss there.
+        return all_finite(x) ? losses : where(x == kInfinity, (1 - t) * x, losses);
       },
-      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool for_target) -> Grads {
-        return {(sigmoid(x) - t) * dy, for_target ? -(x * dy) : Tensor()};
+      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool wants_target) -> Grads {
+        return {(sigmoid(x) - t) * dy, wants_target ? -(x * dy) : Tensor()};
       });
 }
 

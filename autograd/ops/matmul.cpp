@@ -156,8 +156,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const AddBias<T> add_bias(bias, y);
-    gemm<T>(x2.size(0), out, in, T{1}, matrix<T>(x2), matrix<T>(weight.t()), T{0}, {y.mutable_data<T>(), out, 1},
-            add_bias.done());
+    gemm<T>(x2.size(0), out, in, T{1}, matrix<T>(x2), matrix<T>(transposed_view(weight)), T{0},
+            {y.mutable_data<T>(), out, 1}, add_bias.done());
   });
   const bool need_x = needs_grad(x), need_weight = needs_grad(weight), need_bias = bias.defined() && needs_grad(bias);
   if (!need_x && !need_weight && !need_bias) return y;

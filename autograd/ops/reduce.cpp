@@ -26,9 +26,22 @@ const Op kLogsumexp{"logsumexp"};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kGrain = 16384;  // elements a thread takes at least
 
-// Sum of squared differences from the mean, over (n - correction): [rows] from [rows, n]. PyTorch's rule where nothing
-// is left to divide by: NaN or infinity.
-Tensor variance(const Folding& x, const Shape& shape, double correction) {
+// The variance of one row where the sums of T overflow: in float64, updated by one element after another (Welford
+// 1962).
+template <class T>
+double variance_of_row(const T* x, int64_t n, double divisor) {
+  double mean = 0, squares = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(x[i]) - mean;
+    mean += d / static_cast<double>(i + 1);
+    squares += d * (static_cast<double>(x[i]) - mean);
+  }
+  return squares / divisor;
+}
+
+// Sum of squared differences from the mean, over (n - correction), or its root: [rows] from [rows, n]. PyTorch's rule
+// where nothing is left to divide by: NaN or infinity.
+Tensor variance(const Folding& x, const Shape& shape, double correction, bool root) {
   const Tensor y = Tensor::empty(shape, x.x.dtype());
   const Tensor mean = Tensor::empty(shape, x.x.dtype());
   fold(Fold::sum, x, mean);
@@ -49,18 +62,24 @@ Tensor variance(const Folding& x, const Shape& shape, double correction) {
     });
     fold(Fold::sum, squares, y);
     fold(Fold::sum, rests, rest);  // what rounding of the mean left over
-    const T divisor = static_cast<T>(std::max(static_cast<double>(x.n) - correction, 0.0));
+    const double divisor = std::max(static_cast<double>(x.n) - correction, 0.0);
     for (int64_t i = 0; i < y.numel(); ++i) {
       const T left = rest.data<T>()[i];
       T& v = y.mutable_data<T>()[i];
-      v = (v - left * left / n) / divisor;
+      if (std::isfinite(v)) {
+        v = (v - left * left / n) / static_cast<T>(divisor);
+        if (root) v = std::sqrt(v);
+      } else {
+        const double wide = variance_of_row(from + i * x.n, x.n, divisor);
+        v = static_cast<T>(root ? std::sqrt(wide) : wide);
+      }
     }
   });
   return y;
 }
 
-// prod over the last axis as a tree of pairs, and for each element the product of all others: down the tree, each child
-// gets its parent's times its sibling. No division, so zeros are right, and all steps are recorded.
+// prod over the rows of x [m, n] as a tree of pairs, and for each element the product of all others: down the tree,
+// each child gets its parent's times its sibling. No division, so zeros are right, and all steps are recorded.
 Tensor product_of_others(const Tensor& x) {
   const int64_t n = x.shape().back();
   if (n == 1) return ones_like(x);
@@ -101,6 +120,8 @@ Tensor extreme(const Op& op, Fold f, const Tensor& x, const Axes& axes, bool kee
 
 }  // namespace
 
+Tensor rows_of_minus_infinity(const Tensor& x) { return folded(kAmax, Fold::maximum, x, -1, true) == -kInfinity; }
+
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
   if (x.dtype() == kBool) return sum(x.to(kInt64), axes, keepdim);
   const Folding folding = fold_axes(kSum.name, x, axes);
@@ -127,7 +148,7 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
 Tensor var(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
   need_floating(kVar, x);
   const Folding folding = fold_axes(kVar.name, x, axes, true);
-  const Tensor y = variance(folding, reduced_shape(kVar.name, x.shape(), axes, keepdim), correction);
+  const Tensor y = variance(folding, reduced_shape(kVar.name, x.shape(), axes, keepdim), correction, false);
   return record(kVar, y, {x}, [x, axes, n = folding.n, correction](const Tensor& dy) -> Grads {
     return unfold(dy, x.shape(), axes) * ((x - mean(x, axes, true)) * (2 / (static_cast<double>(n) - correction)));
   });
@@ -136,12 +157,7 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
 Tensor std(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
   need_floating(kStd, x);
   const Folding folding = fold_axes(kStd.name, x, axes, true);
-  const Tensor y = variance(folding, reduced_shape(kStd.name, x.shape(), axes, keepdim), correction);
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    T* values = y.mutable_data<T>();
-    for (int64_t i = 0; i < y.numel(); ++i) values[i] = std::sqrt(values[i]);
-  });
+  const Tensor y = variance(folding, reduced_shape(kStd.name, x.shape(), axes, keepdim), correction, true);
   return record(kStd, y, {x}, [x, y, axes, n = folding.n, correction](const Tensor& dy) -> Grads {
     // dx = dy * (x - mean) / (y * (n - correction)), and 0 where y is 0
     const Tensor flat = y == 0;
@@ -166,13 +182,11 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
     const int kept = order.rank();
     for (int64_t i : gone) order.push_back(i);
     const Tensor turned = x.permute(order);
-    Shape rows(turned.shape().begin(), kept);
     int64_t n = 1;
     for (int i = kept; i < x.dim(); ++i) n *= turned.shape()[i];
-    rows.push_back(n);
     Dims back = order;
     for (int i = 0; i < x.dim(); ++i) back[static_cast<int>(order[i])] = i;
-    const Tensor others = product_of_others(turned.reshape(rows)).reshape(turned.shape()).permute(back);
+    const Tensor others = product_of_others(turned.reshape({-1, n})).reshape(turned.shape()).permute(back);
     return unfold(dy, x.shape(), axes) * others;
   });
 }

@@ -23,6 +23,9 @@ Folding fold_axes(std::string_view where, const Tensor& x, const Axes& axes, boo
 // blocks by the sizes alone.
 void fold(Fold f, const Folding& x, const Tensor& y);
 
+// Which rows of x [..., n] hold nothing but -inf: bool [..., 1]; rows without elements do too. Not recorded.
+Tensor rows_of_minus_infinity(const Tensor& x);
+
 // dy of a reduction over `axes` of `shape`, stretched back to `shape` by views (recorded).
 Tensor unfold(const Tensor& dy, const Shape& shape, const Axes& axes);
 

@@ -6,6 +6,7 @@
 //
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
@@ -173,7 +174,7 @@ Tensor log_softmax(const Tensor& x, int64_t axis) {
     return record(kLogSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {
       if (Tape::current()) {
         const Tensor dx = dy - exp(y) * sum(dy, -1, true);
-        const Tensor nothing = amax(y.detach(), -1, true) == -std::numeric_limits<double>::infinity();
+        const Tensor nothing = rows_of_minus_infinity(y);
         return any(nothing) ? masked_fill(dx, nothing, 0) : dx;
       }
       return on_rows(y, dy, HWY_DYNAMIC_DISPATCH(log_softmax_backward_rows));

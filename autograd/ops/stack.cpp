@@ -31,6 +31,14 @@ Shape leading_axes(const Tensor& x) {
   return lead;
 }
 
+Tensor transposed_view(const Tensor& x) {
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  std::swap(shape[-2], shape[-1]);
+  std::swap(strides[-2], strides[-1]);
+  return x.view(shape, strides);
+}
+
 Tensor empty_laid_out_as(const Tensor& x, int64_t last) {
   const int outer = x.dim() - 1;
   int order[kMaxRank];

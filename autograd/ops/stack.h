@@ -15,6 +15,9 @@ Offsets matrix_starts(const Tensor& x, const Shape& batch);
 // The axes of x before its last two.
 Shape leading_axes(const Tensor& x);
 
+// x with its last two axes exchanged, not recorded: for kernels.
+Tensor transposed_view(const Tensor& x);
+
 // A fresh tensor of x's shape with `last` as its last size, whose axes lie in memory in x's order: the gradient of a
 // transposed view is then contiguous under the transposition that undoes it.
 Tensor empty_laid_out_as(const Tensor& x, int64_t last);

@@ -98,8 +98,9 @@ Tensor unslice(const Tensor& dy, const Shape& shape, int axis, int64_t start, in
     });
   }
   return record(kUnslice, y, {dy}, [axis, start, step, taken](const Tensor& g) -> Grads {
-    // Exactly `taken` elements, also where a negative step ends at the axis's first.
-    const int64_t stop = start + taken * step;
+    if (taken == 0) return g.slice(axis, 0, 0);
+    const int64_t last = start + (taken - 1) * step;
+    const int64_t stop = step > 0 ? last + 1 : last - 1;
     return g.slice(axis, start, stop < 0 ? kAll : stop, step);
   });
 }
@@ -179,7 +180,7 @@ Tensor Tensor::slice(int64_t axis, int64_t start, int64_t stop, int64_t step) co
   Strides steps = strides();
   cut[i] = span > 0 ? (span - 1) / stride + 1 : 0;
   const int64_t offset = cut[i] == 0 ? 0 : first * steps[i];
-  steps[i] *= step;
+  if (cut[i] > 1) steps[i] *= step;
   return record(kSlice, view(cut, steps, offset), {*this},
                 [shape = this->shape(), i, first, step](const Tensor& dy) -> Grads {
                   return unslice(dy, shape, i, first, step);

@@ -1,6 +1,7 @@
 // Attention against its definition, and what its masks promise.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 
@@ -164,6 +165,23 @@ TEST(Attention, HoldsNoWeightsOfAllQueriesAndKeys) {
   Tape tape;
   tape.backward(sum(scaled_dot_product_attention(q, q, q, {.causal = true})));
   EXPECT_LT(pool::stats().reserved - before, int64_t{16} << 20);
+}
+
+// Views that a kernel makes for itself are not recorded.
+TEST(Attention, RecordsItselfAloneWithAnyNumberOfThreads) {
+  const Shape shape{8, 16, 128, 64};
+  const Tensor q = normal(shape, kFloat32, 1).as_leaf(), k = normal(shape, kFloat32, 2).as_leaf();
+  const Tensor weight = normal({8, 64}, kFloat32, 3).as_leaf(), bias = normal({8}, kFloat32, 4).as_leaf();
+  const int before = num_threads();
+  for (int threads : {1, 2, 4}) {
+    set_num_threads(threads);
+    Tape tape;
+    const Tensor y = scaled_dot_product_attention(q, k, k);
+    EXPECT_EQ(tape.size(), 3);  // two leaves and the operation
+    linear(y, weight, bias);
+    EXPECT_EQ(tape.size(), 6);
+  }
+  set_num_threads(before);
 }
 
 TEST(Attention, SecondDerivativesFlow) {

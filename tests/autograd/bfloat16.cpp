@@ -119,6 +119,18 @@ TEST(BFloat16, IsNeverMistakenForAnotherType) {
   EXPECT_GT(right, 100);
 }
 
+TEST(BFloat16, HasNanAndInfinity) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor x = tensor({1.0, std::numeric_limits<double>::quiet_NaN(), inf, -inf}).to(kBFloat16);
+  expect_near(isnan(x), tensor({false, true, false, false}));
+  expect_near(isfinite(x), tensor({true, false, false, false}));
+  expect_near(isfinite(x.expand({2, 4}).t()[0]), tensor({true, true}));
+  EXPECT_TRUE(all_finite(x[0]));
+  EXPECT_TRUE(all_finite(tensor({3e38, -1e-40}).to(kBFloat16)));
+  for (int64_t i : {1, 2, 3}) EXPECT_FALSE(all_finite(x.slice(0, 0, i + 1)));
+  EXPECT_FALSE(all_finite(x.slice(0, kAll, kAll, -1)));
+}
+
 TEST(BFloat16, IsWrittenToFilesAsItIs) {
   const std::string path = (std::filesystem::temp_directory_path() / "tapegrad_bfloat16.safetensors").string();
   const Tensor x = tensor({0.1, -7.25, 1e30}).to(kBFloat16);

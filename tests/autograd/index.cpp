@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <array>
 #include <limits>
 
 namespace tg = tapegrad;
@@ -45,6 +46,30 @@ TEST(Join, CatAndStack) {
               tg::stack({a, tg::zeros({1, 3})});
             }),
             "[stack] shapes [1, 2] and [1, 3] differ, all must be equal");
+}
+
+TEST(Cut, SizesAtTheEndOfTheirType) {
+  const tg::Tensor x = tg::arange(0, 6, 1, tg::kFloat32).reshape({2, 3});
+  EXPECT_EQ(tg::chunk(x, INT64_MAX, 1).size(), 3u);
+  EXPECT_EQ(tg::split(x, INT64_MAX).size(), 1u);
+  EXPECT_EQ(error_of([&] {
+              tg::split(x, Ints{INT64_MAX, INT64_MAX, 4});
+            }),
+            "[split] sizes [9223372036854775807, 9223372036854775807, 4] do not make up axis 0 of [2, 3]");
+  expect_near(x.slice(1, 1, tg::kAll, INT64_MAX), {1, 4});
+  expect_near(gradient([](const tg::Tensor& v) { return v.slice(1, 1, tg::kAll, INT64_MAX); }, x), {0, 1, 0, 0, 2, 0});
+  expect_near(gradient([](const tg::Tensor& v) { return v.slice(1, 2, 1, -INT64_MAX); }, x), {0, 0, 1, 0, 0, 2});
+}
+
+TEST(Cut, SecondOrderThroughAnEmptySlice) {
+  for (const auto& [start, stop, step] :
+       {std::array<int64_t, 3>{-10, tg::kAll, -1}, {-10, tg::kAll, -3}, {0, 5, -1}, {3, 3, 1}, {9, tg::kAll, 2}}) {
+    const tg::Tensor x = tg::tensor({1., 2., 3., 4., 5.}).as_leaf();
+    tg::Tape tape;
+    const tg::Tensor y = tg::sum(x * x * x) + tg::sum(tg::exp(x.slice(0, start, stop, step)));
+    const tg::Gradients first = tape.backward(y, {.create_graph = true, .grad_output = {}, .keep = {}});
+    expect_near(tape.backward(tg::sum(first[x]))[x], {6, 12, 18, 24, 30});
+  }
 }
 
 TEST(Cut, SplitChunkNarrowFlip) {

@@ -112,6 +112,23 @@ TEST(Variance, DividesByNMinusCorrection) {
               {1000. / 999});
 }
 
+TEST(Variance, OfValuesWhoseSquaresOverflow) {
+  for (double large : {2e19, 1e30, 3e38}) {
+    const tg::Tensor x = tg::tensor({{large, -large, large, -large}, {1., 2., 3., 4.}, {large, large, large, large}});
+    expect_near(tg::var(x, 1), {kInf, 5. / 3, 0});
+    const tg::Tensor s = tg::std(x, 1, false, 0);
+    EXPECT_NEAR(s[0].item() / large, 1, 1e-6);
+    EXPECT_EQ(s[2].item(), 0);
+    expect_near(tg::var(tg::tensor({large, kInf}).reshape({1, 2}), 1), {kNan});
+    expect_near(tg::var(tg::tensor({large, kNan}).reshape({1, 2}), 1), {kNan});
+  }
+  const tg::Tensor wide = tg::tensor({1e200, -1e200}, tg::kFloat64);
+  EXPECT_EQ(tg::var(wide).item(), kInf);
+  EXPECT_EQ(tg::std(wide).item(), kInf);
+  const auto std_of = [](const tg::Tensor& v) { return tg::std(v, {}, false, 0); };
+  expect_near(gradient(std_of, tg::tensor({1e30, -1e30}), tg::scalar(1)), {.5, -.5});
+}
+
 TEST(Variance, SlopeOfStdIsZeroWhereAllAreEqual) {
   const auto std_of = [](const tg::Tensor& x) { return tg::std(x, -1); };
   expect_near(gradient(std_of, tg::ones({2, 2}), tg::ones({2})), {0, 0, 0, 0});
@@ -130,6 +147,18 @@ TEST(Prod, IsRightWithZeros) {
   EXPECT_EQ(tg::prod(tg::zeros({0})).item(), 1);
   EXPECT_EQ(tg::prod(tg::tensor({2, 3, 7})).item<int64_t>(), 42);
   EXPECT_EQ(tg::prod(tg::tensor({true, false})).dtype(), tg::kInt64);
+}
+
+TEST(Prod, OverAnyAxisOfAsManyAxesAsThereMayBe) {
+  const tg::Tensor x = tg::sin(tg::arange(1, 25, 1, tg::kFloat64)).reshape({1, 2, 1, 2, 1, 2, 1, 3});
+  const tg::Tensor flat = x.reshape({4, 6});
+  const auto over = [](const tg::Axes& axes) { return [axes](const tg::Tensor& v) { return tg::prod(v, axes); }; };
+  const tg::Tensor one = tg::scalar(1, tg::kFloat64);
+  for (bool again : {false, true}) {
+    expect_near(gradient(over({5, 7}), x, one, again).reshape({4, 6}), gradient(over(1), flat, one));
+    expect_near(gradient(over({1, 3}), x, one, again).reshape({4, 6}), gradient(over(0), flat, one));
+    for (int axis = 0; axis < 8; ++axis) EXPECT_TRUE(tg::all_finite(gradient(over(axis), x, one, again)));
+  }
 }
 
 TEST(Extremes, ShareTheGradientEvenly) {

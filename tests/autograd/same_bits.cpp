@@ -188,8 +188,13 @@ void append(std::string& bits, const Tensor& x) {
               static_cast<std::size_t>(packed.numel() * item_size(packed.dtype())));
 }
 
-// The bits of the result, of every gradient, and whether the operation was recorded.
-std::pair<std::string, bool> run(const Large& sample) {
+struct Outcome {
+  std::string bits;  // of the result and of every gradient
+  bool recorded;     // the operation is on the tape
+  int64_t nodes;     // so many are
+};
+
+Outcome run(const Large& sample) {
   Tape tape;
   Inputs leaves;
   for (const Tensor& x : sample.inputs) leaves.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
@@ -198,13 +203,14 @@ std::pair<std::string, bool> run(const Large& sample) {
   append(bits, y);
   bool recorded_it = sample.op == "unslice" || sample.op == "add_rows";  // what backward does below
   for (int64_t i = 0; i < tape.size(); ++i) recorded_it |= tape.op_name(i) == sample.op;
+  const int64_t nodes = tape.size();
   Generator generator(2);
   const Tensor seed = (rand(y.shape(), kFloat32, &generator) - 0.4).to(y.dtype());
   const Gradients grads = tape.backward(y, {.grad_output = seed});
   for (const Tensor& leaf : leaves) {
     if (const Tensor* grad = grads.find(leaf)) append(bits, *grad);
   }
-  return {bits, recorded_it};
+  return {bits, recorded_it, nodes};
 }
 
 class Threads : public testing::Test {
@@ -216,14 +222,15 @@ class Threads : public testing::Test {
 TEST_F(Threads, GiveTheSameBitsForEveryOperation) {
   std::map<std::string, int> covered;
   for (const Large& sample : large_samples()) {
-    std::string expected;
+    Outcome expected;
     for (int threads : {1, 2, 3, 7}) {
       set_num_threads(threads);
-      const auto [bits, recorded_it] = run(sample);
-      EXPECT_TRUE(recorded_it) << "a sample of " << sample.op << " does not record it";
-      if (threads == 1) expected = bits;
-      EXPECT_TRUE(bits == expected) << sample.op << " gives other bits with " << threads << " threads, inputs "
-                                    << str(sample.inputs[0].shape()) << " ...";
+      const Outcome result = run(sample);
+      EXPECT_TRUE(result.recorded) << "a sample of " << sample.op << " does not record it";
+      if (threads == 1) expected = result;
+      EXPECT_TRUE(result.bits == expected.bits) << sample.op << " gives other bits with " << threads
+                                                << " threads, inputs " << str(sample.inputs[0].shape()) << " ...";
+      EXPECT_EQ(result.nodes, expected.nodes) << sample.op << " with " << threads << " threads";
     }
     ++covered[sample.op];
   }

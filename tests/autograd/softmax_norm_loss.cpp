@@ -61,6 +61,16 @@ TEST(Softmax, ARowOfNothingButMinusInfinityGivesZeros) {
   }
 }
 
+TEST(Softmax, OverAnAxisWithoutElements) {
+  for (bool again : {false, true}) {
+    for (const auto f : {tg::softmax, tg::log_softmax}) {
+      const auto along = [&](const tg::Tensor& v) { return f(v, 1); };
+      EXPECT_EQ(gradient(along, tg::zeros({3, 0}), again).shape(), (tg::Shape{3, 0}));
+      EXPECT_EQ(gradient(along, tg::zeros({3, 0, 2}), again).shape(), (tg::Shape{3, 0, 2}));
+    }
+  }
+}
+
 TEST(Softmax, FusedAndRecordedGradientsAgree) {
   for (const tg::Shape& shape : {tg::Shape{4, 3}, tg::Shape{5, 37}, tg::Shape{2, 300}}) {
     expect_one_gradient([](const tg::Tensor& v) { return tg::softmax(v); }, wave(shape, 0.9));
@@ -187,6 +197,30 @@ TEST(CrossEntropy, RowsWithoutAnyProbability) {
               {0, 0, 0, 0});
 }
 
+TEST(CrossEntropy, FusedAndRecordedGradientsAgreeInRowsThatDoNotCount) {
+  const tg::Tensor logits = tg::tensor({{-kInf, -kInf, -kInf}, {4., 5., 6.}, {kInf, 0., 0.}, {0., kNan, 0.}});
+  for (tg::Reduction reduction : {tg::Reduction::none, tg::Reduction::sum, tg::Reduction::mean}) {
+    for (double smoothing : {0., 0.1}) {
+      const auto loss = [&](const tg::Tensor& target) {
+        return [=](const tg::Tensor& v) {
+          return tg::cross_entropy(v, target, {.reduction = reduction, .label_smoothing = smoothing});
+        };
+      };
+      // Finite weights of the losses: with nothing to divide by, a mean is NaN, but its gradient is zero.
+      for (const tg::Tensor& target : {tg::tensor({-100, -100, -100, -100}), tg::tensor({-100, 1, -100, -100}),
+                                       tg::tensor({0, 1, 2, 0}), tg::tensor({2, -100, -100, -100})}) {
+        expect_one_gradient(loss(target), logits);
+      }
+      for (bool again : {false, true}) {
+        const tg::Tensor ignored = gradient(loss(tg::tensor({-100, -100, -100, -100})), logits, again);
+        expect_near(ignored, tg::zeros({4, 3}));
+        expect_near(gradient(loss(tg::tensor({0, 1, 2, 0})), logits, again)[0], {0, 0, 0});
+        EXPECT_EQ(gradient(loss(tg::tensor({-100})), tg::zeros({1, 0}), again).shape(), (tg::Shape{1, 0}));
+      }
+    }
+  }
+}
+
 TEST(CrossEntropy, SecondDerivative) {
   // of log(1 + e^z) with z = x1 - x0: p (1 - p) times [1, -1; -1, 1], and its sum over the first gradient's weights
   const tg::Tensor leaf = tg::tensor({{0., 1.}}, tg::kFloat64).as_leaf();
@@ -251,6 +285,52 @@ TEST(Losses, OfPairs) {
             }),
             "[mse_loss] input is float32, target int64, both must be float32 or float64");
   expect_near(tg::mse_loss(tg::zeros({0}), tg::zeros({0})), {kNan});
+}
+
+// Operands that broadcast give what their expanded forms give, gradients summed over what broadcasting repeated.
+TEST(Losses, OfPairsThatBroadcast) {
+  const auto loss_of = [](int i, tg::Reduction reduction) {
+    return [=](const tg::Tensor& x, const tg::Tensor& t) {
+      return i == 0   ? tg::kl_div(x, t, reduction)
+             : i == 1 ? tg::mse_loss(x, t, reduction)
+                      : tg::binary_cross_entropy_with_logits(x, t, reduction);
+    };
+  };
+  const std::pair<tg::Shape, tg::Shape> shapes[] = {
+      {{3, 2}, {2}}, {{2}, {3, 2}}, {{3, 1}, {2}}, {{}, {3}}, {{0, 2}, {2}}};
+  for (int i : {0, 1, 2}) {
+    for (tg::Reduction reduction : {tg::Reduction::none, tg::Reduction::sum, tg::Reduction::mean}) {
+      for (const auto& [a, b] : shapes) {
+        const auto f = loss_of(i, reduction);
+        const tg::Tensor x = wave(a, 0.9), t = tg::abs(wave(b, 0.4)) * 0.3 + 0.1;
+        const tg::Shape whole = tg::broadcast("test", a, b);
+        expect_near(f(x, t), f(x.expand(whole), t.expand(whole)));
+        const auto of_x = [&](const tg::Tensor& v) { return f(v, t); };
+        const auto of_t = [&](const tg::Tensor& v) { return f(x, v); };
+        const auto whole_x = [&](const tg::Tensor& v) { return f(v.expand(whole), t.expand(whole)); };
+        const auto whole_t = [&](const tg::Tensor& v) { return f(x.expand(whole), v.expand(whole)); };
+        for (bool again : {false, true}) {
+          expect_near(gradient(of_x, x, again), gradient(whole_x, x));
+          expect_near(gradient(of_t, t, again), gradient(whole_t, t));
+        }
+      }
+    }
+  }
+}
+
+// As PyTorch, which has NaN where the loss is 0 times infinity.
+TEST(Losses, BinaryCrossEntropyAtInfiniteLogits) {
+  const tg::Tensor x = tg::tensor({kInf, kInf, kInf, -kInf, -kInf, -kInf, 0., kNan, kInf});
+  const tg::Tensor t = tg::tensor({0., 1., .5, 0., 1., .5, 1., 1., kNan});
+  const auto each = [&](const tg::Tensor& v) {
+    return tg::binary_cross_entropy_with_logits(v, t, tg::Reduction::none);
+  };
+  expect_near(each(x), {kInf, kNan, kInf, kNan, kInf, kInf, std::log(2.), kNan, kNan});
+  const tg::Tensor leaf = x.slice(0, 0, 6).as_leaf();
+  tg::Tape tape;
+  expect_near(
+      tape.backward(tg::sum(tg::binary_cross_entropy_with_logits(leaf, t.slice(0, 0, 6), tg::Reduction::none)))[leaf],
+      {1, 0, .5, 0, -1, -.5});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/command.h>
+#include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
@@ -164,7 +165,8 @@ void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskKin
 }
 
 void add_model(CLI::App* app, std::string& model) {
-  app->add_option("--model", model, fmt::format("{} of a run, or its folder (default: the last run's)", kModelFile))
+  app->add_option("--model", model,
+                  fmt::format("{} of a run, or its folder (default: the last run's)", train::kModelFile))
       ->type_name("FILE_OR_DIR");
 }
 
@@ -325,7 +327,7 @@ int run_or_throw(int argc, const char* const* argv) {
   } catch (const CLI::Success& e) {
     std::ostringstream told;
     const int code = top.exit(e, told, told);
-    fmt::print("{}", wrapped(told.str()));
+    fmt::print("{}", drawing::wrapped(told.str()));
     return code;
   } catch (const CLI::ParseError& e) {
     refuse_options_of_others(top, argc, argv);
@@ -348,6 +350,9 @@ int run_command(int argc, const char* const* argv) {
   try {
     return run_or_throw(argc, argv);
   } catch (const BadRequest& e) {
+    code = 2;
+    message = e.what();
+  } catch (const data::EncodeError& e) {
     code = 2;
     message = e.what();
   } catch (const Error& e) {

@@ -12,6 +12,8 @@
 #include <cstdio>
 
 namespace tapegrad::tasks {
+
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kWhere = "tokenize";
@@ -28,7 +30,7 @@ void check(const TokenizeRequest& r) {
     need(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
     need(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
     need(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
-    need(has_tokenizer(r.tokenizer) || fs::is_regular_file(r.tokenizer), "--tokenizer",
+    need(data::has_tokenizer(r.tokenizer) || fs::is_regular_file(r.tokenizer), "--tokenizer",
          fmt::format("{} holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or encoder.json and "
                      "vocab.bpe",
                      r.tokenizer));
@@ -44,7 +46,7 @@ void check(const TokenizeRequest& r) {
 }
 
 std::string read_input(const TokenizeRequest& request) {
-  if (!request.text.empty()) return read_file(request.text);
+  if (!request.text.empty()) return train::read_file(request.text);
   std::string text;
   char piece[1 << 16];
   while (const std::size_t count = std::fread(piece, 1, sizeof piece, stdin)) text.append(piece, count);
@@ -53,7 +55,7 @@ std::string read_input(const TokenizeRequest& request) {
 }
 
 // Ids between white space, commas or brackets.
-std::vector<int64_t> parse_ids(std::string_view text, const Tokenizer& tokenizer) {
+std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tokenizer) {
   constexpr std::string_view kBetween = " \t\r\n,[]";
   std::vector<int64_t> ids;
   while (true) {
@@ -74,20 +76,21 @@ std::vector<int64_t> parse_ids(std::string_view text, const Tokenizer& tokenizer
 // Error where replace_file could put nothing in the place of `path`.
 void try_replacing(const fs::path& path) {
   if (fs::is_directory(path)) fail("file", fmt::format("{} is a folder", path.string()));
-  const fs::path trial = detail::temporary_for(path);
-  { const AppendFile opened(trial); }
-  detail::discard(trial);
+  const fs::path trial = train::detail::temporary_for(path);
+  { const train::AppendFile opened(trial); }
+  train::detail::discard(trial);
 }
 
 void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
 
 int make(const TokenizeRequest& request) {
-  refusing("--out", [&] { const RunFolder tried(request.out); });
+  refusing("--out", [&] { const train::RunFolder tried(request.out); });
   const std::string text = read_input(request);
   if (text.empty()) refuse(kWhere, "the text is empty: there is nothing to make a tokenizer of");
   const int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
-  const auto tokenizer = request.train == "char" ? make_character_tokenizer(text) : train_byte_pairs(text, size);
-  save_tokenizer(*tokenizer, request.out);
+  const auto tokenizer =
+      request.train == "char" ? data::make_character_tokenizer(text) : data::train_byte_pairs(text, size);
+  data::save_tokenizer(*tokenizer, request.out);
   const bool short_text = request.train == "bpe" && tokenizer->size() < size;
   fmt::print("{}: {} tokens{}\n", (fs::path(request.out) / "tokenizer.json").string(), tokenizer->size(),
              short_text ? fmt::format(" (not {}: no other pair stands in the text twice)", size) : "");
@@ -99,10 +102,13 @@ int make(const TokenizeRequest& request) {
 int tokenize(const TokenizeRequest& request) {
   check(request);
   if (!request.train.empty()) return make(request);
-  const auto tokenizer = load_tokenizer(request.tokenizer);
+  const auto tokenizer = data::load_tokenizer(request.tokenizer);
   if (!request.save.empty()) {
+    std::error_code none;  // where there is nothing yet, nothing is lost
+    if (fs::equivalent(request.text, request.save, none))
+      refuse("--save", fmt::format("{} is the text itself", request.save));
     refusing("--save", [&] { try_replacing(request.save); });
-    const int64_t count = write_token_file(*tokenizer, request.text, request.save);
+    const int64_t count = data::write_token_file(*tokenizer, request.text, request.save);
     fmt::print("{}: {} tokens\n", request.save, count);
     return 0;
   }

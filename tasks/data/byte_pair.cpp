@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 namespace {
 
 constexpr std::string_view kWhere = "tokenizer";
@@ -264,4 +264,4 @@ std::string BytePairTokenizer::json() const {
       added.dump(), level.dump(), level.dump(), vocabulary, merges);
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

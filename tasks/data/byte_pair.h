@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 
 // What makes a byte-pair tokenizer.
 struct BytePairs {
@@ -65,4 +65,4 @@ class BytePairTokenizer final : public Tokenizer {
   std::array<int64_t, 256> byte_ids_;  // -1: the vocabulary has no token for this byte
 };
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

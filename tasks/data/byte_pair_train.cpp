@@ -7,7 +7,7 @@
 #include <queue>
 #include <unordered_map>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 namespace {
 
 using Pair = std::pair<int32_t, int32_t>;
@@ -154,4 +154,4 @@ std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab
   return std::make_unique<BytePairTokenizer>(training.finish());
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -2,14 +2,13 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/seq2seq/options.h>
 
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 namespace {
 
 constexpr std::string_view kWhere = "tokenizer";
@@ -85,8 +84,8 @@ std::vector<int64_t> CharacterTokenizer::encode(std::string_view text) const {
           const std::string what = c.valid
                                        ? fmt::format("character {} (U+{:04X})", nlohmann::json(bytes).dump(), c.code)
                                        : fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte));
-          refuse(kWhere,
-                 fmt::format("the {} at byte {} of the text is none of the {} of the vocabulary", what, at, size()));
+          throw EncodeError(fmt::format("[{}] the {} at byte {} of the text is none of the {} of the vocabulary",
+                                        kWhere, what, at, size()));
         }
         ids.push_back(id);
       }
@@ -126,4 +125,4 @@ std::unique_ptr<Tokenizer> make_character_tokenizer(std::string_view text) {
   return std::make_unique<CharacterTokenizer>(text);
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -6,7 +6,7 @@
 #include <array>
 #include <unordered_map>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 
 class CharacterTokenizer final : public Tokenizer {
  public:
@@ -28,4 +28,4 @@ class CharacterTokenizer final : public Tokenizer {
   std::array<int64_t, 256> byte_ids_;          // of bytes that belong to no character; -1: not known
 };
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

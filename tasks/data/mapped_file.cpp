@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 
 MappedFile::MappedFile(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -34,4 +34,4 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(data_, size_);
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

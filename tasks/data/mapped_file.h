@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 
 class MappedFile {
  public:
@@ -23,4 +23,4 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 namespace {
 
 struct Range {
@@ -242,4 +242,4 @@ std::size_t word_end(std::string_view text, std::size_t from) {
   return end == text.size() || last == from ? end : last;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

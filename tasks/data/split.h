@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 
 enum class CharacterClass : uint8_t { other, letter, number, space };
 
@@ -17,4 +17,4 @@ CharacterClass class_of(uint32_t code);
 // Bytes that are no UTF-8 count as what is neither letter, number nor space.
 std::size_t word_end(std::string_view text, std::size_t from);
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 
 // ---- Tokens ----
 
@@ -173,4 +173,4 @@ bool TextLoader::Iteration::next(TextBatch& batch) {
   return true;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 
 class Tokenizer;
 
@@ -113,4 +113,4 @@ class TextLoader {
   LoaderOptions options_;
 };
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -6,14 +6,16 @@
 #include <tapegrad/tasks/data/text.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/seq2seq/options.h>
 #include <tapegrad/tasks/train/files.h>
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::size_t kHeader = 256;  // bytes before the ids: the length of the JSON, the JSON, blanks
@@ -65,12 +67,12 @@ bool is_safetensors_file(const std::string& path) {
 int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,
                          std::size_t piece) {
   std::error_code none;  // where there is nothing yet, nothing is lost
-  if (fs::equivalent(text_path, path, none)) refuse("--save", fmt::format("{} is the text itself", path));
+  if (fs::equivalent(text_path, path, none)) fail("write_token_file", fmt::format("{} is the text itself", path));
   const MappedFile text(text_path);
   const int64_t width = tokenizer.size() <= 65536 ? 2 : 4;
   int64_t count = 0;
-  replace_file_by(path, [&](const fs::path& temporary) {
-    AppendFile file(temporary);
+  train::replace_file_by(path, [&](const fs::path& temporary) {
+    train::AppendFile file(temporary);
     file.truncate(0);
     file.append(header(0, width));
     std::string bytes;
@@ -90,4 +92,4 @@ int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_pat
   return count;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -4,7 +4,9 @@
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/train/files.h>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
+
+namespace fs = std::filesystem;
 
 std::string Tokenizer::decode(std::span<const int64_t> ids) const {
   std::string text;
@@ -16,7 +18,7 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {
   std::error_code code;
   fs::create_directories(folder, code);
   if (code) fail("tokenizer", fmt::format("cannot create the folder {}: {}", folder, code.message()));
-  replace_file(fs::path(folder) / "tokenizer.json", tokenizer.json() + "\n");
+  train::replace_file(fs::path(folder) / "tokenizer.json", tokenizer.json() + "\n");
 }
 
 std::string TextStream::push(int64_t id) {
@@ -34,4 +36,4 @@ std::string TextStream::push(int64_t id) {
 
 std::string TextStream::finish() { return valid_utf8(std::exchange(held_, {})); }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

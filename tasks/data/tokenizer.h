@@ -11,7 +11,13 @@
 #include <string_view>
 #include <vector>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
+
+/// Thrown by Tokenizer::encode for a text with a character that the vocabulary does not have.
+class EncodeError : public Error {
+ public:
+  using Error::Error;
+};
 
 class Tokenizer {
  public:
@@ -73,4 +79,4 @@ class TextStream {
   std::string held_;  // the bytes of a character that may go on
 };
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

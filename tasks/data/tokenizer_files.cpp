@@ -8,7 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -149,8 +152,8 @@ bool split_pair(std::string_view line, std::string& left, std::string& right) {
 
 std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const fs::path& merges_path) {
   const FileName vocabulary{vocabulary_path.string()}, merges{merges_path.string()};
-  Assembly assembly(parse_vocabulary(vocabulary, parse_json(vocabulary, read_file(vocabulary_path))));
-  const std::string text = read_file(merges_path);
+  Assembly assembly(parse_vocabulary(vocabulary, parse_json(vocabulary, train::read_file(vocabulary_path))));
+  const std::string text = train::read_file(merges_path);
   std::size_t number = 0;
   std::string left, right;
   for (std::string_view rest = text; !rest.empty();) {
@@ -285,10 +288,10 @@ bool has_tokenizer(const std::string& folder) {
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   const fs::path path(folder);
-  if (fs::is_regular_file(path)) return parse_tokenizer(read_file(path), folder);
+  if (fs::is_regular_file(path)) return parse_tokenizer(train::read_file(path), folder);
   if (!fs::is_directory(path)) fail("tokenizer", fmt::format("there is no folder {}", folder));
   if (fs::exists(path / "tokenizer.json")) {
-    return parse_tokenizer(read_file(path / "tokenizer.json"), (path / "tokenizer.json").string());
+    return parse_tokenizer(train::read_file(path / "tokenizer.json"), (path / "tokenizer.json").string());
   }
   for (const auto& [vocabulary, merges] : {std::pair{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}}) {
     const bool one = fs::exists(path / vocabulary), other = fs::exists(path / merges);
@@ -303,4 +306,4 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
                                 folder));
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/data/utf8.h>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 namespace {
 
 constexpr uint32_t kReplacement = 0xfffd;
@@ -79,4 +79,4 @@ std::pair<std::string_view, std::string_view> split_characters(std::string_view 
   return {text.substr(0, at), text.substr(at)};
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tapegrad::tasks {
+namespace tapegrad::data {
 
 struct Character {
   uint32_t code;  // U+FFFD where there is no valid character
@@ -32,4 +32,4 @@ std::string valid_utf8(std::string_view text);
 // The first int(share * characters) characters, and the rest. Error unless 0 <= share <= 1.
 std::pair<std::string_view, std::string_view> split_characters(std::string_view text, double share);
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::data

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/page.h>
 
-namespace tapegrad::tasks {
+namespace tapegrad::drawing {
 namespace {
 
 constexpr std::string_view kPageStyle =
@@ -46,4 +46,4 @@ void card(std::string& out, const Drawing& drawing) {
                      drawing.width > kWide ? " wide" : "", kLeast * drawing.width, svg_element(drawing));
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::drawing

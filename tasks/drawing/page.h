@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tapegrad::tasks {
+namespace tapegrad::drawing {
 
 // A whole page around `body`. Its style knows the classes card, facts and fact, maps (cards side by side, as many as
 // fit), wrong and good.
@@ -15,4 +15,4 @@ std::string page(std::string_view title, std::string_view body);
 // A drawing in a frame of its own. On narrow screens it shrinks a little, then scrolls.
 void card(std::string& out, const Drawing& drawing);
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::drawing

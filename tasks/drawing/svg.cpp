@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tapegrad::tasks {
+namespace tapegrad::drawing {
 namespace {
 
 double font_size(Type type) { return type == Type::title ? 14 : type == Type::normal ? 12 : 11; }
@@ -120,4 +120,4 @@ std::string svg_file(const Drawing& drawing) {
       width, height, drawing_style(), kMargin, drawing.body);
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::drawing

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tapegrad::tasks {
+namespace tapegrad::drawing {
 
 // The inside of an <svg> and its size in pixels.
 struct Drawing {
@@ -74,4 +74,4 @@ double text_width(std::string_view text, Type type = Type::normal);
 // &, <, > and quotes made harmless.
 std::string escape_markup(std::string_view text);
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::drawing

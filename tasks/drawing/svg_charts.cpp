@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tapegrad::tasks {
+namespace tapegrad::drawing {
 namespace {
 
 constexpr double kLeft = 80, kRight = 24, kTop = 50, kBottom = 50;  // margins of a chart
@@ -246,4 +246,4 @@ Drawing draw(const BarChart& chart) {
   return out;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::drawing

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tapegrad::tasks {
+namespace tapegrad::drawing {
 namespace {
 
 constexpr int kShades = 25;
@@ -139,4 +139,4 @@ Drawing draw_heat_scale(std::string_view low, std::string_view high, bool is_sig
   return out;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::drawing

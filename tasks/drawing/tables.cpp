@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tapegrad::tasks {
+namespace tapegrad::drawing {
 namespace {
 
 // Behind the point at most eight digits, none of them a trailing zero: "0.2", "1.", "0.25130196", "-inf".
@@ -160,4 +160,4 @@ std::string shaded_maps(const std::vector<ShadedMap>& maps) {
 
 std::string_view shades_legend() { return "· below 0.02, ░ 0.1, ▒ 0.3, ▓ 0.6, █ above"; }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::drawing

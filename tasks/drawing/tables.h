@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tapegrad::tasks {
+namespace tapegrad::drawing {
 
 inline constexpr int kTerminalWidth = 80;
 
@@ -49,4 +49,4 @@ std::string shaded_maps(const std::vector<ShadedMap>& maps);
 // What the characters mean, in one line.
 std::string_view shades_legend();
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::drawing

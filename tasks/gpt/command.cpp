@@ -29,8 +29,9 @@ void add_setting(CLI::App* app, std::string_view name, T& value, const char* hel
 }
 
 void add_model(CLI::App* app, std::string& model) {
-  app->add_option("--model", model,
-                  fmt::format("{} of a run, its folder, or one of Hugging Face (default: the last run's)", kModelFile))
+  app->add_option(
+         "--model", model,
+         fmt::format("{} of a run, its folder, or one of Hugging Face (default: the last run's)", train::kModelFile))
       ->type_name("FILE_OR_DIR");
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 namespace tapegrad::tasks {
+
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kNumbers[] = {
@@ -15,24 +17,24 @@ constexpr std::string_view kNumbers[] = {
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 };
 
-std::unique_ptr<Tokenizer> tokenizer_for(const GPTOptions& o, std::string_view text) {
+std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_view text) {
   if (o.tokenizer == "char") {
     if (o.preset == "book")
       refuse("--tokenizer", "the preset book reads byte pairs: a folder with vocab.bpe and encoder.json is needed");
-    return make_character_tokenizer(text);
+    return data::make_character_tokenizer(text);
   }
-  return refusing("--tokenizer", [&] { return load_tokenizer(o.tokenizer); });
+  return refusing("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
 }
 
-TextLoader loader(const GPTOptions& o, Tokens tokens, bool training) {
+data::TextLoader loader(const GPTOptions& o, data::Tokens tokens, bool training) {
   const int64_t count = tokens.size();
   if (count <= o.context_length) {
     refuse("--text", fmt::format("the {} part has {} tokens, a window of --context-length {} takes {} (a longer text, "
                                  "a shorter context, or another --train-ratio)",
                                  training ? "training" : "validation", count, o.context_length, o.context_length + 1));
   }
-  TextLoader made(Windows(std::move(tokens), o.context_length, o.stride),
-                  {.batch_size = o.batch_size, .shuffle = training, .drop_last = training});
+  data::TextLoader made(data::Windows(std::move(tokens), o.context_length, o.stride),
+                        {.batch_size = o.batch_size, .shuffle = training, .drop_last = training});
   if (made.size() == 0) {
     refuse("--batch-size",
            fmt::format("{} windows are not to be had: the training part has {}", o.batch_size, made.windows().size()));
@@ -44,7 +46,7 @@ constexpr std::size_t kStart = 12;  // tokens
 constexpr std::size_t kWidest = 4;  // bytes of a character
 
 // The tokens that samples begin with: the start context, or else the first ones of the text's first line.
-std::vector<int64_t> start_of(const GPTOptions& o, const Tokenizer& tokenizer, std::string_view text) {
+std::vector<int64_t> start_of(const GPTOptions& o, const data::Tokenizer& tokenizer, std::string_view text) {
   if (!o.start_context.empty()) return refusing("--start-context", [&] { return tokenizer.encode(o.start_context); });
   const std::size_t begin = std::min(text.find_first_not_of(" \r\n\t"), text.size());
   const std::string_view line = text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 1000));
@@ -54,7 +56,7 @@ std::vector<int64_t> start_of(const GPTOptions& o, const Tokenizer& tokenizer, s
     // A token of bytes may end inside of a character.
     const auto whole = [&](std::size_t count) {
       const std::string start = tokenizer.decode(std::span(ids).first(count));
-      return valid_utf8(start) == start;
+      return data::valid_utf8(start) == start;
     };
     for (std::size_t count = kStart; count + kWidest > kStart; --count) {
       if (!whole(count)) continue;
@@ -66,13 +68,13 @@ std::vector<int64_t> start_of(const GPTOptions& o, const Tokenizer& tokenizer, s
   return ids;
 }
 
-GPTData of_token_file(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer) {
+GPTData of_token_file(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer) {
   if (!tokenizer) {
     if (o.tokenizer == "char")
       refuse("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
     tokenizer = tokenizer_for(o, {});
   }
-  const Tokens all = Tokens::map(o.text);
+  const data::Tokens all = data::Tokens::map(o.text);
   if (all.largest() >= tokenizer->size()) {
     refuse("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", o.text, all.largest(),
                                  tokenizer->size()));
@@ -83,7 +85,7 @@ GPTData of_token_file(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer)
   for (int64_t at = 0; at < all.size(); at += static_cast<int64_t>(some.size())) {
     some.resize(static_cast<std::size_t>(std::min<int64_t>(all.size() - at, 1 << 16)));
     all.copy(at, static_cast<int64_t>(some.size()), some.data());
-    sum = checksum(std::as_bytes(std::span(some)), sum);
+    sum = train::checksum(std::as_bytes(std::span(some)), sum);
   }
   std::vector<int64_t> start(std::min(static_cast<std::size_t>(all.size()), kStart));
   all.copy(0, static_cast<int64_t>(start.size()), start.data());
@@ -114,18 +116,19 @@ std::string made_text() {
   return text;
 }
 
-GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<Tokenizer> tokenizer) {
+GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer) {
   if (!o.text.empty()) {
     if (!fs::is_regular_file(o.text)) refuse("--text", fmt::format("there is no file {}", o.text));
-    if (is_safetensors_file(o.text)) return of_token_file(o, std::move(tokenizer));
+    if (data::is_safetensors_file(o.text)) return of_token_file(o, std::move(tokenizer));
   }
-  const std::string text = o.text.empty() ? made_text() : read_file(o.text);
+  const std::string text = o.text.empty() ? made_text() : train::read_file(o.text);
   if (!tokenizer) tokenizer = tokenizer_for(o, text);
-  const auto [first, rest] = split_characters(text, o.train_ratio);
-  TextLoader train = loader(o, Tokens(tokenizer->encode(first)), true);
-  TextLoader validation = loader(o, Tokens(tokenizer->encode(rest)), false);
+  const auto [first, rest] = data::split_characters(text, o.train_ratio);
+  data::TextLoader train = loader(o, data::Tokens(tokenizer->encode(first)), true);
+  data::TextLoader validation = loader(o, data::Tokens(tokenizer->encode(rest)), false);
   std::vector<int64_t> start = start_of(o, *tokenizer, text);
-  return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start), checksum(bytes_of(text))};
+  return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start),
+          train::checksum(train::bytes_of(text))};
 }
 
 }  // namespace tapegrad::tasks

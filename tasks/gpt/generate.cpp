@@ -32,7 +32,8 @@ std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
     int64_t id = 0;
     const auto [stop, error] = std::from_chars(at, end, id);
     const bool whole = error == std::errc() && (stop == end || *stop == ' ' || *stop == ',');
-    if (!whole) refuse("--prompt-ids", fmt::format("\"{}\" is no list of token ids (15496,11)", valid_utf8(text)));
+    if (!whole)
+      refuse("--prompt-ids", fmt::format("\"{}\" is no list of token ids (15496,11)", data::valid_utf8(text)));
     if (id < 0 || id >= vocab_size)
       refuse("--prompt-ids", fmt::format("{} is no token: there are {}, from 0 on", id, vocab_size));
     ids.push_back(id);
@@ -84,7 +85,7 @@ int generate_gpt(const GPTGenerateRequest& request) {
   if (!request.ids && !trained.tokenizer) refuse("--model", "its folder has no tokenizer (--ids prints token ids)");
   manual_seed(request.seed);
 
-  std::optional<TextStream> stream;
+  std::optional<data::TextStream> stream;
   if (!request.ids) stream.emplace(*trained.tokenizer);
   bool first = true;
   const auto show = [&](int64_t id) {
@@ -120,10 +121,11 @@ int test_gpt(const GPTTestRequest& request) {
   if (!fs::is_regular_file(request.text)) refuse("--text", fmt::format("there is no file {}", request.text));
   const TrainedGPT trained = load_gpt(request.model, request.dtype);
   const int64_t length = trained.model.config.context_length;
-  if (!trained.tokenizer && !is_safetensors_file(request.text))
+  if (!trained.tokenizer && !data::is_safetensors_file(request.text))
     refuse("--model", "its folder has no tokenizer, and --text is no file of tokens");
-  const Tokens tokens = is_safetensors_file(request.text) ? Tokens::map(request.text)
-                                                          : Tokens(trained.tokenizer->encode(read_file(request.text)));
+  const data::Tokens tokens = data::is_safetensors_file(request.text)
+                                  ? data::Tokens::map(request.text)
+                                  : data::Tokens(trained.tokenizer->encode(train::read_file(request.text)));
   if (tokens.size() <= length) {
     refuse("--text", fmt::format("{} has {} tokens, a window as long as the model's context takes {}", request.text,
                                  tokens.size(), length + 1));
@@ -131,10 +133,10 @@ int test_gpt(const GPTTestRequest& request) {
   if (tokens.largest() >= trained.model.config.vocab_size)
     refuse("--text",
            fmt::format("holds the token {}, the model knows {}", tokens.largest(), trained.model.config.vocab_size));
-  const TextLoader loader(Windows(tokens, length, length), {.batch_size = 1});
+  const data::TextLoader loader(data::Windows(tokens, length, length), {.batch_size = 1});
   Generator unused;
-  TextLoader::Iteration iteration = loader.begin(unused);
-  TextBatch batch;
+  data::TextLoader::Iteration iteration = loader.begin(unused);
+  data::TextBatch batch;
   double sum = 0;
   int64_t count = 0;
   const Clock::time_point start = Clock::now();

@@ -38,10 +38,10 @@ void fill(nn::GPTModel& model, const NamedTensors& state, const fs::path& path) 
 
 TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer) {
   const fs::path config_file = folder / "config.json";
-  const std::string text = read_file(config_file);
+  const std::string text = train::read_file(config_file);
   const nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, config_file.string());
-  std::unique_ptr<Tokenizer> tokenizer;
-  if (with_tokenizer && has_tokenizer(folder.string())) tokenizer = load_tokenizer(folder.string());
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  if (with_tokenizer && data::has_tokenizer(folder.string())) tokenizer = data::load_tokenizer(folder.string());
   if (tokenizer && tokenizer->size() > config.vocab_size) {
     fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
                              tokenizer->size(), config.vocab_size));
@@ -64,7 +64,7 @@ TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer) {
 }
 
 TrainedGPT of_file(const fs::path& file, DType dtype) {
-  const SafeTensors loaded = load_checked(file);
+  const SafeTensors loaded = train::load_checked(file);
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
     if (found != loaded.metadata.end()) return found->second;
@@ -76,7 +76,7 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
   if (task != loaded.metadata.end() && task->second != "gpt")
     refuse("--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task->second));
   const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
-  std::unique_ptr<Tokenizer> tokenizer = parse_tokenizer(text("tokenizer"), file.string());
+  std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
   nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype, file);
   fill(model, loaded.tensors, file);
   const std::optional<int64_t> end = tokenizer->end_of_text();
@@ -85,26 +85,26 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
 
 }  // namespace
 
-void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options, const Tokenizer& tokenizer,
-              int64_t steps) {
-  save_checked(path, nn::state_dict(model),
-               {{"config", to_json(options)},
-                {"format", "pt"},
-                {"steps", std::to_string(steps)},
-                {"task", "gpt"},
-                {"tokenizer", tokenizer.json()}});
+void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
+              const data::Tokenizer& tokenizer, int64_t steps) {
+  train::save_checked(path, nn::state_dict(model),
+                      {{"config", to_json(options)},
+                       {"format", "pt"},
+                       {"steps", std::to_string(steps)},
+                       {"task", "gpt"},
+                       {"tokenizer", tokenizer.json()}});
 }
 
-void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const Tokenizer& tokenizer) {
+void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer) {
   fs::create_directories(folder);
   save_safetensors((folder / "model.safetensors").string(), nn::to_hugging_face(model), {{"format", "pt"}});
-  replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
-  save_tokenizer(tokenizer, folder.string());
+  train::replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
+  data::save_tokenizer(tokenizer, folder.string());
   // Without a class of its own, a model_type of gpt2 would be read with GPT-2's cutting of words.
   nlohmann::ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
                                   {"model_max_length", model.config.context_length}};
   if (tokenizer.end_of_text()) settings["eos_token"] = settings["bos_token"] = "<|endoftext|>";
-  replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
+  train::replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
 }
 
 TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer) {

@@ -10,18 +10,20 @@
 
 namespace tapegrad::tasks {
 
+namespace fs = std::filesystem;
+
 struct TrainedGPT {
-  nn::GPTModel model;                    // in eval mode
-  std::unique_ptr<Tokenizer> tokenizer;  // none where the folder has none, or it was not wanted
+  nn::GPTModel model;                          // in eval mode
+  std::unique_ptr<data::Tokenizer> tokenizer;  // none where the folder has none, or it was not wanted
   std::optional<int64_t> end_of_text = {};
 };
 
 // model.safetensors: the parameters under the names of seed 000; in __metadata__ the settings as JSON ("config"), the
 // tokenizer ("tokenizer", a tokenizer.json) and the steps trained.
-void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options, const Tokenizer& tokenizer,
-              int64_t steps);
+void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
+              const data::Tokenizer& tokenizer, int64_t steps);
 // config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2.
-void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const Tokenizer& tokenizer);
+void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer);
 
 // A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
 // the folder of a run. An empty name: the last run's. BadRequest where nothing is there, and for another task's model.

@@ -6,10 +6,10 @@
 
 namespace tapegrad::tasks {
 
-std::string gpt_report(const GPTOptions& options, int64_t parameters, const Metrics& metrics) {
-  Series steps{"single steps", {}, {}, true}, train{"training part", {}, {}, false};
-  Series validation{"validation part", {}, {}, false}, lr{"learning rate", {}, {}, false};
-  for (const StepMetrics& m : metrics.steps) {
+std::string gpt_report(const GPTOptions& options, int64_t parameters, const train::Metrics& metrics) {
+  drawing::Series steps{"single steps", {}, {}, true}, train{"training part", {}, {}, false};
+  drawing::Series validation{"validation part", {}, {}, false}, lr{"learning rate", {}, {}, false};
+  for (const train::StepMetrics& m : metrics.steps) {
     const auto x = static_cast<double>(m.step);
     steps.x.push_back(x), steps.y.push_back(m.loss);
     lr.x.push_back(x), lr.y.push_back(m.lr);
@@ -25,25 +25,25 @@ std::string gpt_report(const GPTOptions& options, int64_t parameters, const Metr
   if (!train.y.empty()) fact(fmt::format("{:.3f}", train.y.back()), "training loss");
   if (!validation.y.empty()) fact(fmt::format("{:.3f}", validation.y.back()), "validation loss");
   body += "</div>\n<h2>Curves</h2>\n";
-  card(body, draw(LineChart{.title = "Loss (mean over the tokens)",
-                            .x_label = "step",
-                            .y_label = "loss",
-                            .series = {steps, train, validation}}));
-  card(body, draw(LineChart{.title = fmt::format("Learning rate ({})", options.schedule),
-                            .x_label = "step",
-                            .y_label = "rate",
-                            .series = {lr}}));
+  drawing::card(body, draw(drawing::LineChart{.title = "Loss (mean over the tokens)",
+                                              .x_label = "step",
+                                              .y_label = "loss",
+                                              .series = {steps, train, validation}}));
+  drawing::card(body, draw(drawing::LineChart{.title = fmt::format("Learning rate ({})", options.schedule),
+                                              .x_label = "step",
+                                              .y_label = "rate",
+                                              .series = {lr}}));
   body += "<h2>Samples</h2>\n";
-  for (const EpochMetrics& epoch : metrics.epochs)
+  for (const train::EpochMetrics& epoch : metrics.epochs)
     if (epoch.sample)
       body += fmt::format("<p>After epoch {}:</p>\n<div class=\"card\">{}</div>\n", epoch.epoch + 1,
-                          escape_markup(*epoch.sample));
+                          drawing::escape_markup(*epoch.sample));
   body += "<h2>Settings</h2>\n<div class=\"card\"><table>\n";
   GPTOptions shown = options;
   shown.visit([&](std::string_view name, auto& value, std::string_view) {
-    body += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", name, escape_markup(fmt::format("{}", value)));
+    body += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", name, drawing::escape_markup(fmt::format("{}", value)));
   });
-  return page(fmt::format("tapegrad: gpt, seed {}", options.seed), body + "</table></div>\n");
+  return drawing::page(fmt::format("tapegrad: gpt, seed {}", options.seed), body + "</table></div>\n");
 }
 
 }  // namespace tapegrad::tasks

@@ -9,6 +9,6 @@
 namespace tapegrad::tasks {
 
 // Curves of the losses and the learning rate, the sample of every epoch, and the settings.
-std::string gpt_report(const GPTOptions& options, int64_t parameters, const Metrics& metrics);
+std::string gpt_report(const GPTOptions& options, int64_t parameters, const train::Metrics& metrics);
 
 }  // namespace tapegrad::tasks

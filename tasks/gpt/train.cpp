@@ -15,7 +15,7 @@ namespace tapegrad::tasks {
 namespace {
 
 // The run's own settings; what was named on the command line must agree with them.
-GPTOptions settings_of_run(const Checkpoint& checkpoint, GPTTrainRequest& request) {
+GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest& request) {
   need_run_of("gpt", checkpoint, request.out);
   GPTOptions run = GPTTrainer::options_of(checkpoint);
   need_same(run, request.options, request.given, request.out);
@@ -30,34 +30,34 @@ int64_t bytes_of_run(const GPTTrainer& trainer) {
 }
 
 // The folder of --save-hugging-face, tried before anything is computed; nullptr where none is asked for.
-std::unique_ptr<RunFolder> take_hugging_face_folder(const GPTTrainRequest& request, const GPTOptions& options) {
+std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest& request, const GPTOptions& options) {
   constexpr std::string_view kOption = "--save-hugging-face";
   if (request.hugging_face.empty()) return nullptr;
   if (options.positions != "learned")
     refuse(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
   std::error_code code;
   if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
-    refuse(kOption, fmt::format("{} is --out, too: both would hold a {}", request.hugging_face, kModelFile));
+    refuse(kOption, fmt::format("{} is --out, too: both would hold a {}", request.hugging_face, train::kModelFile));
   return take_folder(request.hugging_face, kOption);
 }
 
 void tell(std::string_view lines) {
-  fmt::print(stderr, "{}", wrapped(lines));
+  fmt::print(stderr, "{}", drawing::wrapped(lines));
   std::fflush(stderr);
 }
 
 void run_to_end(GPTTrainer& trainer, const fs::path& folder, const GPTTrainRequest& request) {
-  MetricsFile metrics(folder / kMetricsFile, trainer.steps(), trainer.steps_per_epoch());
+  train::MetricsFile metrics(folder / train::kMetricsFile, trainer.steps(), trainer.steps_per_epoch());
   const auto save = [&] {
     metrics.sync();
-    save_checkpoint(folder / kCheckpointFile, trainer.checkpoint());
+    train::save_checkpoint(folder / train::kCheckpointFile, trainer.checkpoint());
   };
-  Progress progress(request.no_progress ? Progress::Style::kSilent : Progress::style_here(), trainer.steps(),
-                    trainer.total_steps(), stderr);
-  const CatchInterrupts catching;
+  train::Progress progress(request.no_progress ? train::Progress::Style::kSilent : train::Progress::style_here(),
+                           trainer.steps(), trainer.total_steps(), stderr);
+  const train::CatchInterrupts catching;
   int64_t saved = trainer.steps() > 0 ? trainer.steps() : -1;
-  while (!trainer.finished() && !CatchInterrupts::interrupted()) {
-    const StepMetrics step = trainer.step();
+  while (!trainer.finished() && !train::CatchInterrupts::interrupted()) {
+    const train::StepMetrics step = trainer.step();
     metrics.add(step);
     if (step.train_loss) {
       progress.result(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.epoch() + 1,
@@ -99,18 +99,18 @@ int train_gpt(GPTTrainRequest request) {
     refuse("--checkpoint-every", fmt::format("{} is out of range: at least 1 is possible", request.checkpoint_every));
   GPTOptions options = with_preset(request.options, request.given);
   check(options);
-  const fs::path checkpoint_file = fs::path(request.out) / kCheckpointFile;
-  std::optional<Checkpoint> checkpoint;
+  const fs::path checkpoint_file = fs::path(request.out) / train::kCheckpointFile;
+  std::optional<train::Checkpoint> checkpoint;
   if (request.resume && fs::exists(checkpoint_file)) {
-    checkpoint = load_checkpoint(checkpoint_file);
+    checkpoint = train::load_checkpoint(checkpoint_file);
     options = settings_of_run(*checkpoint, request);
   }
   // Everything that may be refused is read before the folder is touched.
   GPTData data = load_gpt_data(options, checkpoint ? GPTTrainer::tokenizer_of(*checkpoint) : nullptr);
   need_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
-  const std::unique_ptr<RunFolder> hugging_face = take_hugging_face_folder(request, options);
-  const std::unique_ptr<RunFolder> taken = take_folder(request.out);
-  const RunFolder& folder = *taken;
+  const std::unique_ptr<train::RunFolder> hugging_face = take_hugging_face_folder(request, options);
+  const std::unique_ptr<train::RunFolder> taken = take_folder(request.out);
+  const train::RunFolder& folder = *taken;
   GPTTrainer trainer(options, std::move(data));
   folder.reserve(bytes_of_run(trainer));
   if (hugging_face) hugging_face->reserve(4 * nn::count_parameters(trainer.model()));
@@ -130,13 +130,14 @@ int train_gpt(GPTTrainRequest request) {
   }
 
   run_to_end(trainer, folder.path(), request);
-  save_gpt(folder.path() / kModelFile, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
+  save_gpt(folder.path() / train::kModelFile, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
   if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer());
   remember_last_run("gpt", folder.path());
-  replace_file(folder.path() / kReportFile, gpt_report(trainer.options(), nn::count_parameters(trainer.model()),
-                                                       read_metrics(folder.path() / kMetricsFile)));
-  tell(fmt::format("Model saved to {}\nReport: {}", (folder.path() / kModelFile).string(),
-                   (folder.path() / kReportFile).string()));
+  train::replace_file(folder.path() / train::kReportFile,
+                      gpt_report(trainer.options(), nn::count_parameters(trainer.model()),
+                                 train::read_metrics(folder.path() / train::kMetricsFile)));
+  tell(fmt::format("Model saved to {}\nReport: {}", (folder.path() / train::kModelFile).string(),
+                   (folder.path() / train::kReportFile).string()));
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/tasks/train/detail/checkpoint_state.h>
 
 #include <algorithm>
 #include <chrono>
@@ -28,19 +29,19 @@ optim::Schedule schedule_of(const GPTOptions& o, int64_t total) {
   return optim::Constant{o.lr};
 }
 
-nlohmann::json state_of(const Checkpoint& checkpoint) {
-  return checkpoint.state_with(
-      {"options", "tokenizer", "text", "steps", "loss_sum", "accuracy_sum", "batch", "order_seed"});
+nlohmann::json state_of(const train::Checkpoint& checkpoint) {
+  return train::detail::state_of(
+      checkpoint, {"options", "tokenizer", "text", "steps", "loss_sum", "accuracy_sum", "batch", "order_seed"});
 }
 
 double accuracy_of(const Tensor& logits, const Tensor& targets) {
   return mean((argmax(logits, -1) == targets).to(kFloat64)).item();
 }
 
-double mean_loss(const nn::GPTModel& model, const TextLoader& loader, int64_t batches) {
+double mean_loss(const nn::GPTModel& model, const data::TextLoader& loader, int64_t batches) {
   const int64_t count = std::min(batches, loader.size());
-  TextLoader::Iteration iteration = loader.begin();
-  TextBatch batch;
+  data::TextLoader::Iteration iteration = loader.begin();
+  data::TextBatch batch;
   double sum = 0;
   for (int64_t i = 0; i < count && iteration.next(batch); ++i) {
     sum += cross_entropy(model(batch.inputs), batch.targets).item();
@@ -72,12 +73,12 @@ int64_t GPTTrainer::total_steps() const {
 int64_t GPTTrainer::epoch() const { return steps_ == 0 ? 0 : (steps_ - 1) / steps_per_epoch(); }
 
 // The mean over the step's batches.
-Gradients GPTTrainer::gradients(StepMetrics& metrics) {
+Gradients GPTTrainer::gradients(train::StepMetrics& metrics) {
   const int64_t left = data_.train.size() - iteration_->position().batch;
   const int64_t batches = std::min(options_.accumulate, left);
   Gradients sum;
   for (int64_t i = 0; i < batches; ++i) {
-    TextBatch batch;
+    data::TextBatch batch;
     iteration_->next(batch);
     Tape tape;
     const Tensor logits = model_(batch.inputs);
@@ -105,13 +106,13 @@ Gradients GPTTrainer::gradients(StepMetrics& metrics) {
   return sum;
 }
 
-StepMetrics GPTTrainer::step() {
+train::StepMetrics GPTTrainer::step() {
   const auto start = std::chrono::steady_clock::now();
   if (!iteration_) {
     iteration_.emplace(data_.train.begin());
     loss_sum_ = accuracy_sum_ = 0;
   }
-  StepMetrics metrics;
+  train::StepMetrics metrics;
   metrics.step = steps_ + 1;
   metrics.lr = schedule_(metrics.step);
   {
@@ -136,10 +137,10 @@ StepMetrics GPTTrainer::step() {
   return metrics;
 }
 
-std::optional<EpochMetrics> GPTTrainer::ended_epoch() const {
+std::optional<train::EpochMetrics> GPTTrainer::ended_epoch() const {
   if (steps_ == 0 || iteration_) return {};
   const auto steps = static_cast<double>(steps_per_epoch());
-  return EpochMetrics{epoch(), loss_sum_ / steps, accuracy_sum_ / steps};
+  return train::EpochMetrics{epoch(), loss_sum_ / steps, accuracy_sum_ / steps};
 }
 
 GPTLosses GPTTrainer::losses(int64_t batches) {
@@ -167,15 +168,15 @@ std::string GPTTrainer::sample() {
     ids.push_back(argmax(scores).item<int64_t>());
   }
   nn::train(model_);
-  std::string text = valid_utf8(tokenizer().decode(ids));
+  std::string text = data::valid_utf8(tokenizer().decode(ids));
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
 
 // --- checkpoints ---
 
-Checkpoint GPTTrainer::checkpoint() const {
-  const TextLoader::Position at = iteration_ ? iteration_->position() : TextLoader::Position{};
+train::Checkpoint GPTTrainer::checkpoint() const {
+  const data::TextLoader::Position at = iteration_ ? iteration_->position() : data::TextLoader::Position{};
   nlohmann::json state{{"options", to_json(options_)},
                        {"tokenizer", tokenizer().json()},
                        {"text", data_.checksum},
@@ -185,39 +186,39 @@ Checkpoint GPTTrainer::checkpoint() const {
                        {"batch", at.batch},
                        {"order_seed", nullptr}};
   if (at.order_seed) state["order_seed"] = *at.order_seed;
-  Checkpoint out;
+  train::Checkpoint out;
   out.state = state.dump();
   out.generator = default_generator().state();
-  out.add(kModelPrefix, nn::state_dict(model_));
-  out.add(kAdamPrefix, adam_.state());
+  out.add(train::kModelPrefix, nn::state_dict(model_));
+  out.add(train::kAdamPrefix, adam_.state());
   return out;
 }
 
-void GPTTrainer::restore(const Checkpoint& checkpoint) {
+void GPTTrainer::restore(const train::Checkpoint& checkpoint) {
   const nlohmann::json state = state_of(checkpoint);
   if (state["text"].get<uint64_t>() != data_.checksum) {
     refuse("train --resume", fmt::format("{} is not the text any more that the run was started with",
                                          options_.text.empty() ? "what this version makes" : options_.text));
   }
-  nn::load_state_dict(model_, checkpoint.with_prefix(kModelPrefix));
-  adam_.load_state(checkpoint.with_prefix(kAdamPrefix));
+  nn::load_state_dict(model_, checkpoint.with_prefix(train::kModelPrefix));
+  adam_.load_state(checkpoint.with_prefix(train::kAdamPrefix));
   default_generator().set_state(checkpoint.generator);
   steps_ = state["steps"];
   loss_sum_ = state["loss_sum"];
   accuracy_sum_ = state["accuracy_sum"];
   iteration_.reset();
-  TextLoader::Position at{.batch = state["batch"], .order_seed = {}};
+  data::TextLoader::Position at{.batch = state["batch"], .order_seed = {}};
   if (at.batch == 0) return;
   if (!state["order_seed"].is_null()) at.order_seed = state["order_seed"].get<uint64_t>();
   iteration_.emplace(data_.train.resume(at));
 }
 
-GPTOptions GPTTrainer::options_of(const Checkpoint& checkpoint) {
+GPTOptions GPTTrainer::options_of(const train::Checkpoint& checkpoint) {
   return gpt_options_from_json("checkpoint", state_of(checkpoint)["options"].get<std::string>());
 }
 
-std::unique_ptr<Tokenizer> GPTTrainer::tokenizer_of(const Checkpoint& checkpoint) {
-  return parse_tokenizer(state_of(checkpoint)["tokenizer"].get<std::string>(), "checkpoint");
+std::unique_ptr<data::Tokenizer> GPTTrainer::tokenizer_of(const train::Checkpoint& checkpoint) {
+  return data::parse_tokenizer(state_of(checkpoint)["tokenizer"].get<std::string>(), "checkpoint");
 }
 
 }  // namespace tapegrad::tasks

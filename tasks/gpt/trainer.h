@@ -19,14 +19,14 @@ namespace tapegrad::tasks {
 
 // A text as a GPT reads it: a part to train on and a part to validate with.
 struct GPTData {
-  std::unique_ptr<Tokenizer> tokenizer;
-  TextLoader train, validation;
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  data::TextLoader train, validation;
   std::vector<int64_t> start;  // what samples begin with
   uint64_t checksum;           // of the text
 };
 // Reads, splits and encodes what the options name; `tokenizer`, where it is given, instead of the one they name.
 // BadRequest for files that are missing and texts that are too short.
-GPTData load_gpt_data(const GPTOptions& options, std::unique_ptr<Tokenizer> tokenizer = {});
+GPTData load_gpt_data(const GPTOptions& options, std::unique_ptr<data::Tokenizer> tokenizer = {});
 // What is trained on where no text is named: "three plus four is seven." and the like, every sum up to twenty.
 std::string made_text();
 
@@ -45,9 +45,9 @@ class GPTTrainer {
   // One step: forward and backward over `accumulate` batches (fewer at the end of an epoch), and the update. Evaluates
   // afterwards where that is due: every eval_interval steps, beginning with the first. Error, before the update, when
   // the loss is not finite.
-  StepMetrics step();
+  train::StepMetrics step();
   // The epoch that ended with the last step, if one did.
-  std::optional<EpochMetrics> ended_epoch() const;
+  std::optional<train::EpochMetrics> ended_epoch() const;
   // Over `batches` batches of each part, fewer where there are fewer.
   GPTLosses losses(int64_t batches);
   // Before the first step, over all batches, drawn from the seed on; the run's draws go on as if this had not been.
@@ -55,14 +55,14 @@ class GPTTrainer {
   // The start context and what the model continues it with, greedily, in one line.
   std::string sample();
 
-  Checkpoint checkpoint() const;
-  void restore(const Checkpoint& checkpoint);
+  train::Checkpoint checkpoint() const;
+  void restore(const train::Checkpoint& checkpoint);
   // The run that a checkpoint belongs to, and its tokenizer.
-  static GPTOptions options_of(const Checkpoint& checkpoint);
-  static std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint);
+  static GPTOptions options_of(const train::Checkpoint& checkpoint);
+  static std::unique_ptr<data::Tokenizer> tokenizer_of(const train::Checkpoint& checkpoint);
 
   const GPTOptions& options() const { return options_; }
-  const Tokenizer& tokenizer() const { return *data_.tokenizer; }
+  const data::Tokenizer& tokenizer() const { return *data_.tokenizer; }
   const nn::GPTModel& model() const { return model_; }
   int64_t steps() const { return steps_; }
   int64_t steps_per_epoch() const;
@@ -71,14 +71,14 @@ class GPTTrainer {
   bool finished() const { return steps_ >= total_steps(); }
 
  private:
-  Gradients gradients(StepMetrics& metrics);
+  Gradients gradients(train::StepMetrics& metrics);
 
   GPTOptions options_;
   GPTData data_;
   nn::GPTModel model_;
   optim::AdamW adam_;
   optim::Schedule schedule_;
-  std::optional<TextLoader::Iteration> iteration_;  // of the running epoch
+  std::optional<data::TextLoader::Iteration> iteration_;  // of the running epoch
   int64_t steps_ = 0;
   double loss_sum_ = 0, accuracy_sum_ = 0;  // over the steps of the running epoch
 };

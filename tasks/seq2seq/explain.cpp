@@ -41,17 +41,18 @@ int attention(const AttentionRequest& request) {
   std::error_code code;
   if (!folder.empty()) fs::create_directories(folder, code);
   if (code) refuse("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
-  replace_file(folder / "attention.svg", svg_file(draw(sample)));
-  replace_file(folder / "attention.html", attention_html(task, trained.options, sample));
+  train::replace_file(folder / "attention.svg", drawing::svg_file(draw(sample)));
+  train::replace_file(folder / "attention.html", attention_html(task, trained.options, sample));
 
   fmt::print("=== Attention: {} ===\nModel: {}\n{}", request.options.task, file.string(),
-             wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
-                                 task.target_text(sample.answer.output)),
-                     4));
+             drawing::wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
+                                          task.target_text(sample.answer.output)),
+                              4));
   if (!request.quiet) fmt::print("\n{}", attention_text(sample));
-  fmt::print("{}", wrapped(fmt::format("Heatmaps of {} heads: {}, {}", sample.heads.size(),
-                                       (folder / "attention.svg").string(), (folder / "attention.html").string()),
-                           4));
+  fmt::print("{}",
+             drawing::wrapped(fmt::format("Heatmaps of {} heads: {}, {}", sample.heads.size(),
+                                          (folder / "attention.svg").string(), (folder / "attention.html").string()),
+                              4));
   return 0;
 }
 

@@ -31,16 +31,16 @@ std::vector<std::byte> from_hex(const fs::path& path, std::string_view text) {
 }  // namespace
 
 void save_model(const fs::path& path, const Trainer& trainer) {
-  save_checked(path, nn::state_dict(trainer.model()),
-               {{"config", to_json(trainer.options())},
-                {"format", "pt"},
-                {"steps", std::to_string(trainer.steps())},
-                {"task", trainer.options().task},
-                {"task_state", to_hex(trainer.task().state())}});
+  train::save_checked(path, nn::state_dict(trainer.model()),
+                      {{"config", to_json(trainer.options())},
+                       {"format", "pt"},
+                       {"steps", std::to_string(trainer.steps())},
+                       {"task", trainer.options().task},
+                       {"task_state", to_hex(trainer.task().state())}});
 }
 
 TrainedModel load_model(const fs::path& path, std::string_view task) {
-  const SafeTensors loaded = load_checked(path);
+  const SafeTensors loaded = train::load_checked(path);
   const auto config = loaded.metadata.find("config");
   if (config == loaded.metadata.end()) fail(kWhere, fmt::format("{}: its metadata has no \"config\"", path.string()));
   const auto named = loaded.metadata.find("task");

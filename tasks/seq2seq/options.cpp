@@ -40,10 +40,6 @@ double parameters_of(const RunOptions& o) {
 
 }  // namespace
 
-void refuse(std::string_view where, std::string_view message) {
-  throw BadRequest(fmt::format("[{}] {}", where, message));
-}
-
 nn::TransformerConfig RunOptions::model() const {
   nn::TransformerConfig config;
   config.vocab_size = vocab_size;

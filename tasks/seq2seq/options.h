@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,13 +15,6 @@
 #include <vector>
 
 namespace tapegrad::tasks {
-
-// The request was wrong, not the run: exit code 2.
-class BadRequest : public Error {
- public:
-  using Error::Error;
-};
-[[noreturn]] void refuse(std::string_view where, std::string_view message);
 
 // Settings of all tasks; `task` decides which of them there are. The values here are the copy task's in the tutorial
 // (8.5.1); default_options(task) are another one's.

@@ -11,7 +11,8 @@ namespace tapegrad::tasks {
 namespace {
 
 void fact(std::string& out, std::string_view value, std::string_view name) {
-  out += fmt::format("<div class=\"fact\"><b>{}</b><span>{}</span></div>\n", escape_markup(value), escape_markup(name));
+  out += fmt::format("<div class=\"fact\"><b>{}</b><span>{}</span></div>\n", drawing::escape_markup(value),
+                     drawing::escape_markup(name));
 }
 
 // 5000 -> "5,000".
@@ -26,15 +27,15 @@ std::string grouped(int64_t number) {
 }
 
 // Single steps behind, means of epochs in front. With one epoch or none the steps alone.
-std::vector<Series> curve(const Metrics& metrics, int64_t steps_per_epoch, double StepMetrics::*of_step,
-                          double EpochMetrics::*of_epoch) {
+std::vector<drawing::Series> curve(const train::Metrics& metrics, int64_t steps_per_epoch,
+                                   double train::StepMetrics::*of_step, double train::EpochMetrics::*of_epoch) {
   const bool means = metrics.epochs.size() > 1;
-  Series steps{"single steps", {}, {}, means}, epochs{"mean of the epoch", {}, {}, false};
-  for (const StepMetrics& m : metrics.steps) {
+  drawing::Series steps{"single steps", {}, {}, means}, epochs{"mean of the epoch", {}, {}, false};
+  for (const train::StepMetrics& m : metrics.steps) {
     steps.x.push_back(static_cast<double>(m.step));
     steps.y.push_back(m.*of_step);
   }
-  for (const EpochMetrics& m : metrics.epochs) {
+  for (const train::EpochMetrics& m : metrics.epochs) {
     epochs.x.push_back((static_cast<double>(m.epoch) + 0.5) * static_cast<double>(steps_per_epoch));
     epochs.y.push_back(m.*of_epoch);
   }
@@ -42,30 +43,32 @@ std::vector<Series> curve(const Metrics& metrics, int64_t steps_per_epoch, doubl
   return {steps, epochs};
 }
 
-void curves(std::string& out, const RunOptions& options, const Metrics& metrics) {
+void curves(std::string& out, const RunOptions& options, const train::Metrics& metrics) {
   const int64_t per_epoch = options.steps_per_epoch;
   out += "<h2>Curves</h2>\n";
-  card(out, draw(LineChart{.title = "Loss (sum over the tokens, mean over the sequences of a batch)",
-                           .x_label = "step",
-                           .y_label = "loss",
-                           .series = curve(metrics, per_epoch, &StepMetrics::loss, &EpochMetrics::loss),
-                           .log_y = true}));
-  card(out, draw(LineChart{.title = "Accuracy (share of sequences that are right as a whole)",
-                           .x_label = "step",
-                           .y_label = "accuracy",
-                           .series = curve(metrics, per_epoch, &StepMetrics::accuracy, &EpochMetrics::accuracy),
-                           .y_high = 1}));
-  Series lr{"learning rate", {}, {}, false};
-  for (const StepMetrics& m : metrics.steps) {
+  drawing::card(out, draw(drawing::LineChart{
+                         .title = "Loss (sum over the tokens, mean over the sequences of a batch)",
+                         .x_label = "step",
+                         .y_label = "loss",
+                         .series = curve(metrics, per_epoch, &train::StepMetrics::loss, &train::EpochMetrics::loss),
+                         .log_y = true}));
+  drawing::card(out, draw(drawing::LineChart{.title = "Accuracy (share of sequences that are right as a whole)",
+                                             .x_label = "step",
+                                             .y_label = "accuracy",
+                                             .series = curve(metrics, per_epoch, &train::StepMetrics::accuracy,
+                                                             &train::EpochMetrics::accuracy),
+                                             .y_high = 1}));
+  drawing::Series lr{"learning rate", {}, {}, false};
+  for (const train::StepMetrics& m : metrics.steps) {
     lr.x.push_back(static_cast<double>(m.step));
     lr.y.push_back(m.lr);
   }
   const double highest = lr.y.empty() ? 0 : *std::max_element(lr.y.begin(), lr.y.end());
-  card(out, draw(LineChart{.title = fmt::format("Learning rate ({})", options.schedule),
-                           .x_label = "step",
-                           .y_label = "rate",
-                           .series = {lr},
-                           .y_high = 1.25 * highest}));
+  drawing::card(out, draw(drawing::LineChart{.title = fmt::format("Learning rate ({})", options.schedule),
+                                             .x_label = "step",
+                                             .y_label = "rate",
+                                             .series = {lr},
+                                             .y_high = 1.25 * highest}));
 }
 
 void tell_answers(std::string& out, const Task& task, const std::vector<Answer>& all) {
@@ -75,9 +78,9 @@ void tell_answers(std::string& out, const Task& task, const std::vector<Answer>&
       "Wrong tokens stand out.</p>\n<div class=\"card\"><table>\n<tr><th>input</th><th>output</th><th></th></tr>\n";
   const RowStyle style = task.row_style();
   for (const Answer& answer : all) {
-    out += fmt::format("<tr><td>{}</td><td>{}", escape_markup(task.source_text(answer.input)), style.open);
+    out += fmt::format("<tr><td>{}</td><td>{}", drawing::escape_markup(task.source_text(answer.input)), style.open);
     for (std::size_t i = 0; i < answer.output.size(); ++i) {
-      const std::string token = escape_markup(task.token_text(answer.output[i]));
+      const std::string token = drawing::escape_markup(task.token_text(answer.output[i]));
       const bool right = i < answer.target.size() && answer.output[i] == answer.target[i];
       if (i > 0) out += style.between;
       out += right ? token : fmt::format("<span class=\"wrong\">{}</span>", token);
@@ -91,7 +94,7 @@ void tell_answers(std::string& out, const Task& task, const std::vector<Answer>&
 void pictures(std::string& out, const Task& task, const std::vector<Answer>& all) {
   std::string cards;
   for (const Answer& answer : all)
-    if (const auto drawing = task.picture(answer)) card(cards, *drawing);
+    if (const auto drawing = task.picture(answer)) drawing::card(cards, *drawing);
   if (!cards.empty()) out += fmt::format("<div class=\"maps\">\n{}</div>\n", cards);
 }
 
@@ -99,16 +102,17 @@ void maps(std::string& out, const Task& task, const AttentionSample& sample) {
   out += fmt::format(
       "<h2>Attention</h2>\n<p>Input {}, output {}. Every row is what one token looks at: its weights add up to 1. "
       "Darker is more on light paper, brighter on dark.</p>\n",
-      escape_markup(task.source_text(sample.answer.input)), escape_markup(task.target_text(sample.answer.output)));
-  card(out, draw_heat_scale("0", "1"));
+      drawing::escape_markup(task.source_text(sample.answer.input)),
+      drawing::escape_markup(task.target_text(sample.answer.output)));
+  drawing::card(out, drawing::draw_heat_scale("0", "1"));
   std::string group;
   for (const HeadMap& head : sample.heads) {
     if (head.group != group) {
       out += group.empty() ? "" : "</div>\n";
       group = head.group;
-      out += fmt::format("<h2>{}</h2>\n<div class=\"maps\">\n", escape_markup(group));
+      out += fmt::format("<h2>{}</h2>\n<div class=\"maps\">\n", drawing::escape_markup(group));
     }
-    card(out, draw(head));
+    drawing::card(out, draw(head));
   }
   out += group.empty() ? "" : "</div>\n";
 }
@@ -117,14 +121,15 @@ void settings(std::string& out, const RunOptions& options) {
   out += "<h2>Settings</h2>\n<div class=\"card\"><table>\n";
   RunOptions copy = options;
   copy.visit([&](std::string_view name, auto& value, std::string_view help) {
-    out += fmt::format("<tr><th>--{}</th><td>{}</td><td>{}</td></tr>\n", name, value, escape_markup(help));
+    out += fmt::format("<tr><th>--{}</th><td>{}</td><td>{}</td></tr>\n", name, value, drawing::escape_markup(help));
   });
   out += "</table></div>\n";
 }
 
 }  // namespace
 
-std::string report_html(const Task& task, const RunOptions& options, nn::Transformer& model, const Metrics& metrics) {
+std::string report_html(const Task& task, const RunOptions& options, nn::Transformer& model,
+                        const train::Metrics& metrics) {
   nn::eval(model);
   Generator fresh(options.seed + 1);
   const std::vector<Answer> tried = answers(task, model, 8, fresh);
@@ -132,7 +137,7 @@ std::string report_html(const Task& task, const RunOptions& options, nn::Transfo
 
   std::string body =
       fmt::format("<h1>{} task</h1>\n<p>A Transformer with encoder and decoder, trained by tapegrad {}.</p>\n",
-                  escape_markup(options.task), kVersion);
+                  drawing::escape_markup(options.task), kVersion);
   body += "<div class=\"facts\">\n";
   fact(body, grouped(static_cast<int64_t>(metrics.steps.size())), "steps");
   fact(body, grouped(nn::count_parameters(model)), "parameters");
@@ -142,7 +147,7 @@ std::string report_html(const Task& task, const RunOptions& options, nn::Transfo
   }
   if (!metrics.steps.empty()) {
     std::vector<double> rates;
-    for (const StepMetrics& m : metrics.steps) rates.push_back(m.tokens_per_s);
+    for (const train::StepMetrics& m : metrics.steps) rates.push_back(m.tokens_per_s);
     std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2), rates.end());
     fact(body, grouped(static_cast<int64_t>(rates[rates.size() / 2])), "target tokens a second (median)");
   }
@@ -152,19 +157,19 @@ std::string report_html(const Task& task, const RunOptions& options, nn::Transfo
   pictures(body, task, tried);
   maps(body, task, sample);
   settings(body, options);
-  return page(fmt::format("tapegrad: {}, seed {}", options.task, options.seed), body);
+  return drawing::page(fmt::format("tapegrad: {}, seed {}", options.task, options.seed), body);
 }
 
-std::string drawing_html(std::string_view title, const Drawing& drawing) {
-  std::string body = fmt::format("<h1>{}</h1>\n", escape_markup(title));
-  card(body, drawing);
-  return page(title, body);
+std::string drawing_html(std::string_view title, const drawing::Drawing& drawing) {
+  std::string body = fmt::format("<h1>{}</h1>\n", drawing::escape_markup(title));
+  drawing::card(body, drawing);
+  return drawing::page(title, body);
 }
 
 std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample) {
-  std::string body = fmt::format("<h1>{} task: attention</h1>\n", escape_markup(options.task));
+  std::string body = fmt::format("<h1>{} task: attention</h1>\n", drawing::escape_markup(options.task));
   maps(body, task, sample);
-  return page(fmt::format("tapegrad: attention of {}, seed {}", options.task, options.seed), body);
+  return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.task, options.seed), body);
 }
 
 }  // namespace tapegrad::tasks

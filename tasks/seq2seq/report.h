@@ -9,10 +9,11 @@
 namespace tapegrad::tasks {
 
 // Curves of loss, accuracy and learning rate, answers to fresh examples, attention maps, and the settings.
-std::string report_html(const Task& task, const RunOptions& options, nn::Transformer& model, const Metrics& metrics);
+std::string report_html(const Task& task, const RunOptions& options, nn::Transformer& model,
+                        const train::Metrics& metrics);
 
 // One drawing.
-std::string drawing_html(std::string_view title, const Drawing& drawing);
+std::string drawing_html(std::string_view title, const drawing::Drawing& drawing);
 
 std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample);
 

@@ -106,26 +106,26 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
   return out;
 }
 
-Drawing draw(const HeadMap& head) {
+drawing::Drawing draw(const HeadMap& head) {
   const bool decoder = head.group[0] != 'e', cross = head.group[0] == 'c';
-  return draw(Heatmap{.title = head.name,
-                      .row_axis = decoder ? "read by the decoder" : "source (query)",
-                      .column_axis = decoder && !cross ? "read by the decoder (key)" : "source (key)",
-                      .row_labels = head.row_tokens,
-                      .column_labels = head.column_tokens,
-                      .values = head.weights,
-                      .texts = {}});
+  return draw(drawing::Heatmap{.title = head.name,
+                               .row_axis = decoder ? "read by the decoder" : "source (query)",
+                               .column_axis = decoder && !cross ? "read by the decoder (key)" : "source (key)",
+                               .row_labels = head.row_tokens,
+                               .column_labels = head.column_tokens,
+                               .values = head.weights,
+                               .texts = {}});
 }
 
-Drawing draw(const AttentionSample& sample) {
-  std::vector<Drawing> parts;
+drawing::Drawing draw(const AttentionSample& sample) {
+  std::vector<drawing::Drawing> parts;
   for (const HeadMap& head : sample.heads) parts.push_back(draw(head));
-  return grid(parts, 4);
+  return drawing::grid(parts, 4);
 }
 
 std::string attention_text(const AttentionSample& sample) {
   std::string out;
-  std::vector<ShadedMap> cross;
+  std::vector<drawing::ShadedMap> cross;
   std::string group;
   for (const HeadMap& head : sample.heads) {
     if (head.group != group) {
@@ -139,7 +139,7 @@ std::string attention_text(const AttentionSample& sample) {
   }
   out += fmt::format(
       "\nCross-attention: a row is a token that the decoder has read, a column a token of\nthe source ({})\n\n{}",
-      shades_legend(), shaded_maps(cross));
+      drawing::shades_legend(), drawing::shaded_maps(cross));
   return out;
 }
 

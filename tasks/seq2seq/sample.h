@@ -31,10 +31,10 @@ struct AttentionSample {
 };
 AttentionSample attend(const Task& task, const nn::Transformer& model, const Batch& example);
 
-Drawing draw(const HeadMap& head);
+drawing::Drawing draw(const HeadMap& head);
 // A view for the terminal: for every head where its weight lies, and the decoder's cross-attention as shades.
 std::string attention_text(const AttentionSample& sample);
 // All heads in one drawing.
-Drawing draw(const AttentionSample& sample);
+drawing::Drawing draw(const AttentionSample& sample);
 
 }  // namespace tapegrad::tasks

@@ -63,9 +63,9 @@ std::string Task::source_text(const Tokens& tokens) const { return show_tokens(*
 std::string Task::target_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
 
 std::string Task::answer_text(const Answer& answer) const {
-  return wrapped(fmt::format("Input: {}\nOutput: {}\nAccuracy: {}\n", source_text(answer.input),
-                             target_text(answer.output), answer.right() ? "True" : "False"),
-                 4);
+  return drawing::wrapped(fmt::format("Input: {}\nOutput: {}\nAccuracy: {}\n", source_text(answer.input),
+                                      target_text(answer.output), answer.right() ? "True" : "False"),
+                          4);
 }
 
 Findings Task::examine(const nn::Transformer&, const Batch&, const Tensor&, Generator&) const { return {}; }

@@ -105,7 +105,7 @@ class Task {
   // Examples of the last batch of an epoch, with what was predicted; whole lines, or nothing.
   virtual std::string samples_text(const std::vector<Answer>& /*answers*/) const { return ""; }
   // An answer as a picture, where the task has one.
-  virtual std::optional<Drawing> picture(const Answer& /*answer*/) const { return {}; }
+  virtual std::optional<drawing::Drawing> picture(const Answer& /*answer*/) const { return {}; }
   // The section's explanation: data, masks and loss. The example is the tutorial's where it is nullptr.
   virtual std::string explain(const Batch* example) const = 0;
   // What `test` tells beside the rates; predicted [N, T] answers the exam.

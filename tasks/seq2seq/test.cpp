@@ -57,11 +57,12 @@ Score score_of(const Task& task, const Batch& batch, const Tensor& predicted, co
 
 // The picture of an answer, as SVG or as a page.
 void draw_answer(const Task& task, const Answer& answer, const fs::path& file) {
-  const std::optional<Drawing> drawing = task.picture(answer);
+  const std::optional<drawing::Drawing> drawing = task.picture(answer);
   if (!drawing) refuse("--draw", "this task has no pictures of answers");
   const bool page = file.extension() == ".html";
   refusing("--draw", [&] {
-    replace_file(file, page ? drawing_html(task.source_text(answer.input), *drawing) : svg_file(*drawing));
+    train::replace_file(file,
+                        page ? drawing_html(task.source_text(answer.input), *drawing) : drawing::svg_file(*drawing));
   });
 }
 
@@ -139,7 +140,7 @@ int test(const TestRequest& request) {
   } else {
     fmt::print("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown));
     const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
-    fmt::print("{}", wrapped(fmt::format("{} (seed {}), decoded {}:", exam.what, seed, how), 2));
+    fmt::print("{}", drawing::wrapped(fmt::format("{} (seed {}), decoded {}:", exam.what, seed, how), 2));
     fmt::print("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
                target);
     fmt::print("  tokens right    {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());

@@ -14,7 +14,7 @@ namespace tapegrad::tasks {
 namespace {
 
 // The run's own settings; what was named on the command line must agree with them.
-RunOptions settings_of_run(const Checkpoint& checkpoint, TrainRequest& request) {
+RunOptions settings_of_run(const train::Checkpoint& checkpoint, TrainRequest& request) {
   need_run_of(request.options.task, checkpoint, request.out);
   RunOptions run = Trainer::options_of(checkpoint);
   need_same(run, request.options, request.given, request.out);
@@ -32,7 +32,7 @@ constexpr int64_t kSamplesEvery = 5;  // epochs, as the tutorial does
 constexpr int64_t kShownRows = 10;
 
 // The last step's loss as the tutorial shows it.
-std::string loss_details(const Trainer& trainer, const StepMetrics& step) {
+std::string loss_details(const Trainer& trainer, const train::StepMetrics& step) {
   std::string out = fmt::format("\n=== Loss calculation details (step {}) ===\n", step.step);
   std::size_t widest = std::string_view("predicted").size();
   const Task& task = trainer.task();
@@ -40,32 +40,32 @@ std::string loss_details(const Trainer& trainer, const StepMetrics& step) {
   for (const Answer& row : rows)
     widest = std::max({widest, show_tokens(task, row.output).size(), show_tokens(task, row.target).size()});
   const std::string heading = fmt::format("exact match (first {} of the batch)", rows.size());
-  const bool side_by_side = 2 * widest + 4 + heading.size() <= kTerminalWidth;
+  const bool side_by_side = 2 * widest + 4 + heading.size() <= drawing::kTerminalWidth;
   out += side_by_side ? fmt::format("{:<{}}  {:<{}}  {}\n", "predicted", widest, "target", widest, heading)
                       : fmt::format("predicted, below it the target; {}\n", heading);
   for (const Answer& row : rows) {
     const std::string predicted = show_tokens(task, row.output), target = show_tokens(task, row.target);
     const char* const right = row.right() ? "1." : "0.";
     out += side_by_side ? fmt::format("{:<{}}  {:<{}}  {}\n", predicted, widest, target, widest, right)
-                        : wrapped(fmt::format("{}  {}\n    {}\n", right, predicted, target));
+                        : drawing::wrapped(fmt::format("{}  {}\n    {}\n", right, predicted, target));
   }
   return out + fmt::format("Calculated loss: {:.4f}\nCalculated accuracy: {:.4f}\n", step.loss, step.accuracy);
 }
 
 void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& request) {
   const RunOptions& options = trainer.options();
-  MetricsFile metrics(folder / kMetricsFile, trainer.steps(), options.steps_per_epoch);
+  train::MetricsFile metrics(folder / train::kMetricsFile, trainer.steps(), options.steps_per_epoch);
   const auto save = [&] {
     metrics.sync();
-    save_checkpoint(folder / kCheckpointFile, trainer.checkpoint());
+    train::save_checkpoint(folder / train::kCheckpointFile, trainer.checkpoint());
   };
-  Progress progress(request.no_progress ? Progress::Style::kSilent : Progress::style_here(), trainer.steps(),
-                    options.total_steps());
-  const CatchInterrupts catching;
-  StepMetrics last;
+  train::Progress progress(request.no_progress ? train::Progress::Style::kSilent : train::Progress::style_here(),
+                           trainer.steps(), options.total_steps());
+  const train::CatchInterrupts catching;
+  train::StepMetrics last;
   int64_t saved = trainer.steps() > 0 ? trainer.steps() : -1;
-  while (!trainer.finished() && !CatchInterrupts::interrupted()) {
-    const StepMetrics step = last = trainer.step();
+  while (!trainer.finished() && !train::CatchInterrupts::interrupted()) {
+    const train::StepMetrics step = last = trainer.step();
     metrics.add(step);
     if (const auto epoch = trainer.ended_epoch()) {
       metrics.add(*epoch);
@@ -99,11 +99,11 @@ int train(TrainRequest request) {
     refuse("--checkpoint-every", fmt::format("{} is out of range: at least 1 is possible", request.checkpoint_every));
   settle(request.options);
 
-  const std::unique_ptr<RunFolder> taken = take_folder(request.out);
-  const RunFolder& folder = *taken;
-  const fs::path checkpoint_file = folder.path() / kCheckpointFile;
-  std::optional<Checkpoint> checkpoint;
-  if (request.resume && fs::exists(checkpoint_file)) checkpoint = load_checkpoint(checkpoint_file);
+  const std::unique_ptr<train::RunFolder> taken = take_folder(request.out);
+  const train::RunFolder& folder = *taken;
+  const fs::path checkpoint_file = folder.path() / train::kCheckpointFile;
+  std::optional<train::Checkpoint> checkpoint;
+  if (request.resume && fs::exists(checkpoint_file)) checkpoint = train::load_checkpoint(checkpoint_file);
   Trainer trainer(checkpoint ? settings_of_run(*checkpoint, request) : request.options);
   folder.reserve(bytes_of_run(trainer));
   const RunOptions& options = trainer.options();
@@ -114,20 +114,22 @@ int train(TrainRequest request) {
     fmt::print("Resuming {} after step {} of {}\n", request.out, trainer.steps(), options.total_steps());
   } else {
     put_earlier_run_aside(folder, request.out, request.resume);
-    fmt::print("{}", wrapped(fmt::format("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a "
-                                         "step, seed {}",
-                                         options.task, nn::count_parameters(trainer.model()), options.num_epochs,
-                                         options.steps_per_epoch, options.batch_size, options.seed)));
+    fmt::print(
+        "{}", drawing::wrapped(fmt::format("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a "
+                                           "step, seed {}",
+                                           options.task, nn::count_parameters(trainer.model()), options.num_epochs,
+                                           options.steps_per_epoch, options.batch_size, options.seed)));
   }
   std::fflush(stdout);
 
   run_to_end(trainer, folder.path(), request);
-  save_model(folder.path() / kModelFile, trainer);
+  save_model(folder.path() / train::kModelFile, trainer);
   remember_last_run(options.task, folder.path());
-  replace_file(folder.path() / kReportFile,
-               report_html(trainer.task(), options, trainer.model(), read_metrics(folder.path() / kMetricsFile)));
-  fmt::print("Model saved to {}\nReport: {}\n", (folder.path() / kModelFile).string(),
-             (folder.path() / kReportFile).string());
+  train::replace_file(
+      folder.path() / train::kReportFile,
+      report_html(trainer.task(), options, trainer.model(), train::read_metrics(folder.path() / train::kMetricsFile)));
+  fmt::print("Model saved to {}\nReport: {}\n", (folder.path() / train::kModelFile).string(),
+             (folder.path() / train::kReportFile).string());
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tasks/train/detail/checkpoint_state.h>
 
 #include <chrono>
 #include <cmath>
@@ -24,8 +25,8 @@ optim::Schedule schedule_of(const RunOptions& o) {
   return optim::Constant{o.lr};
 }
 
-nlohmann::json state_of(const Checkpoint& checkpoint) {
-  return checkpoint.state_with({"options", "steps", "loss_sum", "accuracy_sum"});
+nlohmann::json state_of(const train::Checkpoint& checkpoint) {
+  return train::detail::state_of(checkpoint, {"options", "steps", "loss_sum", "accuracy_sum"});
 }
 
 }  // namespace
@@ -39,10 +40,10 @@ Trainer::Trainer(const RunOptions& options)
   nn::train(model_);
 }
 
-StepMetrics Trainer::step() {
+train::StepMetrics Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
   if (steps_ % options_.steps_per_epoch == 0) loss_sum_ = accuracy_sum_ = 0;
-  StepMetrics metrics;
+  train::StepMetrics metrics;
   metrics.step = steps_ + 1;
   metrics.lr = schedule_(metrics.step);
 
@@ -75,29 +76,29 @@ StepMetrics Trainer::step() {
   return metrics;
 }
 
-std::optional<EpochMetrics> Trainer::ended_epoch() const {
+std::optional<train::EpochMetrics> Trainer::ended_epoch() const {
   if (steps_ == 0 || steps_ % options_.steps_per_epoch != 0) return {};
   const auto steps = static_cast<double>(options_.steps_per_epoch);
-  return EpochMetrics{steps_ / options_.steps_per_epoch - 1, loss_sum_ / steps, accuracy_sum_ / steps};
+  return train::EpochMetrics{steps_ / options_.steps_per_epoch - 1, loss_sum_ / steps, accuracy_sum_ / steps};
 }
 
-Checkpoint Trainer::checkpoint() const {
-  Checkpoint out;
+train::Checkpoint Trainer::checkpoint() const {
+  train::Checkpoint out;
   out.state =
       nlohmann::json{
           {"options", to_json(options_)}, {"steps", steps_}, {"loss_sum", loss_sum_}, {"accuracy_sum", accuracy_sum_}}
           .dump();
   out.generator = default_generator().state();
   out.task = task_->state();
-  out.add(kModelPrefix, nn::state_dict(model_));
-  out.add(kAdamPrefix, adam_.state());
+  out.add(train::kModelPrefix, nn::state_dict(model_));
+  out.add(train::kAdamPrefix, adam_.state());
   return out;
 }
 
-void Trainer::restore(const Checkpoint& checkpoint) {
+void Trainer::restore(const train::Checkpoint& checkpoint) {
   const nlohmann::json state = state_of(checkpoint);
-  nn::load_state_dict(model_, checkpoint.with_prefix(kModelPrefix));
-  adam_.load_state(checkpoint.with_prefix(kAdamPrefix));
+  nn::load_state_dict(model_, checkpoint.with_prefix(train::kModelPrefix));
+  adam_.load_state(checkpoint.with_prefix(train::kAdamPrefix));
   default_generator().set_state(checkpoint.generator);
   task_->set_state(checkpoint.task);
   steps_ = state["steps"];
@@ -105,10 +106,10 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   accuracy_sum_ = state["accuracy_sum"];
 }
 
-RunOptions Trainer::options_of(const Checkpoint& checkpoint) {
+RunOptions Trainer::options_of(const train::Checkpoint& checkpoint) {
   return options_from_json("checkpoint", state_of(checkpoint)["options"].get<std::string>());
 }
 
-int64_t Trainer::steps_of(const Checkpoint& checkpoint) { return state_of(checkpoint)["steps"]; }
+int64_t Trainer::steps_of(const train::Checkpoint& checkpoint) { return state_of(checkpoint)["steps"]; }
 
 }  // namespace tapegrad::tasks

@@ -14,6 +14,8 @@
 
 namespace tapegrad::tasks {
 
+namespace fs = std::filesystem;
+
 // A model in training. Draws come from the default generator, in PyTorch's order: the constructors', then for every
 // step its data and its dropout masks.
 class Trainer {
@@ -22,20 +24,20 @@ class Trainer {
   explicit Trainer(const RunOptions& options);
 
   // One batch: forward, backward, update. Error, before the update, when the loss is not finite.
-  StepMetrics step();
+  train::StepMetrics step();
   // The epoch that ended with the last step, if one did.
-  std::optional<EpochMetrics> ended_epoch() const;
+  std::optional<train::EpochMetrics> ended_epoch() const;
 
   // The last step's batch, and what was predicted for it [B, T]: from the right tokens before, with dropout.
   const Batch& last_batch() const { return last_batch_; }
   const Tensor& last_predicted() const { return last_predicted_; }
 
   // Between two steps everything that decides the rest of the run, and back.
-  Checkpoint checkpoint() const;
-  void restore(const Checkpoint& checkpoint);
+  train::Checkpoint checkpoint() const;
+  void restore(const train::Checkpoint& checkpoint);
   // The run that a checkpoint belongs to, and the step it stands at.
-  static RunOptions options_of(const Checkpoint& checkpoint);
-  static int64_t steps_of(const Checkpoint& checkpoint);
+  static RunOptions options_of(const train::Checkpoint& checkpoint);
+  static int64_t steps_of(const train::Checkpoint& checkpoint);
 
   const RunOptions& options() const { return options_; }
   const Task& task() const { return *task_; }

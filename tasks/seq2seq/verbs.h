@@ -10,9 +10,13 @@
 #include <string>
 #include <vector>
 
+namespace tapegrad::train {
+struct Checkpoint;
+}
+
 namespace tapegrad::tasks {
 
-struct Checkpoint;
+namespace fs = std::filesystem;
 
 struct TrainRequest {
   RunOptions options;
@@ -61,12 +65,12 @@ struct InfoRequest {
 int info(const InfoRequest& request);
 
 // Takes the folder that `option` names. BadRequest about that option where it cannot be had.
-std::unique_ptr<RunFolder> take_folder(const std::string& folder, std::string_view option = "--out");
+std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option = "--out");
 // BadRequest about --resume where the checkpoint in the folder `out` is not one of a run of this task.
-void need_run_of(std::string_view task, const Checkpoint& checkpoint, const std::string& out);
+void need_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out);
 // For a run that begins at its first step: what an earlier run left in its folder is put aside, and standard error says
 // where. With `resume` only a whole run is: what one left that was killed before its first checkpoint is begun again.
-void put_earlier_run_aside(const RunFolder& folder, const std::string& out, bool resume);
+void put_earlier_run_aside(const train::RunFolder& folder, const std::string& out, bool resume);
 // Where the last run of a task, started in this folder, left its files.
 fs::path last_run(std::string_view task);
 void remember_last_run(std::string_view task, const fs::path& folder);

@@ -1,6 +1,6 @@
 // Refuses what CLI11 would take for something else.
 #include <fmt/format.h>
-#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/option_types.h>
 
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 // An Error that the request is to blame for.
 #pragma once
 
-#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <string_view>
 

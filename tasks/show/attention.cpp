@@ -27,10 +27,10 @@ Exhibit show_time_flies() {
 
   std::string out;
   const auto array = [&](std::string_view name, const Tensor& values) {
-    fmt::format_to(std::back_inserter(out), "{}:\n {}\n", name, numpy_text(values));
+    fmt::format_to(std::back_inserter(out), "{}:\n {}\n", name, drawing::numpy_text(values));
   };
   const auto shape = [&](std::string_view name, const Tensor& values) {
-    fmt::format_to(std::back_inserter(out), "{} shape: {}\n", name, tuple_text(values.shape()));
+    fmt::format_to(std::back_inserter(out), "{} shape: {}\n", name, drawing::tuple_text(values.shape()));
   };
   out += "1. Words as vectors, a row each\n\n";
   shape("Input matrix", x);
@@ -38,7 +38,7 @@ Exhibit show_time_flies() {
   array("\nInput matrix transpose", x.t());
   out += "\n2. Similarity: the dot product of every word with every other\n\n";
   shape("Similarity matrix", scores);
-  out += "Similarity matrix:\n" + bracket_table(scores, {words, words, 9});
+  out += "Similarity matrix:\n" + drawing::bracket_table(scores, {words, words, 9});
   out += "\n3. Weights: the softmax of every row, which adds up to 1\n\n";
   shape("Attention weights", weights);
   array("Attention weights", weights);

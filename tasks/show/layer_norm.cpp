@@ -32,14 +32,14 @@ Tensor deviations(const Tensor& x) { return sqrt(var(x, {-1}, true, 0)); }
 std::string tell_shapes(const Data& data, const Tensor& normal, const Tensor& scaled) {
   std::string out;
   const auto shape = [&](std::string_view name, const Tensor& x) {
-    fmt::format_to(std::back_inserter(out), "{} Shape: {}\n", name, tuple_text(x.shape()));
+    fmt::format_to(std::back_inserter(out), "{} Shape: {}\n", name, drawing::tuple_text(x.shape()));
   };
   shape("Input Data", data.x);
   shape("Mean", means(data.x));
   shape("Standard Deviation", deviations(data.x));
   shape("Normalized Data", normal);
   fmt::format_to(std::back_inserter(out), "Gamma (Scale) Values:\n {}\nBeta (Shift) Values:\n {}\n",
-                 numpy_text(data.gamma), numpy_text(data.beta));
+                 drawing::numpy_text(data.gamma), drawing::numpy_text(data.beta));
   shape("Scaled & Shifted Data", scaled);
   return out;
 }
@@ -55,13 +55,14 @@ std::string tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& sca
   }
   const Tensor table = cat(columns, 1);
   return "First sequence     data              normalised        scaled, shifted\n" +
-         bracket_table(table, {rows, {"mean", "std", "mean", "std", "mean", "std"}, 9});
+         drawing::bracket_table(table, {rows, {"mean", "std", "mean", "std", "mean", "std"}, 9});
 }
 
 // Every token is a column of dots, with its mean as a dash.
-Drawing draw_tokens(std::string title, const Tensor& x) {
+drawing::Drawing draw_tokens(std::string title, const Tensor& x) {
   const std::vector<double> values = x.to_vector<double>(), middles = means(x).to_vector<double>();
-  Series features{"features", {}, {}, false, Series::Mark::dots}, dashes{"mean", {}, {}, false, Series::Mark::dashes};
+  drawing::Series features{"features", {}, {}, false, drawing::Series::Mark::dots},
+      dashes{"mean", {}, {}, false, drawing::Series::Mark::dashes};
   const std::size_t dim = static_cast<std::size_t>(x.size(2));
   for (std::size_t i = 0; i < values.size(); ++i) {
     features.x.push_back(static_cast<double>(i / dim));
@@ -71,12 +72,12 @@ Drawing draw_tokens(std::string title, const Tensor& x) {
     dashes.x.push_back(static_cast<double>(t));
     dashes.y.push_back(middles[t]);
   }
-  return draw(LineChart{.title = std::move(title),
-                        .x_label = "token (both sequences)",
-                        .y_label = "value",
-                        .series = {features, dashes},
-                        .width = 330,
-                        .height = 190});
+  return draw(drawing::LineChart{.title = std::move(title),
+                                 .x_label = "token (both sequences)",
+                                 .y_label = "value",
+                                 .series = {features, dashes},
+                                 .width = 330,
+                                 .height = 190});
 }
 
 double largest(const Tensor& x) { return amax(abs(x)).item(); }
@@ -106,11 +107,11 @@ Exhibit show_layer_norm(const ShowRequest& request) {
   out.drawings = {draw_tokens("1. Data", data.x),
                   draw_tokens("2. Normalised: mean 0, deviation 1", normal),
                   draw_tokens("3. Scaled by gamma, shifted by beta", scaled),
-                  draw(BarChart{.title = "Gamma (scale) and beta (shift), by feature",
-                                .labels = features,
-                                .series = {{"gamma", {}, gamma}, {"beta", {}, beta}},
-                                .width = 330,
-                                .height = 190}),
+                  draw(drawing::BarChart{.title = "Gamma (scale) and beta (shift), by feature",
+                                         .labels = features,
+                                         .series = {{"gamma", {}, gamma}, {"beta", {}, beta}},
+                                         .width = 330,
+                                         .height = 190}),
                   draw_matrix("First sequence: data, token by feature", data.x[0], tokens, features,
                               -largest(data.x[0]), largest(data.x[0])),
                   draw_matrix("First sequence, normalised", normal[0], tokens, features, -range, range),

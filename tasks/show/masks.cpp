@@ -42,15 +42,15 @@ class Steps {
  public:
   explicit Steps(const std::vector<std::string>& words, int before = 0) : words_(words), number_(before) {
     const auto columns = static_cast<int>(words.size()) + 1;
-    width_ = std::min(12, kTerminalWidth / columns);
+    width_ = std::min(12, drawing::kTerminalWidth / columns);
   }
   void add(std::string_view headline, const Tensor& x, int digits, bool exponent, std::string_view told) {
     fmt::format_to(std::back_inserter(text), "{}. {}:\n", ++number_, headline);
     if (static_cast<int64_t>(words_.size()) <= kMostInTables) {
-      text += bracket_table(x, {words_, words_, width_, digits, exponent});
+      text += drawing::bracket_table(x, {words_, words_, width_, digits, exponent});
     } else {
-      text += shaded_maps({{"", words_, x.contiguous().to_vector<float>()}});
-      fmt::format_to(std::back_inserter(text), "({})\n", shades_legend());
+      text += drawing::shaded_maps({{"", words_, x.contiguous().to_vector<float>()}});
+      fmt::format_to(std::back_inserter(text), "({})\n", drawing::shades_legend());
     }
     text += told.empty() ? "" : fmt::format("\n{}\n", told);
   }

@@ -22,20 +22,20 @@ std::string tell_indices() {
       tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}}, kFloat64);
   const Tensor positions = arange(4);
   const Tensor added = embeddings + positions.unsqueeze(1);
-  const BracketTable table{words, features, 10};
+  const drawing::BracketTable table{words, features, 10};
 
   std::string out =
-      "Position indices, added as they are (8.3.1)\n\n1. Embeddings:\n" + bracket_table(embeddings, table);
+      "Position indices, added as they are (8.3.1)\n\n1. Embeddings:\n" + drawing::bracket_table(embeddings, table);
   auto to = std::back_inserter(out);
   fmt::format_to(to, "\nA row is the vector of a word.\n{}2. Position indices:\n[0 1 2 3]\n\nThey count from 0.\n{}",
                  kLine, kLine);
   fmt::format_to(to, "3. Embeddings with the position added:\n{}\nThe index is added to every feature of its word.\n{}",
-                 bracket_table(added, table), kLine);
+                 drawing::bracket_table(added, table), kLine);
   out += "4. What that changes:\n";
   for (int64_t i = 0; i < 4; ++i) {
     fmt::format_to(to, "\n{} ({}):\n  Original:       {}\n  With position:  {}\n  Difference:     {}\n",
-                   words[static_cast<std::size_t>(i)], i, numpy_text(embeddings[i]), numpy_text(added[i]),
-                   numpy_text(added[i] - embeddings[i]));
+                   words[static_cast<std::size_t>(i)], i, drawing::numpy_text(embeddings[i]),
+                   drawing::numpy_text(added[i]), drawing::numpy_text(added[i] - embeddings[i]));
   }
   return out +
          "\nIndices grow without bound and soon outweigh the words; and nothing in them says\n"
@@ -78,8 +78,8 @@ std::string tell_distances(int64_t dim) {
   return out + "\nThe distance alone decides: the second condition of 8.3.1.\n";
 }
 
-Series wave(std::string name, int64_t length, const auto& f) {
-  Series series{std::move(name), {}, {}};
+drawing::Series wave(std::string name, int64_t length, const auto& f) {
+  drawing::Series series{std::move(name), {}, {}};
   constexpr int kPoints = 480;
   for (int i = 0; i < kPoints; ++i) {
     const double t = static_cast<double>(length - 1) * i / (kPoints - 1);
@@ -89,27 +89,27 @@ Series wave(std::string name, int64_t length, const auto& f) {
   return series;
 }
 
-Drawing draw_waves(std::string title, std::vector<Series> series) {
-  return draw(LineChart{.title = std::move(title),
-                        .x_label = "position",
-                        .y_label = "value",
-                        .series = std::move(series),
-                        .y_low = -1,
-                        .y_high = 1,
-                        .height = 170});
+drawing::Drawing draw_waves(std::string title, std::vector<drawing::Series> series) {
+  return draw(drawing::LineChart{.title = std::move(title),
+                                 .x_label = "position",
+                                 .y_label = "value",
+                                 .series = std::move(series),
+                                 .y_low = -1,
+                                 .y_high = 1,
+                                 .height = 170});
 }
 
-std::vector<Drawing> draw_curves(int64_t length, int64_t dim) {
+std::vector<drawing::Drawing> draw_curves(int64_t length, int64_t dim) {
   const auto sine = [&](int64_t pair, double shift) {
     return [rate = div_term(pair, dim), shift](double t) { return std::sin((t + shift) * rate); };
   };
-  std::vector<Series> sines, shifts;
+  std::vector<drawing::Series> sines, shifts;
   for (const int64_t pair : {int64_t{0}, dim / 16, dim / 8, 3 * dim / 16})
     sines.push_back(wave(fmt::format("dimension {}", 2 * pair), length, sine(pair, 0)));
   const int64_t slow = dim / 8;
-  const std::vector<Series> pair{wave(fmt::format("dimension {} (sine)", 2 * slow), length, sine(slow, 0)),
-                                 wave(fmt::format("dimension {} (cosine)", 2 * slow + 1), length,
-                                      [&](double t) { return std::cos(t * div_term(slow, dim)); })};
+  const std::vector<drawing::Series> pair{wave(fmt::format("dimension {} (sine)", 2 * slow), length, sine(slow, 0)),
+                                          wave(fmt::format("dimension {} (cosine)", 2 * slow + 1), length,
+                                               [&](double t) { return std::cos(t * div_term(slow, dim)); })};
   for (const int shift : {0, 5, 10, 15})
     shifts.push_back(wave(shift == 0 ? "position" : fmt::format("position + {}", shift), length, sine(slow, shift)));
   return {draw_waves("1. Sines: the higher the dimension, the longer the wave", sines),
@@ -117,12 +117,12 @@ std::vector<Drawing> draw_curves(int64_t length, int64_t dim) {
           draw_waves(fmt::format("3. Shifts: dimension {}, some positions later", 2 * slow), shifts)};
 }
 
-Drawing draw_encoding(int64_t length, int64_t dim) {
+drawing::Drawing draw_encoding(int64_t length, int64_t dim) {
   constexpr int64_t kMostPairs = 64;
   const int64_t step = (dim / 2 + kMostPairs - 1) / kMostPairs;
   const Tensor table = nn::sinusoidal_table(length, dim);
   const std::vector<float> values = table.to_vector<float>();
-  Heatmap map;
+  drawing::Heatmap map;
   map.row_axis = "position";
   map.column_axis = "dimension";
   map.title = "4. The encoding of positions";
@@ -154,7 +154,7 @@ Exhibit show_positional_encoding(const ShowRequest& request) {
   if (dim % 4 != 0) refuse("--dim", fmt::format("{} is not a multiple of 4", dim));
   Exhibit out{"Positions (8.3)", tell_indices() + "\n" + tell_periods(dim) + "\n" + tell_distances(dim),
               draw_curves(length, dim), 1};
-  out.drawings.push_back(grid({draw_encoding(length, dim), draw_heat_scale("-1", "1", true)}, 1));
+  out.drawings.push_back(drawing::grid({draw_encoding(length, dim), drawing::draw_heat_scale("-1", "1", true)}, 1));
   return out;
 }
 

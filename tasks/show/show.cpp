@@ -11,6 +11,8 @@
 #include <cmath>
 
 namespace tapegrad::tasks {
+
+namespace fs = std::filesystem;
 namespace {
 
 constexpr Topic kTopics[] = {
@@ -29,11 +31,11 @@ constexpr Topic kTopics[] = {
 };
 
 std::string html_of(const Exhibit& exhibit) {
-  std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", escape_markup(exhibit.title));
-  for (const Drawing& drawing : exhibit.drawings) card(body, drawing);
+  std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", drawing::escape_markup(exhibit.title));
+  for (const drawing::Drawing& drawing : exhibit.drawings) drawing::card(body, drawing);
   body += fmt::format("</div>\n<h2>Step by step</h2>\n<div class=\"card\"><pre>{}</pre></div>\n",
-                      escape_markup(exhibit.text));
-  return page(fmt::format("tapegrad: {}", exhibit.title), body);
+                      drawing::escape_markup(exhibit.text));
+  return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body);
 }
 
 }  // namespace
@@ -48,9 +50,9 @@ int64_t in_range(std::string_view option, const std::optional<int64_t>& value, i
   return used;
 }
 
-Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
-                    const std::vector<std::string>& columns, double low, double high, int digits) {
-  Heatmap map;
+drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
+                             const std::vector<std::string>& columns, double low, double high, int digits) {
+  drawing::Heatmap map;
   map.title = title;
   map.row_labels = rows;
   map.column_labels = columns;
@@ -58,7 +60,7 @@ Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<s
   constexpr std::size_t kMostWithValues = 10;  // rows and columns
   for (const double value : x.to(kFloat64).to_vector<double>()) {
     map.values.push_back(static_cast<float>(map.is_signed ? value / high : (value - low) / (high - low)));
-    if (std::max(rows.size(), columns.size()) <= kMostWithValues) map.texts.push_back(fixed(value, digits));
+    if (std::max(rows.size(), columns.size()) <= kMostWithValues) map.texts.push_back(drawing::fixed(value, digits));
   }
   return draw(map);
 }
@@ -75,8 +77,8 @@ int show(const ShowRequest& request) {
   if (code) refuse("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
   const fs::path svg = folder / fmt::format("{}.svg", request.topic),
                  html = folder / fmt::format("{}.html", request.topic);
-  replace_file(svg, svg_file(grid(exhibit.drawings, exhibit.columns)));
-  replace_file(html, html_of(exhibit));
+  train::replace_file(svg, drawing::svg_file(drawing::grid(exhibit.drawings, exhibit.columns)));
+  train::replace_file(html, html_of(exhibit));
   if (!request.quiet) fmt::print("=== {} ===\n\n{}\n", exhibit.title, exhibit.text);
   fmt::print("Pictures: {}, {}\n", svg.string(), html.string());
   return 0;

@@ -28,7 +28,7 @@ int show(const ShowRequest& request);
 struct Exhibit {
   std::string title;
   std::string text;  // for a terminal of 80 columns
-  std::vector<Drawing> drawings;
+  std::vector<drawing::Drawing> drawings;
   int columns = 2;  // of drawings in the one picture
 };
 
@@ -52,7 +52,7 @@ int64_t in_range(std::string_view option, const std::optional<int64_t>& value, i
                  int64_t high);
 // x [rows, columns] with its values in the cells, to `digits` behind the point; shades from `low` to `high`, or from
 // -high to high where low is negative. Large ones have no values in the cells.
-Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
-                    const std::vector<std::string>& columns, double low, double high, int digits = 2);
+drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
+                             const std::vector<std::string>& columns, double low, double high, int digits = 2);
 
 }  // namespace tapegrad::tasks

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/train/checked_file.h>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 namespace {
 
 constexpr std::string_view kWhere = "model";
@@ -50,4 +50,4 @@ SafeTensors load_checked(const fs::path& path) {
   return loaded;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

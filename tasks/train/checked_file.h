@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/train/files.h>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 
 // save_safetensors, with one string more in the metadata: "checksum", of names, types, shapes and values of the tensors
 // and of all other metadata.
@@ -13,4 +13,4 @@ void save_checked(const fs::path& path, const NamedTensors& tensors, std::map<st
 // Error for a file without checksum, with another than its contents have, and for whatever load_safetensors refuses.
 SafeTensors load_checked(const fs::path& path);
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

@@ -3,13 +3,14 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tasks/train/checksum.h>
+#include <tapegrad/tasks/train/detail/checkpoint_state.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 namespace {
 
 constexpr char kMagic[24] = "tapegrad checkpoint 1\n";
@@ -49,8 +50,8 @@ NamedTensors Checkpoint::with_prefix(std::string_view prefix) const {
   return out;
 }
 
-nlohmann::json Checkpoint::state_with(std::initializer_list<const char*> keys) const {
-  nlohmann::json json = nlohmann::json::parse(state, nullptr, false);
+nlohmann::json detail::state_of(const Checkpoint& checkpoint, std::initializer_list<const char*> keys) {
+  nlohmann::json json = nlohmann::json::parse(checkpoint.state, nullptr, false);
   for (const char* key : keys)
     if (!json.is_object() || !json.contains(key)) fail("checkpoint", fmt::format("its state has no \"{}\"", key));
   return json;
@@ -143,4 +144,4 @@ Checkpoint load_checkpoint(const fs::path& path) {
   return out;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

@@ -8,13 +8,11 @@
 #include <tapegrad/autograd/named_tensor.h>
 #include <tapegrad/tasks/train/files.h>
 
-#include <initializer_list>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 
 struct Checkpoint {
   std::string state;                 // JSON: options, step, running sums
@@ -25,8 +23,6 @@ struct Checkpoint {
   // Appends tensors, as "prefix" + name, and those that were appended so, under their names.
   void add(std::string_view prefix, const NamedTensors& named);
   NamedTensors with_prefix(std::string_view prefix) const;
-  // The state as JSON. Error when a member is missing.
-  nlohmann::json state_with(std::initializer_list<const char*> keys) const;
 };
 // The prefixes of a model's state and of its optimiser's.
 inline constexpr std::string_view kModelPrefix = "model.", kAdamPrefix = "adam.";
@@ -36,4 +32,4 @@ void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint);
 // Error "[checkpoint] path: ..." that says what is wrong and where, when a single byte differs from what was saved.
 Checkpoint load_checkpoint(const fs::path& path);
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 
 class Checksum {
  public:
@@ -21,4 +21,4 @@ class Checksum {
   std::size_t held_bytes_ = 0;
 };
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

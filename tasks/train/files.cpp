@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 namespace {
 
 [[noreturn]] void fail_system(std::string_view action, const fs::path& path, int code) {
@@ -205,4 +205,4 @@ uint64_t checksum(std::span<const std::byte> bytes, uint64_t seed) {
   return sum.value();
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 
 namespace fs = std::filesystem;
 
@@ -94,4 +94,4 @@ void replace_file_by(const fs::path& path, const Write& write) {
   }
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

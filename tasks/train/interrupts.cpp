@@ -1,7 +1,7 @@
 // Notes the first Ctrl-C.
 #include <tapegrad/tasks/train/interrupts.h>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 namespace {
 
 volatile std::sig_atomic_t noted = 0;
@@ -22,4 +22,4 @@ CatchInterrupts::~CatchInterrupts() {
 
 bool CatchInterrupts::interrupted() { return noted != 0; }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 
 // While one is alive, the first interruption or termination is noted; a second one ends the process.
 class CatchInterrupts {
@@ -19,4 +19,4 @@ class CatchInterrupts {
   struct sigaction before_[2]{};
 };
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

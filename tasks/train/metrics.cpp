@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 namespace {
 
 // Calls line(object, end) for every whole line, end being the offset behind it, until it returns false.
@@ -117,4 +117,4 @@ Metrics read_metrics(const fs::path& path) {
   return out;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 
 struct StepMetrics {
   int64_t step = 0;  // from 1
@@ -50,4 +50,4 @@ struct Metrics {
 // All of a metrics.jsonl; a last line without its end is left out.
 Metrics read_metrics(const fs::path& path);
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

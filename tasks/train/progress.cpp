@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 namespace {
 
 int terminal_width() {
@@ -97,4 +97,4 @@ void Progress::finish() {
   style_ = Style::kSilent;
 }
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tapegrad::tasks {
+namespace tapegrad::train {
 
 class Progress {
  public:
@@ -49,4 +49,4 @@ class Progress {
 // "4 s", "2 min 05 s", "3 h 07 min".
 std::string duration(double seconds);
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::train

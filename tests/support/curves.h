@@ -23,7 +23,7 @@ inline void expect_first_losses_of_other_seeds(tasks::RunOptions options, double
     tasks::Trainer trainer(options);
     double worst = 0;
     for (const double loss : losses) {
-      const tasks::StepMetrics step = trainer.step();
+      const train::StepMetrics step = trainer.step();
       ASSERT_NEAR(step.loss, loss, relative * loss) << "seed " << seed << ", step " << step.step;
       worst = std::max(worst, std::abs(step.loss - loss) / loss);
     }

@@ -139,11 +139,11 @@ class Reader {
       return at == attributes.end() ? std::string() : at->second;
     };
     const std::string type_name = value("class");
-    const tasks::Type type = type_name.find("title") != type_name.npos   ? tasks::Type::title
-                             : type_name.find("small") != type_name.npos ? tasks::Type::small
-                                                                         : tasks::Type::normal;
-    const double size = type == tasks::Type::title ? 14 : type == tasks::Type::small ? 11 : 12;
-    const double wide = tasks::text_width(text, type), x = number(attributes, "x"), y = number(attributes, "y");
+    const drawing::Type type = type_name.find("title") != type_name.npos   ? drawing::Type::title
+                               : type_name.find("small") != type_name.npos ? drawing::Type::small
+                                                                           : drawing::Type::normal;
+    const double size = type == drawing::Type::title ? 14 : type == drawing::Type::small ? 11 : 12;
+    const double wide = drawing::text_width(text, type), x = number(attributes, "x"), y = number(attributes, "y");
     const std::string anchor = value("text-anchor");
     const double left = anchor == "middle" ? x - wide / 2 : anchor == "end" ? x - wide : x;
     Box box{text, left, y - 0.76 * size, left + wide, y + 0.24 * size};

@@ -151,7 +151,7 @@ TEST(GptCommand, AResumedRunEndsInTheSameBits) {
   GPTTrainer unbroken(options, load_gpt_data(options));
   GPTTrainer broken(options, load_gpt_data(options));  // seeds anew
   for (int i = 0; i < 3; ++i) broken.step();
-  const Checkpoint saved = broken.checkpoint();
+  const train::Checkpoint saved = broken.checkpoint();
   GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
   resumed.restore(saved);
   while (!resumed.finished()) resumed.step();
@@ -179,7 +179,7 @@ TEST(GptCommand, AResumedRunReportsEverySample) {
     if (trainer.ended_epoch()) trainer.sample();
   }
   fs::create_directories(folder / "part");
-  save_checkpoint(folder / "part/checkpoint", trainer.checkpoint());
+  train::save_checkpoint(folder / "part/checkpoint", trainer.checkpoint());
   fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
   const Ran resumed = run_command({"train", "gpt", "--resume", "--out", folder / "part"});
   ASSERT_EQ(resumed.code, 0) << resumed.err;

@@ -180,7 +180,7 @@ TEST(Trees, AreDrawn) {
   EXPECT_EQ(draw_tree_text(tree, &other),
             "ASSIGN\n├── x\n└── ADD\n    ├── 1\n    └── MUL (4 is right)\n        ├── 2 (should not be)\n        └── 3 "
             "(should not be)\n");
-  const Drawing drawing = draw_tree(tree, "x=1+2*3", &other);
+  const drawing::Drawing drawing = draw_tree(tree, "x=1+2*3", &other);
   for (const char* part : {">ASSIGN</text>", ">MUL</text>", "class=\"node wrong\"", "class=\"branch\"", "x=1+2*3"})
     EXPECT_NE(drawing.body.find(part), std::string::npos) << part;
   EXPECT_EQ(draw_tree_text(read_tree(Row{11}, TreeForm::flat).tree), "?\n");

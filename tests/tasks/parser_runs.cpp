@@ -190,7 +190,7 @@ TEST(ParserResume, InProcessIsExact) {
 
     Trainer first(options);
     for (int i = 0; i < 5; ++i) first.step();
-    const Checkpoint checkpoint = first.checkpoint();
+    const train::Checkpoint checkpoint = first.checkpoint();
     Trainer second(Trainer::options_of(checkpoint));
     second.restore(checkpoint);
     for (std::size_t i = 5; i < 12; ++i) EXPECT_EQ(second.step().loss, losses[i]) << i;

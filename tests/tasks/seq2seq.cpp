@@ -28,7 +28,7 @@ using tests::TemporaryFolder;
 using tests::tiny_options;
 using tests::tiny_run;
 
-std::string text_of(const Checkpoint& checkpoint) {
+std::string text_of(const train::Checkpoint& checkpoint) {
   std::string all = checkpoint.state;
   all.append(reinterpret_cast<const char*>(checkpoint.generator.data()), checkpoint.generator.size());
   for (const NamedTensor& block : checkpoint.tensors) {
@@ -159,7 +159,7 @@ TEST(Command, TokenizersAndTokensGoWhereTheyCanBeWritten) {
 
 // The rate is that since the last line: a stall counts, and so do the steps that were not shown.
 TEST(Progress, TellsTheTokensASecondSinceItLastDid) {
-  const auto told = [](Progress& progress, const StepMetrics& step) {
+  const auto told = [](train::Progress& progress, const train::StepMetrics& step) {
     std::this_thread::sleep_for(std::chrono::milliseconds(120));
     testing::internal::CaptureStderr();
     progress.step(step);
@@ -167,7 +167,7 @@ TEST(Progress, TellsTheTokensASecondSinceItLastDid) {
     const std::size_t end = line.find("k tokens/s");
     return end == std::string::npos ? -1 : std::stod(line.substr(line.rfind(' ', end)));
   };
-  Progress progress(Progress::Style::kBar, 0, 100);
+  train::Progress progress(train::Progress::Style::kBar, 0, 100);
   const double slow = told(progress, {.step = 1, .tokens = 12000});
   EXPECT_GT(slow, 0);
   EXPECT_LE(slow, 100);
@@ -279,8 +279,8 @@ TEST(Resume, InProcessIsExact) {
   const TemporaryFolder folder;
   Trainer first(options);
   for (int i = 0; i < 9; ++i) first.step();
-  save_checkpoint(folder / "checkpoint", first.checkpoint());
-  const Checkpoint loaded = load_checkpoint(folder / "checkpoint");
+  train::save_checkpoint(folder / "checkpoint", first.checkpoint());
+  const train::Checkpoint loaded = train::load_checkpoint(folder / "checkpoint");
   Trainer second(Trainer::options_of(loaded));
   second.restore(loaded);
   EXPECT_EQ(second.steps(), 9);
@@ -327,12 +327,12 @@ TEST(Damage, EveryByteOfACheckpointCounts) {
   const std::string file = folder / "checkpoint";
   Trainer trainer(tiny_options("copy"));
   trainer.step();
-  save_checkpoint(file, trainer.checkpoint());
+  train::save_checkpoint(file, trainer.checkpoint());
   const std::string good = slurp(file);
   const auto refused = [&](const std::string& bytes) {
     spill(file, bytes);
     try {
-      load_checkpoint(file);
+      train::load_checkpoint(file);
     } catch (const Error& e) {
       return std::string_view(e.what()).starts_with("[checkpoint] ") &&
              std::string_view(e.what()).find('\n') == std::string_view::npos;

@@ -132,13 +132,14 @@ TEST(Show, WrongRequestsAreToldInOneLine) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-Series series_of(const char* name, std::vector<double> y, Series::Mark mark = Series::Mark::line) {
-  Series out{name, {}, std::move(y), false, mark};
+drawing::Series series_of(const char* name, std::vector<double> y,
+                          drawing::Series::Mark mark = drawing::Series::Mark::line) {
+  drawing::Series out{name, {}, std::move(y), false, mark};
   for (std::size_t i = 0; i < out.y.size(); ++i) out.x.push_back(static_cast<double>(i));
   return out;
 }
 
-Faults faults_of(const Drawing& drawing) { return faults_of_svg(svg_file(drawing)); }
+Faults faults_of(const drawing::Drawing& drawing) { return faults_of_svg(drawing::svg_file(drawing)); }
 
 TEST(Charts, HardCasesStayReadable) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
@@ -153,9 +154,10 @@ TEST(Charts, HardCasesStayReadable) {
                                              {-1e-9, -2e-9}};
   for (const std::vector<double>& y : all) {
     for (const bool log_y : {false, true}) {
-      const Series one = series_of("one <&> \"two\"", y), other = series_of("dots", y, Series::Mark::dots);
-      const Series dashes = series_of("dashes", y, Series::Mark::dashes);
-      const LineChart chart{
+      const drawing::Series one = series_of("one <&> \"two\"", y),
+                            other = series_of("dots", y, drawing::Series::Mark::dots);
+      const drawing::Series dashes = series_of("dashes", y, drawing::Series::Mark::dashes);
+      const drawing::LineChart chart{
           .title = "A & B", .x_label = "x", .y_label = "y", .series = {one, other, dashes}, .log_y = log_y};
       EXPECT_EQ(faults_of(draw(chart)), Faults()) << y.size() << (y.empty() ? 0 : y[0]);
     }
@@ -163,16 +165,16 @@ TEST(Charts, HardCasesStayReadable) {
 }
 
 TEST(Charts, BarsOfAnySign) {
-  const BarChart chart{.title = "A title that is longer than the chart below it is wide, by some words",
-                       .labels = {"a", "b"},
-                       .series = {series_of("up", {1, 2}), series_of("down", {-1, 0})}};
+  const drawing::BarChart chart{.title = "A title that is longer than the chart below it is wide, by some words",
+                                .labels = {"a", "b"},
+                                .series = {series_of("up", {1, 2}), series_of("down", {-1, 0})}};
   EXPECT_EQ(faults_of(draw(chart)), Faults());
 }
 
 TEST(Heatmaps, LabelsOfAnyLengthStayApart) {
   for (const std::size_t size : {1, 2, 5, 20, 64, 200}) {
     for (const char* label : {"7", "words", "internationalisation"}) {
-      Heatmap map;
+      drawing::Heatmap map;
       map.title = "A title";
       map.row_axis = "rows";
       map.column_axis = "columns";
@@ -189,12 +191,12 @@ TEST(Heatmaps, LabelsOfAnyLengthStayApart) {
 }
 
 TEST(Heatmaps, ShadesAndBlockedCells) {
-  Heatmap map;
+  drawing::Heatmap map;
   map.row_labels = {"0"};
   map.column_labels = {"0", "1", "2", "3"};
   map.values = {0, 1, -1, NAN};
   map.is_signed = true;
-  const std::string svg = svg_file(draw(map));
+  const std::string svg = drawing::svg_file(draw(map));
   EXPECT_NE(svg.find("class=\"warm\" fill-opacity=\"1.00\""), std::string::npos);
   EXPECT_NE(svg.find("class=\"heat\" fill-opacity=\"1.00\""), std::string::npos);
   EXPECT_NE(svg.find("class=\"blocked\""), std::string::npos);
@@ -202,8 +204,8 @@ TEST(Heatmaps, ShadesAndBlockedCells) {
 }
 
 TEST(Grid, ColumnsAreAsWideAsTheyNeedToBe) {
-  const Drawing narrow{10, 5, "<g/>"}, wide{30, 7, "<g/>"};
-  const Drawing all = grid({narrow, wide, narrow}, 2);
+  const drawing::Drawing narrow{10, 5, "<g/>"}, wide{30, 7, "<g/>"};
+  const drawing::Drawing all = drawing::grid({narrow, wide, narrow}, 2);
   EXPECT_EQ(all.width, 40);
   EXPECT_EQ(all.height, 12);
   EXPECT_NE(all.body.find("translate(10 0)"), std::string::npos);
@@ -233,33 +235,34 @@ TEST(Checker, FindsWhatIsWrong) {
 }
 
 TEST(Tables, NumpysLayout) {
-  EXPECT_EQ(numpy_text(tensor({1.0, 0.25, -3.0}, kFloat64)), "[ 1.    0.25 -3.  ]");
-  EXPECT_EQ(numpy_text(tensor({{0.1, 0.12345678901}, {10.0, 0.0}}, kFloat64)),
+  EXPECT_EQ(drawing::numpy_text(tensor({1.0, 0.25, -3.0}, kFloat64)), "[ 1.    0.25 -3.  ]");
+  EXPECT_EQ(drawing::numpy_text(tensor({{0.1, 0.12345678901}, {10.0, 0.0}}, kFloat64)),
             "[[ 0.1         0.12345679]\n [10.          0.        ]]");
-  EXPECT_EQ(tuple_text({5}), "(5,)");
-  EXPECT_EQ(tuple_text({2, 5, 1}), "(2, 5, 1)");
-  EXPECT_EQ(fixed(-0.001, 2), "0.00");
-  EXPECT_EQ(fixed(-0.01, 2), "-0.01");
-  expect_narrow(numpy_text(arange(0, 4, 0.1, kFloat64)));
+  EXPECT_EQ(drawing::tuple_text({5}), "(5,)");
+  EXPECT_EQ(drawing::tuple_text({2, 5, 1}), "(2, 5, 1)");
+  EXPECT_EQ(drawing::fixed(-0.001, 2), "0.00");
+  EXPECT_EQ(drawing::fixed(-0.01, 2), "-0.01");
+  expect_narrow(drawing::numpy_text(arange(0, 4, 0.1, kFloat64)));
 }
 
 TEST(Tables, LongLinesAreBroken) {
   const std::string name = "  --option N                  ";
   const std::string words = "a text that tells what the option does, in more words than eighty columns can hold";
-  const std::string broken = wrapped("short\n\n" + name + words + "\n");
+  const std::string broken = drawing::wrapped("short\n\n" + name + words + "\n");
   expect_narrow(broken);
   EXPECT_EQ(broken.rfind("short\n\n" + name + "a text", 0), 0U);
   EXPECT_NE(broken.find("\n" + std::string(name.size(), ' ') + "words"), std::string::npos) << broken;
-  EXPECT_EQ(wrapped(std::string(100, 'x')), std::string(100, 'x') + "\n");
+  EXPECT_EQ(drawing::wrapped(std::string(100, 'x')), std::string(100, 'x') + "\n");
   const std::string half(40, 'x');
-  EXPECT_EQ(wrapped("a: " + half + ", " + half + "\n", 4), "a: " + half + ",\n    " + half + "\n");
+  EXPECT_EQ(drawing::wrapped("a: " + half + ", " + half + "\n", 4), "a: " + half + ",\n    " + half + "\n");
 }
 
 TEST(Tables, ShadesInEightyColumns) {
   const std::vector<float> weights{0, 0.05F, 0.2F, 1};
-  EXPECT_EQ(shaded_maps({{"a", {"x", "yz"}, weights}, {"b", {"x", "y"}, weights}}),
+  EXPECT_EQ(drawing::shaded_maps({{"a", {"x", "yz"}, weights}, {"b", {"x", "y"}, weights}}),
             "a       b\n x ·░    x ·░\nyz ▒█    y ▒█\n\n");
-  expect_narrow(shaded_maps(std::vector<ShadedMap>(9, {"a name", {"label"}, std::vector<float>(20, 0.5F)})));
+  expect_narrow(
+      drawing::shaded_maps(std::vector<drawing::ShadedMap>(9, {"a name", {"label"}, std::vector<float>(20, 0.5F)})));
 }
 
 }  // namespace

@@ -18,19 +18,19 @@ using tests::error_of;
 using Ids = std::vector<int64_t>;
 using Json = nlohmann::json;
 
-Tokens counting(int64_t n) {
+data::Tokens counting(int64_t n) {
   Ids ids(static_cast<std::size_t>(n));
   std::iota(ids.begin(), ids.end(), 0);
-  return Tokens(std::move(ids));
+  return data::Tokens(std::move(ids));
 }
 
-TextLoader loader_of(const Json& one) {
-  return TextLoader(Windows(counting(one["tokens"]), one["length"], one["stride"]),
-                    {.batch_size = one["batch_size"], .shuffle = one["shuffle"], .drop_last = one["drop_last"]});
+data::TextLoader loader_of(const Json& one) {
+  return data::TextLoader(data::Windows(counting(one["tokens"]), one["length"], one["stride"]),
+                          {.batch_size = one["batch_size"], .shuffle = one["shuffle"], .drop_last = one["drop_last"]});
 }
 
 // The first token of each window, which in `counting` is its place.
-Ids firsts(const TextBatch& batch) { return batch.inputs.select(1, 0).contiguous().to_vector<int64_t>(); }
+Ids firsts(const data::TextBatch& batch) { return batch.inputs.select(1, 0).contiguous().to_vector<int64_t>(); }
 
 const Json& golden() {
   static const Json json = Json::parse(tests::slurp(fs::path(tests::kTestsDir) / "data/text.json"));
@@ -39,13 +39,13 @@ const Json& golden() {
 
 TEST(TextLoader, BatchesComeInPyTorchsOrder) {
   for (const Json& one : golden()) {
-    const TextLoader loader = loader_of(one);
+    const data::TextLoader loader = loader_of(one);
     EXPECT_EQ(loader.size(), one["size"].get<int64_t>()) << one.dump();
     Generator generator(one["seed"].get<uint64_t>());
     for (const Json& expected : one["iterations"]) {
-      TextLoader::Iteration iteration = loader.begin(generator);
+      data::TextLoader::Iteration iteration = loader.begin(generator);
       std::vector<Ids> found;
-      for (TextBatch batch; iteration.next(batch);) {
+      for (data::TextBatch batch; iteration.next(batch);) {
         found.push_back(firsts(batch));
         EXPECT_EQ(batch.inputs.shape(), (Shape{batch.inputs.size(0), one["length"].get<int64_t>()}));
         EXPECT_EQ((batch.inputs + 1).to_vector<int64_t>(), batch.targets.to_vector<int64_t>());
@@ -60,15 +60,15 @@ TEST(TextLoader, BatchesComeInPyTorchsOrder) {
 
 TEST(TextLoader, AnIterationGoesOnFromAnyPosition) {
   const Json& one = golden()[3];
-  const TextLoader loader = loader_of(one);
+  const data::TextLoader loader = loader_of(one);
   for (int64_t stop = 0; stop <= loader.size(); ++stop) {
     Generator generator(one["seed"].get<uint64_t>());
-    TextLoader::Iteration before = loader.begin(generator);
-    TextBatch batch;
+    data::TextLoader::Iteration before = loader.begin(generator);
+    data::TextBatch batch;
     std::vector<Ids> found;
     for (int64_t i = 0; i < stop && before.next(batch); ++i) found.push_back(firsts(batch));
     Generator later = generator;
-    TextLoader::Iteration after = loader.resume(before.position(), later);
+    data::TextLoader::Iteration after = loader.resume(before.position(), later);
     while (after.next(batch)) found.push_back(firsts(batch));
     EXPECT_EQ(found, one["iterations"][0].get<std::vector<Ids>>());
   }
@@ -77,26 +77,26 @@ TEST(TextLoader, AnIterationGoesOnFromAnyPosition) {
 }
 
 TEST(TextLoader, WindowsThatAreNone) {
-  EXPECT_EQ(error_of([] { Windows(counting(5), 256, 256); }),
+  EXPECT_EQ(error_of([] { data::Windows(counting(5), 256, 256); }),
             "[text] the text has 5 tokens, a window of 256 needs 257 (a longer text, or a shorter context)");
-  EXPECT_EQ(error_of([] { Windows(counting(256), 256, 256); }),
+  EXPECT_EQ(error_of([] { data::Windows(counting(256), 256, 256); }),
             "[text] the text has 256 tokens, a window of 256 needs 257 (a longer text, or a shorter context)");
-  EXPECT_EQ(Windows(counting(257), 256, 256).size(), 1);
-  EXPECT_EQ(Windows(counting(512), 256, 256).size(), 1);
-  EXPECT_EQ(Windows(counting(513), 256, 256).size(), 2);
-  EXPECT_EQ(Windows(counting(10), 4, 1).size(), 6);
-  EXPECT_EQ(error_of([] { Windows(counting(9), 0, 1); }),
+  EXPECT_EQ(data::Windows(counting(257), 256, 256).size(), 1);
+  EXPECT_EQ(data::Windows(counting(512), 256, 256).size(), 1);
+  EXPECT_EQ(data::Windows(counting(513), 256, 256).size(), 2);
+  EXPECT_EQ(data::Windows(counting(10), 4, 1).size(), 6);
+  EXPECT_EQ(error_of([] { data::Windows(counting(9), 0, 1); }),
             "[text] windows of 0 tokens every 1 tokens: both must be at least 1");
-  EXPECT_EQ(error_of([] { Windows(counting(9), 2, -1); }),
+  EXPECT_EQ(error_of([] { data::Windows(counting(9), 2, -1); }),
             "[text] windows of 2 tokens every -1 tokens: both must be at least 1");
-  EXPECT_EQ(error_of([] { TextLoader(Windows(counting(9), 2, 1), {.batch_size = 0}); }),
+  EXPECT_EQ(error_of([] { data::TextLoader(data::Windows(counting(9), 2, 1), {.batch_size = 0}); }),
             "[text] a batch of 0 windows: need at least 1");
   Ids x(4);
-  EXPECT_EQ(error_of([&] { Windows(counting(9), 4, 1).copy(5, x.data(), x.data()); }), "[text] window 5 of 5");
+  EXPECT_EQ(error_of([&] { data::Windows(counting(9), 4, 1).copy(5, x.data(), x.data()); }), "[text] window 5 of 5");
 }
 
 TEST(Tokens, PiecesOfASequence) {
-  const Tokens tokens = counting(10), middle = tokens.slice(2, 7);
+  const data::Tokens tokens = counting(10), middle = tokens.slice(2, 7);
   EXPECT_EQ(middle.size(), 5);
   EXPECT_EQ(middle[0], 2);
   EXPECT_EQ(middle.largest(), 6);
@@ -107,7 +107,7 @@ TEST(Tokens, PiecesOfASequence) {
 
 TEST(TokenFile, HoldsTheTextsTokensAndIsMapped) {
   const tests::TemporaryFolder folder;
-  const auto tokenizer = load_tokenizer((fs::path(tests::kTestsDir) / "data/gpt2_cut").string());
+  const auto tokenizer = data::load_tokenizer((fs::path(tests::kTestsDir) / "data/gpt2_cut").string());
   // Lines that end in white space of all kinds, and in none; pieces of many lengths.
   std::string text;
   const std::string lines[] = {"The text  \n", "가나다\u3000\n \n", "\n",       "the end.\n",
@@ -118,13 +118,13 @@ TEST(TokenFile, HoldsTheTextsTokensAndIsMapped) {
   tests::spill(folder / "text.txt", text);
   const Ids ids = tokenizer->encode(text);
   for (const std::size_t piece : {1, 2, 7, 30, 1000, 1000000}) {
-    EXPECT_EQ(write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", piece),
+    EXPECT_EQ(data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", piece),
               static_cast<int64_t>(ids.size()));
     EXPECT_EQ(load_safetensors(folder / "a.tokens")["tokens"].to_vector<int64_t>(), ids) << piece;
   }
-  EXPECT_TRUE(is_safetensors_file(folder / "a.tokens"));
-  EXPECT_FALSE(is_safetensors_file(folder / "text.txt"));
-  const Tokens tokens = Tokens::map(folder / "a.tokens");
+  EXPECT_TRUE(data::is_safetensors_file(folder / "a.tokens"));
+  EXPECT_FALSE(data::is_safetensors_file(folder / "text.txt"));
+  const data::Tokens tokens = data::Tokens::map(folder / "a.tokens");
   ASSERT_EQ(tokens.size(), static_cast<int64_t>(ids.size()));
   Ids back(ids.size());
   tokens.copy(0, tokens.size(), back.data());
@@ -136,10 +136,10 @@ TEST(TokenFile, HoldsTheTextsTokensAndIsMapped) {
 TEST(TokenFile, LargeVocabulariesTakeFourBytes) {
   const tests::TemporaryFolder folder;
   std::string json = R"({"model":{"byte_fallback":true,"vocab":{"a":0,"b":70000}}})";
-  const auto tokenizer = parse_tokenizer(json, "x");
+  const auto tokenizer = data::parse_tokenizer(json, "x");
   tests::spill(folder / "text.txt", "abba");
-  write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens");
-  const Tokens tokens = Tokens::map(folder / "a.tokens");
+  data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens");
+  const data::Tokens tokens = data::Tokens::map(folder / "a.tokens");
   EXPECT_EQ(tokens[1], 70000);
   EXPECT_EQ(tokens.largest(), 70000);
   EXPECT_EQ(fs::file_size(folder / "a.tokens"), 256 + 16u);
@@ -149,26 +149,26 @@ TEST(TokenFile, FilesThatAreNone) {
   const tests::TemporaryFolder folder;
   const std::string path = folder / "x.tokens";
   save_safetensors(path, {{"tokens", ones({3})}});
-  EXPECT_EQ(error_of([&] { Tokens::map(path); }),
+  EXPECT_EQ(error_of([&] { data::Tokens::map(path); }),
             "[text] " + path + ": is no file of tokens: need a tensor \"tokens\", U16 or U32, with one axis");
-  const auto tokenizer = make_character_tokenizer("ab");
+  const auto tokenizer = data::make_character_tokenizer("ab");
   tests::spill(folder / "text.txt", "abab");
-  write_token_file(*tokenizer, folder / "text.txt", path);
+  data::write_token_file(*tokenizer, folder / "text.txt", path);
   fs::resize_file(path, fs::file_size(path) - 1);
   EXPECT_EQ(
-      error_of([&] { Tokens::map(path); }),
+      error_of([&] { data::Tokens::map(path); }),
       "[safetensors] " + path + ": tensor \"tokens\" ends at byte 8 of the data, of which there are 7 (truncated?)");
   const std::string text = tests::slurp(folder / "text.txt");
   EXPECT_NE(error_of([&] {
-              write_token_file(*tokenizer, folder / "text.txt", folder / "./text.txt");
+              data::write_token_file(*tokenizer, folder / "text.txt", folder / "./text.txt");
             }).find("is the text itself"),
             std::string::npos);
   EXPECT_EQ(tests::slurp(folder / "text.txt"), text);
-  EXPECT_EQ(error_of([&] { write_token_file(*tokenizer, folder / "missing", path); }),
+  EXPECT_EQ(error_of([&] { data::write_token_file(*tokenizer, folder / "missing", path); }),
             "[file] cannot read " + (folder / "missing") + ": No such file or directory");
   tests::spill(folder / "empty.txt", "");
-  EXPECT_EQ(write_token_file(*tokenizer, folder / "empty.txt", path), 0);
-  EXPECT_EQ(Tokens::map(path).size(), 0);
+  EXPECT_EQ(data::write_token_file(*tokenizer, folder / "empty.txt", path), 0);
+  EXPECT_EQ(data::Tokens::map(path).size(), 0);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-void expect_golden(const Tokenizer& tokenizer) {
+void expect_golden(const data::Tokenizer& tokenizer) {
   ASSERT_EQ(tokenizer.size(), 1257);
   EXPECT_EQ(tokenizer.end_of_text(), 1256);
   for (const Json& one : golden()["cases"]) {
@@ -60,7 +60,7 @@ void expect_golden(const Tokenizer& tokenizer) {
 // ---- Values ----
 
 TEST(BytePairs, HardTextIsCutAndMergedAsTheReferenceDoes) {
-  expect_golden(*load_tokenizer(kCut.string()));
+  expect_golden(*data::load_tokenizer(kCut.string()));
   EXPECT_GT(golden()["cases"].size(), 390u);
 }
 
@@ -74,21 +74,21 @@ TEST(BytePairs, EveryKindOfFileGivesTheSameTokenizer) {
     merges.push_back(c);
   }
   spill(folder / "two/merges.txt", merges);
-  expect_golden(*load_tokenizer(folder / "two"));
+  expect_golden(*data::load_tokenizer(folder / "two"));
 
-  expect_golden(*load_tokenizer((kCut / "hugging_face.json").string()));  // merges as lists of two
+  expect_golden(*data::load_tokenizer((kCut / "hugging_face.json").string()));  // merges as lists of two
   fs::create_directory(folder / "hub");
   spill(folder / "hub/tokenizer.json", slurp(kCut / "hugging_face.json"));
-  expect_golden(*load_tokenizer(folder / "hub"));
+  expect_golden(*data::load_tokenizer(folder / "hub"));
 
-  save_tokenizer(*load_tokenizer(kCut.string()), folder / "ours");
-  expect_golden(*load_tokenizer(folder / "ours"));
-  EXPECT_TRUE(has_tokenizer(folder / "ours"));
-  EXPECT_FALSE(has_tokenizer(folder.path().string()));
+  data::save_tokenizer(*data::load_tokenizer(kCut.string()), folder / "ours");
+  expect_golden(*data::load_tokenizer(folder / "ours"));
+  EXPECT_TRUE(data::has_tokenizer(folder / "ours"));
+  EXPECT_FALSE(data::has_tokenizer(folder.path().string()));
 }
 
 TEST(BytePairs, ALongWordTakesNoTimeToSpeakOf) {
-  const auto tokenizer = load_tokenizer(kCut.string());
+  const auto tokenizer = data::load_tokenizer(kCut.string());
   std::mt19937 draw(1);
   std::string letters(1 << 20, 'a'), mixed = letters;
   for (char& c : mixed) c = static_cast<char>('a' + draw() % 26);
@@ -101,7 +101,7 @@ TEST(BytePairs, ALongWordTakesNoTimeToSpeakOf) {
 }
 
 TEST(BytePairs, AllBytesAndAllPairsOfBytesComeBack) {
-  const auto tokenizer = load_tokenizer(kCut.string());
+  const auto tokenizer = data::load_tokenizer(kCut.string());
   std::string all;
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) all.append({static_cast<char>(a), static_cast<char>(b)});
@@ -111,7 +111,7 @@ TEST(BytePairs, AllBytesAndAllPairsOfBytesComeBack) {
 
 TEST(BytePairs, LearnsWhatHuggingFaceLearns) {
   const Json& training = golden()["training"];
-  const auto tokenizer = train_byte_pairs(training["text"].get<std::string>(), training["vocab_size"]);
+  const auto tokenizer = data::train_byte_pairs(training["text"].get<std::string>(), training["vocab_size"]);
   EXPECT_EQ(tokenizer->size(), 400);
   EXPECT_EQ(tokenizer->end_of_text(), 399);
   EXPECT_EQ(Json::parse(tokenizer->json())["model"]["merges"], training["merges"]);
@@ -120,10 +120,10 @@ TEST(BytePairs, LearnsWhatHuggingFaceLearns) {
 }
 
 TEST(BytePairs, LearningEndsWhenNoPairComesTwice) {
-  EXPECT_EQ(train_byte_pairs("abcd", 1000)->size(), 257);
-  EXPECT_EQ(train_byte_pairs("", 300)->size(), 257);
-  EXPECT_EQ(train_byte_pairs("ab ab", 1000)->size(), 258) << "\"ab\" twice, \" ab\" once";
-  EXPECT_EQ(error_of([] { train_byte_pairs("ab", 256); }),
+  EXPECT_EQ(data::train_byte_pairs("abcd", 1000)->size(), 257);
+  EXPECT_EQ(data::train_byte_pairs("", 300)->size(), 257);
+  EXPECT_EQ(data::train_byte_pairs("ab ab", 1000)->size(), 258) << "\"ab\" twice, \" ab\" once";
+  EXPECT_EQ(error_of([] { data::train_byte_pairs("ab", 256); }),
             "[tokenizer] a vocabulary of 256 byte pairs is not possible: from 257 (all bytes and <|endoftext|>) to "
             "1048576 is");
 }
@@ -131,16 +131,16 @@ TEST(BytePairs, LearningEndsWhenNoPairComesTwice) {
 TEST(BytePairs, AWordMayTakeTheSameTokenByTwoWays) {
   // "ab" + "c" and "a" + "bc" both make "abc".
   const std::string text = "abc abc abc bc bc bcbc abcd abd abdab ab";
-  const auto tokenizer = train_byte_pairs(text, 270);
+  const auto tokenizer = data::train_byte_pairs(text, 270);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
-  EXPECT_EQ(parse_tokenizer(tokenizer->json(), "again")->encode(text), tokenizer->encode(text));
+  EXPECT_EQ(data::parse_tokenizer(tokenizer->json(), "again")->encode(text), tokenizer->encode(text));
 }
 
 // ---- Characters ----
 
 TEST(Characters, OneTokenACharacter) {
   const std::string text = "가나, 가🙂\n";
-  const auto tokenizer = make_character_tokenizer(text);
+  const auto tokenizer = data::make_character_tokenizer(text);
   EXPECT_EQ(tokenizer->size(), 6);  // newline, blank, comma, two syllables, the face
   EXPECT_EQ(tokenizer->encode(text), (Ids{3, 4, 2, 1, 3, 5, 0}));
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
@@ -155,16 +155,16 @@ TEST(Characters, OneTokenACharacter) {
 TEST(Characters, BytesThatBelongToNoCharacterAreKept) {
   std::string text = "a\xff\xe2\x82z\xc3\xa9\xe2\x82";
   text.push_back('\0');
-  const auto made = make_character_tokenizer(text);
+  const auto made = data::make_character_tokenizer(text);
   EXPECT_EQ(made->size(), 7);  // NUL a z e-acute, then 82 e2 ff
-  const auto tokenizer = parse_tokenizer(made->json(), "again");
+  const auto tokenizer = data::parse_tokenizer(made->json(), "again");
   EXPECT_EQ(tokenizer->encode(text), (Ids{1, 6, 5, 4, 2, 3, 5, 4, 0}));
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
   EXPECT_EQ(tokenizer->json(), made->json());
 }
 
 TEST(Characters, ABytesNameIsNotTheCharacter) {
-  const auto tokenizer = parse_tokenizer(
+  const auto tokenizer = data::parse_tokenizer(
       R"({"model":{"byte_fallback":true,"vocab":{"A":0,"<0x41>":1,"<0xEA>":2,"<0xB0>":3,"<0x80>":4,"B":5},"merges":[]}})",
       "x");
   EXPECT_EQ(tokenizer->encode("AB가"), (Ids{0, 5, 2, 3, 4})) << "a character that is not there falls back to its bytes";
@@ -174,14 +174,14 @@ TEST(Characters, ABytesNameIsNotTheCharacter) {
 // ---- Decoding while tokens come ----
 
 TEST(Streaming, CharactersNeverBreak) {
-  const auto tokenizer = load_tokenizer(kCut.string());
+  const auto tokenizer = data::load_tokenizer(kCut.string());
   const std::string text = "한국어 문장은 🙂 글자가 깨지지 않습니다. 日本語 naïve e\u0301";
-  TextStream stream(*tokenizer);
+  data::TextStream stream(*tokenizer);
   std::string shown;
   int empty = 0;
   for (const int64_t id : tokenizer->encode(text)) {
     const std::string piece = stream.push(id);
-    EXPECT_EQ(piece, valid_utf8(piece));
+    EXPECT_EQ(piece, data::valid_utf8(piece));
     EXPECT_EQ(piece.find("\ufffd"), std::string::npos);
     empty += piece.empty();
     shown += piece;
@@ -192,38 +192,39 @@ TEST(Streaming, CharactersNeverBreak) {
 }
 
 TEST(Streaming, EndsInTheSameTextAsDecodingAtOnce) {
-  const auto tokenizer = load_tokenizer(kCut.string());
+  const auto tokenizer = data::load_tokenizer(kCut.string());
   for (const Json& one : golden()["cases"]) {
     const std::string text = text_of(one);
-    TextStream stream(*tokenizer);
+    data::TextStream stream(*tokenizer);
     std::string shown;
     for (const int64_t id : tokenizer->encode(text)) shown += stream.push(id);
     EXPECT_EQ(shown + stream.finish(), one.contains("hex") ? one["replaced"].get<std::string>() : text) << one.dump();
-    EXPECT_EQ(valid_utf8(text), one.contains("hex") ? one["replaced"].get<std::string>() : text);
+    EXPECT_EQ(data::valid_utf8(text), one.contains("hex") ? one["replaced"].get<std::string>() : text);
   }
 }
 
 TEST(Utf8, CountsAndSplitsByCharacters) {
-  EXPECT_EQ(count_characters(""), 0);
-  EXPECT_EQ(count_characters("a가🙂e\u0301"), 5);
-  EXPECT_EQ(count_characters("\xff\xe2\x82\xe2\x82\xac"), 3);
-  const auto [first, second] = split_characters("가나다라마바사아자차", 0.95);
+  EXPECT_EQ(data::count_characters(""), 0);
+  EXPECT_EQ(data::count_characters("a가🙂e\u0301"), 5);
+  EXPECT_EQ(data::count_characters("\xff\xe2\x82\xe2\x82\xac"), 3);
+  const auto [first, second] = data::split_characters("가나다라마바사아자차", 0.95);
   EXPECT_EQ(first, "가나다라마바사아자");
   EXPECT_EQ(second, "차");
-  EXPECT_EQ(split_characters("abc", 0).first, "");
-  EXPECT_EQ(split_characters("abc", 1).second, "");
-  EXPECT_EQ(error_of([] { split_characters("abc", 1.5); }), "[text] a share of 1.5 of a text, need one from 0 to 1");
+  EXPECT_EQ(data::split_characters("abc", 0).first, "");
+  EXPECT_EQ(data::split_characters("abc", 1).second, "");
+  EXPECT_EQ(error_of([] { data::split_characters("abc", 1.5); }),
+            "[text] a share of 1.5 of a text, need one from 0 to 1");
   for (uint32_t code = 0; code < 0x110000; code += code < 0x3000 ? 1 : 61) {
     if (code >= 0xd800 && code < 0xe000) continue;
-    const std::string text = utf8(code);
-    const Character c = first_character(text);
+    const std::string text = data::utf8(code);
+    const data::Character c = data::first_character(text);
     EXPECT_TRUE(c.valid && c.code == code && static_cast<std::size_t>(c.bytes) == text.size()) << code;
     for (std::size_t cut = 1; cut < text.size(); ++cut) {
-      EXPECT_TRUE(first_character(std::string_view(text).substr(0, cut)).cut) << code;
+      EXPECT_TRUE(data::first_character(std::string_view(text).substr(0, cut)).cut) << code;
     }
   }
-  EXPECT_EQ(utf8(0xd800), "\ufffd");
-  EXPECT_EQ(utf8(0x110000), "\ufffd");
+  EXPECT_EQ(data::utf8(0xd800), "\ufffd");
+  EXPECT_EQ(data::utf8(0x110000), "\ufffd");
 }
 
 // ---- Files that are not right ----
@@ -241,7 +242,7 @@ class BrokenFiles : public testing::Test {
   }
   // What load_tokenizer says, without "[tokenizer] folder/".
   std::string said() {
-    std::string message = error_of([&] { load_tokenizer(folder_.path().string()); });
+    std::string message = error_of([&] { data::load_tokenizer(folder_.path().string()); });
     const std::string start = "[tokenizer] " + folder_.path().string();
     EXPECT_TRUE(message == "no error" || message.starts_with(start)) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos);
@@ -253,7 +254,7 @@ class BrokenFiles : public testing::Test {
 const std::string kThree = R"({"a":0,"b":1,"ab":2})";
 
 TEST_F(BrokenFiles, Missing) {
-  EXPECT_EQ(error_of([] { load_tokenizer("/nowhere"); }), "[tokenizer] there is no folder /nowhere");
+  EXPECT_EQ(error_of([] { data::load_tokenizer("/nowhere"); }), "[tokenizer] there is no folder /nowhere");
   EXPECT_EQ(said(),
             "holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe");
   spill(folder_ / "vocab.json", kThree);
@@ -300,7 +301,7 @@ TEST_F(BrokenFiles, Merges) {
 
 TEST_F(BrokenFiles, WhatNoMergeMakesStandsForItself) {
   ASSERT_EQ(two(R"({"a":0,"b":1,"<pad>":2,"<pad><pad>":4})", ""), "no error");
-  const auto tokenizer = load_tokenizer(folder_.path().string());
+  const auto tokenizer = data::load_tokenizer(folder_.path().string());
   EXPECT_EQ(tokenizer->encode("a<pad>b<pad><pad>a"), (Ids{0, 2, 1, 4, 0})) << "the longest one counts";
   EXPECT_EQ(tokenizer->size(), 5);
   EXPECT_EQ(error_of([&] { tokenizer->bytes(3); }), "[tokenizer] there is no token 3 (ids are 0 to 4)");
@@ -398,7 +399,7 @@ TEST(TokenizeCommand, MakesTokenizersAndTokenFiles) {
   spill(folder / "text.txt", text);
   tests::Ran ran = run({"--train", "bpe", "--vocab-size", "262", "--out", folder / "bpe"}, text);
   EXPECT_EQ(ran.out, (folder / "bpe/tokenizer.json") + ": 262 tokens\n") << ran.err;
-  EXPECT_EQ(load_tokenizer(folder / "bpe")->encode(text), train_byte_pairs(text, 262)->encode(text));
+  EXPECT_EQ(data::load_tokenizer(folder / "bpe")->encode(text), data::train_byte_pairs(text, 262)->encode(text));
   ran = run({"--train", "char", "--out", folder / "char", "--text", folder / "text.txt"});
   EXPECT_EQ(ran.out, (folder / "char/tokenizer.json") + ": 14 tokens\n") << ran.err;
   ran = tests::run_command(

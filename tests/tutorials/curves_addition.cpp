@@ -39,7 +39,7 @@ void follow(const RunOptions& options, const std::string& key) {
   Trainer trainer(options);
   double worst[2] = {0, 0};
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    const StepMetrics step = trainer.step();
+    const train::StepMetrics step = trainer.step();
     EXPECT_EQ(step.lr, 1e-4);
     ASSERT_NEAR(step.loss, losses[i], allowed(i) * losses[i]) << "step " << i + 1;
     double& seen = worst[i < 20 ? 0 : 1];

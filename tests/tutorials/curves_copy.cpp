@@ -27,7 +27,7 @@ TEST(Seed003_8_5_1, WholeRun) {
   Trainer trainer(options);
   double last_accuracy = 0;
   while (!trainer.finished()) {
-    const StepMetrics step = trainer.step();
+    const train::StepMetrics step = trainer.step();
     const auto i = static_cast<std::size_t>(step.step - 1);
     if (i < losses.size()) {
       ASSERT_NEAR(step.loss, losses[i], 2e-5 * losses[i]) << "step " << step.step;

@@ -25,7 +25,7 @@ TEST(Seed003_8_5_3, WholeRun) {
   settle(options);
   Trainer trainer(options);
   while (!trainer.finished()) {
-    const StepMetrics step = trainer.step();
+    const train::StepMetrics step = trainer.step();
     const auto i = static_cast<std::size_t>(step.step - 1);
     if (i < losses.size()) {
       ASSERT_NEAR(step.loss, losses[i], (i < 20 ? 1e-4 : 3e-3) * losses[i]) << "step " << step.step;

@@ -24,7 +24,7 @@ using Ids = std::vector<int64_t>;
 std::string data_path(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
 
 // GPT-2's tokenizer, cut to what The Verdict needs.
-std::unique_ptr<Tokenizer> gpt2_tokenizer() { return load_tokenizer(data_path("gpt2_verdict")); }
+std::unique_ptr<data::Tokenizer> gpt2_tokenizer() { return data::load_tokenizer(data_path("gpt2_verdict")); }
 
 // What `tapegrad train gpt --preset book --text the-verdict.txt --tokenizer gpt2` trains.
 GPTOptions book_options() {
@@ -49,7 +49,7 @@ double rounded(double x, int digits) { return std::round(x * std::pow(10, digits
 TEST(GPTFromScratch_2, TheVerdictHas5145Tokens) {
   const std::string text = tests::slurp(data_path("the_verdict.txt"));
   ASSERT_EQ(text.size(), 20479U);
-  const std::unique_ptr<Tokenizer> tokenizer = gpt2_tokenizer();
+  const std::unique_ptr<data::Tokenizer> tokenizer = gpt2_tokenizer();
   EXPECT_EQ(tokenizer->size(), 50257);
   const Ids ids = tokenizer->encode(text);
   EXPECT_EQ(ids.size(), 5145U);
@@ -193,7 +193,7 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
   };
   while (printed.size() < wanted) {
     ASSERT_FALSE(trainer.finished()) << "after " << printed.size() << " lines";
-    const StepMetrics step = trainer.step();
+    const train::StepMetrics step = trainer.step();
     if (step.train_loss) {
       print(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.epoch() + 1, step.step - 1,
                         *step.train_loss, *step.validation_loss));

@@ -243,10 +243,11 @@ std::string AdditionTask::answer_text(const Answer& answer) const {
   const auto width = answer.input.size() / 2;
   const bool beyond =
       number_of(answer.input, 0, width) >= limit_ || number_of(answer.input, width + 1, answer.input.size()) >= limit_;
-  return wrapped(fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input),
-                             target_text(answer.output), target_text(answer.target), answer.right() ? "True" : "False",
-                             beyond ? fmt::format("(training draws no number above {})\n", limit_ - 1) : ""),
-                 4);
+  return drawing::wrapped(
+      fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input), target_text(answer.output),
+                  target_text(answer.target), answer.right() ? "True" : "False",
+                  beyond ? fmt::format("(training draws no number above {})\n", limit_ - 1) : ""),
+      4);
 }
 
 std::string AdditionTask::samples_text(const std::vector<Answer>& answers) const {
@@ -255,7 +256,7 @@ std::string AdditionTask::samples_text(const std::vector<Answer>& answers) const
     out += fmt::format("    {} = {} (actual answer: {}) {}\n", source_text(answers[i].input),
                        target_text(answers[i].output), target_text(answers[i].target),
                        answers[i].right() ? "right" : "wrong");
-  return wrapped(out);
+  return drawing::wrapped(out);
 }
 
 }  // namespace tapegrad::tasks

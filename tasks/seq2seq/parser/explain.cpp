@@ -153,7 +153,7 @@ std::string explain_parser(const std::vector<Tree>& examples, TreeForm form) {
   explain_examples(out, trees, form);
   explain_masks(out, trees, form);
   explain_loss(out);
-  return wrapped(out);
+  return drawing::wrapped(out);
 }
 
 }  // namespace tapegrad::tasks

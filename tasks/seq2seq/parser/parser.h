@@ -60,7 +60,7 @@ class ParserTask : public Task {
   Findings examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
                    Generator& generator) const override;
   RowStyle row_style() const override;
-  std::optional<Drawing> picture(const Answer& answer) const override;
+  std::optional<drawing::Drawing> picture(const Answer& answer) const override;
 
  private:
   int depth_;

@@ -44,10 +44,11 @@ std::string ParserTask::target_text(const Tokens& tokens) const { return tree_te
 
 std::string ParserTask::answer_text(const Answer& answer) const {
   const ReadTree predicted = read_tree(answer.output, form_), truth = read_tree(answer.target, form_);
-  return wrapped(fmt::format("Input Expression: {}\nPredicted Parse Tree: {}\nActual Parse Tree: {}\nCorrect: {}\n\n",
-                             source_text(answer.input), target_text(answer.output), target_text(answer.target),
-                             true_or_false(answer.right())),
-                 kIndent) +
+  return drawing::wrapped(
+             fmt::format("Input Expression: {}\nPredicted Parse Tree: {}\nActual Parse Tree: {}\nCorrect: {}\n\n",
+                         source_text(answer.input), target_text(answer.output), target_text(answer.target),
+                         true_or_false(answer.right())),
+             kIndent) +
          draw_tree_text(predicted.tree, &truth.tree);
 }
 
@@ -58,7 +59,7 @@ std::string ParserTask::samples_text(const std::vector<Answer>& answers) const {
     out += fmt::format("Input: {}\nPrediction: {}\nTruth: {}\nResult: {}\n\n", source_text(answers[i].input),
                        target_text(answers[i].output), target_text(answers[i].target),
                        answers[i].right() ? "Correct" : "Incorrect");
-  return wrapped(out, kIndent);
+  return drawing::wrapped(out, kIndent);
 }
 
 std::string ParserTask::explain(const Batch* example) const {
@@ -69,7 +70,7 @@ std::string ParserTask::explain(const Batch* example) const {
   return explain_parser(trees, form_);
 }
 
-std::optional<Drawing> ParserTask::picture(const Answer& answer) const {
+std::optional<drawing::Drawing> ParserTask::picture(const Answer& answer) const {
   const ReadTree predicted = read_tree(answer.output, form_), truth = read_tree(answer.target, form_);
   return draw_tree(predicted.tree, spaced_text(answer.input), &truth.tree);
 }
@@ -124,8 +125,8 @@ Findings ParserTask::examine(const nn::Transformer& model, const Batch& exam, co
   for (const std::string& text : texts) {
     const Batch batch = read_expression(text);
     const Answer answer = answers_of(*this, batch, decode(*this, model, batch.source, batch.target.size(1)), 1).front();
-    out.text +=
-        wrapped(fmt::format("\nInput: {}\nPredicted Parse Tree: {}\n", text, target_text(answer.output)), kIndent);
+    out.text += drawing::wrapped(
+        fmt::format("\nInput: {}\nPredicted Parse Tree: {}\n", text, target_text(answer.output)), kIndent);
     json["additional"].push_back(
         {{"expression", text}, {"answer", target_text(answer.output)}, {"correct", answer.right()}});
   }

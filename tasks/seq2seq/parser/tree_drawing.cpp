@@ -88,7 +88,7 @@ void nodes(std::string& out, const Tree& tree, const Placed& node, const Tree* t
                  "<rect class=\"node{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\"/>\n"
                  "<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
                  wrong ? " wrong" : "", node.x - wide / 2, y - kNodeHeight / 2, wide, kNodeHeight, kNodeHeight / 2,
-                 node.x, y + 4, escape_markup(label(tree)));
+                 node.x, y + 4, drawing::escape_markup(label(tree)));
   for (std::size_t i = 0; i < tree.children.size(); ++i)
     nodes(out, tree.children[i], node.children[i], truth_of_child(truth, i), y + kLevel);
 }
@@ -101,14 +101,14 @@ std::string draw_tree_text(const Tree& tree, const Tree* truth) {
   return out;
 }
 
-Drawing draw_tree(const Tree& tree, std::string_view title, const Tree* truth) {
+drawing::Drawing draw_tree(const Tree& tree, std::string_view title, const Tree* truth) {
   double width = kSide;
   const Placed placed = place(tree, width);
-  Drawing out{std::max(width + kSide, 20 + 8.0 * static_cast<double>(title.size())),
-              kTop + kLevel * static_cast<double>(levels(tree) - 1) + kNodeHeight,
-              {}};
+  drawing::Drawing out{std::max(width + kSide, 20 + 8.0 * static_cast<double>(title.size())),
+                       kTop + kLevel * static_cast<double>(levels(tree) - 1) + kNodeHeight,
+                       {}};
   fmt::format_to(std::back_inserter(out.body), "<text class=\"title\" x=\"{:g}\" y=\"17\">{}</text>\n", kSide,
-                 escape_markup(title));
+                 drawing::escape_markup(title));
   lines(out.body, placed, kTop);
   nodes(out.body, tree, placed, truth, kTop);
   return out;

@@ -12,6 +12,6 @@ namespace tapegrad::tasks {
 // "(3 is right)"; what it has and `tree` lacks is told in lines of their own.
 std::string draw_tree_text(const Tree& tree, const Tree* truth = nullptr);
 // Nodes above their children, joined by lines; those that `truth` has otherwise are drawn as wrong.
-Drawing draw_tree(const Tree& tree, std::string_view title, const Tree* truth = nullptr);
+drawing::Drawing draw_tree(const Tree& tree, std::string_view title, const Tree* truth = nullptr);
 
 }  // namespace tapegrad::tasks

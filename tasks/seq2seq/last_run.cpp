@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/refusing.h>
-#include <tapegrad/tasks/train/checkpoint.h>
+#include <tapegrad/tasks/train/detail/checkpoint_state.h>
 
 #include <nlohmann/json.hpp>
 
@@ -15,28 +15,28 @@ fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.
 
 }  // namespace
 
-std::unique_ptr<RunFolder> take_folder(const std::string& folder, std::string_view option) {
-  return refusing(option, [&] { return std::make_unique<RunFolder>(folder); });
+std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option) {
+  return refusing(option, [&] { return std::make_unique<train::RunFolder>(folder); });
 }
 
-void need_run_of(std::string_view task, const Checkpoint& checkpoint, const std::string& out) {
-  const nlohmann::json state = checkpoint.state_with({"options"});
+void need_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
+  const nlohmann::json state = train::detail::state_of(checkpoint, {"options"});
   const nlohmann::json options = nlohmann::json::parse(state["options"].get<std::string>(), nullptr, false);
   const std::string held = options.is_object() ? options.value("task", std::string(task)) : std::string(task);
   if (held != task) refuse("train --resume", fmt::format("{} holds a run of the task {}, not of {}", out, held, task));
 }
 
-void put_earlier_run_aside(const RunFolder& folder, const std::string& out, bool resume) {
+void put_earlier_run_aside(const train::RunFolder& folder, const std::string& out, bool resume) {
   if (resume) fmt::print(stderr, "note: {} has no checkpoint yet, the run begins at its first step\n", out);
-  if (resume && !fs::exists(folder.path() / kModelFile)) return;
-  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile, kReportFile};
+  if (resume && !fs::exists(folder.path() / train::kModelFile)) return;
+  const std::string_view names[] = {train::kCheckpointFile, train::kModelFile, train::kMetricsFile, train::kReportFile};
   const fs::path aside = folder.put_aside(names);
   if (!aside.empty()) fmt::print(stderr, "note: the earlier run in {} now stands in {}\n", out, aside.string());
 }
 
 fs::path last_run(std::string_view task) {
   if (!fs::exists(note(task))) return default_folder(task);
-  std::string folder = read_file(note(task));
+  std::string folder = train::read_file(note(task));
   while (!folder.empty() && folder.back() == '\n') folder.pop_back();
   return folder.empty() ? default_folder(task) : fs::path(folder);
 }
@@ -47,7 +47,7 @@ void remember_last_run(std::string_view task, const fs::path& folder) {
       fs::remove(note(task));
     } else {
       fs::create_directories("out");
-      replace_file(note(task), folder.string() + "\n");
+      train::replace_file(note(task), folder.string() + "\n");
     }
   } catch (const std::exception&) {
     // A folder that may not be written to: the run is told by --model then.
@@ -55,10 +55,11 @@ void remember_last_run(std::string_view task, const fs::path& folder) {
 }
 
 fs::path model_file(std::string_view where, std::string_view task, const std::string& model) {
-  fs::path file = model.empty() ? last_run(task) / kModelFile : fs::path(model);
+  fs::path file = model.empty() ? last_run(task) / train::kModelFile : fs::path(model);
   if (fs::is_directory(file)) {
-    if (!fs::exists(file / kModelFile)) refuse("--model", fmt::format("{} has no {}", file.string(), kModelFile));
-    file /= kModelFile;
+    if (!fs::exists(file / train::kModelFile))
+      refuse("--model", fmt::format("{} has no {}", file.string(), train::kModelFile));
+    file /= train::kModelFile;
   }
   if (!fs::exists(file)) {
     refuse(where,

@@ -76,9 +76,7 @@ std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tok
 // Error where replace_file could put nothing in the place of `path`.
 void try_replacing(const fs::path& path) {
   if (fs::is_directory(path)) fail("file", fmt::format("{} is a folder", path.string()));
-  const fs::path trial = train::detail::temporary_for(path);
-  { const train::AppendFile opened(trial); }
-  train::detail::discard(trial);
+  const AtomicFile trial(path);
 }
 
 void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }

@@ -1,29 +1,26 @@
 // Reads safetensors files: u64 length of the header, the header in JSON, the tensors' bytes without gaps.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <tapegrad/autograd/io/detail/descriptor.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <charconv>
 #include <span>
+#include <unordered_set>
 
 namespace tapegrad {
 namespace {
 
 using namespace safetensors;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using json::shown;
 
 constexpr int kMaxDepth = 8;  // a valid header has 3 levels
-
-// A piece of the header as it stands there, cut where it is long.
-std::string shown(const Json& json) {
-  const std::string text = json.dump(-1, ' ', true);
-  return text.size() <= 80 ? text : text.substr(0, 77) + "...";
-}
 
 // ---- Element types ----
 
@@ -76,7 +73,7 @@ constexpr Type kTypes[] = {
     {"U8", 1, kInt64, widen<uint8_t, int64_t>},
 };
 
-// nullptr for a name that is none.
+// nullptr for an unknown name.
 const Type* type_named(std::string_view name) {
   for (const Type& type : kTypes) {
     if (type.name == name) return &type;
@@ -88,37 +85,16 @@ const Type* type_named(std::string_view name) {
 
 using Entry = SafeTensorsFile::Entry;
 
-// The JSON of the header; a key that comes twice in one object is an Error, which the parser alone would let pass.
-Json parse_header(const File& file, const std::string& text) {
-  if (text.empty() || text[0] != '{') file.refuse("the header does not start with '{{' (is this a safetensors file?)");
-  std::vector<std::set<std::string>> keys;
-  try {
-    return Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
-      if (depth > kMaxDepth) file.refuse("the header is nested deeper than {} levels", kMaxDepth);
-      if (event == Json::parse_event_t::object_start) keys.emplace_back();
-      if (event == Json::parse_event_t::object_end) keys.pop_back();
-      if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-        file.refuse("the header has the key \"{}\" twice", parsed.get<std::string>());
-      }
-      return true;
-    });
-  } catch (const nlohmann::json::parse_error& e) {
-    file.refuse("the header is not JSON (at byte {} of the file)", e.byte + 7);
-  } catch (const nlohmann::json::out_of_range&) {
-    file.refuse("the header holds a number that is too large");
-  }
-}
-
-// A number of the header that is a whole one from 0 up.
+// A whole number from 0 up.
 uint64_t whole(const File& file, const Json& value, const std::string& name, std::string_view field) {
   if (!value.is_number_unsigned()) {
-    file.refuse("tensor \"{}\": {} holds {}, need whole numbers from 0 up", name, field, shown(value));
+    file.refuse("tensor \"{}\": expected whole numbers from 0 up in {}, got {}", name, field, shown(value));
   }
   return value.get<uint64_t>();
 }
 
 Entry parse_entry(const File& file, const std::string& name, const Json& json) {
-  if (!json.is_object()) file.refuse("tensor \"{}\" is no object with dtype, shape and data_offsets", name);
+  if (!json.is_object()) file.refuse("tensor \"{}\" is not an object with dtype, shape and data_offsets", name);
   const auto field = [&](const char* key) -> const Json& {
     const auto found = json.find(key);
     if (found == json.end()) file.refuse("tensor \"{}\" has no {}", name, key);
@@ -131,9 +107,9 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
     for (const Type& each : kTypes) known.append(known.empty() ? "" : ", ").append(each.name);
     file.refuse("tensor \"{}\": unknown dtype {} (known: {})", name, shown(dtype), known);
   }
-  Entry entry{name, type->name, {}, 0, 0};
+  Entry entry{name, type->name, {}, 0, 0, {}};
   const Json& shape = field("shape");
-  if (!shape.is_array()) file.refuse("tensor \"{}\": shape is {}, need a list of sizes", name, shown(shape));
+  if (!shape.is_array()) file.refuse("tensor \"{}\": expected a list of sizes as shape, got {}", name, shown(shape));
   if (shape.size() > kMaxRank) {
     file.refuse("tensor \"{}\": shape has {} axes, at most {} are supported", name, shape.size(), kMaxRank);
   }
@@ -150,7 +126,7 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
   }
   const Json& offsets = field("data_offsets");
   if (!offsets.is_array() || offsets.size() != 2) {
-    file.refuse("tensor \"{}\": data_offsets is {}, need [begin, end]", name, shown(offsets));
+    file.refuse("tensor \"{}\": expected [begin, end] as data_offsets, got {}", name, shown(offsets));
   }
   entry.offset = whole(file, offsets[0], name, "data_offsets");
   const uint64_t end = whole(file, offsets[1], name, "data_offsets");
@@ -163,7 +139,7 @@ Entry parse_entry(const File& file, const std::string& name, const Json& json) {
   return entry;
 }
 
-// The tensors must cover the data exactly: side by side, from its first byte to its last. Offsets count from there.
+// The tensors must cover the data exactly, without gaps or overlap. Offsets count from its first byte.
 void check_cover(const File& file, const std::vector<Entry>& entries, uint64_t data) {
   uint64_t covered = 0;
   std::string_view last = "the header";
@@ -196,15 +172,25 @@ void read_at(const File& file, int from, uint64_t offset, std::span<std::byte> t
   }
 }
 
+void read_entry(const File& file, int from, const Entry& entry, std::span<std::byte> to) {
+  read_at(file, from, entry.offset, to);
+  if (!entry.checksum) return;
+  const uint64_t found = checksum(to);
+  if (found != *entry.checksum) {
+    file.refuse("damaged: the checksum of tensor \"{}\" (bytes {} to {}) is {}, expected {}", entry.name, entry.offset,
+                entry.offset + entry.bytes - 1, digits_of(found), digits_of(*entry.checksum));
+  }
+}
+
 // The text of the header of an open file of `size` bytes.
 std::string read_header(const File& file, int from, uint64_t size) {
-  if (size < 8) file.refuse("has {} bytes, need at least the 8 of the header's length", size);
+  if (size < 8) file.refuse("has {} bytes, expected at least the 8 of the header's length", size);
   uint64_t header_size = 0;
   read_at(file, from, 0, std::as_writable_bytes(std::span(&header_size, 1)));
-  if (header_size > kMaxHeader)
-    file.refuse("the header is said to have {} bytes, at most {} are allowed", header_size, kMaxHeader);
+  if (header_size > json::kMaxBytes)
+    file.refuse("the header has {} bytes by its length, at most {} are allowed", header_size, json::kMaxBytes);
   if (header_size > size - 8) {
-    file.refuse("the header is said to have {} bytes, only {} follow (truncated?)", header_size, size - 8);
+    file.refuse("the header has {} bytes by its length, only {} follow (truncated?)", header_size, size - 8);
   }
   std::string text(static_cast<std::size_t>(header_size), '\0');
   read_at(file, from, 8, std::as_writable_bytes(std::span(text.data(), text.size())));
@@ -212,13 +198,37 @@ std::string read_header(const File& file, int from, uint64_t size) {
 }
 
 std::map<std::string, std::string> parse_metadata(const File& file, const Json& json) {
-  if (!json.is_object()) file.refuse("{} is no object of strings", kMetadata);
+  if (!json.is_object()) file.refuse("{} is not an object of strings", kMetadata);
   std::map<std::string, std::string> metadata;
   for (const auto& [key, string] : json.items()) {
-    if (!string.is_string()) file.refuse("{}: the value of \"{}\" is {}, need a string", kMetadata, key, shown(string));
+    if (!string.is_string()) file.refuse("{}: expected a string for \"{}\", got {}", kMetadata, key, shown(string));
     metadata.emplace(key, string.template get<std::string>());
   }
   return metadata;
+}
+
+// Calls member(name, value) for every member of the header, which are let go one by one: their number is not bounded.
+// A key that occurs twice in one object is an Error, which the parser alone would let pass.
+template <class Member>
+void parse_header(const File& file, const std::string& text, const Member& member) {
+  if (text.empty() || text[0] != '{') file.refuse("the header does not start with '{{' (is this a safetensors file?)");
+  std::vector<std::unordered_set<std::string>> keys;
+  std::string name;  // of the member that is being parsed
+  const auto refuse = [&](const std::string& why) { file.refuse("the header {}", why); };
+  const auto each = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    using Event = Json::parse_event_t;
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key) {
+      const std::string& key = parsed.get_ref<const std::string&>();
+      if (!keys.back().insert(key).second) file.refuse("the header has the key \"{}\" twice", key);
+      if (depth == 1) name = key;
+    }
+    const bool whole = event == Event::object_end || event == Event::array_end || event == Event::value;
+    if (depth == 1 && whole) member(name, parsed);
+    return depth != 1 || !whole;
+  };
+  json::parse(text, refuse, kMaxDepth, 8, each);
 }
 
 }  // namespace
@@ -229,54 +239,81 @@ SafeTensorsFile::SafeTensorsFile(const std::string& path) : path_(path), descrip
   if (from.get() < 0) file.refuse_system("cannot open", errno);
   struct stat status {};
   if (::fstat(from.get(), &status) != 0) file.refuse_system("cannot read", errno);
-  if (!S_ISREG(status.st_mode)) file.refuse("is no regular file");
+  if (!S_ISREG(status.st_mode)) file.refuse("is not a regular file");
   const auto size = static_cast<uint64_t>(status.st_size);
   const std::string text = read_header(file, from.get(), size);
-  const Json header = parse_header(file, text);
-  for (const auto& [name, value] : header.items()) {
+  parse_header(file, text, [&](const std::string& name, const Json& value) {
     if (name == kMetadata) {
       metadata_ = parse_metadata(file, value);
     } else {
       entries_.push_back(parse_entry(file, name, value));
     }
-  }
+  });
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;
   });
   const uint64_t data_at = 8 + text.size();
   check_cover(file, entries_, size - data_at);
-  for (Entry& entry : entries_) entry.offset += data_at;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].offset += data_at;
+    index_.emplace(entries_[i].name, i);
+  }
+  read_checksums(text);
   descriptor_ = from.release();
+}
+
+void SafeTensorsFile::read_checksums(const std::string& header) {
+  const File file(path_);
+  const auto stored = metadata_.find(std::string(kChecksum));
+  if (stored == metadata_.end() || !stored->second.starts_with(kXxh3)) return;
+  const std::size_t at = find_checksum(header);
+  const std::string found = at == std::string::npos ? "elsewhere" : checksum_of_header(header, at);
+  if (at == std::string::npos || header.compare(at, kDigits, found) != 0) {
+    file.refuse("damaged, or changed by another program: the checksum of the header (bytes 0 to {}) is {}, expected {}",
+                header.size() + 7, found, stored->second.substr(kXxh3.size(), kDigits));
+  }
+  const std::string_view sums = std::string_view(stored->second).substr(kXxh3.size() + kDigits);
+  if (sums.size() != 1 + kDigits * entries_.size()) {
+    file.refuse("the header has {} tensors, but checksums of {} bytes", entries_.size(), sums.size());
+  }
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const std::string_view digits = sums.substr(1 + i * kDigits, kDigits);
+    std::from_chars(digits.data(), digits.data() + kDigits, entries_[i].checksum.emplace(), 16);
+  }
+  has_checksums_ = true;
 }
 
 SafeTensorsFile::~SafeTensorsFile() { ::close(descriptor_); }
 
 const SafeTensorsFile::Entry* SafeTensorsFile::find(std::string_view name) const {
-  for (const Entry& entry : entries_) {
-    if (entry.name == name) return &entry;
-  }
-  return nullptr;
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &entries_[found->second];
+}
+
+std::vector<std::byte> SafeTensorsFile::read_bytes(const Entry& entry) const {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(entry.bytes));
+  read_entry(File(path_), descriptor_, entry, bytes);
+  return bytes;
 }
 
 Tensor SafeTensorsFile::read(const Entry& entry) const {
   const File file(path_);
   const Type& type = *type_named(entry.dtype);
   const Tensor tensor = Tensor::empty(entry.shape, type.becomes);
-  const auto bytes = static_cast<std::size_t>(entry.bytes);
-  if (bytes == 0) return tensor;
   if (type.convert == nullptr) {
-    auto* const values = static_cast<std::byte*>(tensor.mutable_raw_data());
-    read_at(file, descriptor_, entry.offset, {values, bytes});
+    auto* const values = static_cast<std::byte*>(entry.bytes > 0 ? tensor.mutable_raw_data() : nullptr);
+    const auto bytes = static_cast<std::size_t>(entry.bytes);
+    read_entry(file, descriptor_, entry, {values, bytes});
     for (std::size_t i = 0; i < bytes && type.becomes == kBool; ++i) {
       if (values[i] > std::byte{1}) {
         const int value = static_cast<int>(values[i]);
-        file.refuse("tensor \"{}\": element {} is the byte {}, need 0 or 1 for BOOL", entry.name, i, value);
+        file.refuse("tensor \"{}\": element {} is the byte {}, expected 0 or 1 for BOOL", entry.name, i, value);
       }
     }
     return tensor;
   }
-  std::vector<std::byte> raw(bytes);
-  read_at(file, descriptor_, entry.offset, raw);
+  const std::vector<std::byte> raw = read_bytes(entry);
+  if (raw.empty()) return tensor;
   type.convert(raw.data(), tensor.numel(), tensor.mutable_raw_data());
   if (entry.dtype == "U64") {
     for (int64_t i = 0; i < tensor.numel(); ++i) {

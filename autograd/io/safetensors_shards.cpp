@@ -1,11 +1,9 @@
 // Reads whole models: one safetensors file, the shards that an index names, or whichever of them a folder holds.
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/safetensors.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad {
 namespace {
@@ -19,18 +17,8 @@ constexpr std::string_view kOneFile = "model.safetensors", kIndex = "model.safet
 using Shards = std::map<std::string, std::vector<std::string>>;
 
 Shards read_index(const File& file) {
-  std::ifstream in(file.path(), std::ios::binary);
-  if (!in) file.refuse("cannot open");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (text.size() > kMaxHeader) file.refuse("has {} bytes, at most {} are allowed", text.size(), kMaxHeader);
-  nlohmann::json json;
-  try {
-    json = nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& e) {
-    file.refuse("is not JSON (at byte {} of {})", e.byte, text.size());
-  } catch (const nlohmann::json::out_of_range&) {
-    file.refuse("holds a number that is too large");
-  }
+  const auto refuse = [&](const std::string& why) { file.refuse("{}", why); };
+  const nlohmann::json json = json::parse(read_file(file.path(), json::kMaxBytes), refuse);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object() || map->empty()) {
     file.refuse("has no \"weight_map\" from tensors to files");
@@ -39,7 +27,7 @@ Shards read_index(const File& file) {
   for (const auto& [tensor, value] : map->items()) {
     const std::string shard = value.is_string() ? value.get<std::string>() : "";
     if (shard.empty() || shard == "." || shard == ".." || shard.find('/') != std::string::npos) {
-      file.refuse("the weight_map of tensor \"{}\" is not the name of a file beside it", tensor);
+      file.refuse("the weight_map of tensor \"{}\" is not the name of a file in its folder", tensor);
     }
     shards[shard].push_back(tensor);
   }
@@ -55,7 +43,7 @@ Metadata read_shards(const std::string& path, Take& take) {
   const fs::path folder = fs::path(path).parent_path();
   for (const auto& [shard, tensors] : shards) {
     if (!fs::exists(folder / shard)) {
-      index.refuse("the file {}, one of {} that it names, is not there (was the download interrupted?)", shard,
+      index.refuse("the file {}, one of {} that it names, does not exist (was the download interrupted?)", shard,
                    shards.size());
     }
   }
@@ -83,7 +71,7 @@ const Tensor* SafeTensors::find(std::string_view name) const {
 
 const Tensor& SafeTensors::operator[](std::string_view name) const {
   const Tensor* const found = find(name);
-  if (!found) fail("safetensors", fmt::format("there is no tensor \"{}\" among the {} read", name, tensors.size()));
+  if (!found) fail("safetensors", fmt::format("no tensor \"{}\" among the {} that were read", name, tensors.size()));
   return *found;
 }
 
@@ -92,7 +80,7 @@ std::map<std::string, std::string> read_safetensors(const std::string& path, Tak
     for (const std::string_view name : {kOneFile, kIndex}) {
       if (fs::exists(fs::path(path) / name)) return read_safetensors((fs::path(path) / name).string(), std::move(take));
     }
-    File(path).refuse("the folder holds neither {} nor {}", kOneFile, kIndex);
+    File(path).refuse("the folder has neither {} nor {}", kOneFile, kIndex);
   }
   if (path.ends_with(".json")) return read_shards(path, take);
   const SafeTensorsFile file(path);

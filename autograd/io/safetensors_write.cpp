@@ -1,15 +1,12 @@
 // Writes safetensors files: u64 length of the header, the header in JSON, the tensors' bytes without gaps.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/safetensors.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <iterator>
 #include <span>
+#include <unordered_set>
 
 namespace tapegrad {
 namespace {
@@ -26,97 +23,94 @@ std::string_view type_name(DType dtype) {
   }
 }
 
-void write_all(const File& file, const Descriptor& to, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(to.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) file.refuse_system("cannot write", count < 0 ? errno : ENOSPC);
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
+// What becomes an entry: a tensor, or bytes.
+struct Piece {
+  std::string_view name;
+  const Tensor* tensor;
+  std::span<const std::byte> bytes;
+
+  std::string_view type() const { return tensor ? type_name(tensor->dtype()) : "U8"; }
+  int64_t width() const { return tensor ? item_size(tensor->dtype()) : 1; }
+  int64_t size() const { return tensor ? tensor->numel() * width() : static_cast<int64_t>(bytes.size()); }
+  Shape shape() const { return tensor ? tensor->shape() : Shape{size()}; }
+  // Calls use(bytes) with the values in row-major order.
+  template <class F>
+  void with_bytes(const F& use) const {
+    if (!tensor || tensor->numel() == 0) return use(bytes);
+    const Tensor packed = tensor->detach().contiguous();
+    use({static_cast<const std::byte*>(packed.raw_data()), static_cast<std::size_t>(size())});
   }
+};
+
+// In the order of the file.
+std::vector<Piece> pieces_of(const File& file, const NamedTensors& tensors, const NamedBytes& bytes) {
+  std::vector<Piece> pieces;
+  for (const NamedTensor& t : tensors) pieces.push_back({t.name, &t.tensor, {}});
+  for (const auto& [name, values] : bytes) pieces.push_back({name, nullptr, values});
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.width() > b.width(); });
+  std::unordered_set<std::string_view> names;
+  for (const Piece& p : pieces) {
+    if (p.name == kMetadata) file.refuse("a tensor must not be named {}", kMetadata);
+    if (!names.insert(p.name).second) file.refuse("two tensors are named \"{}\"", p.name);
+  }
+  return pieces;
 }
 
-// Opens the temporary file and takes it for this writer alone: whoever comes second waits, then starts with a new one.
-int open_alone(const File& file, const std::string& path) {
-  while (true) {
-    const int number = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (number < 0) file.refuse_system("cannot write", errno);
-    struct stat mine {
-    }, there{};
-    if (::flock(number, LOCK_EX) == 0 && ::fstat(number, &mine) == 0 && ::stat(path.c_str(), &there) == 0 &&
-        mine.st_ino == there.st_ino && mine.st_dev == there.st_dev) {
-      return number;
-    }
-    ::close(number);
+std::string header_of(const std::vector<Piece>& pieces, const std::map<std::string, std::string>& metadata) {
+  std::string text = "{";
+  const auto add = [&text](std::string_view name, std::string_view value) {
+    if (text.size() > 1) text += ',';
+    text.append(nlohmann::json(name).dump()).append(":").append(value);
+  };
+  if (!metadata.empty()) add(kMetadata, nlohmann::json(metadata).dump());
+  int64_t offset = 0;
+  std::string sizes;
+  for (const Piece& p : pieces) {
+    sizes.clear();
+    for (const int64_t n : p.shape()) fmt::format_to(std::back_inserter(sizes), "{}{}", sizes.empty() ? "" : ",", n);
+    const int64_t begin = std::exchange(offset, offset + p.size());
+    add(p.name, fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", p.type(), sizes, begin, offset));
   }
+  text += '}';
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins aligned
+  return text;
 }
 
-// Replaces `file` by what `write` writes, whole or not at all.
-template <class F>
-void replace(const File& file, const F& write) {
-  const std::size_t slash = file.path().rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : file.path().substr(0, slash + 1);
-  const std::string temporary = fmt::format("{}.{}.new", folder, file.path().substr(folder.size()));
-  const Descriptor to(open_alone(file, temporary));
-  try {
-    if (::ftruncate(to.get(), 0) != 0) file.refuse_system("cannot write", errno);
-    write(to);
-    if (::fsync(to.get()) != 0) file.refuse_system("cannot write", errno);
-    if (::rename(temporary.c_str(), file.path().c_str()) != 0) file.refuse_system("cannot replace", errno);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  // The name, too, must survive a loss of power; some file systems cannot sync a folder and say so by EINVAL.
-  const Descriptor parent(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (parent.get() >= 0 && ::fsync(parent.get()) != 0 && errno != EINVAL) file.refuse_system("cannot sync", errno);
+// The value of "checksum", with zeros where the header's own belongs.
+std::string checksums_of(const std::vector<Piece>& pieces) {
+  std::string sums = std::string(kXxh3) + std::string(kDigits, '0') + ":";
+  for (const Piece& p : pieces)
+    p.with_bytes([&](std::span<const std::byte> bytes) { sums += digits_of(checksum(bytes)); });
+  return sums;
 }
 
 }  // namespace
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
-                      const std::map<std::string, std::string>& metadata) {
+                      const std::map<std::string, std::string>& metadata, const SaveOptions& options) {
   const File file(path);
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& t : tensors) order.push_back(&t);
-  std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return item_size(a->tensor.dtype()) > item_size(b->tensor.dtype());
-  });
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[kMetadata] = metadata;
-  std::set<std::string_view> names{kMetadata};
-  int64_t offset = 0;
-  for (const NamedTensor* t : order) {
-    if (t->name == kMetadata) file.refuse("a tensor cannot be named {}", kMetadata);
-    if (!names.insert(t->name).second) file.refuse("two tensors are named \"{}\"", t->name);
-    const int64_t begin = offset;
-    offset += t->tensor.numel() * item_size(t->tensor.dtype());
-    const Shape& shape = t->tensor.shape();
-    header[t->name] = {{"dtype", type_name(t->tensor.dtype())},
-                       {"shape", std::vector<int64_t>(shape.begin(), shape.end())},
-                       {"data_offsets", {begin, offset}}};
-  }
-  std::string text;
+  const std::vector<Piece> pieces = pieces_of(file, tensors, options.bytes);
+  std::map<std::string, std::string> strings = metadata;
+  if (options.checksums && !strings.emplace(kChecksum, checksums_of(pieces)).second)
+    file.refuse("the metadata has a \"{}\" already", kChecksum);
+  std::string header;
   try {
-    text = header.dump();
+    header = header_of(pieces, strings);
   } catch (const nlohmann::json::type_error&) {
     file.refuse("a name or a string of the metadata is not UTF-8");
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins aligned
-  if (text.size() > kMaxHeader)
-    file.refuse("the header would have {} bytes, at most {} are allowed", text.size(), kMaxHeader);
-  const uint64_t header_size = text.size();
-
-  replace(file, [&](const Descriptor& to) {
-    write_all(file, to, std::as_bytes(std::span(&header_size, 1)));
-    write_all(file, to, std::as_bytes(std::span<const char>(text)));
-    for (const NamedTensor* t : order) {
-      if (t->tensor.numel() == 0) continue;
-      const Tensor packed = t->tensor.detach().contiguous();
-      write_all(file, to,
-                {static_cast<const std::byte*>(packed.raw_data()),
-                 static_cast<std::size_t>(packed.numel() * item_size(packed.dtype()))});
-    }
-  });
+  if (header.size() > json::kMaxBytes)
+    file.refuse("the header would have {} bytes, at most {} are allowed", header.size(), json::kMaxBytes);
+  if (options.checksums) {
+    const std::size_t at = find_checksum(header);
+    header.replace(at, kDigits, checksum_of_header(header, at));
+  }
+  const uint64_t length = header.size();
+  AtomicFile out(path);
+  out.write(std::as_bytes(std::span(&length, 1)));
+  out.write(header);
+  for (const Piece& p : pieces) p.with_bytes([&](std::span<const std::byte> bytes) { out.write(bytes); });
+  out.commit();
 }
 
 }  // namespace tapegrad

@@ -71,24 +71,20 @@ int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_pat
   const MappedFile text(text_path);
   const int64_t width = tokenizer.size() <= 65536 ? 2 : 4;
   int64_t count = 0;
-  train::replace_file_by(path, [&](const fs::path& temporary) {
-    train::AppendFile file(temporary);
-    file.truncate(0);
-    file.append(header(0, width));
-    std::string bytes;
-    for (std::string_view rest = text.bytes(); !rest.empty();) {
-      const std::size_t end = piece_end(rest, std::max<std::size_t>(piece, 1));
-      const std::vector<int64_t> ids = tokenizer.encode(rest.substr(0, end));
-      rest.remove_prefix(end);
-      bytes.clear();
-      width == 2 ? append<uint16_t>(bytes, ids) : append<uint32_t>(bytes, ids);
-      file.append(bytes);
-      count += static_cast<int64_t>(ids.size());
-    }
-    std::fstream start(temporary, std::ios::in | std::ios::out | std::ios::binary);
-    start << header(count, width);
-    if (!start.flush()) fail("file", fmt::format("cannot write {}", path));
-  });
+  AtomicFile file(path);
+  file.write(header(0, width));
+  std::string bytes;
+  for (std::string_view rest = text.bytes(); !rest.empty();) {
+    const std::size_t end = piece_end(rest, std::max<std::size_t>(piece, 1));
+    const std::vector<int64_t> ids = tokenizer.encode(rest.substr(0, end));
+    rest.remove_prefix(end);
+    bytes.clear();
+    width == 2 ? append<uint16_t>(bytes, ids) : append<uint32_t>(bytes, ids);
+    file.write(bytes);
+    count += static_cast<int64_t>(ids.size());
+  }
+  file.overwrite(0, header(count, width));
+  file.commit();
   return count;
 }
 

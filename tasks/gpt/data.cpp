@@ -1,5 +1,6 @@
 // The text that a GPT is trained on: read or made, split by characters, encoded, cut into windows.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/settings/refusing.h>
@@ -85,7 +86,7 @@ GPTData of_token_file(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
   for (int64_t at = 0; at < all.size(); at += static_cast<int64_t>(some.size())) {
     some.resize(static_cast<std::size_t>(std::min<int64_t>(all.size() - at, 1 << 16)));
     all.copy(at, static_cast<int64_t>(some.size()), some.data());
-    sum = train::checksum(std::as_bytes(std::span(some)), sum);
+    sum = checksum(std::as_bytes(std::span(some)), sum);
   }
   std::vector<int64_t> start(std::min(static_cast<std::size_t>(all.size()), kStart));
   all.copy(0, static_cast<int64_t>(start.size()), start.data());
@@ -127,8 +128,7 @@ GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
   data::TextLoader train = loader(o, data::Tokens(tokenizer->encode(first)), true);
   data::TextLoader validation = loader(o, data::Tokens(tokenizer->encode(rest)), false);
   std::vector<int64_t> start = start_of(o, *tokenizer, text);
-  return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start),
-          train::checksum(train::bytes_of(text))};
+  return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start), checksum(bytes_of(text))};
 }
 
 }  // namespace tapegrad::tasks

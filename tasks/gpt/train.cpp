@@ -50,7 +50,7 @@ void run_to_end(GPTTrainer& trainer, const fs::path& folder, const GPTTrainReque
   train::MetricsFile metrics(folder / train::kMetricsFile, trainer.steps(), trainer.steps_per_epoch());
   const auto save = [&] {
     metrics.sync();
-    train::save_checkpoint(folder / train::kCheckpointFile, trainer.checkpoint());
+    trainer.checkpoint().save(folder / train::kCheckpointFile);
   };
   train::Progress progress(request.no_progress ? train::Progress::Style::kSilent : train::Progress::style_here(),
                            trainer.steps(), trainer.total_steps(), stderr);
@@ -102,7 +102,7 @@ int train_gpt(GPTTrainRequest request) {
   const fs::path checkpoint_file = fs::path(request.out) / train::kCheckpointFile;
   std::optional<train::Checkpoint> checkpoint;
   if (request.resume && fs::exists(checkpoint_file)) {
-    checkpoint = train::load_checkpoint(checkpoint_file);
+    checkpoint = train::Checkpoint::load(checkpoint_file);
     options = settings_of_run(*checkpoint, request);
   }
   // Everything that may be refused is read before the folder is touched.

@@ -6,12 +6,10 @@
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/trainer.h>
-#include <tapegrad/tasks/train/detail/checkpoint_state.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -27,11 +25,6 @@ optim::Schedule schedule_of(const GPTOptions& o, int64_t total) {
   if (o.schedule == "warmup-cosine" && total > 0)
     return optim::WarmupCosine{o.lr, std::min(o.warmup, total - 1), total, o.min_lr};
   return optim::Constant{o.lr};
-}
-
-nlohmann::json state_of(const train::Checkpoint& checkpoint) {
-  return train::detail::state_of(
-      checkpoint, {"options", "tokenizer", "text", "steps", "loss_sum", "accuracy_sum", "batch", "order_seed"});
 }
 
 double accuracy_of(const Tensor& logits, const Tensor& targets) {
@@ -177,48 +170,45 @@ std::string GPTTrainer::sample() {
 
 train::Checkpoint GPTTrainer::checkpoint() const {
   const data::TextLoader::Position at = iteration_ ? iteration_->position() : data::TextLoader::Position{};
-  nlohmann::json state{{"options", to_json(options_)},
-                       {"tokenizer", tokenizer().json()},
-                       {"text", data_.checksum},
-                       {"steps", steps_},
-                       {"loss_sum", loss_sum_},
-                       {"accuracy_sum", accuracy_sum_},
-                       {"batch", at.batch},
-                       {"order_seed", nullptr}};
-  if (at.order_seed) state["order_seed"] = *at.order_seed;
   train::Checkpoint out;
-  out.state = state.dump();
-  out.generator = default_generator().state();
+  out.set("options", to_json(options_));
+  out.set("tokenizer", tokenizer().json());
+  out.set("text", data_.checksum);
+  out.set("steps", steps_);
+  out.set("loss_sum", loss_sum_);
+  out.set("accuracy_sum", accuracy_sum_);
+  out.set("batch", at.batch);
+  if (at.order_seed) out.set("order_seed", *at.order_seed);
+  out.add(train::kGeneratorName, default_generator());
   out.add(train::kModelPrefix, nn::state_dict(model_));
   out.add(train::kAdamPrefix, adam_.state());
   return out;
 }
 
 void GPTTrainer::restore(const train::Checkpoint& checkpoint) {
-  const nlohmann::json state = state_of(checkpoint);
-  if (state["text"].get<uint64_t>() != data_.checksum) {
+  if (checkpoint.get<uint64_t>("text") != data_.checksum) {
     refuse("train --resume", fmt::format("{} is not the text any more that the run was started with",
                                          options_.text.empty() ? "what this version makes" : options_.text));
   }
   nn::load_state_dict(model_, checkpoint.with_prefix(train::kModelPrefix));
   adam_.load_state(checkpoint.with_prefix(train::kAdamPrefix));
-  default_generator().set_state(checkpoint.generator);
-  steps_ = state["steps"];
-  loss_sum_ = state["loss_sum"];
-  accuracy_sum_ = state["accuracy_sum"];
+  checkpoint.restore(train::kGeneratorName, default_generator());
+  steps_ = checkpoint.get<int64_t>("steps");
+  loss_sum_ = checkpoint.get<double>("loss_sum");
+  accuracy_sum_ = checkpoint.get<double>("accuracy_sum");
   iteration_.reset();
-  data::TextLoader::Position at{.batch = state["batch"], .order_seed = {}};
+  data::TextLoader::Position at{.batch = checkpoint.get<int64_t>("batch"), .order_seed = {}};
   if (at.batch == 0) return;
-  if (!state["order_seed"].is_null()) at.order_seed = state["order_seed"].get<uint64_t>();
+  if (checkpoint.has("order_seed")) at.order_seed = checkpoint.get<uint64_t>("order_seed");
   iteration_.emplace(data_.train.resume(at));
 }
 
 GPTOptions GPTTrainer::options_of(const train::Checkpoint& checkpoint) {
-  return gpt_options_from_json("checkpoint", state_of(checkpoint)["options"].get<std::string>());
+  return gpt_options_from_json("checkpoint", checkpoint.get<std::string>("options"));
 }
 
 std::unique_ptr<data::Tokenizer> GPTTrainer::tokenizer_of(const train::Checkpoint& checkpoint) {
-  return data::parse_tokenizer(state_of(checkpoint)["tokenizer"].get<std::string>(), "checkpoint");
+  return data::parse_tokenizer(checkpoint.get<std::string>("tokenizer"), "checkpoint");
 }
 
 }  // namespace tapegrad::tasks

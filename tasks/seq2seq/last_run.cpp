@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/refusing.h>
-#include <tapegrad/tasks/train/detail/checkpoint_state.h>
 
 #include <nlohmann/json.hpp>
 
@@ -20,8 +19,7 @@ std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::st
 }
 
 void need_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
-  const nlohmann::json state = train::detail::state_of(checkpoint, {"options"});
-  const nlohmann::json options = nlohmann::json::parse(state["options"].get<std::string>(), nullptr, false);
+  const nlohmann::json options = nlohmann::json::parse(checkpoint.get<std::string>("options"), nullptr, false);
   const std::string held = options.is_object() ? options.value("task", std::string(task)) : std::string(task);
   if (held != task) refuse("train --resume", fmt::format("{} holds a run of the task {}, not of {}", out, held, task));
 }

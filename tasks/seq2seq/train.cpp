@@ -57,7 +57,7 @@ void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& re
   train::MetricsFile metrics(folder / train::kMetricsFile, trainer.steps(), options.steps_per_epoch);
   const auto save = [&] {
     metrics.sync();
-    train::save_checkpoint(folder / train::kCheckpointFile, trainer.checkpoint());
+    trainer.checkpoint().save(folder / train::kCheckpointFile);
   };
   train::Progress progress(request.no_progress ? train::Progress::Style::kSilent : train::Progress::style_here(),
                            trainer.steps(), options.total_steps());
@@ -103,7 +103,7 @@ int train(TrainRequest request) {
   const train::RunFolder& folder = *taken;
   const fs::path checkpoint_file = folder.path() / train::kCheckpointFile;
   std::optional<train::Checkpoint> checkpoint;
-  if (request.resume && fs::exists(checkpoint_file)) checkpoint = train::load_checkpoint(checkpoint_file);
+  if (request.resume && fs::exists(checkpoint_file)) checkpoint = train::Checkpoint::load(checkpoint_file);
   Trainer trainer(checkpoint ? settings_of_run(*checkpoint, request) : request.options);
   folder.reserve(bytes_of_run(trainer));
   const RunOptions& options = trainer.options();

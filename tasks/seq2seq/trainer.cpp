@@ -4,11 +4,9 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
-#include <tapegrad/tasks/train/detail/checkpoint_state.h>
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -23,10 +21,6 @@ optim::Schedule schedule_of(const RunOptions& o) {
   if (o.schedule == "warmup-cosine")
     return optim::WarmupCosine{.lr = o.lr, .warmup = o.warmup, .total = std::max(o.total_steps(), o.warmup + 1)};
   return optim::Constant{o.lr};
-}
-
-nlohmann::json state_of(const train::Checkpoint& checkpoint) {
-  return train::detail::state_of(checkpoint, {"options", "steps", "loss_sum", "accuracy_sum"});
 }
 
 }  // namespace
@@ -84,32 +78,31 @@ std::optional<train::EpochMetrics> Trainer::ended_epoch() const {
 
 train::Checkpoint Trainer::checkpoint() const {
   train::Checkpoint out;
-  out.state =
-      nlohmann::json{
-          {"options", to_json(options_)}, {"steps", steps_}, {"loss_sum", loss_sum_}, {"accuracy_sum", accuracy_sum_}}
-          .dump();
-  out.generator = default_generator().state();
-  out.task = task_->state();
+  out.set("options", to_json(options_));
+  out.set("steps", steps_);
+  out.set("loss_sum", loss_sum_);
+  out.set("accuracy_sum", accuracy_sum_);
+  out.add(train::kGeneratorName, default_generator());
+  out.bytes["task"] = task_->state();
   out.add(train::kModelPrefix, nn::state_dict(model_));
   out.add(train::kAdamPrefix, adam_.state());
   return out;
 }
 
 void Trainer::restore(const train::Checkpoint& checkpoint) {
-  const nlohmann::json state = state_of(checkpoint);
   nn::load_state_dict(model_, checkpoint.with_prefix(train::kModelPrefix));
   adam_.load_state(checkpoint.with_prefix(train::kAdamPrefix));
-  default_generator().set_state(checkpoint.generator);
-  task_->set_state(checkpoint.task);
-  steps_ = state["steps"];
-  loss_sum_ = state["loss_sum"];
-  accuracy_sum_ = state["accuracy_sum"];
+  checkpoint.restore(train::kGeneratorName, default_generator());
+  task_->set_state(checkpoint.bytes_named("task"));
+  steps_ = checkpoint.get<int64_t>("steps");
+  loss_sum_ = checkpoint.get<double>("loss_sum");
+  accuracy_sum_ = checkpoint.get<double>("accuracy_sum");
 }
 
 RunOptions Trainer::options_of(const train::Checkpoint& checkpoint) {
-  return options_from_json("checkpoint", state_of(checkpoint)["options"].get<std::string>());
+  return options_from_json("checkpoint", checkpoint.get<std::string>("options"));
 }
 
-int64_t Trainer::steps_of(const train::Checkpoint& checkpoint) { return state_of(checkpoint)["steps"]; }
+int64_t Trainer::steps_of(const train::Checkpoint& checkpoint) { return checkpoint.get<int64_t>("steps"); }
 
 }  // namespace tapegrad::tasks

@@ -1,53 +1,34 @@
-// Model files with a checksum.
+// Model files with checksums.
 #include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/train/checked_file.h>
+
+#include <algorithm>
 
 namespace tapegrad::train {
 namespace {
 
-constexpr std::string_view kWhere = "model";
-constexpr const char* kKey = "checksum";
-
-// Tensor by tensor in the order of their names, so that the order in a file does not matter.
-std::string sum_of(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
-  std::map<std::string_view, const Tensor*> sorted;
-  for (const NamedTensor& t : tensors) sorted[t.name] = &t.tensor;
-  uint64_t sum = 0;
-  const auto add = [&sum](std::span<const std::byte> bytes) { sum = checksum(bytes, sum); };
-  for (const auto& [name, tensor] : sorted) {
-    add(bytes_of(fmt::format("{} {} {}", name, tapegrad::name(tensor->dtype()), str(tensor->shape()))));
-    const Tensor packed = tensor->detach().contiguous();
-    add({static_cast<const std::byte*>(packed.raw_data()),
-         static_cast<std::size_t>(packed.numel() * item_size(packed.dtype()))});
-  }
-  for (const auto& [key, value] : metadata) {
-    if (key == kKey) continue;
-    add(bytes_of(key));
-    add(bytes_of(value));
-  }
-  return fmt::format("{:016x}", sum);
+// The checksum of tapegrad 0.1.0: 16 hexadecimal digits and nothing else.
+bool has_old_checksum(const SafeTensorsFile& file) {
+  const auto found = file.metadata().find("checksum");
+  return found != file.metadata().end() && found->second.size() == 16 &&
+         found->second.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 }  // namespace
 
-void save_checked(const fs::path& path, const NamedTensors& tensors, std::map<std::string, std::string> metadata) {
-  metadata[kKey] = sum_of(tensors, metadata);
-  save_safetensors(path.string(), tensors, metadata);
+void save_checked(const std::string& path, const NamedTensors& tensors,
+                  const std::map<std::string, std::string>& metadata) {
+  save_safetensors(path, tensors, metadata, {.checksums = true});
 }
 
-SafeTensors load_checked(const fs::path& path) {
-  SafeTensors loaded = load_safetensors(path.string());
-  const auto stored = loaded.metadata.find(kKey);
-  if (stored == loaded.metadata.end()) {
-    fail(kWhere,
-         fmt::format("{}: no checksum stands in its header (altered, or not written by tapegrad?)", path.string()));
-  }
-  const std::string found = sum_of(loaded.tensors, loaded.metadata);
-  if (stored->second != found) {
-    fail(kWhere, fmt::format("{}: damaged: the checksum in its header is {}, that of its contents is {}", path.string(),
-                             stored->second, found));
-  }
-  return loaded;
+SafeTensors load_checked(const std::string& path) {
+  const SafeTensorsFile file(path);
+  if (!file.has_checksums() && !has_old_checksum(file))
+    fail("model", fmt::format("{}: its header has no checksum (damaged, or not written by tapegrad?)", path));
+  SafeTensors out{{}, file.metadata()};
+  for (const SafeTensorsFile::Entry& entry : file.entries()) out.tensors.push_back({entry.name, file.read(entry)});
+  return out;
 }
 
 }  // namespace tapegrad::train

@@ -1,16 +1,16 @@
-// Model files with a checksum: safetensors whose metadata tells the damaged from the whole.
+// Model files: safetensors with checksums.
 #pragma once
 
 #include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/tasks/train/files.h>
 
 namespace tapegrad::train {
 
-// save_safetensors, with one string more in the metadata: "checksum", of names, types, shapes and values of the tensors
-// and of all other metadata.
-void save_checked(const fs::path& path, const NamedTensors& tensors, std::map<std::string, std::string> metadata);
+/// save_safetensors with checksums (SaveOptions::checksums).
+void save_checked(const std::string& path, const NamedTensors& tensors,
+                  const std::map<std::string, std::string>& metadata);
 
-// Error for a file without checksum, with another than its contents have, and for whatever load_safetensors refuses.
-SafeTensors load_checked(const fs::path& path);
+/// Error for a file without checksums, for a damaged one, and for whatever load_safetensors rejects. Files of tapegrad
+/// 0.1.0, whose checksum was another one, are read without comparing it.
+SafeTensors load_checked(const std::string& path);
 
 }  // namespace tapegrad::train

@@ -1,35 +1,77 @@
-// The checkpoint of a run: one file that holds everything an exact continuation needs, and notices any damage.
-//
-// Layout, little-endian: the 24 bytes "tapegrad checkpoint 1\n\0\0"; u64 size of the file; u64 checksum of all that
-// follows; u64 size of the header; the header (JSON: "state" and the list "blocks" of {name, dtype, shape}); then the
-// blocks' bytes in that order, without gaps.
+// The checkpoint of a training run: one safetensors file with everything that an exact continuation needs.
 #pragma once
 
-#include <tapegrad/autograd/named_tensor.h>
-#include <tapegrad/tasks/train/files.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/random.h>
 
+#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <type_traits>
 
 namespace tapegrad::train {
 
+/// The state of any model, optimiser, generator and program, under names of your choice:
+///
+///     Checkpoint out;
+///     out.add("model.", nn::state_dict(model));
+///     out.add("adam.", adam.state());
+///     out.add("generator", default_generator());
+///     out.set("step", step);
+///     out.save("out/checkpoint");
+///
+///     const Checkpoint in = Checkpoint::load("out/checkpoint");
+///     nn::load_state_dict(model, in.with_prefix("model."));
+///     adam.load_state(in.with_prefix("adam."));
+///     in.restore("generator", default_generator());
+///     step = in.get<int64_t>("step");
+///
+/// In the file, tensors are tensors, bytes are U8 tensors, and fields are strings of `__metadata__`; so Python's
+/// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte is an Error that says
+/// where.
 struct Checkpoint {
-  std::string state;                 // JSON: options, step, running sums
-  std::vector<std::byte> generator;  // Generator::state()
-  std::vector<std::byte> task;       // Task::state()
-  NamedTensors tensors;              // parameters and the optimiser's state, in a fixed order
+  NamedTensors tensors;
+  NamedBytes bytes;
+  std::map<std::string, std::string> fields;
 
-  // Appends tensors, as "prefix" + name, and those that were appended so, under their names.
+  /// Appends tensors, as `prefix` + name.
   void add(std::string_view prefix, const NamedTensors& named);
+  /// The tensors whose names begin with `prefix`, without it.
   NamedTensors with_prefix(std::string_view prefix) const;
-};
-// The prefixes of a model's state and of its optimiser's.
-inline constexpr std::string_view kModelPrefix = "model.", kAdamPrefix = "adam.";
 
-// Replaces `path` atomically and durably.
-void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint);
-// Error "[checkpoint] path: ..." that says what is wrong and where, when a single byte differs from what was saved.
-Checkpoint load_checkpoint(const fs::path& path);
+  /// The state of a generator, and back. Error where the checkpoint has none of this name.
+  void add(std::string_view name, const Generator& generator);
+  void restore(std::string_view name, Generator& generator) const;
+  /// Bytes that were saved under this name. Error where there are none.
+  const std::vector<std::byte>& bytes_named(std::string_view name) const;
+
+  /// A number or a text as a field. A floating-point number comes back with the same bits.
+  template <class T>
+  void set(std::string_view name, const T& value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      set_text(name, text_of(value));
+    } else if constexpr (std::is_integral_v<T>) {
+      set_text(name, std::to_string(value));
+    } else {
+      set_text(name, value);
+    }
+  }
+  bool has(std::string_view name) const { return fields.contains(std::string(name)); }
+  /// T: int64_t, uint64_t, double or std::string. Error where the field is missing or is not of this type.
+  template <class T>
+  T get(std::string_view name) const;
+
+  /// Replaces the file atomically and durably.
+  void save(const std::string& path) const;
+  /// Error when the file is damaged, is not a checkpoint, or was written by an older version of tapegrad.
+  static Checkpoint load(const std::string& path);
+
+ private:
+  void set_text(std::string_view name, std::string_view value);
+  static std::string text_of(double value);
+};
+
+/// The prefixes of a model's state and of its optimiser's, and the name of the generator's, in the command's runs.
+inline constexpr std::string_view kModelPrefix = "model.", kAdamPrefix = "adam.", kGeneratorName = "generator";
 
 }  // namespace tapegrad::train

@@ -241,8 +241,8 @@ TEST(Resume, KeepsTheRecordOfDraws) {
   for (int i = 0; i < 12; ++i) whole.step();
   Trainer first(tiny_options("addition"));
   for (int i = 0; i < 5; ++i) first.step();
-  train::save_checkpoint(folder / "checkpoint", first.checkpoint());
-  const train::Checkpoint loaded = train::load_checkpoint(folder / "checkpoint");
+  first.checkpoint().save(folder / "checkpoint");
+  const Checkpoint loaded = Checkpoint::load(folder / "checkpoint");
   Trainer second(Trainer::options_of(loaded));
   second.restore(loaded);
   for (int i = 5; i < 12; ++i) second.step();

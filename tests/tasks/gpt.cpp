@@ -101,7 +101,7 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   bad[bad.size() / 2] ^= 1;  // one bit of one weight
   spill(folder / "bad.safetensors", bad);
   expect_error(run_command({"generate", "gpt", "--model", folder / "bad.safetensors", "--prompt", "The"}), 1,
-               {"[model]", "bad.safetensors", "damaged: the checksum"});
+               {"[safetensors]", "bad.safetensors", "damaged: the checksum of tensor"});
 
   const Ran rounded =
       run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "bfloat16"});
@@ -179,7 +179,7 @@ TEST(GptCommand, AResumedRunReportsEverySample) {
     if (trainer.ended_epoch()) trainer.sample();
   }
   fs::create_directories(folder / "part");
-  train::save_checkpoint(folder / "part/checkpoint", trainer.checkpoint());
+  trainer.checkpoint().save(folder / "part/checkpoint");
   fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
   const Ran resumed = run_command({"train", "gpt", "--resume", "--out", folder / "part"});
   ASSERT_EQ(resumed.code, 0) << resumed.err;

@@ -28,9 +28,11 @@ using tests::TemporaryFolder;
 using tests::tiny_options;
 using tests::tiny_run;
 
-std::string text_of(const train::Checkpoint& checkpoint) {
-  std::string all = checkpoint.state;
-  all.append(reinterpret_cast<const char*>(checkpoint.generator.data()), checkpoint.generator.size());
+std::string text_of(const Checkpoint& checkpoint) {
+  std::string all;
+  for (const auto& [name, value] : checkpoint.fields) all += name + "=" + value + "\n";
+  for (const auto& [name, value] : checkpoint.bytes)
+    all.append(name).append(reinterpret_cast<const char*>(value.data()), value.size());
   for (const NamedTensor& block : checkpoint.tensors) {
     const Tensor packed = block.tensor.contiguous();
     all += block.name;
@@ -279,8 +281,8 @@ TEST(Resume, InProcessIsExact) {
   const TemporaryFolder folder;
   Trainer first(options);
   for (int i = 0; i < 9; ++i) first.step();
-  train::save_checkpoint(folder / "checkpoint", first.checkpoint());
-  const train::Checkpoint loaded = train::load_checkpoint(folder / "checkpoint");
+  first.checkpoint().save(folder / "checkpoint");
+  const Checkpoint loaded = Checkpoint::load(folder / "checkpoint");
   Trainer second(Trainer::options_of(loaded));
   second.restore(loaded);
   EXPECT_EQ(second.steps(), 9);
@@ -327,19 +329,20 @@ TEST(Damage, EveryByteOfACheckpointCounts) {
   const std::string file = folder / "checkpoint";
   Trainer trainer(tiny_options("copy"));
   trainer.step();
-  train::save_checkpoint(file, trainer.checkpoint());
+  trainer.checkpoint().save(file);
   const std::string good = slurp(file);
   const auto refused = [&](const std::string& bytes) {
     spill(file, bytes);
     try {
-      train::load_checkpoint(file);
+      Checkpoint::load(file);
     } catch (const Error& e) {
-      return std::string_view(e.what()).starts_with("[checkpoint] ") &&
-             std::string_view(e.what()).find('\n') == std::string_view::npos;
+      const std::string_view what = e.what();
+      const bool prefix = what.starts_with("[safetensors] " + file) || what.starts_with("[checkpoint] " + file);
+      return prefix && what.find('\n') == std::string_view::npos;
     }
     return false;
   };
-  for (std::size_t i = 0; i < good.size(); i += i < 600 ? 1 : 997) {
+  for (std::size_t i = 0; i < good.size(); i += i < 2000 ? 1 : 97) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
     EXPECT_TRUE(refused(bad)) << "byte " << i;
@@ -379,7 +382,7 @@ TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
   bad[bad.size() / 2] ^= 4;
   spill(out + "/checkpoint", bad);
   expect_error(run_command({"train", "copy", "--out", out, "--resume"}), 1,
-               {"[checkpoint]", "run/checkpoint", "damaged"});
+               {"[safetensors]", "run/checkpoint", "damaged"});
   EXPECT_EQ(slurp(out + "/checkpoint"), bad);
   EXPECT_EQ(slurp(out + "/model.safetensors"), model);
   EXPECT_EQ(slurp(out + "/metrics.jsonl"), metrics);

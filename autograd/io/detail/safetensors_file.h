@@ -1,23 +1,22 @@
-// What reading and writing of safetensors files have in common: messages about a file, and the file's descriptor.
+// What reading and writing of safetensors files have in common: messages about a file, and its checksums.
 #pragma once
 
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <unistd.h>
+#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/files.h>
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace tapegrad::safetensors {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so is all that follows");
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 inline constexpr std::string_view kMetadata = "__metadata__";
-inline constexpr uint64_t kMaxHeader = 100'000'000;
 
 // Messages of one file.
 class File {
@@ -40,20 +39,32 @@ class File {
   const std::string& path_;
 };
 
-// An open file, closed at the end of its life.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
+// ---- Checksums ----
+//
+// A file with checksums has "checksum":"xxh3-64:<H>:<T0><T1>..." in its metadata, 16 hexadecimal digits each: T0, T1
+// ... of the bytes of the tensors in the order of the file; H of everything before the tensors' bytes, with H itself as
+// zeros. So every byte of the file is covered, and damage is found with its place.
 
- private:
-  int number_;
-};
+inline constexpr std::string_view kChecksum = "checksum", kXxh3 = "xxh3-64:";
+inline constexpr std::size_t kDigits = 16;
+
+inline std::string digits_of(uint64_t sum) { return fmt::format("{:016x}", sum); }
+
+// Where the digits of H begin in the text of a header; npos without checksums. Quotes inside a JSON string follow a
+// backslash, so what follows '{' or ',' is a key.
+inline std::size_t find_checksum(std::string_view header) {
+  const std::string start = fmt::format("\"{}\":\"{}", kChecksum, kXxh3);
+  for (std::size_t at = 0; (at = header.find(start, at)) != std::string_view::npos; ++at) {
+    const std::size_t digits = at + start.size();
+    if (at > 0 && (header[at - 1] == '{' || header[at - 1] == ',') && header.size() >= digits + kDigits) return digits;
+  }
+  return std::string_view::npos;
+}
+
+// H of a header whose digits begin at `at`.
+inline std::string checksum_of_header(std::string text, std::size_t at) {
+  text.replace(at, kDigits, kDigits, '0');
+  return digits_of(checksum(bytes_of(text), text.size()));
+}
 
 }  // namespace tapegrad::safetensors

@@ -1,0 +1,13 @@
+// The checksum of files: XXH3, 64 bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tapegrad {
+
+/// XXH3_64bits_withSeed of the bytes (https://xxhash.com). It detects damage; it does not protect from intent.
+uint64_t checksum(std::span<const std::byte> bytes, uint64_t seed = 0);
+
+}  // namespace tapegrad

@@ -1,0 +1,68 @@
+// The one way to read JSON that comes from a file: bounded in size and depth, so that neither parsing, nor showing, nor
+// freeing what was parsed can exhaust memory or the stack.
+#pragma once
+
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace tapegrad::json {
+
+inline constexpr uint64_t kMaxBytes = 100'000'000;
+inline constexpr int kMaxDepth = 64;
+
+// Levels of brackets outside strings, at most; exact for valid JSON, and for any text up to its first error.
+inline int depth_of(std::string_view text) {
+  int depth = 0, most = 0;
+  bool string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (string) {
+      if (c == '\\') ++i;
+      if (c == '"') string = false;
+    } else if (c == '"') {
+      string = true;
+    } else if (c == '[' || c == '{') {
+      most = std::max(most, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return most;
+}
+
+// The JSON of `text`. Calls refuse(why), which must throw, for anything else: `why` continues a sentence whose subject
+// is the text. `offset` is where the text begins in its file. `callback` is nlohmann's.
+template <class Refuse>
+nlohmann::json parse(std::string_view text, const Refuse& refuse, int max_depth = kMaxDepth, uint64_t offset = 0,
+                     const nlohmann::json::parser_callback_t& callback = nullptr) {
+  if (text.size() > kMaxBytes) refuse(fmt::format("has {} bytes, at most {} are allowed", text.size(), kMaxBytes));
+  if (depth_of(text) > max_depth) refuse(fmt::format("is nested deeper than {} levels", max_depth));
+  std::string why;
+  try {
+    return nlohmann::json::parse(text, callback);
+  } catch (const nlohmann::json::parse_error& e) {
+    why = e.byte > text.size() ? fmt::format(
+                                     "is not complete JSON: it ends after {} bytes (was its download "
+                                     "interrupted?)",
+                                     text.size())
+                               : fmt::format("is not JSON (at byte {})", offset + e.byte - 1);
+  } catch (const nlohmann::json::out_of_range&) {
+    why = "holds a number that is too large";
+  }
+  refuse(why);
+  fail("json", why);
+}
+
+// A value for a message: its first 80 characters, in ASCII.
+inline std::string shown(const nlohmann::json& value) {
+  const std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return text.size() <= 80 ? text : text.substr(0, 77) + "...";
+}
+
+}  // namespace tapegrad::json

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/refusing.h>
+#include <tapegrad/tasks/train/checkpoint.h>
 
 #include <nlohmann/json.hpp>
 

@@ -242,7 +242,7 @@ TEST(Resume, KeepsTheRecordOfDraws) {
   Trainer first(tiny_options("addition"));
   for (int i = 0; i < 5; ++i) first.step();
   first.checkpoint().save(folder / "checkpoint");
-  const Checkpoint loaded = Checkpoint::load(folder / "checkpoint");
+  const train::Checkpoint loaded = train::Checkpoint::load(folder / "checkpoint");
   Trainer second(Trainer::options_of(loaded));
   second.restore(loaded);
   for (int i = 5; i < 12; ++i) second.step();

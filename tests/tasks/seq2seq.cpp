@@ -28,7 +28,7 @@ using tests::TemporaryFolder;
 using tests::tiny_options;
 using tests::tiny_run;
 
-std::string text_of(const Checkpoint& checkpoint) {
+std::string text_of(const train::Checkpoint& checkpoint) {
   std::string all;
   for (const auto& [name, value] : checkpoint.fields) all += name + "=" + value + "\n";
   for (const auto& [name, value] : checkpoint.bytes)
@@ -282,7 +282,7 @@ TEST(Resume, InProcessIsExact) {
   Trainer first(options);
   for (int i = 0; i < 9; ++i) first.step();
   first.checkpoint().save(folder / "checkpoint");
-  const Checkpoint loaded = Checkpoint::load(folder / "checkpoint");
+  const train::Checkpoint loaded = train::Checkpoint::load(folder / "checkpoint");
   Trainer second(Trainer::options_of(loaded));
   second.restore(loaded);
   EXPECT_EQ(second.steps(), 9);
@@ -334,7 +334,7 @@ TEST(Damage, EveryByteOfACheckpointCounts) {
   const auto refused = [&](const std::string& bytes) {
     spill(file, bytes);
     try {
-      Checkpoint::load(file);
+      train::Checkpoint::load(file);
     } catch (const Error& e) {
       const std::string_view what = e.what();
       const bool prefix = what.starts_with("[safetensors] " + file) || what.starts_with("[checkpoint] " + file);

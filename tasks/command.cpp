@@ -233,7 +233,8 @@ void add_tokenize(CLI::App* app, Arguments& a) {
       ->type_name("DIR");
   app->add_flag("--decode", r.decode, "read ids, print their text");
   app->add_option("--text", r.text, "read this file (default: standard input)")->type_name("FILE");
-  app->add_option("--save", r.save, "write the ids of --text into a token file, which is mapped when it is read")
+  app->add_option("--save", r.save,
+                  "write the ids of --text into a token file, which is read piece by piece when it is used")
       ->type_name("FILE");
   app->add_option("--train", r.train, "make a tokenizer of the text: bpe (byte pairs) or char (characters)")
       ->type_name("KIND")

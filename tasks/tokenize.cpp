@@ -1,7 +1,6 @@
-// The verb `tokenize`, a filter from standard input to standard output.
 #include <fmt/format.h>
-#include <tapegrad/tasks/data/text.h>
 #include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/tokens.h>
 #include <tapegrad/tasks/seq2seq/options.h>
 #include <tapegrad/tasks/settings/refusing.h>
 #include <tapegrad/tasks/tokenize.h>
@@ -26,23 +25,23 @@ void check(const TokenizeRequest& r) {
   need(r.text.empty() || (fs::exists(r.text) && !fs::is_directory(r.text)), "--text",
        fmt::format("there is no file {}", r.text));
   if (r.train.empty()) {
-    need(!r.tokenizer.empty(), kWhere, "which tokenizer? (--tokenizer DIR, or --train bpe|char to make one)");
+    need(!r.tokenizer.empty(), kWhere, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
     need(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
     need(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
     need(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
     need(data::has_tokenizer(r.tokenizer) || fs::is_regular_file(r.tokenizer), "--tokenizer",
-         fmt::format("{} holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or encoder.json and "
+         fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or encoder.json and "
                      "vocab.bpe",
                      r.tokenizer));
     return;
   }
-  need(r.train == "bpe" || r.train == "char", "--train", fmt::format("there is no kind \"{}\": bpe or char", r.train));
+  need(r.train == "bpe" || r.train == "char", "--train", fmt::format("expected bpe or char, got \"{}\"", r.train));
   need(r.tokenizer.empty(), "--tokenizer", "is for encoding and decoding, --train makes a new one");
   need(!r.decode && r.save.empty(), r.decode ? "--decode" : "--save", "needs a tokenizer, --train makes one");
   need(!r.out.empty(), "--train", "needs --out DIR");
   need(r.vocab_size == 0 || r.train == "bpe", "--vocab-size", "follows from the text for char");
   need(r.vocab_size == 0 || r.vocab_size >= 257, "--vocab-size",
-       fmt::format("{} is too small: 256 bytes and <|endoftext|> are 257 tokens", r.vocab_size));
+       fmt::format("must be at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
 }
 
 std::string read_input(const TokenizeRequest& request) {
@@ -54,7 +53,7 @@ std::string read_input(const TokenizeRequest& request) {
   return text;
 }
 
-// Ids between white space, commas or brackets.
+// Ids separated by white space, commas or brackets.
 std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tokenizer) {
   constexpr std::string_view kBetween = " \t\r\n,[]";
   std::vector<int64_t> ids;
@@ -66,8 +65,8 @@ std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tok
     int64_t id = -1;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
-      refuse(kWhere, fmt::format("word {} is \"{}\", need a token id from 0 to {}", ids.size() + 1, word.substr(0, 40),
-                                 tokenizer.size() - 1));
+      refuse(kWhere, fmt::format("expected token ids from 0 to {2}, got \"{1}\" as word {0}", ids.size() + 1,
+                                 word.substr(0, 40), tokenizer.size() - 1));
     }
     ids.push_back(id);
   }
@@ -84,14 +83,14 @@ void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), 
 int make(const TokenizeRequest& request) {
   refusing("--out", [&] { const train::RunFolder tried(request.out); });
   const std::string text = read_input(request);
-  if (text.empty()) refuse(kWhere, "the text is empty: there is nothing to make a tokenizer of");
+  if (text.empty()) refuse(kWhere, "the text is empty, expected one to make a tokenizer from");
   const int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
   const auto tokenizer =
       request.train == "char" ? data::make_character_tokenizer(text) : data::train_byte_pairs(text, size);
   data::save_tokenizer(*tokenizer, request.out);
   const bool short_text = request.train == "bpe" && tokenizer->size() < size;
   fmt::print("{}: {} tokens{}\n", (fs::path(request.out) / "tokenizer.json").string(), tokenizer->size(),
-             short_text ? fmt::format(" (not {}: no other pair stands in the text twice)", size) : "");
+             short_text ? fmt::format(" (not {}: no other pair occurs twice)", size) : "");
   return 0;
 }
 
@@ -102,7 +101,7 @@ int tokenize(const TokenizeRequest& request) {
   if (!request.train.empty()) return make(request);
   const auto tokenizer = data::load_tokenizer(request.tokenizer);
   if (!request.save.empty()) {
-    std::error_code none;  // where there is nothing yet, nothing is lost
+    std::error_code none;  // where there is no file yet, nothing is lost
     if (fs::equivalent(request.text, request.save, none))
       refuse("--save", fmt::format("{} is the text itself", request.save));
     refusing("--save", [&] { try_replacing(request.save); });

@@ -7,15 +7,15 @@
 namespace tapegrad::tasks {
 
 struct TokenizeRequest {
-  std::string tokenizer;   // folder
+  std::string tokenizer;   // folder or tokenizer.json
   bool decode = false;     // ids to text
   std::string train;       // "bpe" or "char": make a tokenizer of the text
-  int64_t vocab_size = 0;  // of a bpe one; 0: not given
-  std::string out;         // folder for it
+  int64_t vocab_size = 0;  // of "bpe"; 0: not given
+  std::string out;         // folder for the new tokenizer
   std::string text;        // file; empty: standard input
-  std::string save;        // token file to write instead of ids
+  std::string save;        // token file to write instead of printing ids
 };
-// 0 done; BadRequest and Error as verbs.h tells.
+// Returns 0. BadRequest and Error as in verbs.h.
 int tokenize(const TokenizeRequest& request);
 
 }  // namespace tapegrad::tasks

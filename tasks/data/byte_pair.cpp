@@ -1,4 +1,3 @@
-// Encodes words by merging pairs of tokens, the earliest learned first, through a heap: n log n for a word of n bytes.
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/split.h>
@@ -14,19 +13,19 @@ namespace {
 
 constexpr std::string_view kWhere = "tokenizer";
 
-constexpr bool stands_for_itself(unsigned code) {
+constexpr bool is_printable(unsigned code) {
   return (code >= 33 && code <= 126) || (code >= 161 && code <= 172) || (code >= 174 && code <= 255);
 }
 
-// The character of each byte: the others follow from U+0100 on, in their order.
+// The character of each byte: itself where it is printable, else the next one from U+0100 on.
 constexpr std::array<uint32_t, 256> symbol_codes() {
   std::array<uint32_t, 256> codes{};
   uint32_t next = 256;
-  for (unsigned byte = 0; byte < 256; ++byte) codes[byte] = stands_for_itself(byte) ? byte : next++;
+  for (unsigned byte = 0; byte < 256; ++byte) codes[byte] = is_printable(byte) ? byte : next++;
   return codes;
 }
 constexpr std::array<uint32_t, 256> kSymbolCodes = symbol_codes();
-constexpr uint32_t kSymbolsEnd = 256 + 68;  // 68 bytes do not stand for themselves
+constexpr uint32_t kSymbolsEnd = 256 + 68;  // 68 bytes are not printable
 
 }  // namespace
 
@@ -77,7 +76,7 @@ BytePairTokenizer::Ranks::Ranks(const std::vector<BytePairs::Merge>& merges) {
     const uint64_t pair = pair_key(merges[rank].left, merges[rank].right);
     std::size_t at = place(pair);
     while (slots_[at].pair != kNoPair && slots_[at].pair != pair) at = (at + 1) & (slots - 1);
-    slots_[at] = {pair, static_cast<int32_t>(rank)};  // a pair that is named twice has its later rank
+    slots_[at] = {pair, static_cast<int32_t>(rank)};  // a pair that is listed twice has its later rank
   }
 }
 
@@ -91,14 +90,14 @@ int32_t BytePairTokenizer::Ranks::operator()(int32_t left, int32_t right) const 
 
 // ---- Encoding ----
 
-// What one call of encode works with.
+// The working memory of one call of encode.
 struct BytePairTokenizer::Work {
-  // A token of the word that is being merged, in a list of which the first one always stays.
+  // A token of the word, in a linked list whose first node is never merged away.
   struct Node {
     int32_t id, rank;  // rank: of the merge with the next one
     int32_t previous, next;
   };
-  // Merges that may be done, on top the earliest learned, then the leftmost.
+  // A possible merge. The heap has the one with the smallest rank on top, of these the leftmost.
   struct Candidate {
     int32_t rank, at;
     bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
@@ -107,7 +106,7 @@ struct BytePairTokenizer::Work {
     std::size_t begin, count;
   };
   std::vector<int64_t> ids;                          // the result
-  std::unordered_map<std::string_view, Span> words;  // where short words that came before stand in it
+  std::unordered_map<std::string_view, Span> words;  // ids of short words that occurred before
   std::vector<Node> nodes;
   std::vector<Candidate> heap;
 };
@@ -122,10 +121,11 @@ BytePairTokenizer::BytePairTokenizer(BytePairs pairs) : pairs_(std::move(pairs))
   }
 }
 
-// The tokens of one word, behind work.ids.
+// Appends the tokens of one word to work.ids. A heap of merges makes this n log n for n bytes.
 void BytePairTokenizer::merge(std::string_view word, Work& work) const {
   if (word.size() >= INT32_MAX) {
-    fail(kWhere, fmt::format("a word of {} bytes is too long: a text needs white space sometimes", word.size()));
+    fail(kWhere,
+         fmt::format("a word may have up to 2^31 - 2 bytes, got {} (a text without white space?)", word.size()));
   }
   auto& nodes = work.nodes;
   nodes.clear();
@@ -134,7 +134,7 @@ void BytePairTokenizer::merge(std::string_view word, Work& work) const {
   for (int32_t i = 0; i < count; ++i) {
     const auto byte = static_cast<unsigned char>(word[static_cast<std::size_t>(i)]);
     if (byte_ids_[byte] < 0) {
-      fail(kWhere, fmt::format("the vocabulary has no token for the byte 0x{:02x}, which the text holds", byte));
+      fail(kWhere, fmt::format("the vocabulary has no token for the byte 0x{:02x} of the text", byte));
     }
     nodes.push_back({static_cast<int32_t>(byte_ids_[byte]), kNone, i - 1, i + 1 < count ? i + 1 : -1});
   }
@@ -153,7 +153,7 @@ void BytePairTokenizer::merge(std::string_view word, Work& work) const {
     std::pop_heap(work.heap.begin(), work.heap.end());
     work.heap.pop_back();
     Work::Node& left = node(best.at);
-    if (left.rank != best.rank) continue;  // one of the two has become something else since
+    if (left.rank != best.rank) continue;  // one of the two tokens has been merged since
     Work::Node& right = node(left.next);
     right.rank = kNone;
     left.id = static_cast<int32_t>(pairs_.merges[static_cast<std::size_t>(best.rank)].becomes);
@@ -189,7 +189,7 @@ void BytePairTokenizer::encode_ordinary(std::string_view text, Work& work) const
 std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
   Work work;
   work.ids.reserve(text.size() / 3);
-  // Where each special token stands next: the leftmost one counts, of those the longest.
+  // The next position of each special token. The leftmost one is taken, of these the longest.
   std::vector<std::size_t> next(pairs_.specials.size(), 0);
   bool first = true;
   for (std::size_t at = 0; at < text.size();) {
@@ -226,7 +226,7 @@ std::optional<int64_t> BytePairTokenizer::end_of_text() const {
   return std::nullopt;
 }
 
-// ---- As Hugging Face keeps it ----
+// ---- tokenizer.json ----
 
 std::string BytePairTokenizer::json() const {
   using Json = nlohmann::ordered_json;
@@ -245,7 +245,7 @@ std::string BytePairTokenizer::json() const {
                      {"normalized", false},
                      {"special", true}});
   }
-  std::string vocabulary, merges;  // by hand: an ordered object looks for every new key among those it has
+  std::string vocabulary, merges;  // by hand: an ordered object searches all its keys at every insertion
   for (std::size_t id = 0; id < written.size(); ++id) {
     if (written[id].empty()) continue;
     vocabulary += fmt::format("{}{}:{}", vocabulary.empty() ? "" : ",", Json(written[id]).dump(), id);

@@ -1,4 +1,4 @@
-// Byte-pair encoding on bytes, as GPT-2 does it.
+// Byte-pair encoding on bytes, as GPT-2 does it; see load_tokenizer() and train_byte_pairs() of tokenizer.h.
 #pragma once
 
 #include <tapegrad/tasks/data/tokenizer.h>
@@ -8,28 +8,30 @@
 
 namespace tapegrad::data {
 
-// What makes a byte-pair tokenizer.
+/// The vocabulary and the merges of a byte-pair tokenizer.
 struct BytePairs {
   struct Merge {
-    int64_t left, right, becomes;  // token ids
+    int64_t left, right, becomes;  ///< token ids
   };
-  std::vector<std::string> tokens;  // the bytes of each id; empty where there is none
-  std::vector<Merge> merges;        // the first one is done first
-  std::vector<int64_t> specials;    // ids of tokens that stand for their own text and are never merged
+  std::vector<std::string> tokens;  ///< the bytes of each id; empty where an id is not used
+  std::vector<Merge> merges;        ///< in order of priority, the first one first
+  std::vector<int64_t> specials;    ///< ids of tokens that match their text as a whole and are never merged
 };
 
-// The printable character by which vocabularies write a byte: itself, or one from U+0100 on.
+/// The printable character that vocabulary files use for a byte: the byte itself, or a character from U+0100 on.
 std::string byte_symbol(unsigned char byte);
-// The bytes that a token written in such characters stands for; nothing where another character is among them.
+/// The bytes of a token that is written in such characters; nothing where it has another character.
 std::optional<std::string> symbol_bytes(std::string_view symbols);
-// All bytes in the order of their characters: GPT-2's first 256 tokens.
+/// All bytes in the order of their characters, which is that of GPT-2's first 256 tokens.
 std::array<unsigned char, 256> bytes_by_symbol();
 
+/// The token between texts.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
+/// Cuts a text into words as GPT-2 does, and merges the bytes of each word.
 class BytePairTokenizer final : public Tokenizer {
  public:
-  // Ids must be in range and the merges' parts and results exist.
+  /// The ids of merges and special tokens must be those of tokens.
   explicit BytePairTokenizer(BytePairs pairs);
 
   std::vector<int64_t> encode(std::string_view text) const override;
@@ -39,11 +41,11 @@ class BytePairTokenizer final : public Tokenizer {
   std::string json() const override;
 
  private:
-  // From a pair of ids to the place of its merge in the order; open addressing, never more than half full.
+  // From a pair of ids to the rank of its merge. A hash table with open addressing, at most half full.
   class Ranks {
    public:
     explicit Ranks(const std::vector<BytePairs::Merge>& merges);
-    int32_t operator()(int32_t left, int32_t right) const;  // kNone where they do not merge
+    int32_t operator()(int32_t left, int32_t right) const;  // kNone where the pair is not merged
 
    private:
     struct Slot {
@@ -62,7 +64,7 @@ class BytePairTokenizer final : public Tokenizer {
 
   BytePairs pairs_;
   Ranks ranks_;
-  std::array<int64_t, 256> byte_ids_;  // -1: the vocabulary has no token for this byte
+  std::array<int64_t, 256> byte_ids_;  // -1: no token
 };
 
 }  // namespace tapegrad::data

@@ -1,4 +1,4 @@
-// Learns byte pairs: words are counted once, and after a merge only the words that hold the pair are looked at again.
+// Trains byte pairs. Words are counted once; a merge visits only the words that contain its pair.
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/split.h>
@@ -19,13 +19,13 @@ struct PairHash {
   }
 };
 
-// A word of the text as tokens, and how often it stands there.
+// A distinct word of the text as tokens, and how often it occurs.
 struct Word {
   std::vector<int32_t> tokens;
   int64_t count;
 };
 
-// A pair as it was counted at some time: more often first, then smaller ids.
+// A pair with its count at some time, possibly an outdated one. More frequent pairs come first, then smaller ids.
 struct Counted {
   int64_t count;
   Pair pair;
@@ -64,7 +64,7 @@ class Training {
     for (const auto& [pair, count] : counts_) queue_.push({count, pair});
   }
 
-  // Merges the most frequent pair. False, and nothing done, when none stands in the text twice.
+  // Merges the most frequent pair. Returns false, without a merge, when no pair occurs twice.
   bool step() {
     while (!queue_.empty()) {
       const Counted best = queue_.top();
@@ -74,7 +74,7 @@ class Training {
         merge(best.pair);
         return true;
       }
-      if (count != best.count && count >= 2) queue_.push({count, best.pair});  // it was less since
+      if (count != best.count && count >= 2) queue_.push({count, best.pair});  // the count is outdated
     }
     return false;
   }
@@ -115,7 +115,7 @@ class Training {
         merged.push_back(here ? becomes : tokens[k]);
         k += here ? 1 : 0;
       }
-      if (merged.size() == tokens.size()) continue;  // the pair had gone from this word before
+      if (merged.size() == tokens.size()) continue;  // an earlier merge has removed the pair from this word
       for (std::size_t k = 1; k < tokens.size(); ++k) counts_[{tokens[k - 1], tokens[k]}] -= word.count;
       for (std::size_t k = 1; k < merged.size(); ++k) {
         const Pair now{merged[k - 1], merged[k]};
@@ -136,7 +136,7 @@ class Training {
   std::unordered_map<std::string, int32_t> ids_;  // by bytes: two merges may make the same token
   std::vector<Word> words_;
   std::unordered_map<Pair, int64_t, PairHash> counts_;
-  std::unordered_map<Pair, std::vector<std::size_t>, PairHash> where_;  // words that hold it, or did
+  std::unordered_map<Pair, std::vector<std::size_t>, PairHash> where_;  // words that contain it or did
   std::priority_queue<Counted> queue_;
 };
 
@@ -145,8 +145,8 @@ class Training {
 std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab_size) {
   constexpr int64_t kLeast = 257, kMost = 1 << 20;  // bytes and the end of text
   if (vocab_size < kLeast || vocab_size > kMost) {
-    fail("tokenizer", fmt::format("a vocabulary of {} byte pairs is not possible: from {} (all bytes and {}) to {} is",
-                                  vocab_size, kLeast, kEndOfText, kMost));
+    fail("tokenizer", fmt::format("vocab_size must be between {} (all bytes and {}) and {}, got {}", kLeast, kEndOfText,
+                                  kMost, vocab_size));
   }
   Training training(text);
   while (training.tokens() + 1 < vocab_size && training.step()) {

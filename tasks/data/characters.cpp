@@ -1,4 +1,3 @@
-// The character tokenizer: codes to ids and back, and its file, which Hugging Face's `tokenizers` reads as well.
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/utf8.h>
@@ -50,7 +49,7 @@ CharacterTokenizer::CharacterTokenizer(const std::unordered_map<std::string, int
   for (const auto& [token, id] : vocabulary) {
     const int byte = named_byte(token);
     if (byte < 0 && !is_character(token)) {
-      fail(kWhere, fmt::format("{}: the token {} is neither a character nor a byte (<0x00> to <0xFF>)", where,
+      fail(kWhere, fmt::format("{}: expected a character or a byte (<0x00> to <0xFF>), got the token {}", where,
                                nlohmann::json(token).dump()));
     }
     add(byte < 0 ? token : std::string(1, static_cast<char>(byte)), id, byte);
@@ -84,8 +83,9 @@ std::vector<int64_t> CharacterTokenizer::encode(std::string_view text) const {
           const std::string what = c.valid
                                        ? fmt::format("character {} (U+{:04X})", nlohmann::json(bytes).dump(), c.code)
                                        : fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte));
-          throw EncodeError(fmt::format("[{}] the {} at byte {} of the text is none of the {} of the vocabulary",
-                                        kWhere, what, at, size()));
+          throw EncodeError(
+              fmt::format("[{}] the {} at byte {} of the text is not among the {} tokens of the vocabulary", kWhere,
+                          what, at, size()));
         }
         ids.push_back(id);
       }

@@ -1,4 +1,4 @@
-// A tokenizer whose tokens are characters.
+// A tokenizer whose tokens are characters; see make_character_tokenizer() of tokenizer.h.
 #pragma once
 
 #include <tapegrad/tasks/data/tokenizer.h>
@@ -8,11 +8,13 @@
 
 namespace tapegrad::data {
 
+/// One token per character. Bytes that are not valid UTF-8 can be tokens, too.
 class CharacterTokenizer final : public Tokenizer {
  public:
-  // The distinct characters of a text, in the order of their codes, then its bytes that belong to no character.
+  /// The distinct characters of a text in the order of their code points, then the bytes in it that are not valid
+  /// UTF-8.
   explicit CharacterTokenizer(std::string_view text);
-  // From characters, and bytes written <0xHH>, to ids. Error for any other token, with `where` as the file.
+  /// From a vocabulary of characters, and of bytes written <0xHH>. Error for other tokens; it names the file `where`.
   CharacterTokenizer(const std::unordered_map<std::string, int64_t>& vocabulary, const std::string& where);
 
   std::vector<int64_t> encode(std::string_view text) const override;
@@ -23,9 +25,9 @@ class CharacterTokenizer final : public Tokenizer {
  private:
   void add(std::string token, int64_t id, int byte);
 
-  std::vector<std::string> tokens_;            // bytes by id; empty where there is none
-  std::unordered_map<uint32_t, int64_t> ids_;  // of characters, by code
-  std::array<int64_t, 256> byte_ids_;          // of bytes that belong to no character; -1: not known
+  std::vector<std::string> tokens_;            // bytes by id; empty where an id is not used
+  std::unordered_map<uint32_t, int64_t> ids_;  // of characters, by code point
+  std::array<int64_t, 256> byte_ids_;          // of bytes that are not valid UTF-8; -1: not in the vocabulary
 };
 
 }  // namespace tapegrad::data

@@ -1,4 +1,4 @@
-// The words that GPT-2 cuts a text into before it merges bytes, without a regular expression.
+// The words that GPT-2 cuts a text into before it merges bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,15 @@
 
 namespace tapegrad::data {
 
+/// What GPT-2's pattern distinguishes.
 enum class CharacterClass : uint8_t { other, letter, number, space };
 
-// Unicode 16.0: general categories L and N, and the property White_Space.
+/// The class of a code point by Unicode 16.0: general categories L and N, and the property White_Space.
 CharacterClass class_of(uint32_t code);
 
-// Where the word ends that starts at `from` < text.size(), by GPT-2's pattern
-//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// Bytes that are no UTF-8 count as what is neither letter, number nor space.
+/// The end of the word that starts at `from` < text.size(), by GPT-2's pattern
+///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+/// Bytes that are not valid UTF-8 are neither letters, numbers nor spaces.
 std::size_t word_end(std::string_view text, std::size_t from);
 
 }  // namespace tapegrad::data

@@ -1,4 +1,3 @@
-// What all tokenizers share: decoding, also while tokens come, and the file that a tokenizer is kept in.
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/utf8.h>

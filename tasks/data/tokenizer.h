@@ -1,4 +1,11 @@
-// Text to token ids and back: what every tokenizer does, how one is kept in a file, and decoding while tokens come.
+// Tokenizers: text to token ids and back, files of tokenizers, training, and decoding token by token.
+//
+//     const auto tokenizer = data::load_tokenizer("gpt2");             // a folder, or a tokenizer.json
+//     const std::vector<int64_t> ids = tokenizer->encode("Hello, I am");
+//     const std::string text = tokenizer->decode(ids);
+//
+//     const auto trained = data::train_byte_pairs(text, 1000);         // or make_character_tokenizer(text)
+//     data::save_tokenizer(*trained, "my-tokenizer");                  // my-tokenizer/tokenizer.json
 #pragma once
 
 #include <tapegrad/autograd/error.h>
@@ -19,64 +26,68 @@ class EncodeError : public Error {
   using Error::Error;
 };
 
+/// A vocabulary and its rules. All functions are const and safe to call from several threads.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // The ids of a text. Byte-pair tokenizers take any bytes; the character tokenizer refuses a character that it does
-  // not know, by name.
+  /// The ids of a text. Byte-pair tokenizers take any bytes; a character tokenizer throws EncodeError for a character
+  /// that it does not know.
   virtual std::vector<int64_t> encode(std::string_view text) const = 0;
 
-  // What one token stands for; a token of bytes need not be whole characters. Error for an id that is none.
+  /// The bytes of one token, which need not be whole characters. Error for an id without a token.
   virtual std::string_view bytes(int64_t id) const = 0;
 
-  // The bytes of all tokens: decode(encode(text)) is the text. (valid_utf8 of utf8.h makes it fit for a terminal.)
+  /// The bytes of all tokens: decode(encode(text)) is the text. valid_utf8() of utf8.h makes them fit for a terminal.
   std::string decode(std::span<const int64_t> ids) const;
 
-  // All ids are smaller: the vocab_size of a model.
+  /// One more than the largest id: the vocab_size of a model.
   virtual int64_t size() const = 0;
 
-  // The id of "<|endoftext|>", where there is one.
+  /// The id of "<|endoftext|>", where the vocabulary has it.
   virtual std::optional<int64_t> end_of_text() const { return std::nullopt; }
 
-  // Hugging Face's tokenizer.json, which parse_tokenizer and Hugging Face's `tokenizers` read.
+  /// The tokenizer as a tokenizer.json, which parse_tokenizer() and Hugging Face's `tokenizers` read.
   virtual std::string json() const = 0;
 };
 
-// Reads the tokenizer in a folder: tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe (the
-// first that there is). Error for a folder without one, files that are not whole, and kinds other than GPT-2's byte
-// pairs and our characters.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder);
-// Is there one?
+/// Reads a tokenizer: a tokenizer.json, or a folder with tokenizer.json, vocab.json and merges.txt, or encoder.json and
+/// vocab.bpe (the first of these that exists). Error where there is none, for damaged files, and for kinds other than
+/// GPT-2's byte pairs and character tokenizers.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+/// Whether a folder has one of these files.
 bool has_tokenizer(const std::string& folder);
 
-// The tokenizer of a tokenizer.json's text; `where` names it in an Error.
+/// The tokenizer in the text of a tokenizer.json; an Error names it `where`.
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view json, const std::string& where);
 
-// Writes folder/tokenizer.json; the folder is created where it is missing.
+/// Writes folder/tokenizer.json, and creates the folder if necessary.
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder);
 
-// One token a character of `text`, in the order of their codes; a byte that belongs to no character is one of its own.
+/// A tokenizer with one token per distinct character of `text`, in the order of their code points. Bytes that are not
+/// valid UTF-8 get a token each.
 std::unique_ptr<Tokenizer> make_character_tokenizer(std::string_view text);
 
-// Learns byte pairs from a text (Sennrich, Haddow and Birch 2016, on bytes as GPT-2): 256 bytes, then merges, then
-// "<|endoftext|>". The most frequent pair is merged first, and of those the one with the smaller ids. Ends early, with
-// a smaller vocabulary, when no pair stands in the text twice. Error when vocab_size is below 257.
+/// Trains byte pairs on a text (Sennrich, Haddow and Birch 2016, on bytes as GPT-2 does). The vocabulary is 256 bytes,
+/// then the merges, then "<|endoftext|>". The most frequent pair is merged first; of equally frequent pairs, the one
+/// with the smaller ids. Training ends early, with a smaller vocabulary, when no pair occurs twice. Error where
+/// vocab_size is below 257.
 std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab_size);
 
-// Decodes tokens as they come. What it returns is valid UTF-8 and never ends inside of a character; bytes that cannot
-// be one become U+FFFD.
+/// Decodes tokens as they are generated. Each piece that it returns is valid UTF-8 and ends at the end of a character;
+/// bytes that are not valid UTF-8 become U+FFFD.
 class TextStream {
  public:
+  /// The tokenizer must outlive the stream.
   explicit TextStream(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
-  // The characters that this token completes; often none in languages whose characters are split.
+  /// The characters that this token completes, possibly none.
   std::string push(int64_t id);
-  // What is left at the end: empty, or U+FFFD for a character that was never completed.
+  /// The rest at the end of the text: U+FFFD for an incomplete character, else empty.
   std::string finish();
 
  private:
   const Tokenizer* tokenizer_;
-  std::string held_;  // the bytes of a character that may go on
+  std::string held_;  // the bytes of an incomplete character
 };
 
 }  // namespace tapegrad::data

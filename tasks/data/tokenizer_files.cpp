@@ -1,4 +1,3 @@
-// Reads tokenizers: GPT-2's two files, under either pair of names, and Hugging Face's tokenizer.json.
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/characters.h>
@@ -17,13 +16,13 @@ namespace {
 using Json = nlohmann::json;
 using Vocabulary = std::unordered_map<std::string, int64_t>;
 
-constexpr int64_t kMostIds = int64_t{1} << 22;  // a damaged id must not take all memory
+constexpr int64_t kMostIds = int64_t{1} << 22;  // bounds the memory that a damaged id can take
 
-// Where an Error comes from: "[tokenizer] file: ...", on one line whatever the file holds.
+// The file that an Error is about: throws "[tokenizer] file: ...", always one line.
 struct FileName {
   std::string file;
   template <class... T>
-  [[noreturn]] void refuse(fmt::format_string<const T&...> text, const T&... values) const {
+  [[noreturn]] void fail_with(fmt::format_string<const T&...> text, const T&... values) const {
     std::string message = file + ": " + fmt::vformat(text, fmt::make_format_args(values...));
     for (char& c : message) {
       if (static_cast<unsigned char>(c) < ' ') c = '?';
@@ -32,43 +31,43 @@ struct FileName {
   }
 };
 
-// A value as it stands there, unless it is long or deep.
+// A value as JSON, shortened; structures by their type alone.
 std::string shown(const Json& value) {
   return value.is_structured() ? fmt::format("an {}", value.type_name()) : value.dump(-1, ' ', true).substr(0, 80);
 }
 
 Json parse_json(const FileName& place, std::string_view text) {
-  if (text.empty()) place.refuse("the file is empty (was its download interrupted?)");
+  if (text.empty()) place.fail_with("the file is empty (was its download interrupted?)");
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& e) {
-    place.refuse("is not JSON (at byte {} of {}{})", e.byte, text.size(),
-                 e.byte > text.size() ? ": it ends too early; was its download interrupted?" : "");
+    place.fail_with("not valid JSON (at byte {} of {}{})", e.byte, text.size(),
+                    e.byte > text.size() ? ": it ends too early; was its download interrupted?" : "");
   } catch (const Json::out_of_range&) {
-    place.refuse("holds a number that is too large");
+    place.fail_with("has a number that is too large");
   }
 }
 
 Vocabulary parse_vocabulary(const FileName& place, const Json& json) {
-  if (!json.is_object() || json.empty()) place.refuse("the vocabulary is no object of tokens and their ids");
+  if (!json.is_object() || json.empty()) place.fail_with("expected a vocabulary object of tokens and ids");
   Vocabulary vocabulary;
   std::unordered_map<int64_t, const std::string*> taken;
   vocabulary.reserve(json.size());
   for (const auto& [token, value] : json.items()) {
     if (!value.is_number_unsigned() || value.get<uint64_t>() >= kMostIds) {
-      place.refuse("the token \"{}\" has the id {}, need a whole number from 0 to {}", token, shown(value),
-                   kMostIds - 1);
+      place.fail_with("the token \"{}\" has the id {}, expected an integer from 0 to {}", token, shown(value),
+                      kMostIds - 1);
     }
     const auto id = value.get<int64_t>();
     const auto entry = vocabulary.emplace(token, id).first;
     const auto [other, free] = taken.emplace(id, &entry->first);
-    if (!free) place.refuse("the tokens \"{}\" and \"{}\" have the same id {}", *other->second, token, id);
-    if (token.empty()) place.refuse("the token of id {} is empty", id);
+    if (!free) place.fail_with("the tokens \"{}\" and \"{}\" have the same id {}", *other->second, token, id);
+    if (token.empty()) place.fail_with("the token of id {} is empty", id);
   }
   return vocabulary;
 }
 
-// Puts the parts of byte-pair files together, and checks that they belong together.
+// Assembles a tokenizer from the parts of its files, and checks that they fit together.
 class Assembly {
  public:
   explicit Assembly(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {
@@ -87,11 +86,12 @@ class Assembly {
     const auto id_of = [&](const std::string& token, std::string_view what) {
       const auto found = vocabulary_.find(token);
       if (found == vocabulary_.end()) {
-        place.refuse("{} merges \"{}\" and \"{}\": {} \"{}\" is not in the vocabulary", at, left, right, what, token);
+        place.fail_with("{} merges \"{}\" and \"{}\": {} \"{}\" is not in the vocabulary", at, left, right, what,
+                        token);
       }
       return found->second;
     };
-    const int64_t becomes = id_of(left + right, "their union");
+    const int64_t becomes = id_of(left + right, "the merged token");
     made_[static_cast<std::size_t>(becomes)] = true;
     pairs_.merges.push_back({id_of(left, "the token"), id_of(right, "the token"), becomes});
   }
@@ -99,30 +99,30 @@ class Assembly {
   void add_special(const FileName& place, const std::string& content, int64_t id) {
     const auto known = vocabulary_.find(content);
     if (known != vocabulary_.end() && known->second != id) {
-      place.refuse("the added token \"{}\" has the id {}, in the vocabulary {}", content, id, known->second);
+      place.fail_with("the added token \"{}\" has the id {}, but {} in the vocabulary", content, id, known->second);
     }
     if (static_cast<std::size_t>(id) >= pairs_.tokens.size()) {
       pairs_.tokens.resize(static_cast<std::size_t>(id) + 1);
       made_.resize(pairs_.tokens.size(), false);
     }
     if (known == vocabulary_.end() && !text(id).empty()) {
-      place.refuse("the added token \"{}\" has the id {}, which another token has", content, id);
+      place.fail_with("the added token \"{}\" has the id {} of another token", content, id);
     }
     text(id) = content;
     made_[static_cast<std::size_t>(id)] = true;
     pairs_.specials.push_back(id);
   }
 
-  // What no merge makes stands for itself if it looks like it, <|endoftext|> or <pad>; anything else shows that merges
-  // are missing.
+  // Tokens that no merge makes are special if they look like <|endoftext|> or [PAD]; other ones show that merges are
+  // missing.
   void take_specials(const FileName& merges) {
     for (const auto& [token, id] : vocabulary_) {
       if (made_[static_cast<std::size_t>(id)]) continue;
       const bool marked = token.size() > 2 && ((token.front() == '<' && token.back() == '>') ||
                                                (token.front() == '[' && token.back() == ']'));
       if (!marked) {
-        merges.refuse(
-            "none of its {} merges makes the token \"{}\" (id {}) of the vocabulary (was its download "
+        merges.fail_with(
+            "none of the {} merges makes the token \"{}\" (id {}) of the vocabulary (was its download "
             "interrupted?)",
             pairs_.merges.size(), token, id);
       }
@@ -164,7 +164,8 @@ std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
     const std::string at = fmt::format("line {}", number);
-    if (!split_pair(line, left, right)) merges.refuse("{} is \"{}\", need two tokens and a space between", at, line);
+    if (!split_pair(line, left, right))
+      merges.fail_with("{}: expected two tokens separated by a space, got \"{}\"", at, line);
     assembly.add_merge(merges, at, left, right);
   }
   assembly.take_specials(merges);
@@ -189,7 +190,7 @@ std::string kind_of(const Json& object, const char* key) {  // its "type"; empty
   return found->is_object() && type != found->end() && type->is_string() ? type->get<std::string>() : shown(*found);
 }
 
-// A template that puts nothing beside a text: its one sequence alone.
+// Whether a template post-processor adds no token to the text.
 bool adds_nothing(const Json& after) {
   const auto single = after.find("single");
   if (is_set(after, "special_tokens") || single == after.end() || !single->is_array() || single->size() != 1) {
@@ -201,21 +202,21 @@ bool adds_nothing(const Json& after) {
 const Json& model_of(const FileName& place, const Json& json) {
   const auto model = json.is_object() ? json.find("model") : json.end();
   if (!json.is_object() || model == json.end() || !model->is_object()) {
-    place.refuse("holds no \"model\" (is this a tokenizer.json?)");
+    place.fail_with("has no \"model\" (is this a tokenizer.json?)");
   }
   if (is_set(*model, "type") && (*model)["type"] != "BPE") {
-    place.refuse("the model is {}, only byte pairs (BPE) are supported", shown((*model)["type"]));
+    place.fail_with("expected a BPE model (byte pairs), got {}", shown((*model)["type"]));
   }
   for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "ignore_merges"}) {
-    if (is_set(*model, key)) place.refuse("the model's {} is {}, which is not supported", key, shown((*model)[key]));
+    if (is_set(*model, key)) place.fail_with("{} {} of the model is not supported", key, shown((*model)[key]));
   }
-  if (!model->contains("vocab")) place.refuse("the model has no \"vocab\"");
+  if (!model->contains("vocab")) place.fail_with("the model has no \"vocab\"");
   return *model;
 }
 
 void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
   const auto merges = model.find("merges");
-  if (merges == model.end() || !merges->is_array()) place.refuse("the model has no list of \"merges\"");
+  if (merges == model.end() || !merges->is_array()) place.fail_with("the model has no list of \"merges\"");
   std::size_t number = 0;
   std::string left, right;
   for (const Json& merge : *merges) {
@@ -224,7 +225,7 @@ void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
       left = merge[0].get<std::string>();
       right = merge[1].get<std::string>();
     } else if (!merge.is_string() || !split_pair(merge.get_ref<const std::string&>(), left, right)) {
-      place.refuse("{} is {}, need two tokens", at, shown(merge));
+      place.fail_with("{}: expected two tokens, got {}", at, shown(merge));
     }
     assembly.add_merge(place, at, left, right);
   }
@@ -238,10 +239,10 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
     if (!added.is_object() || content == added.end() || !content->is_string() || content->empty() ||
         content->get_ref<const std::string&>().empty() || id == added.end() || !id->is_number_unsigned() ||
         id->get<uint64_t>() >= kMostIds) {
-      place.refuse("the added token {} has no content or no id", shown(added));
+      place.fail_with("expected added tokens with content and id, got {}", shown(added));
     }
     for (const char* key : {"single_word", "lstrip", "rstrip"}) {
-      if (is_set(added, key)) place.refuse("{} of the added token {} is not supported", key, shown(*content));
+      if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(*content));
     }
     assembly.add_special(place, content->get<std::string>(), id->get<int64_t>());
   }
@@ -255,23 +256,22 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
   const Json& model = model_of(place, json);
   const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer"),
                     after = kind_of(json, "post_processor");
-  if (!normalizer.empty()) place.refuse("the normalizer {} is not supported", normalizer);
+  if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
   const bool harmless =
       after.empty() || after == "ByteLevel" || (after == "TemplateProcessing" && adds_nothing(json["post_processor"]));
-  if (!harmless) place.refuse("the post-processor {} is not supported", after);
+  if (!harmless) place.fail_with("the post-processor {} is not supported", after);
   if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) {
     const Vocabulary vocabulary = parse_vocabulary(place, model["vocab"]);
     return std::make_unique<CharacterTokenizer>(vocabulary, where);
   }
-  if (is_set(model, "byte_fallback")) place.refuse("the model's byte_fallback is true, which is not supported");
+  if (is_set(model, "byte_fallback")) place.fail_with("byte_fallback true of the model is not supported");
   if (cut != "ByteLevel") {
-    place.refuse("words are not cut as GPT-2 cuts them: the pre_tokenizer is {}, need ByteLevel",
-                 cut.empty() ? "missing" : cut);
+    place.fail_with("expected the pre_tokenizer ByteLevel, got {}", cut.empty() ? "missing" : cut);
   }
   const Json& splitter = json["pre_tokenizer"];
-  if (is_set(splitter, "add_prefix_space")) place.refuse("add_prefix_space of the pre_tokenizer is not supported");
+  if (is_set(splitter, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
   if (splitter.contains("use_regex") && !is_set(splitter, "use_regex")) {
-    place.refuse("words are not cut as GPT-2 cuts them: the pre_tokenizer's use_regex is false");
+    place.fail_with("use_regex false of the pre_tokenizer is not supported");
   }
   Assembly assembly(parse_vocabulary(place, model["vocab"]));
   add_merges(place, model, assembly);
@@ -289,7 +289,7 @@ bool has_tokenizer(const std::string& folder) {
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   const fs::path path(folder);
   if (fs::is_regular_file(path)) return parse_tokenizer(train::read_file(path), folder);
-  if (!fs::is_directory(path)) fail("tokenizer", fmt::format("there is no folder {}", folder));
+  if (!fs::is_directory(path)) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
   if (fs::exists(path / "tokenizer.json")) {
     return parse_tokenizer(train::read_file(path / "tokenizer.json"), (path / "tokenizer.json").string());
   }
@@ -298,10 +298,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
     if (one && other) return read_two_files(path / vocabulary, path / merges);
     if (one || other) {
       fail("tokenizer",
-           fmt::format("{} holds {} but no {}", folder, one ? vocabulary : merges, one ? merges : vocabulary));
+           fmt::format("{} has {} but no {}", folder, one ? vocabulary : merges, one ? merges : vocabulary));
     }
   }
-  fail("tokenizer", fmt::format("{} holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or "
+  fail("tokenizer", fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or "
                                 "encoder.json and vocab.bpe",
                                 folder));
 }

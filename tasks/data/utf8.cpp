@@ -8,10 +8,10 @@ namespace {
 
 constexpr uint32_t kReplacement = 0xfffd;
 
-// What a first byte demands of those behind it.
+// What a first byte requires of the following bytes.
 struct Lead {
-  int more;                       // bytes behind it; -1: no character starts with it
-  unsigned char lowest, highest;  // of the second byte
+  int more;                       // number of following bytes; -1: no character starts with it
+  unsigned char lowest, highest;  // range of the second byte
 };
 
 constexpr Lead lead_of(unsigned char byte) {
@@ -72,7 +72,7 @@ std::string valid_utf8(std::string_view text) {
 }
 
 std::pair<std::string_view, std::string_view> split_characters(std::string_view text, double share) {
-  if (!(share >= 0 && share <= 1)) fail("text", fmt::format("a share of {} of a text, need one from 0 to 1", share));
+  if (!(share >= 0 && share <= 1)) fail("text", fmt::format("the share must be between 0 and 1, got {}", share));
   auto first = static_cast<int64_t>(share * static_cast<double>(count_characters(text)));
   std::size_t at = 0;
   for (; first > 0; --first) at += static_cast<std::size_t>(first_character(text.substr(at)).bytes);

@@ -1,7 +1,6 @@
-// UTF-8 text, of which nobody promises that it is valid: one character after another, counts and repairs.
+// UTF-8 text that need not be valid: decoding character by character, counting and repairing.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,27 +8,28 @@
 
 namespace tapegrad::data {
 
+/// What first_character() found.
 struct Character {
-  uint32_t code;  // U+FFFD where there is no valid character
-  int bytes;
+  uint32_t code;  ///< the code point; U+FFFD where the bytes are not valid
+  int bytes;      ///< how many bytes it takes
   bool valid;
-  bool cut;  // not valid, but more bytes behind the text could have made it so
+  bool cut;  ///< not valid because the text ends within the character
 };
 
-// The character at the start of `text`, which must not be empty. Bytes that are none come in the pieces that one U+FFFD
-// each stands for in Python's errors="replace" (The Unicode Standard 3.9, maximal subparts).
+/// The character at the start of `text`, which must not be empty. Invalid bytes are taken in the pieces that Python's
+/// errors="replace" replaces by one U+FFFD each (The Unicode Standard 3.9, maximal subparts).
 Character first_character(std::string_view text);
 
-// The character in UTF-8. A code that no character can have becomes U+FFFD.
+/// A code point in UTF-8; U+FFFD for surrogates and values above U+10FFFF.
 std::string utf8(uint32_t code);
 
-// How many characters `text` has, as Python's len() of the text read with errors="replace".
+/// The number of characters, as Python's len() of the text decoded with errors="replace".
 int64_t count_characters(std::string_view text);
 
-// The text with U+FFFD in the place of all that is no character: Python's bytes.decode(errors="replace").
+/// The text with U+FFFD in place of invalid bytes, as Python's bytes.decode(errors="replace").
 std::string valid_utf8(std::string_view text);
 
-// The first int(share * characters) characters, and the rest. Error unless 0 <= share <= 1.
+/// The first int(share * characters) characters, and the rest. Error unless 0 <= share <= 1.
 std::pair<std::string_view, std::string_view> split_characters(std::string_view text, double share);
 
 }  // namespace tapegrad::data

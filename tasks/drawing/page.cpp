@@ -1,4 +1,3 @@
-// The style of pages, and their frame.
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/page.h>
 
@@ -40,8 +39,8 @@ std::string page(std::string_view title, std::string_view body) {
 }
 
 void card(std::string& out, const Drawing& drawing) {
-  constexpr double kLeast = 0.7;  // of the size it was drawn in
-  constexpr double kWide = 540;   // takes a row of its own among cards side by side
+  constexpr double kLeast = 0.7;  // of the drawing's own size
+  constexpr double kWide = 540;   // wider drawings take a whole row
   out += fmt::format("<div class=\"card{}\" style=\"--least: {:.0f}px\">\n{}</div>\n",
                      drawing.width > kWide ? " wide" : "", kLeast * drawing.width, svg_element(drawing));
 }

@@ -1,4 +1,4 @@
-// HTML pages of one look, light or dark as the reader's browser is, that need nothing from outside.
+// HTML pages in one style, light or dark as the reader's browser is, that refer to no other file.
 #pragma once
 
 #include <tapegrad/tasks/drawing/svg.h>
@@ -8,11 +8,11 @@
 
 namespace tapegrad::drawing {
 
-// A whole page around `body`. Its style knows the classes card, facts and fact, maps (cards side by side, as many as
-// fit), wrong and good.
+/// A complete page around `body`, which is HTML; the title is escaped. Its style knows the classes card, facts and
+/// fact, maps (cards side by side, as many as fit), wrong and good.
 std::string page(std::string_view title, std::string_view body);
 
-// A drawing in a frame of its own. On narrow screens it shrinks a little, then scrolls.
+/// Appends a drawing in a frame to the HTML in `out`. On narrow screens it shrinks to 70 %, then scrolls.
 void card(std::string& out, const Drawing& drawing);
 
 }  // namespace tapegrad::drawing

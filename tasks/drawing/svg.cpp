@@ -1,5 +1,5 @@
-// What all drawings share: text, colours, the composition of several, and whole files.
 #include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/drawing/svg.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ std::string_view font_class(Type type) {
   return type == Type::title ? " class=\"title\"" : type == Type::small ? " class=\"small\"" : "";
 }
 
-// How far each character from ' ' to '~' takes the pen in DejaVu Sans, the widest of the usual fonts.
+// Widths of the characters ' ' to '~' in DejaVu Sans, in hundredths of the font size.
 constexpr unsigned char kAdvances[] = {32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36,  32, 34, 64, 64, 64,
                                        64, 64, 64, 64, 64, 64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63,
                                        58, 77, 75, 29, 29, 66, 56, 86, 75, 79, 60, 79, 69, 63,  61, 73, 68, 99, 69,
@@ -29,9 +29,9 @@ void write_text(std::string& out, double x, double y, std::string_view anchor, s
 }
 
 double text_width(std::string_view text, Type type) {
-  double units = 0;  // hundredths of the font's size
+  double units = 0;  // hundredths of the font size
   for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;  // within a character of several bytes
+    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;  // a later byte of a character
     units += c >= 32 && c < 127 ? kAdvances[c - 32] : 84;
   }
   return units / 100 * font_size(type) * (type == Type::title ? 1.14 : 1);
@@ -53,6 +53,7 @@ std::string escape_markup(std::string_view text) {
 }
 
 Drawing grid(const std::vector<Drawing>& parts, int columns) {
+  if (columns < 1) fail("grid", fmt::format("columns must be at least 1, got {}", columns));
   const auto per_row = static_cast<std::size_t>(columns);
   std::vector<double> wide(per_row, 0);
   for (std::size_t i = 0; i < parts.size(); ++i) wide[i % per_row] = std::max(wide[i % per_row], parts[i].width);
@@ -73,7 +74,7 @@ Drawing grid(const std::vector<Drawing>& parts, int columns) {
   return out;
 }
 
-// Plain colours, without variables: viewers beside browsers know nothing else.
+// Plain colours without CSS variables, which viewers other than browsers do not support.
 std::string_view drawing_style() {
   return R"(svg text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #5a6675; }
 svg text.title { font-size: 14px; font-weight: 600; fill: #1c2430; }

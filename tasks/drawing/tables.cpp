@@ -1,5 +1,5 @@
-// Writes tables, arrays and shaded maps.
 #include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/tables.h>
 
@@ -9,7 +9,7 @@
 namespace tapegrad::drawing {
 namespace {
 
-// Behind the point at most eight digits, none of them a trailing zero: "0.2", "1.", "0.25130196", "-inf".
+// At most eight digits after the point, no trailing zeros: "0.2", "1.", "0.25130196", "-inf".
 std::string numpy_number(double value) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
   std::string text = fmt::format("{:.8f}", value);
@@ -17,7 +17,7 @@ std::string numpy_number(double value) {
   return text;
 }
 
-// What stands before the point, and how much behind it.
+// Characters before the point, and from the point on.
 struct Width {
   std::size_t before = 0, behind = 0;
 };
@@ -49,6 +49,10 @@ std::string fixed(double value, int digits) {
 }
 
 std::string bracket_table(const Tensor& x, const BracketTable& how) {
+  if (x.numel() != static_cast<int64_t>(how.rows.size() * how.columns.size())) {
+    fail("bracket_table", fmt::format("expected {} rows and {} columns, got a tensor {}", how.rows.size(),
+                                      how.columns.size(), str(x.shape())));
+  }
   const std::vector<double> values = x.to(kFloat64).to_vector<double>();
   std::string out(static_cast<std::size_t>(how.width), ' ');
   auto to = std::back_inserter(out);
@@ -80,7 +84,7 @@ std::string numpy_text(const Tensor& x) {
   const std::size_t cell = 1 + widest.before + widest.behind;
   constexpr std::size_t kLine = 75;
   std::string out = matrix ? "[" : "";
-  std::size_t used = 0;  // of the line
+  std::size_t used = 0;  // columns of the line
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Width width = width_of(numbers[i]);
     if (i % columns == 0) {
@@ -130,6 +134,12 @@ std::string shaded_maps(const std::vector<ShadedMap>& maps) {
   if (maps.empty()) return "";
   const std::size_t rows = maps.front().row_labels.size();
   const std::size_t columns = rows == 0 ? 0 : maps.front().weights.size() / rows;
+  for (const ShadedMap& map : maps) {
+    if (map.row_labels.size() != rows || map.weights.size() != rows * columns) {
+      fail("shaded_maps", fmt::format("expected {} rows and {} columns in every map, got {} rows and {} weights", rows,
+                                      columns, map.row_labels.size(), map.weights.size()));
+    }
+  }
   std::size_t label = 2, name = 0;
   for (const ShadedMap& map : maps) {
     name = std::max(name, characters(map.name));

@@ -10,43 +10,44 @@
 
 namespace tapegrad::drawing {
 
+/// The columns that tables and wrapped lines may use.
 inline constexpr int kTerminalWidth = 80;
 
-// x [rows, columns] as the tutorials' tables print it: names to the left and above, each cell in brackets.
-//
-//                   love      deep
-//   love      [    0.60][    0.90]
-//
-// `digits` behind the point, with an exponent where told so; all columns, that of the names too, are `width` wide.
+/// A table as the tutorials print it: names on the left and at the top, each cell in brackets.
+///
+///                   love      deep
+///   love      [    0.60][    0.90]
 struct BracketTable {
   std::vector<std::string> rows, columns;
-  int width = 12;
-  int digits = 2;
-  bool exponent = false;
+  int width = 12;         ///< characters of each column, that of the names included
+  int digits = 2;         ///< after the decimal point
+  bool exponent = false;  ///< 1.00e-03 instead of 0.00
 };
+/// x [rows, columns] as a table. Error where it does not have one value per cell.
 std::string bracket_table(const Tensor& x, const BracketTable& how);
 
-// A number with `digits` behind the point, and no sign in front of nothing but zeros.
+/// A number with `digits` after the decimal point; zero has no sign.
 std::string fixed(double value, int digits);
 
-// A floating tensor of one or two axes as NumPy prints it: at most eight digits, trailing zeros left out.
+/// A floating tensor of one or two axes as NumPy prints it: at most eight digits, no trailing zeros.
 std::string numpy_text(const Tensor& x);
-// "(2, 5, 6)".
+/// A shape as Python prints it: "(2, 5, 6)".
 std::string tuple_text(const Shape& shape);
 
-// Lines longer than the terminal is wide are broken at spaces; what follows stands where the line's last column begins
-// (behind two spaces or more), or else its text; or `indent` columns in, where that is the first column.
+/// The text with lines of more than 80 characters broken at spaces. The next line begins under the last column of the
+/// broken one, which is what follows two spaces or more; without such a column, after `indent` spaces.
 std::string wrapped(std::string_view text, std::size_t indent = 0);
 
-// Weights from 0 to 1 as shades, a character each; blank where not finite.
+/// Weights from 0 to 1 as shades, one character each; blank where not finite.
 struct ShadedMap {
   std::string name;
   std::vector<std::string> row_labels;
-  std::vector<float> weights;  // [rows, columns]
+  std::vector<float> weights;  ///< [rows, columns]
 };
-// Maps of equal size side by side, as many as fit into the terminal; an empty line behind each row of maps.
+/// Maps of one size side by side, as many as fit into the terminal, with an empty line after each row of maps. Error
+/// where the sizes differ.
 std::string shaded_maps(const std::vector<ShadedMap>& maps);
-// What the characters mean, in one line.
+/// One line that explains the shades.
 std::string_view shades_legend();
 
 }  // namespace tapegrad::drawing

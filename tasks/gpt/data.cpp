@@ -38,7 +38,7 @@ data::TextLoader loader(const GPTOptions& o, data::Tokens tokens, bool training)
                         {.batch_size = o.batch_size, .shuffle = training, .drop_last = training});
   if (made.size() == 0) {
     refuse("--batch-size",
-           fmt::format("{} windows are not to be had: the training part has {}", o.batch_size, made.windows().size()));
+           fmt::format("{} windows are not to be had: the training part has {}", o.batch_size, made.dataset().size()));
   }
   return made;
 }
@@ -75,7 +75,7 @@ GPTData of_token_file(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
       refuse("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
     tokenizer = tokenizer_for(o, {});
   }
-  const data::Tokens all = data::Tokens::map(o.text);
+  const data::Tokens all = data::Tokens::open(o.text);
   if (all.largest() >= tokenizer->size()) {
     refuse("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", o.text, all.largest(),
                                  tokenizer->size()));

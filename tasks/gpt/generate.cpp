@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/tasks/data/text.h>
 #include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/data/windows.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 
@@ -124,7 +124,7 @@ int test_gpt(const GPTTestRequest& request) {
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
     refuse("--model", "its folder has no tokenizer, and --text is no file of tokens");
   const data::Tokens tokens = data::is_safetensors_file(request.text)
-                                  ? data::Tokens::map(request.text)
+                                  ? data::Tokens::open(request.text)
                                   : data::Tokens(trained.tokenizer->encode(train::read_file(request.text)));
   if (tokens.size() <= length) {
     refuse("--text", fmt::format("{} has {} tokens, a window as long as the model's context takes {}", request.text,

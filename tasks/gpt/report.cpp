@@ -1,5 +1,6 @@
 // Composes the page of a GPT's run.
 #include <fmt/format.h>
+#include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/gpt/report.h>
 #include <tapegrad/version.h>

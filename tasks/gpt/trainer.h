@@ -4,8 +4,8 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/schedule.h>
-#include <tapegrad/tasks/data/text.h>
 #include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/windows.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tasks/train/metrics.h>

@@ -1,6 +1,8 @@
 // Composes the pages.
 #include <fmt/format.h>
 #include <tapegrad/nn/module.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/version.h>

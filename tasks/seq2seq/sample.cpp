@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/show/show.h>
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/positions.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/options.h>
 #include <tapegrad/tasks/show/show.h>

@@ -1,6 +1,7 @@
 // The list of topics, and the files that hold what they show.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/options.h>

@@ -14,12 +14,13 @@ size=$(stat -c %s "$library")
 echo "libtapegrad.so, stripped: $size bytes"
 [ "$size" -lt 5000000 ]
 
-sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$here/../../README.md" >"$work/readme.cpp"  # README's example, as it stands there
-cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DREADME="$work/readme.cpp" >"$work/log" &&
+example() { sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$here/../../$1" >"$work/$2.cpp"; }  # the program in a README
+example README.md readme; example tasks/data/README.md data; example tasks/drawing/README.md drawing
+cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
 "$work/build/training"
-"$work/build/readme"
+(cd "$work" && for program in readme readme_data readme_drawing; do "build/$program"; done)
 "$prefix/bin/tapegrad" --version
 
 flags=(-std=c++20 -O0 -I "$prefix/include")

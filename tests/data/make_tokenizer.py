@@ -1,7 +1,8 @@
 """Makes tokenizer.json and gpt2_cut/: what Hugging Face's tokenizers, tiktoken and a regular expression give on text
 that is hard to cut.   make_tokenizer.py GPT2_FOLDER   (with encoder.json and vocab.bpe, which are GPT-2's, MIT licence)
 
-pip install tokenizers tiktoken regex. With --classes it prints the tables of tasks/data/split.cpp instead."""
+pip install tokenizers tiktoken regex. With --classes it prints the tables of
+tasks/data/detail/unicode_ranges.inc instead."""
 import json
 import os
 import random

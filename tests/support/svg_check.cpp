@@ -1,4 +1,4 @@
-// Reads as much XML and geometry as the pictures use: groups that are moved, texts that are turned by a right angle.
+// Reads the subset of XML and geometry that the pictures use: translated groups, and texts turned by a right angle.
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/svg.h>
 #include <tapegrad/tests/support/svg_check.h>
@@ -19,7 +19,7 @@ struct Box {
   std::string text;
   double left, top, right, bottom;
   bool meets(const Box& other) const {
-    constexpr double kMargin = 0.5;  // of pixels that may touch
+    constexpr double kMargin = 0.5;  // pixels of overlap that are allowed
     return left < other.right - kMargin && other.left < right - kMargin && top < other.bottom - kMargin &&
            other.top < bottom - kMargin;
   }
@@ -49,7 +49,7 @@ std::string unescaped(std::string text) {
   return out;
 }
 
-// Walks through the elements of a picture and keeps the boxes of its texts.
+// Visits the elements of a picture and collects the boxes of its texts.
 class Reader {
  public:
   explicit Reader(std::string_view svg) : rest_(svg) {
@@ -84,7 +84,7 @@ class Reader {
     return taken;
   }
 
-  // At "<"; leaves behind the end of the element. (x, y): where its origin stands.
+  // Reads the element that begins here with "<", up to its end. (x, y): the position of its origin.
   void element(double x, double y) {
     if (!rest_.starts_with("<")) throw std::runtime_error("an element is missing");
     rest_.remove_prefix(1);

@@ -1,4 +1,4 @@
-// Looks for what must not be in a picture: broken XML, references to elsewhere, texts over each other or cut off.
+// Checks pictures for broken XML, references to other files, and texts that overlap or are cut off.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace tapegrad::tests {
 
-// One line a fault; none for a picture that is as it should be. `svg` is a whole file or an <svg> element.
+// One line per fault, nothing for a correct picture. `svg` is a whole file or an <svg> element.
 std::vector<std::string> faults_of_svg(const std::string& svg);
-// The same for every picture in a page, which must hold at least one and need nothing from outside.
+// The same for all pictures in a page, which must have at least one and refer to no other file.
 std::vector<std::string> faults_of_page(const std::string& html);
 
 }  // namespace tapegrad::tests

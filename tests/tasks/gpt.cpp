@@ -350,7 +350,7 @@ TEST(GptCommand, RefusesWrongRequests) {
                {"its tokenizer has", "vocabulary 3"});
   spill(hf + "/config.json", config);
   expect_error(run_command({"test", "gpt", "--model", hf, "--text", hf + "/model.safetensors"}), 1,
-               {"is no file of tokens"});
+               {"is not a token file"});
 
   const std::string weights = slurp(hf + "/model.safetensors");
   SafeTensors damaged = load_safetensors(hf);

@@ -1,6 +1,8 @@
 // Pictures: those of `tapegrad show`, of charts and heatmaps in hard cases, and the checker that looks at them.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/show/show.h>

@@ -1,8 +1,8 @@
 // Windows, batches and token files: PyTorch's order number for number, and files that are not right.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/tasks/data/text.h>
 #include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/windows.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
@@ -73,7 +73,7 @@ TEST(TextLoader, AnIterationGoesOnFromAnyPosition) {
     EXPECT_EQ(found, one["iterations"][0].get<std::vector<Ids>>());
   }
   EXPECT_EQ(error_of([&] { loader.resume({.batch = 99, .order_seed = {}}); }),
-            "[text] cannot go on from batch 99 of 7");
+            "[data_loader] expected a position from batch 0 to 7, got 99");
 }
 
 TEST(TextLoader, WindowsThatAreNone) {
@@ -86,13 +86,14 @@ TEST(TextLoader, WindowsThatAreNone) {
   EXPECT_EQ(data::Windows(counting(513), 256, 256).size(), 2);
   EXPECT_EQ(data::Windows(counting(10), 4, 1).size(), 6);
   EXPECT_EQ(error_of([] { data::Windows(counting(9), 0, 1); }),
-            "[text] windows of 0 tokens every 1 tokens: both must be at least 1");
+            "[text] length and stride of windows must be at least 1, got 0 and 1");
   EXPECT_EQ(error_of([] { data::Windows(counting(9), 2, -1); }),
-            "[text] windows of 2 tokens every -1 tokens: both must be at least 1");
+            "[text] length and stride of windows must be at least 1, got 2 and -1");
   EXPECT_EQ(error_of([] { data::TextLoader(data::Windows(counting(9), 2, 1), {.batch_size = 0}); }),
-            "[text] a batch of 0 windows: need at least 1");
+            "[data_loader] batch_size must be at least 1, got 0");
   Ids x(4);
-  EXPECT_EQ(error_of([&] { data::Windows(counting(9), 4, 1).copy(5, x.data(), x.data()); }), "[text] window 5 of 5");
+  EXPECT_EQ(error_of([&] { data::Windows(counting(9), 4, 1).copy(5, x.data(), x.data()); }),
+            "[text] expected a window from 0 to 4, got 5");
 }
 
 TEST(Tokens, PiecesOfASequence) {
@@ -101,8 +102,8 @@ TEST(Tokens, PiecesOfASequence) {
   EXPECT_EQ(middle[0], 2);
   EXPECT_EQ(middle.largest(), 6);
   EXPECT_EQ(tokens.slice(10, 10).largest(), -1);
-  EXPECT_EQ(error_of([&] { middle[5]; }), "[text] tokens 5 to 6 of a sequence of 5");
-  EXPECT_EQ(error_of([&] { tokens.slice(4, 11); }), "[text] tokens 4 to 11 of a sequence of 10");
+  EXPECT_EQ(error_of([&] { middle[5]; }), "[text] expected tokens within 0 to 5, got 5 to 6");
+  EXPECT_EQ(error_of([&] { tokens.slice(4, 11); }), "[text] expected tokens within 0 to 10, got 4 to 11");
 }
 
 TEST(TokenFile, HoldsTheTextsTokensAndIsMapped) {
@@ -124,7 +125,7 @@ TEST(TokenFile, HoldsTheTextsTokensAndIsMapped) {
   }
   EXPECT_TRUE(data::is_safetensors_file(folder / "a.tokens"));
   EXPECT_FALSE(data::is_safetensors_file(folder / "text.txt"));
-  const data::Tokens tokens = data::Tokens::map(folder / "a.tokens");
+  const data::Tokens tokens = data::Tokens::open(folder / "a.tokens");
   ASSERT_EQ(tokens.size(), static_cast<int64_t>(ids.size()));
   Ids back(ids.size());
   tokens.copy(0, tokens.size(), back.data());
@@ -139,7 +140,7 @@ TEST(TokenFile, LargeVocabulariesTakeFourBytes) {
   const auto tokenizer = data::parse_tokenizer(json, "x");
   tests::spill(folder / "text.txt", "abba");
   data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens");
-  const data::Tokens tokens = data::Tokens::map(folder / "a.tokens");
+  const data::Tokens tokens = data::Tokens::open(folder / "a.tokens");
   EXPECT_EQ(tokens[1], 70000);
   EXPECT_EQ(tokens.largest(), 70000);
   EXPECT_EQ(fs::file_size(folder / "a.tokens"), 256 + 16u);
@@ -149,14 +150,14 @@ TEST(TokenFile, FilesThatAreNone) {
   const tests::TemporaryFolder folder;
   const std::string path = folder / "x.tokens";
   save_safetensors(path, {{"tokens", ones({3})}});
-  EXPECT_EQ(error_of([&] { data::Tokens::map(path); }),
-            "[text] " + path + ": is no file of tokens: need a tensor \"tokens\", U16 or U32, with one axis");
+  EXPECT_EQ(error_of([&] { data::Tokens::open(path); }),
+            "[text] " + path + " is not a token file: expected a tensor \"tokens\", U16 or U32, with one axis");
   const auto tokenizer = data::make_character_tokenizer("ab");
   tests::spill(folder / "text.txt", "abab");
   data::write_token_file(*tokenizer, folder / "text.txt", path);
   fs::resize_file(path, fs::file_size(path) - 1);
   EXPECT_EQ(
-      error_of([&] { data::Tokens::map(path); }),
+      error_of([&] { data::Tokens::open(path); }),
       "[safetensors] " + path + ": tensor \"tokens\" ends at byte 8 of the data, of which there are 7 (truncated?)");
   const std::string text = tests::slurp(folder / "text.txt");
   EXPECT_NE(error_of([&] {
@@ -168,7 +169,20 @@ TEST(TokenFile, FilesThatAreNone) {
             "[file] cannot read " + (folder / "missing") + ": No such file or directory");
   tests::spill(folder / "empty.txt", "");
   EXPECT_EQ(data::write_token_file(*tokenizer, folder / "empty.txt", path), 0);
-  EXPECT_EQ(data::Tokens::map(path).size(), 0);
+  EXPECT_EQ(data::Tokens::open(path).size(), 0);
+}
+
+TEST(TokenFile, ThatShrinksWhileItIsOpenIsAnError) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "x.tokens";
+  tests::spill(folder / "text.txt", std::string(100'000, 'a'));
+  data::write_token_file(*data::make_character_tokenizer("a"), folder / "text.txt", path);
+  const data::Tokens tokens = data::Tokens::open(path);
+  EXPECT_EQ(tokens[99'999], 0);
+  fs::resize_file(path, 256 + 2 * 50'000);
+  EXPECT_EQ(tokens[49'999], 0);
+  EXPECT_EQ(error_of([&] { tokens[50'000]; }), "[text] " + path + " has become shorter since it was opened");
+  EXPECT_EQ(error_of([&] { tokens.largest(); }), "[text] " + path + " has become shorter since it was opened");
 }
 
 }  // namespace

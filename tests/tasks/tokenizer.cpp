@@ -124,8 +124,7 @@ TEST(BytePairs, LearningEndsWhenNoPairComesTwice) {
   EXPECT_EQ(data::train_byte_pairs("", 300)->size(), 257);
   EXPECT_EQ(data::train_byte_pairs("ab ab", 1000)->size(), 258) << "\"ab\" twice, \" ab\" once";
   EXPECT_EQ(error_of([] { data::train_byte_pairs("ab", 256); }),
-            "[tokenizer] a vocabulary of 256 byte pairs is not possible: from 257 (all bytes and <|endoftext|>) to "
-            "1048576 is");
+            "[tokenizer] vocab_size must be between 257 (all bytes and <|endoftext|>) and 1048576, got 256");
 }
 
 TEST(BytePairs, AWordMayTakeTheSameTokenByTwoWays) {
@@ -145,10 +144,11 @@ TEST(Characters, OneTokenACharacter) {
   EXPECT_EQ(tokenizer->encode(text), (Ids{3, 4, 2, 1, 3, 5, 0}));
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
   EXPECT_EQ(tokenizer->end_of_text(), std::nullopt);
-  EXPECT_EQ(error_of([&] { tokenizer->encode("가나다"); }),
-            "[tokenizer] the character \"다\" (U+B2E4) at byte 6 of the text is none of the 6 of the vocabulary");
+  EXPECT_EQ(
+      error_of([&] { tokenizer->encode("가나다"); }),
+      "[tokenizer] the character \"다\" (U+B2E4) at byte 6 of the text is not among the 6 tokens of the vocabulary");
   EXPECT_EQ(error_of([&] { tokenizer->encode("가\xff"); }),
-            "[tokenizer] the byte 0xFF at byte 3 of the text is none of the 6 of the vocabulary");
+            "[tokenizer] the byte 0xFF at byte 3 of the text is not among the 6 tokens of the vocabulary");
   EXPECT_EQ(error_of([&] { tokenizer->bytes(6); }), "[tokenizer] there is no token 6 (ids are 0 to 5)");
 }
 
@@ -212,8 +212,7 @@ TEST(Utf8, CountsAndSplitsByCharacters) {
   EXPECT_EQ(second, "차");
   EXPECT_EQ(data::split_characters("abc", 0).first, "");
   EXPECT_EQ(data::split_characters("abc", 1).second, "");
-  EXPECT_EQ(error_of([] { data::split_characters("abc", 1.5); }),
-            "[text] a share of 1.5 of a text, need one from 0 to 1");
+  EXPECT_EQ(error_of([] { data::split_characters("abc", 1.5); }), "[text] the share must be between 0 and 1, got 1.5");
   for (uint32_t code = 0; code < 0x110000; code += code < 0x3000 ? 1 : 61) {
     if (code >= 0xd800 && code < 0xe000) continue;
     const std::string text = data::utf8(code);
@@ -254,48 +253,48 @@ class BrokenFiles : public testing::Test {
 const std::string kThree = R"({"a":0,"b":1,"ab":2})";
 
 TEST_F(BrokenFiles, Missing) {
-  EXPECT_EQ(error_of([] { data::load_tokenizer("/nowhere"); }), "[tokenizer] there is no folder /nowhere");
+  EXPECT_EQ(error_of([] { data::load_tokenizer("/nowhere"); }), "[tokenizer] there is no file or folder /nowhere");
   EXPECT_EQ(said(),
-            "holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe");
+            "has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe");
   spill(folder_ / "vocab.json", kThree);
-  EXPECT_EQ(said(), "holds vocab.json but no merges.txt");
+  EXPECT_EQ(said(), "has vocab.json but no merges.txt");
   fs::remove(folder_ / "vocab.json");
   spill(folder_ / "vocab.bpe", "");
-  EXPECT_EQ(said(), "holds vocab.bpe but no encoder.json");
+  EXPECT_EQ(said(), "has vocab.bpe but no encoder.json");
 }
 
 TEST_F(BrokenFiles, Vocabulary) {
   EXPECT_EQ(two(kThree, "a b\n"), "no error");
   EXPECT_EQ(two("", ""), "encoder.json: the file is empty (was its download interrupted?)");
   EXPECT_EQ(two(R"({"a":0,"b)", ""),
-            "encoder.json: is not JSON (at byte 10 of 9: it ends too early; was its download interrupted?)");
-  EXPECT_EQ(two(R"({"a":0,b})", ""), "encoder.json: is not JSON (at byte 8 of 9)");
-  EXPECT_EQ(two(R"({"a":1e400})", ""), "encoder.json: holds a number that is too large");
-  EXPECT_EQ(two("[1]", ""), "encoder.json: the vocabulary is no object of tokens and their ids");
+            "encoder.json: not valid JSON (at byte 10 of 9: it ends too early; was its download interrupted?)");
+  EXPECT_EQ(two(R"({"a":0,b})", ""), "encoder.json: not valid JSON (at byte 8 of 9)");
+  EXPECT_EQ(two(R"({"a":1e400})", ""), "encoder.json: has a number that is too large");
+  EXPECT_EQ(two("[1]", ""), "encoder.json: expected a vocabulary object of tokens and ids");
   EXPECT_EQ(two(R"({"a":-1})", ""),
-            "encoder.json: the token \"a\" has the id -1, need a whole number from 0 to 4194303");
+            "encoder.json: the token \"a\" has the id -1, expected an integer from 0 to 4194303");
   EXPECT_EQ(two(R"({"a":[[0]]})", ""),
-            "encoder.json: the token \"a\" has the id an array, need a whole number from 0 to 4194303");
+            "encoder.json: the token \"a\" has the id an array, expected an integer from 0 to 4194303");
   EXPECT_EQ(two(R"({"a":1000000000})", ""),
-            "encoder.json: the token \"a\" has the id 1000000000, need a whole number from 0 to 4194303");
+            "encoder.json: the token \"a\" has the id 1000000000, expected an integer from 0 to 4194303");
   EXPECT_EQ(two(R"({"a":0,"b":0})", "a b\n"), "encoder.json: the tokens \"a\" and \"b\" have the same id 0");
   EXPECT_EQ(two(R"({"":0})", ""), "encoder.json: the token of id 0 is empty");
 }
 
 TEST_F(BrokenFiles, Merges) {
   EXPECT_EQ(two(kThree, "#version: 0.2\na b\nb a\n"),
-            "vocab.bpe: line 3 merges \"b\" and \"a\": their union \"ba\" is not in the vocabulary");
+            "vocab.bpe: line 3 merges \"b\" and \"a\": the merged token \"ba\" is not in the vocabulary");
   EXPECT_EQ(two(R"({"a":0,"b":1,"ab":2,"abc":3})", "a b\nab c\n"),
             "vocab.bpe: line 2 merges \"ab\" and \"c\": the token \"c\" is not in the vocabulary");
-  EXPECT_EQ(two(kThree, "ab\n"), "vocab.bpe: line 1 is \"ab\", need two tokens and a space between");
-  EXPECT_EQ(two(kThree, "a b c\n"), "vocab.bpe: line 1 is \"a b c\", need two tokens and a space between");
-  EXPECT_EQ(two(kThree, "a \n"), "vocab.bpe: line 1 is \"a \", need two tokens and a space between");
+  EXPECT_EQ(two(kThree, "ab\n"), "vocab.bpe: line 1: expected two tokens separated by a space, got \"ab\"");
+  EXPECT_EQ(two(kThree, "a b c\n"), "vocab.bpe: line 1: expected two tokens separated by a space, got \"a b c\"");
+  EXPECT_EQ(two(kThree, "a \n"), "vocab.bpe: line 1: expected two tokens separated by a space, got \"a \"");
   const std::string whole = slurp(kCut / "vocab.bpe");
   EXPECT_NE(
       two(slurp(kCut / "encoder.json"), whole.substr(0, whole.size() / 2)).find("(was its download interrupted?)"),
       std::string::npos);
   EXPECT_EQ(two(R"({"a":0,"b":1,"ab":2,"ba":3})", "#version: 0.2\na b\n"),
-            "vocab.bpe: none of its 1 merges makes the token \"ba\" (id 3) of the vocabulary (was its download "
+            "vocab.bpe: none of the 1 merges makes the token \"ba\" (id 3) of the vocabulary (was its download "
             "interrupted?)");
 }
 
@@ -306,7 +305,7 @@ TEST_F(BrokenFiles, WhatNoMergeMakesStandsForItself) {
   EXPECT_EQ(tokenizer->size(), 5);
   EXPECT_EQ(error_of([&] { tokenizer->bytes(3); }), "[tokenizer] there is no token 3 (ids are 0 to 4)");
   EXPECT_EQ(error_of([&] { tokenizer->encode("c"); }),
-            "[tokenizer] the vocabulary has no token for the byte 0x63, which the text holds");
+            "[tokenizer] the vocabulary has no token for the byte 0x63 of the text");
 }
 
 TEST_F(BrokenFiles, TokenizerJson) {
@@ -330,16 +329,15 @@ TEST_F(BrokenFiles, TokenizerJson) {
   EXPECT_EQ(after(R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}},
                       {"Sequence":{"id":"A","type_id":0}}],"special_tokens":{"x":{"id":"x","ids":[1],"tokens":["x"]}}})"),
             "tokenizer.json: the post-processor TemplateProcessing is not supported");
-  EXPECT_EQ(json("[]"), "tokenizer.json: holds no \"model\" (is this a tokenizer.json?)");
+  EXPECT_EQ(json("[]"), "tokenizer.json: has no \"model\" (is this a tokenizer.json?)");
   const auto with = [&](const std::string& from, const std::string& to) { return json(replaced(good, from, to)); };
   EXPECT_EQ(with(R"("type":"BPE")", R"("type":"Unigram")"),
-            "tokenizer.json: the model is \"Unigram\", only byte pairs (BPE) are supported");
-  EXPECT_EQ(with(R"("dropout":null)", R"("dropout":0.1)"),
-            "tokenizer.json: the model's dropout is 0.1, which is not supported");
+            "tokenizer.json: expected a BPE model (byte pairs), got \"Unigram\"");
+  EXPECT_EQ(with(R"("dropout":null)", R"("dropout":0.1)"), "tokenizer.json: dropout 0.1 of the model is not supported");
   EXPECT_EQ(with(R"("ignore_merges":false)", R"("ignore_merges":true)"),
-            "tokenizer.json: the model's ignore_merges is true, which is not supported");
+            "tokenizer.json: ignore_merges true of the model is not supported");
   EXPECT_EQ(with(R"("byte_fallback":false)", R"("byte_fallback":true)"),
-            "tokenizer.json: the model's byte_fallback is true, which is not supported");
+            "tokenizer.json: byte_fallback true of the model is not supported");
   EXPECT_EQ(with(R"("normalizer":null)", R"("normalizer":{"type":"NFC"})"),
             "tokenizer.json: the normalizer NFC is not supported");
   EXPECT_EQ(with(R"("post_processor":null)", R"("post_processor":{"type":"RobertaProcessing"})"),
@@ -347,23 +345,24 @@ TEST_F(BrokenFiles, TokenizerJson) {
   EXPECT_EQ(with(R"("add_prefix_space":false)", R"("add_prefix_space":true)"),
             "tokenizer.json: add_prefix_space of the pre_tokenizer is not supported");
   EXPECT_EQ(with(R"("use_regex":true)", R"("use_regex":false)"),
-            "tokenizer.json: words are not cut as GPT-2 cuts them: the pre_tokenizer's use_regex is false");
+            "tokenizer.json: use_regex false of the pre_tokenizer is not supported");
   EXPECT_EQ(with(R"("pre_tokenizer":{"type":"ByteLevel")", R"("pre_tokenizer":{"type":"Whitespace")"),
-            "tokenizer.json: words are not cut as GPT-2 cuts them: the pre_tokenizer is Whitespace, need ByteLevel");
+            "tokenizer.json: expected the pre_tokenizer ByteLevel, got Whitespace");
   EXPECT_EQ(with(R"("lstrip":false)", R"("lstrip":true)"),
             "tokenizer.json: lstrip of the added token \"<|endoftext|>\" is not supported");
   EXPECT_EQ(with(R"("id":1256)", R"("id":12)"),
-            "tokenizer.json: the added token \"<|endoftext|>\" has the id 12, in the vocabulary 1256");
-  EXPECT_EQ(with(R"("id":1256)", R"("id":-1)"), "tokenizer.json: the added token an object has no content or no id");
+            "tokenizer.json: the added token \"<|endoftext|>\" has the id 12, but 1256 in the vocabulary");
+  EXPECT_EQ(with(R"("id":1256)", R"("id":-1)"),
+            "tokenizer.json: expected added tokens with content and id, got an object");
   EXPECT_EQ(with(R"(["h","e"])", R"(["h","\u0000"])"),
-            "tokenizer.json: merge 3 merges \"h\" and \"?\": their union \"h?\" is not in the vocabulary");
-  EXPECT_EQ(with(R"(["h","e"])", R"(["he"])"), "tokenizer.json: merge 3 is an array, need two tokens");
+            "tokenizer.json: merge 3 merges \"h\" and \"?\": the merged token \"h?\" is not in the vocabulary");
+  EXPECT_EQ(with(R"(["h","e"])", R"(["he"])"), "tokenizer.json: merge 3: expected two tokens, got an array");
   EXPECT_EQ(with(R"("merges")", R"("mergers")"), "tokenizer.json: the model has no list of \"merges\"");
   EXPECT_EQ(with(R"("vocab")", R"("vocabulary")"), "tokenizer.json: the model has no \"vocab\"");
   EXPECT_EQ(json(R"({"model":{"byte_fallback":true,"vocab":{"ab":0}}})"),
-            "tokenizer.json: the token \"ab\" is neither a character nor a byte (<0x00> to <0xFF>)");
+            "tokenizer.json: expected a character or a byte (<0x00> to <0xFF>), got the token \"ab\"");
   EXPECT_EQ(json("{\"model\":" + std::string(100000, '[') + std::string(100000, ']') + "}"),
-            "tokenizer.json: holds no \"model\" (is this a tokenizer.json?)");
+            "tokenizer.json: has no \"model\" (is this a tokenizer.json?)");
 }
 
 // ---- The command ----
@@ -414,23 +413,23 @@ TEST(TokenizeCommand, WrongRequests) {
     EXPECT_EQ(ran.out, "");
     return ran.err;
   };
-  EXPECT_EQ(refused({}), "[tokenize] which tokenizer? (--tokenizer DIR, or --train bpe|char to make one)\n");
+  EXPECT_EQ(refused({}), "[tokenize] expected --tokenizer DIR, or --train bpe|char to make a tokenizer\n");
   EXPECT_EQ(refused({"--tokenizer", "/nowhere"}),
-            "[--tokenizer] /nowhere holds no tokenizer: need tokenizer.json, or vocab.json and merges.txt, or "
+            "[--tokenizer] /nowhere has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or "
             "encoder.json and vocab.bpe\n");
   const std::string cut = kCut.string();
   EXPECT_EQ(refused({"--tokenizer", cut, "--decode"}, "1 2 x3"),
-            "[tokenize] word 3 is \"x3\", need a token id from 0 to 1256\n");
+            "[tokenize] expected token ids from 0 to 1256, got \"x3\" as word 3\n");
   EXPECT_EQ(refused({"--tokenizer", cut, "--decode"}, "1257"),
-            "[tokenize] word 1 is \"1257\", need a token id from 0 to 1256\n");
-  EXPECT_EQ(refused({"--train", "words", "--out", "x"}), "[--train] there is no kind \"words\": bpe or char\n");
+            "[tokenize] expected token ids from 0 to 1256, got \"1257\" as word 1\n");
+  EXPECT_EQ(refused({"--train", "words", "--out", "x"}), "[--train] expected bpe or char, got \"words\"\n");
   EXPECT_EQ(refused({"--train", "bpe"}), "[--train] needs --out DIR\n");
   EXPECT_EQ(refused({"--train", "bpe", "--out", "x", "--vocab-size", "9"}),
-            "[--vocab-size] 9 is too small: 256 bytes and <|endoftext|> are 257 tokens\n");
+            "[--vocab-size] must be at least 257 (256 bytes and <|endoftext|>), got 9\n");
   EXPECT_EQ(refused({"--train", "char", "--out", "x", "--vocab-size", "300"}),
             "[--vocab-size] follows from the text for char\n");
   EXPECT_EQ(refused({"--train", "bpe", "--out", "x"}),
-            "[tokenize] the text is empty: there is nothing to make a tokenizer of\n");
+            "[tokenize] the text is empty, expected one to make a tokenizer from\n");
   EXPECT_EQ(refused({"--tokenizer", cut, "--save", "x"}), "[--save] needs --text FILE\n");
   EXPECT_EQ(refused({"--tokenizer", cut, "--out", "x"}), "[--out] is for --train\n");
 }

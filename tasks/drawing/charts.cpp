@@ -1,6 +1,6 @@
-// Draws charts of lines, dots and bars: axes with round numbers, paths of at most some hundred points.
 #include <fmt/format.h>
-#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/drawing/charts.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,12 +12,19 @@ namespace {
 constexpr double kLeft = 80, kRight = 24, kTop = 50, kBottom = 50;  // margins of a chart
 constexpr int kColours = 4;
 
+void require_values(std::string_view where, const Series& series, std::size_t count, std::string_view of) {
+  if (series.y.size() != count) {
+    fail(where, fmt::format("expected one y per {} in the series \"{}\", got {} {} and {} values",
+                            of == "x" ? of : "label", series.name, count, of, series.y.size()));
+  }
+}
+
 struct Tick {
   double value;
   std::string label;
 };
 
-// Numbers of one, two or five times a power of ten that lie in [low, high]: about `wanted` of them.
+// About `wanted` ticks in [low, high], at multiples of 1, 2 or 5 times a power of ten.
 std::vector<Tick> linear_ticks(double low, double high, int wanted) {
   const double raw = (high - low) / wanted;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
@@ -50,7 +57,7 @@ struct Range {
     low = std::min(low, v);
     high = std::max(high, v);
   }
-  void settle() {  // no point or one: still a range
+  void settle() {  // makes a range of no value, or of one
     if (low > high) low = 0, high = 1;
     if (low == high) {
       const double room = low == 0 ? 1 : std::fabs(low) * 0.5;
@@ -60,7 +67,7 @@ struct Range {
   }
 };
 
-// Where values stand on the paper.
+// Positions of values in the drawing.
 struct Scale {
   double width, height;  // of the plot
   Range x, y;
@@ -91,7 +98,7 @@ Scale scale_of(const LineChart& chart) {
   scale.x.settle();
   const bool marks = std::any_of(chart.series.begin(), chart.series.end(),
                                  [](const Series& s) { return s.mark != Series::Mark::line; });
-  if (marks) {  // which are as wide as they are: room beside them
+  if (marks) {  // room for the marks at the edges
     scale.x.low -= 0.5;
     scale.x.high += 0.5;
     const double room = chart.log_y ? 0 : 0.05 * (scale.y.high - scale.y.low);
@@ -109,7 +116,8 @@ Scale scale_of(const LineChart& chart) {
   return scale;
 }
 
-// At most so many points: of each group of neighbours the mean, or for faint lines the lowest and the highest.
+// At most kPoints points, or twice as many: the mean of each group of neighbours, for faint lines its minimum and
+// maximum.
 std::string path_of(const Series& series, const Scale& scale) {
   constexpr std::size_t kPoints = 480;
   std::string path;
@@ -167,7 +175,7 @@ void write_series(std::string& out, const Series& series, std::size_t colour, co
   write_line(out, colour, false, dashes);
 }
 
-// The values of the y axis, with a rule each; the one at zero is stronger where values lie on both sides.
+// Tick labels and horizontal rules; the rule at zero is stronger where there are negative values.
 void write_y_axis(std::string& out, const Scale& scale, const std::vector<Tick>& ticks, std::string_view label) {
   for (const Tick& tick : ticks) {
     const double y = scale.at_y(tick.value);
@@ -181,7 +189,7 @@ void write_y_axis(std::string& out, const Scale& scale, const std::vector<Tick>&
              fmt::format(" transform=\"rotate(-90 16 {:.1f})\"", middle));
 }
 
-// Names with a sample of their mark, in one line under the title, from the right to the left.
+// One line under the title, from right to left: names and samples of their marks.
 void write_legend(std::string& out, const std::vector<Series>& series, double right) {
   if (series.size() < 2) return;
   for (std::size_t i = series.size(); i-- > 0;) {
@@ -196,7 +204,8 @@ void write_legend(std::string& out, const std::vector<Series>& series, double ri
   }
 }
 
-Drawing paper_for(const auto& chart) {
+// A drawing with the title alone.
+Drawing titled(const auto& chart) {
   Drawing out{kLeft + chart.width + kRight, kTop + chart.height + kBottom, {}};
   out.width = std::max(out.width, text_width(chart.title, Type::title) + 24);
   write_text(out.body, 4, 18, "start", chart.title, Type::title);
@@ -206,8 +215,9 @@ Drawing paper_for(const auto& chart) {
 }  // namespace
 
 Drawing draw(const LineChart& chart) {
+  for (const Series& series : chart.series) require_values("line_chart", series, series.x.size(), "x");
   const Scale scale = scale_of(chart);
-  Drawing out = paper_for(chart);
+  Drawing out = titled(chart);
   write_y_axis(out.body, scale,
                scale.log_y ? decade_ticks(scale.y.low, scale.y.high) : linear_ticks(scale.y.low, scale.y.high, 5),
                scale.log_y ? chart.y_label + " (logarithmic)" : chart.y_label);
@@ -223,11 +233,12 @@ Drawing draw(const LineChart& chart) {
 }
 
 Drawing draw(const BarChart& chart) {
+  for (const Series& series : chart.series) require_values("bar_chart", series, chart.labels.size(), "labels");
   Scale scale{chart.width, chart.height, {0, static_cast<double>(chart.labels.size())}, {0, 0}};
   for (const Series& series : chart.series)
     for (const double y : series.y) scale.y.take(y);
   scale.y.settle();
-  Drawing out = paper_for(chart);
+  Drawing out = titled(chart);
   write_y_axis(out.body, scale, linear_ticks(scale.y.low, scale.y.high, 5), "");
   const double bar = chart.width / static_cast<double>(std::max<std::size_t>(chart.labels.size(), 1)) * 0.7 /
                      static_cast<double>(std::max<std::size_t>(chart.series.size(), 1));

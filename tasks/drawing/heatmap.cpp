@@ -1,6 +1,6 @@
-// Draws heatmaps: cells grouped by shade, and neighbours of one shade joined, so that files stay small.
 #include <fmt/format.h>
-#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/drawing/heatmap.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@ namespace tapegrad::drawing {
 namespace {
 
 constexpr int kShades = 25;
-constexpr int kBlocked = 2 * kShades + 1;  // behind -kShades .. kShades, which stand at 0 .. 2 kShades
+constexpr int kBlocked = 2 * kShades + 1;  // shades -kShades ... kShades have the indices 0 ... 2 kShades
 
 double widest(const std::vector<std::string>& texts) {
   double width = 0;
@@ -17,7 +17,7 @@ double widest(const std::vector<std::string>& texts) {
   return width;
 }
 
-// Which of the shades a value has.
+// The index of a value's shade.
 int shade_of(float value, bool is_signed) {
   if (!std::isfinite(value)) return kBlocked;
   return kShades + static_cast<int>(std::lround(std::clamp(value, is_signed ? -1.0F : 0.0F, 1.0F) * kShades));
@@ -32,7 +32,7 @@ std::string fill_of(int shade, bool is_signed) {
 
 struct Layout {
   double left, top;
-  double row_axis, column_axis;  // where the middles of these texts stand
+  double row_axis, column_axis;  // centres of these texts
   double cell_width, cell_height;
   std::size_t rows, columns;
   double wide() const { return cell_width * static_cast<double>(columns); }
@@ -63,7 +63,7 @@ void write_labels(std::string& out, const Heatmap& map, const Layout& at) {
   if (!map.row_axis.empty())
     write_text(out, 14, at.row_axis, "middle", map.row_axis, Type::small,
                fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", at.row_axis));
-  // Each n-th label, n a power of two, so that they stay apart.
+  // Every n-th label, n a power of two, so that labels do not overlap.
   const auto every = [](double needed, double cell) {
     return static_cast<std::size_t>(std::exp2(std::max(0.0, std::ceil(std::log2(needed / cell)))));
   };
@@ -75,6 +75,7 @@ void write_labels(std::string& out, const Heatmap& map, const Layout& at) {
     write_text(out, at.left - 6, at.y(i) + at.cell_height / 2 + 4, "end", map.row_labels[i], Type::small);
 }
 
+// Cells of one shade are one path, and vertical neighbours in it one rectangle, which keeps files small.
 void write_cells(std::string& out, const Heatmap& map, const Layout& at) {
   std::string cells[kBlocked + 1];
   for (std::size_t c = 0; c < at.columns; ++c) {
@@ -107,6 +108,11 @@ void write_values(std::string& out, const Heatmap& map, const Layout& at) {
 }  // namespace
 
 Drawing draw(const Heatmap& map) {
+  const std::size_t rows = map.row_labels.size(), columns = map.column_labels.size(), cells = rows * columns;
+  if (map.values.size() != cells || (!map.texts.empty() && map.texts.size() != cells)) {
+    fail("heatmap", fmt::format("expected {} values and texts for {} rows and {} columns, got {} and {}", cells, rows,
+                                columns, map.values.size(), map.texts.size()));
+  }
   const Layout at = layout_of(map);
   const double right = at.left + at.wide() + std::max(20.0, widest(map.column_labels) / 2 + 4);
   Drawing out{std::max({right, text_width(map.title, Type::title) + 24,

@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/data/data_loader.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+namespace tapegrad::data::detail {
+namespace {
+
+constexpr std::string_view kWhere = "data_loader";
+
+}  // namespace
+
+// ---- BatchPlan ----
+
+BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
+    : examples_(examples), batch_size_(options.batch_size), prefetch_(options.prefetch), drop_last_(options.drop_last) {
+  if (batch_size_ < 1) fail(kWhere, fmt::format("batch_size must be at least 1, got {}", batch_size_));
+  if (prefetch_ < 0) fail(kWhere, fmt::format("prefetch must be at least 0, got {}", prefetch_));
+  if (options.sampler && options.shuffle) fail(kWhere, "expected shuffle or a sampler, got both");
+  sampler_ = options.sampler   ? *std::move(options.sampler)
+             : options.shuffle ? shuffled(examples)
+                               : sequential(examples);
+  if (!sampler_.order && sampler_.size > examples) {
+    fail(kWhere, fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
+  }
+}
+
+int64_t BatchPlan::batches() const {
+  return sampler_.size / batch_size_ + (!drop_last_ && sampler_.size % batch_size_ != 0 ? 1 : 0);
+}
+
+void BatchPlan::draw(LoaderPosition& position, std::vector<int64_t>& order, Generator& generator) const {
+  if (!sampler_.order) return;
+  constexpr uint64_t kPositive = ~uint64_t{0} >> 1;
+  if (!position.order_seed) position.order_seed = generator.random64() & kPositive;
+  Generator own(*position.order_seed);
+  order = sampler_.order(own);
+  if (static_cast<int64_t>(order.size()) != sampler_.size) {
+    fail(kWhere, fmt::format("expected {} indices from the sampler, got {}", sampler_.size, order.size()));
+  }
+  check_indices(order, examples_);
+}
+
+std::vector<int64_t> BatchPlan::indices(int64_t batch, std::span<const int64_t> order) const {
+  const int64_t first = batch * batch_size_, count = std::min(batch_size_, sampler_.size - first);
+  std::vector<int64_t> out(static_cast<std::size_t>(count));
+  if (order.empty()) {
+    std::iota(out.begin(), out.end(), first);
+  } else {
+    std::copy_n(order.begin() + first, count, out.begin());
+  }
+  return out;
+}
+
+void BatchPlan::check(const LoaderPosition& position) const {
+  if (position.batch < 0 || position.batch > batches()) {
+    fail(kWhere, fmt::format("expected a position from batch 0 to {}, got {}", batches(), position.batch));
+  }
+}
+
+// ---- Prefetch ----
+
+struct Prefetch::State {
+  std::mutex lock = {};
+  std::condition_variable changed = {};
+  int64_t made, room;  // batches below `made` are ready, those below `room` may be made
+  bool stop = false;
+  std::exception_ptr error = nullptr;
+  std::thread thread = {};
+
+  void work(int64_t end, const std::function<void(int64_t)>& make) {
+    std::unique_lock held(lock);
+    while (made < end && !error) {
+      changed.wait(held, [&] { return stop || made < room; });
+      if (stop) return;
+      held.unlock();
+      std::exception_ptr thrown;
+      try {
+        make(made);  // this thread alone changes `made`
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      held.lock();
+      error = thrown;
+      if (!error) ++made;
+      changed.notify_all();
+    }
+  }
+};
+
+Prefetch::Prefetch(int64_t first, int64_t end, int64_t ahead, std::function<void(int64_t)> make)
+    : state_(new State{.made = first, .room = first + ahead}) {
+  state_->thread = std::thread([state = state_.get(), end, make = std::move(make)] { state->work(end, make); });
+}
+
+Prefetch::~Prefetch() {
+  {
+    const std::lock_guard held(state_->lock);
+    state_->stop = true;
+  }
+  state_->changed.notify_all();
+  state_->thread.join();
+}
+
+void Prefetch::wait(int64_t i) {
+  std::unique_lock held(state_->lock);
+  state_->changed.wait(held, [&] { return state_->made > i || state_->error; });
+  if (state_->made <= i) std::rethrow_exception(state_->error);
+}
+
+void Prefetch::taken() {
+  {
+    const std::lock_guard held(state_->lock);
+    ++state_->room;
+  }
+  state_->changed.notify_all();
+}
+
+}  // namespace tapegrad::data::detail

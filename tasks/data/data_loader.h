@@ -1,0 +1,195 @@
+// DataLoader: batches of a dataset, in order or shuffled, made by a background thread where that is wanted.
+#pragma once
+
+#include <tapegrad/tasks/data/collate.h>
+#include <tapegrad/tasks/data/dataset.h>
+#include <tapegrad/tasks/data/sampler.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tapegrad::data {
+
+struct LoaderOptions {
+  int64_t batch_size = 1;
+  bool shuffle = false;                 ///< a new random order in each epoch
+  bool drop_last = false;               ///< leave out a last batch that is not full
+  std::optional<Sampler> sampler = {};  ///< the order, instead of `shuffle`
+  int64_t prefetch = 0;                 ///< batches that a background thread makes ahead; 0: no such thread
+};
+
+/// How far an epoch is: what a checkpoint keeps of it.
+struct LoaderPosition {
+  int64_t batch = 0;                        ///< the next batch
+  std::optional<uint64_t> order_seed = {};  ///< seed of the epoch's order, once it is drawn
+};
+
+namespace detail {
+
+// What loaders of all datasets and batches share: which indices are in which batch.
+class BatchPlan {
+ public:
+  BatchPlan(int64_t examples, LoaderOptions options);
+  int64_t batches() const;
+  int64_t prefetch() const { return prefetch_; }
+  // Draws the epoch's seed where the order is random and it is not drawn yet, and sets `order`.
+  void draw(LoaderPosition& position, std::vector<int64_t>& order, Generator& generator) const;
+  // The indices of a batch; an empty order is 0, 1, 2 ...
+  std::vector<int64_t> indices(int64_t batch, std::span<const int64_t> order) const;
+  // Error for a position that this loader cannot have.
+  void check(const LoaderPosition& position) const;
+
+ private:
+  Sampler sampler_;
+  int64_t examples_, batch_size_, prefetch_;
+  bool drop_last_;
+};
+
+// Makes batches on a background thread, in order, at most `ahead` of them in front of the caller. make(i) stores batch
+// i where the caller of wait(i) finds it.
+class Prefetch {
+ public:
+  Prefetch(int64_t first, int64_t end, int64_t ahead, std::function<void(int64_t)> make);
+  ~Prefetch();           // waits for the call that is running; later ones do not start
+  void wait(int64_t i);  // until make(i) has returned; throws what it threw, after which nothing more is made
+  void taken();          // the oldest batch has been taken: there is room for one more
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+template <class D, class Collate>
+inline constexpr bool kMakesItsBatches = std::is_same_v<Collate, Stack>&& requires(const D& dataset,
+                                                                                   std::span<const int64_t> indices) {
+  dataset.batch(indices);
+};
+
+template <class D, class Collate>
+auto make_batch(const D& dataset, const Collate& collate, std::span<const int64_t> indices) {
+  if constexpr (kMakesItsBatches<D, Collate>) {
+    return dataset.batch(indices);
+  } else {
+    std::vector<ExampleOf<D>> examples;
+    examples.reserve(indices.size());
+    for (const int64_t i : indices) examples.push_back(dataset[i]);
+    return collate(std::span<const ExampleOf<D>>(examples));
+  }
+}
+
+}  // namespace detail
+
+/// Batches of the examples of a dataset:
+///
+///     data::DataLoader loader(dataset, {.batch_size = 32, .shuffle = true, .prefetch = 2});
+///     for (int64_t epoch = 0; epoch < 10; ++epoch) {
+///       auto iteration = loader.begin();
+///       while (const auto batch = iteration.next()) step(*batch);
+///     }
+///
+/// `collate` makes a batch of examples: a function from std::span<const Example>, by default Stack.
+///
+/// Random numbers are those of PyTorch's DataLoader: begin() draws one 64-bit number, and the first next() of a
+/// shuffled epoch draws one more, the seed of its order. Batches, their order and the numbers drawn are the same with
+/// and without prefetch. With prefetch, dataset and collate function are called on another thread, where no tape
+/// records; what they throw comes back from the next() whose batch it belongs to.
+template <Dataset D, class Collate = Stack>
+class DataLoader {
+ public:
+  using Batch = decltype(detail::make_batch(std::declval<const D&>(), std::declval<const Collate&>(), {}));
+  using Position = LoaderPosition;
+
+  /// Error for a batch size below 1, for a negative prefetch, and for both a shuffle and a sampler.
+  DataLoader(D dataset, LoaderOptions options = {}, Collate collate = {})
+      : dataset_(std::move(dataset)), collate_(std::move(collate)), plan_(dataset_.size(), std::move(options)) {}
+
+  /// Batches of one epoch.
+  int64_t size() const { return plan_.batches(); }
+  const D& dataset() const { return dataset_; }
+
+  /// One epoch. The loader and the generator must outlive it, and stay where they are.
+  class Iteration {
+   public:
+    /// Sets `batch` to the next batch; false at the end.
+    bool next(Batch& batch);
+    /// The next batch, or nothing at the end.
+    std::optional<Batch> next() {
+      std::optional<Batch> batch(std::in_place);
+      if (!next(*batch)) batch.reset();
+      return batch;
+    }
+    /// The position after the last batch that next() returned: resume() continues there.
+    const Position& position() const { return position_; }
+
+   private:
+    friend class DataLoader;
+    Iteration(const DataLoader& loader, Generator& generator, const Position& position)
+        : loader_(&loader), generator_(&generator), position_(position) {}
+    void start();
+    // The order, and what the background thread uses: stays where it is when the iteration moves.
+    struct Epoch {
+      std::vector<int64_t> order;
+      std::vector<Batch> made;                 // batch i at i % size
+      std::optional<detail::Prefetch> thread;  // the last member, destroyed first: it uses the others
+    };
+    const DataLoader* loader_;
+    Generator* generator_;
+    Position position_;
+    std::unique_ptr<Epoch> epoch_;
+  };
+
+  /// Begins an epoch.
+  Iteration begin(Generator& generator = default_generator()) const {
+    generator.random64();  // PyTorch draws a seed for its worker processes, even without any
+    return Iteration(*this, generator, {});
+  }
+  /// Continues an epoch at the position of an earlier iteration, without drawing again what that one drew. Error for a
+  /// position beyond the end.
+  Iteration resume(const Position& position, Generator& generator = default_generator()) const {
+    plan_.check(position);
+    return Iteration(*this, generator, position);
+  }
+
+ private:
+  D dataset_;
+  Collate collate_;
+  detail::BatchPlan plan_;
+};
+
+template <Dataset D, class Collate>
+void DataLoader<D, Collate>::Iteration::start() {
+  epoch_ = std::make_unique<Epoch>();
+  const detail::BatchPlan& plan = loader_->plan_;
+  plan.draw(position_, epoch_->order, *generator_);
+  if (plan.prefetch() == 0 || position_.batch >= plan.batches()) return;
+  epoch_->made.resize(static_cast<std::size_t>(plan.prefetch()));
+  const auto make = [loader = loader_, epoch = epoch_.get()](int64_t i) {
+    epoch->made[static_cast<std::size_t>(i) % epoch->made.size()] =
+        detail::make_batch(loader->dataset_, loader->collate_, loader->plan_.indices(i, epoch->order));
+  };
+  epoch_->thread.emplace(position_.batch, plan.batches(), plan.prefetch(), make);
+}
+
+template <Dataset D, class Collate>
+bool DataLoader<D, Collate>::Iteration::next(Batch& batch) {
+  if (!epoch_) start();
+  if (position_.batch >= loader_->size()) return false;
+  if (epoch_->thread) {
+    epoch_->thread->wait(position_.batch);
+    batch = std::move(epoch_->made[static_cast<std::size_t>(position_.batch) % epoch_->made.size()]);
+    epoch_->thread->taken();
+  } else {
+    batch = detail::make_batch(loader_->dataset_, loader_->collate_,
+                               loader_->plan_.indices(position_.batch, epoch_->order));
+  }
+  ++position_.batch;
+  return true;
+}
+
+}  // namespace tapegrad::data

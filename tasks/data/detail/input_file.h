@@ -1,0 +1,27 @@
+// A file that is read at any place, by several threads at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace tapegrad::data::detail {
+
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path);  // Error for what is not a file that can be read
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  // Reads up to `count` bytes from `offset` on, fewer only at the end of the file. Returns how many.
+  std::size_t read(uint64_t offset, std::size_t count, char* out) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int file_ = -1;
+};
+
+}  // namespace tapegrad::data::detail

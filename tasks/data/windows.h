@@ -1,0 +1,39 @@
+// Windows over a token sequence, the training data of a language model, and batches of them.
+#pragma once
+
+#include <tapegrad/tasks/data/data_loader.h>
+#include <tapegrad/tasks/data/tokens.h>
+
+#include <cstdint>
+#include <span>
+
+namespace tapegrad::data {
+
+/// int64 [B, T] each, or [T] for one window: targets[..., t] is the token that follows inputs[..., t].
+struct TextBatch {
+  Tensor inputs, targets;
+};
+
+/// The windows of a sequence, a Dataset: number i has tokens i * stride ... i * stride + length - 1 as its inputs.
+class Windows {
+ public:
+  /// Error for a length or stride below 1, and for a sequence of fewer than length + 1 tokens.
+  Windows(Tokens tokens, int64_t length, int64_t stride);
+
+  int64_t size() const { return size_; }
+  int64_t length() const { return length_; }
+  /// Copies `length` inputs and `length` targets. Error for a window outside [0, size).
+  void copy(int64_t window, int64_t* inputs, int64_t* targets) const;
+
+  TextBatch operator[](int64_t window) const;
+  TextBatch batch(std::span<const int64_t> windows) const;
+
+ private:
+  Tokens tokens_;
+  int64_t length_, stride_, size_;
+};
+
+/// Batches of windows, in the order in which PyTorch's DataLoader draws them.
+using TextLoader = DataLoader<Windows>;
+
+}  // namespace tapegrad::data

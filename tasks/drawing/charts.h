@@ -1,0 +1,41 @@
+// Charts of lines, dots and bars.
+#pragma once
+
+#include <tapegrad/tasks/drawing/svg.h>
+
+#include <string>
+#include <vector>
+
+namespace tapegrad::drawing {
+
+/// One curve of a LineChart, or one bar per group of a BarChart.
+struct Series {
+  std::string name = {};
+  std::vector<double> x = {}, y = {};  ///< of one length; points whose y is not finite are left out
+  bool faint = false;                  ///< thin and pale, for single steps next to their means
+  enum class Mark { line, dots, dashes } mark = Mark::line;
+};
+
+/// Curves over a common x axis. Long curves are reduced to about 500 points.
+struct LineChart {
+  std::string title = {};
+  std::string x_label = {}, y_label = {};
+  std::vector<Series> series = {};
+  bool log_y = false;            ///< logarithmic where values span a factor of 10; values of 0 and less: at the bottom
+  double y_low = 0, y_high = 0;  ///< range of the y axis; equal: from the data
+  double width = 640, height = 210;  ///< of the plot in pixels, without its margins
+};
+/// Error where a series has x and y of different lengths.
+Drawing draw(const LineChart& chart);
+
+/// Groups of bars, one group per label; each group has one bar of every series.
+struct BarChart {
+  std::string title = {};
+  std::vector<std::string> labels = {};
+  std::vector<Series> series = {};   ///< y alone is used: one value per label
+  double width = 320, height = 180;  ///< of the plot in pixels, without its margins
+};
+/// Error where a series does not have one value per label.
+Drawing draw(const BarChart& chart);
+
+}  // namespace tapegrad::drawing

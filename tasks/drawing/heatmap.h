@@ -1,0 +1,28 @@
+// Heatmaps, such as those of attention weights.
+#pragma once
+
+#include <tapegrad/tasks/drawing/svg.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::drawing {
+
+/// A matrix of shaded cells with labels on both axes.
+struct Heatmap {
+  std::string title = {};
+  std::string row_axis = {}, column_axis = {};                   ///< names of the axes
+  std::vector<std::string> row_labels = {}, column_labels = {};  ///< one per row and column; crowded ones are left out
+  std::vector<float> values = {};          ///< [rows, columns], from 0 (blank) to 1 (full colour); not finite: grey
+  std::vector<std::string> texts = {};     ///< [rows, columns], written into the cells; empty: none
+  bool is_signed = false;                  ///< values from -1 to 1: blue below zero, red above
+  double cell_width = 0, cell_height = 0;  ///< in pixels; 0: chosen to fit the contents
+};
+/// Error where `values` or `texts` does not have one entry per cell.
+Drawing draw(const Heatmap& map);
+
+/// The colour scale of heatmaps, from `low` to `high`.
+Drawing draw_heat_scale(std::string_view low, std::string_view high, bool is_signed = false);
+
+}  // namespace tapegrad::drawing

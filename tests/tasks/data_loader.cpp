@@ -1,0 +1,348 @@
+// Datasets, samplers, collate functions and the loader: orders, padding, prefetch, positions and errors.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tasks/data/windows.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <thread>
+
+namespace tapegrad::data {
+namespace {
+
+using tests::error_of;
+using Ids = std::vector<int64_t>;
+
+// Example i is the number i.
+struct Counting {
+  int64_t count;
+  int64_t size() const { return count; }
+  int64_t operator[](int64_t i) const { return i; }
+};
+
+// Sentence i has i % 7 + 1 tokens, all of them i; its label is i.
+struct Sentences {
+  int64_t count;
+  int64_t size() const { return count; }
+  std::pair<Ids, int64_t> operator[](int64_t i) const { return {Ids(static_cast<std::size_t>(i % 7 + 1), i), i}; }
+};
+
+// All batches of an epoch, as lists.
+template <class Loader>
+std::vector<Ids> batches_of(const Loader& loader, Generator& generator) {
+  std::vector<Ids> out;
+  auto iteration = loader.begin(generator);
+  while (const auto batch = iteration.next()) out.push_back(batch->template to_vector<int64_t>());
+  EXPECT_FALSE(iteration.next()) << "the end stays the end";
+  return out;
+}
+
+Ids flat(const std::vector<Ids>& batches) {
+  Ids out;
+  for (const Ids& batch : batches) out.insert(out.end(), batch.begin(), batch.end());
+  return out;
+}
+
+Ids upto(int64_t n) {
+  Ids out(static_cast<std::size_t>(n));
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
+
+Ids order_of(const Sampler& sampler, uint64_t seed) {
+  Generator generator(seed);
+  return sampler.order(generator);
+}
+
+TEST(Datasets, SubsetsAndRandomSplits) {
+  const Subset<Counting> subset({10}, {7, 0, 7});
+  EXPECT_EQ(subset.size(), 3);
+  EXPECT_EQ(subset[2], 7);
+  EXPECT_EQ(error_of([] {
+              Subset<Counting>({10}, {3, 10});
+            }),
+            "[data] expected an index from 0 to 9 (the dataset has 10 examples), got 10");
+  EXPECT_EQ(error_of([] { Subset<Counting>({10}, {-1}); }),
+            "[data] expected an index from 0 to 9 (the dataset has 10 examples), got -1");
+  Generator generator(3);
+  EXPECT_EQ(error_of([&] {
+              random_split(Counting{10}, Ids{7, 4}, generator);
+            }),
+            "[random_split] expected sizes that add up to 10, got 11");
+  EXPECT_EQ(error_of([&] {
+              random_split(Counting{10}, Ids{11, -1}, generator);
+            }),
+            "[random_split] every size must be at least 0, got -1");
+}
+
+TEST(Samplers, DrawWhatPyTorchDraws) {
+  const auto golden = nlohmann::json::parse(tests::slurp(std::string(tests::kTestsDir) + "/data/loader.json"));
+  for (const auto& one : golden["samplers"]) {
+    const int64_t size = one["size"], count = one["count"];
+    const DataLoader loader(Counting{size},
+                            {.batch_size = one["batch_size"],
+                             .sampler = one["replacement"] ? with_replacement(size, count) : shuffled(size, count)});
+    Generator generator(one["seed"].get<uint64_t>());
+    for (const auto& epoch : one["epochs"]) {
+      EXPECT_EQ(batches_of(loader, generator), epoch.get<std::vector<Ids>>()) << one["seed"];
+    }
+    int64_t then = 0;
+    generator.randint(&then, 1, 0, 1 << 20);
+    EXPECT_EQ(then, one["then"].get<int64_t>()) << one["seed"];
+  }
+  for (const auto& one : golden["splits"]) {
+    Generator generator(one["seed"].get<uint64_t>());
+    const auto sizes = one["sizes"].get<Ids>();
+    const auto parts =
+        random_split(Counting{std::accumulate(sizes.begin(), sizes.end(), int64_t{0})}, sizes, generator);
+    for (std::size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(parts[i].indices(), one["parts"][i].get<Ids>());
+  }
+}
+
+TEST(Samplers, TakeTheirSizes) {
+  Generator generator(5);
+  Ids permutation(6), again(6);
+  generator.randperm(permutation.data(), 6);
+  generator.randperm(again.data(), 6);
+  EXPECT_EQ(order_of(shuffled(6), 5), permutation);
+  Ids both = permutation;
+  both.insert(both.end(), again.begin(), again.begin() + 2);
+  EXPECT_EQ(order_of(shuffled(6, 8), 5), both) << "a whole permutation, then a part of the next";
+  EXPECT_EQ(order_of(shuffled(6, 2), 5), Ids(permutation.begin(), permutation.begin() + 2));
+
+  const Ids drawn = order_of(with_replacement(4, 1000), 9);
+  EXPECT_EQ(drawn.size(), 1000u);
+  EXPECT_EQ(std::set<int64_t>(drawn.begin(), drawn.end()), (std::set<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(order_of(with_replacement(4, 1000), 9), drawn);
+  EXPECT_NE(order_of(with_replacement(4, 1000), 10), drawn);
+
+  EXPECT_EQ(error_of([] { shuffled(0, 3); }), "[shuffled] size must be at least 1, got 0");
+  EXPECT_EQ(error_of([] { sequential(-1); }), "[sequential] size must be at least 0, got -1");
+  EXPECT_EQ(error_of([] { with_replacement(0, 3); }), "[with_replacement] size must be at least 1, got 0");
+  EXPECT_EQ(error_of([] { by_length({1, 2}, 0); }), "[by_length] batch_size must be at least 1, got 0");
+}
+
+// Padding that batches of an order need, in tokens.
+int64_t padding_of(const Ids& order, const Ids& lengths, int64_t batch_size) {
+  int64_t padding = 0;
+  for (std::size_t begin = 0; begin < order.size(); begin += static_cast<std::size_t>(batch_size)) {
+    int64_t longest = 0, sum = 0, count = 0;
+    for (std::size_t i = begin; i < std::min(order.size(), begin + static_cast<std::size_t>(batch_size));
+         ++i, ++count) {
+      const int64_t length = lengths[static_cast<std::size_t>(order[i])];
+      longest = std::max(longest, length);
+      sum += length;
+    }
+    padding += longest * count - sum;
+  }
+  return padding;
+}
+
+TEST(Samplers, ByLengthNeedsLittlePaddingAndVisitsEverything) {
+  Generator generator(1);
+  Ids lengths(1003);
+  generator.randint(lengths.data(), 1003, 1, 50);
+  const Sampler sampler = by_length(lengths, 8, 10);
+  const Ids order = order_of(sampler, 4), other = order_of(sampler, 5);
+  Ids sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(sorted, upto(1003));
+  EXPECT_NE(order, other);
+  EXPECT_LT(5 * padding_of(order, lengths, 8), padding_of(order_of(shuffled(1003), 4), lengths, 8));
+  // Batches come in a random order: their lengths do not only grow.
+  Ids firsts;
+  for (std::size_t i = 0; i < order.size(); i += 8) firsts.push_back(lengths[static_cast<std::size_t>(order[i])]);
+  EXPECT_FALSE(std::is_sorted(firsts.begin(), firsts.begin() + 10));
+  EXPECT_EQ(order_of(by_length({}, 8), 1), Ids{});
+  EXPECT_EQ(order_of(by_length({3}, 8, INT64_MAX), 1), Ids{0});
+}
+
+TEST(Collate, StacksNumbersTensorsAndTuples) {
+  const DataLoader numbers(Counting{5}, {.batch_size = 3});
+  Generator generator(0);
+  EXPECT_EQ(batches_of(numbers, generator), (std::vector<Ids>{{0, 1, 2}, {3, 4}}));
+
+  using Example = std::tuple<Tensor, double, bool>;
+  const std::vector<Example> examples{{ones({2}), 0.5, true}, {zeros({2}), 2.0, false}};
+  const auto [x, y, flags] = Stack()(std::span<const Example>(examples));
+  EXPECT_EQ(x.shape(), (Shape{2, 2}));
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 1, 0, 0}));
+  EXPECT_EQ(y.dtype(), kFloat32);
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{0.5, 2}));
+  EXPECT_EQ(flags.to_vector<int64_t>(), (Ids{1, 0}));
+}
+
+TEST(Collate, PadsSequences) {
+  const std::vector<Ids> ids{{1, 2, 3}, {}, {4}};
+  const Padded padded = pad(ids, 9);
+  EXPECT_EQ(padded.values.shape(), (Shape{3, 3}));
+  EXPECT_EQ(padded.values.to_vector<int64_t>(), (Ids{1, 2, 3, 9, 9, 9, 4, 9, 9}));
+  EXPECT_EQ(padded.mask.to_vector<bool>(), (std::vector<bool>{1, 1, 1, 0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(padded.lengths.to_vector<int64_t>(), (Ids{3, 0, 1}));
+
+  const std::vector<Tensor> rows{ones({1, 2}), full({3, 2}, 5).slice(0, 0, 2), zeros({0, 2})};
+  const Padded wide = pad(rows, -1);
+  EXPECT_EQ(wide.values.shape(), (Shape{3, 2, 2}));
+  EXPECT_EQ(wide.values.to_vector<float>(), (std::vector<float>{1, 1, -1, -1, 5, 5, 5, 5, -1, -1, -1, -1}));
+
+  EXPECT_EQ(error_of([] { pad(std::vector<Tensor>{}); }), "[pad] expected at least one sequence");
+  EXPECT_EQ(
+      error_of([] {
+        pad(std::vector<Tensor>{ones({1, 2}), ones({1, 3})});
+      }),
+      "[pad] sequences may differ in their first size alone: number 0 is [1, 2] float32, number 1 is [1, 3] float32");
+  EXPECT_EQ(error_of([] {
+              pad(std::vector<Tensor>{ones({1}), ones({1}, kInt64)});
+            }),
+            "[pad] sequences may differ in their first size alone: number 0 is [1] float32, number 1 is [1] int64");
+}
+
+TEST(DataLoaders, OrdersAndSizes) {
+  Generator generator(11);
+  const DataLoader dropping(Counting{10}, {.batch_size = 4, .shuffle = true, .drop_last = true});
+  EXPECT_EQ(dropping.size(), 2);
+  EXPECT_EQ(flat(batches_of(dropping, generator)).size(), 8u);
+  const DataLoader shuffling(Counting{10}, {.batch_size = 4, .shuffle = true});
+  const auto first = batches_of(shuffling, generator), second = batches_of(shuffling, generator);
+  EXPECT_EQ(first.size(), 3u);
+  EXPECT_NE(first, second) << "each epoch has its own order";
+  const DataLoader drawing(Counting{10}, {.batch_size = 4, .sampler = with_replacement(10, 9)});
+  EXPECT_EQ(drawing.size(), 3);
+  EXPECT_EQ(flat(batches_of(drawing, generator)).size(), 9u);
+  EXPECT_EQ(DataLoader(Counting{0}, {}).size(), 0);
+  EXPECT_EQ(batches_of(DataLoader(Counting{0}, {.shuffle = true, .prefetch = 2}), generator).size(), 0u);
+
+  EXPECT_EQ(error_of([] { DataLoader(Counting{1}, {.batch_size = 0}); }),
+            "[data_loader] batch_size must be at least 1, got 0");
+  EXPECT_EQ(error_of([] { DataLoader(Counting{1}, {.prefetch = -1}); }),
+            "[data_loader] prefetch must be at least 0, got -1");
+  EXPECT_EQ(error_of([] { DataLoader(Counting{1}, {.shuffle = true, .sampler = sequential(1)}); }),
+            "[data_loader] expected shuffle or a sampler, got both");
+  EXPECT_EQ(error_of([] { DataLoader(Counting{1}, {.sampler = sequential(2)}); }),
+            "[data_loader] expected at most 1 indices from a sequential sampler, got 2");
+  const auto epoch_of = [](Sampler sampler) {
+    return error_of([&] { DataLoader(Counting{3}, {.sampler = std::move(sampler)}).begin().next(); });
+  };
+  EXPECT_EQ(epoch_of({.size = 2, .order = [](Generator&) { return Ids{0}; }}),
+            "[data_loader] expected 2 indices from the sampler, got 1");
+  EXPECT_EQ(epoch_of({.size = 1, .order = [](Generator&) { return Ids{3}; }}),
+            "[data] expected an index from 0 to 2 (the dataset has 3 examples), got 3");
+}
+
+TEST(DataLoaders, PrefetchChangesNothing) {
+  const int before = num_threads();
+  std::vector<std::string> seen;
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    for (const int64_t prefetch : {0, 1, 3, 100}) {
+      Generator generator(21);
+      const DataLoader loader(Sentences{100}, {.batch_size = 8, .shuffle = true, .prefetch = prefetch}, Pad{-1});
+      std::string all;
+      for (int epoch = 0; epoch < 2; ++epoch) {
+        auto iteration = loader.begin(generator);
+        while (const auto batch = iteration.next()) {
+          all += str(batch->first.values) + str(batch->first.mask) + str(batch->second);
+        }
+      }
+      seen.push_back(all + std::to_string(generator.random64()));
+      EXPECT_EQ(seen.back(), seen.front()) << threads << " threads, prefetch " << prefetch;
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST(DataLoaders, AnEpochContinuesAtAnyPosition) {
+  for (const int64_t prefetch : {0, 2}) {
+    const DataLoader loader(Counting{23}, {.batch_size = 4, .sampler = by_length(Ids(23, 1), 4), .prefetch = prefetch});
+    Generator generator(8);
+    const std::vector<Ids> whole = batches_of(loader, generator);
+    for (int64_t stop = 0; stop <= loader.size(); ++stop) {
+      Generator now(8);
+      std::vector<Ids> found;
+      LoaderPosition position;
+      {
+        auto before = loader.begin(now);
+        for (int64_t i = 0; i < stop; ++i) found.push_back(before.next()->to_vector<int64_t>());
+        position = before.position();
+        EXPECT_EQ(position.batch, stop) << "batches made ahead do not count";
+      }
+      auto after = loader.resume(position, now);
+      while (const auto batch = after.next()) found.push_back(batch->to_vector<int64_t>());
+      EXPECT_EQ(found, whole) << stop;
+      EXPECT_EQ(now.random64(), Generator(generator).random64()) << "nothing is drawn twice";
+    }
+    EXPECT_EQ(error_of([&] { loader.resume({.batch = 7}); }),
+              "[data_loader] expected a position from batch 0 to 6, got 7");
+  }
+}
+
+// Fails at one example, and notes the threads that it was called on.
+struct Failing {
+  std::set<std::thread::id>* threads;
+  int64_t size() const { return 10; }
+  int64_t operator[](int64_t i) const {
+    threads->insert(std::this_thread::get_id());
+    if (i == 5) fail("dataset", "example 5 is missing");
+    return i;
+  }
+};
+
+TEST(DataLoaders, WhatADatasetThrowsComesBackWithItsBatch) {
+  for (const int64_t prefetch : {0, 1, 4}) {
+    std::set<std::thread::id> threads;
+    {
+      const DataLoader loader(Failing{&threads}, {.batch_size = 2, .prefetch = prefetch});
+      auto iteration = loader.begin();
+      EXPECT_EQ(iteration.next()->to_vector<int64_t>(), (Ids{0, 1}));
+      EXPECT_EQ(iteration.next()->to_vector<int64_t>(), (Ids{2, 3}));
+      EXPECT_EQ(error_of([&] { iteration.next(); }), "[dataset] example 5 is missing");
+      EXPECT_EQ(error_of([&] { iteration.next(); }), "[dataset] example 5 is missing") << "again";
+      EXPECT_EQ(iteration.position().batch, 2);
+    }
+    EXPECT_EQ(threads.contains(std::this_thread::get_id()), prefetch == 0);
+    EXPECT_EQ(threads.size(), 1u);
+  }
+}
+
+TEST(DataLoaders, AnIterationCanBeMovedAndLeftEarly) {
+  const DataLoader loader(Counting{1000}, {.batch_size = 3, .shuffle = true, .prefetch = 4});
+  Generator generator(2), same(2);
+  const std::vector<Ids> whole = batches_of(loader, same);
+  auto first = loader.begin(generator);
+  EXPECT_EQ(first.next()->to_vector<int64_t>(), whole[0]);
+  auto moved = std::move(first);
+  EXPECT_EQ(moved.next()->to_vector<int64_t>(), whole[1]);
+}
+
+TEST(DataLoaders, NothingIsRecordedByTheWorker) {
+  const Tensor leaf = ones({2}).as_leaf();
+  struct Leaves {
+    Tensor leaf;
+    int64_t size() const { return 4; }
+    Tensor operator[](int64_t) const { return leaf * 2; }
+  };
+  const DataLoader loader(Leaves{leaf}, {.batch_size = 2, .prefetch = 1});
+  Tape tape;
+  auto iteration = loader.begin();
+  EXPECT_EQ(iteration.next()->tape_index().tape, 0u);
+}
+
+TEST(DataLoaders, WindowsMakeTheirOwnBatches) {
+  const Windows windows(Tokens(upto(10)), 4, 2);
+  const TextLoader loader(windows, {.batch_size = 2, .prefetch = 1});
+  auto iteration = loader.begin();
+  const TextBatch batch = *iteration.next();
+  EXPECT_EQ(batch.inputs.to_vector<int64_t>(), (Ids{0, 1, 2, 3, 2, 3, 4, 5}));
+  EXPECT_EQ(batch.targets.to_vector<int64_t>(), (Ids{1, 2, 3, 4, 3, 4, 5, 6}));
+  EXPECT_EQ(windows[1].inputs.to_vector<int64_t>(), (Ids{2, 3, 4, 5}));
+  EXPECT_EQ(windows[1].targets.shape(), Shape{4});
+}
+
+}  // namespace
+}  // namespace tapegrad::data

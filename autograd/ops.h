@@ -1,8 +1,9 @@
-// Every operation on tensors. All are recorded on the tape; all but those marked "once" can be differentiated twice.
+// Every operation on tensors. All are recorded on the tape, and all can be differentiated twice.
 //
-// Unless said otherwise an operation takes bool, int64, float32 and float64, promotes its operands to the later type in
-// that order, and broadcasts them by NumPy's rule. Axes count from the end when negative. Errors name the operation and
-// the shapes.
+// Unless a declaration says otherwise, an operation takes bool, int64, float32 and float64, converts its operands to
+// the later type in that order, broadcasts them by NumPy's rule, and returns a tensor of that type and shape. Axes
+// count from the end when negative. NaN and infinity propagate as IEEE 754 has it, and empty tensors are valid
+// operands. Errors are `[operation] expected ..., got ...`, with the shapes.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -17,24 +18,34 @@ namespace tapegrad {
 class Generator;
 
 // --- elementwise: arithmetic (ops/arithmetic.cpp) ---
+// Integers wrap around. With a number as one operand, a floating tensor keeps its type; an int64 or bool tensor becomes
+// int64 if the number is whole, float32 otherwise.
+
+/// a + b; of two bools, `or`.
 Tensor add(const Tensor& a, const Tensor& b);
-Tensor sub(const Tensor& a, const Tensor& b);
-Tensor mul(const Tensor& a, const Tensor& b);
-Tensor div(const Tensor& a, const Tensor& b);  // true division: integers become float32
-Tensor pow(const Tensor& a, const Tensor& b);  // dL/db is 0 where a is 0, as in PyTorch
 Tensor add(const Tensor& a, double b);
+/// a - b. Error for two bools.
+Tensor sub(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, double b);
 Tensor sub(double a, const Tensor& b);
+/// a * b; of two bools, `and`.
+Tensor mul(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, double b);
+/// a / b, true division: int64 and bool become float32.
+Tensor div(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, double b);
 Tensor div(double a, const Tensor& b);
+/// a^b. The gradient of b is 0 where a is 0 and b >= 0, as in PyTorch. Error for a negative int64 exponent.
+Tensor pow(const Tensor& a, const Tensor& b);
 Tensor pow(const Tensor& a, double exponent);
+/// -x. Error for bool.
 Tensor neg(const Tensor& x);
-Tensor maximum(const Tensor& a, const Tensor& b);  // NaN wins; at a tie each side takes half of the gradient
-Tensor minimum(const Tensor& a, const Tensor& b);
+/// The larger (smaller) of both; NaN if either is NaN. At a tie each side gets half of the gradient.
+Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, double b);
+Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, double b);
-// Values outside [low, high] become the bound and pass no gradient. NaN stays.
+/// x limited to [low, high]; a limited value passes no gradient. NaN stays NaN. Error without any bound.
 Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
@@ -51,27 +62,31 @@ inline Tensor operator/(const Tensor& a, double b) { return div(a, b); }
 inline Tensor operator/(double a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 
-// --- elementwise: functions of one tensor, float32 and float64 (ops/elementwise.cpp) ---
+// --- elementwise: functions of one tensor (ops/elementwise.cpp) ---
+// float32 and float64, an Error for other types; abs and sign take int64 too.
+
 Tensor exp(const Tensor& x);
-Tensor expm1(const Tensor& x);
-Tensor log(const Tensor& x);
-Tensor log1p(const Tensor& x);
-Tensor sqrt(const Tensor& x);
-Tensor rsqrt(const Tensor& x);
-Tensor abs(const Tensor& x);   // slope 0 at 0
-Tensor sign(const Tensor& x);  // gradient 0
+Tensor expm1(const Tensor& x);  ///< exp(x) - 1, exact near 0
+Tensor log(const Tensor& x);    ///< NaN below 0, -inf at 0
+Tensor log1p(const Tensor& x);  ///< log(1 + x), exact near 0
+Tensor sqrt(const Tensor& x);   ///< NaN below 0
+Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
+Tensor abs(const Tensor& x);    ///< slope 0 at 0
+Tensor sign(const Tensor& x);   ///< -1, 0 or 1; 0 for NaN; gradient 0
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 Tensor tanh(const Tensor& x);
 Tensor erf(const Tensor& x);
-// Activations (ops/activation.cpp).
-Tensor sigmoid(const Tensor& x);
-Tensor relu(const Tensor& x);  // slope 0 at 0
-Tensor silu(const Tensor& x);  // x sigmoid(x)
+Tensor sigmoid(const Tensor& x);  ///< 1 / (1 + exp(-x))
+Tensor relu(const Tensor& x);     ///< max(x, 0); slope 0 at 0
+Tensor silu(const Tensor& x);     ///< x sigmoid(x)
 enum class Gelu { erf, tanh };
+/// x P(X <= x), X standard normal, or its approximation by tanh. Hendrycks, Gimpel 2016.
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 
 // --- comparison and logic: bool results, no gradient (ops/compare.cpp) ---
+
+/// Elementwise comparisons. With NaN on either side only `ne` is true.
 Tensor eq(const Tensor& a, const Tensor& b);
 Tensor ne(const Tensor& a, const Tensor& b);
 Tensor lt(const Tensor& a, const Tensor& b);
@@ -84,16 +99,21 @@ Tensor lt(const Tensor& a, double b);
 Tensor le(const Tensor& a, double b);
 Tensor gt(const Tensor& a, double b);
 Tensor ge(const Tensor& a, double b);
-Tensor logical_and(const Tensor& a, const Tensor& b);  // bool operands
+/// Logic of bool tensors. Error for other types.
+Tensor logical_and(const Tensor& a, const Tensor& b);
 Tensor logical_or(const Tensor& a, const Tensor& b);
 Tensor logical_xor(const Tensor& a, const Tensor& b);
 Tensor logical_not(const Tensor& x);
+/// Which elements are NaN, and which are neither NaN nor infinite. bfloat16 too.
 Tensor isnan(const Tensor& x);
 Tensor isfinite(const Tensor& x);
-bool all(const Tensor& x);  // of a bool tensor; true of an empty one
+/// Whether all elements (any element) of a bool tensor are true; of an empty one, true (false). Error for other types.
+bool all(const Tensor& x);
 bool any(const Tensor& x);
+/// The same along one axis, which is removed, or kept with size 1.
 Tensor all(const Tensor& x, int axis, bool keepdim = false);
 Tensor any(const Tensor& x, int axis, bool keepdim = false);
+
 inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
 inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
 inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
@@ -111,125 +131,175 @@ inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a
 inline Tensor operator!(const Tensor& x) { return logical_not(x); }
 
 // --- selection (ops/select.cpp) ---
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);  // bool condition; all three broadcast
+
+/// a where the bool condition is true, b elsewhere; all three broadcast.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, const Tensor& b);
-Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);  // value where the bool mask is true
-// Keeps the lower (upper) triangle of the last two axes, from `diagonal` down (up); zeros elsewhere.
+/// `value` where the bool mask, which broadcasts to x, is true; x elsewhere. Error for int64 x and a value that is not
+/// whole.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+/// x [..., m, n] with zeros above (below) a diagonal of the last two axes: 0 is the main one, positive ones lie above.
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
 Tensor triu(const Tensor& x, int64_t diagonal = 0);
 
-// --- reductions (ops/reduce.cpp): over `axes`, or over all of them when none is named ---
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   // bool counts as int64
-Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // floating
-// Divides by (n - correction): 1 gives the sample variance (PyTorch's default), 0 the population's.
+// --- reductions (ops/reduce.cpp, ops/scan.cpp) ---
+// Over `axes`, or over all axes if none is named. The reduced axes are removed, or kept with size 1 (keepdim).
+
+/// The sum; 0 of no elements. bool is counted as int64.
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+/// The mean; NaN of no elements. Floating.
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+/// The variance: squared differences from the mean over (n - correction). A correction of 1 gives the sample variance
+/// (PyTorch's default), 0 the population variance. NaN or inf where n <= correction. Floating.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, double correction = 1);
+/// The root of the variance; gradient 0 where it is 0.
 Tensor std(const Tensor& x, const Axes& axes = {}, bool keepdim = false, double correction = 1);
-Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // right with any number of zeros
-// Equal extremes share the gradient evenly. NaN wins. Error on an empty reduction.
+/// The product; 1 of no elements. Its gradient is exact with any number of zeros. bool is counted as int64.
+Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+/// The largest (smallest) element; NaN if any is NaN. Equal extremes share the gradient evenly. Error for no elements.
 Tensor amax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+/// log(sum(exp(x))) without overflow; -inf of no elements. Floating.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+/// Running sums along one axis, in the shape of x. bool is counted as int64.
 Tensor cumsum(const Tensor& x, int64_t axis);
-// int64 index of the first extreme (or NaN) along one axis; the second form over the flattened tensor.
+/// The int64 index of the first largest (smallest) element, or of the first NaN, along one axis or in the flattened
+/// tensor. No gradient. Error for no elements.
 Tensor argmax(const Tensor& x, int64_t axis, bool keepdim = false);
 Tensor argmax(const Tensor& x);
 Tensor argmin(const Tensor& x, int64_t axis, bool keepdim = false);
 Tensor argmin(const Tensor& x);
 
-// --- matrix products (ops/matmul.cpp), floating ---
-// a [..., m, k] @ b [..., k, n] -> [..., m, n]; leading axes broadcast; a vector on either side as in NumPy.
+// --- matrix products (ops/matmul.cpp): float32 or float64 ---
+
+/// a [..., m, k] @ b [..., k, n] -> [..., m, n]; leading axes broadcast. A vector on either side as in NumPy. Error for
+/// scalars, for two types, and for inner sizes that differ.
 Tensor matmul(const Tensor& a, const Tensor& b);
-// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16
-// beside a float32 x that is not recorded.
+/// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16 if x
+/// is float32 and needs no gradient.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // --- joining and cutting (ops/join.cpp) ---
+
+/// The parts one after another along an axis; all other axes must be equal. A part of shape [0] joins anything. Error
+/// for no parts.
 Tensor cat(std::span<const Tensor> parts, int64_t axis = 0);
 Tensor cat(std::initializer_list<Tensor> parts, int64_t axis = 0);
+/// The parts, of one shape, along a new axis.
 Tensor stack(std::span<const Tensor> parts, int64_t axis = 0);
 Tensor stack(std::initializer_list<Tensor> parts, int64_t axis = 0);
-std::vector<Tensor> split(const Tensor& x, int64_t size,
-                          int64_t axis = 0);  // pieces of `size`, the last shorter
+/// Views of pieces of `size` along an axis, the last one shorter; or of pieces of `sizes`, which must add up to it.
+std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis = 0);
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis = 0);
+/// Views of at most `count` equal pieces, the last one shorter, as in PyTorch.
 std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis = 0);
-Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length);  // a view
+/// A view of `length` elements of an axis from `start`, which counts from the end when negative.
+Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length);
+/// x with the order of elements reversed along each of `axes` (none: x itself).
 Tensor flip(const Tensor& x, const Axes& axes);
 
 // --- indexing (ops/index.cpp): int64 indices; one out of range is an Error that names it ---
-Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index);  // index [n]
-Tensor gather(const Tensor& x, int64_t axis, const Tensor& index);        // as torch.gather
+
+/// Slices of x at index [n] along an axis, whose size becomes n.
+Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index);
+/// y[i][j] = x[index[i][j]][j] for axis 0, in the shape of index, as torch.gather. No axis of index is longer than x's.
+Tensor gather(const Tensor& x, int64_t axis, const Tensor& index);
+/// x with source[i][j] added at [index[i][j]][j] for axis 0, as torch.scatter_add. x and source have one type.
 Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
-Tensor one_hot(const Tensor& index, int64_t classes);  // int64 [...] -> int64 [..., classes]
-// weight [V, C], ids [...] -> [..., C]; the row `padding` gets no gradient. Of a bfloat16 table, float32 vectors.
+/// int64 [...] -> int64 [..., classes], 1 at each index and 0 elsewhere. No gradient.
+Tensor one_hot(const Tensor& index, int64_t classes);
+/// weight [V, C], ids [...] -> the rows of weight, [..., C]; the row `padding` gets no gradient. float32 rows from a
+/// bfloat16 weight.
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {});
 
 // --- order (ops/sort.cpp) ---
+
 struct Sorted {
   Tensor values;
-  Tensor indices;  // int64
+  Tensor indices;  ///< int64: positions of the values along the axis
 };
-Sorted sort(const Tensor& x, int64_t axis = -1, bool descending = false);         // stable; NaN is the largest
-Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);  // in order
+/// x in order along an axis. Stable; NaN is the largest. The gradient flows through `values`.
+Sorted sort(const Tensor& x, int64_t axis = -1, bool descending = false);
+/// The k largest (smallest) elements along an axis, in order. Error unless k is between 0 and the axis's size.
+Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);
 
-// --- softmax (ops/softmax.cpp), floating; a row of nothing but -inf gives zeros and no gradient ---
+// --- softmax (ops/softmax.cpp), floating ---
+
+/// exp(x) / sum(exp(x)) along an axis; zeros, and gradient 0, where all of x is -inf.
 Tensor softmax(const Tensor& x, int64_t axis = -1);
+/// The logarithm of softmax; -inf, and gradient 0, where all of x is -inf.
 Tensor log_softmax(const Tensor& x, int64_t axis = -1);
 
-// --- normalisation over the last axes (ops/norm.cpp), fused ---
-// (x - mean) / sqrt(var + eps) * weight + bias over the axes of `weight`; weight and bias may be empty handles: then
-// over the last axis. Population variance. Ba, Kiros, Hinton 2016.
+// --- normalisation over the last axes (ops/norm.cpp), fused, floating ---
+
+/// (x - mean) / sqrt(var + eps) * weight + bias over the axes of `weight` and `bias`, which may be empty handles: then
+/// over the last axis. Population variance. Ba, Kiros, Hinton 2016.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
-// gamma * (x - mean) / (std + eps) + beta, population std, eps outside of the root: the tutorial's form (8.4.1).
+/// gamma * (x - mean) / (std + eps) + beta: population standard deviation, eps outside the root, as tutorial 003 has it
+/// (section 8.4.1).
 Tensor layer_norm_std(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps = 1e-6);
-// x / sqrt(mean(x^2) + eps) * weight over the last axis. Zhang, Sennrich 2019.
+/// x / sqrt(mean(x^2) + eps) * weight over the last axis. Zhang, Sennrich 2019.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 
-// --- dropout (ops/dropout.cpp) ---
-// In training zeroes each element with probability p and multiplies the others by 1/(1-p); draws one number an element
-// in row-major order, as PyTorch does. p = 0, p = 1, evaluation and empty tensors draw nothing. No generator: the
-// global one.
+// --- dropout (ops/dropout.cpp), floating ---
+
+/// In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p). Draws one number per
+/// element in row-major order, as PyTorch does; with p = 0 or 1, in evaluation and for empty tensors it draws nothing.
+/// Without a generator it uses the default one. Error unless 0 <= p <= 1.
 Tensor dropout(const Tensor& x, double p, bool training = true, Generator* generator = nullptr);
 
-// --- attention (ops/attention.cpp) ---
+// --- attention (ops/attention.cpp), fused, floating ---
+
 struct AttentionOptions {
-  Tensor mask = {};     // bool: true may be seen; floating: added to the scores; broadcasts to [..., T, S]
-  bool causal = false;  // position t sees the keys up to t
-  double dropout = 0;   // on the weights, in training
-  bool training = true;
-  std::optional<double> scale = {};  // 1/sqrt(D) where it is left out
-  Generator* generator = nullptr;
+  Tensor mask = {};      ///< bool (true: may be seen), or floating (added to the scores); broadcasts to [..., T, S]
+  bool causal = false;   ///< query t sees the keys 0 .. t
+  double dropout = 0;    ///< probability, applied to the weights in training
+  bool training = true;  ///< false: no dropout
+  std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
+  Generator* generator = nullptr;    ///< for dropout; the default generator if left out
 };
-// query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E]. A query that may see nothing gives zeros.
+/// softmax(query key^T * scale + mask) value: query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E];
+/// leading axes broadcast. Zeros where a query may see no key. Vaswani et al. 2017.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options = {});
-// The same, and the weights [..., T, S] before dropout, detached.
+/// The same, and the weights [..., T, S] before dropout, which are not recorded.
 std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                  const AttentionOptions& options = {});
 
-// --- losses (ops/loss.cpp), fused ---
+// --- losses (ops/cross_entropy.cpp, ops/loss.cpp), fused, floating ---
+
+/// Of the losses of all elements; a mean of no losses is NaN, with gradient 0.
 enum class Reduction { none, sum, mean };
 struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
-  int64_t ignore_index = -100;  // targets that count neither in the loss nor in the mean
-  double label_smoothing = 0;
+  int64_t ignore_index = -100;  ///< targets that count neither in the loss nor in the mean
+  double label_smoothing = 0;   ///< part of the target distribution that is spread evenly, 0 to 1
 };
-// logits [..., V] floating, target [...] int64. (Classes stand in the last axis, wherever PyTorch puts them.)
+/// -log softmax(logits)[target]: logits [..., V], int64 target [...] -> a scalar, or [...]. The classes are the last
+/// axis. inf, and gradient 0, where all logits are -inf. Error for a target that is neither a class nor ignored.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
-// The same from log-probabilities.
+/// The same from log-probabilities [..., V].
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
                 int64_t ignore_index = -100);
-// target * (log target - input), input being log-probabilities; with mean over all elements.
+/// target * (log target - input), input being log-probabilities; input and target broadcast, a mean is over all pairs.
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+/// (input - target)^2; both broadcast.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+/// -target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow; both broadcast.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
                                         Reduction reduction = Reduction::mean);
 
 // --- for the engine ---
-// Sums x over what broadcasting stretched: the inverse of expand(shape -> x.shape()).
+
+/// x summed over the axes that broadcasting `shape` to x's shape expanded: the inverse of expand.
 Tensor sum_to(const Tensor& x, const Shape& shape);
-// sum += x in place, for a tensor that is unique(); x broadcasts to it. Not recorded.
+/// sum += x in place, for a tensor that is unique(); x broadcasts to it. Not recorded. Both are float32 or both
+/// float64.
 void accumulate_into(Tensor& sum, const Tensor& x);
+/// Copies x to y (fresh or your own, contiguous), in row-major order; x broadcasts to y. One type. Not recorded.
+void copy_into(const Tensor& y, const Tensor& x);
+/// Whether no element is NaN or infinite; true for int64 and bool.
 bool all_finite(const Tensor& x);
 
 }  // namespace tapegrad

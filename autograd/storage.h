@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace tapegrad {
 
@@ -35,6 +36,10 @@ struct Allocator {
 };
 
 }  // namespace pool
+
+/// A vector in memory of the pool.
+template <class T>
+using PoolVector = std::vector<T, pool::Allocator<T>>;
 
 // A handle to one block of the pool; copies share it, the last one gives it back.
 class Storage {

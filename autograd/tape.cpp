@@ -48,9 +48,6 @@ LiveTapes& live_tapes() {
   return *tapes;
 }
 
-template <class T>
-using PoolVector = std::vector<T, pool::Allocator<T>>;
-
 bool before(const TapeIndex& a, const TapeIndex& b) {
   return a.tape != b.tape ? a.tape < b.tape : a.position < b.position;
 }

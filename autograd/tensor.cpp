@@ -1,6 +1,5 @@
 // Handles, factories and access to values. Views and copies are operations: ops/view.cpp.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops/map.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Parameters and buffers, and what a walk through a model is used for: state in and out, counts, the summary.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/module.h>
 
 #include <algorithm>

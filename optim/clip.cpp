@@ -1,6 +1,6 @@
 // Clipping of gradients.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/detail/kernels.h>

@@ -1,6 +1,6 @@
 // What all optimisers share: gathering gradients, one parallel row over all parameters, state in and out.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/optimizer.h>
 

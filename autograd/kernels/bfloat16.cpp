@@ -1,4 +1,4 @@
-// bfloat16: conversions, and products with a weight that is kept in it.
+// bfloat16: conversions, and products with a bfloat16 weight.
 #include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/bfloat16.cpp"
@@ -40,9 +40,9 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-constexpr int64_t kGrain = 32768;   // elements that a thread converts at a time
-constexpr int64_t kRead = 1 << 18;  // elements of W that a thread reads at a time
-constexpr int64_t kWidened = 1024;  // rows of W that are widened at a time, where there are more
+constexpr int64_t kGrain = 32768;   // elements for one thread to convert at a time
+constexpr int64_t kRead = 1 << 18;  // elements of W for one thread to read at a time
+constexpr int64_t kWidened = 1024;  // rows of W that are widened at a time
 
 HWY_EXPORT(dot_rows_bfloat16);
 
@@ -70,7 +70,7 @@ void gemm_bfloat16(int64_t m, int64_t n, int64_t k, const float* a, const uint16
     });
     return;
   }
-  std::vector<float, pool::Allocator<float>> wide(static_cast<std::size_t>(std::min(n, kWidened) * k));
+  PoolVector<float> wide(static_cast<std::size_t>(std::min(n, kWidened) * k));
   for (int64_t first = 0; first < n; first += kWidened) {
     const int64_t rows = std::min(kWidened, n - first);
     widen_bfloat16(w + first * k, rows * k, wide.data());

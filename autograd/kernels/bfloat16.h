@@ -10,18 +10,18 @@ namespace tapegrad {
 
 inline float widen_bfloat16(uint16_t b) { return std::bit_cast<float>(static_cast<uint32_t>(b) << 16); }
 
-/// To the nearest, of two to the even one; a NaN becomes PyTorch's, 0x7fc0.
+/// To the nearest value, ties to even; a NaN becomes PyTorch's, 0x7fc0.
 inline uint16_t round_to_bfloat16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   if (x != x) return 0x7fc0;
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/// n of them, on several threads.
+/// n values, on several threads.
 void widen_bfloat16(const uint16_t* x, int64_t n, float* y);
 void round_to_bfloat16(const float* x, int64_t n, uint16_t* y);
 
-/// C [m, n] = A [m, k] W^T, W [n, k] in bfloat16, the rows of all three contiguous; sums in float32. Reads W once.
+/// C [m, n] = A [m, k] W^T, W [n, k] in bfloat16, all rows contiguous; sums in float32. Reads W once.
 void gemm_bfloat16(int64_t m, int64_t n, int64_t k, const float* a, const uint16_t* w, float* c, Epilogue done = {});
 
 }  // namespace tapegrad

@@ -1,4 +1,4 @@
-// How products of matrices are cut into tiles, and who multiplies them.
+// How products of matrices are cut into tiles, and which kernel multiplies each.
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/kernels/blas_blis.h>
 #include <tapegrad/autograd/kernels/blas_kernels.h>
@@ -22,7 +22,7 @@ constexpr int64_t kPieceWork = 800000;      // multiplications worth handing to 
 constexpr int64_t kPieces = 16;             // tiles wanted of a product that is worth so many
 constexpr int64_t kOwnB = 8 << 10;          // elements of B up to which every tile packs its own,
 constexpr int64_t kSharedB = 1 << 20;       // and from there on up to which it is packed once for all of them
-constexpr int64_t kSpreadA = 16 << 20;      // elements of A up to which its rows are copied apart for all tiles
+constexpr int64_t kUnaliasedA = 16 << 20;   // elements of A up to which its rows are copied once for all tiles
 constexpr int64_t kPackWork = 16 << 10;     // elements worth packing on another thread
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of this size at most is cut along k instead, where k is long
 constexpr int64_t kFewSums = 64;            // the same where B is read column by column
@@ -54,15 +54,14 @@ struct Product {
   T beta;
   MatrixView<T> c;
 
-  // Rows of C are contiguous, or at least not its columns, and there is more than one of these: C' = B' A' otherwise.
-  bool upright() const {
+  // Whether C is computed row by row: its rows are contiguous, or at least its columns are not. C' = B' A' otherwise.
+  bool row_major_c() const {
     if (n == 1 && m > 1) return false;
     return c.col_stride == 1 || c.row_stride != 1 || m == 1;
   }
-  // A few rows times columns that are contiguous along k: the sums read B once, column by column.
-  bool streams() const { return m <= blas::kDotRows && a.col_stride == 1 && b.row_stride == 1; }
-  // Multiplications, and where one row or column makes reading the other operand the longer part, as many as those
-  // last.
+  // A few rows times columns that are contiguous along k: dot products, which read B once, column by column.
+  bool dot_shaped() const { return m <= blas::kDotRows && a.col_stride == 1 && b.row_stride == 1; }
+  // Multiplications; for one row or column, where reading the other operand takes longer, as many as take that time.
   int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
   Product transposed() const {
     return {n,
@@ -93,7 +92,7 @@ struct Product {
 
 // One tile in this thread, whatever the strides of C.
 template <class T>
-void multiply(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
+void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
   if (c_cols == 1 || t.n == 1) {
     const Scratch<T> scratch(use.scratch_size(t));
     use.multiply(t, scratch.get());
@@ -142,8 +141,8 @@ struct Cut {
   }
 };
 
-// BLIS wants strides as of a matrix that is stored whole.
-bool plain(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
+// Whether BLIS can read these strides: those of a matrix that is stored in full.
+bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
   return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
 }
 
@@ -151,15 +150,17 @@ template <class T>
 bool suits_blis(const Product<T>& p) {
   const int64_t least = kernels<T>().rows > 8 ? kWideLeast : kLeast;
   return p.m >= least && p.n >= least && p.k >= least && p.c.col_stride == 1 &&
-         plain(p.m, p.k, p.a.row_stride, p.a.col_stride) && plain(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
-         plain(p.m, p.n, p.c.row_stride, p.c.col_stride);
+         blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) &&
+         blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
+         blis_strides(p.m, p.n, p.c.row_stride, p.c.col_stride);
 }
 
-// Rows of A that fall on the same lines of the cache, where several tiles side by side read them: copied apart, once.
+// A copy of the rows of A at another distance, made once, for rows that would share cache lines when several
+// neighbouring tiles read them.
 template <class T>
-class SpreadRows {
+class UnaliasedRows {
  public:
-  SpreadRows(const Product<T>& p, bool wanted) : stride_(p.k + 64 / sizeof(T)), copy_(wanted ? p.m * stride_ : 0) {
+  UnaliasedRows(const Product<T>& p, bool wanted) : stride_(p.k + 64 / sizeof(T)), copy_(wanted ? p.m * stride_ : 0) {
     if (!wanted) return;
     parallel_for(p.m, std::max<int64_t>(1, kPackWork / (p.k + 1)), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) std::copy_n(p.a.data + i * p.a.row_stride, p.k, copy_.get() + i * stride_);
@@ -179,10 +180,10 @@ void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
   const int64_t most_rows = on_blis ? kLargeTile : kTile;
   const int64_t most_cols = !on_blis && p.a.col_stride != 1 ? 3 * kTile : most_rows;  // wide where A must be packed
   const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
-  const bool spread = !on_blis && cut.across > 1 && p.m > 8 && p.m * p.k <= kSpreadA &&
-                      blas::aliased<T>(p.a.row_stride, p.a.col_stride);
-  const SpreadRows<T> rows_of_a(p, spread);
-  if (spread) p.a = rows_of_a.view();
+  const bool unalias = !on_blis && cut.across > 1 && p.m > 8 && p.m * p.k <= kUnaliasedA &&
+                       blas::aliased<T>(p.a.row_stride, p.a.col_stride);
+  const UnaliasedRows<T> rows_of_a(p, unalias);
+  if (unalias) p.a = rows_of_a.view();
   const bool share = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
   const int64_t all_panels = pieces_of(p.n, use.cols);
   const Scratch<T> panels(share ? all_panels * use.cols * p.k : 0);
@@ -203,14 +204,14 @@ void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
         tile.first_col = col;
         tile.all_cols = all_panels * use.cols;
       }
-      multiply(use, tile, p.c.col_stride);
+      multiply_tile(use, tile, p.c.col_stride);
     }
     if (done && flipped) done(col, col + cols, row, row + rows);
     if (done && !flipped) done(row, row + rows, col, col + cols);
   });
 }
 
-// C is small and k is long: products over parts of k, side by side, which are then added in order.
+// C is small and k is long: products over parts of k, in parallel, which are then added in order.
 template <class T>
 void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
@@ -225,7 +226,7 @@ void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
     tile.beta = 0;
     tile.c = sums.get() + part * size;
     tile.c_rows = p.n;
-    multiply(use, tile, 1);
+    multiply_tile(use, tile, 1);
   });
   T* const sum = sums.get();
   for (int64_t part = 1; part < parts; ++part) {
@@ -248,11 +249,11 @@ void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
 
 template <class T>
 void multiply_any(const Product<T>& p, Epilogue done, bool flipped) {
-  if (p.work() < 2 * kPieceWork) {  // one tile, without more ado
-    multiply(kernels<T>(), p.tile(0, p.m, 0, p.n), p.c.col_stride);
+  if (p.work() < 2 * kPieceWork) {  // one tile
+    multiply_tile(kernels<T>(), p.tile(0, p.m, 0, p.n), p.c.col_stride);
     if (done && flipped) done(0, p.n, 0, p.m);
     if (done && !flipped) done(0, p.m, 0, p.n);
-  } else if (p.m * p.n <= (p.streams() ? kFewSums : kFewOutputs) && p.k >= 2 * blas::kDepth &&
+  } else if (p.m * p.n <= (p.dot_shaped() ? kFewSums : kFewOutputs) && p.k >= 2 * blas::kDepth &&
              p.m * p.n * p.k >= 2 * kPieceWork) {
     multiply_along_k(p, done, flipped);
   } else {
@@ -267,7 +268,7 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_i
           MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c, Epilogue done) {
   if (m == 0 || n == 0) return;
   const Product<T> p{m, n, k, alpha, a, b, beta, c};
-  if (p.upright()) {
+  if (p.row_major_c()) {
     multiply_any(p, done, false);
   } else {
     multiply_any(p.transposed(), done, true);
@@ -289,7 +290,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
     return;
   }
   Product<T> p{m, n, k, alpha, a, b, beta, c};
-  const bool flipped = !p.upright();
+  const bool flipped = !p.row_major_c();
   if (flipped) p = p.transposed();
   const Kernels<T>& use = kernels<T>();
   parallel_for(batch, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
@@ -304,7 +305,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
       if (p.c.col_stride == 1 || p.n == 1) {
         use.multiply(tile, scratch.get());
       } else {
-        multiply(use, tile, p.c.col_stride);
+        multiply_tile(use, tile, p.c.col_stride);
       }
     }
   });

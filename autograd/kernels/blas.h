@@ -6,7 +6,7 @@
 
 namespace tapegrad {
 
-/// Element (i, j) stands at data[i * row_stride + j * col_stride]; any strides, counted in elements.
+/// Element (i, j) is data[i * row_stride + j * col_stride]; any strides, in elements.
 template <class T>
 struct MatrixView {
   T* data = nullptr;
@@ -14,7 +14,7 @@ struct MatrixView {
 };
 
 /// A borrowed function that is called with the rows [row_begin, row_end) and columns [col_begin, col_end) of C that
-/// have just been finished, on the thread that did them. Nothing about it may start another product.
+/// have just been finished, on the thread that computed them. It must not start another product.
 class Epilogue {
  public:
   Epilogue() = default;
@@ -41,12 +41,12 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_i
           MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
           Epilogue done = {});
 
-/// Where one product of a batch finds its matrices: elements added to the data of A, B and C.
+/// The matrices of one product of a batch: offsets, in elements, from the data of A, B and C.
 struct BatchOffset {
   int64_t a = 0, b = 0, c = 0;
 };
 
-/// A borrowed function from the place in the batch to its offsets; called on any thread, once or more.
+/// A borrowed function from the index in the batch to its offsets; called on any thread, once or more.
 class BatchOffsets {
  public:
   template <class F>
@@ -59,7 +59,7 @@ class BatchOffsets {
   BatchOffset (*call_)(const void*, int64_t);
 };
 
-/// The same for every place in a batch: C_i = alpha A_i B_i + beta C_i, where A_i is `a` moved by offsets(i).a and so
+/// The same for each index of a batch: C_i = alpha A_i B_i + beta C_i, where A_i is `a` moved by offsets(i).a and so
 /// on. A and B may repeat, C may not. In parallel over the batch (and over tiles, where the products are few and
 /// large).
 template <class T>

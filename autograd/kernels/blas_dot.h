@@ -1,4 +1,4 @@
-// Products of a few rows with columns that are contiguous along k; included once for every instruction set.
+// Products of a few rows with columns that are contiguous along k; included once for each instruction set.
 #if defined(TAPEGRAD_AUTOGRAD_BLAS_DOT_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_BLAS_DOT_H_
 #undef TAPEGRAD_AUTOGRAD_BLAS_DOT_H_
@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// What stands in memory, as floats or doubles: bfloat16 is widened on its way.
+// Loads as float or double; bfloat16 is widened.
 template <class T>
 HWY_INLINE Vec<T> load_wide(const T* p) {
   return load(p);
@@ -35,7 +35,7 @@ HWY_INLINE Vec<float> load_wide(const uint16_t* p, int64_t n) {
 }
 
 // done(i, j, sum) for every row i of A and column j of B, sum = A[i, :] B[:, j]: each a sum of its own. B is read once,
-// as kStreams stretches of neighbouring columns side by side, which long reads in order suit best.
+// as kStreams ranges of neighbouring columns in parallel, each read in order.
 template <int kRows, class T, class B, class Done>
 HWY_INLINE void dot_rows(int64_t n, int64_t k, const T* a, int64_t a_rows, const B* b, int64_t b_cols,
                          const Done& done) {

@@ -1,12 +1,11 @@
-// Vectors of the processor's full width, compiled once for every instruction set; for kernel files only.
+// Vectors of the processor's full width, compiled once for each instruction set; for kernel files only.
 //
-// A kernel file opens with these lines (its own path in the second), and keeps its kernels between the two
-// macros:
+// A kernel file starts with these lines (its own path in the first), and has its kernels between the two macros
+// (ops/kernel.h shows a whole one):
 //
-//   #include <tapegrad/autograd/kernels/simd_targets.h>
-//   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/family.cpp"
-//   #include <hwy/foreach_target.h>
+//   #include <tapegrad/autograd/kernels/simd_targets.h>
+//
 //   #include <tapegrad/autograd/kernels/simd.h>
 //   HWY_BEFORE_NAMESPACE();
 //   namespace tapegrad::HWY_NAMESPACE {
@@ -22,8 +21,7 @@
 //   }  // namespace tapegrad
 //   #endif
 //
-// Lambdas that work on vectors must stand between the macros too, or they are not compiled for the
-// instruction set.
+// Lambdas that work on vectors must be between the macros too, or they are not compiled for the instruction set.
 #if defined(TAPEGRAD_AUTOGRAD_SIMD_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_SIMD_H_
 #undef TAPEGRAD_AUTOGRAD_SIMD_H_
@@ -42,11 +40,11 @@ namespace tapegrad::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// How many T stand in one vector.
+/// How many T one vector holds.
 template <class T>
 inline constexpr int64_t kLanes = HWY_LANES(T);
 
-/// One truth value a lane, as comparisons of vectors give it.
+/// One bool per lane: the result of comparing vectors.
 template <class T>
 struct Mask;
 
@@ -111,8 +109,7 @@ HWY_INLINE bool any(Mask<T> m) {
   return !hn::AllFalse(hn::ScalableTag<T>(), m.raw);
 }
 
-// ---- Memory: no alignment needed; with a count, only the first n lanes are touched (0 <= n <= kLanes<T>)
-// ----
+// ---- Memory: unaligned; with a count, only the first n lanes are accessed (0 <= n <= kLanes<T>) ----
 
 template <class T>
 HWY_INLINE Vec<T> load(const T* p) {
@@ -167,15 +164,14 @@ HWY_INLINE void store(Vec<T> v, T* p, int64_t n) {
 #endif
 }
 
-/// Past the caches, for results that nobody reads soon: p is aligned to a vector, and stream_end() closes the
-/// row.
+/// Past the caches, for results that are not read soon. p must be aligned to a vector; call stream_end() after the row.
 template <class T>
 HWY_INLINE void stream(Vec<T> v, T* p) {
   hn::Stream(v.raw, hn::ScalableTag<T>(), p);
 }
 HWY_INLINE void stream_end() { hwy::FlushStream(); }
 
-/// From bytes of 0 and 1; the lanes from n on are false.
+/// From bytes of 0 and 1; lanes from n on are false.
 template <class T>
 HWY_INLINE Mask<T> load_mask(const bool* p, int64_t n = kLanes<T>) {
   uint8_t bytes[kLanes<T>] = {};
@@ -203,7 +199,7 @@ HWY_INLINE void store_mask(Mask<T> m, bool* p, int64_t n = kLanes<T>) {
   }
 }
 
-// ---- Across the lanes: the order is fixed for a given vector width ----
+// ---- Across lanes: the order is fixed for a given vector width ----
 
 template <class T>
 HWY_INLINE T reduce_sum(Vec<T> v) {

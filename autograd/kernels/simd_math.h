@@ -1,8 +1,8 @@
-// Elementary functions on vectors; included by simd.h, once for every instruction set.
+// Elementary functions on vectors; included by simd.h, once for each instruction set.
 //
-// Everything is within three units in the last place of the exact value (most within one and a half), sin and
-// cos near their zeros too. Signed zeros, infinities, NaN and denormals come out as in <cmath>. The
-// polynomials are our own minimax fits; where an algorithm is a known one, it is named.
+// All results are within three units in the last place of the exact value (most within one and a half), also those of
+// sin and cos near their zeros. Signed zeros, infinities, NaN and denormals give what <cmath> gives. The polynomials
+// are minimax fits of our own; known algorithms are named.
 #if defined(TAPEGRAD_AUTOGRAD_SIMD_MATH_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_SIMD_MATH_H_
 #undef TAPEGRAD_AUTOGRAD_SIMD_MATH_H_
@@ -102,7 +102,7 @@ HWY_INLINE Vec<T> poly(Vec<T> x, T c, C... rest) {
 // x = n ln 2 + r with |r| <= ln(2) / 2, and e^r - 1.
 template <class T>
 struct Exp {
-  Vec<T> n_shifted;  // n + 1.5 * 2^mantissa: n stands in its lowest bits
+  Vec<T> n_shifted;  // n + 1.5 * 2^mantissa: its lowest bits are n
   Vec<T> n;
   Vec<T> expm1_r;
 
@@ -161,7 +161,7 @@ HWY_INLINE Vec<T> expm1(Vec<T> x) {
 
 namespace math {
 
-// e^x - 1 for -40 < x <= 0 in double, -20 < x <= 0 in float; nothing else.
+// e^x - 1, for -40 < x <= 0 in double and -20 < x <= 0 in float only.
 template <class T>
 HWY_INLINE Vec<T> expm1_negative(Vec<T> x) {
   const Exp<T> e(x);
@@ -169,7 +169,7 @@ HWY_INLINE Vec<T> expm1_negative(Vec<T> x) {
   return fma(power, e.expm1_r, power - 1);
 }
 
-// log(x) + rest for x >= 0; zero and infinity aside.
+// log(x) + rest for 0 < x < infinity.
 template <class T>
 HWY_INLINE Vec<T> log_plus(Vec<T> x, Vec<T> rest) {
   const Vec<T> tiny = std::numeric_limits<T>::min();
@@ -201,7 +201,7 @@ HWY_INLINE Vec<T> log_plus(Vec<T> x, Vec<T> rest) {
   }
 }
 
-// What log_plus(x) leaves to be put right.
+// The special cases that log_plus(x) leaves out.
 template <class T>
 HWY_INLINE Vec<T> log_edges(Vec<T> x, Vec<T> y) {
   y = where(x == kInf<T>, x, y);
@@ -271,7 +271,7 @@ HWY_INLINE Vec<T> erf(Vec<T> x) {
 
 namespace math {
 
-// x = n pi/2 + r with |r| <= pi/4 (n may be one off); for |x| < kTrigLimit.
+// x = n pi/2 + r with |r| <= pi/4 (n may be off by one); for |x| < kTrigLimit.
 inline constexpr double kTrigLimit = 1e6;
 
 HWY_INLINE Vec<double> quarter_turns(Vec<double> x) { return round(x * 0.63661977236758138); }
@@ -352,7 +352,7 @@ HWY_INLINE Vec<T> cos(Vec<T> x) {
   return math::sin_turned(x, T(1), [](T lane) { return std::cos(lane); });
 }
 
-/// Lane by lane through <cmath>: exact to its standard, and as slow.
+/// Lane by lane through <cmath>: as accurate, and as slow.
 template <class T>
 HWY_INLINE Vec<T> pow(Vec<T> x, Vec<T> exponent) {
   HWY_ALIGN T base[kLanes<T>], by[kLanes<T>];

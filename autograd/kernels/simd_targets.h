@@ -9,3 +9,8 @@
 #define HWY_BASELINE_TARGETS HWY_SSE4
 #define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SSSE3 | HWY_AVX3_DL)
 #endif
+
+// In a kernel file, which names itself as HWY_TARGET_INCLUDE first: compiles it once for each instruction set.
+#ifdef HWY_TARGET_INCLUDE
+#include <hwy/foreach_target.h>
+#endif

@@ -1,17 +1,42 @@
 // Scaled dot-product attention: scores, mask, softmax, dropout and the weighted sum of values, head by head in cache.
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention.cpp"
 #include <tapegrad/autograd/kernels/simd_targets.h>
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention.cpp"
-#include <hwy/foreach_target.h>
 #include <tapegrad/autograd/kernels/simd.h>
+#include <tapegrad/autograd/ops/kernel.h>
 
-#include <tapegrad/autograd/ops/attention_rows.h>
+#include <limits>
+
+#ifndef TAPEGRAD_ATTENTION_TYPES
+#define TAPEGRAD_ATTENTION_TYPES
+namespace tapegrad {
+
+// Some rows of one attention head, as its kernels see them.
+struct AttentionRows {
+  DType dtype;
+  int64_t first;    // the first of these queries
+  int64_t rows;     // queries
+  int64_t columns;  // keys
+  double scale;
+  double keep_probability;        // 1 - p of dropout
+  bool causal;                    // query t sees the keys 0 .. t
+  void* weights;                  // [rows, columns]; the scores on entry
+  const bool* keep = nullptr;     // [rows, columns] of dropout, or none
+  const bool* allowed = nullptr;  // one of the two masks, or none
+  const void* added = nullptr;
+  int64_t mask_row = 0;  // its strides
+  int64_t mask_column = 0;
+  void* dropped = nullptr;   // weights after dropout
+  void* gradient = nullptr;  // of the weights; of the scores after weights_backward
+};
+
+}  // namespace tapegrad
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// One row of scores becomes weights: softmax over n scores that are scaled already and -inf where nothing may be seen.
+// One row of scores becomes weights: softmax over n scores that are already scaled, and -inf where masked.
 template <class T>
 void softmax_row(T* row, int64_t n) {
   constexpr int64_t kStep = kLanes<T>;
@@ -21,7 +46,7 @@ void softmax_row(T* row, int64_t n) {
   for (; j + kStep <= n; j += kStep) top = max(top, load(row + j));
   T highest = reduce_max(top);
   for (; j < n; ++j) highest = row[j] > highest ? row[j] : highest;
-  if (highest == nothing) {  // may see nothing: weights of zero
+  if (highest == nothing) {  // everything is masked: weights of zero
     for (j = 0; j < n; ++j) row[j] = row[j] == row[j] ? T{0} : row[j];
     return;
   }
@@ -43,66 +68,75 @@ void softmax_row(T* row, int64_t n) {
   for (; j < n; ++j) row[j] *= T{1} / sum;
 }
 
-template <class T>
-void scores_to_weights(const AttentionRows<T>& a) {
-  const T nothing = -std::numeric_limits<T>::infinity();
-  for (int64_t t = 0; t < a.rows; ++t) {
-    T* row = a.weights + t * a.columns;
-    const int64_t visible = a.causal ? std::min(a.columns, a.first + t + 1) : a.columns;
-    if (a.allowed) {
-      const bool* allowed = a.allowed + t * a.mask_row;
-      for (int64_t j = 0; j < visible; ++j) row[j] = allowed[j * a.mask_column] ? row[j] * a.scale : nothing;
-    } else if (a.added) {
-      const T* added = a.added + t * a.mask_row;
-      for (int64_t j = 0; j < visible; ++j) row[j] = row[j] * a.scale + added[j * a.mask_column];
-    } else {
-      for (int64_t j = 0; j < visible; ++j) row[j] *= a.scale;
+void scores_to_weights(const AttentionRows& a) {
+  with_floating_type(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    const T nothing = -std::numeric_limits<T>::infinity(), scale = static_cast<T>(a.scale);
+    for (int64_t t = 0; t < a.rows; ++t) {
+      T* row = static_cast<T*>(a.weights) + t * a.columns;
+      const int64_t visible = a.causal ? std::min(a.columns, a.first + t + 1) : a.columns;
+      if (a.allowed) {
+        const bool* allowed = a.allowed + t * a.mask_row;
+        for (int64_t j = 0; j < visible; ++j) row[j] = allowed[j * a.mask_column] ? row[j] * scale : nothing;
+      } else if (a.added) {
+        const T* added = static_cast<const T*>(a.added) + t * a.mask_row;
+        for (int64_t j = 0; j < visible; ++j) row[j] = row[j] * scale + added[j * a.mask_column];
+      } else {
+        for (int64_t j = 0; j < visible; ++j) row[j] *= scale;
+      }
+      softmax_row(row, visible);
+      for (int64_t j = visible; j < a.columns; ++j) row[j] = T{0};
     }
-    softmax_row(row, visible);
-    for (int64_t j = visible; j < a.columns; ++j) row[j] = T{0};
-  }
+  });
 }
 
-// d = w * keep * factor
+// The factor of the weights that dropout keeps, rounded as PyTorch does.
 template <class T>
-void drop_weights(const AttentionRows<T>& a, T* dropped) {
-  constexpr int64_t kStep = kLanes<T>;
-  const Vec<T> factor(a.factor), nothing(T{0});
-  const int64_t cells = a.rows * a.columns;
-  int64_t i = 0;
-  for (; i + kStep <= cells; i += kStep) {
-    store(where(load_mask<T>(a.keep + i), load(a.weights + i) * factor, nothing), dropped + i);
-  }
-  for (; i < cells; ++i) dropped[i] = a.keep[i] ? a.weights[i] * a.factor : T{0};
+T dropout_factor(const AttentionRows& a) {
+  return T{1} / static_cast<T>(a.keep_probability);
+}
+
+// dropped = weights * keep * factor
+void drop_weights(const AttentionRows& a) {
+  with_floating_type(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int64_t kStep = kLanes<T>;
+    const T factor = dropout_factor<T>(a);
+    const Vec<T> factors(factor), zero(T{0});
+    const T* weights = static_cast<const T*>(a.weights);
+    T* const dropped = static_cast<T*>(a.dropped);
+    const int64_t cells = a.rows * a.columns;
+    int64_t i = 0;
+    for (; i + kStep <= cells; i += kStep) {
+      store(where(load_mask<T>(a.keep + i), load(weights + i) * factors, zero), dropped + i);
+    }
+    for (; i < cells; ++i) dropped[i] = a.keep[i] ? weights[i] * factor : T{0};
+  });
 }
 
 // forward was w = softmax(s), d = w * keep * factor, so now ds = w * (dw - <dw, w>) with dw = dd * keep * factor.
-template <class T>
-void weights_backward(const AttentionRows<T>& a, T* dd) {
-  constexpr int64_t kStep = kLanes<T>;
-  for (int64_t t = 0; t < a.rows; ++t) {
-    const T* w = a.weights + t * a.columns;
-    T* row = dd + t * a.columns;
-    if (a.keep) {
-      const bool* keep = a.keep + t * a.columns;
-      for (int64_t j = 0; j < a.columns; ++j) row[j] = keep[j] ? row[j] * a.factor : T{0};
+void weights_backward(const AttentionRows& a) {
+  with_floating_type(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int64_t kStep = kLanes<T>;
+    const T factor = dropout_factor<T>(a);
+    for (int64_t t = 0; t < a.rows; ++t) {
+      const T* w = static_cast<const T*>(a.weights) + t * a.columns;
+      T* row = static_cast<T*>(a.gradient) + t * a.columns;
+      if (a.keep) {
+        const bool* keep = a.keep + t * a.columns;
+        for (int64_t j = 0; j < a.columns; ++j) row[j] = keep[j] ? row[j] * factor : T{0};
+      }
+      Vec<T> total(T{0});
+      int64_t j = 0;
+      for (; j + kStep <= a.columns; j += kStep) total = fma(load(w + j), load(row + j), total);
+      T dot = reduce_sum(total);
+      for (; j < a.columns; ++j) dot += w[j] * row[j];
+      for (j = 0; j + kStep <= a.columns; j += kStep) store(load(w + j) * (load(row + j) - dot), row + j);
+      for (; j < a.columns; ++j) row[j] = w[j] * (row[j] - dot);
     }
-    Vec<T> total(T{0});
-    int64_t j = 0;
-    for (; j + kStep <= a.columns; j += kStep) total = fma(load(w + j), load(row + j), total);
-    T dot = reduce_sum(total);
-    for (; j < a.columns; ++j) dot += w[j] * row[j];
-    for (j = 0; j + kStep <= a.columns; j += kStep) store(load(w + j) * (load(row + j) - dot), row + j);
-    for (; j < a.columns; ++j) row[j] = w[j] * (row[j] - dot);
-  }
+  });
 }
-
-void scores_to_weights_float(const AttentionRows<float>& a) { scores_to_weights(a); }
-void scores_to_weights_double(const AttentionRows<double>& a) { scores_to_weights(a); }
-void drop_weights_float(const AttentionRows<float>& a, float* dropped) { drop_weights(a, dropped); }
-void drop_weights_double(const AttentionRows<double>& a, double* dropped) { drop_weights(a, dropped); }
-void weights_backward_float(const AttentionRows<float>& a, float* dd) { weights_backward(a, dd); }
-void weights_backward_double(const AttentionRows<double>& a, double* dd) { weights_backward(a, dd); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -111,8 +145,8 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/keep_bits.h>
-#include <tapegrad/autograd/ops/stack.h>
+#include <tapegrad/autograd/ops/batch.h>
+#include <tapegrad/autograd/ops/dropout_mask.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -122,30 +156,18 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(scores_to_weights_float);
-HWY_EXPORT(scores_to_weights_double);
-HWY_EXPORT(drop_weights_float);
-HWY_EXPORT(drop_weights_double);
-HWY_EXPORT(weights_backward_float);
-HWY_EXPORT(weights_backward_double);
-
-void scores_to_weights(const AttentionRows<float>& a) { HWY_DYNAMIC_DISPATCH(scores_to_weights_float)(a); }
-void scores_to_weights(const AttentionRows<double>& a) { HWY_DYNAMIC_DISPATCH(scores_to_weights_double)(a); }
-void drop_weights(const AttentionRows<float>& a, float* d) { HWY_DYNAMIC_DISPATCH(drop_weights_float)(a, d); }
-void drop_weights(const AttentionRows<double>& a, double* d) { HWY_DYNAMIC_DISPATCH(drop_weights_double)(a, d); }
-void weights_backward(const AttentionRows<float>& a, float* dd) { HWY_DYNAMIC_DISPATCH(weights_backward_float)(a, dd); }
-void weights_backward(const AttentionRows<double>& a, double* dd) {
-  HWY_DYNAMIC_DISPATCH(weights_backward_double)(a, dd);
-}
+HWY_EXPORT(scores_to_weights);
+HWY_EXPORT(drop_weights);
+HWY_EXPORT(weights_backward);
 
 const Op kAttention{"scaled_dot_product_attention"};
 
-// Everything that one call works on; the leading axes of query, key and value are equal (expanded where they
-// broadcast). The weights are not kept: backward computes them again.
+// The operands of one call. The leading axes of query, key and value are equal (expanded where they broadcast). The
+// weights are not kept: backward computes them again.
 struct Attention {
   Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
   Tensor mask;               // expanded to [..., T, S], or empty
-  KeepBits keep;             // [..., T, S], or none without dropout
+  PackedDropoutMask keep;    // [..., T, S], or none without dropout
   double scale = 1;
   double keep_probability = 1;  // 1 - p
   bool causal = false;
@@ -153,12 +175,12 @@ struct Attention {
   int64_t rows() const { return query.size(-2); }
   int64_t columns() const { return key.size(-2); }
   int64_t heads() const { return leading_axes(query).numel(); }
-  // Heads a thread takes at a time: about a million multiplications.
+  // Heads for one thread to take at a time: about a million multiplications.
   int64_t grain() const {
     const int64_t work = std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
     return std::max<int64_t>(1, (int64_t{1} << 20) / work);
   }
-  // Queries whose weights are held at a time: their scores stay in the second cache.
+  // Queries whose weights are held at a time: their scores stay in the second-level cache.
   int64_t block_rows() const {
     const int64_t fit = kBlockCells / std::max<int64_t>(1, columns());
     return std::max<int64_t>(1, std::min(rows(), std::max(fit, kLeastRows)));
@@ -176,7 +198,7 @@ MatrixView<T> fresh_head(const Tensor& x, int64_t start, int64_t row = 0) {
   return {x.mutable_data<T>() + start + row * x.strides()[-2], x.strides()[-2], x.strides()[-1]};
 }
 
-// One thread's place for the weights of a block of queries, which it computes head after head.
+// One thread's memory for the weights of a block of queries, which it computes head by head.
 template <class T>
 class Block {
  public:
@@ -190,33 +212,39 @@ class Block {
         memory_(Tensor::empty({a.keep ? 2 : 1, a.block_rows() * a.columns()}, a.query.dtype())),
         kept_(a.keep ? Tensor::empty({a.block_rows() * a.columns()}, kBool) : Tensor()) {}
 
-  // Queries first .. first + rows - 1 of head h, keys 0 .. columns - 1. `weights` [rows, columns], or own memory.
+  // Queries first .. first + rows - 1 of head h, keys 0 .. columns - 1. Writes to `weights` [rows, columns], or to
+  // memory of its own.
   void compute(int64_t h, int64_t first, int64_t rows, int64_t columns, T* weights = nullptr) {
     const auto i = static_cast<std::size_t>(h);
-    rows_ = {};
-    rows_.first = first;
-    rows_.rows = rows;
-    rows_.columns = columns;
-    rows_.scale = static_cast<T>(a_.scale);
-    rows_.factor = T{1} / static_cast<T>(a_.keep_probability);  // rounded as PyTorch does
-    rows_.causal = a_.causal;
-    rows_.weights = weights ? weights : memory_.mutable_data<T>();
+    rows_ = {.dtype = a_.query.dtype(),
+             .first = first,
+             .rows = rows,
+             .columns = columns,
+             .scale = a_.scale,
+             .keep_probability = a_.keep_probability,
+             .causal = a_.causal,
+             .weights = weights ? weights : memory_.mutable_data<T>()};
     if (a_.mask.defined()) set_mask(from_mask_[i], first);
     gemm<T>(rows, columns, a_.query.size(-1), T{1}, head<T>(a_.query, from_q_[i], first), head<T>(key_, from_k_[i]),
-            T{0}, {rows_.weights, columns, 1});
-    scores_to_weights(rows_);
+            T{0}, {static_cast<T*>(rows_.weights), columns, 1});
+    HWY_DYNAMIC_DISPATCH(scores_to_weights)(rows_);
     if (!a_.keep) return;
     bool* const kept = kept_.mutable_data<bool>();
     for (int64_t t = 0; t < rows; ++t) {
       a_.keep.unpack((h * a_.rows() + first + t) * a_.columns(), columns, kept + t * columns);
     }
     rows_.keep = kept;
-    drop_weights(rows_, memory_.mutable_data<T>() + a_.block_rows() * a_.columns());
+    rows_.dropped = memory_.mutable_data<T>() + a_.block_rows() * a_.columns();
+    HWY_DYNAMIC_DISPATCH(drop_weights)(rows_);
   }
 
-  const AttentionRows<T>& rows() const { return rows_; }
-  // [rows, columns] after dropout
-  const T* dropped() const { return rows_.keep ? memory_.data<T>() + a_.block_rows() * a_.columns() : rows_.weights; }
+  // The weights [rows, columns] after dropout.
+  const T* dropped() const { return static_cast<const T*>(rows_.keep ? rows_.dropped : rows_.weights); }
+  // Their gradient [rows, columns] becomes that of the scores.
+  void backward(T* gradient) {
+    rows_.gradient = gradient;
+    HWY_DYNAMIC_DISPATCH(weights_backward)(rows_);
+  }
 
  private:
   void set_mask(int64_t start, int64_t first) {
@@ -235,9 +263,9 @@ class Block {
   const Shape batch_;
   const Offsets from_q_, from_k_, from_mask_;
   const Tensor key_;     // [..., D, S]
-  const Tensor memory_;  // weights, and behind them the same after dropout
+  const Tensor memory_;  // weights, then the same after dropout
   const Tensor kept_;
-  AttentionRows<T> rows_;
+  AttentionRows rows_;
 };
 
 // Fills y [..., T, E] and, where it is defined, weights [..., T, S].
@@ -279,7 +307,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
     const Tensor scratch = dscores.defined() ? Tensor() : Tensor::empty({most, s}, a.query.dtype());
     for (int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
-      // The last queries first: they see every key, so that all of dk and dv is written before it is added to.
+      // The last queries first: they see every key, so all of dk and dv is written before anything is added to it.
       for (int64_t first = last; first >= 0; first -= most) {
         const int64_t rows = std::min(most, t - first);
         const bool trim = a.causal && !dscores.defined() && first < last;
@@ -292,9 +320,9 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
                 fresh_head<T>(dv, to_v[i]));
         gemm<T>(rows, columns, e, T{1}, head<T>(dy, from_dy[i], first), head<T>(value, from_v[i]), T{0},
                 {ds, columns, 1});
-        weights_backward(block.rows(), ds);
+        block.backward(ds);
         // scores = scale q k^T
-        const T scale = block.rows().scale;
+        const T scale = static_cast<T>(a.scale);
         gemm<T>(rows, d, columns, scale, {ds, columns, 1}, head<T>(a.key, from_k[i]), T{0},
                 fresh_head<T>(dq, to_q[i], first));
         gemm<T>(columns, d, rows, scale, {ds, 1, columns}, head<T>(a.query, from_q[i], first), sum,
@@ -304,7 +332,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
   });
 }
 
-// The weights once more, of recorded operations, so that gradients of gradients flow through them.
+// The weights again, made of recorded operations, for second-order gradients.
 Tensor composed_weights(const Attention& a) {
   Tensor scores = matmul(a.query, a.key.t()) * a.scale;
   const double nothing = -std::numeric_limits<double>::infinity();
@@ -329,43 +357,39 @@ Grads composed_backward(const Attention& a, const Tensor& dy) {
   return {matmul(ds, a.key) * a.scale, matmul(ds.t(), a.query) * a.scale, dv, ds};
 }
 
-Grads attention_backward(const Attention& a, const Tensor& dy, bool need_mask) {
+Grads attention_backward(const Attention& a, const Tensor& dy, bool wants_mask) {
   if (Tape::current()) return composed_backward(a, dy);
   const Tensor dq = empty_laid_out_as(a.query, a.query.size(-1));
   const Tensor dk = empty_laid_out_as(a.key, a.key.size(-1));
   const Tensor dv = empty_laid_out_as(a.value, a.value.size(-1));
-  const Tensor dscores = need_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
+  const Tensor dscores = wants_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
   with_floating_type(dy.dtype(), [&](auto t) { backward<decltype(t)>(a, dy, dq, dk, dv, dscores); });
   return {dq, dk, dv, dscores};
 }
 
-void check_attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
+void require_attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
   const auto shapes = [&] {
     return fmt::format("query {}, key {}, value {}", str(query.shape()), str(key.shape()), str(value.shape()));
   };
-  if (!is_floating(query.dtype()) || query.dtype() != key.dtype() || query.dtype() != value.dtype()) {
-    kAttention.fail(fmt::format("query, key and value are {}, {} and {}: all must be float32 or all float64",
-                                name(query.dtype()), name(key.dtype()), name(value.dtype())));
-  }
+  require_floating(kAttention.name, {&query, &key, &value});
   if (query.dim() < 2 || key.dim() < 2 || value.dim() < 2) {
-    kAttention.fail(fmt::format("{}: each needs two axes at least ([..., T, D])", shapes()));
+    kAttention.fail(fmt::format("expected two axes or more for each ([..., T, D]), got {}", shapes()));
   }
   if (query.size(-1) != key.size(-1)) {
-    kAttention.fail(fmt::format("{}: query and key differ in their last size ({} against {})", shapes(), query.size(-1),
-                                key.size(-1)));
+    kAttention.fail(fmt::format("query and key must have the same last size, got {} ({} against {})", shapes(),
+                                query.size(-1), key.size(-1)));
   }
   if (key.size(-2) != value.size(-2)) {
-    kAttention.fail(fmt::format("{}: {} keys against {} values", shapes(), key.size(-2), value.size(-2)));
+    kAttention.fail(fmt::format("expected as many values as keys, got {} ({} keys against {} values)", shapes(),
+                                key.size(-2), value.size(-2)));
   }
-  if (!(options.dropout >= 0 && options.dropout <= 1)) {
-    kAttention.fail(fmt::format("dropout {} is no probability (0 to 1)", options.dropout));
-  }
+  require_probability(kAttention.name, "dropout", options.dropout);
 }
 
-// The result, and the weights where they are wanted.
+// The result, and the weights if they are wanted.
 std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
                                  const AttentionOptions& options, bool want_weights) {
-  check_attention(query, key, value, options);
+  require_attention(query, key, value, options);
   Attention a;
   const auto lead = [](const Tensor& x) { return leading_axes(x); };
   const Shape batch = broadcast(kAttention.name, broadcast(kAttention.name, lead(query), lead(key)), lead(value));
@@ -385,27 +409,29 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   if (options.mask.defined()) {
     Tensor mask = options.mask;
     if (mask.dtype() == kInt64) {
-      kAttention.fail("the mask is int64; it must be bool (true may be seen) or floating (added to the scores)");
+      kAttention.fail("the mask must be bool (true: may be seen) or floating (added to the scores), got int64");
     }
     if (mask.dtype() != kBool) mask = mask.to(query.dtype());
     if (!broadcasts_to(mask.shape(), cells)) {
-      kAttention.fail(fmt::format("the mask {} does not broadcast to the scores {}", str(mask.shape()), str(cells)));
+      kAttention.fail(
+          fmt::format("expected a mask that broadcasts to the scores {}, got {}", str(cells), str(mask.shape())));
     }
     a.mask = mask.shape() == cells ? mask : mask.expand(cells);
   }
   a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
   a.causal = options.causal;
   if (options.training && options.dropout > 0 && cells.numel() > 0) {
-    a.keep = KeepBits(cells.numel(), 1 - options.dropout, options.generator ? *options.generator : default_generator());
+    a.keep = PackedDropoutMask(cells.numel(), 1 - options.dropout,
+                               options.generator ? *options.generator : default_generator());
     if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
   }
   const Tensor y = empty_laid_out_as(a.query, a.value.size(-1));
   const Tensor weights = want_weights ? Tensor::empty(cells, query.dtype()) : Tensor();
   with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y, weights); });
-  const bool need_mask = needs_grad(a.mask);
-  if (!need_mask && !needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return {y, weights};
+  const bool wants_mask = needs_grad(a.mask);
+  if (!wants_mask && !needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return {y, weights};
   return {record(kAttention, y, {a.query, a.key, a.value, a.mask},
-                 [a, need_mask](const Tensor& dy) { return attention_backward(a, dy, need_mask); }),
+                 [a, wants_mask](const Tensor& dy) { return attention_backward(a, dy, wants_mask); }),
           weights};
 }
 

@@ -1,9 +1,9 @@
 // Comparison and logic: results are bool and have no gradient.
-#include <tapegrad/autograd/kernels/simd_targets.h>
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/compare.cpp"
-#include <hwy/foreach_target.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
 #include <tapegrad/autograd/ops/formula_simd.h>
+#include <tapegrad/autograd/ops/kernel.h>
 
 #ifndef TAPEGRAD_COMPARE_FORMULAS
 #define TAPEGRAD_COMPARE_FORMULAS
@@ -61,9 +61,6 @@ const Comparisons& comparison_kernels() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
-#include <tapegrad/autograd/parallel.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -79,7 +76,7 @@ const Comparisons& kernels() {
   return chosen;
 }
 
-// Not Ops: what has no gradient is never on a tape.
+// Not Ops: operations without a gradient are never recorded.
 constexpr std::string_view kEq = "eq";
 constexpr std::string_view kNe = "ne";
 constexpr std::string_view kLt = "lt";
@@ -105,7 +102,7 @@ Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integ
 }
 
 Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, double b) {
-  if (!is_floating(a.dtype())) return compare(where, kernel, integers, a, beside_integers(b));
+  if (!is_floating(a.dtype())) return compare(where, kernel, integers, a, promote_scalar(b));
   Tensor y = Tensor::empty(a.shape(), kBool);
   map(y, {&a}, a.dtype() == kFloat32 ? kernel.float32_number : kernel.float64_number, &b);
   return y;
@@ -119,15 +116,9 @@ constexpr MapKernel kLeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { re
 constexpr MapKernel kGtIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a > b; });
 constexpr MapKernel kGeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a >= b; });
 
-void need_bool(std::string_view where, const Tensor& x) {
-  if (x.dtype() == kBool) return;
-  fail(where,
-       fmt::format("needs bool, {} of shape {} was given (compare it first: x != 0)", name(x.dtype()), str(x.shape())));
-}
-
 Tensor logical(std::string_view where, MapKernel kernel, const Tensor& a, const Tensor& b) {
-  need_bool(where, a);
-  need_bool(where, b);
+  require_bool(where, a, "operand");
+  require_bool(where, b, "operand");
   Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
   map(y, {&a, &b}, kernel);
   return y;
@@ -147,31 +138,30 @@ Tensor classify(const Tensor& x, bool of_integers, F f) {
 }
 
 bool contains(const Tensor& x, bool value) {
-  const Tensor packed = x.contiguous();
-  const bool* const from = packed.data<bool>();
-  return std::find(from, from + packed.numel(), value) != from + packed.numel();
+  const Tensor all = packed(x);
+  const bool* const from = all.data<bool>();
+  return std::find(from, from + all.numel(), value) != from + all.numel();
 }
 
 // Along one axis: whether `value` occurs there.
 Tensor contains(std::string_view where, const Tensor& x, int axis, bool keepdim, bool value) {
-  need_bool(where, x);
+  require_bool(where, x, "operand");
   const int i = normal_axis(where, axis, x.shape());
-  const Tensor packed = x.contiguous();
+  const Tensor all = packed(x);
   const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), Axes(i), keepdim), kBool);
-  const int64_t size = x.shape()[i];
-  const int64_t inner = y.numel() == 0 ? 1 : Shape(x.shape().begin() + i + 1, x.dim() - i - 1).numel();
-  const bool* const from = packed.data<bool>();
+  const OuterAxisInner whole(x.shape(), i);
+  const bool* const from = all.data<bool>();
   bool* const out = y.mutable_data<bool>();
   for (int64_t j = 0; j < y.numel(); ++j) {
-    const bool* const first = from + j / inner * inner * size + j % inner;
+    const bool* const first = from + j / whole.inner * whole.inner * whole.size + j % whole.inner;
     bool found = false;
-    for (int64_t k = 0; k < size && !found; ++k) found = first[k * inner] == value;
+    for (int64_t k = 0; k < whole.size && !found; ++k) found = first[k * whole.inner] == value;
     out[j] = found;
   }
   return y;
 }
 
-// No exponent of all ones, which infinities and NaN have.
+// Whether no number has an exponent of all ones, as infinities and NaN do.
 template <class Bits>
 bool all_finite_in(const Bits* bits, int64_t n, Bits exponent) {
   Bits found = 0;
@@ -204,7 +194,7 @@ Tensor logical_xor(const Tensor& a, const Tensor& b) {
   return logical(kLogicalXor, plain_loop<bool, bool, 2>([](bool x, bool y) { return x != y; }), a, b);
 }
 Tensor logical_not(const Tensor& x) {
-  need_bool(kLogicalNot, x);
+  require_bool(kLogicalNot, x, "operand");
   Tensor y = Tensor::empty(x.shape(), kBool);
   map(y, {&x}, plain_loop<bool, bool, 1>([](bool v) { return !v; }));
   return y;
@@ -218,11 +208,11 @@ Tensor isfinite(const Tensor& x) {
 }
 
 bool all(const Tensor& x) {
-  need_bool(kAllTrue, x);
+  require_bool(kAllTrue, x, "operand");
   return !contains(x, false);
 }
 bool any(const Tensor& x) {
-  need_bool(kAnyTrue, x);
+  require_bool(kAnyTrue, x, "operand");
   return contains(x, true);
 }
 Tensor all(const Tensor& x, int axis, bool keepdim) { return logical_not(contains(kAllTrue, x, axis, keepdim, false)); }
@@ -230,14 +220,14 @@ Tensor any(const Tensor& x, int axis, bool keepdim) { return contains(kAnyTrue, 
 
 bool all_finite(const Tensor& x) {
   if (x.dtype() < kBFloat16) return true;
-  const Tensor packed = x.detach().contiguous();
-  const void* const data = packed.raw_data();
+  const Tensor all = packed(x);
+  const void* const data = all.raw_data();
   std::atomic<bool> finite{true};
-  parallel_for(packed.numel(), 65536, [&](int64_t begin, int64_t end) {
+  parallel_for(all.numel(), 65536, [&](int64_t begin, int64_t end) {
     const int64_t n = end - begin;
-    const bool here = packed.dtype() == kBFloat16
+    const bool here = all.dtype() == kBFloat16
                           ? all_finite_in(static_cast<const uint16_t*>(data) + begin, n, uint16_t{0x7f80u})
-                      : packed.dtype() == kFloat32
+                      : all.dtype() == kFloat32
                           ? all_finite_in(static_cast<const uint32_t*>(data) + begin, n, 0x7f800000u)
                           : all_finite_in(static_cast<const uint64_t*>(data) + begin, n, uint64_t{0x7ff0000000000000u});
     if (!here) finite.store(false, std::memory_order_relaxed);

@@ -1,23 +1,42 @@
 // cross_entropy: loss and gradient in one pass over the logits.
-#include <tapegrad/autograd/kernels/simd_targets.h>
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/cross_entropy.cpp"
-#include <hwy/foreach_target.h>
-//
-#include <fmt/format.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/loss.h>
 #include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/tape.h>
+
+#ifndef TAPEGRAD_CROSS_ENTROPY_TYPES
+#define TAPEGRAD_CROSS_ENTROPY_TYPES
+namespace tapegrad {
+
+inline constexpr int64_t kChunk = 2048;       // logits of a row that are read at a time
+inline constexpr int64_t kStreamFrom = 8192;  // classes from which a gradient is too large to stay in the caches
+
+struct CrossEntropyArgs {
+  DType dtype;
+  int64_t classes;
+  int64_t ignore_index;
+  double smoothing;
+  double factor;  // of the gradient: 1, or 1 / (targets that are not ignored)
+  const void* logits;
+  const int64_t* targets;
+  void* losses;
+  void* gradient;  // or nullptr
+};
+
+}  // namespace tapegrad
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// One row of V logits. It is read from memory once, chunk by chunk: each chunk's exp is taken against the largest logit
-// so far and stays in `work`, beside the processor, until the whole sum is known. Then the gradient
-// (softmax - target distribution) * factor goes out past the caches. Without `work` there is only the loss.
+// One row of V logits: loss = log(sum exp x) - x[target], dx = (softmax(x) - target distribution) * factor.
+// The row is read from memory once, chunk by chunk. The exp of each chunk is taken relative to the largest logit so far
+// and stays in `work`, in the cache, until the whole sum is known; then the gradient is written past the caches.
+// Without `work` only the loss is computed.
 template <class T>
 HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothing, T factor, T* work, T* references,
                                T* dx) {
@@ -29,7 +48,7 @@ HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothin
     const int64_t length = std::min(kChunk, n - at);
     const T top = largest(x + at, length);
     if (top > m) {
-      sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // of nothing but -inf: 0, or NaN where one was there
+      sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // of nothing but -inf: 0, or NaN if there was one
       m = top;
     }
     const T reference = m == kLowest ? T{0} : m;
@@ -48,8 +67,8 @@ HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothin
   if (work) {
     for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
       const int64_t length = std::min(kChunk, n - at);
-      const T behind = references[chunk] == kLowest ? T{0} : references[chunk] - m;
-      const Vec<T> scale = sum == 0 ? T{0} : std::exp(behind) / sum * factor;
+      const T below = references[chunk] == kLowest ? T{0} : references[chunk] - m;
+      const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * factor;
       const Vec<T> even = sum == 0 ? T{0} : smoothing / static_cast<T>(n) * factor;
       int64_t i = 0;
       T* const out = dx + at;
@@ -72,22 +91,22 @@ HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothin
   return loss;
 }
 
-void cross_entropy_rows(const CrossEntropyTask& task, int64_t begin, int64_t end, void* work) {
-  with_floating_type(task.dtype, [&](auto t) {
+void cross_entropy_rows(const CrossEntropyArgs& args, int64_t begin, int64_t end, void* work) {
+  with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
-    const int64_t n = task.classes;
-    const T* x = static_cast<const T*>(task.logits);
-    T* const losses = static_cast<T*>(task.losses);
-    T* const dx = static_cast<T*>(task.gradient);
+    const int64_t n = args.classes;
+    const T* x = static_cast<const T*>(args.logits);
+    T* const losses = static_cast<T*>(args.losses);
+    T* const dx = static_cast<T*>(args.gradient);
     T* const buffer = dx ? static_cast<T*>(work) : nullptr;
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t target = task.targets[i];
-      if (target == task.ignore_index) {
+      const int64_t target = args.targets[i];
+      if (target == args.ignore_index) {
         losses[i] = 0;
         if (dx) std::fill(dx + i * n, dx + (i + 1) * n, T{0});
         continue;
       }
-      losses[i] = cross_entropy_row(x + i * n, n, target, static_cast<T>(task.smoothing), static_cast<T>(task.factor),
+      losses[i] = cross_entropy_row(x + i * n, n, target, static_cast<T>(args.smoothing), static_cast<T>(args.factor),
                                     buffer, buffer ? buffer + n : nullptr, dx ? dx + i * n : nullptr);
     }
   });
@@ -104,8 +123,6 @@ HWY_EXPORT(cross_entropy_rows);
 namespace {
 
 const Op kCrossEntropy{"cross_entropy"};
-
-constexpr int64_t kGrain = 16384;  // elements a thread takes at least
 
 // The gradient (softmax - target distribution) * factor, made of recorded operations. It is 0 in rows whose target is
 // ignored and in rows of nothing but -inf.
@@ -125,43 +142,40 @@ Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Cross
 }  // namespace
 
 Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const CrossEntropyOptions& options) {
-  check_classes(kCrossEntropy, given, target_given);
+  require_classes(kCrossEntropy, given, target_given);
   const double smoothing = options.label_smoothing;
-  if (!(smoothing >= 0 && smoothing <= 1)) {
-    kCrossEntropy.fail(fmt::format("label smoothing {} is outside of [0, 1]", smoothing));
-  }
+  require_probability(kCrossEntropy.name, "label smoothing", smoothing);
   const Tensor logits = given.contiguous();
-  const Tensor target = target_given.detach().contiguous();
+  const Tensor target = packed(target_given);
   const int64_t classes = logits.shape().back();
-  const int64_t rows = target.numel();
   const int64_t counted = count_targets(kCrossEntropy, target, classes, options.ignore_index);
   const DType dtype = logits.dtype();
   const double factor = options.reduction == Reduction::mean ? 1 / static_cast<double>(counted) : 1;
-  const bool keep = needs_grad(logits);
+  const bool wanted = needs_grad(logits);
 
   const Tensor losses = Tensor::empty(target.shape(), dtype);
-  const Tensor gradient = keep ? Tensor::empty(logits.shape(), dtype) : Tensor();
-  const CrossEntropyTask task{dtype,
-                              classes,
-                              options.ignore_index,
-                              smoothing,
-                              factor,
-                              logits.raw_data(),
-                              target.data<int64_t>(),
-                              losses.mutable_raw_data(),
-                              keep ? gradient.mutable_raw_data() : nullptr};
+  const Tensor gradient = wanted ? Tensor::empty(logits.shape(), dtype) : Tensor();
+  const CrossEntropyArgs args{.dtype = dtype,
+                              .classes = classes,
+                              .ignore_index = options.ignore_index,
+                              .smoothing = smoothing,
+                              .factor = factor,
+                              .logits = logits.raw_data(),
+                              .targets = target.data<int64_t>(),
+                              .losses = losses.mutable_raw_data(),
+                              .gradient = wanted ? gradient.mutable_raw_data() : nullptr};
   const auto bytes = static_cast<std::size_t>((classes + classes / kChunk + 1) * item_size(dtype));
-  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(classes, 1)), [&](int64_t begin, int64_t end) {
-    void* const work = keep ? pool::acquire(bytes) : nullptr;
-    HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(task, begin, end, work);
+  parallel_for(target.numel(), rows_grain(classes), [&](int64_t begin, int64_t end) {
+    void* const work = wanted ? pool::acquire(bytes) : nullptr;
+    HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(args, begin, end, work);
     if (work) pool::release(work, bytes);
   });
   const Tensor y = reduce_losses(losses, options.reduction, counted);
-  if (!keep) return y;
+  if (!wanted) return y;
   return record(kCrossEntropy, y, {logits}, [logits, target, gradient, options, factor](const Tensor& dy) -> Grads {
     const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
     if (Tape::current()) return composed_gradient(logits, target, options, factor) * each;
-    // The loss itself is what is differentiated as a rule: then the gradient is there already.
+    // Usually the loss itself is differentiated: then the gradient is ready.
     const bool one = options.reduction != Reduction::none && dy.item() == 1;
     return one ? gradient : gradient * each;
   });

@@ -1,73 +1,70 @@
-// Dropout: one fused pass over a mask of bytes that the generator drew, forward and backward alike.
-#include <tapegrad/autograd/kernels/simd_targets.h>
-#undef HWY_TARGET_INCLUDE
+// Dropout: one fused pass over a mask of bytes that the generator drew, the same forward and backward.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/dropout.cpp"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
 #include <tapegrad/autograd/kernels/simd.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/random.h>
+
+#ifndef TAPEGRAD_DROPOUT_TYPES
+#define TAPEGRAD_DROPOUT_TYPES
+namespace tapegrad {
+
+struct DropoutArgs {
+  DType dtype;
+  double keep_probability;
+};
+
+}  // namespace tapegrad
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// y = x * (keep ? scale : 0): a product, so that NaN and infinity stay visible where they are dropped, as in PyTorch.
-template <class T>
-HWY_INLINE void keep_row(int64_t n, const T* x, const bool* keep, T scale, T* y) {
-  const auto noise = [scale](Mask<T> m) { return where(m, Vec<T>(scale), Vec<T>(T{0})); };
-  int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) store(load(x + i) * noise(load_mask<T>(keep + i)), y + i);
-  if (i < n) store(load(x + i, n - i) * noise(load_mask<T>(keep + i, n - i)), y + i, n - i);
-}
-void keep_float(int64_t n, const float* x, const bool* keep, float scale, float* y) { keep_row(n, x, keep, scale, y); }
-void keep_double(int64_t n, const double* x, const bool* keep, double scale, double* y) {
-  keep_row(n, x, keep, scale, y);
+// A MapKernel: y = x * (keep ? 1 / keep_probability : 0), x and keep being the operands. A product, so that NaN and
+// infinity are not hidden where they are dropped, as in PyTorch.
+void dropout_row(const void* const* operands, void* out, int64_t n, const void* context) {
+  const auto& args = *static_cast<const DropoutArgs*>(context);
+  with_floating_type(args.dtype, [&](auto t) {
+    using T = decltype(t);
+    const T* const x = static_cast<const T*>(operands[0]);
+    const bool* const keep = static_cast<const bool*>(operands[1]);
+    T* const y = static_cast<T*>(out);
+    const Vec<T> scale = T{1} / static_cast<T>(args.keep_probability), zero = T{0};
+    int64_t i = 0;
+    for (; i + kLanes<T> <= n; i += kLanes<T>) {
+      store(load(x + i) * where(load_mask<T>(keep + i), scale, zero), y + i);
+    }
+    if (i < n) store(load(x + i, n - i) * where(load_mask<T>(keep + i, n - i), scale, zero), y + i, n - i);
+  });
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/formula.h>
-#include <tapegrad/autograd/ops/map.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(keep_float);
-HWY_EXPORT(keep_double);
+HWY_EXPORT(dropout_row);
 
 const Op kDropout{"dropout"};
 
-// keep [x.shape()] bool. Linear in x, so its derivative is itself: dx = apply(dy, keep), to any order.
+// keep [x.shape()] bool. Linear in x, so it is its own derivative: dx = apply(dy, keep), to any order.
 Tensor apply(const Tensor& x, const Tensor& keep, double p) {
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const T scale = T{1} / static_cast<T>(1 - p);
-    map(
-        y, {&x, &keep},
-        [](const void* const* in, void* out, int64_t n, const void* context) {
-          const T* values = static_cast<const T*>(in[0]);
-          const bool* kept = static_cast<const bool*>(in[1]);
-          const T factor = *static_cast<const T*>(context);
-          if constexpr (std::is_same_v<T, float>) {
-            HWY_DYNAMIC_DISPATCH(keep_float)(n, values, kept, factor, static_cast<T*>(out));
-          } else {
-            HWY_DYNAMIC_DISPATCH(keep_double)(n, values, kept, factor, static_cast<T*>(out));
-          }
-        },
-        &scale);
-  });
+  const DropoutArgs args{.dtype = x.dtype(), .keep_probability = 1 - p};
+  map(y, {&x, &keep}, HWY_DYNAMIC_DISPATCH(dropout_row), &args);
   return record(kDropout, y, {x}, [keep, p](const Tensor& dy) -> Grads { return apply(dy, keep, p); });
 }
 
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
-  if (!(p >= 0 && p <= 1)) kDropout.fail(fmt::format("probability {}, need one in [0, 1]", p));
-  need_floating(kDropout, x);
+  require_probability(kDropout.name, "the probability", p);
+  require_floating(kDropout.name, {&x});
   if (!training || p == 0 || x.numel() == 0) return x;
   if (p == 1) return mul(x, 0.0);
   const Tensor keep = Tensor::empty(x.shape(), kBool);
@@ -77,4 +74,4 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
 }
 
 }  // namespace tapegrad
-#endif
+#endif  // HWY_ONCE

@@ -1,6 +1,6 @@
 // How formulas are run: fused, or recorded.
-#include <fmt/format.h>
 #include <tapegrad/autograd/ops/formula.h>
+#include <tapegrad/autograd/ops/kernel.h>
 
 #include <cmath>
 
@@ -19,14 +19,8 @@ Tensor derive(const Formula& formula, std::initializer_list<const Tensor*> opera
   return compute(formula, (*operands.begin())->shape(), operands, scalars);
 }
 
-void need_floating(const Op& op, const Tensor& x) {
-  if (is_floating(x.dtype())) return;
-  op.fail(fmt::format("needs float32 or float64, {} of shape {} was given (convert it by to(kFloat32))",
-                      name(x.dtype()), str(x.shape())));
-}
-
 Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars& scalars) {
-  need_floating(op, x);
+  require_floating(op.name, {&x});
   Tensor y = compute(function.value, x.shape(), {&x}, scalars);
   if (!needs_grad(x)) return y;
   return record(op, y, {x}, [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {
@@ -34,7 +28,7 @@ Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars
   });
 }
 
-Tensor beside_integers(double number) {
+Tensor promote_scalar(double number) {
   const bool whole = std::trunc(number) == number && std::abs(number) < 0x1p63;
   return scalar(number, whole ? kInt64 : kFloat32);
 }

@@ -1,4 +1,5 @@
-// Operations made of formulas: a derivative is written once, runs fused on vectors, and records itself on tensors.
+// Operations made of formulas. A derivative is written once: on vectors it is a fused kernel, on tensors it records
+// itself.
 #pragma once
 
 #include <tapegrad/autograd/ops/map.h>
@@ -8,40 +9,38 @@
 
 namespace tapegrad {
 
-// Numbers that a formula takes behind its operands: an exponent, bounds.
+/// Numbers that a formula takes after its operands: an exponent, bounds.
 struct Scalars {
   double values[2] = {};
 };
 
-// One formula in its three forms (formula_simd.h makes them of one generic lambda).
+/// One formula in its three forms, made from one generic lambda by formula_simd.h.
 struct Formula {
   MapKernel float32 = nullptr;
   MapKernel float64 = nullptr;
-  Tensor (*recorded)(const Tensor* const* operands, const double* scalars) = nullptr;  // where it is a derivative
+  Tensor (*recorded)(const Tensor* const* operands, const double* scalars) = nullptr;  // derivatives only
 
   MapKernel kernel(DType dtype) const { return dtype == kFloat32 ? float32 : float64; }
 };
 
-// A function of one tensor and its derivative: dx from dy and what was kept, x or y.
+/// A function of one tensor and its derivative: dx from dy and the tensor that was kept, x or y.
 struct Unary {
   Formula value;
   Formula gradient;
   bool keeps_y;
 };
 
-// The kernel over operands of one floating type that broadcast to `shape`; nothing is recorded.
+/// Runs the kernel on operands of one floating type, which broadcast to `shape`. Not recorded.
 Tensor compute(const Formula& formula, const Shape& shape, std::initializer_list<const Tensor*> operands,
                const Scalars& scalars = {});
-// For backward: the kernel in one pass, or operation by operation where backward itself is recorded. Has the shape of
-// the first operand, which is dy.
+/// For backward: runs the kernel in one pass or, where backward itself is recorded, operation by operation. The result
+/// has the shape of the first operand, dy.
 Tensor derive(const Formula& formula, std::initializer_list<const Tensor*> operands, const Scalars& scalars = {});
 
-// Error unless x is float32 or float64.
-void need_floating(const Op& op, const Tensor& x);
-// y = value(x), recorded. Error unless x is floating.
+/// y = value(x), recorded. Error unless x is float32 or float64.
 Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars& scalars = {});
 
-// y[i] = f(a[i]), or f(a[i], b[i]), as a plain loop: for integers and truth values.
+/// y[i] = f(a[i]), or f(a[i], b[i]), as a plain loop: for int64 and bool.
 template <class Out, class In, int kOperands, class F>
 constexpr MapKernel plain_loop(F) {
   return [](const void* const* x, void* y, int64_t n, const void*) {
@@ -56,12 +55,12 @@ constexpr MapKernel plain_loop(F) {
   };
 }
 
-// The shape of a result of two operands.
+/// The shape that a and b broadcast to.
 inline Shape shape_of(std::string_view where, const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() ? a.shape() : broadcast(where, a.shape(), b.shape());
 }
 
-// A number beside a tensor of integers or truth values: int64 where it is whole, float32 otherwise, as in PyTorch.
-Tensor beside_integers(double number);
+/// A scalar operand of an int64 or bool tensor: int64 where the number is whole, float32 otherwise, as in PyTorch.
+Tensor promote_scalar(double number);
 
 }  // namespace tapegrad

@@ -1,7 +1,8 @@
-// Formulas from generic lambdas; included by kernel files, once for every instruction set.
+// Makes formulas from generic lambdas; included by kernel files, once for each instruction set.
 //
 // A lambda takes operands, then scalars: [](auto dy, auto y) { return dy * (1 - y * y); }. On vectors it is the inner
-// loop of a kernel, on tensors a row of recorded operations. What it calls (where, exp, comparisons) exists for both.
+// loop of a kernel, on tensors a series of recorded operations. What it calls (where, exp, comparisons) exists for
+// both.
 #if defined(TAPEGRAD_AUTOGRAD_OPS_FORMULA_SIMD_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_OPS_FORMULA_SIMD_H_
 #undef TAPEGRAD_AUTOGRAD_OPS_FORMULA_SIMD_H_
@@ -48,13 +49,13 @@ Tensor formula_on_tensors(const Tensor* const* x, const double* s, std::index_se
   return F()(*x[X]..., s[S]...);
 }
 
-// What is computed and never differentiated through: f may use everything of simd.h.
+// A formula that is not differentiated itself: f may use everything in simd.h.
 template <int kOperands, int kScalars = 0, class F>
 constexpr Formula value_of(F) {
   return {&formula_kernel<F, float, kOperands, kScalars>, &formula_kernel<F, double, kOperands, kScalars>};
 }
 
-// What backward computes: f works on tensors too.
+// A formula that backward computes: f must work on tensors too.
 template <int kOperands, int kScalars = 0, class F>
 constexpr Formula derivative_of(F) {
   return {&formula_kernel<F, float, kOperands, kScalars>, &formula_kernel<F, double, kOperands, kScalars>,

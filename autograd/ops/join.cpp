@@ -1,9 +1,7 @@
 // Joining and cutting: cat, stack, split, chunk, narrow, flip.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/map.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/tape.h>
+#include <tapegrad/autograd/ops/kernel.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,18 +16,15 @@ constexpr std::string_view kSplit = "split";
 constexpr std::string_view kChunk = "chunk";
 constexpr std::string_view kNarrow = "narrow";
 
-constexpr int64_t kGrainBytes = 1 << 16;  // bytes a thread copies at least
+constexpr int64_t kGrainBytes = 1 << 16;  // bytes for one thread to copy at a time
 
-template <class T>
-using PoolVector = std::vector<T, pool::Allocator<T>>;
-
-// A part without any element and with one axis joins anything, as in PyTorch.
+// A part of shape [0] joins anything, as in PyTorch.
 bool is_nothing(const Tensor& part) { return part.dim() == 1 && part.numel() == 0; }
 
 }  // namespace
 
 Tensor cat(std::span<const Tensor> given, int64_t axis) {
-  if (given.empty()) kCat.fail("no tensors were given");
+  if (given.empty()) kCat.fail("expected at least one tensor, got none");
   const Tensor* model = &given[0];
   DType dtype = kBool;
   for (const Tensor& part : given) {
@@ -46,8 +41,8 @@ Tensor cat(std::span<const Tensor> given, int64_t axis) {
     bool fits = part.dim() == shape.rank();
     for (int k = 0; fits && k < shape.rank(); ++k) fits = k == i || part.shape()[k] == shape[k];
     if (!fits) {
-      kCat.fail(fmt::format("shapes {} and {} do not join along axis {}: all other axes must be equal",
-                            str(model->shape()), str(part.shape()), i));
+      kCat.fail(fmt::format("expected shapes that are equal except along axis {}, got {} and {}", i,
+                            str(model->shape()), str(part.shape())));
     }
     shape[i] += part.shape()[i];
     sizes.push_back(part.shape()[i]);
@@ -55,17 +50,15 @@ Tensor cat(std::span<const Tensor> given, int64_t axis) {
   }
   const Tensor y = Tensor::empty(shape, dtype);
   if (y.numel() > 0) {
-    int64_t outer = 1;
-    int64_t inner = item_size(dtype);
-    for (int k = 0; k < i; ++k) outer *= shape[k];
-    for (int k = i + 1; k < shape.rank(); ++k) inner *= shape[k];
+    const OuterAxisInner whole(shape, i);
+    const int64_t outer = whole.outer, inner = whole.inner * item_size(dtype);
     auto* to = static_cast<std::byte*>(y.mutable_raw_data());
     for (const Tensor& part : parts) {
       const int64_t bytes = part.shape()[i] * inner;
       if (bytes == 0) continue;
-      const Tensor packed = part.detach().contiguous();
-      const auto* from = static_cast<const std::byte*>(packed.raw_data());
-      parallel_for(outer, std::max<int64_t>(1, kGrainBytes / bytes), [&](int64_t begin, int64_t end) {
+      const Tensor rows = packed(part);
+      const auto* from = static_cast<const std::byte*>(rows.raw_data());
+      parallel_for(outer, rows_grain(bytes, kGrainBytes), [&](int64_t begin, int64_t end) {
         for (int64_t o = begin; o < end; ++o) {
           std::memcpy(to + o * shape[i] * inner, from + o * bytes, static_cast<std::size_t>(bytes));
         }
@@ -89,15 +82,15 @@ Tensor cat(std::initializer_list<Tensor> parts, int64_t axis) {
 }
 
 Tensor stack(std::span<const Tensor> parts, int64_t axis) {
-  if (parts.empty()) fail(kStack, "no tensors were given");
+  if (parts.empty()) fail(kStack, "expected at least one tensor, got none");
   const int rank = parts[0].dim() + 1;
   if (axis < -rank || axis >= rank) {
-    fail(kStack, fmt::format("axis {} is out of range for {} with one axis more", axis, str(parts[0].shape())));
+    fail(kStack, fmt::format("axis {} is out of range for {} with a new axis", axis, str(parts[0].shape())));
   }
   PoolVector<Tensor> grown;
   for (const Tensor& part : parts) {
     if (!(part.shape() == parts[0].shape())) {
-      fail(kStack, fmt::format("shapes {} and {} differ, all must be equal", str(parts[0].shape()), str(part.shape())));
+      fail(kStack, fmt::format("expected equal shapes, got {} and {}", str(parts[0].shape()), str(part.shape())));
     }
     grown.push_back(part.unsqueeze(axis));
   }
@@ -111,7 +104,7 @@ Tensor stack(std::initializer_list<Tensor> parts, int64_t axis) {
 std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis) {
   const int i = normal_axis(kSplit, axis, x.shape());
   const int64_t total = x.shape()[i];
-  if (size < 1 && total > 0) fail(kSplit, fmt::format("pieces of size {} were asked for, 1 or more is needed", size));
+  if (size < 1 && total > 0) fail(kSplit, fmt::format("expected pieces of size 1 or more, got {}", size));
   std::vector<Tensor> pieces;
   for (int64_t start = 0; start < total; start += size) {
     pieces.push_back(x.slice(i, start, std::min(start + size, total)));
@@ -129,7 +122,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
     if (fits) total += size;
   }
   if (!fits || total != x.shape()[i]) {
-    fail(kSplit, fmt::format("sizes [{}] do not make up axis {} of {}", fmt::join(sizes, ", "), i, str(x.shape())));
+    fail(kSplit, fmt::format("expected sizes that add up to axis {} of {}, got [{}]", i, str(x.shape()),
+                             fmt::join(sizes, ", ")));
   }
   std::vector<Tensor> pieces;
   int64_t start = 0;
@@ -142,7 +136,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
 
 std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis) {
   const int i = normal_axis(kChunk, axis, x.shape());
-  if (count < 1) fail(kChunk, fmt::format("{} chunks were asked for, 1 or more is needed", count));
+  if (count < 1) fail(kChunk, fmt::format("expected 1 chunk or more, got {}", count));
   if (x.shape()[i] == 0) return std::vector<Tensor>(static_cast<std::size_t>(count), x);
   return split(x, (x.shape()[i] - 1) / count + 1, i);
 }
@@ -153,7 +147,7 @@ Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length) {
   const int64_t first = start < 0 ? start + size : start;
   if (first < 0 || length < 0 || first > size || length > size - first) {
     fail(kNarrow,
-         fmt::format("start {} and length {} do not lie inside of axis {} of {}", start, length, i, str(x.shape())));
+         fmt::format("start {} and length {} are out of range for axis {} of {}", start, length, i, str(x.shape())));
   }
   return x.slice(i, first, first + length);
 }

@@ -1,9 +1,8 @@
-// Losses but for cross_entropy: nll_loss, kl_div, mse_loss, binary cross-entropy with logits; and what all of them
-// share.
+// All losses except cross_entropy: nll_loss, kl_div, mse_loss, binary cross-entropy with logits; and what they share.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops/index_text.h>
+#include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/loss.h>
-#include <tapegrad/autograd/ops/reduce.h>
 
 #include <algorithm>
 #include <limits>
@@ -24,10 +23,8 @@ template <class Each, class Slopes>
 Tensor loss_of_pairs(const Op& op, const Tensor& input_given, const Tensor& target_given, Reduction reduction,
                      Each each, Slopes slopes) {
   broadcast(op.name, input_given.shape(), target_given.shape());
-  if (!is_floating(input_given.dtype()) || !is_floating(target_given.dtype())) {
-    op.fail(fmt::format("input is {}, target {}, both must be float32 or float64", name(input_given.dtype()),
-                        name(target_given.dtype())));
-  }
+  require_floating(op.name, {&input_given});
+  require_floating(op.name, {&target_given});
   const DType dtype = std::max(input_given.dtype(), target_given.dtype());
   const Tensor input = input_given.to(dtype);
   const Tensor target = target_given.to(dtype);
@@ -52,18 +49,15 @@ Tensor loss_of_pairs(const Op& op, const Tensor& input_given, const Tensor& targ
 
 }  // namespace
 
-void check_classes(const Op& op, const Tensor& x, const Tensor& target) {
-  if (!is_floating(x.dtype())) op.fail(fmt::format("the input is {}, float32 or float64 is needed", name(x.dtype())));
-  if (target.dtype() != kInt64) {
-    op.fail(fmt::format("the target is {}, int64 class numbers are needed", name(target.dtype())));
-  }
+void require_classes(const Op& op, const Tensor& x, const Tensor& target) {
+  require_floating(op.name, {&x});
+  if (target.dtype() != kInt64)
+    op.fail(fmt::format("expected int64 class numbers as the target, got {}", name(target.dtype())));
   bool fits = x.dim() == target.dim() + 1;
   for (int i = 0; fits && i < target.dim(); ++i) fits = x.shape()[i] == target.shape()[i];
   if (!fits) {
-    op.fail(
-        fmt::format("input {} and target {} do not go together: the target has the input's axes without the last, "
-                    "which holds the classes",
-                    str(x.shape()), str(target.shape())));
+    op.fail(fmt::format("expected a target with the axes of the input {} except the last (the classes), got {}",
+                        str(x.shape()), str(target.shape())));
   }
 }
 
@@ -73,7 +67,7 @@ int64_t count_targets(const Op& op, const Tensor& target, int64_t classes, int64
   for (int64_t i = 0; i < target.numel(); ++i) {
     if (values[i] == ignore_index) continue;
     if (values[i] < 0 || values[i] >= classes) {
-      op.fail(fmt::format("target {} at {} is out of range: classes go from 0 to {}, and {} is ignored", values[i],
+      op.fail(fmt::format("target {} at {} is out of range (classes go from 0 to {}, and {} is ignored)", values[i],
                           index_text(i, target.shape()), classes - 1, ignore_index));
     }
     ++counted;
@@ -92,15 +86,15 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction, int64_t count) {
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, Reduction reduction,
                 int64_t ignore_index) {
   const Tensor& x = log_probabilities;
-  check_classes(kNll, x, target_given);
-  const Tensor target = target_given.detach().contiguous();
+  require_classes(kNll, x, target_given);
+  const Tensor target = packed(target_given);
   const int64_t counted = count_targets(kNll, target, x.shape().back(), ignore_index);
   const Tensor places = Tensor::empty(target.shape(), kInt64);      // where an ignored target points at class 0 ...
   const Tensor factors = Tensor::empty(target.shape(), x.dtype());  // ... with a factor of 0
   const Tensor losses = Tensor::empty(target.shape(), x.dtype());
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const Tensor rows = x.detach().contiguous();
+    const Tensor rows = packed(x);
     const T* from = rows.data<T>();
     const int64_t* wanted = target.data<int64_t>();
     const int64_t classes = x.shape().back();

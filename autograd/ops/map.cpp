@@ -1,4 +1,5 @@
-// Pieces, strides and gathering of the elementwise pass.
+// The cut, the strides and the gathering of the elementwise loop.
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/map.h>
 #include <tapegrad/autograd/parallel.h>
 
@@ -9,10 +10,10 @@
 namespace tapegrad {
 namespace {
 
-constexpr int64_t kGrain = 32768;  // elements a thread takes at a time
+constexpr int64_t kGrain = 32768;  // elements for one thread to take at a time
 constexpr int64_t kPiece = 512;    // elements in a gathering buffer
 
-// Copies n elements that stand `stride` elements apart.
+// Copies n elements that are `stride` elements apart.
 template <class T>
 void gather_row(const T* from, int64_t stride, int64_t n, T* to) {
   if (stride == 1) {
@@ -24,11 +25,11 @@ void gather_row(const T* from, int64_t stride, int64_t n, T* to) {
   }
 }
 
-// How one operand is walked in the order of y's elements: y's shape with neighbouring axes merged where the operand
-// allows.
-class Walk {
+// Reads one operand in the order of y's elements: y's shape with neighbouring axes merged where the operand's strides
+// allow it.
+class StridedReader {
  public:
-  Walk(const Tensor& x, const Shape& shape)
+  StridedReader(const Tensor& x, const Shape& shape)
       : base_(static_cast<const std::byte*>(x.raw_data())), item_(item_size(x.dtype())) {
     const int lead = shape.rank() - x.dim();
     for (int i = 0; i < shape.rank(); ++i) {
@@ -47,7 +48,7 @@ class Walk {
   bool constant() const { return rank_ == 1 && strides_[0] == 0; }
   const std::byte* at(int64_t index) const { return base_ + index * item_; }  // where contiguous
 
-  // Elements [begin, begin + n) in y's order, side by side.
+  // Copies the elements [begin, begin + n), in y's order, to contiguous memory.
   void gather(int64_t begin, int64_t n, void* to) const {
     switch (item_) {
       case 1: return gather(reinterpret_cast<const uint8_t*>(base_), begin, n, static_cast<uint8_t*>(to));
@@ -92,18 +93,14 @@ class Walk {
   int64_t strides_[kMaxRank];
 };
 
-}  // namespace
-
-namespace {
-
-// Where some operand is not laid out as y.
+// For operands of which some have another layout than y.
 void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
                  const void* context) {
   const int64_t n = y.numel();
   const int count = static_cast<int>(operands.size());
-  alignas(Walk) std::byte walk_memory[kMaxOperands * sizeof(Walk)];
-  Walk* const walks = reinterpret_cast<Walk*>(walk_memory);
-  for (int i = 0; i < count; ++i) new (walks + i) Walk(**(operands.begin() + i), y.shape());
+  alignas(StridedReader) std::byte reader_memory[kMaxOperands * sizeof(StridedReader)];
+  StridedReader* const readers = reinterpret_cast<StridedReader*>(reader_memory);
+  for (int i = 0; i < count; ++i) new (readers + i) StridedReader(**(operands.begin() + i), y.shape());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
   const int64_t item = item_size(y.dtype());
 
@@ -111,13 +108,13 @@ void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands,
     const void* x[kMaxOperands];
     alignas(64) std::byte buffers[kMaxOperands][kPiece * 8];
     for (int i = 0; i < count; ++i) {
-      if (walks[i].constant()) walks[i].gather(0, std::min(kPiece, n), buffers[i]);
+      if (readers[i].constant()) readers[i].gather(0, std::min(kPiece, n), buffers[i]);
     }
     for (int64_t at = begin; at < end; at += kPiece) {
       const int64_t piece = std::min(kPiece, end - at);
       for (int i = 0; i < count; ++i) {
-        x[i] = walks[i].contiguous() ? static_cast<const void*>(walks[i].at(at)) : buffers[i];
-        if (!walks[i].contiguous() && !walks[i].constant()) walks[i].gather(at, piece, buffers[i]);
+        x[i] = readers[i].contiguous() ? static_cast<const void*>(readers[i].at(at)) : buffers[i];
+        if (!readers[i].contiguous() && !readers[i].constant()) readers[i].gather(at, piece, buffers[i]);
       }
       kernel(x, out + at * item, piece, context);
     }
@@ -152,14 +149,14 @@ void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKern
 void copy_into(const Tensor& y, const Tensor& x) {
   const int64_t n = y.numel();
   if (n == 0) return;
-  const Walk walk(x, y.shape());
+  const StridedReader reader(x, y.shape());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
   const int64_t item = item_size(y.dtype());
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    if (walk.contiguous()) {
-      std::memcpy(out + begin * item, walk.at(begin), static_cast<std::size_t>((end - begin) * item));
+    if (reader.contiguous()) {
+      std::memcpy(out + begin * item, reader.at(begin), static_cast<std::size_t>((end - begin) * item));
     } else {
-      walk.gather(begin, end - begin, out + begin * item);
+      reader.gather(begin, end - begin, out + begin * item);
     }
   });
 }

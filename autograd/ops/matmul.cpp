@@ -3,8 +3,8 @@
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/stack.h>
-#include <tapegrad/autograd/tape.h>
+#include <tapegrad/autograd/ops/batch.h>
+#include <tapegrad/autograd/ops/kernel.h>
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ MatrixView<T> result(const Tensor& y) {
   return {y.mutable_data<T>(), y.strides()[-2], y.strides()[-1]};
 }
 
-// All axes but the last as rows; a view wherever the strides allow one.
+// x as a matrix [rows, last axis]; a view if the strides allow one.
 Tensor rows(const Tensor& x) {
   int64_t count = 1;
   for (int i = 0; i < x.dim() - 1; ++i) count *= x.shape()[i];
@@ -36,9 +36,9 @@ Shape with_last(const Tensor& x, int64_t last) {
   return shape;
 }
 
-// y = a b for stacks of matrices; y is fresh, its leading axes are what those of a and b broadcast to.
+// y = a b for batches of matrices; y is fresh, with the leading axes that those of a and b broadcast to.
 template <class T>
-void multiply(const Tensor& a, const Tensor& b, const Tensor& y) {
+void multiply_batch(const Tensor& a, const Tensor& b, const Tensor& y) {
   const int64_t m = y.size(-2), n = y.size(-1), k = a.size(-1);
   if (y.dim() == 2) return gemm<T>(m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, result<T>(y));
   const Shape batch = leading_axes(y);
@@ -50,14 +50,7 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& y) {
   batched_gemm<T>(batch.numel(), m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, result<T>(y), offsets);
 }
 
-void check_floating(const Op& op, const Tensor& a, const Tensor& b) {
-  if (!is_floating(a.dtype()) || a.dtype() != b.dtype()) {
-    op.fail(
-        fmt::format("operands are {} and {}, both must be float32 or both float64", name(a.dtype()), name(b.dtype())));
-  }
-}
-
-// Adds the bias to what has been finished of y, whose rows are contiguous; nothing without a bias.
+// The epilogue of linear: adds the bias to each finished tile of y, whose rows are contiguous. Without a bias, none.
 template <class T>
 class AddBias {
  public:
@@ -78,10 +71,10 @@ class AddBias {
   int64_t out_;
 };
 
-// linear() where the weight is kept in bfloat16: for models that only generate.
+// linear() with a weight in bfloat16, for models that only generate.
 Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (needs_grad(x) || (bias.defined() && needs_grad(bias))) {
-    kLinear.fail("a weight in bfloat16 is for generation, and a tape records (use PauseRecording, or to(kFloat32))");
+    kLinear.fail("a bfloat16 weight cannot be used while a tape records (use PauseRecording, or to(kFloat32))");
   }
   const int64_t out = weight.size(0), in = weight.size(1);
   const Tensor from = x.detach().contiguous(), packed = weight.contiguous();
@@ -92,32 +85,32 @@ Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& b
   return y;
 }
 
-// Both operands with two axes or more.
+// matmul of operands with two axes or more.
 Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
   const int64_t k = a.size(-1);
   if (k != b.size(-2)) {
     kMatmul.fail(
         fmt::format("inner sizes differ: {} @ {} ({} against {})", str(a.shape()), str(b.shape()), k, b.size(-2)));
   }
-  const bool one_matrix = b.dim() == 2;  // a's leading axes are then rows like any others
+  const bool one_matrix = b.dim() == 2;  // then a's leading axes are just more rows
   Tensor y;
   if (one_matrix) {
     y = Tensor::empty(with_last(a, b.size(-1)), a.dtype());
     with_floating_type(a.dtype(), [&](auto t) {
-      multiply<decltype(t)>(rows(a.detach()), b,
-                            y.view({y.numel() / std::max<int64_t>(1, y.size(-1)), y.size(-1)}, {y.size(-1), 1}));
+      multiply_batch<decltype(t)>(rows(a.detach()), b,
+                                  y.view({y.numel() / std::max<int64_t>(1, y.size(-1)), y.size(-1)}, {y.size(-1), 1}));
     });
   } else {
     Shape shape = broadcast(kMatmul.name, leading_axes(a), leading_axes(b));
     shape.push_back(a.size(-2));
     shape.push_back(b.size(-1));
     y = Tensor::empty(shape, a.dtype());
-    with_floating_type(a.dtype(), [&](auto t) { multiply<decltype(t)>(a, b, y); });
+    with_floating_type(a.dtype(), [&](auto t) { multiply_batch<decltype(t)>(a, b, y); });
   }
-  const bool need_a = needs_grad(a), need_b = needs_grad(b);
-  if (!need_a && !need_b) return y;
+  const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
+  if (!wants_a && !wants_b) return y;
   return record(kMatmul, y, {a, b},
-                [a = need_b ? a : Tensor(), b = need_a ? b : Tensor(), one_matrix](const Tensor& dy) -> Grads {
+                [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix](const Tensor& dy) -> Grads {
                   Tensor da, db;
                   if (b.defined()) da = matmul(dy, b.t());
                   if (a.defined()) db = one_matrix ? matmul(rows(a).t(), rows(dy)) : matmul(a.t(), dy);
@@ -128,9 +121,10 @@ Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  check_floating(kMatmul, a, b);
+  require_floating(kMatmul.name, {&a, &b});
   if (a.dim() == 0 || b.dim() == 0) {
-    kMatmul.fail(fmt::format("{} @ {}: a scalar has no rows and columns (use *)", str(a.shape()), str(b.shape())));
+    kMatmul.fail(fmt::format("expected operands with at least one axis, got {} @ {} (use * for scalars)",
+                             str(a.shape()), str(b.shape())));
   }
   Tensor y = matmul_of_matrices(a.dim() == 1 ? a.unsqueeze(0) : a, b.dim() == 1 ? b.unsqueeze(1) : b);
   if (b.dim() == 1) y = y.squeeze(-1);
@@ -139,16 +133,16 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const bool narrow = weight.dtype() == kBFloat16 && x.dtype() == kFloat32;
-  if (!narrow) check_floating(kLinear, x, weight);
-  if (weight.dim() != 2) kLinear.fail(fmt::format("the weight has shape {}, [out, in] is needed", str(weight.shape())));
+  if (!narrow) require_floating(kLinear.name, {&x, &weight});
+  if (weight.dim() != 2) kLinear.fail(fmt::format("expected a weight [out, in], got {}", str(weight.shape())));
   const int64_t out = weight.size(0), in = weight.size(1);
   if (x.dim() == 0 || x.size(-1) != in) {
-    kLinear.fail(fmt::format("input {} does not fit weight {} [out, in]: the last axis must be {}", str(x.shape()),
-                             str(weight.shape()), in));
+    kLinear.fail(fmt::format("the last axis of the input must be {} for weight {} [out, in], got {}", in,
+                             str(weight.shape()), str(x.shape())));
   }
   if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != x.dtype())) {
-    kLinear.fail(fmt::format("the bias is {} {}, {} [{}] is needed", name(bias.dtype()), str(bias.shape()),
-                             name(x.dtype()), out));
+    kLinear.fail(
+        fmt::format("expected a bias {} [{}], got {} {}", name(x.dtype()), out, name(bias.dtype()), str(bias.shape())));
   }
   if (narrow) return linear_of_bfloat16(x, weight, bias);
   const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
@@ -159,15 +153,16 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     gemm<T>(x2.size(0), out, in, T{1}, matrix<T>(x2), matrix<T>(transposed_view(weight)), T{0},
             {y.mutable_data<T>(), out, 1}, add_bias.done());
   });
-  const bool need_x = needs_grad(x), need_weight = needs_grad(weight), need_bias = bias.defined() && needs_grad(bias);
-  if (!need_x && !need_weight && !need_bias) return y;
+  const bool wants_x = needs_grad(x), wants_weight = needs_grad(weight),
+             wants_bias = bias.defined() && needs_grad(bias);
+  if (!wants_x && !wants_weight && !wants_bias) return y;
   return record(
       kLinear, y, {x, weight, bias},
-      [x = need_weight ? x : Tensor(), weight = need_x ? weight : Tensor(), need_bias](const Tensor& dy) -> Grads {
+      [x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight), wants_bias](const Tensor& dy) -> Grads {
         Tensor dx, dweight, dbias;
         if (weight.defined()) dx = matmul(dy, weight);
         if (x.defined()) dweight = matmul(rows(dy).t(), rows(x));
-        if (need_bias) dbias = sum(rows(dy), 0);
+        if (wants_bias) dbias = sum(rows(dy), 0);
         return {dx, dweight, dbias};
       });
 }

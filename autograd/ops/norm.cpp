@@ -1,21 +1,55 @@
 // layer_norm, layer_norm_std and rms_norm: one kernel for the three, forward and backward.
-#include <tapegrad/autograd/kernels/simd_targets.h>
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/norm.cpp"
-#include <hwy/foreach_target.h>
-//
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/norm.h>
+#include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/tape.h>
+
+#ifndef TAPEGRAD_NORM_TYPES
+#define TAPEGRAD_NORM_TYPES
+namespace tapegrad {
+
+enum class Norm { layer, std, rms };
+
+// What backward needs of each row: x became (x - mean) * scale; `pull` is a factor in dx (see norm_backward_row).
+template <class T>
+struct NormRow {
+  T mean, scale, pull;
+};
+
+struct NormArgs {
+  Norm form;
+  DType dtype;
+  int64_t n;  // elements of a row
+  double eps;
+  const void* x;
+  const void* weight;  // or nullptr, as bias
+  const void* bias;
+  void* y;
+  void* kept;  // NormRow of every row, or nullptr
+};
+
+struct NormBackwardArgs {
+  Norm form;
+  DType dtype;
+  int64_t n;
+  const void* x;
+  const void* weight;
+  const void* kept;
+  const void* dy;
+  void* dx;  // or nullptr
+};
+
+}  // namespace tapegrad
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// y = (x - mean) * scale * weight + bias, a row; what backward needs goes to `kept`.
+// One row of y = (x - mean) * scale * weight + bias; what backward needs goes to `kept`.
 template <class T>
 HWY_INLINE void norm_row(Norm form, T eps, const T* x, const T* weight, const T* bias, int64_t n, T* y,
                          NormRow<T>& kept) {
@@ -63,35 +97,35 @@ HWY_INLINE void norm_backward_row(Norm form, const NormRow<T>& kept, const T* x,
   each_span<T>(n, [&](auto s) { s.store(scale * (g(s) - shift) - (s.load(x) - mean) * scale * pull, dx); });
 }
 
-void norm_rows(const NormTask& task, int64_t begin, int64_t end) {
-  with_floating_type(task.dtype, [&](auto t) {
+void norm_rows(const NormArgs& args, int64_t begin, int64_t end) {
+  with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
-    const int64_t n = task.n;
+    const int64_t n = args.n;
     for (int64_t i = begin; i < end; ++i) {
       NormRow<T> row;
-      norm_row(task.form, static_cast<T>(task.eps), static_cast<const T*>(task.x) + i * n,
-               static_cast<const T*>(task.weight), static_cast<const T*>(task.bias), n, static_cast<T*>(task.y) + i * n,
-               task.kept ? static_cast<NormRow<T>*>(task.kept)[i] : row);
+      norm_row(args.form, static_cast<T>(args.eps), static_cast<const T*>(args.x) + i * n,
+               static_cast<const T*>(args.weight), static_cast<const T*>(args.bias), n, static_cast<T*>(args.y) + i * n,
+               args.kept ? static_cast<NormRow<T>*>(args.kept)[i] : row);
     }
   });
 }
 
 // Rows [begin, end), and their part of the sums over rows: dweight = sum(dy * n), dbias = sum(dy).
-void norm_backward_rows(const NormBackwardTask& task, int64_t begin, int64_t end, void* dweight, void* dbias) {
-  with_floating_type(task.dtype, [&](auto t) {
+void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end, void* dweight, void* dbias) {
+  with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
-    const int64_t n = task.n;
+    const int64_t n = args.n;
     T* const dw = static_cast<T*>(dweight);
     T* const db = static_cast<T*>(dbias);
     if (dw) std::fill(dw, dw + n, T{0});
     if (db) std::fill(db, db + n, T{0});
     for (int64_t i = begin; i < end; ++i) {
-      const T* x = static_cast<const T*>(task.x) + i * n;
-      const T* dy = static_cast<const T*>(task.dy) + i * n;
-      const NormRow<T>& kept = static_cast<const NormRow<T>*>(task.kept)[i];
-      if (task.dx) {
-        norm_backward_row(task.form, kept, x, static_cast<const T*>(task.weight), dy, n,
-                          static_cast<T*>(task.dx) + i * n);
+      const T* x = static_cast<const T*>(args.x) + i * n;
+      const T* dy = static_cast<const T*>(args.dy) + i * n;
+      const NormRow<T>& kept = static_cast<const NormRow<T>*>(args.kept)[i];
+      if (args.dx) {
+        norm_backward_row(args.form, kept, x, static_cast<const T*>(args.weight), dy, n,
+                          static_cast<T*>(args.dx) + i * n);
       }
       const Vec<T> mean = kept.mean, scale = kept.scale;
       if (dw && db) {
@@ -124,7 +158,7 @@ const Op kLayerNorm{"layer_norm"};
 const Op kLayerNormStd{"layer_norm_std"};
 const Op kRmsNorm{"rms_norm"};
 
-constexpr int64_t kGrain = 8192;     // elements a thread takes at least
+constexpr int64_t kGrain = 8192;     // elements for one thread to take at a time
 constexpr int64_t kMostBlocks = 64;  // parts of dweight and dbias
 constexpr int64_t kLeastRows = 8;    // rows in a part
 
@@ -146,99 +180,98 @@ Grads composed_backward(Norm form, double eps, const Tensor& x, const Tensor& we
   return {scale * (shifted - normal * mean(g * normal, axes, true)), dy * normal, dy};
 }
 
-struct Needs {
+struct Wanted {
   bool x, weight, bias;
 };
 
+const void* data_of(const Tensor& x) { return x.defined() ? x.raw_data() : nullptr; }
+
+// The sums over rows, dweight and dbias, are made in blocks of rows, which are then added.
 Grads fused_backward(Norm form, const Tensor& x, const Tensor& weight, const Tensor& kept, const Shape& normal,
-                     Needs need, const Tensor& dy) {
+                     Wanted wants, const Tensor& dy) {
   const int64_t n = normal.numel();
   const int64_t rows = n == 0 ? 0 : x.numel() / n;
   const DType dtype = x.dtype();
-  const Tensor g = dy.contiguous();
-  const Tensor dx = need.x ? Tensor::empty(x.shape(), dtype) : Tensor();
-  const NormBackwardTask task{form,
-                              dtype,
-                              n,
-                              x.raw_data(),
-                              weight.defined() ? weight.raw_data() : nullptr,
-                              kept.raw_data(),
-                              g.raw_data(),
-                              need.x ? dx.mutable_raw_data() : nullptr};
-  const bool sums = need.weight || need.bias;
-  const int64_t block = sums ? std::max(kLeastRows, (rows + kMostBlocks - 1) / kMostBlocks)
-                             : std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1));
+  const Tensor g = packed(dy);
+  const Tensor dx = wants.x ? Tensor::empty(x.shape(), dtype) : Tensor();
+  const NormBackwardArgs args{.form = form,
+                              .dtype = dtype,
+                              .n = n,
+                              .x = x.raw_data(),
+                              .weight = data_of(weight),
+                              .kept = kept.raw_data(),
+                              .dy = g.raw_data(),
+                              .dx = wants.x ? dx.mutable_raw_data() : nullptr};
+  const bool sums = wants.weight || wants.bias;
+  const int64_t block = sums ? std::max(kLeastRows, (rows + kMostBlocks - 1) / kMostBlocks) : rows_grain(n, kGrain);
   const int64_t blocks = (rows + block - 1) / block;
-  const Folding weights{need.weight ? Tensor::empty({blocks, n}, dtype) : Tensor(), 1, blocks, n};
-  const Folding biases{need.bias ? Tensor::empty({blocks, n}, dtype) : Tensor(), 1, blocks, n};
-  const auto part = [&](const Folding& f, int64_t begin) -> void* {
+  const ReduceView weights{wants.weight ? Tensor::empty({blocks, n}, dtype) : Tensor(), 1, blocks, n};
+  const ReduceView biases{wants.bias ? Tensor::empty({blocks, n}, dtype) : Tensor(), 1, blocks, n};
+  const auto part = [&](const ReduceView& f, int64_t begin) -> void* {
     if (!f.x.defined()) return nullptr;
     return static_cast<std::byte*>(f.x.mutable_raw_data()) + begin / block * n * item_size(dtype);
   };
   parallel_for(rows, block, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(norm_backward_rows)(task, begin, end, part(weights, begin), part(biases, begin));
+    HWY_DYNAMIC_DISPATCH(norm_backward_rows)(args, begin, end, part(weights, begin), part(biases, begin));
   });
-  const auto folded = [&](const Folding& f) {
+  const auto total = [&](const ReduceView& f) {
     if (!f.x.defined()) return Tensor();
     const Tensor y = Tensor::empty(normal, dtype);
-    fold(Fold::sum, f, y);
+    reduce(ReduceKind::sum, f, y);
     return y;
   };
-  return {dx, folded(weights), folded(biases)};
+  return {dx, total(weights), total(biases)};
+}
+
+// The axes that are normalised: those of weight or bias, or the last one.
+Shape require_norm(const Op& op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require_floating(op.name, {&x, &weight, &bias});
+  if (x.dim() == 0) op.fail("expected x with at least one axis, got a scalar");
+  if (weight.defined() && bias.defined() && !(weight.shape() == bias.shape())) {
+    op.fail(fmt::format("weight and bias must have one shape, got {} and {}", str(weight.shape()), str(bias.shape())));
+  }
+  const Tensor& model = weight.defined() ? weight : bias;
+  const Shape normal = model.defined() ? model.shape() : Shape{x.shape().back()};
+  const int lead = x.dim() - normal.rank();
+  bool fits = lead >= 0 && normal.rank() > 0;
+  for (int i = 0; fits && i < normal.rank(); ++i) fits = x.shape()[lead + i] == normal[i];
+  if (!fits) {
+    op.fail(fmt::format("weight and bias must have the shape of the last axes of x {}, got {}", str(x.shape()),
+                        str(normal)));
+  }
+  return normal;
 }
 
 Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& weight_given, const Tensor& bias_given,
                  double eps) {
-  if (!is_floating(given.dtype())) {
-    op.fail(fmt::format("x of type {} was given, float32 or float64 is needed", name(given.dtype())));
-  }
-  if (given.dim() == 0) op.fail("x has no axes, at least one is needed");
-  const Tensor& model = weight_given.defined() ? weight_given : bias_given;
-  Shape normal = model.defined() ? model.shape() : Shape{given.shape().back()};
-  const int lead = given.dim() - normal.rank();
-  bool fits = lead >= 0 && normal.rank() > 0;
-  for (int i = 0; fits && i < normal.rank(); ++i) fits = given.shape()[lead + i] == normal[i];
-  if (!fits) {
-    op.fail(
-        fmt::format("weight or bias has shape {}, it must be the last axes of x {}", str(normal), str(given.shape())));
-  }
-  for (const Tensor* p : {&weight_given, &bias_given}) {
-    if (!p->defined()) continue;
-    if (!(p->shape() == normal)) op.fail(fmt::format("weight has shape {}, bias {}", str(normal), str(p->shape())));
-    if (p->dtype() != given.dtype()) {
-      op.fail(fmt::format("x is {}, weight or bias {} (one type is needed)", name(given.dtype()), name(p->dtype())));
-    }
-  }
+  const Shape normal = require_norm(op, given, weight_given, bias_given);
   const Tensor x = given.contiguous();
   const Tensor weight = weight_given.defined() ? weight_given.contiguous() : Tensor();
   const Tensor bias = bias_given.defined() ? bias_given.contiguous() : Tensor();
   const int64_t n = normal.numel();
   const int64_t rows = n == 0 ? 0 : x.numel() / n;
-  const Needs need{needs_grad(x), needs_grad(weight), needs_grad(bias)};
+  const Wanted wants{.x = needs_grad(x), .weight = needs_grad(weight), .bias = needs_grad(bias)};
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  Tensor kept;
-  if (need.x || need.weight || need.bias) kept = Tensor::empty({rows, 3}, x.dtype());
-  const NormTask task{form,
-                      x.dtype(),
-                      n,
-                      eps,
-                      x.raw_data(),
-                      weight.defined() ? weight.raw_data() : nullptr,
-                      bias.defined() ? bias.raw_data() : nullptr,
-                      y.mutable_raw_data(),
-                      kept.defined() ? kept.mutable_raw_data() : nullptr};
-  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(norm_rows)
-    (task, begin, end);
-  });
-  if (!kept.defined()) return y;
+  const bool keep = wants.x || wants.weight || wants.bias;
+  const Tensor kept = keep ? Tensor::empty({rows, 3}, x.dtype()) : Tensor();
+  run_rows(HWY_DYNAMIC_DISPATCH(norm_rows),
+           {.form = form,
+            .dtype = x.dtype(),
+            .n = n,
+            .eps = eps,
+            .x = x.raw_data(),
+            .weight = data_of(weight),
+            .bias = data_of(bias),
+            .y = y.mutable_raw_data(),
+            .kept = keep ? kept.mutable_raw_data() : nullptr},
+           rows, n, kGrain);
+  if (!keep) return y;
   return record(op, y, {x, weight, bias},
-                [form, eps, x, weight, kept, rank = normal.rank(), need](const Tensor& dy) -> Grads {
-                  const int lead = x.dim() - rank;
-                  const Shape normal(x.shape().begin() + lead, rank);
-                  if (!Tape::current()) return fused_backward(form, x, weight, kept, normal, need, dy);
+                [form, eps, x, weight, kept, rank = normal.rank(), wants](const Tensor& dy) -> Grads {
+                  const Shape normal(x.shape().end() - rank, rank);
+                  if (!Tape::current()) return fused_backward(form, x, weight, kept, normal, wants, dy);
                   Axes axes;
-                  for (int i = lead; i < x.dim(); ++i) axes.push_back(i);
+                  for (int i = x.dim() - rank; i < x.dim(); ++i) axes.push_back(i);
                   return composed_backward(form, eps, x, weight, axes, normal.numel(), dy);
                 });
 }

@@ -1,7 +1,7 @@
-// Walks over contiguous rows for kernels; included by kernel files, once for every instruction set.
+// Loops over contiguous rows; included by kernel files, once for each instruction set.
 //
-// A walk hands its function one span after another: `s.load(p)` is p's vector there, `s.store(v, p)` puts one back, and
-// `s.only(v)` is v with zeros in the lanes behind the row's end, where a span is the shorter last one.
+// A loop calls its function with one span after another: `s.load(p)` loads a vector from p's row, `s.store(v, p)`
+// stores one, and `s.only(v)` is v with zeros in the lanes past the row's end, in the last span, which may be shorter.
 #if defined(TAPEGRAD_AUTOGRAD_OPS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_OPS_ROWS_INL_H_
 #undef TAPEGRAD_AUTOGRAD_OPS_ROWS_INL_H_
@@ -46,7 +46,7 @@ HWY_INLINE void each_span(int64_t n, F f) {
   if (i < n) f(LastSpan<T>{i, n - i});
 }
 
-// Two sums that are made in one walk.
+// Two sums that are made in one loop.
 template <class T>
 struct TwoSums {
   Vec<T> a, b;
@@ -63,7 +63,7 @@ HWY_INLINE TwoSums<T> only(Span s, TwoSums<T> v) {
 }
 
 // The sum of f(span) along a row, lane by lane: a Vec or TwoSums. In parts of 32 steps, so that no chain of additions
-// is long, with four additions under way at a time.
+// is long, with four independent additions at a time.
 template <class T, class F>
 HWY_INLINE auto sum_spans(int64_t n, F f) {
   using Sum = decltype(f(WholeSpan<T>{0}));
@@ -89,7 +89,7 @@ HWY_INLINE auto sum_spans(int64_t n, F f) {
   return total;
 }
 
-// The largest element of a row; -inf of none. A NaN may be passed over: what is computed from it must bring it back.
+// The largest element of a row; -inf of an empty one. A NaN may be missed: the computation that follows must find it.
 template <class T>
 HWY_INLINE T largest(const T* x, int64_t n) {
   const T lowest = -std::numeric_limits<T>::infinity();
@@ -110,7 +110,7 @@ HWY_INLINE T largest(const T* x, int64_t n) {
   return reduce_max(max(max(a, b), max(c, d)));
 }
 
-// exp(x) for x <= 0. What would be denormal is zero: from `lowest` on, the power of two has a biased exponent of 0.
+// exp(x) for x <= 0. Denormal results become zero: from `lowest` on, the power of two has a biased exponent of 0.
 template <class T>
 HWY_INLINE Vec<T> exp_nonpositive(Vec<T> x) {
   const Vec<T> lowest = sizeof(T) == 8 ? T(-709.2) : T(-88.1);

@@ -1,9 +1,8 @@
 // Along one axis: cumsum, argmax, argmin.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/reduce.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
 
@@ -14,24 +13,20 @@ const Op kCumsum{"cumsum"};
 constexpr std::string_view kArgmax = "argmax";
 constexpr std::string_view kArgmin = "argmin";
 
-constexpr int64_t kGrain = 16384;  // elements a thread takes at least
-
-int64_t pieces_of(const Folding& x) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(x.n * x.inner, 1)); }
-
-// From the start of the axis, or backwards from its end: each is the other's gradient.
+// From the start of the axis, or backwards from its end; each is the gradient of the other.
 Tensor running_sum(const Tensor& x, int axis, bool backwards) {
-  const Folding folding = fold_axes(kCumsum.name, x, axis);
+  const ReduceView view = view_for_reduction(kCumsum.name, x, axis);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   if (y.numel() > 0) {
     with_type(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      const int64_t n = folding.n;
-      const int64_t inner = folding.inner;
-      parallel_for(folding.outer, pieces_of(folding), [&](int64_t begin, int64_t end) {
+      const int64_t n = view.n;
+      const int64_t inner = view.inner;
+      parallel_for(view.outer, rows_grain(view.n * view.inner), [&](int64_t begin, int64_t end) {
         for (int64_t o = begin; o < end; ++o) {
           const int64_t first = (o * n + (backwards ? n - 1 : 0)) * inner;
           const int64_t step = backwards ? -inner : inner;
-          const T* from = folding.x.data<T>() + first;
+          const T* from = view.x.data<T>() + first;
           T* to = y.mutable_data<T>() + first;
           std::copy(from, from + inner, to);
           for (int64_t i = 1; i < n; ++i) {
@@ -47,25 +42,25 @@ Tensor running_sum(const Tensor& x, int axis, bool backwards) {
                 [axis, backwards](const Tensor& dy) -> Grads { return running_sum(dy, axis, !backwards); });
 }
 
-// Index of the first element that `better` prefers to all others, NaN being the best of all.
+// The index of the first element that `better` prefers to all others; NaN is preferred to everything.
 template <class Better>
 Tensor first_best(std::string_view where, const Tensor& x, int axis, bool keepdim, Better better) {
-  const Folding folding = fold_axes(where, x, axis);
+  const ReduceView view = view_for_reduction(where, x, axis);
   const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), axis, keepdim), kInt64);
   if (y.numel() == 0) return y;
-  if (folding.n == 0) {
-    fail(where, fmt::format("axis {} of {} has no elements, and nothing has no extreme", axis, str(x.shape())));
+  if (view.n == 0) {
+    fail(where, fmt::format("expected at least one element along axis {}, got shape {}", axis, str(x.shape())));
   }
   with_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const int64_t inner = folding.inner;
-    parallel_for(folding.outer, pieces_of(folding), [&](int64_t begin, int64_t end) {
+    const int64_t inner = view.inner;
+    parallel_for(view.outer, rows_grain(view.n * view.inner), [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
-        const T* from = folding.x.data<T>() + o * folding.n * inner;
+        const T* from = view.x.data<T>() + o * view.n * inner;
         int64_t* to = y.mutable_data<int64_t>() + o * inner;
         for (int64_t j = 0; j < inner; ++j) {
           int64_t best = 0;
-          for (int64_t i = 1; i < folding.n; ++i) {
+          for (int64_t i = 1; i < view.n; ++i) {
             const T a = from[i * inner + j];
             const T b = from[best * inner + j];
             if (better(a, b) || (a != a && b == b)) best = i;
@@ -83,25 +78,23 @@ const auto kSmaller = [](auto a, auto b) { return a < b; };
 
 Tensor flat(const Tensor& x) { return x.detach().reshape({x.numel()}); }
 
-bool scalar_axis(const Tensor& x, int64_t axis) { return x.dim() == 0 && (axis == 0 || axis == -1); }
-
 }  // namespace
 
 Tensor cumsum(const Tensor& x, int64_t axis) {
   if (x.dtype() == kBool) return cumsum(x.to(kInt64), axis);
-  if (scalar_axis(x, axis)) return cumsum(x.reshape({1}), 0).reshape({});
+  if (is_scalar_axis(x, axis)) return cumsum(x.reshape({1}), 0).reshape({});
   return running_sum(x, normal_axis(kCumsum.name, axis, x.shape()), false);
 }
 
 Tensor argmax(const Tensor& x, int64_t axis, bool keepdim) {
-  if (scalar_axis(x, axis)) return argmax(x);
+  if (is_scalar_axis(x, axis)) return argmax(x);
   return first_best(kArgmax, x, normal_axis(kArgmax, axis, x.shape()), keepdim, kGreater);
 }
 
 Tensor argmax(const Tensor& x) { return first_best(kArgmax, flat(x), 0, false, kGreater); }
 
 Tensor argmin(const Tensor& x, int64_t axis, bool keepdim) {
-  if (scalar_axis(x, axis)) return argmin(x);
+  if (is_scalar_axis(x, axis)) return argmin(x);
   return first_best(kArgmin, x, normal_axis(kArgmin, axis, x.shape()), keepdim, kSmaller);
 }
 

@@ -1,15 +1,15 @@
 // Selection: where, masked_fill, and the triangles tril and triu.
-#include <tapegrad/autograd/kernels/simd_targets.h>
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/select.cpp"
-#include <hwy/foreach_target.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
 #include <tapegrad/autograd/ops/formula_simd.h>
+#include <tapegrad/autograd/ops/kernel.h>
 
 #ifndef TAPEGRAD_SELECT_KERNELS
 #define TAPEGRAD_SELECT_KERNELS
 namespace tapegrad {
 
-// condition ? a : b, by the size of an element: values are moved, not looked at. What is a number lies in the context.
+// condition ? a : b, by the size of an element: values are moved, not read. A number operand is in the context.
 struct Selection {
   MapKernel bytes1, bytes4, bytes8;
 };
@@ -71,7 +71,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
-#include <tapegrad/autograd/parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -97,7 +96,7 @@ MapKernel kernel_for(const Selection& selection, DType dtype) {
   return bytes == 4 ? selection.bytes4 : bytes == 8 ? selection.bytes8 : selection.bytes1;
 }
 
-// A number in the memory of one element of a type.
+// A number as one element of a type.
 struct Element {
   Element(double number, DType dtype) {
     with_type(dtype, [&](auto t) {
@@ -107,12 +106,6 @@ struct Element {
   }
   alignas(8) unsigned char bytes[8];
 };
-
-void need_bool(const Op& op, const Tensor& mask, std::string_view what) {
-  if (mask.dtype() == kBool) return;
-  op.fail(fmt::format("the {} must be bool, {} of shape {} was given (compare it first: x != 0)", what,
-                      name(mask.dtype()), str(mask.shape())));
-}
 
 Tensor where_number(const Selection& selection, const Tensor& condition, const Tensor& x, double number) {
   Tensor y = Tensor::empty(shape_of(kWhere.name, condition, x), x.dtype());
@@ -124,7 +117,7 @@ Tensor where_number(const Selection& selection, const Tensor& condition, const T
 }  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  need_bool(kWhere, condition, "condition");
+  require_bool(kWhere.name, condition, "condition");
   if (a.dtype() != b.dtype()) {
     const DType dtype = std::max(a.dtype(), b.dtype());
     return where(condition, a.to(dtype), b.to(dtype));
@@ -133,34 +126,34 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   Tensor y =
       Tensor::empty(shape == condition.shape() ? shape : broadcast(kWhere.name, condition.shape(), shape), a.dtype());
   map(y, {&condition, &a, &b}, kernel_for(kernels().tensors, a.dtype()));
-  const bool da = needs_grad(a), db = needs_grad(b);
-  if (!da && !db) return y;
-  return record(kWhere, y, {a, b}, [condition, da, db](const Tensor& dy) -> Grads {
-    return {da ? where(condition, dy, 0) : Tensor(), db ? where(condition, 0, dy) : Tensor()};
+  const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
+  if (!wants_a && !wants_b) return y;
+  return record(kWhere, y, {a, b}, [condition, wants_a, wants_b](const Tensor& dy) -> Grads {
+    return {wants_a ? where(condition, dy, 0) : Tensor(), wants_b ? where(condition, 0, dy) : Tensor()};
   });
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, double b) {
-  need_bool(kWhere, condition, "condition");
-  if (!is_floating(a.dtype())) return where(condition, a, beside_integers(b));
+  require_bool(kWhere.name, condition, "condition");
+  if (!is_floating(a.dtype())) return where(condition, a, promote_scalar(b));
   return record(kWhere, where_number(kernels().number_last, condition, a, b), {a},
                 [condition](const Tensor& dy) -> Grads { return where(condition, dy, 0); });
 }
 
 Tensor where(const Tensor& condition, double a, const Tensor& b) {
-  need_bool(kWhere, condition, "condition");
-  if (!is_floating(b.dtype())) return where(condition, beside_integers(a), b);
+  require_bool(kWhere.name, condition, "condition");
+  if (!is_floating(b.dtype())) return where(condition, promote_scalar(a), b);
   return record(kWhere, where_number(kernels().number_first, condition, b, a), {b},
                 [condition](const Tensor& dy) -> Grads { return where(condition, 0, dy); });
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
-  need_bool(kMaskedFill, mask, "mask");
+  require_bool(kMaskedFill.name, mask, "mask");
   if (!broadcasts_to(mask.shape(), x.shape())) {
-    kMaskedFill.fail(fmt::format("a mask of shape {} does not broadcast to {}", str(mask.shape()), str(x.shape())));
+    kMaskedFill.fail(fmt::format("expected a mask that broadcasts to {}, got {}", str(x.shape()), str(mask.shape())));
   }
   if (x.dtype() == kInt64 && (std::trunc(value) != value || std::abs(value) >= 0x1p63)) {
-    kMaskedFill.fail(fmt::format("{} is no int64, which x holds (convert x by to(kFloat32))", value));
+    kMaskedFill.fail(fmt::format("expected a whole number for int64 x, got {} (convert x with to(kFloat32))", value));
   }
   Tensor y = Tensor::empty(x.shape(), x.dtype());
   const Element element(value, x.dtype());
@@ -170,19 +163,19 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
 
 namespace {
 
-// Rows of the last two axes: keeps columns [from, to) of each, where one of both ends moves with the row.
+// Keeps the columns of each row of the last two axes up to, or from, an edge that moves with the row.
 Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, bool lower) {
-  if (x.dim() < 2) op.fail(fmt::format("needs two axes or more, x has shape {}", str(x.shape())));
+  if (x.dim() < 2) op.fail(fmt::format("expected two axes or more, got shape {}", str(x.shape())));
   Tensor y = Tensor::empty(x.shape(), x.dtype());
   if (x.numel() == 0) return y;
-  const Tensor packed = x.detach().contiguous();
+  const Tensor rows = packed(x);
   const int64_t height = x.shape()[-2], width = x.shape()[-1], item = item_size(x.dtype());
-  const std::byte* const in = static_cast<const std::byte*>(packed.raw_data());
+  const std::byte* const in = static_cast<const std::byte*>(rows.raw_data());
   std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
   const int64_t limit = std::clamp<int64_t>(diagonal, -height - 1, width + 1);
-  parallel_for(x.numel() / width, std::max<int64_t>(1, 32768 / width), [&](int64_t begin, int64_t end) {
+  parallel_for(x.numel() / width, rows_grain(width, 32768), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      // Row i of the lower triangle ends behind column i + diagonal; the upper one begins at column i + diagonal.
+      // Row i of the lower triangle ends after column i + diagonal; the upper one begins at column i + diagonal.
       const int64_t edge = std::clamp<int64_t>(row % height + limit + (lower ? 1 : 0), 0, width);
       const std::byte* const from = in + row * width * item;
       std::byte* const to = out + row * width * item;

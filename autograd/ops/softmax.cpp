@@ -1,20 +1,31 @@
 // softmax and log_softmax: rows in one pass through the first-level cache.
-#include <tapegrad/autograd/kernels/simd_targets.h>
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/softmax.cpp"
-#include <hwy/foreach_target.h>
-//
-#include <fmt/format.h>
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/tape.h>
+
+#ifndef TAPEGRAD_SOFTMAX_TYPES
+#define TAPEGRAD_SOFTMAX_TYPES
+namespace tapegrad {
+
+struct SoftmaxArgs {
+  DType dtype;
+  int64_t n;       // elements of a row
+  const void* in;  // x forward, y backward
+  const void* dy;  // backward only
+  void* out;       // y forward, dx backward
+};
+
+}  // namespace tapegrad
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// What is subtracted before exp: the largest element, and 0 for a row of nothing but -inf, whose sum then is 0. NaN and
+// What is subtracted before exp: the largest element, or 0 for a row of nothing but -inf, whose sum is then 0. NaN and
 // +inf make the sum NaN.
 template <class T>
 HWY_INLINE T shift_of(const T* x, int64_t n) {
@@ -61,33 +72,29 @@ HWY_INLINE void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* 
   each_span<T>(n, [&](auto s) { s.store(s.load(dy) - exp_nonpositive(s.load(y)) * sum, dx); });
 }
 
-void softmax_rows(DType dtype, const void* x, int64_t rows, int64_t n, void* y) {
-  with_floating_type(dtype, [=](auto t) {
+// row(in, dy, n, out) for the rows [begin, end).
+template <class F>
+HWY_INLINE void each_row(const SoftmaxArgs& args, int64_t begin, int64_t end, F row) {
+  with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
-    for (int64_t i = 0; i < rows; ++i) softmax_row(static_cast<const T*>(x) + i * n, n, static_cast<T*>(y) + i * n);
-  });
-}
-void log_softmax_rows(DType dtype, const void* x, int64_t rows, int64_t n, void* y) {
-  with_floating_type(dtype, [=](auto t) {
-    using T = decltype(t);
-    for (int64_t i = 0; i < rows; ++i) log_softmax_row(static_cast<const T*>(x) + i * n, n, static_cast<T*>(y) + i * n);
-  });
-}
-void softmax_backward_rows(DType dtype, const void* y, const void* dy, int64_t rows, int64_t n, void* dx) {
-  with_floating_type(dtype, [=](auto t) {
-    using T = decltype(t);
-    for (int64_t i = 0; i < rows * n; i += n) {
-      softmax_backward_row(static_cast<const T*>(y) + i, static_cast<const T*>(dy) + i, n, static_cast<T*>(dx) + i);
+    const T* const dy = static_cast<const T*>(args.dy);
+    for (int64_t i = begin * args.n; i < end * args.n; i += args.n) {
+      row(static_cast<const T*>(args.in) + i, dy ? dy + i : nullptr, args.n, static_cast<T*>(args.out) + i);
     }
   });
 }
-void log_softmax_backward_rows(DType dtype, const void* y, const void* dy, int64_t rows, int64_t n, void* dx) {
-  with_floating_type(dtype, [=](auto t) {
-    using T = decltype(t);
-    for (int64_t i = 0; i < rows * n; i += n) {
-      log_softmax_backward_row(static_cast<const T*>(y) + i, static_cast<const T*>(dy) + i, n, static_cast<T*>(dx) + i);
-    }
-  });
+
+void softmax_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
+  each_row(args, begin, end, [](auto* x, auto*, int64_t n, auto* y) { softmax_row(x, n, y); });
+}
+void log_softmax_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
+  each_row(args, begin, end, [](auto* x, auto*, int64_t n, auto* y) { log_softmax_row(x, n, y); });
+}
+void softmax_backward_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
+  each_row(args, begin, end, [](auto* y, auto* dy, int64_t n, auto* dx) { softmax_backward_row(y, dy, n, dx); });
+}
+void log_softmax_backward_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
+  each_row(args, begin, end, [](auto* y, auto* dy, int64_t n, auto* dx) { log_softmax_backward_row(y, dy, n, dx); });
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE
@@ -106,78 +113,51 @@ namespace {
 const Op kSoftmax{"softmax"};
 const Op kLogSoftmax{"log_softmax"};
 
-using Forward = void (*)(DType, const void*, int64_t, int64_t, void*);
-using BackwardRows = void (*)(DType, const void*, const void*, int64_t, int64_t, void*);
+using Kernel = void (*)(const SoftmaxArgs&, int64_t, int64_t);
 
-constexpr int64_t kGrain = 8192;  // elements a thread takes at least
-
-// y, fresh, from the rows of x.
-Tensor on_rows(const Tensor& x, Forward kernel) {
-  const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  const int64_t n = x.shape().back();
-  if (y.numel() == 0) return y;
-  const int64_t bytes = n * item_size(x.dtype());
-  const auto* from = static_cast<const std::byte*>(x.raw_data());
-  auto* to = static_cast<std::byte*>(y.mutable_raw_data());
-  parallel_for(x.numel() / n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
-    kernel(x.dtype(), from + begin * bytes, end - begin, n, to + begin * bytes);
-  });
-  return y;
-}
-
-Tensor on_rows(const Tensor& y, const Tensor& dy, BackwardRows kernel) {
-  const Tensor g = dy.contiguous();
-  const Tensor dx = Tensor::empty(y.shape(), y.dtype());
-  const int64_t n = y.shape().back();
-  const int64_t bytes = n * item_size(y.dtype());
-  const auto* from = static_cast<const std::byte*>(y.raw_data());
-  const auto* by = static_cast<const std::byte*>(g.raw_data());
-  auto* to = static_cast<std::byte*>(dx.mutable_raw_data());
-  parallel_for(n == 0 ? 0 : y.numel() / n, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)),
-               [&](int64_t begin, int64_t end) {
-                 kernel(y.dtype(), from + begin * bytes, by + begin * bytes, end - begin, n, to + begin * bytes);
-               });
-  return dx;
-}
-
-// Checks x, and brings `axis` to the end and back.
-template <class F>
-Tensor along(const Op& op, const Tensor& x, int64_t axis, F rows) {
-  if (!is_floating(x.dtype())) {
-    op.fail(fmt::format("{} of type {} was given, float32 or float64 is needed (convert it by to())", str(x.shape()),
-                        name(x.dtype())));
-  }
-  if (x.dim() == 0 && (axis == 0 || axis == -1)) return rows(x.reshape({1})).reshape({});
-  const int i = normal_axis(op.name, axis, x.shape());
-  if (i == x.dim() - 1) return rows(x.contiguous());
-  return rows(x.transpose(i, -1).contiguous()).transpose(i, -1);
+// A fresh tensor from the rows of `in` and, backward, of dy.
+Tensor on_rows(Kernel kernel, const Tensor& in, const Tensor& dy = {}) {
+  const Tensor out = Tensor::empty(in.shape(), in.dtype());
+  if (out.numel() == 0) return out;
+  const Tensor from = packed(in), by = dy.defined() ? packed(dy) : Tensor();
+  const int64_t n = in.shape().back();
+  run_rows(kernel,
+           {.dtype = in.dtype(),
+            .n = n,
+            .in = from.raw_data(),
+            .dy = by.defined() ? by.raw_data() : nullptr,
+            .out = out.mutable_raw_data()},
+           in.numel() / n, n);
+  return out;
 }
 
 }  // namespace
 
-Tensor softmax(const Tensor& x, int64_t axis) {
-  return along(kSoftmax, x, axis, [](const Tensor& x) {
-    const Tensor y = on_rows(x, HWY_DYNAMIC_DISPATCH(softmax_rows));
+Tensor softmax(const Tensor& given, int64_t axis) {
+  require_floating(kSoftmax.name, {&given});
+  return along_last_axis(kSoftmax.name, given, axis, [](const Tensor& x) {
+    const Tensor y = on_rows(HWY_DYNAMIC_DISPATCH(softmax_rows), x);
     return record(kSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {
       if (Tape::current()) {
         const Tensor g = dy * y;
         return g - y * sum(g, -1, true);
       }
-      return on_rows(y, dy, HWY_DYNAMIC_DISPATCH(softmax_backward_rows));
+      return on_rows(HWY_DYNAMIC_DISPATCH(softmax_backward_rows), y, dy);
     });
   });
 }
 
-Tensor log_softmax(const Tensor& x, int64_t axis) {
-  return along(kLogSoftmax, x, axis, [](const Tensor& x) {
-    const Tensor y = on_rows(x, HWY_DYNAMIC_DISPATCH(log_softmax_rows));
+Tensor log_softmax(const Tensor& given, int64_t axis) {
+  require_floating(kLogSoftmax.name, {&given});
+  return along_last_axis(kLogSoftmax.name, given, axis, [](const Tensor& x) {
+    const Tensor y = on_rows(HWY_DYNAMIC_DISPATCH(log_softmax_rows), x);
     return record(kLogSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {
       if (Tape::current()) {
         const Tensor dx = dy - exp(y) * sum(dy, -1, true);
-        const Tensor nothing = rows_of_minus_infinity(y);
-        return any(nothing) ? masked_fill(dx, nothing, 0) : dx;
+        const Tensor masked = rows_of_minus_infinity(y);
+        return any(masked) ? masked_fill(dx, masked, 0) : dx;
       }
-      return on_rows(y, dy, HWY_DYNAMIC_DISPATCH(log_softmax_backward_rows));
+      return on_rows(HWY_DYNAMIC_DISPATCH(log_softmax_backward_rows), y, dy);
     });
   });
 }

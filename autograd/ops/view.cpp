@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/map.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
 #include <cstring>
@@ -32,21 +31,22 @@ Shape resolve(const Tensor& x, Shape shape) {
     if (shape[i] == -1 && open < 0) {
       open = i;
     } else if (shape[i] < 0) {
-      kReshape.fail(fmt::format("{} is no shape (sizes are 0 or more, and -1 once for the rest)", str(shape)));
+      kReshape.fail(fmt::format("expected sizes of 0 or more, and at most one -1 (the rest), got {}", str(shape)));
     } else {
       known *= shape[i];
     }
   }
   const bool fits = open < 0 ? known == x.numel() : known > 0 && x.numel() % known == 0;
   if (!fits) {
-    kReshape.fail(fmt::format("{} has {} elements, which do not fill {}", str(x.shape()), x.numel(), str(shape)));
+    kReshape.fail(
+        fmt::format("expected a shape with the {} elements of {}, got {}", x.numel(), str(x.shape()), str(shape)));
   }
   if (open >= 0) shape[open] = x.numel() / known;
   return shape;
 }
 
-// Strides under which x's memory reads as `shape` without a copy, if there are such. Walks both shapes from the end, in
-// groups of axes with the same product.
+// The strides that read x's memory as `shape`, if that is possible without a copy. Goes through both shapes from the
+// end, in groups of axes with the same product.
 bool strides_for(const Tensor& x, const Shape& shape, Strides& strides) {
   strides = contiguous_strides(shape);
   if (x.is_contiguous()) return true;
@@ -83,14 +83,12 @@ Tensor unslice(const Tensor& dy, const Shape& shape, int axis, int64_t start, in
   const Tensor y = zeros(shape, dy.dtype());
   const int64_t taken = dy.shape()[axis];
   if (dy.numel() > 0) {
-    const Tensor from = dy.detach().contiguous();
-    int64_t outer = 1;
-    int64_t inner = item_size(dy.dtype());
-    for (int i = 0; i < axis; ++i) outer *= shape[i];
-    for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
+    const Tensor from = packed(dy);
+    const OuterAxisInner whole(shape, axis);
+    const int64_t outer = whole.outer, inner = whole.inner * item_size(dy.dtype());
     const auto* source = static_cast<const std::byte*>(from.raw_data());
     auto* target = static_cast<std::byte*>(y.mutable_raw_data());
-    parallel_for(outer * taken, std::max<int64_t>(1, 65536 / inner), [&](int64_t begin, int64_t end) {
+    parallel_for(outer * taken, rows_grain(inner, 65536), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t place = i / taken * shape[axis] + start + i % taken * step;
         std::memcpy(target + place * inner, source + i * inner, static_cast<std::size_t>(inner));
@@ -120,7 +118,9 @@ Tensor Tensor::flatten(int64_t first, int64_t last) const {
   if (dim() == 0) return reshape({1});
   const int from = normal_axis("flatten", first, shape());
   const int to = normal_axis("flatten", last, shape());
-  if (from > to) fail("flatten", fmt::format("axis {} stands behind axis {} in {}", first, last, str(shape())));
+  if (from > to)
+    fail("flatten", fmt::format("the first axis must not come after the last one, got {} and {} for {}", first, last,
+                                str(shape())));
   Shape flat;
   for (int i = 0; i < dim(); ++i) {
     if (i > from && i <= to) {
@@ -145,7 +145,7 @@ Tensor Tensor::transpose(int64_t a, int64_t b) const {
 
 Tensor Tensor::permute(const Dims& axes) const {
   if (axes.rank() != dim()) {
-    kPermute.fail(fmt::format("{} names {} axes, {} has {}", str(axes), axes.rank(), str(shape()), dim()));
+    kPermute.fail(fmt::format("expected the {} axes of {}, got {}", dim(), str(shape()), str(axes)));
   }
   Shape turned;
   Strides steps;
@@ -153,7 +153,7 @@ Tensor Tensor::permute(const Dims& axes) const {
   bool seen[kMaxRank] = {};
   for (int i = 0; i < dim(); ++i) {
     const int from = normal_axis(kPermute.name, axes[i], shape());
-    if (seen[from]) kPermute.fail(fmt::format("{} names axis {} twice", str(axes), from));
+    if (seen[from]) kPermute.fail(fmt::format("expected each axis once, got {} (axis {} twice)", str(axes), from));
     seen[from] = true;
     turned.push_back(shape()[from]);
     steps.push_back(strides()[from]);
@@ -215,7 +215,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
     if (i >= lead && shape[i] == have) steps[i] = strides()[i - lead];
   }
   if (!fits) {
-    kExpand.fail(fmt::format("{} does not expand to {} (only axes of size 1 and new leading ones grow)",
+    kExpand.fail(fmt::format("{} cannot be expanded to {} (only axes of size 1 and new leading axes can grow)",
                              str(this->shape()), str(wanted)));
   }
   return record(kExpand, view(shape, steps), {*this}, [](const Tensor& dy) -> Grads { return dy; });
@@ -224,7 +224,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
 Tensor Tensor::squeeze(int64_t axis) const {
   const int i = normal_axis(kSqueeze.name, axis, shape());
   if (shape()[i] != 1) {
-    kSqueeze.fail(fmt::format("axis {} of {} has size {}, not 1", i, str(shape()), shape()[i]));
+    kSqueeze.fail(fmt::format("axis {} must have size 1, got {} in {}", i, shape()[i], str(shape())));
   }
   Shape rest = shape();
   Strides steps = strides();
@@ -246,7 +246,7 @@ Tensor Tensor::unsqueeze(int64_t axis) const {
   Strides steps = strides();
   const int rank = dim() + 1;
   if (axis < -rank || axis >= rank) {
-    kUnsqueeze.fail(fmt::format("axis {} is out of range for {} with one axis more", axis, str(shape())));
+    kUnsqueeze.fail(fmt::format("axis {} is out of range for {} with a new axis", axis, str(shape())));
   }
   const int i = static_cast<int>(axis < 0 ? axis + rank : axis);
   grown.insert(i, 1);
@@ -267,9 +267,9 @@ Tensor Tensor::to(DType wanted) const {
   if ((rounds && dtype() != kFloat32) || (widens && wanted != kFloat32)) return to(kFloat32).to(wanted);
   const Tensor y = empty(shape(), wanted);
   if (rounds || widens) {
-    const Tensor packed = detach().contiguous();
-    rounds ? round_to_bfloat16(packed.data<float>(), numel(), static_cast<uint16_t*>(y.mutable_raw_data()))
-           : widen_bfloat16(static_cast<const uint16_t*>(packed.raw_data()), numel(), y.mutable_data<float>());
+    const Tensor from = packed(*this);
+    rounds ? round_to_bfloat16(from.data<float>(), numel(), static_cast<uint16_t*>(y.mutable_raw_data()))
+           : widen_bfloat16(static_cast<const uint16_t*>(from.raw_data()), numel(), y.mutable_data<float>());
     return y;
   }
   with_type(dtype(), [&](auto from) {

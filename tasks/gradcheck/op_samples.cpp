@@ -87,11 +87,14 @@ GradcheckReport check_sample(std::string_view op, const OpSample& sample) {
   }
 }
 
+OpSamples& SampleTable::of(std::string_view op) {
+  const auto at = std::find_if(ops.begin(), ops.end(), [&](const OpSamples& s) { return s.op == op; });
+  return at != ops.end() ? *at : ops.emplace_back(OpSamples{.op = std::string(op)});
+}
+
 void SampleTable::add(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
                       GradcheckOptions options) {
-  auto at = std::find_if(ops.begin(), ops.end(), [&](const OpSamples& s) { return s.op == op; });
-  if (at == ops.end()) at = ops.insert(ops.end(), OpSamples{std::string(op), {}});
-  at->samples.push_back({std::string(label), std::move(inputs), std::move(f), options});
+  of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), options});
 }
 
 Tensor spread(const Shape& shape, double low, double high) {
@@ -128,6 +131,7 @@ std::vector<LaidOut> layouts(int64_t rows, int64_t columns, double low, double h
 
 void add_unary(SampleTable& table, std::string_view op, const std::function<Tensor(const Tensor&)>& f, double low,
                double high, const GradcheckOptions& options) {
+  table.of(op).unary.push_back({f, low, high});
   const auto call = [f](std::span<const Tensor> x) { return f(x[0]); };
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{5}, Shape{0}, Shape{2, 0, 3}, Shape{2, 3, 2}, Shape{37}}) {
     table.add(op, str(shape), {spread(shape, low, high)}, call, options);
@@ -141,6 +145,7 @@ void add_unary(SampleTable& table, std::string_view op, const std::function<Tens
 
 void add_binary(SampleTable& table, std::string_view op, const std::function<Tensor(const Tensor&, const Tensor&)>& f,
                 double low, double high, int64_t at_least) {
+  table.of(op).binary.push_back({f, low, high});
   const auto call = [f](std::span<const Tensor> x) { return f(x[0], x[1]); };
   // In the other direction and from a slightly other range, so that no element of a equals one of b.
   const double from = high + 0.05, to = low + 0.03;

@@ -20,12 +20,28 @@ struct OpSample {
   GradcheckOptions options = {};
 };
 
+// The function behind a family of samples, for tests that call it on inputs of their own: float32 or float64, in [low,
+// high], of any shape.
+struct UnaryForm {
+  std::function<Tensor(const Tensor&)> f;
+  double low, high;
+};
+struct BinaryForm {
+  std::function<Tensor(const Tensor&, const Tensor&)> f;
+  double low, high;
+};
+using ReductionForm = std::function<Tensor(const Tensor&, const Axes&, bool keepdim)>;
+
 struct OpSamples {
   std::string op;  // Op::name
-  std::vector<OpSample> samples;
+  std::vector<OpSample> samples = {};
+  std::vector<UnaryForm> unary = {};
+  std::vector<BinaryForm> binary = {};
+  std::vector<ReductionForm> reductions = {};
 };
 
-// All samples, in the order of the operations' families. Adding an Op means adding it to one of tasks/op_samples_*.cpp.
+// All samples, in the order of the operations' families. A new Op needs samples in one of the files op_samples_*.cpp:
+// gradcheck runs them; tests/autograd/same_bits.cpp and tests/golden/calls.cpp call their forms.
 const std::vector<OpSamples>& op_samples();
 
 // Operations in Op::all() that the table does not know, and entries of the table that are no Op. Both must be empty.
@@ -41,6 +57,8 @@ GradcheckReport check_sample(std::string_view op, const OpSample& sample);
 class SampleTable {
  public:
   using Function = std::function<Tensor(std::span<const Tensor>)>;
+  // The entry of an operation, which is made if it is not there.
+  OpSamples& of(std::string_view op);
   void add(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
            GradcheckOptions options = {});
 

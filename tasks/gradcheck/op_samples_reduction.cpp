@@ -5,10 +5,9 @@
 namespace tapegrad::tasks {
 namespace {
 
-using Reduction1 = Tensor (*)(const Tensor& x, const Axes& axes, bool keepdim);
-
 // f over every choice of axes of [2, 3, 4] or so, in several layouts, with and without keepdim.
-void add_reduction(SampleTable& table, std::string_view op, Reduction1 f, bool empty, bool of_one = true) {
+void add_reduction(SampleTable& table, std::string_view op, const ReductionForm& f, bool empty, bool of_one = true) {
+  table.of(op).reductions.push_back(f);
   for (const Axes& axes : {Axes{}, Axes{0}, Axes{1}, Axes{-1}, Axes{0, 1}, Axes{0, 2}, Axes{-1, -2}, Axes{2, 0, 1}}) {
     for (bool keepdim : {false, true}) {
       const auto call = [f, axes, keepdim](std::span<const Tensor> x) { return f(x[0], axes, keepdim); };

@@ -103,10 +103,10 @@ TEST(Dropout, Errors) {
     }
     return "no error";
   };
-  EXPECT_EQ(text([] { dropout(ones({2}), 1.5); }), "[dropout] probability 1.5, need one in [0, 1]");
-  EXPECT_EQ(text([] { dropout(ones({2}), -0.1); }), "[dropout] probability -0.1, need one in [0, 1]");
+  EXPECT_EQ(text([] { dropout(ones({2}), 1.5); }), "[dropout] the probability must be between 0 and 1, got 1.5");
+  EXPECT_EQ(text([] { dropout(ones({2}), -0.1); }), "[dropout] the probability must be between 0 and 1, got -0.1");
   EXPECT_EQ(text([] { dropout(ones({2}, kInt64), 0.5); }),
-            "[dropout] needs float32 or float64, int64 of shape [2] was given (convert it by to(kFloat32))");
+            "[dropout] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))");
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ TEST(Elementwise, PowersAtTheirEdges) {
   expect_values(slope([](const Tensor& x) { return pow(x, 0.); }, tensor({0., kNan})), {0, 0});
   expect_values(pow(tensor({2, -3, 0}), 3.), {8, -27, 0});
   expect_error([] { pow(tensor({2}), tensor({-1})); },
-               "[pow] an integer to a negative power is no integer (convert the base by to(kFloat32))");
+               "[pow] integer exponents must not be negative (convert the base with to(kFloat32))");
 }
 
 TEST(Elementwise, GradientsWhereSlopesBreak) {
@@ -299,9 +299,9 @@ TEST(Elementwise, TypesPromote) {
   expect_values(g, {0.5, 2});
 
   expect_error([&] { yes - yes; },
-               "[sub] bool operands have no such operation (convert one by to(kInt64), or use logical_xor)");
+               "[sub] expected operands other than bool (convert one with to(kInt64), or use logical_xor)");
   expect_error([&] { exp(whole); },
-               "[exp] needs float32 or float64, int64 of shape [2] was given (convert it by to(kFloat32))");
+               "[exp] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))");
 }
 
 TEST(Elementwise, IntegersWrapAround) {
@@ -347,7 +347,7 @@ TEST(Compare, Logic) {
   expect_values(any(b.reshape({2, 2}), 0), {1, 0});
   EXPECT_EQ(any(b.reshape({2, 2}), -1, true).shape(), Shape({2, 1}));
   expect_error([&] { logical_and(a, tensor({1.})); },
-               "[logical_and] needs bool, float32 of shape [1] was given (compare it first: x != 0)");
+               "[logical_and] the operand must be bool, got float32 of shape [1] (compare it first: x != 0)");
 }
 
 TEST(Compare, AllFinite) {
@@ -377,7 +377,7 @@ TEST(Select, Where) {
   EXPECT_EQ(where(c, scalar(1), scalar(2)).shape(), Shape({3}));
   EXPECT_EQ(where(c.reshape({3, 1}), a, b).shape(), Shape({3, 3}));
   expect_error([&] { where(a, a, b); },
-               "[where] the condition must be bool, float32 of shape [3] was given (compare it first: x != 0)");
+               "[where] the condition must be bool, got float32 of shape [3] (compare it first: x != 0)");
 }
 
 TEST(Select, MaskedFill) {
@@ -390,7 +390,7 @@ TEST(Select, MaskedFill) {
       [&] {
         masked_fill(ones({3}), ones({2, 3}) > 0, 0);
       },
-      "[masked_fill] a mask of shape [2, 3] does not broadcast to [3]");
+      "[masked_fill] expected a mask that broadcasts to [3], got [2, 3]");
 }
 
 TEST(Select, Triangles) {
@@ -404,7 +404,7 @@ TEST(Select, Triangles) {
   expect_values(tril(x.t()), {1, 0, 2, 5, 3, 6});
   expect_values(tril(ones({2, 2, 2}, kBool)), {1, 0, 1, 1, 1, 0, 1, 1});
   expect_values(slope([](const Tensor& v) { return triu(v, 1); }, x), {0, 1, 1, 0, 0, 1});
-  expect_error([] { tril(ones({3})); }, "[tril] needs two axes or more, x has shape [3]");
+  expect_error([] { tril(ones({3})); }, "[tril] expected two axes or more, got shape [3]");
 }
 
 TEST(Elementwise, SteadyStateTouchesNoHeap) {

@@ -29,7 +29,8 @@ std::set<std::string> modules_in(const std::string& folder) {
 }
 
 TEST(Gradients, EveryOperationHasSamples) {
-  for (const std::string& op : ops_without_samples()) ADD_FAILURE() << op << " has no sample in tasks/op_samples_*.cpp";
+  for (const std::string& op : ops_without_samples())
+    ADD_FAILURE() << op << " has no sample in tasks/gradcheck/op_samples_*.cpp";
   for (const std::string& op : samples_without_op()) ADD_FAILURE() << op << " has samples, and is no operation";
 }
 

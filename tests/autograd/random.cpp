@@ -238,14 +238,14 @@ TEST(RandomTensors, DrawWhatTheFillsDraw) {
 }
 
 TEST(RandomTensors, BadArguments) {
-  EXPECT_EQ(error_of([] { rand({2}, kInt64); }), "[rand] dtype int64, need float32 or float64");
-  EXPECT_EQ(error_of([] { bernoulli(ones({2}, kInt64)); }), "[bernoulli] dtype int64, need float32 or float64");
+  EXPECT_EQ(error_of([] { rand({2}, kInt64); }), "[rand] expected float32 or float64, got int64");
+  EXPECT_EQ(error_of([] { bernoulli(ones({2}, kInt64)); }), "[bernoulli] expected float32 or float64, got int64");
   EXPECT_EQ(error_of([] {
               multinomial(ones({2, 2, 2}), 1);
             }),
-            "[multinomial] weights of shape [2, 2, 2], need [n] or [rows, n]");
+            "[multinomial] expected weights [n] or [rows, n], got [2, 2, 2]");
   EXPECT_EQ(error_of([] { randint(2, 2, {3}); }), "[randint] low 2 and high 2, need low < high");
-  EXPECT_EQ(error_of([] { randperm(-1); }), "[randperm] length -1, need one that is not negative");
+  EXPECT_EQ(error_of([] { randperm(-1); }), "[randperm] expected a length of 0 or more, got -1");
 }
 
 // ---- State ----

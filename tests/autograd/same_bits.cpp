@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/recompute.h>
+#include <tapegrad/tasks/gradcheck/op_samples.h>
 
 #include <cstring>
 #include <functional>
@@ -35,73 +36,48 @@ Tensor ids(const Shape& shape, int64_t bound) {
 // Two rows of a grain's length at least, sizes that no width divides.
 constexpr int64_t kRows = 301, kColumns = 1003;
 
+// Large inputs for the forms of the table of samples.
+void add_forms(std::vector<Large>& all, const tasks::OpSamples& of) {
+  const auto add = [&](Inputs inputs, Function f) { all.push_back({of.op, std::move(inputs), std::move(f)}); };
+  for (const tasks::UnaryForm& form : of.unary) {
+    const Tensor x = numbers({kRows, kColumns}, form.low, form.high);
+    const auto call = [form](const Inputs& v) { return form.f(v[0]); };
+    add({x}, call);
+    add({x.slice(1, 0, kAll, 2)}, call);
+    add({numbers({kColumns, kRows}, form.low, form.high).t()}, call);
+  }
+  for (const tasks::BinaryForm& form : of.binary) {
+    for (const Shape& shape : {Shape{kColumns, kRows}, Shape{kColumns, 1}, Shape{1, kRows}}) {
+      add({numbers({kRows, kColumns}, form.low, form.high), numbers(shape, form.low, form.high).t()},
+          [form](const Inputs& v) { return form.f(v[0], v[1]); });
+    }
+  }
+  for (const tasks::ReductionForm& form : of.reductions) {
+    for (const Axes& axes : {Axes{}, Axes{0}, Axes{1}}) {
+      for (const Tensor& x :
+           {numbers({kRows, kColumns}), numbers({kColumns, kRows}).t(), numbers({7, 43, 1009}), numbers({300'007})}) {
+        if (axes.rank() && axes[0] >= x.dim()) continue;
+        add({x * 0.01 + 1}, [form, axes](const Inputs& v) { return form(v[0], axes, false); });
+      }
+    }
+  }
+}
+
 std::vector<Large> large_samples() {
   std::vector<Large> all;
   const auto add_sample = [&](std::string op, Inputs inputs, Function f) {
     all.push_back({std::move(op), std::move(inputs), std::move(f)});
   };
+  for (const tasks::OpSamples& of : tasks::op_samples()) add_forms(all, of);
   const Tensor x = numbers({kRows, kColumns}), positive = numbers({kRows, kColumns}, 0.3, 2);
   const Tensor turned = numbers({kColumns, kRows}).t(), row = numbers({kColumns}, 0.3, 2), column = numbers({kRows, 1});
   const Tensor mask = numbers({kRows, kColumns}) > 0;
 
-  const auto unary = [&](const char* op, Tensor (*f)(const Tensor&), bool above = false) {
-    add_sample(op, {above ? positive : x}, [f](const Inputs& v) { return f(v[0]); });
-    add_sample(op, {above ? positive.slice(1, 0, kAll, 2) : turned}, [f](const Inputs& v) { return f(v[0]); });
-  };
-  unary("neg", neg);
-  unary("exp", exp);
-  unary("expm1", expm1);
-  unary("log", log, true);
-  unary("log1p", log1p, true);
-  unary("sqrt", sqrt, true);
-  unary("rsqrt", rsqrt, true);
-  unary("abs", abs);
-  unary("sign", sign);
-  unary("sin", sin);
-  unary("cos", cos);
-  unary("tanh", tanh);
-  unary("erf", erf);
-  unary("sigmoid", sigmoid);
-  unary("relu", relu);
-  unary("silu", silu);
-  add_sample("gelu", {x}, [](const Inputs& v) { return gelu(v[0]) + gelu(v[0], Gelu::tanh); });
-  add_sample("clamp", {x}, [](const Inputs& v) { return clamp(v[0], -1, 1); });
-  const auto binary = [&](const char* op, Tensor (*f)(const Tensor&, const Tensor&)) {
-    for (const Tensor& b : {turned, row, column}) {
-      const Tensor fit = std::string_view(op) == "div" || std::string_view(op) == "pow" ? abs(b) + 0.1 : b;
-      add_sample(op, {positive, fit}, [f](const Inputs& v) { return f(v[0], v[1]); });
-    }
-  };
-  binary("add", add);
-  binary("sub", sub);
-  binary("mul", mul);
-  binary("div", div);
-  binary("pow", pow);
-  binary("maximum", maximum);
-  binary("minimum", minimum);
   add_sample("where", {mask, x, row}, [](const Inputs& v) { return where(v[0], v[1], v[2]); });
   add_sample("masked_fill", {x, mask}, [](const Inputs& v) { return masked_fill(v[0], v[1], 0); });
   add_sample("tril", {x}, [](const Inputs& v) { return tril(v[0]); });
   add_sample("triu", {turned}, [](const Inputs& v) { return triu(v[0], 3); });
 
-  using Fold = Tensor (*)(const Tensor&, const Axes&, bool);
-  const Fold variance = [](const Tensor& v, const Axes& axes, bool keep) { return var(v, axes, keep); };
-  const Fold deviation = [](const Tensor& v, const Axes& axes, bool keep) { return std(v, axes, keep); };
-  for (const auto& [op, f] : {std::pair<const char*, Fold>{"sum", sum},
-                              {"mean", mean},
-                              {"prod", prod},
-                              {"amax", amax},
-                              {"amin", amin},
-                              {"logsumexp", logsumexp},
-                              {"var", variance},
-                              {"std", deviation}}) {
-    for (const Axes& axes : {Axes{}, Axes{0}, Axes{1}}) {
-      for (const Tensor& v : {x, turned, numbers({7, 43, 1009}), numbers({300'007})}) {
-        if (axes.rank() && axes[0] >= v.dim()) continue;
-        add_sample(op, {v * 0.01 + 1}, [f = f, axes](const Inputs& in) { return f(in[0], axes, false); });
-      }
-    }
-  }
   for (int axis : {0, 1}) {
     add_sample("cumsum", {x}, [axis](const Inputs& v) { return cumsum(v[0], axis); });
     add_sample("softmax", {x}, [axis](const Inputs& v) { return softmax(v[0], axis); });

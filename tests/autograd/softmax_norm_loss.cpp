@@ -117,15 +117,16 @@ TEST(LayerNorm, NamesShapesThatDoNotFit) {
   EXPECT_EQ(error_of([] {
               tg::layer_norm(tg::zeros({2, 3}), tg::zeros({4}), {});
             }),
-            "[layer_norm] weight or bias has shape [4], it must be the last axes of x [2, 3]");
+            "[layer_norm] weight and bias must have the shape of the last axes of x [2, 3], got [4]");
   EXPECT_EQ(error_of([] {
               tg::layer_norm(tg::zeros({2, 3}), tg::zeros({3}), tg::zeros({2, 3}));
             }),
-            "[layer_norm] weight has shape [3], bias [2, 3]");
+            "[layer_norm] weight and bias must have one shape, got [3] and [2, 3]");
   EXPECT_EQ(error_of([] {
               tg::rms_norm(tg::zeros({2, 3}, tg::kInt64), {});
             }),
-            "[rms_norm] x of type int64 was given, float32 or float64 is needed");
+            "[rms_norm] expected operands of one type, float32 or float64, got int64 of shape [2, 3] (convert with "
+            "to(kFloat32))");
 }
 
 // Logits, targets and options by their definition: made of log_softmax.
@@ -254,19 +255,18 @@ TEST(CrossEntropy, NamesWhatIsWrong) {
   EXPECT_EQ(error_of([&] {
               tg::cross_entropy(logits, tg::tensor({0, 3}));
             }),
-            "[cross_entropy] target 3 at [1] is out of range: classes go from 0 to 2, and -100 is ignored");
+            "[cross_entropy] target 3 at [1] is out of range (classes go from 0 to 2, and -100 is ignored)");
   EXPECT_EQ(
       error_of([&] { tg::cross_entropy(logits, tg::tensor({0})); }),
-      "[cross_entropy] input [2, 3] and target [1] do not go together: the target has the input's axes without the "
-      "last, which holds the classes");
+      "[cross_entropy] expected a target with the axes of the input [2, 3] except the last (the classes), got [1]");
   EXPECT_EQ(error_of([&] {
               tg::cross_entropy(logits, tg::tensor({0., 1.}));
             }),
-            "[cross_entropy] the target is float32, int64 class numbers are needed");
+            "[cross_entropy] expected int64 class numbers as the target, got float32");
   EXPECT_EQ(error_of([&] {
               tg::cross_entropy(logits, tg::tensor({0, 1}), {.label_smoothing = 1.5});
             }),
-            "[cross_entropy] label smoothing 1.5 is outside of [0, 1]");
+            "[cross_entropy] label smoothing must be between 0 and 1, got 1.5");
 }
 
 TEST(Losses, OfPairs) {
@@ -283,7 +283,7 @@ TEST(Losses, OfPairs) {
   EXPECT_EQ(error_of([&] {
               tg::mse_loss(x, tg::tensor({1, 2}));
             }),
-            "[mse_loss] input is float32, target int64, both must be float32 or float64");
+            "[mse_loss] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))");
   expect_near(tg::mse_loss(tg::zeros({0}), tg::zeros({0})), {kNan});
 }
 

@@ -1,6 +1,8 @@
-// How each operation that a golden file names is called.
+// How each operation that a golden file names is called: by the table of samples, or by an entry here where arguments
+// besides tensors and axes are needed.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/tasks/gradcheck/op_samples.h>
 #include <tapegrad/tests/golden/cases.h>
 
 #include <optional>
@@ -80,25 +82,8 @@ void add_elementwise(Calls& calls) {
   logic("logical_and", logical_and);
   logic("logical_or", logical_or);
   logic("logical_xor", logical_xor);
-  const std::pair<const char*, Tensor (*)(const Tensor&)> functions[] = {{"neg", neg},
-                                                                         {"exp", exp},
-                                                                         {"expm1", expm1},
-                                                                         {"log", log},
-                                                                         {"log1p", log1p},
-                                                                         {"sqrt", sqrt},
-                                                                         {"abs", abs},
-                                                                         {"sign", sign},
-                                                                         {"rsqrt", rsqrt},
-                                                                         {"sin", sin},
-                                                                         {"cos", cos},
-                                                                         {"tanh", tanh},
-                                                                         {"erf", erf},
-                                                                         {"relu", relu},
-                                                                         {"silu", silu},
-                                                                         {"sigmoid", sigmoid},
-                                                                         {"isnan", isnan},
-                                                                         {"isfinite", isfinite},
-                                                                         {"logical_not", logical_not}};
+  const std::pair<const char*, Tensor (*)(const Tensor&)> functions[] = {
+      {"isnan", isnan}, {"isfinite", isfinite}, {"logical_not", logical_not}};
   for (const auto& [name, f] : functions) {
     calls[name] = [f = f](const Inputs& x, const json&) -> Outputs { return {f(x[0])}; };
   }
@@ -132,17 +117,6 @@ void add_elementwise(Calls& calls) {
 }
 
 void add_reductions(Calls& calls) {
-  using Fold = Tensor (*)(const Tensor&, const Axes&, bool);
-  for (const auto& [name, f] : {std::pair<const char*, Fold>{"sum", sum},
-                                {"mean", mean},
-                                {"prod", prod},
-                                {"amax", amax},
-                                {"amin", amin},
-                                {"logsumexp", logsumexp}}) {
-    calls[name] = [f = f](const Inputs& x, const json& args) -> Outputs {
-      return {f(x[0], Axes(dims(args, "axes")), args["keepdim"].get<bool>())};
-    };
-  }
   calls["var"] = [](const Inputs& x, const json& args) -> Outputs {
     return {var(x[0], Axes(dims(args, "axes")), args["keepdim"].get<bool>(), args["correction"].get<double>())};
   };
@@ -162,6 +136,11 @@ void add_reductions(Calls& calls) {
   calls["accumulate_into"] = [](const Inputs& x, const json&) -> Outputs {
     Tensor into = from_data(x[0].contiguous().raw_data(), x[0].numel(), x[0].shape(), x[0].dtype());
     accumulate_into(into, x[1]);
+    return {into};
+  };
+  calls["copy_into"] = [](const Inputs& x, const json&) -> Outputs {
+    const Tensor into = from_data(x[0].contiguous().raw_data(), x[0].numel(), x[0].shape(), x[0].dtype());
+    copy_into(into, x[1]);
     return {into};
   };
   calls["softmax"] = [](const Inputs& x, const json& args) -> Outputs {
@@ -297,6 +276,20 @@ void add_factories(Calls& calls) {
   };
 }
 
+// What the table of samples knows how to call: functions of one tensor, and reductions.
+void add_forms(Calls& calls) {
+  for (const tasks::OpSamples& of : tasks::op_samples()) {
+    if (!of.unary.empty()) {
+      calls.try_emplace(of.op, [f = of.unary[0].f](const Inputs& x, const json&) -> Outputs { return {f(x[0])}; });
+    }
+    if (!of.reductions.empty()) {
+      calls.try_emplace(of.op, [f = of.reductions[0]](const Inputs& x, const json& args) -> Outputs {
+        return {f(x[0], Axes(dims(args, "axes")), args["keepdim"].get<bool>())};
+      });
+    }
+  }
+}
+
 }  // namespace
 
 const std::map<std::string, GoldenCall>& golden_calls() {
@@ -307,6 +300,7 @@ const std::map<std::string, GoldenCall>& golden_calls() {
     add_shapes(calls);
     add_layers(calls);
     add_factories(calls);
+    add_forms(calls);
     return calls;
   }();
   return all;

@@ -274,4 +274,15 @@ def reduce():
     return f
 
 
-FAMILIES = (arithmetic, unary, compare, select, reduce)
+def copy():
+    """What the engine copies in place: the first operand is overwritten by the second one, which broadcasts."""
+    f = Family("copy")
+    for dtype in FLOATS + (I64, BOOL):
+        for shape, x in (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), ()), ((0, 3), (3,)), ((2, 1, 4), (2, 1, 4))):
+            f.case("copy_into", lambda y, x: x.expand(y.shape).clone(), [rand(*shape, dtype=dtype), rand(*x, dtype=dtype)])
+        for x in layouts(rand(4, 5, dtype=dtype)):
+            f.case("copy_into", lambda y, x: x.clone(), [rand(4, 5, dtype=dtype), x], label="layouts")
+    return f
+
+
+FAMILIES = (arithmetic, unary, compare, select, reduce, copy)

@@ -1,5 +1,5 @@
-// Offsets and layouts of stacks of matrices.
-#include <tapegrad/autograd/ops/stack.h>
+// Offsets and layouts of batches of matrices.
+#include <tapegrad/autograd/ops/batch.h>
 
 #include <algorithm>
 #include <utility>
@@ -43,7 +43,7 @@ Tensor empty_laid_out_as(const Tensor& x, int64_t last) {
   const int outer = x.dim() - 1;
   int order[kMaxRank];
   for (int i = 0; i < outer; ++i) order[i] = i;
-  for (int i = 1; i < outer; ++i) {  // by falling stride; std::stable_sort would ask the heap for room
+  for (int i = 1; i < outer; ++i) {  // by decreasing stride; std::stable_sort would allocate
     for (int j = i; j > 0 && x.strides()[order[j - 1]] < x.strides()[order[j]]; --j) std::swap(order[j - 1], order[j]);
   }
   Shape shape = x.shape();

@@ -1,0 +1,23 @@
+// Batches of matrices: where each matrix of a tensor starts, and fresh tensors with the layout of another one.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+namespace tapegrad {
+
+using Offsets = PoolVector<int64_t>;
+
+/// The offset, in elements, of each matrix of x [batch..., m, n], whose leading axes broadcast to `batch`.
+Offsets matrix_starts(const Tensor& x, const Shape& batch);
+
+/// The axes of x before its last two.
+Shape leading_axes(const Tensor& x);
+
+/// x with its last two axes exchanged, not recorded: for kernels.
+Tensor transposed_view(const Tensor& x);
+
+/// A fresh tensor of x's shape with `last` as its last size, whose axes are in memory in x's order: the gradient of a
+/// transposed view is then contiguous after the transposition that undoes it.
+Tensor empty_laid_out_as(const Tensor& x, int64_t last);
+
+}  // namespace tapegrad

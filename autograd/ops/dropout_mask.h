@@ -1,0 +1,26 @@
+// A dropout mask that outlives the forward pass, with one bit per element.
+#pragma once
+
+#include <tapegrad/autograd/storage.h>
+#include <tapegrad/autograd/tensor.h>
+
+namespace tapegrad {
+
+class Generator;
+
+class PackedDropoutMask {
+ public:
+  PackedDropoutMask() = default;  // no mask: every element is kept
+  /// Draws `count` elements, each kept with probability `keep`, as Generator::keep_mask does; keep = 0 draws nothing.
+  PackedDropoutMask(int64_t count, double keep, Generator& generator);
+
+  explicit operator bool() const { return static_cast<bool>(bits_); }
+  /// Writes the elements first .. first + count - 1.
+  void unpack(int64_t first, int64_t count, bool* out) const;
+  Tensor unpack(const Shape& shape) const;  ///< all of them, bool
+
+ private:
+  Storage bits_;
+};
+
+}  // namespace tapegrad

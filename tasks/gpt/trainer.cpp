@@ -169,7 +169,7 @@ std::string GPTTrainer::sample() {
 // --- checkpoints ---
 
 train::Checkpoint GPTTrainer::checkpoint() const {
-  const data::TextLoader::Position at = iteration_ ? iteration_->position() : data::TextLoader::Position{};
+  const data::TextLoader::Position* const at = iteration_ ? &iteration_->position() : nullptr;
   train::Checkpoint out;
   out.set("options", to_json(options_));
   out.set("tokenizer", tokenizer().json());
@@ -177,8 +177,8 @@ train::Checkpoint GPTTrainer::checkpoint() const {
   out.set("steps", steps_);
   out.set("loss_sum", loss_sum_);
   out.set("accuracy_sum", accuracy_sum_);
-  out.set("batch", at.batch);
-  if (at.order_seed) out.set("order_seed", *at.order_seed);
+  out.set("batch", at ? at->batch : int64_t{0});
+  if (at && at->order_seed) out.set("order_seed", *at->order_seed);
   out.add(train::kGeneratorName, default_generator());
   out.add(train::kModelPrefix, nn::state_dict(model_));
   out.add(train::kAdamPrefix, adam_.state());

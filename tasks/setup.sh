@@ -1,7 +1,7 @@
 # What tasks/run.sh and tests/run.sh have in common: install Debian's packages, configure, build.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-packages="g++ cmake ninja-build libblis-serial-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libxxhash-dev libgtest-dev"
+packages="g++ cmake ninja-build libblis-serial-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libutfcpp-dev libxxhash-dev libgtest-dev"
 
 say() { printf '\n== %s\n' "$*"; }
 

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/data/utf8.h>
+#include <utf8.h>
+
+#include <algorithm>
 
 namespace tapegrad::data {
 namespace {
@@ -45,12 +48,10 @@ Character first_character(std::string_view text) {
 }
 
 std::string utf8(uint32_t code) {
-  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = kReplacement;
-  const auto tail = [&](int shift) { return static_cast<char>(0x80 | (code >> shift & 0x3f)); };
-  if (code < 0x80) return {static_cast<char>(code)};
-  if (code < 0x800) return {static_cast<char>(0xc0 | code >> 6), tail(0)};
-  if (code < 0x10000) return {static_cast<char>(0xe0 | code >> 12), tail(6), tail(0)};
-  return {static_cast<char>(0xf0 | code >> 18), tail(12), tail(6), tail(0)};
+  const bool valid = code <= 0x10ffff && (code < 0xd800 || code >= 0xe000);
+  std::string out;
+  ::utf8::append(static_cast<char32_t>(valid ? code : kReplacement), out);
+  return out;
 }
 
 int64_t count_characters(std::string_view text) {
@@ -62,13 +63,14 @@ int64_t count_characters(std::string_view text) {
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
-    const Character c = first_character(text);
-    const auto bytes = static_cast<std::size_t>(c.bytes);
-    out += c.valid ? text.substr(0, bytes) : std::string_view("\xef\xbf\xbd");
-    text.remove_prefix(bytes);
+  while (true) {
+    const std::size_t valid = std::min(::utf8::find_invalid(text), text.size());
+    out += text.substr(0, valid);
+    text.remove_prefix(valid);
+    if (text.empty()) return out;
+    ::utf8::append(char32_t{kReplacement}, out);
+    text.remove_prefix(static_cast<std::size_t>(first_character(text).bytes));
   }
-  return out;
 }
 
 std::pair<std::string_view, std::string_view> split_characters(std::string_view text, double share) {

@@ -19,7 +19,7 @@ std::string numpy_number(double value) {
 
 // Characters before the point, and from the point on.
 struct Width {
-  std::size_t before = 0, behind = 0;
+  std::size_t before = 0, after = 0;
 };
 Width width_of(const std::string& number) {
   const std::size_t point = std::min(number.find('.'), number.size());
@@ -77,11 +77,11 @@ std::string numpy_text(const Tensor& x) {
   for (const double value : values) {
     numbers.push_back(numpy_number(value));
     const Width width = width_of(numbers.back());
-    widest = {std::max(widest.before, width.before), std::max(widest.behind, width.behind)};
+    widest = {std::max(widest.before, width.before), std::max(widest.after, width.after)};
   }
   const bool matrix = x.dim() == 2;
   const std::size_t columns = static_cast<std::size_t>(x.size(-1));
-  const std::size_t cell = 1 + widest.before + widest.behind;
+  const std::size_t cell = 1 + widest.before + widest.after;
   constexpr std::size_t kLine = 75;
   std::string out = matrix ? "[" : "";
   std::size_t used = 0;  // columns of the line
@@ -97,7 +97,7 @@ std::string numpy_text(const Tensor& x) {
       out += ' ';
     }
     used += cell;
-    out += std::string(widest.before - width.before, ' ') + numbers[i] + std::string(widest.behind - width.behind, ' ');
+    out += std::string(widest.before - width.before, ' ') + numbers[i] + std::string(widest.after - width.after, ' ');
     if (i % columns == columns - 1) out += "]";
   }
   return out + (matrix ? "]" : "");

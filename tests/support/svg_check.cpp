@@ -42,7 +42,7 @@ std::string unescaped(std::string text) {
     }
     const auto name = std::find_if(std::begin(kNames), std::end(kNames),
                                    [&](const auto& n) { return text.compare(i, n.first.size(), n.first) == 0; });
-    if (name == std::end(kNames)) throw std::runtime_error("an & that stands for nothing");
+    if (name == std::end(kNames)) throw std::runtime_error("an & that begins no entity");
     out += name->second;
     i += name->first.size() - 1;
   }
@@ -57,7 +57,7 @@ class Reader {
     skip_space();
     element(0, 0);
     skip_space();
-    if (!rest_.empty()) throw std::runtime_error("something stands behind the picture");
+    if (!rest_.empty()) throw std::runtime_error("content after the end of the picture");
   }
   std::vector<Box> boxes;
   double width = 0, height = 0;
@@ -95,7 +95,7 @@ class Reader {
       if (!rest_.starts_with("=\"")) throw std::runtime_error(fmt::format("{} has no value in quotes", key));
       rest_.remove_prefix(2);
       if (!attributes.emplace(key, unescaped(take_until('"'))).second)
-        throw std::runtime_error(fmt::format("{} stands twice", key));
+        throw std::runtime_error(fmt::format("the attribute {} occurs twice", key));
       rest_.remove_prefix(1);
     }
     check(tag, attributes);

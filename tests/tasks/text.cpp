@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/windows.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
@@ -17,6 +18,9 @@ namespace fs = std::filesystem;
 using tests::error_of;
 using Ids = std::vector<int64_t>;
 using Json = nlohmann::json;
+
+// A task's sequence and a text's are two types, which one file can use.
+static_assert(!std::is_same_v<tasks::Tokens, data::Tokens>);
 
 data::Tokens counting(int64_t n) {
   Ids ids(static_cast<std::size_t>(n));

@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/svg_check.h>
 
 #include <algorithm>
@@ -212,6 +213,29 @@ TEST(Grid, ColumnsAreAsWideAsTheyNeedToBe) {
   EXPECT_EQ(all.height, 12);
   EXPECT_NE(all.body.find("translate(10 0)"), std::string::npos);
   EXPECT_NE(all.body.find("translate(0 7)"), std::string::npos);
+}
+
+TEST(Drawings, SizesThatDoNotFitAreErrors) {
+  const drawing::Series one{.name = "a", .x = {1, 2}, .y = {1}};
+  EXPECT_EQ(tests::error_of([&] { draw(drawing::LineChart{.series = {one}}); }),
+            "[line_chart] expected one y per x in the series \"a\", got 2 x and 1 values");
+  EXPECT_EQ(tests::error_of([&] {
+              draw(drawing::BarChart{.labels = {"x", "y"}, .series = {one}});
+            }),
+            "[bar_chart] expected one y per label in the series \"a\", got 2 labels and 1 values");
+  EXPECT_EQ(tests::error_of([] {
+              draw(drawing::Heatmap{.row_labels = {"a", "b"}, .column_labels = {"c", "d"}, .values = {1, 2, 3}});
+            }),
+            "[heatmap] expected 4 values and texts for 2 rows and 2 columns, got 3 and 0");
+  EXPECT_EQ(tests::error_of([] { drawing::grid({}, 0); }), "[grid] columns must be at least 1, got 0");
+  EXPECT_EQ(tests::error_of([] {
+              drawing::bracket_table(ones({3}), {.rows = {"a"}, .columns = {"b", "c"}});
+            }),
+            "[bracket_table] expected 1 rows and 2 columns, got a tensor [3]");
+  EXPECT_EQ(tests::error_of([] {
+              drawing::shaded_maps({{"a", {"x", "y"}, {1, 1}}, {"b", {"x"}, {1}}});
+            }),
+            "[shaded_maps] expected 2 rows and 1 columns in every map, got 1 rows and 1 weights");
 }
 
 TEST(Checker, FindsWhatIsWrong) {

@@ -98,6 +98,14 @@ class Rows {
   std::vector<bool> ended_;
 };
 
+// scores [B, V] / temperature. Where that overflows (a temperature near 0), the largest score is subtracted first.
+Tensor scaled(const Tensor& scores, double temperature) {
+  const Tensor x = scores / temperature;
+  if (all_finite(amax(x, {-1}))) return x;
+  const Tensor wide = scores.to(kFloat64), top = amax(wide, {-1}, true);
+  return ((wide - masked_fill(top, !isfinite(top), 0)) / temperature).to(scores.dtype());
+}
+
 Tensor chosen(const Tensor& scores, const GenerateOptions& options) {  // [B, V] -> [B]
   if (options.temperature == 0) return argmax(scores, -1);
   return multinomial(sampling_probabilities(scores, options), 1, false, options.generator).reshape({-1});
@@ -202,7 +210,7 @@ void GPTNext::reorder(const Tensor& rows) {
 // --- decoding ---
 
 Tensor sampling_probabilities(const Tensor& scores, const GenerateOptions& options) {
-  Tensor x = scores / options.temperature;
+  Tensor x = scaled(scores, options.temperature);
   if (options.top_k > 0 && options.top_k < x.size(-1)) {
     const Tensor least = narrow(topk(x, options.top_k).values, -1, options.top_k - 1, 1);  // [B, 1]
     x = masked_fill(x, x < least, kNothing);

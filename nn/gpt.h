@@ -1,4 +1,4 @@
-// GPT: a causal Transformer of one stack, which predicts every next token. Radford et al. 2019; seed 000.
+// GPT: a causal Transformer of one stack, which predicts every next token. Radford et al. 2019; tutorial 000.
 #pragma once
 
 #include <tapegrad/nn/attention.h>
@@ -13,8 +13,8 @@
 
 namespace tapegrad::nn {
 
-// The names and defaults of seed 000: GPT-2's smallest model, without biases on query, key and value, with a head of
-// its own.
+// The names and defaults of tutorial 000: GPT-2's smallest model, without biases on query, key and value, with a head
+// of its own.
 struct GPTConfig {
   int64_t vocab_size = 50257;
   int64_t context_length = 1024;
@@ -39,7 +39,7 @@ struct GPTConfig {
 // GPT-2's own weights want qkv_bias and tied_head set, too.
 GPTConfig gpt_preset(std::string_view name);
 
-// (x - mean) / sqrt(var + eps) * scale + shift: LayerNorm under the names of seed 000.
+// (x - mean) / sqrt(var + eps) * scale + shift: LayerNorm under the names of tutorial 000.
 struct GPTNorm {
   explicit GPTNorm(int64_t emb_dim, double eps = 1e-5);
   Tensor operator()(const Tensor& x) const;
@@ -119,8 +119,8 @@ struct GPTHead {
   Parameter weight;  // [V, C], or none where the head is tied
 };
 
-// The whole. Parameters start as PyTorch's nn.Embedding and nn.Linear do, draw for draw, in the order of seed 000; a
-// tied table starts as N(0, 0.02^2), as it is the head as well.
+// The whole. Parameters start as PyTorch's nn.Embedding and nn.Linear do, draw for draw, in the order of tutorial 000;
+// a tied table starts as N(0, 0.02^2), as it is the head as well.
 struct GPTModel {
   explicit GPTModel(const GPTConfig& config);
 

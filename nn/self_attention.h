@@ -1,4 +1,4 @@
-// Self-attention of several heads whose input may have another width than its output. Seeds 002 and 004.
+// Self-attention of several heads whose input may have another width than its output. Tutorial 002 and 004.
 #pragma once
 
 #include <tapegrad/nn/dropout.h>
@@ -20,7 +20,7 @@ struct SelfAttentionConfig {
 };
 
 // Projects x to queries, keys and values, lets every head attend (softmax(q k^T / sqrt(head_dim)) v), and projects what
-// the heads found. Names, shapes and draws are those of seed 004's MultiHeadAttention.
+// the heads found. Names, shapes and draws are those of tutorial 004's MultiHeadAttention.
 struct MultiHeadSelfAttention {
   explicit MultiHeadSelfAttention(const SelfAttentionConfig& config);
 

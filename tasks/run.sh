@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# tasks/run.sh [OPTION...]   train the Transformer on the copy task, from nothing, and show that it copies
+# tasks/run.sh [OPTION...]   build the command, train a Transformer on the copy task, and test it
 #
-# Installs what is missing (Debian 12), builds the command, trains with the tutorial's settings and tests the result.
-# Options replace ours (--seed 0 --out out/copy) and go to `tapegrad train copy`.
+# Installs missing packages (Debian 12). Trains with the settings of tutorial 003, section 8.5.1.
+# Options replace the default ones (--seed 0 --out out/copy) and are passed to `tapegrad train copy`.
 set -euo pipefail
 . "$(dirname "$0")/setup.sh"
 install $packages

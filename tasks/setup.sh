@@ -1,13 +1,13 @@
-# What tasks/run.sh and tests/run.sh have in common: install Debian's packages, configure, build.
+# Shared by tasks/run.sh and tests/run.sh: installs Debian packages, configures, builds.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages="g++ cmake ninja-build libblis-serial-dev libtbb-dev libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev libutfcpp-dev libxxhash-dev libgtest-dev"
 
 say() { printf '\n== %s\n' "$*"; }
 
-# install PACKAGE...   by apt-get, only what is missing; asks for root by sudo
+# install PACKAGE...   with apt-get, only what is missing; uses sudo unless root
 install() {
-  command -v dpkg-query >/dev/null || return 0  # not Debian: configuring will say what is missing
+  command -v dpkg-query >/dev/null || return 0  # not Debian: configuring names what is missing
   local missing=() package sudo=() log
   for package; do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")

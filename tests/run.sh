@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tests/run.sh [OPTION...]   build and run the tests: all, or those that ctest's options choose (-R golden)
+# tests/run.sh [OPTION...]   build and run the tests: all, or those that ctest's options select (-R golden)
 #
-# Installs what is missing (Debian 12). PRESET=asan or tsan runs them under sanitizers.
+# Installs missing packages (Debian 12). PRESET=asan or tsan runs the tests under sanitizers.
 set -euo pipefail
 . "$(dirname "$0")/../tasks/setup.sh"
 preset=${PRESET:-release}

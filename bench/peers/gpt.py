@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""GPT in PyTorch, with the parameter names of seed 000, and the training run of chapter 5: the peer for speed, and the
+"""GPT in PyTorch, with the parameter names of tutorial 000, and the training run of chapter 5: the peer for speed, and the
 oracle for losses step by step.
 
     gpt.py --text FILE --tokenizer DIR [--seed S] [--threads T] [--epochs N] [--steps N] [--losses]

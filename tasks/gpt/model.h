@@ -18,8 +18,8 @@ struct TrainedGPT {
   std::optional<int64_t> end_of_text = {};
 };
 
-// model.safetensors: the parameters under the names of seed 000; in __metadata__ the settings as JSON ("config"), the
-// tokenizer ("tokenizer", a tokenizer.json) and the steps trained.
+// model.safetensors: the parameters under the names of tutorial 000; in __metadata__ the settings as JSON ("config"),
+// the tokenizer ("tokenizer", a tokenizer.json) and the steps trained.
 void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps);
 // config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2.

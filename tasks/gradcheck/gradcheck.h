@@ -1,4 +1,4 @@
-// The verb `tapegrad gradcheck`: a table of all operations and modules, and whether their gradients are right.
+// The verb `tapegrad gradcheck`: checks the gradients of all operations and modules, and prints a table.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ struct GradcheckRequest {
   std::string op, module;  // both empty: everything
 };
 
-// Prints one line an operation and a module: samples, first order, second order (or "refuses"), worst error; and one
-// for every failure. 0: all right; 1: some gradient is wrong. BadRequest where there is no operation or module of
-// that name, with those that there are.
+// Prints one line per operation and module: samples, first order, second order (or "refuses"), worst error; and one
+// line per failure. Returns 0 if all gradients are right, 1 otherwise. BadRequest for an unknown name, with the known
+// ones.
 int gradcheck(const GradcheckRequest& request);
 
 }  // namespace tapegrad::tasks

@@ -1,4 +1,4 @@
-// Layer normalisation (tutorial, section 8.4.1): data, the same with mean 0 and deviation 1, then scaled and shifted.
+// Layer normalisation (tutorial 003, section 8.4.1): data, normalised data, scaled and shifted data.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kBatch = 2;
 
 struct Data {
-  Tensor x;            // [2, T, C], every token with a mean and a deviation of its own
+  Tensor x;            // [2, T, C]; each token has its own mean and deviation
   Tensor gamma, beta;  // [C], near 1 and near 0
 };
 
@@ -45,7 +45,7 @@ std::string tell_shapes(const Data& data, const Tensor& normal, const Tensor& sc
   return out;
 }
 
-// Mean and deviation of every token of the first sequence, before, between and after.
+// Mean and deviation of each token of the first sequence at the three stages.
 std::string tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& scaled) {
   std::vector<std::string> rows;
   for (int64_t t = 0; t < x.size(1); ++t) rows.push_back(fmt::format("token {}", t));
@@ -59,7 +59,7 @@ std::string tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& sca
          drawing::bracket_table(table, {rows, {"mean", "std", "mean", "std", "mean", "std"}, 9});
 }
 
-// Every token is a column of dots, with its mean as a dash.
+// One column of dots per token, with a dash at its mean.
 drawing::Drawing draw_tokens(std::string title, const Tensor& x) {
   const std::vector<double> values = x.to_vector<double>(), middles = means(x).to_vector<double>();
   drawing::Series features{"features", {}, {}, false, drawing::Series::Mark::dots},
@@ -102,9 +102,9 @@ Exhibit show_layer_norm(const ShowRequest& request) {
   out.text += '\n';
   out.text += tell_tokens(data.x, normal, scaled);
   out.text +=
-      "\nEvery token is normalised by itself, whatever stands beside it in the batch:\n"
-      "gamma * (x - mean) / (std + 1e-6) + beta, over all of its features.\n"
-      "The tutorial drew its numbers without a seed; --seed chooses these.\n";
+      "\nEach token is normalised independently, over all of its features:\n"
+      "gamma * (x - mean) / (std + 1e-6) + beta.\n"
+      "The tutorial set no random seed; --seed chooses these numbers.\n";
   out.drawings = {draw_tokens("1. Data", data.x),
                   draw_tokens("2. Normalised: mean 0, deviation 1", normal),
                   draw_tokens("3. Scaled by gamma, shifted by beta", scaled),

@@ -1,4 +1,4 @@
-// Masks (tutorial, section 8.2.5): scores, mask, masked scores and weights, of four words or of a drawn example.
+// Masks (tutorial 003, section 8.2.5): scores, mask, masked scores and weights of four words or of a random example.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr std::string_view kLine = "--------------------------------------------------\n";
-constexpr int64_t kMostInTables = 7;  // tokens that a table of 80 columns takes
+constexpr int64_t kMostInTables = 7;  // tokens that fit into a table of 80 columns
 
 struct Example {
   std::vector<std::string> words;
@@ -27,7 +27,7 @@ Example tutorial_example() {
           tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}})};
 }
 
-// Scores of two digits, each from 0.00 to 0.99.
+// Scores from 0.00 to 0.99, with two decimals.
 Example drawn_example(int64_t length, Generator& generator) {
   Example example;
   for (int64_t i = 0; i < length; ++i) example.words.push_back(fmt::format("t{}", i));
@@ -37,7 +37,7 @@ Example drawn_example(int64_t length, Generator& generator) {
 
 bool is_drawn(const ShowRequest& request) { return request.length || request.seed; }
 
-// A step of the walk: a table with a headline, and lines of what it tells; large ones as shades.
+// Numbered steps: each has a headline, a table (shades if it is large) and an explanation.
 class Steps {
  public:
   explicit Steps(const std::vector<std::string>& words, int before = 0) : words_(words), number_(before) {
@@ -81,21 +81,21 @@ Exhibit show_causal_mask(const ShowRequest& request) {
   const Tensor weights = softmax(masked);
 
   Steps steps(words);
-  steps.add("Attention scores", scores, 2, false, "A row is a word that looks, a column a word that is looked at.");
+  steps.add("Attention scores", scores, 2, false, "Rows are queries, columns are keys.");
   steps.line();
   steps.add("Lower triangular mask (1: allowed, 0: blocked)", ones_and_zeros, 2, false,
-            "A word sees itself and what stands before it: the diagonal and all below.");
+            "A word attends to itself and to earlier words: the diagonal and all below it.");
   steps.line();
-  steps.add("The mask with -inf in the place of 0", ones_and_inf, 1, true, "The exponential of -inf is 0.");
+  steps.add("The mask with -inf instead of 0", ones_and_inf, 1, true, "The exponential of -inf is 0.");
   steps.line();
   steps.add("Scores with the mask added", added, 1, false,
-            "So the tutorial prints it: where looking is allowed its mask adds 1, and\n"
-            "0.90 becomes 1.9. The softmax does not notice, for it depends on differences\n"
-            "within a row alone. tapegrad adds nothing: blocked scores become -inf, the\n"
-            "others stay what they are.");
+            "This is what the tutorial prints: its mask adds 1 to allowed scores, so 0.90\n"
+            "becomes 1.9. The softmax is unchanged, because it depends only on differences\n"
+            "within a row. tapegrad adds nothing: blocked scores become -inf, the others\n"
+            "keep their values.");
   steps.line();
   steps.add("Attention weights (softmax of each row)", weights, 2, false, "");
-  steps.text += "\nEvery row adds up to 1, and nothing comes from what follows.\n";
+  steps.text += "\nEach row sums to 1, and no weight falls on a later word.\n";
 
   return {"Causal mask (8.2.5)",
           steps.text,
@@ -108,7 +108,7 @@ Exhibit show_causal_mask(const ShowRequest& request) {
 namespace {
 
 struct Sentences {
-  std::vector<std::vector<std::string>> words;  // equally long, filled up with PAD
+  std::vector<std::vector<std::string>> words;  // equally long, padded with PAD
   Tensor ids;                                   // [4, T]; PAD is 0
 };
 
@@ -120,7 +120,7 @@ Sentences tutorial_sentences() {
           tensor({{1, 2, 3, 4}, {1, 2, 5, 0}, {3, 4, 6, 7}, {8, 9, 10, 11}})};
 }
 
-// The first is full, the others have a random length; ids from 1 to 99.
+// The first sentence is full, the others have random lengths; ids from 1 to 99.
 Sentences drawn_sentences(int64_t length, Generator& generator) {
   Sentences out{{}, randint(1, 100, {4, length}, &generator)};
   const std::vector<int64_t> lengths = randint(1, length + 1, {4}, &generator).to_vector<int64_t>();
@@ -168,29 +168,28 @@ Exhibit show_padding_mask(const ShowRequest& request) {
   const std::vector<std::string>& padded_words = sentences.words[static_cast<std::size_t>(padded)];
 
   Steps steps(words);
-  steps.plain("Four sentences, filled up to one length", show_sentences(sentences),
-              "The token that fills up, PAD, has the id 0.");
+  steps.plain("Four sentences, padded to one length", show_sentences(sentences), "The padding token PAD has the id 0.");
   steps.line();
   steps.plain("Padding mask (1: a word, 0: padding)", str(seen.reshape({4, 1, length}).to(kFloat32)),
-              "One row a sentence: it holds for every word that looks.");
+              "One row per sentence; it applies to every query.");
   steps.line();
   steps.add("Attention scores (first sentence)", scores, 2, false, "");
   steps.line();
   steps.add("Scores with the padding mask applied (first sentence)", masked_fill(scores, !seen[0][0], -kInf), 1, true,
-            "Padding would be -inf here; the first sentence has none.");
+            "Scores of padding would be -inf; the first sentence has none.");
   steps.line();
-  steps.add("Attention weights (first sentence)", weights_of(0), 2, false, "Every row adds up to 1.");
+  steps.add("Attention weights (first sentence)", weights_of(0), 2, false, "Each row sums to 1.");
   if (padded != 0) {
     const std::string_view ordinal = kOrdinals[padded];
     steps.line();
     Steps second(padded_words, 5);
     second.add(fmt::format("Beyond the tutorial, the {} sentence with the same scores, masked", ordinal),
-               masked_fill(scores, !seen[padded][0], -kInf), 1, true, "Whatever is padding is hidden from every row.");
+               masked_fill(scores, !seen[padded][0], -kInf), 1, true, "Padding is masked in every row.");
     second.line();
     second.add(fmt::format("Its attention weights ({} sentence)", ordinal), weights_of(padded), 2, false, "");
     second.text +=
-        "\nNothing is taken from padding. The rows of padding itself are computed too, but\n"
-        "nobody looks at them: a padding mask hides columns (keys), not rows (queries).\n";
+        "\nPadding gets no weight. The rows of the padding tokens are computed, but never\n"
+        "used: a padding mask masks columns (keys), not rows (queries).\n";
     steps.text += second.text;
   }
 

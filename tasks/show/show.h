@@ -44,7 +44,7 @@ Exhibit show_causal_mask(const ShowRequest& request);          // 8.2.5
 Exhibit show_padding_mask(const ShowRequest& request);         // 8.2.5
 Exhibit show_positional_encoding(const ShowRequest& request);  // 8.3.1, 8.3.2
 Exhibit show_layer_norm(const ShowRequest& request);           // 8.4.1
-Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, and seed 004
+Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, and tutorial 004
 
 // --- what topics share ---
 // The value of an option, or `otherwise`. BadRequest outside of [low, high].

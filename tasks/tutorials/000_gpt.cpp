@@ -1,4 +1,4 @@
-// Seed 000 as a program: the causal mask, and a GPT that learns to count.
+// Tutorial 000 as a program: the causal mask, and a GPT that learns to count.
 #include <tapegrad/tapegrad.h>
 
 #include <iostream>
@@ -6,28 +6,28 @@
 namespace tg = tapegrad;
 
 int main() {
-  // 1 stands where the key is later than the query: there scores become minus infinity.
-  std::cout << "what is hidden from five tokens\n" << tg::triu(tg::ones({5, 5}), 1) << "\n\n";
+  // 1 where the key is later than the query: these scores become minus infinity.
+  std::cout << "mask of five tokens (1: masked)\n" << tg::triu(tg::ones({5, 5}), 1) << "\n\n";
 
-  // The seed's model is GPT-2's smallest one. Its size can be told without making it.
-  std::cout << "parameters of the seed's model: " << tg::nn::GPTConfig{}.parameter_count() << "\n";
+  // The tutorial's model has the sizes of GPT-2's smallest one. Counting needs no model.
+  std::cout << "parameters of the tutorial's model: " << tg::nn::GPTConfig{}.parameter_count() << "\n";
 
   tg::manual_seed(123);
   tg::nn::GPTModel model(
       {.vocab_size = 16, .context_length = 8, .emb_dim = 32, .n_heads = 4, .n_layers = 2, .drop_rate = 0.0});
-  std::cout << "parameters of this one:         " << tg::nn::count_parameters(model) << "\n";
+  std::cout << "parameters of this model:           " << tg::nn::count_parameters(model) << "\n";
 
-  // Token ids in, for every position the logits of the token behind it out.
+  // Token ids in; for each position, the logits of the next token out.
   const tg::Tensor ids = tg::tensor({{3, 4, 5, 6, 7}, {9, 8, 7, 6, 5}});
   const tg::Tensor logits = model(ids);
   std::cout << "ids " << tg::str(ids.shape()) << " to logits " << tg::str(logits.shape()) << "\n";
 
-  // The future has no influence at all: another last token leaves every earlier logit as it was, bit for bit.
+  // Later tokens have no influence: changing the last token leaves all earlier logits unchanged, bit for bit.
   const tg::Tensor other = model(tg::tensor({{3, 4, 5, 6, 0}, {9, 8, 7, 6, 0}}));
   const bool same = tg::all(tg::narrow(logits, 1, 0, 4) == tg::narrow(other, 1, 0, 4));
-  std::cout << "earlier logits are untouched by another last token: " << std::boolalpha << same << "\n\n";
+  std::cout << "earlier logits are unchanged by another last token: " << std::boolalpha << same << "\n\n";
 
-  // Sequences that count up; the target of every token is the next one.
+  // Sequences that count up; the target of each token is the next one.
   tg::optim::AdamW adam(tg::nn::parameters(model), {.lr = 3e-3, .weight_decay = 0.1});
   for (int step = 0; step < 120; ++step) {
     const tg::Tensor first = tg::randint(0, 8, {16, 1});
@@ -40,8 +40,8 @@ int main() {
   tg::nn::eval(model);
   tg::Tensor text = tg::tensor({{5, 6}});
   while (text.size(1) < 8) {
-    const tg::Tensor next = tg::argmax(model(text).select(1, -1), -1, true);  // the likeliest token: greedy
+    const tg::Tensor next = tg::argmax(model(text).select(1, -1), -1, true);  // the most likely token: greedy
     text = tg::cat({text, next}, 1);
   }
-  std::cout << "after 5 6 it says: " << text << "\n";
+  std::cout << "continuation of 5 6: " << text << "\n";
 }

@@ -1,4 +1,4 @@
-// Seed 001 as a program: where a word stands, and what it must not see.
+// Tutorial 001 as a program: positional encoding and the causal mask.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/tutorials/positions_and_masks.h>
 
@@ -8,11 +8,11 @@
 namespace tg = tapegrad;
 
 int main() {
-  // Attention sees a set of words. What tells them apart is added to them: sines and cosines of their position.
+  // Attention treats words as a set. Sines and cosines of each position are added, so that order matters.
   const tg::tasks::PositionalEncoding encoding(4);
   std::cout << "positions 0 to 4, in four dimensions\n" << encoding(tg::zeros({5, 1, 4})).squeeze(1) << "\n\n";
 
-  // Whoever predicts the next word must not see it: true may be seen.
+  // A word must not attend to later ones: true marks positions that may be attended to.
   const tg::Tensor mask = tg::tasks::subsequent_mask(5);
   std::cout << "causal mask of five words\n" << mask << "\n\n";
 
@@ -23,6 +23,6 @@ int main() {
   std::cout << "masked scores\n" << masked << "\n\n";
   std::cout << "weights\n" << tg::softmax(masked) << "\n\n";
 
-  // Minus infinity hides for good. A row that may see nothing gets zeros, not NaN.
-  std::cout << "weights of a row that sees nothing\n" << tg::softmax(tg::full({4}, -INFINITY)) << "\n";
+  // A score of minus infinity gets weight 0. A fully masked row gets zeros, not NaN.
+  std::cout << "weights of a fully masked row\n" << tg::softmax(tg::full({4}, -INFINITY)) << "\n";
 }

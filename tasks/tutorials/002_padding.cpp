@@ -1,4 +1,4 @@
-// Seed 002 as a program: attention of several heads over padded sequences, and the shape of every step.
+// Tutorial 002 as a program: multi-head attention over padded sequences, with the shape of each step.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/tutorials/padded_attention.h>
 
@@ -8,7 +8,7 @@ namespace tg = tapegrad;
 
 namespace {
 
-// bool [B, S, 1]: the last `count` words of every sequence are padding.
+// bool [B, S, 1]: the last `count` words of each sequence are padding.
 tg::Tensor last_are_padding(int64_t batch, int64_t length, int64_t count) {
   const tg::Tensor padded = tg::arange(length) >= static_cast<double>(length - count);
   return padded.reshape({1, length, 1}).expand({batch, length, 1});
@@ -34,11 +34,11 @@ int main() {
   run(8, 20, 64);
   run(1, 100, 32);
 
-  // Where padding is: in practice it comes from the token ids, and hides keys from every head and every query.
+  // In practice the padding mask comes from the token ids; it masks keys for every head and query.
   const tg::Tensor ids = tg::tensor({{5, 8, 3, 0, 0}, {7, 2, 9, 4, 0}});
-  std::cout << "\npadding mask, true may be seen\n" << tg::nn::padding_mask(ids) << "\n";
+  std::cout << "\npadding mask (true: a word)\n" << tg::nn::padding_mask(ids) << "\n";
 
-  // The same attention, ready-made, and what it looks at: nothing goes to padding.
+  // The same attention as a module of nn; padding gets no weight.
   const tg::nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .causal = false});
   tg::Tensor weights;
   attention(tg::randn({2, 5, 3}), tg::nn::padding_mask(ids), &weights);

@@ -1,5 +1,5 @@
-// Seed 003, sections 8.2.1 to 8.3.2, as a program: attention over the words of a sentence, what it must not see, and
-// where its words stand. `tapegrad show` draws the same as tables and pictures.
+// Tutorial 003, sections 8.2.1 to 8.3.2, as a program: attention over the words of a sentence, masks, and positions.
+// `tapegrad show` has the same as tables and pictures.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/tutorials/roles.h>
 
@@ -23,8 +23,9 @@ void words() {
 
   tg::manual_seed(0);
   const tg::Tensor by_role = tg::rand({3, 3}, tg::kFloat64), content = tg::rand({3, 3}, tg::kFloat64);
-  show("8.2.3: similarity and content projected apart", tg::tasks::improved_self_attention(x, by_role, content));
-  tg::tasks::SelfAttention attention(3);  // float32, as all modules at first
+  show("8.2.3: separate projections for similarity and content",
+       tg::tasks::improved_self_attention(x, by_role, content));
+  tg::tasks::SelfAttention attention(3);  // modules start as float32
   show("8.2.3: query, key and value", attention(x.to(tg::kFloat32)));
 }
 
@@ -32,11 +33,11 @@ void words() {
 void masks() {
   const tg::Tensor scores =
       tg::tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}});
-  const tg::Tensor past = tg::nn::causal_mask(4);  // true may be seen
+  const tg::Tensor past = tg::nn::causal_mask(4);  // true: may be attended to
   show("8.2.5: causal mask", past);
   const tg::Tensor masked = tg::masked_fill(scores, !past, -INFINITY);
-  show("8.2.5: scores of the past", masked);
-  show("8.2.5: weights of the past", tg::softmax(masked));
+  show("8.2.5: masked scores", masked);
+  show("8.2.5: causal weights", tg::softmax(masked));
 
   const tg::Tensor ids = tg::tensor({{1, 2, 3, 0}});  // I love ML, and one token of padding
   const tg::Tensor words = tg::nn::padding_mask(ids).reshape({1, 4});
@@ -49,8 +50,7 @@ void positions() {
       tg::tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}});
   show("8.3.1: the index added to each word", x + tg::arange(4).unsqueeze(1));
   show("8.3.2: sines and cosines instead", tg::nn::sinusoidal_table(4, 4));
-  // How fast each pair of a sine and a cosine turns, for vectors of 512 numbers: the first, the middle and the last
-  // one.
+  // The periods of the first, the middle and the last pair of sine and cosine, for vectors of 512 numbers.
   const tg::Tensor pair = tg::tensor({0., 128., 255.}, tg::kFloat64);
   show("8.3.2: 10000^(2i / 512)", tg::pow(tg::full({}, 10000, tg::kFloat64), pair * 2 / 512));
 }

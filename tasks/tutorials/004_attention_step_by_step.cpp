@@ -1,5 +1,5 @@
-// Seed 004 as a program: attention over a sentence of six words, from a dot product to several heads in a batch.
-// It prints what most of the tutorial's cells print; what it prints stands beside it, and the tests compare the two.
+// Tutorial 004 as a program: attention over a sentence of six words, from a dot product to multi-head attention on a
+// batch. It prints what most of the tutorial's cells print; the .txt file beside it has the expected output.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/tutorials/attention.h>
 
@@ -12,8 +12,8 @@ namespace {
 
 void show(const char* what, const tg::Tensor& x) { std::cout << what << "\n" << x << "\n\n"; }
 
-// Words as vectors of three numbers. Likeness is a dot product, softmax makes shares of it, and a word's context is the
-// mean of all words by these shares.
+// Words are vectors of three numbers. Similarity is a dot product, softmax turns it into weights, and a word's context
+// vector is the weighted mean of all words.
 void without_weights(const tg::Tensor& inputs) {
   const tg::Tensor query = inputs[1];  // journey
   const tg::Tensor scores_2 = tg::matmul(inputs, query);
@@ -23,14 +23,14 @@ void without_weights(const tg::Tensor& inputs) {
   show("cell 7: softmax of the scores", weights_2);
   show("cell 8: its context vector", tg::matmul(weights_2, inputs));
 
-  const tg::Tensor scores = tg::matmul(inputs, inputs.t());  // [6, 3] times [3, 6]: every word with every word
+  const tg::Tensor scores = tg::matmul(inputs, inputs.t());  // [6, 3] times [3, 6]: all pairs of words
   show("cell 10: all scores", scores);
   const tg::Tensor weights = tg::softmax(scores);  // over the last axis: each row sums to 1
   show("cell 11: all weights", weights);
   show("cell 13: all context vectors", tg::matmul(weights, inputs));
 }
 
-// Three matrices make a query, a key and a value of every word; they are what is trained.
+// Three trainable matrices project each word to a query, a key and a value.
 void with_weights(const tg::Tensor& inputs) {
   tg::manual_seed(123);  // draws what PyTorch draws
   const tg::Tensor w_query = tg::rand({3, 2}), w_key = tg::rand({3, 2}), w_value = tg::rand({3, 2});
@@ -51,26 +51,26 @@ void with_weights(const tg::Tensor& inputs) {
   show("cell 27: with linear layers", second(inputs));
 }
 
-// A word may look back, not ahead: what is ahead gets the score minus infinity, of which softmax makes 0.
+// A word attends to itself and to earlier words: later ones get the score minus infinity, and so the weight 0.
 void causal(const tg::Tensor& inputs) {
   tg::manual_seed(789);
   const tg::tasks::SelfAttentionV2 attention(3, 2);
   const tg::Tensor scores = tg::matmul(attention.query(inputs), attention.key(inputs).t());
-  show("cell 28: weights that see everything", tg::softmax(scores / std::sqrt(2.0)));
-  show("cell 29: what may be seen", tg::tril(tg::ones({6, 6})));
+  show("cell 28: weights without a mask", tg::softmax(scores / std::sqrt(2.0)));
+  show("cell 29: causal mask (1: visible)", tg::tril(tg::ones({6, 6})));
   const tg::Tensor masked = tg::masked_fill(scores, !tg::nn::causal_mask(6), -INFINITY);
-  show("cell 32: scores without what is ahead", masked);
+  show("cell 32: masked scores", masked);
   const tg::Tensor weights = tg::softmax(masked / std::sqrt(2.0));
-  show("cell 33: weights without what is ahead", weights);
+  show("cell 33: causal weights", weights);
 
-  const tg::nn::Dropout dropout(0.5);  // half of the numbers become 0, the others twice as large
+  const tg::nn::Dropout dropout(0.5);  // half of the numbers become 0, the others double
   tg::manual_seed(123);
   show("cell 35: dropout of ones", dropout(tg::ones({6, 6})));
   tg::manual_seed(123);
   show("cell 36: dropout of the weights", dropout(weights));
 }
 
-// Batches, and several heads: first side by side, then as one product that is cut into heads.
+// Batches and multiple heads: first separate heads, then one product that is split into heads.
 void heads(const tg::Tensor& inputs) {
   const tg::Tensor batch = tg::stack({inputs, inputs});  // [2, 6, 3]
   tg::manual_seed(123);

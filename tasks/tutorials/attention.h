@@ -1,5 +1,5 @@
-// The modules of seed 004 on the way to attention of several heads, each as a user of tapegrad would write it. The last
-// one, MultiHeadAttention, is of general use: nn::MultiHeadSelfAttention.
+// The modules of tutorial 004 up to multi-head attention, written as a user of tapegrad would write them. The last one,
+// MultiHeadAttention, is in the library: nn::MultiHeadSelfAttention.
 #pragma once
 
 #include <tapegrad/autograd/random.h>
@@ -11,14 +11,14 @@
 namespace tapegrad::tasks {
 
 // Self-attention with bare matrices (cell 25): x [T, d_in] -> context vectors [T, d_out].
-// A module is a struct with parameters, a call, and a visit that names the parameters as PyTorch does.
+// A module is a struct with parameters, a call operator, and a visit that names the parameters as PyTorch does.
 struct SelfAttentionV1 {
-  SelfAttentionV1(int64_t d_in, int64_t d_out)  // members are made, and draw, in their order below
+  SelfAttentionV1(int64_t d_in, int64_t d_out)  // members are initialised, and draw, in the order of their declaration
       : query(rand({d_in, d_out})), key(rand({d_in, d_out})), value(rand({d_in, d_out})) {}
 
   Tensor operator()(const Tensor& x) const {
     const Tensor queries = matmul(x, query), keys = matmul(x, key), values = matmul(x, value);
-    const Tensor scores = matmul(queries, keys.t());  // [T, T]: row a query, column a key
+    const Tensor scores = matmul(queries, keys.t());  // [T, T]: rows are queries, columns are keys
     const Tensor weights = softmax(scores / std::sqrt(static_cast<double>(keys.size(-1))));
     return matmul(weights, values);
   }
@@ -31,7 +31,7 @@ struct SelfAttentionV1 {
   nn::Parameter query, key, value;  // [d_in, d_out]
 };
 
-// The same with linear layers, whose initial weights suit training (cell 27). They hold [d_out, d_in].
+// The same with linear layers, whose initialisation suits training (cell 27). Their weights are [d_out, d_in].
 struct SelfAttentionV2 {
   SelfAttentionV2(int64_t d_in, int64_t d_out, bool qkv_bias = false)
       : query(d_in, d_out, qkv_bias), key(d_in, d_out, qkv_bias), value(d_in, d_out, qkv_bias) {}
@@ -50,7 +50,7 @@ struct SelfAttentionV2 {
   nn::Linear query, key, value;
 };
 
-// One head over a batch, blind to the future, with dropout on its weights (cell 38): x [B, T, d_in] -> [B, T, d_out].
+// One causal head on a batch, with dropout of its weights (cell 38): x [B, T, d_in] -> [B, T, d_out].
 struct CausalAttention {
   CausalAttention(int64_t d_in, int64_t d_out, int64_t context_length, double dropout_rate, bool qkv_bias = false)
       : query(d_in, d_out, qkv_bias),
@@ -77,10 +77,10 @@ struct CausalAttention {
 
   nn::Linear query, key, value;
   nn::Dropout dropout;
-  nn::Buffer mask;  // [context_length, context_length], 1 above the diagonal; saved, not trained
+  nn::Buffer mask;  // [context_length, context_length], 1 above the diagonal; saved with the model, not trained
 };
 
-// Several heads side by side, each with weights of its own (cell 39): [B, T, d_in] -> [B, T, num_heads * d_out].
+// Separate heads, concatenated (cell 39): [B, T, d_in] -> [B, T, num_heads * d_out].
 struct MultiHeadAttentionWrapper {
   MultiHeadAttentionWrapper(int64_t d_in, int64_t d_out, int64_t context_length, double dropout_rate, int num_heads,
                             bool qkv_bias = false) {

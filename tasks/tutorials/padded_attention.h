@@ -1,4 +1,4 @@
-// Seed 002: attention of several heads over padded sequences, with every step's tensor for who wants to look at shapes.
+// Tutorial 002: multi-head attention over padded sequences, which can return the tensor of each step.
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
@@ -8,12 +8,13 @@
 
 namespace tapegrad::tasks {
 
-// x [B, S, input_dim] -> [B, S, d_model]. Two things differ from the seed's code:
-// - its mask [B, 1, S, 1] lowers whole rows of scores, those of queries that are padding. All of a row's scores fall by
-//   the same 1e9: softmax sees no key hidden (and in float32 the scores drown, so the row becomes uniform). Here the
-//   mask is [B, 1, 1, S] and hides keys.
-// - it divides scores by sqrt(d_model). Each is a sum over head_dim products and grows with sqrt(head_dim): that is
-//   what they are divided by here, or the more heads there are, the flatter the weights would be.
+// x [B, S, input_dim] -> [B, S, d_model]. Two things differ from the tutorial's code:
+// - Its mask [B, 1, S, 1] subtracts 1e9 from all scores of a padding query. Softmax is unchanged by a constant, so no
+// key
+//   is masked (and in float32 the scores are lost, so the row becomes uniform). Here the mask is [B, 1, 1, S] and masks
+//   keys.
+// - It divides scores by sqrt(d_model). A score is a sum of head_dim products and grows with sqrt(head_dim), so this
+//   divides by sqrt(head_dim). Otherwise weights would become flatter with more heads.
 struct PaddedAttention {
   PaddedAttention(int64_t input_dim, int64_t d_model, int64_t n_heads)
       : wq(input_dim, d_model),
@@ -23,7 +24,7 @@ struct PaddedAttention {
         d_model(d_model),
         n_heads(n_heads) {}
 
-  // padding [B, S, 1], bool: true where a token is padding. `steps`, where given, receives each step's tensor.
+  // padding [B, S, 1], bool: true where a token is padding. `steps`, if given, receives each step's tensor.
   Tensor operator()(const Tensor& x, const Tensor& padding = {}, NamedTensors* steps = nullptr) const {
     const auto step = [&](const char* name, const Tensor& value) {
       if (steps) steps->push_back({name, value.detach()});
@@ -37,7 +38,7 @@ struct PaddedAttention {
     const Tensor key = step("k by head", heads(k));
     const Tensor value = step("v by head", heads(v));
 
-    Tensor score = step("score", matmul(query, key.t()));  // [B, heads, S, S]: row a query, column a key
+    Tensor score = step("score", matmul(query, key.t()));  // [B, heads, S, S]: rows are queries, columns are keys
     score = step("scaled score", score / std::sqrt(static_cast<double>(head_dim)));
     if (padding.defined()) {
       step("mask", padding);

@@ -1,5 +1,5 @@
-// Seed 001, section 3: sinusoidal positions and the mask that hides what comes later, made of plain operations. Ready
-// for use they are nn::SinusoidalPositions and nn::causal_mask.
+// Tutorial 001, section 3: sinusoidal positions and the causal mask, from basic operations. The library has them as
+// nn::SinusoidalPositions and nn::causal_mask.
 #pragma once
 
 #include <tapegrad/nn/module.h>
@@ -8,7 +8,7 @@
 
 namespace tapegrad::tasks {
 
-// x [T, B, d_model] -> x + pe[:T]: here the words come first and the batch second.
+// x [T, B, d_model] -> x + pe[:T]. Time is the first axis, the batch the second.
 // pe(t, 2i) = sin(t / 10000^(2i/d_model)), pe(t, 2i+1) = cos of the same.
 struct PositionalEncoding {
   explicit PositionalEncoding(int64_t d_model, int64_t max_len = 5000) : pe(table(d_model, max_len)) {}
@@ -20,14 +20,14 @@ struct PositionalEncoding {
     const Tensor position = arange(0, max_len, 1, kFloat32).unsqueeze(1);  // [max_len, 1]
     const Tensor div_term = exp(arange(0, d_model, 2, kFloat32) * (-std::log(10000.0) / static_cast<double>(d_model)));
     const Tensor angles = position * div_term;  // [max_len, d_model / 2]
-    // Side by side in a last axis of two, then in one row: sin, cos, sin, cos ...
+    // Stacked along a last axis of size 2, then flattened: sin, cos, sin, cos ...
     return stack({sin(angles), cos(angles)}, -1).reshape({max_len, 1, d_model});
   }
 
   nn::Buffer pe;  // [max_len, 1, d_model]: saved with the model, not trained
 };
 
-// bool [1, size, size]: true may be seen, which is what stands at or before the row's own position.
+// bool [1, size, size]: true at and before the row's own position, which may be attended to.
 inline Tensor subsequent_mask(int64_t size) { return triu(ones({1, size, size}), 1) == 0; }
 
 }  // namespace tapegrad::tasks

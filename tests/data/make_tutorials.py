@@ -15,7 +15,7 @@ def rounded(x, digits=9):
     return [float(f"{v:.{digits}g}") for v in x.detach().flatten().tolist()]
 
 
-# --- seed 000: the model, small, from manual_seed(123) ---
+# --- tutorial 000: the model, small, from manual_seed(123) ---
 
 GPT = dict(vocab_size=11, context_length=6, emb_dim=8, n_heads=2, n_layers=2)
 
@@ -85,7 +85,7 @@ class Model(nn.Module):
         return self.out_head(self.final_norm(self.trf_blocks(x)))
 
 
-def seed000():
+def tutorial000():
     ids, targets = [[6, 1, 10, 6, 2], [6, 1, 3, 7, 0]], [[1, 10, 6, 2, 9], [1, 3, 7, 0, 5]]
     torch.manual_seed(123)
     model = Model(GPT, 0.1)
@@ -112,9 +112,9 @@ def gradient_means(shortcuts, dtype):
     return [layer.weight.grad.abs().mean().item() for layer in layers]
 
 
-# --- seed 001: scores and positions ---
+# --- tutorial 001: scores and positions ---
 
-def seed001():
+def tutorial001():
     torch.manual_seed(0)
     scores = torch.randn(1, 5, 5)
     masked = scores.masked_fill(torch.ones(1, 5, 5).triu(1) != 0, -1e9)
@@ -126,9 +126,9 @@ def seed001():
     return {"scores": str(scores), "masked": str(masked), "d_model": d_model, "pe": rows}
 
 
-# --- seed 002: attention over padded sequences ---
+# --- tutorial 002: attention over padded sequences ---
 
-def seed002():
+def tutorial002():
     torch.manual_seed(0)
     x = torch.randn(2, 5, 32)
     wq, wk, wv, dense = nn.Linear(32, 64), nn.Linear(32, 64), nn.Linear(32, 64), nn.Linear(64, 64)
@@ -140,15 +140,15 @@ def seed002():
 
     score = q @ k.transpose(2, 3)
     return {"keys_hidden": attend((score / math.sqrt(16)).masked_fill(padding[:, None, None, :], -torch.inf)),
-            "as_in_the_seed": attend(score / math.sqrt(64) + padding[:, None, :, None] * -1e9)}
+            "as_in_the_tutorial": attend(score / math.sqrt(64) + padding[:, None, :, None] * -1e9)}
 
 
-# --- seed 003, section 8.2.3: projections for the roles of a word ---
+# --- tutorial 003, section 8.2.3: projections for the roles of a word ---
 
 WORDS = [[0.2, 0.8, 0.3], [0.7, 0.2, 0.9], [0.3, 0.5, 0.2], [0.1, 0.3, 0.4], [0.8, 0.1, 0.6]]
 
 
-def seed003_roles():
+def tutorial003_roles():
     torch.manual_seed(0)
     x = torch.tensor(WORDS, dtype=torch.float64)
     compared, content = x @ torch.rand(3, 3, dtype=torch.float64), x @ torch.rand(3, 3, dtype=torch.float64)
@@ -158,9 +158,9 @@ def seed003_roles():
     return {"improved": rounded(improved, 14), "query_key_value": rounded((q(x) @ k(x).T).softmax(-1) @ v(x))}
 
 
-# --- seed 003, section 8.4.4: one vector of an embedding ---
+# --- tutorial 003, section 8.4.4: one vector of an embedding ---
 
-def seed003_embeddings():
+def tutorial003_embeddings():
     torch.manual_seed(0)
     token, position = nn.Embedding(1000, 768, padding_idx=0), nn.Embedding(512, 768)
     nn.init.xavier_uniform_(token.weight)
@@ -172,10 +172,10 @@ def seed003_embeddings():
     return {"printed": str(normed[0, 0, :10].detach())}
 
 
-data = {"seed000": seed000(), "seed001": seed001(), "seed002": seed002(), "seed003_roles": seed003_roles(),
-        "seed003_embeddings": seed003_embeddings(),
+data = {"tutorial000": tutorial000(), "tutorial001": tutorial001(), "tutorial002": tutorial002(), "tutorial003_roles": tutorial003_roles(),
+        "tutorial003_embeddings": tutorial003_embeddings(),
         "gradient_means_float64": [gradient_means(shortcuts, torch.float64) for shortcuts in (False, True)]}
-text = json.dumps(data, separators=(",", ":")).replace(',"seed', ',\n"seed').replace(',"trf', ',\n"trf')
+text = json.dumps(data, separators=(",", ":")).replace(',"tutorial', ',\n"tutorial').replace(',"trf', ',\n"trf')
 pathlib.Path(__file__).with_name("tutorials.json").write_text(text + "\n")
 if "--gradients" in sys.argv:
     for dtype in (torch.float32, torch.float64):

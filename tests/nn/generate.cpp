@@ -11,6 +11,7 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -341,6 +342,25 @@ TEST(Generate, ProbabilitiesOfTopKAndNucleus) {
   tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 0.8}),
                      {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
   tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 1e-9}), {0, 1, 0, 0});
+}
+
+// scores / temperature overflows in float32, or the temperature rounds to 0: the limit is the most likely token.
+TEST(Generate, ProbabilitiesAtTemperaturesNearZero) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const double temperature : {1e-30, 1e-38, 1e-40, 1e-50, 1e-300, 1e-310, 5e-324}) {
+      SCOPED_TRACE(testing::Message() << name(dtype) << ", temperature " << temperature);
+      const auto of = [&](const Tensor& scores) {
+        return nn::sampling_probabilities(scores.to(dtype), {.temperature = temperature});
+      };
+      tests::expect_near(of(tensor({{1.0, 50.0, -2.0}, {-3.0, -4.0, -2.0}})), {0, 1, 0, 0, 0, 1});
+      tests::expect_near(of(tensor({{-1.0, 0.0, -2.0, 0.0}})), {0, 0.5, 0, 0.5});
+      const double nothing = -std::numeric_limits<double>::infinity();
+      tests::expect_near(of(tensor({{nothing, 7.0, 5.0}})), {0, 1, 0});
+      tests::expect_near(nn::sampling_probabilities(tensor({{1.0, 50.0, -2.0}}).to(dtype),
+                                                    {.temperature = temperature, .top_k = 2, .top_p = 0.9}),
+                         {0, 1, 0});
+    }
+  }
 }
 
 TEST(Generate, TheGlobalGeneratorAndARowThatEndedDrawAsPyTorch) {

@@ -1,4 +1,4 @@
-// Starts the command by fork and exec, with its output in files.
+// Starts the command with fork and exec; its output goes to files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// Runs the tapegrad command as a user would, without a shell, and keeps what it says.
+// Runs the tapegrad command as a user would, without a shell, and captures its output.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ using Arguments = std::vector<std::string>;
 Arguments joined(Arguments first, const Arguments& more);
 
 struct Ran {
-  int code = -1;  // exit code; -N when signal N ended it
+  int code = -1;  // exit code; -N if signal N ended it
   std::string out, err;
 };
 
 struct RunSetting {
-  std::filesystem::path folder = {};  // the command's working folder; empty: ours
-  int64_t largest_file = -1;          // a limit on the size of files it writes, or -1
-  double kill_after_seconds = -1;     // SIGKILL then, or never
+  std::filesystem::path folder = {};  // the command's working folder; empty: the test's
+  int64_t largest_file = -1;          // limit on the size of files that it writes; -1: none
+  double kill_after_seconds = -1;     // when to send SIGKILL; -1: never
   std::string input = {};             // its standard input
 };
 
@@ -29,7 +29,7 @@ Ran run_command(const Arguments& arguments, const RunSetting& setting = {});
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);
 
-// Expects no line longer than a terminal is wide; bytes that continue a character do not count.
+// Expects lines of at most 80 characters (of UTF-8).
 void expect_narrow(const std::string& text);
 
 // A fresh folder that is removed at the end.
@@ -46,7 +46,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// The bytes of a file; an empty string where there is none.
+// The bytes of a file; empty if there is no such file.
 std::string slurp(const std::filesystem::path& path);
 void spill(const std::filesystem::path& path, const std::string& bytes);
 

@@ -1,4 +1,4 @@
-// Tests that take minutes are asked for: TAPEGRAD_LONG=1 in the environment.
+// Tests that take minutes run only with TAPEGRAD_LONG=1 in the environment.
 #pragma once
 
 #include <cstdlib>

@@ -10,7 +10,7 @@
 
 namespace tapegrad::tests {
 
-// Every element within 1e-5 + 1.3e-6 |expected|, as PyTorch's assert_close for float32; NaN equals NaN.
+// Expects each element within 1e-5 + 1.3e-6 |expected|, as PyTorch's assert_close for float32; NaN equals NaN.
 inline void expect_near(const Tensor& x, const std::vector<double>& expected) {
   const std::vector<double> values = x.detach().to(kFloat64).contiguous().to_vector<double>();
   ASSERT_EQ(values.size(), expected.size()) << str(x.shape());

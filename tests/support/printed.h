@@ -1,4 +1,4 @@
-// Comparison with figures as a tutorial prints them: digit by digit, not within a tolerance.
+// Comparison with numbers as a tutorial prints them: digit by digit, without a tolerance.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 
 namespace tapegrad::tests {
 
-// The elements of x in row-major order, each written by `format` ("{:.2f}"), must be the words of `figures`. Brackets,
-// commas and line breaks stand in `figures` for the reader alone.
+// Expects the elements of x in row-major order, each formatted by `format` ("{:.2f}"), to be the words of `figures`.
+// Brackets, commas and line breaks in `figures` are ignored.
 inline void expect_prints(const Tensor& x, const std::string& format, std::string figures) {
   for (char& c : figures) {
     if (c == '[' || c == ']' || c == ',') c = ' ';

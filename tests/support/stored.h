@@ -1,4 +1,4 @@
-// Values that tests/data holds as JSON: how they are read, what the parameters were that gave them, and comparison.
+// Expected values of tests/data as JSON: reading them, the parameters that they belong to, and comparison.
 #pragma once
 
 #include <tapegrad/autograd/tape.h>
@@ -16,7 +16,7 @@ Tensor ids(const nlohmann::json& rows);
 
 // Element i is ((37 i + 101 k) mod 257 - 128) / 256, as in tests/data/make_*.py.
 Tensor filled(const Shape& shape, int64_t k);
-// The k-th parameter becomes filled(its shape, k), and that of a norm which multiplies 1 + a quarter of it.
+// Sets the k-th parameter to filled(its shape, k); the scale of a norm to 1 + a quarter of that.
 template <class Model>
 void set_weights(Model& model) {
   int64_t k = 0;
@@ -26,13 +26,13 @@ void set_weights(Model& model) {
   }
 }
 
-// How far a value may be from the expected one: absolute + relative |expected|.
+// The largest allowed difference: absolute + relative |expected|.
 struct Room {
   double relative, absolute;
 };
-// Every element; the first that is too far is told, with `what`.
+// Compares all elements; reports the first one that is too far off, with `what`.
 void expect_close(const Tensor& x, const nlohmann::json& expected, Room room, const std::string& what);
-// The gradient of every parameter of the model, which `expected` has under its name.
+// Compares the gradient of each parameter with the entry of `expected` under its name.
 template <class Model>
 void expect_close_gradients(const Model& model, const Gradients& grads, const nlohmann::json& expected, Room room) {
   for (const auto& [name, parameter] : nn::named_parameters(model))

@@ -1,4 +1,4 @@
-// Seed 000: the mask of 5 x 5, the model's shapes, logits and every gradient against PyTorch.
+// Tutorial 000: the mask of 5 x 5, the model's shapes, logits and every gradient against PyTorch.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/gpt.h>
@@ -15,7 +15,7 @@ using tests::expect_close;
 using tests::expect_close_gradients;
 using tests::ids;
 
-// tests/data/tutorials.json, made by make_tutorials.py beside it: the seed's model in PyTorch, from manual_seed(123).
+// tests/data/tutorials.json, written by make_tutorials.py: the tutorial's model in PyTorch, after manual_seed(123).
 json golden() { return tests::stored("tutorials.json"); }
 
 nn::GPTModel small_model(const json& config) {
@@ -28,7 +28,7 @@ nn::GPTModel small_model(const json& config) {
                        .drop_rate = 0.1});
 }
 
-TEST(Seed000, MaskOfFiveByFive) {
+TEST(Tutorial000, MaskOfFiveByFive) {
   const Tensor mask = triu(ones({5, 5}), 1);
   EXPECT_EQ(str(mask), R"(tensor([[0., 1., 1., 1., 1.],
         [0., 0., 1., 1., 1.],
@@ -38,17 +38,17 @@ TEST(Seed000, MaskOfFiveByFive) {
   EXPECT_TRUE(all((mask == 0) == nn::causal_mask(5)));
 }
 
-TEST(Seed000, ShapesAndNames) {
-  nn::GPTModel model = small_model(golden()["seed000"]["config"]);
-  const Tensor tokens = ids(golden()["seed000"]["ids"]);
+TEST(Tutorial000, ShapesAndNames) {
+  nn::GPTModel model = small_model(golden()["tutorial000"]["config"]);
+  const Tensor tokens = ids(golden()["tutorial000"]["ids"]);
   EXPECT_EQ(model(tokens).shape(), (Shape{2, 5, 11}));
   EXPECT_EQ(model.hidden(tokens).shape(), (Shape{2, 5, 8}));
   nn::AttentionMaps maps;
   model(tokens, nullptr, &maps);
   ASSERT_EQ(maps.size(), 2U);
   EXPECT_EQ(maps[1].name + " " + str(maps[1].tensor.shape()), "trf_blocks.1.att [2, 2, 5, 5]");
-  EXPECT_EQ(amax(abs(triu(maps[0].tensor, 1))).item(), 0);  // nobody looks ahead
-  const json grads = golden()["seed000"]["grads"];
+  EXPECT_EQ(amax(abs(triu(maps[0].tensor, 1))).item(), 0);  // no weight on later tokens
+  const json grads = golden()["tutorial000"]["grads"];
   const auto parameters = nn::named_parameters(model);
   EXPECT_EQ(parameters.size(), grads.size());
   for (const auto& [name, parameter] : parameters) {
@@ -56,16 +56,16 @@ TEST(Seed000, ShapesAndNames) {
   }
 }
 
-TEST(Seed000, LogitsInTrainingDrawEveryDropoutAsPyTorchDoes) {
-  const json g = golden()["seed000"];
+TEST(Tutorial000, LogitsInTrainingDrawEveryDropoutAsPyTorchDoes) {
+  const json g = golden()["tutorial000"];
   const nn::GPTModel model = small_model(g["config"]);
   expect_close(model(ids(g["ids"])), g["in_training"], {2e-6, 2e-6}, "logits");
 }
 
-TEST(Seed000, LogitsAndEveryGradientEqualPyTorchs) {
-  const json g = golden()["seed000"];
+TEST(Tutorial000, LogitsAndEveryGradientEqualPyTorchs) {
+  const json g = golden()["tutorial000"];
   for (const DType dtype : {kFloat64, kFloat32}) {
-    const double room = dtype == kFloat64 ? 1e-8 : 2e-6;  // the seed's weights are float32: equal draws, to an ulp
+    const double room = dtype == kFloat64 ? 1e-8 : 2e-6;  // the tutorial's weights are float32: equal draws, to an ulp
     nn::GPTModel model = small_model(g["config"]);
     nn::eval(model);
     nn::to(model, dtype);

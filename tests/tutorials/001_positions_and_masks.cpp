@@ -1,4 +1,4 @@
-// Seed 001, section 3: sinusoidal positions, the causal mask and masked scores.
+// Tutorial 001, section 3: sinusoidal positions, the causal mask and masked scores.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
@@ -14,10 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-// tests/data/tutorials.json, made by make_tutorials.py beside it: what the seed's unseeded code gives with seed 0.
-json golden() { return json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed001"]; }
+// tests/data/tutorials.json, written by make_tutorials.py: the results of the tutorial's unseeded code with seed 0.
+json golden() {
+  return json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["tutorial001"];
+}
 
-TEST(Seed001_3, SubsequentMask) {
+TEST(Tutorial001_3, SubsequentMask) {
   const char* const printed = R"(tensor([[[ True, False, False, False, False],
          [ True,  True, False, False, False],
          [ True,  True,  True, False, False],
@@ -27,17 +29,17 @@ TEST(Seed001_3, SubsequentMask) {
   EXPECT_EQ(str(nn::causal_mask(5).unsqueeze(0)), printed);
 }
 
-TEST(Seed001_3, MaskedScores) {
+TEST(Tutorial001_3, MaskedScores) {
   manual_seed(0);
   const Tensor scores = randn({1, 5, 5}), mask = tasks::subsequent_mask(5);
   EXPECT_EQ(str(scores), golden()["scores"].get<std::string>());
   const Tensor masked = masked_fill(scores, mask == 0, -1e9);
   EXPECT_EQ(str(masked), golden()["masked"].get<std::string>());
-  // -1e9 hides as well as minus infinity does, while a row has something to see.
+  // -1e9 masks as well as minus infinity, unless a row is fully masked.
   EXPECT_EQ(softmax(masked).to_vector<float>(), softmax(masked_fill(scores, !mask, -INFINITY)).to_vector<float>());
 }
 
-TEST(Seed001_3, PositionalEncoding) {
+TEST(Tutorial001_3, PositionalEncoding) {
   const json g = golden();
   const int64_t d_model = g["d_model"];
   const tasks::PositionalEncoding encoding(d_model);
@@ -55,8 +57,8 @@ TEST(Seed001_3, PositionalEncoding) {
   }
 }
 
-// Words first, batch second: every sentence of the batch gets the same positions.
-TEST(Seed001_3, PositionsAreAddedToWordsOfABatch) {
+// Time is the first axis, the batch the second: each sentence of the batch gets the same positions.
+TEST(Tutorial001_3, PositionsAreAddedToWordsOfABatch) {
   const tasks::PositionalEncoding encoding(6, 50);
   manual_seed(1);
   const Tensor x = randn({7, 2, 6});

@@ -1,4 +1,4 @@
-// Seed 002, cells 2 and 3: shapes of every step for batch 4 and the three test cases, padding, and values against
+// Tutorial 002, cells 2 and 3: shapes of every step for batch 4 and the three test cases, padding, and values against
 // PyTorch's.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr int64_t kModel = 64, kHeads = 4;
 
-// bool [B, S, 1]: the last `count` tokens of every sequence are padding.
+// bool [B, S, 1]: the last `count` tokens of each sequence are padding.
 Tensor last_are_padding(int64_t batch, int64_t length, int64_t count) {
   return (arange(length) >= static_cast<double>(length - count)).reshape({1, length, 1}).expand({batch, length, 1});
 }
@@ -42,7 +42,7 @@ void expect_shapes(const Case& c) {
   EXPECT_EQ(shapes(steps), c.expected);
 }
 
-TEST(Seed002_2, ShapesOfEveryStep) {
+TEST(Tutorial002_2, ShapesOfEveryStep) {
   expect_shapes({4, 10, 32,
                  "x [4, 10, 32]\nq [4, 10, 64]\nk [4, 10, 64]\nv [4, 10, 64]\n"
                  "q by head [4, 4, 10, 16]\nk by head [4, 4, 10, 16]\nv by head [4, 4, 10, 16]\n"
@@ -50,7 +50,7 @@ TEST(Seed002_2, ShapesOfEveryStep) {
                  "weights [4, 4, 10, 10]\nmixed [4, 4, 10, 16]\nmerged [4, 10, 64]\noutput [4, 10, 64]\n"});
 }
 
-TEST(Seed002_3, ShapesOfTheThreeTestCases) {
+TEST(Tutorial002_3, ShapesOfTheThreeTestCases) {
   const Case cases[] = {
       {2, 5, 32,
        "x [2, 5, 32]\nq [2, 5, 64]\nk [2, 5, 64]\nv [2, 5, 64]\n"
@@ -71,8 +71,8 @@ TEST(Seed002_3, ShapesOfTheThreeTestCases) {
   for (const Case& c : cases) expect_shapes(c);
 }
 
-// The seed's mask is true where a token is padding, nn's where one may be seen.
-TEST(Seed002_2, PaddingMaskOfTheFirstSequence) {
+// The tutorial's mask is true for padding, nn's for tokens that may be attended to.
+TEST(Tutorial002_2, PaddingMaskOfTheFirstSequence) {
   const Tensor sequences = tensor({{3, 1, 4, 1, 5, 9, 2, 6, 0, 0},
                                    {5, 3, 5, 8, 9, 7, 9, 3, 2, 0},
                                    {3, 8, 4, 6, 2, 6, 0, 0, 0, 0},
@@ -86,10 +86,10 @@ TEST(Seed002_2, PaddingMaskOfTheFirstSequence) {
   }
 }
 
-// tests/data/tutorials.json, made by make_tutorials.py beside it: the first test case with seed 0 and padding of one
-// and of two words, once with keys hidden and scores over sqrt(head_dim), once as the seed's code has it.
+// tests/data/tutorials.json, written by make_tutorials.py: the first test case with seed 0 and padding of one and of
+// two words, once with masked keys and scores over sqrt(head_dim), once as in the tutorial's code.
 struct Golden {
-  json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed002"];
+  json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["tutorial002"];
   Tensor x = seeded_input();
   tasks::PaddedAttention attention{32, kModel, kHeads};  // draws after x
   Tensor padding = cat({last_are_padding(1, 5, 1), last_are_padding(1, 5, 2)});
@@ -101,12 +101,12 @@ struct Golden {
   std::vector<double> values(const char* name) const { return data[name].get<std::vector<double>>(); }
 };
 
-TEST(Seed002_3, EqualsPyTorch) {
+TEST(Tutorial002_3, EqualsPyTorch) {
   const Golden g;
   tests::expect_near(g.attention(g.x, g.padding), g.values("keys_hidden"));
 }
 
-TEST(Seed002_3, TheModuleAndTheMaskOfNnAreTheSame) {
+TEST(Tutorial002_3, TheModuleAndTheMaskOfNnAreTheSame) {
   const Golden g;
   nn::MultiHeadSelfAttention ready(
       {.d_in = 32, .d_out = kModel, .num_heads = kHeads, .qkv_bias = true, .causal = false});
@@ -122,8 +122,8 @@ TEST(Seed002_3, TheModuleAndTheMaskOfNnAreTheSame) {
   tests::expect_near(ready(g.x, mask), g.values("keys_hidden"));
 }
 
-// The seed's own arithmetic, of which no key is hidden: rows of padding become uniform, all others see the padding.
-TEST(Seed002_3, WhatTheSeedsMaskDoes) {
+// The tutorial's arithmetic masks no key: rows of padding become uniform, all others attend to the padding.
+TEST(Tutorial002_3, WhatTheTutorialsMaskDoes) {
   const Golden g;
   const auto heads = [&](const nn::Linear& project) {
     return project(g.x).reshape({2, 5, kHeads, kModel / kHeads}).transpose(1, 2);
@@ -132,15 +132,14 @@ TEST(Seed002_3, WhatTheSeedsMaskDoes) {
   const Tensor score = matmul(heads(g.attention.wq), heads(g.attention.wk).t()) / std::sqrt(1.0 * kModel) + rows;
   const Tensor weights = softmax(score);
   const Tensor merged = matmul(weights, heads(g.attention.wv)).transpose(1, 2).reshape({2, 5, kModel});
-  tests::expect_near(g.attention.dense(merged), g.values("as_in_the_seed"));
-  const Tensor to_padding = weights[0].select(2, 4);  // [heads, S]: what each query gives to the padded last word
+  tests::expect_near(g.attention.dense(merged), g.values("as_in_the_tutorial"));
+  const Tensor to_padding = weights[0].select(2, 4);  // [heads, S]: the weight of each query on the padded last word
   EXPECT_GT(amin(to_padding).item(), 0.1);
   for (const float share : weights[0].select(1, 4).to_vector<float>()) EXPECT_EQ(share, 0.2F);
 }
 
-// pad_length 0 in the seed's test makes `mask[i, -0:]` hide the whole sequence. Nothing is seen then, and nothing is
-// NaN.
-TEST(Seed002_2, ASequenceOfNothingButPadding) {
+// pad_length 0 in the tutorial's test makes `mask[i, -0:]` mask the whole sequence. The result is zeros, not NaN.
+TEST(Tutorial002_2, ASequenceOfNothingButPadding) {
   const Golden g;
   NamedTensors steps;
   const Tensor output = g.attention(g.x, last_are_padding(2, 5, 5), &steps);

@@ -1,4 +1,4 @@
-// Seed 003, section 8.5.2: the figures that the tutorial prints for the addition task.
+// Tutorial 003, section 8.5.2: the figures that the tutorial prints for the addition task.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
@@ -10,7 +10,7 @@ namespace {
 
 AdditionTask task() { return AdditionTask(default_options("addition")); }
 
-TEST(Seed003_8_5_2, ExampleInTokens) {
+TEST(Tutorial003_8_5_2, ExampleInTokens) {
   const Batch example = task().read_expression("153+391");
   EXPECT_EQ(example.source.to_vector<int64_t>(), (Tokens{1, 5, 3, 10, 3, 9, 1}));
   EXPECT_EQ(example.target.to_vector<int64_t>(), (Tokens{5, 4, 4}));
@@ -18,7 +18,7 @@ TEST(Seed003_8_5_2, ExampleInTokens) {
   EXPECT_EQ(example.target.shape(), (Shape{1, 3}));
 }
 
-TEST(Seed003_8_5_2, NumbersAreFilledUpWithZeros) {
+TEST(Tutorial003_8_5_2, NumbersAreFilledUpWithZeros) {
   const auto digits = [](int64_t number) {
     return task().read_expression(std::to_string(number) + "+0").target.to_vector<int64_t>();
   };
@@ -27,7 +27,7 @@ TEST(Seed003_8_5_2, NumbersAreFilledUpWithZeros) {
   EXPECT_EQ(digits(348), (Tokens{3, 4, 8}));
 }
 
-TEST(Seed003_8_5_2, OperandsAreDrawnUpTo499) {
+TEST(Tutorial003_8_5_2, OperandsAreDrawnUpTo499) {
   Generator generator(1);
   const Batch batch = task().draw(100'000, generator);
   int64_t largest = 0;
@@ -41,7 +41,7 @@ TEST(Seed003_8_5_2, OperandsAreDrawnUpTo499) {
   EXPECT_EQ(largest, 499);
 }
 
-TEST(Seed003_8_5_2, Configuration) {
+TEST(Tutorial003_8_5_2, Configuration) {
   RunOptions o = default_options("addition");
   settle(o);
   EXPECT_EQ(o.vocab_size, 11);
@@ -57,7 +57,7 @@ TEST(Seed003_8_5_2, Configuration) {
 }
 
 // -log(0.8) - log(0.7) - log(0.8) = 0.803.
-TEST(Seed003_8_5_2, LossByHand) {
+TEST(Tutorial003_8_5_2, LossByHand) {
   const Tensor outputs = log(tensor({{0.1, 0.8, 0.1, 0., 0., 0., 0., 0., 0., 0.},
                                      {0.1, 0.1, 0.7, 0.1, 0., 0., 0., 0., 0., 0.},
                                      {0.8, 0.1, 0.1, 0., 0., 0., 0., 0., 0., 0.}}))
@@ -69,7 +69,7 @@ TEST(Seed003_8_5_2, LossByHand) {
   EXPECT_EQ(accuracy(task(), argmax(outputs, -1), target), 1);
 }
 
-TEST(Seed003_8_5_2, Explanation) {
+TEST(Tutorial003_8_5_2, Explanation) {
   const tests::Ran ran = tests::run_command({"explain", "addition"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.err, "");
@@ -82,7 +82,7 @@ TEST(Seed003_8_5_2, Explanation) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
 }
 
-TEST(Seed003_8_5_2, ExplanationOfAnotherExample) {
+TEST(Tutorial003_8_5_2, ExplanationOfAnotherExample) {
   const tests::Ran ran = tests::run_command({"explain", "addition", "--expression", "310+98"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_NE(ran.out.find("Full input: [3, 1, 0, 10, 0, 9, 8]"), std::string::npos) << ran.out;

@@ -1,4 +1,4 @@
-// Seed 003, sections 8.2.1 to 8.2.5: attention over word vectors, and the two masks, with every printed figure.
+// Tutorial 003, sections 8.2.1 to 8.2.5: attention over word vectors, and the two masks, with every printed number.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -22,7 +22,7 @@ Tensor words() {
   return tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, kFloat64);
 }
 
-TEST(Seed003_8_2_1, Similarity) {
+TEST(Tutorial003_8_2_1, Similarity) {
   const Tensor x = words();
   EXPECT_EQ(x.shape(), (Shape{5, 3}));
   expect_prints(x, "{:.1f}", "0.2 0.8 0.3  0.7 0.2 0.9  0.3 0.5 0.2  0.1 0.3 0.4  0.8 0.1 0.6");
@@ -37,7 +37,7 @@ TEST(Seed003_8_2_1, Similarity) {
       0.42 1.12 0.41 0.35 1.01)");
 }
 
-TEST(Seed003_8_2_2, WeightsAndContextualVectors) {
+TEST(Tutorial003_8_2_2, WeightsAndContextualVectors) {
   const Tensor x = words();
   const Tensor weights = softmax(matmul(x, x.t()));
   EXPECT_EQ(weights.shape(), (Shape{5, 5}));
@@ -60,10 +60,10 @@ TEST(Seed003_8_2_2, WeightsAndContextualVectors) {
   EXPECT_LT(amax(abs(fused - contextual)).item(), 1e-15);
 }
 
-// tests/data/tutorials.json, made by make_tutorials.py beside it: the section's unseeded code with seed 0 in PyTorch.
-TEST(Seed003_8_2_3, ProjectionsForTheRolesOfAWord) {
+// tests/data/tutorials.json, written by make_tutorials.py: the section's unseeded code with seed 0 in PyTorch.
+TEST(Tutorial003_8_2_3, ProjectionsForTheRolesOfAWord) {
   const auto golden =
-      nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed003_roles"];
+      nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["tutorial003_roles"];
   const Tensor x = words();
   EXPECT_EQ(str(tasks::basic_self_attention(x)), str(matmul(softmax(matmul(x, x.t())), x)));
   manual_seed(0);
@@ -75,14 +75,14 @@ TEST(Seed003_8_2_3, ProjectionsForTheRolesOfAWord) {
   tests::expect_near(attention(x.to(kFloat32)), golden["query_key_value"].get<std::vector<double>>());
 }
 
-// Scores of "I love deep learning", query a row, key a column.
+// Scores of "I love deep learning": rows are queries, columns are keys.
 Tensor scores() {
   return tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}});
 }
 
 constexpr char kScores[] = "0.90 0.70 0.30 0.20  0.60 0.80 0.90 0.40  0.20 0.50 0.70 0.90  0.40 0.30 0.80 0.60";
 
-TEST(Seed003_8_2_5, CausalMaskInFiveStages) {
+TEST(Tutorial003_8_2_5, CausalMaskInFiveStages) {
   expect_prints(scores(), "{:.2f}", kScores);
   const Tensor allowed = tril(ones({4, 4}));
   expect_prints(allowed, "{:.2f}",
@@ -93,7 +93,7 @@ TEST(Seed003_8_2_5, CausalMaskInFiveStages) {
       1.0e+00 1.0e+00 -inf    -inf
       1.0e+00 1.0e+00 1.0e+00 -inf
       1.0e+00 1.0e+00 1.0e+00 1.0e+00)");
-  // The display adds the mask, and with it 1 to whatever is allowed.
+  // The display adds the mask, and so adds 1 to allowed scores.
   const Tensor masked = scores() + mask;
   expect_prints(masked, "{:.1f}", "1.9 -inf -inf -inf  1.6 1.8 -inf -inf  1.2 1.5 1.7 -inf  1.4 1.3 1.8 1.6");
   constexpr char kWeights[] = R"(
@@ -102,13 +102,13 @@ TEST(Seed003_8_2_5, CausalMaskInFiveStages) {
       0.25 0.34 0.41 0.00
       0.22 0.20 0.32 0.26)";
   expect_prints(softmax(masked), "{:.2f}", kWeights);
-  // A row's softmax does not see a constant: hiding the future by a bool mask gives the same weights.
+  // Softmax is unchanged by a constant: a boolean causal mask gives the same weights.
   expect_prints(softmax(masked_fill(scores(), !nn::causal_mask(4), -INFINITY)), "{:.2f}", kWeights);
   // The section's masked_attention, with these scores as queries and unit vectors as keys and values.
   expect_prints(tasks::masked_attention(scores(), eye(4), eye(4), mask), "{:.2f}", kWeights);
 }
 
-TEST(Seed003_8_2_5, PaddingMaskInFiveStages) {
+TEST(Tutorial003_8_2_5, PaddingMaskInFiveStages) {
   // Four sentences; the second one ends in a padding token.
   const Tensor ids = tensor({{1, 2, 3, 4}, {1, 2, 3, 0}, {4, 3, 2, 1}, {2, 3, 4, 1}});
   const Tensor mask = nn::padding_mask(ids);
@@ -132,7 +132,7 @@ TEST(Seed003_8_2_5, PaddingMaskInFiveStages) {
       0.23 0.28 0.31 0.19
       0.17 0.22 0.27 0.33
       0.22 0.20 0.32 0.26)");
-  // The display shows the first sentence, which has no padding. In the second one nobody attends to the last key.
+  // The display shows the first sentence, which has no padding. In the second one no query attends to the last key.
   const Tensor second = softmax(masked(1));
   for (const float weight : second.select(1, 3).to_vector<float>()) EXPECT_EQ(weight, 0);
   expect_prints(sum(second, -1), "{:.4f}", "1.0000 1.0000 1.0000 1.0000");

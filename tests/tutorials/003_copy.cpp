@@ -1,4 +1,4 @@
-// Seed 003, section 8.5.1: the copy task's explanation and loss, and the first hundred training steps, loss by loss
+// Tutorial 003, section 8.5.1: the copy task's explanation and loss, and the first hundred training steps, loss by loss
 // against the tutorial's own run in PyTorch.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 // CopyLoss's example: five tokens, two sequences of three.
-TEST(Seed003_8_5_1, LossByHand) {
+TEST(Tutorial003_8_5_1, LossByHand) {
   const Tensor outputs = tensor(std::vector<float>{0.9F, 0.1F, 0, 0, 0, 0.1F, 0.8F, 0.1F, 0, 0, 0,    0.1F, 0.9F, 0, 0,
                                                    0.8F, 0.2F, 0, 0, 0, 0.1F, 0.7F, 0.2F, 0, 0, 0.1F, 0.1F, 0.8F, 0, 0},
                                 {2, 3, 5});
@@ -38,7 +38,7 @@ TEST(Seed003_8_5_1, LossByHand) {
   EXPECT_EQ(nn::exact_match(outputs, tensor({{0, 1, 2}, {0, 1, 3}})), 0.5);
 }
 
-TEST(Seed003_8_5_1, Explanation) {
+TEST(Tutorial003_8_5_1, Explanation) {
   const tests::Ran ran = tests::run_command({"explain", "copy"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.err, "");
@@ -50,7 +50,7 @@ TEST(Seed003_8_5_1, Explanation) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
 }
 
-// Seed 0: constructors, then in every step the data and the dropout masks, all from the one generator.
+// Seed 0: the constructors draw first, then each step its data and its dropout masks, all from one generator.
 void follow(const std::string& curve, double dropout) {
   const json losses = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/curves.json"))[curve];
   ASSERT_EQ(losses.size(), 100U);
@@ -80,8 +80,8 @@ void follow(const std::string& curve, double dropout) {
   std::printf("%s: worst relative difference of 100 losses %.2g\n", curve.c_str(), worst);
 }
 
-TEST(Seed003_8_5_1, LossesWithDropout) { follow("copy", 0.1); }
-TEST(Seed003_8_5_1, LossesWithoutDropout) { follow("copy_nodropout", 0); }
+TEST(Tutorial003_8_5_1, LossesWithDropout) { follow("copy", 0.1); }
+TEST(Tutorial003_8_5_1, LossesWithoutDropout) { follow("copy_nodropout", 0); }
 
 }  // namespace
 }  // namespace tapegrad

@@ -1,4 +1,4 @@
-// Seed 003, section 8.5.3: the parser's printed tokens and loss, and the first hundred training steps, loss by loss
+// Tutorial 003, section 8.5.3: the parser's printed tokens and loss, and the first hundred training steps, loss by loss
 // against the tutorial's own run in PyTorch.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
@@ -27,7 +27,7 @@ RunOptions parser_options() {
   return options;
 }
 
-TEST(Seed003_8_5_3, PrintedTokens) {
+TEST(Tutorial003_8_5_3, PrintedTokens) {
   const auto expect = [](const char* text, const Row& in, const Row& out, const char* list) {
     const Tree tree = parse_expression(text);
     EXPECT_EQ(expression_tokens(tree), in);
@@ -43,7 +43,7 @@ TEST(Seed003_8_5_3, PrintedTokens) {
   EXPECT_EQ(token_name(23), "9");
 }
 
-TEST(Seed003_8_5_3, ExplainsWithTheTutorialsFigures) {
+TEST(Tutorial003_8_5_3, ExplainsWithTheTutorialsFigures) {
   const std::string text = explain_parser({}, TreeForm::flat);
   for (const char* part :
        {"Expression: x = 3 + 8", "[11, 1, 17, 2, 22]", "[6, 11, 7, 17, 22]", "Generated expression: y=7/7",
@@ -56,7 +56,7 @@ TEST(Seed003_8_5_3, ExplainsWithTheTutorialsFigures) {
 }
 
 // The first three batches of the run with seed 0.
-TEST(Seed003_8_5_3, FirstBatches) {
+TEST(Tutorial003_8_5_3, FirstBatches) {
   ParserTask task(parser_options());
   for (const std::string row : reference()["first_batches"]) {
     std::istringstream texts(row);
@@ -87,8 +87,8 @@ void follow(const char* curve, double dropout) {
   std::printf("%s: worst relative difference of losses %.2g (first 20), %.2g (to 100)\n", curve, worst_20, worst_100);
 }
 
-TEST(Seed003_8_5_3, LossesWithDropout) { follow("parser", 0.1); }
-TEST(Seed003_8_5_3, LossesWithoutDropout) { follow("parser_nodropout", 0); }
+TEST(Tutorial003_8_5_3, LossesWithDropout) { follow("parser", 0.1); }
+TEST(Tutorial003_8_5_3, LossesWithoutDropout) { follow("parser_nodropout", 0); }
 
 }  // namespace
 }  // namespace tapegrad::tasks

@@ -1,4 +1,4 @@
-// Seed 003, sections 8.3.1, 8.3.2, 8.4.1 and 8.4.4: positions, normalisation and the sizes of the whole model.
+// Tutorial 003, sections 8.3.1, 8.3.2, 8.4.1 and 8.4.4: positions, normalisation and the sizes of the whole model.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/positions.h>
@@ -15,7 +15,7 @@ namespace {
 
 using tests::expect_prints;
 
-TEST(Seed003_8_3_1, IndicesAsPositions) {
+TEST(Tutorial003_8_3_1, IndicesAsPositions) {
   // I love deep learning
   const Tensor words =
       tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}}, kFloat64);
@@ -29,7 +29,7 @@ TEST(Seed003_8_3_1, IndicesAsPositions) {
 }
 
 // d_model 512: 256 pairs of a sine and a cosine. What the tutorial calls a period is the wavelength / (2 pi).
-TEST(Seed003_8_3_2, PeriodsOfSinesAndCosines) {
+TEST(Tutorial003_8_3_2, PeriodsOfSinesAndCosines) {
   constexpr int64_t kDim = 512;
   const Tensor even = arange(0, kDim, 2, kFloat64);
   const Tensor periods = pow(full({}, 10000, kFloat64), even / kDim);
@@ -38,15 +38,15 @@ TEST(Seed003_8_3_2, PeriodsOfSinesAndCosines) {
   expect_prints(index_select(periods, 0, shown), "{:.2f}", "1.00 100.00 9646.62");
   expect_prints(index_select(periods, 0, shown), "{:.10f}", "1.0000000000 100.0000000000 9646.6161991120");
   expect_prints(index_select(div_terms, 0, shown), "{:.10f}", "1.0000000000 0.0100000000 0.0001036633");
-  // The table that the model adds turns by these terms: row t holds sin(t div_i), cos(t div_i) side by side.
+  // The model's table uses these terms: row t holds sin(t div_i) and cos(t div_i) in adjacent columns.
   const Tensor table = nn::sinusoidal_table(100, kDim).to(kFloat64);
   const Tensor angles = arange(0, 100, 1, kFloat64).unsqueeze(1) * div_terms;
   EXPECT_LT(amax(abs(table.slice(1, 0, kAll, 2) - sin(angles))).item(), 1e-5);
   EXPECT_LT(amax(abs(table.slice(1, 1, kAll, 2) - cos(angles))).item(), 1e-5);
 }
 
-// The display is unseeded: shapes, and what a normalisation is for.
-TEST(Seed003_8_4_1, LayerNormDisplay) {
+// The display is unseeded: only shapes, means and deviations can be compared.
+TEST(Tutorial003_8_4_1, LayerNormDisplay) {
   manual_seed(0);
   const Tensor x = randn({2, 5, 6}) * 3 + 2;
   EXPECT_EQ(mean(x, -1, true).shape(), (Shape{2, 5, 1}));
@@ -64,10 +64,10 @@ TEST(Seed003_8_4_1, LayerNormDisplay) {
   EXPECT_LT(amax(abs(norm(x) - (normalised * gamma + beta))).item(), 1e-6);
 }
 
-// tests/data/tutorials.json, made by make_tutorials.py beside it: the section's printed embedding with a seed of ours.
-TEST(Seed003_8_4_4, EmbeddingsOfTwoSequences) {
+// tests/data/tutorials.json, written by make_tutorials.py: the section's embedding with seed 0.
+TEST(Tutorial003_8_4_4, EmbeddingsOfTwoSequences) {
   const auto golden = nlohmann::json::parse(
-      std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["seed003_embeddings"];
+      std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["tutorial003_embeddings"];
   manual_seed(0);
   nn::Embeddings embeddings({.vocab_size = 1000, .hidden_size = 768, .max_position_embeddings = 512});
   nn::eval(embeddings);
@@ -78,7 +78,7 @@ TEST(Seed003_8_4_4, EmbeddingsOfTwoSequences) {
   EXPECT_EQ(str(embedded[0][0].slice(0, 0, 10)), golden["printed"].get<std::string>());
 }
 
-TEST(Seed003_8_4_4, Configuration) {
+TEST(Tutorial003_8_4_4, Configuration) {
   const nn::TransformerConfig config;
   EXPECT_EQ(config.vocab_size, 30000);
   EXPECT_EQ(config.hidden_size, 768);
@@ -88,10 +88,10 @@ TEST(Seed003_8_4_4, Configuration) {
   EXPECT_EQ(config.hidden_dropout_prob, 0.1);
   EXPECT_EQ(config.attention_probs_dropout_prob, 0.1);
   EXPECT_EQ(config.max_position_embeddings, 512);
-  EXPECT_EQ(config.layer_norm_eps, 1e-6);  // the text says 1e-12, the code 1e-6, and the code made the curves
+  EXPECT_EQ(config.layer_norm_eps, 1e-6);  // the text says 1e-12; the code, which made the curves, 1e-6
 }
 
-TEST(Seed003_8_4_4, ShapesFromTokensToProbabilities) {
+TEST(Tutorial003_8_4_4, ShapesFromTokensToProbabilities) {
   manual_seed(0);
   nn::Transformer model({.vocab_size = 30,
                          .hidden_size = 24,

@@ -1,4 +1,4 @@
-// What `tapegrad show` prints: the tables of the third and fourth tutorial, to the printed digit and in their layout.
+// `tapegrad show` prints the tables of tutorials 003 and 004, with the same digits and layout.
 #include <gtest/gtest.h>
 #include <tapegrad/tests/support/command_runner.h>
 
@@ -18,7 +18,7 @@ std::string shown(std::vector<std::string> arguments) {
   return ran.out;
 }
 
-// The blocks stand in the text, in this order.
+// Expects the blocks in the text, in this order.
 void expect_blocks(const std::string& text, const std::vector<std::string>& blocks) {
   std::size_t at = 0;
   for (const std::string& block : blocks) {
@@ -35,7 +35,7 @@ constexpr const char* kScores =
     "deep        [      0.20][      0.50][      0.70][      0.90]\n"
     "learning    [      0.40][      0.30][      0.80][      0.60]\n";
 
-TEST(Seed003_8_2_1, WordVectorsAsShown) {
+TEST(Tutorial003_8_2_1, WordVectorsAsShown) {
   expect_blocks(shown({"attention-steps"}), {"Input matrix shape: (5, 3)\n",
                                              " [[0.2 0.8 0.3]\n"
                                              " [0.7 0.2 0.9]\n"
@@ -54,7 +54,7 @@ TEST(Seed003_8_2_1, WordVectorsAsShown) {
                                              "arrow    [   0.42][   1.12][   0.41][   0.35][   1.01]\n"});
 }
 
-TEST(Seed003_8_2_2, WeightsAndContextualVectorsAsShown) {
+TEST(Tutorial003_8_2_2, WeightsAndContextualVectorsAsShown) {
   expect_blocks(shown({"attention-steps"}), {"Attention weights shape: (5, 5)\n",
                                              " [[0.25130196 0.20574865 0.19571417 0.17014572 0.1770895 ]\n"
                                              " [0.14838442 0.32047566 0.13697608 0.13697608 0.25718775]\n"
@@ -69,7 +69,7 @@ TEST(Seed003_8_2_2, WeightsAndContextualVectorsAsShown) {
                                              " [0.51082753 0.32015331 0.55869952]]\n"});
 }
 
-TEST(Seed003_8_2_5, CausalMaskAsShown) {
+TEST(Tutorial003_8_2_5, CausalMaskAsShown) {
   expect_blocks(shown({"causal-mask"}), {kScores,
                                          "I           [      1.00][      0.00][      0.00][      0.00]\n"
                                          "love        [      1.00][      1.00][      0.00][      0.00]\n"
@@ -90,7 +90,7 @@ TEST(Seed003_8_2_5, CausalMaskAsShown) {
                                          "learning    [      0.22][      0.20][      0.32][      0.26]\n"});
 }
 
-TEST(Seed003_8_2_5, PaddingMaskAsShown) {
+TEST(Tutorial003_8_2_5, PaddingMaskAsShown) {
   expect_blocks(shown({"padding-mask"}), {"tensor([[[1., 1., 1., 1.]],\n\n"
                                           "        [[1., 1., 1., 0.]],\n\n"
                                           "        [[1., 1., 1., 1.]],\n\n"
@@ -104,12 +104,12 @@ TEST(Seed003_8_2_5, PaddingMaskAsShown) {
                                           "love        [      0.23][      0.28][      0.31][      0.19]\n"
                                           "deep        [      0.17][      0.22][      0.27][      0.33]\n"
                                           "learning    [      0.22][      0.20][      0.32][      0.26]\n",
-                                          // Beyond the tutorial: the sentence that has padding.
+                                          // Not in the tutorial: the sentence with padding.
                                           "I           [   9.0e-01][   7.0e-01][   3.0e-01][      -inf]\n",
                                           "PAD         [      0.29][      0.27][      0.44][      0.00]\n"});
 }
 
-TEST(Seed003_8_3_1, IndicesAsShown) {
+TEST(Tutorial003_8_3_1, IndicesAsShown) {
   expect_blocks(shown({"positional-encoding"}),
                 {"                dim1      dim2      dim3      dim4\n"
                  "I         [    0.20][    0.30][    0.10][    0.40]\n"
@@ -127,22 +127,22 @@ TEST(Seed003_8_3_1, IndicesAsShown) {
                  " [0.6 0.4 0.3 0.2]\n", " [3.6 3.4 3.3 3.2]\n", " [3. 3. 3. 3.]\n"});
 }
 
-TEST(Seed003_8_3_2, PeriodsAsShown) {
+TEST(Tutorial003_8_3_2, PeriodsAsShown) {
   expect_blocks(shown({"positional-encoding"}),
                 {"First dimension (i=0): 1.00\nMiddle dimension (i=128): 100.00\nLast dimension (i=255): 9646.62\n",
                  "i=  0: 1.0000000000\ni=128: 100.0000000000\ni=255: 9646.6161991120\n",
                  "First (i=0): 1.0000000000\nMiddle (i=128): 0.0100000000\nLast (i=255): 0.0001036633\n"});
 }
 
-// The tutorial drew these numbers without a seed: only shapes can be equal.
-TEST(Seed003_8_4_1, LayerNormAsShown) {
+// The tutorial set no random seed: only shapes can be equal.
+TEST(Tutorial003_8_4_1, LayerNormAsShown) {
   expect_blocks(shown({"layer-norm"}),
                 {"Input Data Shape: (2, 5, 6)\nMean Shape: (2, 5, 1)\nStandard Deviation Shape: (2, 5, 1)\n"
                  "Normalized Data Shape: (2, 5, 6)\nGamma (Scale) Values:\n [",
                  "]\nBeta (Shift) Values:\n [", "]\nScaled & Shifted Data Shape: (2, 5, 6)\n"});
 }
 
-TEST(Seed004, Cells10To36JourneyAsShown) {
+TEST(Tutorial004, Cells10To36JourneyAsShown) {
   expect_blocks(shown({"attention-steps", "--example", "journey"}),
                 {"tensor([[0.9995, 0.9544, 0.9422, 0.4753, 0.4576, 0.6310],\n"
                  "        [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865],\n",

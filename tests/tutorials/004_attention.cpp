@@ -1,4 +1,5 @@
-// Seed 004, attention step by step on a sentence of six words: every tensor that cells 2 to 42 print, to the character.
+// Tutorial 004, attention step by step on a sentence of six words: every tensor that cells 2 to 42 print, to the
+// character.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/random.h>
@@ -22,8 +23,8 @@ Tensor inputs() {
 
 Tensor batch() { return stack({inputs(), inputs()}); }
 
-// Sums are 1 or a float next to it, which print as 1. and 1.0000: the order of the additions, that is the kernel
-// family, decides. AVX2's is the tutorial's.
+// A sum is 1 or an adjacent float, printed as 1. or 1.0000; this depends on the order of the additions, so on the
+// kernel family. AVX2's order gives the tutorial's output.
 void expect_shares_sum(const Tensor& sums, const char* printed) {
   for (const double sum : sums.to(kFloat64).to_vector<double>()) EXPECT_NEAR(sum, 1, 2.5e-7);
   if (kernel_family() == KernelFamily::avx2) {
@@ -31,7 +32,7 @@ void expect_shares_sum(const Tensor& sums, const char* printed) {
   }
 }
 
-TEST(Seed004, Cells3To8OneQuery) {
+TEST(Tutorial004, Cells3To8OneQuery) {
   const Tensor x = inputs(), query = x[1];
   std::vector<Tensor> scores_of;
   for (int64_t i = 0; i < 6; ++i) scores_of.push_back(matmul(x[i], query));
@@ -56,7 +57,7 @@ TEST(Seed004, Cells3To8OneQuery) {
   EXPECT_EQ(str(context), "tensor([0.4419, 0.6515, 0.5683])");  // cells 8 and 14
 }
 
-TEST(Seed004, Cells9To14AllQueries) {
+TEST(Tutorial004, Cells9To14AllQueries) {
   const Tensor x = inputs(), scores = matmul(x, x.t());
   EXPECT_EQ(str(scores), R"(tensor([[0.9995, 0.9544, 0.9422, 0.4753, 0.4576, 0.6310],
         [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865],
@@ -88,7 +89,7 @@ TEST(Seed004, Cells9To14AllQueries) {
         [0.4177, 0.6503, 0.5645]]))");
 }
 
-TEST(Seed004, Cells16To24TrainableWeights) {
+TEST(Tutorial004, Cells16To24TrainableWeights) {
   const Tensor x = inputs(), x_2 = x[1];
   EXPECT_EQ(str(x_2), "tensor([0.5500, 0.8700, 0.6600])");
   manual_seed(123);
@@ -106,7 +107,7 @@ TEST(Seed004, Cells16To24TrainableWeights) {
   EXPECT_EQ(str(matmul(weights, values)), "tensor([0.3061, 0.8210])");
 }
 
-TEST(Seed004, Cell25SelfAttentionV1) {
+TEST(Tutorial004, Cell25SelfAttentionV1) {
   manual_seed(123);
   const tasks::SelfAttentionV1 attention(3, 2);
   EXPECT_EQ(str(attention(inputs())), R"(tensor([[0.2996, 0.8053],
@@ -117,7 +118,7 @@ TEST(Seed004, Cell25SelfAttentionV1) {
         [0.2990, 0.8040]]))");
 }
 
-TEST(Seed004, Cell27SelfAttentionV2) {
+TEST(Tutorial004, Cell27SelfAttentionV2) {
   manual_seed(789);
   const tasks::SelfAttentionV2 attention(3, 2);
   EXPECT_EQ(str(attention(inputs())), R"(tensor([[-0.0739,  0.0713],
@@ -129,7 +130,7 @@ TEST(Seed004, Cell27SelfAttentionV2) {
 }
 
 // A bare matrix [d_in, d_out] is a linear layer's weight transposed: with V2's weights, V1 gives what V2 gives.
-TEST(Seed004, Cells25And27BothFormsOfSelfAttentionAgree) {
+TEST(Tutorial004, Cells25And27BothFormsOfSelfAttentionAgree) {
   manual_seed(789);
   const tasks::SelfAttentionV2 second(3, 2);
   tasks::SelfAttentionV1 first(3, 2);
@@ -139,7 +140,7 @@ TEST(Seed004, Cells25And27BothFormsOfSelfAttentionAgree) {
   EXPECT_LT(amax(abs(first(inputs()) - second(inputs()))).item(), 1e-7);
 }
 
-// What cells 28 to 36 go on from: the scores of V2's queries and keys, seed 789.
+// The input of cells 28 to 36: the scores of V2's queries and keys, seed 789.
 Tensor scores_of_v2() {
   manual_seed(789);
   const tasks::SelfAttentionV2 attention(3, 2);
@@ -157,7 +158,7 @@ constexpr char kCausalWeights[] = R"(tensor([[1.0000, 0.0000, 0.0000, 0.0000, 0.
         [0.2175, 0.1983, 0.1984, 0.1888, 0.1971, 0.0000],
         [0.1935, 0.1663, 0.1666, 0.1542, 0.1666, 0.1529]]))";
 
-TEST(Seed004, Cells28To31HidingTheFutureAfterSoftmax) {
+TEST(Tutorial004, Cells28To31HidingTheFutureAfterSoftmax) {
   const Tensor weights = softmax(scores_of_v2() / std::sqrt(2.0));
   EXPECT_EQ(str(weights), R"(tensor([[0.1921, 0.1646, 0.1652, 0.1550, 0.1721, 0.1510],
         [0.2041, 0.1659, 0.1662, 0.1496, 0.1665, 0.1477],
@@ -182,7 +183,7 @@ TEST(Seed004, Cells28To31HidingTheFutureAfterSoftmax) {
   EXPECT_EQ(str(masked / sum(masked, -1, true)), kCausalWeights);
 }
 
-TEST(Seed004, Cells32And33HidingTheFutureBeforeSoftmax) {
+TEST(Tutorial004, Cells32And33HidingTheFutureBeforeSoftmax) {
   EXPECT_EQ(str(masked_fill(scores_of_v2(), triu(ones({6, 6}), 1).to(kBool), -INFINITY)),
             R"(tensor([[0.2899,   -inf,   -inf,   -inf,   -inf,   -inf],
         [0.4656, 0.1723,   -inf,   -inf,   -inf,   -inf],
@@ -193,7 +194,7 @@ TEST(Seed004, Cells32And33HidingTheFutureBeforeSoftmax) {
   EXPECT_EQ(str(causal_weights()), kCausalWeights);
 }
 
-TEST(Seed004, Cells35And36Dropout) {
+TEST(Tutorial004, Cells35And36Dropout) {
   const nn::Dropout dropout(0.5);
   manual_seed(123);
   EXPECT_EQ(str(dropout(ones({6, 6}))), R"(tensor([[2., 2., 0., 2., 2., 0.],
@@ -212,8 +213,8 @@ TEST(Seed004, Cells35And36Dropout) {
         [0.0000, 0.3327, 0.3331, 0.3084, 0.3331, 0.0000]]))");
 }
 
-// The same cells as PyTorch on Intel's MKL prints them, and as they stand in books that were made with it.
-TEST(Seed004, Cells35And36DropoutInTheMklStream) {
+// The same cells as PyTorch prints them with Intel's MKL.
+TEST(Tutorial004, Cells35And36DropoutInTheMklStream) {
   const Tensor weights = causal_weights();
   const nn::Dropout dropout(0.5);
   default_generator().set_mask_stream(MaskStream::kMcg31m1);
@@ -236,7 +237,7 @@ TEST(Seed004, Cells35And36DropoutInTheMklStream) {
         [0.0000, 0.3327, 0.0000, 0.0000, 0.0000, 0.0000]]))");
 }
 
-TEST(Seed004, Cells37And38CausalAttention) {
+TEST(Tutorial004, Cells37And38CausalAttention) {
   EXPECT_EQ(str(batch().shape()), "[2, 6, 3]");
   manual_seed(123);
   const tasks::CausalAttention attention(3, 2, 6, 0.0);
@@ -255,11 +256,11 @@ TEST(Seed004, Cells37And38CausalAttention) {
          [-0.5526, -0.0981],
          [-0.5299, -0.1081]]]))");
   EXPECT_EQ(str(context.shape()), "[2, 6, 2]");
-  // A shorter sentence takes a corner of the mask, and sees what its words saw before.
+  // A shorter sentence uses a corner of the mask; its words attend to the same words as before.
   EXPECT_LT(amax(abs(attention(narrow(batch(), 1, 0, 4)) - narrow(context, 1, 0, 4))).item(), 1e-6);
 }
 
-TEST(Seed004, Cell39MultiHeadAttentionWrapper) {
+TEST(Tutorial004, Cell39MultiHeadAttentionWrapper) {
   manual_seed(123);
   const tasks::MultiHeadAttentionWrapper attention(3, 2, 6, 0.0, 2);
   const Tensor context = attention(batch());
@@ -279,7 +280,7 @@ TEST(Seed004, Cell39MultiHeadAttentionWrapper) {
   EXPECT_EQ(str(context.shape()), "[2, 6, 4]");
 }
 
-TEST(Seed004, Cell40MultiHeadAttention) {
+TEST(Tutorial004, Cell40MultiHeadAttention) {
   manual_seed(123);
   const nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 2, .num_heads = 2, .context_length = 6});
   const Tensor context = attention(batch());
@@ -299,7 +300,7 @@ TEST(Seed004, Cell40MultiHeadAttention) {
   EXPECT_EQ(str(context.shape()), "[2, 6, 2]");
 }
 
-TEST(Seed004, Cells41And42ProductsOfHeads) {
+TEST(Tutorial004, Cells41And42ProductsOfHeads) {
   const Tensor a = tensor({{0.2745, 0.6584, 0.2775, 0.8573},
                            {0.8993, 0.0390, 0.9268, 0.7388},
                            {0.7179, 0.7058, 0.9156, 0.4340},

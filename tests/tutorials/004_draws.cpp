@@ -1,4 +1,5 @@
-// Seed 004, attention step by step: the printed figures straight from the random stream, without tensors or modules.
+// Tutorial 004, attention step by step: the printed numbers directly from the random stream, without tensors or
+// modules.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
 
@@ -10,11 +11,11 @@
 namespace tapegrad {
 namespace {
 
-// Words of the six-word example of "Attention step by step", one a row.
+// The six words of the example, one per row.
 constexpr double kInputs[6][3] = {{0.43, 0.15, 0.89}, {0.55, 0.87, 0.66}, {0.57, 0.85, 0.64},
                                   {0.22, 0.58, 0.33}, {0.77, 0.25, 0.10}, {0.05, 0.80, 0.55}};
 
-TEST(Seed004, Cells16To24DrawsOfTheSecondWordSeed123) {
+TEST(Tutorial004, Cells16To24DrawsOfTheSecondWordSeed123) {
   Generator g(123);
   float query_weight[3][2], key_weight[3][2];
   g.uniform(query_weight[0], 6);
@@ -31,7 +32,7 @@ TEST(Seed004, Cells16To24DrawsOfTheSecondWordSeed123) {
   EXPECT_NEAR(query[0] * key[0] + query[1] * key[1], 1.8523844, 1e-6);
 }
 
-TEST(Seed004, Cells35And36DropoutMaskSeed123) {
+TEST(Tutorial004, Cells35And36DropoutMaskSeed123) {
   Generator g(123);
   uint8_t keep[36];
   g.keep_mask(keep, 36, 0.5);
@@ -40,7 +41,7 @@ TEST(Seed004, Cells35And36DropoutMaskSeed123) {
   EXPECT_EQ(rows, "220220000202222202022002020202022220");
 }
 
-TEST(Seed004, Cell27DrawsOfThreeLinearLayersSeed789) {
+TEST(Tutorial004, Cell27DrawsOfThreeLinearLayersSeed789) {
   Generator g(789);
   const double bound = 1 / std::sqrt(3.0);
   float weight[3][2][3];  // query, key, value, each [out, in]

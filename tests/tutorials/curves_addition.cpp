@@ -1,6 +1,6 @@
-// Seed 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own run in
-// PyTorch (seed 0), with its masks; the batches that they draw; the beginning of two other runs; and, where minutes do
-// not matter, the whole run.
+// Tutorial 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own
+// run in PyTorch (seed 0), with its masks; the batches that they draw; the beginning of two other runs; and, where
+// minutes do not matter, the whole run.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
@@ -49,9 +49,9 @@ void follow(const RunOptions& options, const std::string& key) {
               worst[1]);
 }
 
-TEST(Seed003_8_5_2, FirstHundredSteps) { follow(tutorial_options(), "losses"); }
+TEST(Tutorial003_8_5_2, FirstHundredSteps) { follow(tutorial_options(), "losses"); }
 
-TEST(Seed003_8_5_2, FirstHundredStepsWithoutDropout) {
+TEST(Tutorial003_8_5_2, FirstHundredStepsWithoutDropout) {
   RunOptions options = tutorial_options();
   options.dropout = 0;
   follow(options, "losses_nodropout");
@@ -59,7 +59,7 @@ TEST(Seed003_8_5_2, FirstHundredStepsWithoutDropout) {
 
 // The means of all ten epochs within 5 % or 0.02. Its 3,000 steps are a fifth of the time that all tests together may
 // take, so they are asked for; what always runs are the first hundred of them, loss by loss, above.
-TEST(Seed003_8_5_2, WholeRun) {
+TEST(Tutorial003_8_5_2, WholeRun) {
   if (!tests::long_tests_are_wanted()) GTEST_SKIP() << "3,000 steps take about 8 minutes: TAPEGRAD_LONG=1 runs them";
   const std::vector<double> means = reference()["epoch_loss"], accuracies = reference()["epoch_accuracy"];
   Trainer trainer(tutorial_options());
@@ -78,11 +78,11 @@ TEST(Seed003_8_5_2, WholeRun) {
   EXPECT_EQ(epochs, means.size());
 }
 
-TEST(Seed003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
+TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
   tests::expect_first_losses_of_other_seeds(tutorial_options(), 1e-4);
 }
 
-TEST(Seed003_8_5_2, FirstBatches) {
+TEST(Tutorial003_8_5_2, FirstBatches) {
   const nlohmann::json expected = reference();
   RunOptions options = tutorial_options();
   options.dropout = 0;  // the reference's batches were drawn without masks between them

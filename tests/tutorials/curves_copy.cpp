@@ -1,4 +1,4 @@
-// Seed 003, section 8.5.1: the whole run of the copy task against the tutorial's own in PyTorch (seed 0), and
+// Tutorial 003, section 8.5.1: the whole run of the copy task against the tutorial's own in PyTorch (seed 0), and
 // the beginning of two others.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
@@ -19,7 +19,7 @@ std::vector<double> reference(const std::string& file, const std::string& key) {
 
 // The first hundred losses to 2e-5 relative (PyTorch over another BLAS differs from itself by 1.3e-6), then the means
 // of the epochs within 5 % or 0.02 until the end, and an accuracy like the tutorial's.
-TEST(Seed003_8_5_1, WholeRun) {
+TEST(Tutorial003_8_5_1, WholeRun) {
   const std::vector<double> losses = reference("curves.json", "copy"),
                             means = reference("copy_epochs.json", "epoch_loss");
   RunOptions options;
@@ -41,7 +41,7 @@ TEST(Seed003_8_5_1, WholeRun) {
   EXPECT_GT(last_accuracy, 0.98);
 }
 
-TEST(Seed003_8_5_1, FirstTwentyStepsOfOtherSeeds) {
+TEST(Tutorial003_8_5_1, FirstTwentyStepsOfOtherSeeds) {
   RunOptions options;
   settle(options);
   tests::expect_first_losses_of_other_seeds(options, 2e-5);

@@ -1,4 +1,4 @@
-// Seed 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), what it has
+// Tutorial 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), what it has
 // learnt, and the beginning of two others.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
@@ -16,7 +16,7 @@ namespace tapegrad::tasks {
 namespace {
 
 // The means of the epochs within 5 % or 0.02, and every expression right at the end.
-TEST(Seed003_8_5_3, WholeRun) {
+TEST(Tutorial003_8_5_3, WholeRun) {
   const auto reference =
       nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/parser_curves.json"));
   const std::vector<double> losses = reference["parser"], means = reference["epoch_loss"],
@@ -52,7 +52,7 @@ TEST(Seed003_8_5_3, WholeRun) {
   EXPECT_EQ(list_text(answer), "['ASSIGN', 'x', 'ADD', '1', '2']");
 }
 
-TEST(Seed003_8_5_3, FirstTwentyStepsOfOtherSeeds) {
+TEST(Tutorial003_8_5_3, FirstTwentyStepsOfOtherSeeds) {
   RunOptions options = ParserTask::defaults();
   settle(options);
   tests::expect_first_losses_of_other_seeds(options, 1e-4);

@@ -1,4 +1,4 @@
-// Explains the parser task, as section 8.5.3 does.
+// Explains the parser task (tutorial 003, section 8.5.3).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
@@ -24,13 +24,13 @@ void explain_data(std::string& out, const Tree& tree, TreeForm form, bool from_t
                  in.size(), spaced_text(in), in, target.size(), list_text(target), target);
   if (from_tutorial)
     out +=
-        "   (The tutorial prints these tokens as x = 4 + 9: it reads digits one too high, with 13 for 0, and 9 as a.\n"
-        "   A digit d is the token 14 + d, in both directions.)\n\n";
+        "   (The tutorial prints these tokens as x = 4 + 9: it decodes each digit one too\n"
+        "   high. In tapegrad, token 14 + d is the digit d in both directions.)\n\n";
   out +=
       "3. Tokens\n"
-      "   0 padding and start   1 =   2 to 5 + - * /   6 ASSIGN\n"
+      "   0 padding, start token   1 =   2 to 5 + - * /   6 ASSIGN\n"
       "   7 to 10 ADD SUB MUL DIV   11 to 13 x y z   14 to 23 the digits 0 to 9\n"
-      "   24 free   25, 26 ( )   27, 28 [ ]\n\n"
+      "   24 unused   25, 26 ( )   27, 28 [ ]\n\n"
       "4. The tree\n";
   std::string drawing = draw_tree_text(tree);
   for (std::size_t at = 0; at < drawing.size();) {
@@ -72,12 +72,11 @@ void explain_masks(std::string& out, const std::vector<Tree>& trees, TreeForm fo
   read.insert(read.end(), target.begin(), target.end() - 1);
   fmt::format_to(std::back_inserter(out),
                  "=== Masks ===\n"
-                 "The decoder reads a 0, then the target without its last token: {}\n"
-                 "Padding mask of the source (token != 0, 1 may be seen): {}\n"
-                 "   The tutorial's expressions are equally long; nested ones are padded to the\n"
-                 "   longest of their batch, attention does not see the padding, and the loss\n"
-                 "   does not count it.\n"
-                 "Causal mask of the decoder (row t sees tokens 0 to t):\n",
+                 "Decoder input, a 0 and then the target without its last token: {}\n"
+                 "Padding mask of the source (token != 0; 1: visible): {}\n"
+                 "   The tutorial's expressions are equally long. Nested ones are padded to the\n"
+                 "   longest of their batch; padding is masked and does not count in the loss.\n"
+                 "Causal mask of the decoder (row t attends to tokens 0 to t):\n",
                  read, seen);
   const auto n = static_cast<int64_t>(target.size());
   const std::vector<bool> causal = nn::causal_mask(n).to_vector<bool>();
@@ -100,7 +99,7 @@ void explain_loss(std::string& out) {
   out +=
       "=== Loss, by hand (batch 2, length 4, vocabulary 5) ===\n"
       "The tokens here: 0 is =, 1 is x, 2 is +, 3 is 1, 4 is 2\n"
-      "1. Probabilities that the model gives\n";
+      "1. Predicted probabilities\n";
   std::vector<double> values;
   for (const auto& sequence : kShown) {
     for (const auto& token : sequence) {
@@ -129,11 +128,11 @@ void explain_loss(std::string& out) {
     fmt::format_to(to, " = {:.3f}\n", sum);
   }
   const std::vector<int64_t> guessed = argmax(outputs, -1).to_vector<int64_t>();
-  fmt::format_to(to, "   together, halved: {:.3f}\n", nn::sequence_loss(outputs, target).item());
+  fmt::format_to(to, "   mean of both: {:.3f}\n", nn::sequence_loss(outputs, target).item());
   fmt::format_to(to,
-                 "4. Likeliest tokens: {} and {}\n"
-                 "   right as a whole: [{}, {}]; accuracy {:.1f}\n"
-                 "   A tree counts only as a whole: one wrong token makes it wrong.\n",
+                 "4. Most likely tokens: {} and {}\n"
+                 "   exact match: [{}, {}]; accuracy {:.1f}\n"
+                 "   Accuracy is exact match: one wrong token makes a tree wrong.\n",
                  std::vector(guessed.begin(), guessed.begin() + 4), std::vector(guessed.begin() + 4, guessed.end()),
                  std::equal(guessed.begin(), guessed.begin() + 4, right.begin()) ? "True" : "False",
                  std::equal(guessed.begin() + 4, guessed.end(), right.begin() + 4) ? "True" : "False",

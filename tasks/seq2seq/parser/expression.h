@@ -1,5 +1,4 @@
-// Assignments such as x=1+2*3: their grammar, their trees, and the tokens that stand for both (tutorial,
-// section 8.5.3).
+// Assignments such as x=1+2*3: grammar, trees, and the tokens of both (tutorial 003, section 8.5.3).
 //
 //   assignment := variable '=' sum          sum     := product (('+' | '-') product)*
 //   variable   := 'x' | 'y' | 'z'           product := operand (('*' | '/') operand)*
@@ -14,7 +13,7 @@
 
 namespace tapegrad::tasks {
 
-// The ids are the tutorial's up to 23; it leaves 24 free. Parentheses stand in expressions, brackets in trees.
+// Ids up to 23 are the tutorial's; it leaves 24 unused. Expressions have parentheses, trees have brackets.
 struct ExpressionTokens {
   static constexpr int64_t kPadding = 0, kEquals = 1, kPlus = 2;  // + - * / are 2 to 5
   static constexpr int64_t kAssign = 6, kAdd = 7;                 // ADD SUB MUL DIV are 7 to 10
@@ -28,45 +27,46 @@ struct ExpressionTokens {
   static constexpr bool is_digit(int64_t token) { return token >= kDigit && token < kDigit + 10; }
 };
 
-// How people read a token: "x", "ADD", "7", "_" for 0. The tutorial reads digits one too high; here 14 is 0.
+// A token as text: "x", "ADD", "7", "_" for 0. Token 14 is the digit 0; the tutorial decodes digits one too high.
 std::string_view token_name(int64_t token);
 
-// A parse tree: ASSIGN over a variable and an operator, operators over operators and digits.
+// A parse tree: ASSIGN has a variable and an operator as children; an operator has two operators or digits.
 struct Tree {
   int64_t token = 0;
   std::vector<Tree> children;
 };
 bool operator==(const Tree& a, const Tree& b);
 
-// How many operators lie over one another: 1 of x=1+2.
+// Nesting depth of the operators: 1 for x=1+2.
 int operator_depth(const Tree& tree);
 int64_t count_nodes(const Tree& tree);
-// How many nodes of `tree` stand in `other` at the same place with the same label.
+// How many nodes of `tree` have a node at the same place of `other` with the same label.
 int64_t count_same_nodes(const Tree& tree, const Tree& other);
-// Whether both have the same operators at the same places, and something else at all others.
+// Whether both have the same operators at the same places; other labels may differ.
 bool same_structure(const Tree& a, const Tree& b);
 
-// The tree of an expression, blanks aside. BadRequest that names the column and what is needed there.
+// The tree of an expression; blanks are ignored. BadRequest with the column, what was expected there and what was
+// found.
 Tree parse_expression(std::string_view text);
-// The expression of a tree, with no parenthesis that could be left out: parse_expression(expression_text(t)) == t.
+// The expression of a tree, with as few parentheses as possible: parse_expression(expression_text(t)) == t.
 std::string expression_text(const Tree& tree);
 // The same as tokens.
 std::vector<int64_t> expression_tokens(const Tree& tree);
 
-// The two ways to write a tree in a row: the tutorial's, for one operator (ASSIGN x ADD 1 2), and one with brackets,
-// for any tree ([ ASSIGN x [ ADD 1 [ MUL 2 3 ] ] ]).
+// Two ways to write a tree as a sequence: the tutorial's, for one operator (ASSIGN x ADD 1 2), and with brackets, for
+// any tree ([ ASSIGN x [ ADD 1 [ MUL 2 3 ] ] ]).
 enum class TreeForm : uint8_t { flat, brackets };
 std::vector<int64_t> linearise(const Tree& tree, TreeForm form);
 
-// A tree out of a row of tokens, as far as it is one.
+// The tree that a sequence of tokens starts with.
 struct ReadTree {
-  Tree tree;           // what was read before the first fault; its token is 0 where nothing was
-  bool whole = false;  // it is a tree, and nothing but padding may follow it
+  Tree tree;           // what was read before the first fault; token 0 if nothing was
+  bool whole = false;  // a complete tree; only padding may follow it
   std::size_t used = 0;
 };
 ReadTree read_tree(std::span<const int64_t> tokens, TreeForm form);
 
-// The longest rows that trees of so many operators over one another have.
+// Length of the longest expression and of the longest tree of this nesting depth.
 int64_t longest_expression(int depth);
 int64_t longest_tree(int depth, TreeForm form);
 

@@ -7,7 +7,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// A null truth means that nothing is known; kNothing that the tree should end here.
+// A null truth: the right tree is unknown. kNothing: the right tree ends here.
 const Tree kNothing{-1, {}};
 
 const Tree* truth_of_child(const Tree* truth, std::size_t i) {
@@ -44,13 +44,13 @@ void write_children(std::string& out, const Tree& tree, const Tree* truth, const
 constexpr double kLeafWidth = 40, kInnerWidth = 68, kLevel = 56, kNodeHeight = 24, kTop = 44, kSide = 14;
 
 struct Placed {
-  double x = 0;  // of its middle
+  double x = 0;  // of its centre
   std::vector<Placed> children;
 };
 
 double width_of(const Tree& tree) { return label(tree).size() > 1 ? kInnerWidth - 10 : kNodeHeight; }
 
-// Leaves from left to right, every other node in the middle of its children and never closer than its own width.
+// Leaves are placed from left to right; each other node is centred over its children, at least its own width apart.
 Placed place(const Tree& tree, double& next) {
   Placed out;
   if (tree.children.empty()) {

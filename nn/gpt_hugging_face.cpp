@@ -1,5 +1,6 @@
 // GPT-2's weights under Hugging Face's names and layout, and back.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
@@ -54,8 +55,8 @@ std::optional<std::pair<std::string, std::string_view>> in_block(std::string_vie
 
 GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view where) {
   GPTConfig config;
+  const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
   try {
-    const auto json = nlohmann::json::parse(text);
     const std::string type = json.value("model_type", "gpt2");
     if (type != "gpt2") fail(where, fmt::format("it is of the model_type \"{}\", gpt2 is needed", type));
     const auto size = [&](const char* key) {
@@ -95,7 +96,7 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
 }
 
 std::optional<int64_t> end_of_text_of_hugging_face(std::string_view text) {
-  const auto json = nlohmann::json::parse(text);
+  const nlohmann::json json = json::parse(text, [](const std::string& why) { fail("config.json", why); });
   const auto id = json.find("eos_token_id");
   if (id == json.end() || !id->is_number_integer()) return {};
   return id->get<int64_t>();

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/train/files.h>
@@ -38,14 +39,7 @@ std::string shown(const Json& value) {
 
 Json parse_json(const FileName& place, std::string_view text) {
   if (text.empty()) place.fail_with("the file is empty (was its download interrupted?)");
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& e) {
-    place.fail_with("not valid JSON (at byte {} of {}{})", e.byte, text.size(),
-                    e.byte > text.size() ? ": it ends too early; was its download interrupted?" : "");
-  } catch (const Json::out_of_range&) {
-    place.fail_with("has a number that is too large");
-  }
+  return json::parse(text, [&](const std::string& why) { place.fail_with("{}", why); });
 }
 
 Vocabulary parse_vocabulary(const FileName& place, const Json& json) {

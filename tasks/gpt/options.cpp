@@ -1,5 +1,6 @@
 // Presets of a GPT's training, checks, and settings as JSON.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/settings/refusing.h>
 
@@ -119,9 +120,9 @@ std::string to_json(GPTOptions options) {
 GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) {
   GPTOptions options;
   try {
-    const auto json = nlohmann::json::parse(text);
+    const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
     if (json.at("task") != "gpt")
-      fail(where, fmt::format("the configuration is of the task {}", json.at("task").dump()));
+      fail(where, fmt::format("the configuration is of the task {}", json::shown(json.at("task"))));
     options.visit([&](std::string_view name, auto& value, std::string_view) { json.at(key_of(name)).get_to(value); });
   } catch (const nlohmann::json::exception& e) {
     fail(where, fmt::format("the configuration is not understood: {}", e.what()));

@@ -1,6 +1,7 @@
 // The folders of runs, and which run was the last: a line in out/<task>.last, for runs that did not use the default
 // folder.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/refusing.h>
 #include <tapegrad/tasks/train/checkpoint.h>
@@ -20,7 +21,8 @@ std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::st
 }
 
 void need_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
-  const nlohmann::json options = nlohmann::json::parse(checkpoint.get<std::string>("options"), nullptr, false);
+  const auto damaged = [](const std::string& why) { fail("checkpoint", fmt::format("its field \"options\" {}", why)); };
+  const nlohmann::json options = json::parse(checkpoint.get<std::string>("options"), damaged);
   const std::string held = options.is_object() ? options.value("task", std::string(task)) : std::string(task);
   if (held != task) refuse("train --resume", fmt::format("{} holds a run of the task {}, not of {}", out, held, task));
 }

@@ -1,5 +1,6 @@
 // Checks settings and carries them to and from JSON.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/seq2seq/options.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
@@ -137,7 +138,7 @@ std::string to_json(RunOptions options) {
 RunOptions options_from_json(std::string_view where, std::string_view text) {
   RunOptions options;
   try {
-    const auto json = nlohmann::json::parse(text);
+    const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
     options = default_options(json.at("task").get<std::string>());
     options.visit([&](std::string_view name, auto& value, std::string_view) {
       if (name == "positions" && !json.contains(key_of(name))) return;  // written when all were learned

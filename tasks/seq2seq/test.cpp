@@ -1,5 +1,6 @@
 // The verb `test`: one example as the tutorial shows it, then examples by the thousand against a target.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
@@ -83,7 +84,7 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
                                       {"answer", task.target_text(answer.output)},
                                       {"expected", task.target_text(answer.target)},
                                       {"correct", answer.right()}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json::text_of(json));
   } else {
     fmt::print("{}", task.answer_text(answer));
   }
@@ -136,7 +137,7 @@ int test(const TestRequest& request) {
                                 {"target", target},
                                 {"passed", passed}};
     if (!findings.json.empty()) json.update(nlohmann::ordered_json::parse(findings.json));
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json::text_of(json));
   } else {
     fmt::print("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown));
     const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);

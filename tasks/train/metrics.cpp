@@ -1,6 +1,7 @@
 // Formats, cuts and reads metrics.jsonl.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/train/metrics.h>
 
 #include <nlohmann/json.hpp>
@@ -15,8 +16,10 @@ void each_line(const fs::path& path, const std::string& text, const F& line) {
   for (int64_t number = 1;; ++number) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) return;
-    const auto object = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                              text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const auto refuse = [&](const std::string& why) {
+      fail("metrics", fmt::format("{}, line {}: {}", path.string(), number, why));
+    };
+    const nlohmann::json object = json::parse(std::string_view(text).substr(begin, end - begin), refuse);
     const bool step = object.is_object() && object.contains("step") && object["step"].is_number_integer();
     const bool epoch = object.is_object() && object.contains("epoch") && object["epoch"].is_number_integer();
     if (!step && !epoch)

@@ -267,9 +267,9 @@ TEST_F(BrokenFiles, Vocabulary) {
   EXPECT_EQ(two(kThree, "a b\n"), "no error");
   EXPECT_EQ(two("", ""), "encoder.json: the file is empty (was its download interrupted?)");
   EXPECT_EQ(two(R"({"a":0,"b)", ""),
-            "encoder.json: not valid JSON (at byte 10 of 9: it ends too early; was its download interrupted?)");
-  EXPECT_EQ(two(R"({"a":0,b})", ""), "encoder.json: not valid JSON (at byte 8 of 9)");
-  EXPECT_EQ(two(R"({"a":1e400})", ""), "encoder.json: has a number that is too large");
+            "encoder.json: is not complete JSON: it ends after 9 bytes (was its download interrupted?)");
+  EXPECT_EQ(two(R"({"a":0,b})", ""), "encoder.json: is not JSON (at byte 7)");
+  EXPECT_EQ(two(R"({"a":1e400})", ""), "encoder.json: holds a number that is too large");
   EXPECT_EQ(two("[1]", ""), "encoder.json: expected a vocabulary object of tokens and ids");
   EXPECT_EQ(two(R"({"a":-1})", ""),
             "encoder.json: the token \"a\" has the id -1, expected an integer from 0 to 4194303");

@@ -1,5 +1,5 @@
 // The one way to read JSON that comes from a file: bounded in size and depth, so that neither parsing, nor showing, nor
-// freeing what was parsed can exhaust memory or the stack.
+// freeing what was parsed can exhaust memory or the stack. And the one way to write JSON that may hold any bytes.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapegrad::json {
 
@@ -63,6 +64,32 @@ nlohmann::json parse(std::string_view text, const Refuse& refuse, int max_depth 
 inline std::string shown(const nlohmann::json& value) {
   const std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   return text.size() <= 80 ? text : text.substr(0, 77) + "...";
+}
+
+// The text of a value that we made. A string that is not UTF-8, as the name of a file may be, becomes the object
+// {"bytes":[...]}, so that nothing is lost and nothing throws. (Keys are ours.)
+template <class Json>
+std::string text_of(const Json& value) {
+  const auto valid = [](const Json& json) {
+    try {
+      json.dump();
+      return true;
+    } catch (const nlohmann::json::type_error&) {
+      return false;
+    }
+  };
+  if (valid(value)) return value.dump();
+  Json copy = value;
+  const auto repair = [&](auto&& self, Json& json) -> void {
+    if (json.is_string() && !valid(json)) {
+      const std::string text = json.template get<std::string>();
+      json = Json{{"bytes", std::vector<unsigned char>(text.begin(), text.end())}};
+    } else if (json.is_structured()) {
+      for (Json& element : json) self(self, element);
+    }
+  };
+  repair(repair, copy);
+  return copy.dump();
 }
 
 }  // namespace tapegrad::json

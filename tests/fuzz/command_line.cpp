@@ -1,0 +1,27 @@
+// The command line: words are the lines of the input. An option that does not exist follows them, so that nothing is
+// run.
+#include <tapegrad/tasks/command.h>
+#include <tapegrad/tests/fuzz/fuzz.h>
+
+#include <vector>
+
+using namespace tapegrad::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  std::vector<std::string> words{"tapegrad"};
+  std::string word;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (data[i] == '\n' || data[i] == 0) {
+      words.push_back(std::exchange(word, {}));
+    } else {
+      word += static_cast<char>(data[i]);
+    }
+  }
+  words.push_back(word);
+  words.emplace_back("--no-such-option");
+  std::vector<const char*> pointers;
+  for (const std::string& each : words) pointers.push_back(each.c_str());
+  const int code = tapegrad::tasks::run_command(static_cast<int>(pointers.size()), pointers.data());
+  need(code == 0 || code == 2);  // 0: help
+  return 0;
+}

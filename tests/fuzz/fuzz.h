@@ -1,0 +1,82 @@
+// What the fuzzers have in common: a file in memory, and what every reader promises.
+#pragma once
+
+#include <sys/mman.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace tapegrad::fuzz {
+
+inline void need(bool good) {
+  if (!good) std::abort();
+}
+
+/// A file in memory, with a path.
+class MemoryFile {
+ public:
+  MemoryFile() : number_(::memfd_create("fuzz", 0)), path_("/proc/self/fd/" + std::to_string(number_)) {}
+  const std::string& path() const { return path_; }
+  void fill(std::string_view bytes) const {
+    need(::ftruncate(number_, 0) == 0);
+    need(::pwrite(number_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  }
+
+ private:
+  int number_;
+  std::string path_;
+};
+
+/// An empty folder of this process.
+inline std::string new_folder() {
+  char folder[] = "/dev/shm/tapegrad-fuzz-XXXXXX";
+  need(::mkdtemp(folder) != nullptr);
+  return folder;
+}
+
+/// A reader reads, or throws an Error of one line that begins with "[".
+template <class F>
+void reads_or_throws(const F& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    need(message.starts_with("[") && message.find('\n') == std::string_view::npos);
+  }
+}
+
+/// The input as a safetensors file: a header alone gets its length before it and 64 bytes after it.
+inline std::string as_safetensors(const uint8_t* data, std::size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  if (size > 0 && data[0] == '{') {
+    const uint64_t length = size;
+    bytes.insert(0, reinterpret_cast<const char*>(&length), sizeof length);
+    bytes.append(64, '\1');
+  }
+  return bytes;
+}
+
+/// Writes what the safetensors file `from` has to `to`, with checksums that fit: so that mutations reach what is read
+/// after the checksums were compared. `metadata` overrides the file's.
+inline void seal(const std::string& from, const std::string& to, std::map<std::string, std::string> metadata) {
+  const SafeTensorsFile file(from);
+  metadata.insert(file.metadata().begin(), file.metadata().end());
+  metadata.erase("checksum");
+  NamedTensors tensors;
+  SaveOptions options{.bytes = {}, .checksums = true};
+  for (const SafeTensorsFile::Entry& entry : file.entries()) {
+    if (entry.dtype == "U8") {
+      options.bytes.emplace(entry.name, file.read_bytes(entry));
+    } else {
+      tensors.push_back({entry.name, file.read(entry)});
+    }
+  }
+  save_safetensors(to, tensors, metadata, options);
+}
+
+}  // namespace tapegrad::fuzz

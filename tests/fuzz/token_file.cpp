@@ -1,0 +1,17 @@
+// Token files: what is opened gives its tokens, inside the sequence and nowhere else.
+#include <tapegrad/tasks/data/tokens.h>
+#include <tapegrad/tests/fuzz/fuzz.h>
+
+using namespace tapegrad::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  static const MemoryFile file;
+  file.fill(as_safetensors(data, size));
+  reads_or_throws([&] {
+    const auto tokens = tapegrad::data::Tokens::open(file.path());
+    need(tokens.largest() >= -1);
+    need(tokens.slice(0, tokens.size()).size() == tokens.size());
+    reads_or_throws([&] { tokens[tokens.size()]; });
+  });
+  return 0;
+}

@@ -1,0 +1,15 @@
+// tokenizer.json: what is read must encode and decode.
+#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tests/fuzz/fuzz.h>
+
+using namespace tapegrad::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  reads_or_throws([&] {
+    const auto tokenizer =
+        tapegrad::data::parse_tokenizer(std::string_view(reinterpret_cast<const char*>(data), size), "tokenizer.json");
+    reads_or_throws([&] { tokenizer->decode(tokenizer->encode("the sum of 1 and 2\n")); });
+    tapegrad::data::parse_tokenizer(tokenizer->json(), "again");
+  });
+  return 0;
+}

@@ -13,14 +13,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   reads_or_throws([&] {
     seal(file.path(), sealed, {{"kind", "tapegrad checkpoint"}});
     const Checkpoint read = Checkpoint::load(sealed);
-    for (const auto& [name, value] : read.fields) {
-      need(read.get<std::string>(name) == value);
+    for (const auto& field : read.fields) {
+      const std::string& name = field.first;
+      need(read.get<std::string>(name) == field.second);
       reads_or_throws([&] { read.get<int64_t>(name); });
       reads_or_throws([&] { read.get<uint64_t>(name); });
       reads_or_throws([&] { read.get<double>(name); });
     }
     tapegrad::Generator generator;
-    for (const auto& [name, value] : read.bytes) reads_or_throws([&] { read.restore(name, generator); });
+    for (const auto& each : read.bytes) reads_or_throws([&] { read.restore(each.first, generator); });
     read.save(sealed);
     need(Checkpoint::load(sealed).fields == read.fields);
   });

@@ -311,8 +311,7 @@ TEST_F(BrokenFiles, WhatNoMergeMakesStandsForItself) {
 TEST_F(BrokenFiles, TokenizerJson) {
   const std::string good = slurp(kCut / "hugging_face.json");
   EXPECT_EQ(json(good), "no error");
-  EXPECT_NE(json(good.substr(0, good.size() / 2)).find("it ends too early; was its download interrupted?"),
-            std::string::npos);
+  EXPECT_NE(json(good.substr(0, good.size() / 2)).find("was its download interrupted?"), std::string::npos);
   // As other versions of Hugging Face's library write the same.
   auto empty = Json::parse(good);
   empty["model"]["dropout"] = nullptr;
@@ -362,7 +361,7 @@ TEST_F(BrokenFiles, TokenizerJson) {
   EXPECT_EQ(json(R"({"model":{"byte_fallback":true,"vocab":{"ab":0}}})"),
             "tokenizer.json: expected a character or a byte (<0x00> to <0xFF>), got the token \"ab\"");
   EXPECT_EQ(json("{\"model\":" + std::string(100000, '[') + std::string(100000, ']') + "}"),
-            "tokenizer.json: has no \"model\" (is this a tokenizer.json?)");
+            "tokenizer.json: is nested deeper than 64 levels");
 }
 
 // ---- The command ----

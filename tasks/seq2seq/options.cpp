@@ -1,7 +1,7 @@
 // Checks settings and carries them to and from JSON.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/seq2seq/options.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/task.h>

@@ -8,10 +8,10 @@
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
-#include <tapegrad/tasks/seq2seq/task.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
+#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/option_types.h>
-#include <tapegrad/tasks/settings/refusing.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/train/files.h>
@@ -52,40 +52,42 @@ void check_words(int argc, const char* const* argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "-";
   if (verb.starts_with('-')) return;
   if (!among(verb, kVerbs))
-    refuse("tapegrad", fmt::format("there is no verb \"{}\": {}", verb, fmt::join(kVerbs, ", ")));
+    bad_request("tapegrad", fmt::format("there is no verb \"{}\": {}", verb, fmt::join(kVerbs, ", ")));
   const std::string_view task = argc > 2 ? argv[2] : "-";
   if (task.starts_with('-') || verb == "tokenize" || verb == "gradcheck" || verb == "info") return;
   std::vector<std::string_view> names;
   if (verb == "show") {
     for (const Topic& topic : topics()) names.push_back(topic.name);
   } else {
-    for (const TaskKind& kind : task_kinds()) {
-      if (verb != "generate") names.push_back(kind.name);
+    for (const TaskInfo* task : all_tasks()) {
+      if (verb != "generate") names.push_back(task->name);
     }
     if (verb == "train" || verb == "test" || verb == "generate") names.push_back("gpt");
   }
   if (!among(task, names))
-    refuse(fmt::format("tapegrad {}", verb),
-           fmt::format("there is no {} \"{}\": {}", verb == "show" ? "topic" : "task", task, fmt::join(names, ", ")));
+    bad_request(
+        fmt::format("tapegrad {}", verb),
+        fmt::format("there is no {} \"{}\": {}", verb == "show" ? "topic" : "task", task, fmt::join(names, ", ")));
 }
 
 void add_threads(CLI::App* app, Arguments& a) {
   app->add_option_function<int>(
          "--threads",
          [&a](const int& n) {
-           if (n < 1 || n > 1024) refuse("--threads", fmt::format("{} is out of range: from 1 to 1024 is possible", n));
+           if (n < 1 || n > 1024)
+             bad_request("--threads", fmt::format("{} is out of range: from 1 to 1024 is possible", n));
            a.threads = n;
          },
          "threads to compute with (all results are the same for any number)")
       ->type_name("N");
 }
 
-// A verb whose tasks are subcommands: set(app, kind) adds the options of one.
+// A verb whose tasks are subcommands: set(app, task) adds the options of one.
 template <class F>
 CLI::App* add_tasks(CLI::App& top, const char* verb, const char* help, const F& set) {
   CLI::App* app = top.add_subcommand(verb, help);
   app->require_subcommand(1);
-  for (const TaskKind& kind : task_kinds()) set(app->add_subcommand(std::string(kind.name), help), kind);
+  for (const TaskInfo* task : all_tasks()) set(app->add_subcommand(std::string(task->name), help), *task);
   return app;
 }
 
@@ -96,49 +98,16 @@ void add_gpt(CLI::App* verb, const char* help, void (*set)(CLI::App*, std::funct
   add_threads(app, a);
 }
 
-// One of RunOptions' settings.
-template <class T>
-CLI::Option* add_setting(CLI::App* app, std::string_view name, T& value, const char* help) {
-  const std::string option = "--" + std::string(name);
-  if constexpr (std::is_same_v<T, bool>) {
-    return app->add_flag(option, value, help);
-  } else {
-    return app->add_option(option, value, help)->type_name(type_name_of<T>());
-  }
-}
-
-// The settings that were named on the command line.
-std::vector<std::string> given_to(const CLI::App* app, RunOptions& options) {
-  std::vector<std::string> given;
-  options.visit([&](std::string_view name, auto&, std::string_view) {
-    const CLI::Option* option = app->get_option_no_throw("--" + std::string(name));
-    if (option != nullptr && option->count() > 0) given.emplace_back(name);
-  });
-  return given;
-}
-
-void add_train(CLI::App* app, const TaskKind& kind, Arguments& a) {
-  const auto r = std::make_shared<TrainRequest>();
-  r->options = kind.defaults();
-  r->options.visit([&](std::string_view name, auto& value, const char* help) {
-    const bool rate = name == "lr" || name == "schedule" || name == "warmup" || name == "factor";
-    add_setting(app, name, value, help)->capture_default_str()->group(rate ? "Learning rate" : "Model and data");
-  });
-  app->add_option("--out", r->out, fmt::format("folder for the run's files (default: out/{})", kind.name))
-      ->type_name("DIR")
-      ->group("Run");
-  app->add_flag("--resume", r->resume, "go on from the checkpoint in --out, with the settings of that run")
-      ->group("Run");
-  app->add_option("--checkpoint-every", r->checkpoint_every, "steps between two checkpoints")
-      ->capture_default_str()
-      ->type_name("N")
-      ->group("Run");
-  app->add_flag("--no-progress", r->no_progress, "print no bar and no epochs")->group("Run");
+void add_train(CLI::App* app, const TaskInfo& task, Arguments& a) {
+  const auto r = std::make_shared<TrainRequest>(task);
+  r->out = default_folder(task.name).string();
+  add_options(app, fields_of(r->options));
+  add_options(app, fields_of<RunRequest>(*r));
   add_threads(app, a);
-  app->callback([app, r, &kind, &a] {
-    a.run = [app, r, &kind] {
-      r->given = given_to(app, r->options);
-      kind.adapt(r->options, r->given);
+  app->callback([app, r, &task, &a] {
+    a.run = [app, r, &task] {
+      r->given = given_on(app, fields_of(r->options));
+      task.adapt(r->options, r->given);
       return train(*r);
     };
   });
@@ -146,19 +115,16 @@ void add_train(CLI::App* app, const TaskKind& kind, Arguments& a) {
 
 // What every verb about examples offers: their length, and one in words. `run` is called with the request.
 template <class Request, class F>
-void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskKind& kind, Arguments& a, F run) {
-  r->options = kind.defaults();
-  r->options.visit_example([&](std::string_view name, auto& value, const char* help) {
-    constexpr bool kExplain = std::is_same_v<Request, ExplainRequest>;
-    add_setting(app, name, value, help)->default_str(kExplain ? "the tutorial's" : "the run's");
-  });
-  if (kind.takes_expressions)
+void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskInfo& task, Arguments& a, F run) {
+  constexpr bool kExplain = std::is_same_v<Request, ExplainRequest>;
+  add_options(app, example_fields(r->options), kExplain ? "the tutorial's" : "the run's");
+  if (task.takes_expressions)
     app->add_option("--expression", r->expression, "this example")
         ->type_name("TEXT")
         ->check([](const std::string& text) { return std::string(text.empty() ? "nothing is written there" : ""); });
   app->callback([app, r, run, &a] {
     a.run = [app, r, run] {
-      r->given = given_to(app, r->options);
+      r->given = given_on(app, example_fields(r->options));
       return run(*r);
     };
   });
@@ -170,9 +136,8 @@ void add_model(CLI::App* app, std::string& model) {
       ->type_name("FILE_OR_DIR");
 }
 
-void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
-  const auto r = std::make_shared<TestRequest>();
-  r->count = kind.test_count;
+void add_test(CLI::App* app, const TaskInfo& task, Arguments& a) {
+  const auto r = std::make_shared<TestRequest>(task);
   add_model(app, r->model);
   app->add_option("--count", r->count, "fresh examples to test with")->capture_default_str()->type_name("N");
   app->add_option("--seed", r->seed, "of the fresh examples (default: the run's seed + 1)")->type_name("SEED");
@@ -182,27 +147,27 @@ void add_test(CLI::App* app, const TaskKind& kind, Arguments& a) {
       ->capture_default_str()
       ->type_name("N");
   app->add_flag("--json", r->json, "print one JSON object");
-  if (kind.draws)
+  if (task.draws)
     app->add_option("--draw", r->draw, "draw the answer to --expression into this file, .svg or .html")
         ->type_name("FILE");
-  add_example(app, r, kind, a, test);
+  add_example(app, r, task, a, test);
   add_threads(app, a);
 }
 
-void add_explain(CLI::App* app, const TaskKind& kind, Arguments& a) {
-  const auto r = std::make_shared<ExplainRequest>();
+void add_explain(CLI::App* app, const TaskInfo& task, Arguments& a) {
+  const auto r = std::make_shared<ExplainRequest>(task);
   app->add_option("--seed", r->seed, "draw another example than the tutorial's")->type_name("SEED");
-  add_example(app, r, kind, a, explain);
+  add_example(app, r, task, a, explain);
 }
 
-void add_attention(CLI::App* app, const TaskKind& kind, Arguments& a) {
-  const auto r = std::make_shared<AttentionRequest>();
+void add_attention(CLI::App* app, const TaskInfo& task, Arguments& a) {
+  const auto r = std::make_shared<AttentionRequest>(task);
   add_model(app, r->model);
   app->add_option("--out", r->out, "folder for attention.svg and attention.html (default: that of the model)")
       ->type_name("DIR");
   app->add_option("--seed", r->seed, "of the example that is shown")->capture_default_str()->type_name("SEED");
   app->add_flag("--quiet", r->quiet, "write the files, and draw nothing in the terminal");
-  add_example(app, r, kind, a, attention);
+  add_example(app, r, task, a, attention);
   add_threads(app, a);
 }
 
@@ -250,18 +215,18 @@ void add_all(CLI::App& top, Arguments& a) {
   top.set_version_flag("--version", fmt::format("tapegrad {}", kVersion));
   top.require_subcommand(1);
   CLI::App* training = add_tasks(top, "train", "train a model, with checkpoints, metrics and a report",
-                                 [&](CLI::App* app, const TaskKind& kind) { add_train(app, kind, a); });
+                                 [&](CLI::App* app, const TaskInfo& task) { add_train(app, task, a); });
   add_gpt(training, "train a GPT on a text", add_gpt_train, a);
   CLI::App* testing = add_tasks(top, "test", "test a trained model on fresh examples",
-                                [&](CLI::App* app, const TaskKind& kind) { add_test(app, kind, a); });
+                                [&](CLI::App* app, const TaskInfo& task) { add_test(app, task, a); });
   add_gpt(testing, "the loss of a GPT on a text", add_gpt_test, a);
   CLI::App* generating = top.add_subcommand("generate", "continue a text");
   generating->require_subcommand(1);
   add_gpt(generating, "continue a text with a GPT", add_gpt_generate, a);
   add_tasks(top, "explain", "explain data, masks and loss of a task",
-            [&](CLI::App* app, const TaskKind& kind) { add_explain(app, kind, a); });
+            [&](CLI::App* app, const TaskInfo& task) { add_explain(app, task, a); });
   add_tasks(top, "attention", "show what the heads of a trained model look at",
-            [&](CLI::App* app, const TaskKind& kind) { add_attention(app, kind, a); });
+            [&](CLI::App* app, const TaskInfo& task) { add_attention(app, task, a); });
   add_show(top, a);
   add_tokenize(top.add_subcommand("tokenize", "text to token ids and back"), a);
   CLI::App* check = top.add_subcommand("gradcheck", "check every gradient against differences of values");
@@ -311,9 +276,9 @@ void refuse_options_of_others(const CLI::App& top, int argc, const char* const* 
       owners.pop_back();
       named = fmt::format("{} and {}", fmt::join(owners, ", "), named);
     }
-    refuse(option,
-           fmt::format("is an option of the {}{} {}, not of {} ({} --help tells what there is)", kind,
-                       named.find(' ') == std::string::npos ? "" : "s", named, task->get_name(), words_of(top)));
+    bad_request(option,
+                fmt::format("is an option of the {}{} {}, not of {} ({} --help tells what there is)", kind,
+                            named.find(' ') == std::string::npos ? "" : "s", named, task->get_name(), words_of(top)));
   }
 }
 
@@ -333,9 +298,9 @@ int run_or_throw(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     refuse_options_of_others(top, argc, argv);
     const std::string words = words_of(top);
-    refuse(words, fmt::format("{} ({} --help tells what there is)", one_line(e.what()), words));
+    bad_request(words, fmt::format("{} ({} --help tells what there is)", one_line(e.what()), words));
   }
-  if (std::getenv("TAPEGRAD_KERNELS") != nullptr) refusing("kernels", [] { return kernel_family(); });
+  if (std::getenv("TAPEGRAD_KERNELS") != nullptr) as_bad_request("kernels", [] { return kernel_family(); });
   if (arguments.threads > 0) set_num_threads(arguments.threads);
   const int code = arguments.run();
   if (std::fflush(stdout) != 0) fail("output", fmt::format("cannot write: {}", std::strerror(errno)));

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/tokens.h>
-#include <tapegrad/tasks/seq2seq/options.h>
-#include <tapegrad/tasks/settings/refusing.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/train/files.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@ constexpr int64_t kDefaultSize = 1000;
 
 void check(const TokenizeRequest& r) {
   const auto need = [](bool good, std::string_view option, std::string_view message) {
-    if (!good) refuse(option, message);
+    if (!good) bad_request(option, message);
   };
   need(r.text.empty() || (fs::exists(r.text) && !fs::is_directory(r.text)), "--text",
        fmt::format("there is no file {}", r.text));
@@ -65,7 +64,7 @@ std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tok
     int64_t id = -1;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
-      refuse(kWhere, fmt::format("expected token ids from 0 to {2}, got \"{1}\" as word {0}", ids.size() + 1,
+      bad_request(kWhere, fmt::format("expected token ids from 0 to {2}, got \"{1}\" as word {0}", ids.size() + 1,
                                  word.substr(0, 40), tokenizer.size() - 1));
     }
     ids.push_back(id);
@@ -81,9 +80,9 @@ void try_replacing(const fs::path& path) {
 void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
 
 int make(const TokenizeRequest& request) {
-  refusing("--out", [&] { const train::RunFolder tried(request.out); });
+  as_bad_request("--out", [&] { const train::RunFolder tried(request.out); });
   const std::string text = read_input(request);
-  if (text.empty()) refuse(kWhere, "the text is empty, expected one to make a tokenizer from");
+  if (text.empty()) bad_request(kWhere, "the text is empty, expected one to make a tokenizer from");
   const int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
   const auto tokenizer =
       request.train == "char" ? data::make_character_tokenizer(text) : data::train_byte_pairs(text, size);
@@ -103,8 +102,8 @@ int tokenize(const TokenizeRequest& request) {
   if (!request.save.empty()) {
     std::error_code none;  // where there is no file yet, nothing is lost
     if (fs::equivalent(request.text, request.save, none))
-      refuse("--save", fmt::format("{} is the text itself", request.save));
-    refusing("--save", [&] { try_replacing(request.save); });
+      bad_request("--save", fmt::format("{} is the text itself", request.save));
+    as_bad_request("--save", [&] { try_replacing(request.save); });
     const int64_t count = data::write_token_file(*tokenizer, request.text, request.save);
     fmt::print("{}: {} tokens\n", request.save, count);
     return 0;

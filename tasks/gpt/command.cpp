@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gpt/verbs.h>
-#include <tapegrad/tasks/settings/option_types.h>
+#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/train/files.h>
 
 #include <CLI/CLI.hpp>
@@ -10,23 +10,6 @@
 
 namespace tapegrad::tasks {
 namespace {
-
-// One of GPTOptions' settings. Its default is the preset's where it is not one for all.
-template <class T>
-void add_setting(CLI::App* app, std::string_view name, T& value, const char* help) {
-  const std::string option = "--" + std::string(name);
-  const bool rate = name == "lr" || name == "weight-decay" || name == "schedule" || name == "warmup" ||
-                    name == "factor" || name == "min-lr" || name == "clip-grad";
-  const char* const group = rate ? "Learning rate" : "Model and data";
-  if constexpr (std::is_same_v<T, bool>) {
-    app->add_flag(option, value, help)->group(group);
-  } else {
-    CLI::Option* added = app->add_option(option, value, help);
-    added->group(group)->type_name(type_name_of<T>());
-    if (name == "text") added->type_name("FILE");
-    if (name == "seed" || name == "preset" || name == "train-ratio") added->capture_default_str();
-  }
-}
 
 void add_model(CLI::App* app, std::string& model) {
   app->add_option(
@@ -39,27 +22,11 @@ void add_model(CLI::App* app, std::string& model) {
 
 void add_gpt_train(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTTrainRequest>();
-  r->options.preset = kGPTDefaultPreset;
-  r->options.visit([&](std::string_view name, auto& value, const char* help) { add_setting(app, name, value, help); });
-  app->add_option("--out", r->out, "folder for the run's files")->capture_default_str()->type_name("DIR")->group("Run");
-  app->add_flag("--resume", r->resume, "go on from the checkpoint in --out, with the settings of that run")
-      ->group("Run");
-  app->add_option("--checkpoint-every", r->checkpoint_every, "steps between two checkpoints")
-      ->capture_default_str()
-      ->type_name("N")
-      ->group("Run");
-  app->add_option("--save-hugging-face", r->hugging_face,
-                  "write the trained model into this folder as Hugging Face's GPT-2, too")
-      ->type_name("DIR")
-      ->group("Run");
-  app->add_flag("--untrained-losses", r->untrained_losses, "print the losses before the first step, over all batches")
-      ->group("Run");
-  app->add_flag("--no-progress", r->no_progress, "print results only")->group("Run");
+  add_options(app, fields_of(r->options));
+  add_options(app, fields_of(*r));
   app->callback([app, r, &run] {
     run = [app, r] {
-      r->options.visit([&](std::string_view name, auto&, std::string_view) {
-        if (app->count("--" + std::string(name)) > 0) r->given.emplace_back(name);
-      });
+      r->given = given_on(app, fields_of(r->options));
       return train_gpt(*r);
     };
   });

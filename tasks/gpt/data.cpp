@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/trainer.h>
-#include <tapegrad/tasks/settings/refusing.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <algorithm>
 
@@ -21,23 +21,25 @@ constexpr std::string_view kNumbers[] = {
 std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_view text) {
   if (o.tokenizer == "char") {
     if (o.preset == "book")
-      refuse("--tokenizer", "the preset book reads byte pairs: a folder with vocab.bpe and encoder.json is needed");
+      bad_request("--tokenizer",
+                  "the preset book reads byte pairs: a folder with vocab.bpe and encoder.json is needed");
     return data::make_character_tokenizer(text);
   }
-  return refusing("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
+  return as_bad_request("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
 }
 
 data::TextLoader loader(const GPTOptions& o, data::Tokens tokens, bool training) {
   const int64_t count = tokens.size();
   if (count <= o.context_length) {
-    refuse("--text", fmt::format("the {} part has {} tokens, a window of --context-length {} takes {} (a longer text, "
-                                 "a shorter context, or another --train-ratio)",
-                                 training ? "training" : "validation", count, o.context_length, o.context_length + 1));
+    bad_request("--text",
+                fmt::format("the {} part has {} tokens, a window of --context-length {} takes {} (a longer text, "
+                            "a shorter context, or another --train-ratio)",
+                            training ? "training" : "validation", count, o.context_length, o.context_length + 1));
   }
   data::TextLoader made(data::Windows(std::move(tokens), o.context_length, o.stride),
                         {.batch_size = o.batch_size, .shuffle = training, .drop_last = training});
   if (made.size() == 0) {
-    refuse("--batch-size",
+    bad_request("--batch-size",
            fmt::format("{} windows are not to be had: the training part has {}", o.batch_size, made.dataset().size()));
   }
   return made;
@@ -48,7 +50,8 @@ constexpr std::size_t kWidest = 4;  // bytes of a character
 
 // The tokens that samples begin with: the start context, or else the first ones of the text's first line.
 std::vector<int64_t> start_of(const GPTOptions& o, const data::Tokenizer& tokenizer, std::string_view text) {
-  if (!o.start_context.empty()) return refusing("--start-context", [&] { return tokenizer.encode(o.start_context); });
+  if (!o.start_context.empty())
+    return as_bad_request("--start-context", [&] { return tokenizer.encode(o.start_context); });
   const std::size_t begin = std::min(text.find_first_not_of(" \r\n\t"), text.size());
   const std::string_view line = text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 1000));
   std::vector<int64_t> ids = tokenizer.encode(line);
@@ -72,13 +75,13 @@ std::vector<int64_t> start_of(const GPTOptions& o, const data::Tokenizer& tokeni
 GPTData of_token_file(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer) {
   if (!tokenizer) {
     if (o.tokenizer == "char")
-      refuse("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
+      bad_request("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
     tokenizer = tokenizer_for(o, {});
   }
   const data::Tokens all = data::Tokens::open(o.text);
   if (all.largest() >= tokenizer->size()) {
-    refuse("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", o.text, all.largest(),
-                                 tokenizer->size()));
+    bad_request("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", o.text, all.largest(),
+                                      tokenizer->size()));
   }
   const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
   uint64_t sum = 0;
@@ -119,7 +122,7 @@ std::string made_text() {
 
 GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer) {
   if (!o.text.empty()) {
-    if (!fs::is_regular_file(o.text)) refuse("--text", fmt::format("there is no file {}", o.text));
+    if (!fs::is_regular_file(o.text)) bad_request("--text", fmt::format("there is no file {}", o.text));
     if (data::is_safetensors_file(o.text)) return of_token_file(o, std::move(tokenizer));
   }
   const std::string text = o.text.empty() ? made_text() : train::read_file(o.text);

@@ -16,6 +16,8 @@
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
+
+namespace fs = std::filesystem;
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -33,9 +35,9 @@ std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
     const auto [stop, error] = std::from_chars(at, end, id);
     const bool whole = error == std::errc() && (stop == end || *stop == ' ' || *stop == ',');
     if (!whole)
-      refuse("--prompt-ids", fmt::format("\"{}\" is no list of token ids (15496,11)", data::valid_utf8(text)));
+      bad_request("--prompt-ids", fmt::format("\"{}\" is no list of token ids (15496,11)", data::valid_utf8(text)));
     if (id < 0 || id >= vocab_size)
-      refuse("--prompt-ids", fmt::format("{} is no token: there are {}, from 0 on", id, vocab_size));
+      bad_request("--prompt-ids", fmt::format("{} is no token: there are {}, from 0 on", id, vocab_size));
     ids.push_back(id);
     at = stop;
   }
@@ -43,25 +45,19 @@ std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
 
 std::vector<int64_t> prompt_of(const GPTGenerateRequest& request, const TrainedGPT& trained) {
   if (!request.prompt_ids.empty()) return parse_ids(request.prompt_ids, trained.model.config.vocab_size);
-  if (!trained.tokenizer) refuse("--prompt", "the model's folder has no tokenizer (name --prompt-ids, and --ids)");
+  if (!trained.tokenizer) bad_request("--prompt", "the model's folder has no tokenizer (name --prompt-ids, and --ids)");
   std::vector<int64_t> ids = trained.tokenizer->encode(request.prompt);
   if (ids.empty() && trained.tokenizer->end_of_text()) ids.push_back(*trained.tokenizer->end_of_text());
   return ids;
 }
 
 void check(const GPTGenerateRequest& r) {
-  const auto need = [](bool good, std::string_view option, std::string_view message) {
-    if (!good) refuse(option, message);
-  };
-  need(r.max_new_tokens >= 1, "--max-new-tokens",
-       fmt::format("{} is out of range: at least 1 is possible", r.max_new_tokens));
-  need(std::isfinite(r.temperature) && r.temperature >= 0, "--temperature",
-       fmt::format("{} is out of range: at least 0 is possible", r.temperature));
-  need(r.top_k >= 0, "--top-k", fmt::format("{} is out of range: at least 0 is possible", r.top_k));
-  need(r.top_p > 0 && r.top_p <= 1, "--top-p",
-       fmt::format("{} is out of range: more than 0 and at most 1 is possible", r.top_p));
-  check_beams(r.beams);
-  need(r.beams == 1 || r.temperature == 0, "--beams", "a search by beams takes no --temperature");
+  check_limits("--max-new-tokens", static_cast<double>(r.max_new_tokens), {.least = 1});
+  check_limits("--temperature", r.temperature, kNotNegative);
+  check_limits("--top-k", static_cast<double>(r.top_k), kNotNegative);
+  check_limits("--top-p", r.top_p, {.least = 0, .most = 1, .open_below = true});
+  check_limits("--beams", static_cast<double>(r.beams), kBeams);
+  require(r.beams == 1 || r.temperature == 0, "--beams", "must be 1 with a --temperature above 0");
 }
 
 void print(std::string_view text) {
@@ -77,12 +73,13 @@ int generate_gpt(const GPTGenerateRequest& request) {
   const TrainedGPT trained = load_gpt(request.model, request.dtype, in_words);
   const std::vector<int64_t> prompt = prompt_of(request, trained);
   const std::string_view asked = request.prompt_ids.empty() ? "--prompt" : "--prompt-ids";
-  if (prompt.empty()) refuse(asked, "a prompt of one token at least is needed");
+  if (prompt.empty()) bad_request(asked, "a prompt of one token at least is needed");
   if (static_cast<int64_t>(prompt.size()) > trained.model.config.context_length) {
-    refuse(asked, fmt::format("has {} tokens, the model's context takes {}", prompt.size(),
-                              trained.model.config.context_length));
+    bad_request(asked, fmt::format("has {} tokens, the model's context takes {}", prompt.size(),
+                                   trained.model.config.context_length));
   }
-  if (!request.ids && !trained.tokenizer) refuse("--model", "its folder has no tokenizer (--ids prints token ids)");
+  if (!request.ids && !trained.tokenizer)
+    bad_request("--model", "its folder has no tokenizer (--ids prints token ids)");
   manual_seed(request.seed);
 
   std::optional<data::TextStream> stream;
@@ -117,22 +114,22 @@ int generate_gpt(const GPTGenerateRequest& request) {
 }
 
 int test_gpt(const GPTTestRequest& request) {
-  if (request.text.empty()) refuse("--text", "a file is needed");
-  if (!fs::is_regular_file(request.text)) refuse("--text", fmt::format("there is no file {}", request.text));
+  if (request.text.empty()) bad_request("--text", "a file is needed");
+  if (!fs::is_regular_file(request.text)) bad_request("--text", fmt::format("there is no file {}", request.text));
   const TrainedGPT trained = load_gpt(request.model, request.dtype);
   const int64_t length = trained.model.config.context_length;
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
-    refuse("--model", "its folder has no tokenizer, and --text is no file of tokens");
+    bad_request("--model", "its folder has no tokenizer, and --text is no file of tokens");
   const data::Tokens tokens = data::is_safetensors_file(request.text)
                                   ? data::Tokens::open(request.text)
                                   : data::Tokens(trained.tokenizer->encode(train::read_file(request.text)));
   if (tokens.size() <= length) {
-    refuse("--text", fmt::format("{} has {} tokens, a window as long as the model's context takes {}", request.text,
-                                 tokens.size(), length + 1));
+    bad_request("--text", fmt::format("{} has {} tokens, a window as long as the model's context takes {}",
+                                      request.text, tokens.size(), length + 1));
   }
   if (tokens.largest() >= trained.model.config.vocab_size)
-    refuse("--text",
-           fmt::format("holds the token {}, the model knows {}", tokens.largest(), trained.model.config.vocab_size));
+    bad_request("--text", fmt::format("holds the token {}, the model knows {}", tokens.largest(),
+                                      trained.model.config.vocab_size));
   const data::TextLoader loader(data::Windows(tokens, length, length), {.batch_size = 1});
   Generator unused;
   data::TextLoader::Iteration iteration = loader.begin(unused);

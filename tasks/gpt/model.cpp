@@ -4,7 +4,7 @@
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/gpt/model.h>
-#include <tapegrad/tasks/seq2seq/verbs.h>
+#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/train/checked_file.h>
 
 #include <nlohmann/json.hpp>
@@ -16,8 +16,8 @@ constexpr std::string_view kWhere = "model";
 
 // A model whose parameters will be loaded, in eval mode.
 nn::GPTModel unfilled(const nn::GPTConfig& config, DType dtype, const fs::path& path) {
-  need_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
-              model_bytes(config) * static_cast<double>(item_size(dtype)) / 4);
+  require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
+                 model_bytes(config) * static_cast<double>(item_size(dtype)) / 4);
   const nn::init::Skip skip;
   nn::GPTModel model(config);
   if (dtype == kBFloat16) model.store_in_bfloat16();
@@ -72,9 +72,8 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
                              "read, too)",
                              file.string(), key));
   };
-  const auto task = loaded.metadata.find("task");
-  if (task != loaded.metadata.end() && task->second != "gpt")
-    refuse("--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task->second));
+  const std::string task = task_of_json(text("config"));
+  require(task == kGPTTask, "--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
   const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
   nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype, file);
@@ -108,15 +107,15 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const da
 }
 
 TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer) {
-  const fs::path path = model.empty() ? last_run("gpt") : fs::path(model);
+  const fs::path path = model.empty() ? last_run(kGPTTask) : fs::path(model);
   if (fs::is_directory(path)) {
     if (fs::exists(path / "config.json")) return of_folder(path, dtype, with_tokenizer);
     if (fs::exists(path / "model.safetensors")) return of_file(path / "model.safetensors", dtype);
-    refuse("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
+    bad_request("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
   }
   if (!fs::exists(path)) {
-    refuse("--model", fmt::format("there is no {}{}", path.string(),
-                                  model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
+    bad_request("--model", fmt::format("there is no {}{}", path.string(),
+                                       model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
   }
   return of_file(path, dtype);
 }

@@ -1,24 +1,19 @@
-// Presets of a GPT's training, checks, and settings as JSON.
+// Declares and checks the settings of a GPT's training, and holds its presets.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/gpt/options.h>
-#include <tapegrad/tasks/settings/refusing.h>
-
-#include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kMost = 10'000'000;  // of any one number
 constexpr int64_t kNoamWarmup = 4000;  // Vaswani et al. 2017
+constexpr std::string_view kPresets[] = {"book", "tiny", "char", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"};
+constexpr Limits kShare{.least = 0, .most = 1, .open_below = true, .open_above = true};
 
-void need(bool good, std::string_view option, std::string_view message) {
-  if (!good) refuse(fmt::format("--{}", option), message);
-}
+// What a block takes besides the elements of its parameters, measured: modules, names, and a block of memory for each
+// of 16 parameters. Training takes four times as much, as it does for the elements: gradients and two moments.
+constexpr double kBytesPerBlock = 5'000;
 
-// What is not settled by the sizes alone.
+// What the sizes of a preset alone do not decide.
 void set_rates(GPTOptions& o) {
   if (o.preset == "book") return;
   const bool small = o.preset == "tiny" || o.preset == "char";
@@ -33,6 +28,48 @@ void set_rates(GPTOptions& o) {
 }
 
 }  // namespace
+
+GPTOptions::GPTOptions() {
+  num_epochs = 10;
+  batch_size = 2;
+  seed = 123;
+  lr = 4e-4;
+  weight_decay = 0.1;
+  warmup = 0;
+}
+
+void GPTOptions::list(Fields& f) {
+  f.add({.name = "preset", .help = "sizes and rates that the other options default to", .choices = kPresets}, preset);
+  f.add({"context-length", "longest sequence of tokens that the model reads", Group::model, kCount}, context_length);
+  f.add({"emb-dim", "width of the model; a multiple of the number of heads", Group::model, kCount}, emb_dim);
+  f.add({"n-heads", "heads per attention", Group::model, kCount}, n_heads);
+  f.add({"n-layers", "number of blocks", Group::model, kCount}, n_layers);
+  f.add({"drop-rate", "dropout probability, everywhere in the model", Group::model, kProbability}, drop_rate);
+  f.add({"qkv-bias", "biases on query, key and value", Group::model}, qkv_bias);
+  f.add({"tied-head", "the output head shares the weight of the token embedding", Group::model}, tied_head);
+  f.add({.name = "positions", .help = "positional encoding", .choices = nn::kPositionNames}, positions);
+  f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
+  f.add({.name = "text",
+         .help = "file to train on, a text or a token file (default: sums in words, generated here)",
+         .group = Group::data,
+         .type = "FILE"},
+        text);
+  f.add({"tokenizer", "folder of a byte-pair vocabulary, or char: one token per character of the text", Group::data},
+        tokenizer);
+  f.add({"stride", "tokens from the start of one window to the next (0: --context-length)", Group::data, kCountOrNone},
+        stride);
+  f.add({"train-ratio", "share of the text, from its start, to train on; the rest is for validation", Group::data,
+         kShare},
+        train_ratio);
+  TrainingSettings::list(f, kCountOrNone);
+  f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
+  f.add({"eval-batches", "batches of each part of the text per evaluation", Group::training, kCount}, eval_batches);
+  f.add({"start-context",
+         "start of the sample after each epoch (default: the text's first tokens; book: \"Every effort moves you\")",
+         Group::training},
+        start_context);
+  f.add({"sample-tokens", "tokens of that sample (0: no sample)", Group::training, kCountOrNone}, sample_tokens);
+}
 
 nn::GPTConfig GPTOptions::model(int64_t vocab_size) const {
   return {.vocab_size = vocab_size,
@@ -49,7 +86,7 @@ nn::GPTConfig GPTOptions::model(int64_t vocab_size) const {
 GPTOptions gpt_options(const std::string& preset) {
   GPTOptions options;
   options.preset = preset;
-  const nn::GPTConfig sizes = refusing("--preset", [&] { return nn::gpt_preset(preset); });
+  const nn::GPTConfig sizes = as_bad_request("--preset", [&] { return nn::gpt_preset(preset); });
   options.context_length = sizes.context_length;
   options.emb_dim = sizes.emb_dim;
   options.n_heads = sizes.n_heads;
@@ -59,74 +96,43 @@ GPTOptions gpt_options(const std::string& preset) {
   return options;
 }
 
-GPTOptions with_preset(GPTOptions asked, const std::vector<std::string>& given) {
+GPTOptions with_preset(GPTOptions asked, const Given& given) {
   GPTOptions options = gpt_options(asked.preset);
-  take(options, std::move(asked), given);
-  const bool warmup_given = std::find(given.begin(), given.end(), "warmup") != given.end();
-  if (options.schedule == "noam" && !warmup_given) options.warmup = kNoamWarmup;
+  override_with(fields_of(options), fields_of(asked), given);
+  if (options.schedule == "noam" && !contains(given, "warmup")) options.warmup = kNoamWarmup;
   return options;
 }
 
-void check(GPTOptions& o) {
-  o.visit([&](std::string_view name, auto& value, std::string_view) {
-    using T = std::remove_reference_t<decltype(value)>;
-    if constexpr (std::is_same_v<T, int64_t>) {
-      const bool may_be_none = name == "max-steps" || name == "stride" || name == "sample-tokens" || name == "warmup" ||
-                               name == "num-epochs";
-      const int64_t least = may_be_none ? 0 : 1;
-      need(value >= least && value <= kMost, name,
-           fmt::format("{} is out of range: from {} to {} is possible", value, least, kMost));
-    } else if constexpr (std::is_same_v<T, double>) {
-      need(std::isfinite(value) && value >= 0, name, fmt::format("{} is out of range: at least 0 is possible", value));
-    }
-  });
-  need(o.drop_rate < 1, "drop-rate", fmt::format("{} is out of range: less than 1 is possible", o.drop_rate));
-  need(o.lr > 0, "lr", "0 is out of range: it must be positive");
-  need(o.factor > 0, "factor", "0 is out of range: it must be positive");
-  need(o.train_ratio > 0 && o.train_ratio < 1, "train-ratio",
-       fmt::format("{} is out of range: more than 0 and less than 1 is possible", o.train_ratio));
-  need(o.schedule == "constant" || o.schedule == "noam" || o.schedule == "warmup-cosine", "schedule",
-       fmt::format("there is no schedule \"{}\": constant, noam or warmup-cosine", o.schedule));
-  need(o.schedule != "noam" || o.warmup > 0, "warmup", "0 is out of range: noam rises over at least 1 step");
-  need(o.emb_dim % o.n_heads == 0, "emb-dim", fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
-  check_positions(o.positions);
-  need(o.positions != "rope" || o.emb_dim / o.n_heads % 2 == 0, "positions",
-       fmt::format("rope turns pairs of elements, and a head has {} (--emb-dim {} over {} heads)",
-                   o.emb_dim / o.n_heads, o.emb_dim, o.n_heads));
+void resolve(GPTOptions& o) {
+  check_limits(fields_of(o));
+  o.check();
+  require(o.emb_dim % o.n_heads == 0, "--emb-dim",
+          fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
+  check_rotary(o.positions, o.emb_dim / o.n_heads, fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
   if (o.stride == 0) o.stride = o.context_length;
 }
 
-double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes that make no model would overflow
+double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes that are not possible would overflow
   const auto c = static_cast<double>(config.emb_dim), vocab = static_cast<double>(config.vocab_size);
-  return 4 * (12 * c * c * static_cast<double>(config.n_layers) + (config.tied_head ? 1 : 2) * vocab * c);
+  const auto layers = static_cast<double>(config.n_layers);
+  return 4 * (12 * c * c * layers + (config.tied_head ? 1 : 2) * vocab * c) + kBytesPerBlock * layers;
 }
 
 double training_bytes(const GPTOptions& o, int64_t vocab_size) {
   const auto c = static_cast<double>(o.emb_dim), tokens = static_cast<double>(o.batch_size * o.context_length);
   const auto layers = static_cast<double>(o.n_layers);
-  // Numbers that a block keeps of a token for backward, attention's weights with them.
+  // Numbers that a block keeps per token for backward, with attention's weights.
   const double block = 18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.context_length);
   const double kept = o.recompute ? layers * c + block : layers * block;
   return 4 * model_bytes(o.model(vocab_size)) + 4 * tokens * (kept + 2 * static_cast<double>(vocab_size));
 }
 
-std::string to_json(GPTOptions options) {
-  nlohmann::ordered_json json;
-  json["task"] = "gpt";
-  options.visit([&](std::string_view name, auto& value, std::string_view) { json[key_of(name)] = value; });
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string to_json(GPTOptions options) { return to_json(kGPTTask, fields_of(options)); }
 
-GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) {
+GPTOptions gpt_options_from_json(std::string_view where, std::string_view json) {
   GPTOptions options;
-  try {
-    const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
-    if (json.at("task") != "gpt")
-      fail(where, fmt::format("the configuration is of the task {}", json::shown(json.at("task"))));
-    options.visit([&](std::string_view name, auto& value, std::string_view) { json.at(key_of(name)).get_to(value); });
-  } catch (const nlohmann::json::exception& e) {
-    fail(where, fmt::format("the configuration is not understood: {}", e.what()));
-  }
+  from_json(where, json, kGPTTask, fields_of(options));
+  resolve(options);
   return options;
 }
 

@@ -41,9 +41,8 @@ std::string gpt_report(const GPTOptions& options, int64_t parameters, const trai
                           drawing::escape_markup(*epoch.sample));
   body += "<h2>Settings</h2>\n<div class=\"card\"><table>\n";
   GPTOptions shown = options;
-  shown.visit([&](std::string_view name, auto& value, std::string_view) {
-    body += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", name, drawing::escape_markup(fmt::format("{}", value)));
-  });
+  for (const Field& field : fields_of(shown))
+    body += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", field.setting.name, drawing::escape_markup(field.text()));
   return drawing::page(fmt::format("tapegrad: gpt, seed {}", options.seed), body + "</table></div>\n");
 }
 

@@ -5,7 +5,6 @@
 #include <tapegrad/tasks/gpt/report.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/gpt/verbs.h>
-#include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/train/interrupts.h>
 #include <tapegrad/tasks/train/progress.h>
 
@@ -16,9 +15,9 @@ namespace {
 
 // The run's own settings; what was named on the command line must agree with them.
 GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest& request) {
-  need_run_of("gpt", checkpoint, request.out);
+  require_run_of(kGPTTask, GPTTrainer::settings_json(checkpoint), request.out);
   GPTOptions run = GPTTrainer::options_of(checkpoint);
-  need_same(run, request.options, request.given, request.out);
+  require_same(fields_of(run), fields_of(request.options), request.given, request.out);
   return run;
 }
 
@@ -34,10 +33,11 @@ std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest
   constexpr std::string_view kOption = "--save-hugging-face";
   if (request.hugging_face.empty()) return nullptr;
   if (options.positions != "learned")
-    refuse(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
+    bad_request(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
   std::error_code code;
   if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
-    refuse(kOption, fmt::format("{} is --out, too: both would hold a {}", request.hugging_face, train::kModelFile));
+    bad_request(kOption,
+                fmt::format("{} is --out, too: both would hold a {}", request.hugging_face, train::kModelFile));
   return take_folder(request.hugging_face, kOption);
 }
 
@@ -94,11 +94,21 @@ void announce(const GPTTrainer& trainer) {
 
 }  // namespace
 
+void GPTTrainRequest::list(Fields& f) {
+  RunRequest::list(f);
+  f.add({.name = "save-hugging-face",
+         .help = "also write the trained model into this folder as Hugging Face's GPT-2",
+         .group = Group::run,
+         .type = "DIR"},
+        hugging_face);
+  f.add({"untrained-losses", "print the losses before the first step, over all batches", Group::run}, untrained_losses);
+}
+
 int train_gpt(GPTTrainRequest request) {
-  if (request.checkpoint_every < 1)
-    refuse("--checkpoint-every", fmt::format("{} is out of range: at least 1 is possible", request.checkpoint_every));
+  if (request.out.empty()) request.out = default_folder(kGPTTask).string();
+  check_limits(fields_of(request));
   GPTOptions options = with_preset(request.options, request.given);
-  check(options);
+  resolve(options);
   const fs::path checkpoint_file = fs::path(request.out) / train::kCheckpointFile;
   std::optional<train::Checkpoint> checkpoint;
   if (request.resume && fs::exists(checkpoint_file)) {
@@ -107,7 +117,7 @@ int train_gpt(GPTTrainRequest request) {
   }
   // Everything that may be refused is read before the folder is touched.
   GPTData data = load_gpt_data(options, checkpoint ? GPTTrainer::tokenizer_of(*checkpoint) : nullptr);
-  need_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
+  require_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
   const std::unique_ptr<train::RunFolder> hugging_face = take_hugging_face_folder(request, options);
   const std::unique_ptr<train::RunFolder> taken = take_folder(request.out);
   const train::RunFolder& folder = *taken;
@@ -132,7 +142,7 @@ int train_gpt(GPTTrainRequest request) {
   run_to_end(trainer, folder.path(), request);
   save_gpt(folder.path() / train::kModelFile, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
   if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer());
-  remember_last_run("gpt", folder.path());
+  remember_last_run(kGPTTask, folder.path());
   train::replace_file(folder.path() / train::kReportFile,
                       gpt_report(trainer.options(), nn::count_parameters(trainer.model()),
                                  train::read_metrics(folder.path() / train::kMetricsFile)));

@@ -19,14 +19,6 @@ GPTOptions seeded(const GPTOptions& options) {
   return options;
 }
 
-optim::Schedule schedule_of(const GPTOptions& o, int64_t total) {
-  if (o.schedule == "noam") return optim::Noam{o.emb_dim, o.warmup, o.factor};
-  // A run that is shorter than the rise ends with it.
-  if (o.schedule == "warmup-cosine" && total > 0)
-    return optim::WarmupCosine{o.lr, std::min(o.warmup, total - 1), total, o.min_lr};
-  return optim::Constant{o.lr};
-}
-
 double accuracy_of(const Tensor& logits, const Tensor& targets) {
   return mean((argmax(logits, -1) == targets).to(kFloat64)).item();
 }
@@ -49,7 +41,7 @@ GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data)
       data_(std::move(data)),
       model_(options_.model(data_.tokenizer->size())),
       adam_(nn::parameters(model_), {.lr = options_.lr, .weight_decay = options_.weight_decay}),
-      schedule_(schedule_of(options_, total_steps())) {
+      schedule_(options_.schedule_of(options_.emb_dim, total_steps())) {
   model_.recompute_blocks = options_.recompute;
   nn::train(model_);
 }
@@ -58,10 +50,7 @@ int64_t GPTTrainer::steps_per_epoch() const {
   return (data_.train.size() + options_.accumulate - 1) / options_.accumulate;
 }
 
-int64_t GPTTrainer::total_steps() const {
-  const int64_t all = options_.num_epochs * steps_per_epoch();
-  return options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
-}
+int64_t GPTTrainer::total_steps() const { return options_.limited(options_.num_epochs * steps_per_epoch()); }
 
 int64_t GPTTrainer::epoch() const { return steps_ == 0 ? 0 : (steps_ - 1) / steps_per_epoch(); }
 
@@ -187,8 +176,8 @@ train::Checkpoint GPTTrainer::checkpoint() const {
 
 void GPTTrainer::restore(const train::Checkpoint& checkpoint) {
   if (checkpoint.get<uint64_t>("text") != data_.checksum) {
-    refuse("train --resume", fmt::format("{} is not the text any more that the run was started with",
-                                         options_.text.empty() ? "what this version makes" : options_.text));
+    bad_request("train --resume", fmt::format("{} is not the text any more that the run was started with",
+                                              options_.text.empty() ? "what this version makes" : options_.text));
   }
   nn::load_state_dict(model_, checkpoint.with_prefix(train::kModelPrefix));
   adam_.load_state(checkpoint.with_prefix(train::kAdamPrefix));
@@ -203,8 +192,12 @@ void GPTTrainer::restore(const train::Checkpoint& checkpoint) {
   iteration_.emplace(data_.train.resume(at));
 }
 
+std::string GPTTrainer::settings_json(const train::Checkpoint& checkpoint) {
+  return checkpoint.get<std::string>("options");
+}
+
 GPTOptions GPTTrainer::options_of(const train::Checkpoint& checkpoint) {
-  return gpt_options_from_json("checkpoint", checkpoint.get<std::string>("options"));
+  return gpt_options_from_json("checkpoint", settings_json(checkpoint));
 }
 
 std::unique_ptr<data::Tokenizer> GPTTrainer::tokenizer_of(const train::Checkpoint& checkpoint) {

@@ -57,7 +57,8 @@ class GPTTrainer {
 
   train::Checkpoint checkpoint() const;
   void restore(const train::Checkpoint& checkpoint);
-  // The run that a checkpoint belongs to, and its tokenizer.
+  // The settings of the run that a checkpoint belongs to, and its tokenizer.
+  static std::string settings_json(const train::Checkpoint& checkpoint);
   static GPTOptions options_of(const train::Checkpoint& checkpoint);
   static std::unique_ptr<data::Tokenizer> tokenizer_of(const train::Checkpoint& checkpoint);
 

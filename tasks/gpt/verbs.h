@@ -4,6 +4,7 @@
 
 #include <tapegrad/autograd/dtype.h>
 #include <tapegrad/tasks/gpt/options.h>
+#include <tapegrad/tasks/settings/run_request.h>
 
 #include <optional>
 #include <string>
@@ -11,15 +12,13 @@
 
 namespace tapegrad::tasks {
 
-struct GPTTrainRequest {
-  GPTOptions options;
-  std::vector<std::string> given;  // the options that were named on the command line, without dashes
-  std::string out = "out/gpt";
-  std::string hugging_face;  // folder to write the model into, too, as Hugging Face's GPT-2; empty: none
-  bool resume = false;
-  bool no_progress = false;
+struct GPTTrainRequest : RunRequest {
+  GPTOptions options = gpt_options(kGPTDefaultPreset);
+  Given given;               // the settings named on the command line
+  std::string hugging_face;  // folder for the model as Hugging Face's GPT-2; empty: none
   bool untrained_losses = false;
-  int64_t checkpoint_every = 100;
+
+  void list(Fields& fields);  // those that are not `options`
 };
 // Prints the losses of every evaluation and a sample after every epoch to standard output, in the format of chapter 5,
 // and nothing else there.

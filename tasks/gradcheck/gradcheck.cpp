@@ -3,7 +3,7 @@
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
-#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -60,9 +60,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
     const bool close = distance(name, one) <= std::max<std::size_t>(1, name.size() / 3);
     if (close || one.find(name) != std::string::npos) near.push_back(one);
   }
-  refuse("gradcheck",
-         fmt::format("there is no {} \"{}\"{}; there is: {}", kind, name,
-                     near.empty() ? "" : fmt::format(" (like it: {})", fmt::join(near, ", ")), fmt::join(names, ", ")));
+  bad_request("gradcheck", fmt::format("there is no {} \"{}\"{}; there is: {}", kind, name,
+                                       near.empty() ? "" : fmt::format(" (like it: {})", fmt::join(near, ", ")),
+                                       fmt::join(names, ", ")));
 }
 
 Row check(const OpSamples& samples) {

@@ -7,13 +7,12 @@
 
 namespace tapegrad::tasks {
 
-int explain(const ExplainRequest& request) {
-  RunOptions options = default_options(request.options.task);
-  if (options.task == "copy") options.seq_length = 5;  // the tutorial's example is shorter than what it trains with
-  take(options, request.options, request.given);
-  if (!request.expression.empty()) kind_of(options.task).fit(options, request.expression);
-  settle(options);
-  const std::unique_ptr<Task> task = make_task(options);
+int explain(ExplainRequest request) {
+  RunOptions options = request.options.info->defaults();
+  options.info->for_explain(options, request.expression);
+  override_with(fields_of(options), fields_of(request.options), request.given);
+  resolve(options);
+  const std::unique_ptr<Task> task = options.info->make(options);
   std::optional<Batch> example;
   if (!request.expression.empty()) {
     example = task->read_expression(request.expression);
@@ -26,10 +25,10 @@ int explain(const ExplainRequest& request) {
 }
 
 int attention(const AttentionRequest& request) {
-  const std::string where = fmt::format("attention {}", request.options.task);
-  const fs::path file = model_file(where, request.options.task, request.model);
-  TrainedModel trained = load_model(file, request.options.task);
-  take_example_settings(trained, request.options, request.given);
+  const TaskInfo& info = *request.options.info;
+  const fs::path file = model_file(fmt::format("attention {}", info.name), info.name, request.model);
+  TrainedModel trained = load_model(file, info);
+  override_examples(trained, request.options, request.given);
   const Task& task = *trained.task;
   nn::eval(trained.model);
   Generator generator(request.seed);
@@ -40,11 +39,11 @@ int attention(const AttentionRequest& request) {
   const fs::path folder = request.out.empty() ? file.parent_path() : fs::path(request.out);
   std::error_code code;
   if (!folder.empty()) fs::create_directories(folder, code);
-  if (code) refuse("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
+  if (code) bad_request("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
   train::replace_file(folder / "attention.svg", drawing::svg_file(draw(sample)));
   train::replace_file(folder / "attention.html", attention_html(task, trained.options, sample));
 
-  fmt::print("=== Attention: {} ===\nModel: {}\n{}", request.options.task, file.string(),
+  fmt::print("=== Attention: {} ===\nModel: {}\n{}", info.name, file.string(),
              drawing::wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
                                           task.target_text(sample.answer.output)),
                               4));

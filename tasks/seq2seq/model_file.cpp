@@ -35,35 +35,33 @@ void save_model(const fs::path& path, const Trainer& trainer) {
                       {{"config", to_json(trainer.options())},
                        {"format", "pt"},
                        {"steps", std::to_string(trainer.steps())},
-                       {"task", trainer.options().task},
+                       {"task", std::string(trainer.options().info->name)},
                        {"task_state", to_hex(trainer.task().state())}});
 }
 
-TrainedModel load_model(const fs::path& path, std::string_view task) {
+TrainedModel load_model(const fs::path& path, const TaskInfo& task) {
   const SafeTensors loaded = train::load_checked(path);
   const auto config = loaded.metadata.find("config");
   if (config == loaded.metadata.end()) fail(kWhere, fmt::format("{}: its metadata has no \"config\"", path.string()));
-  const auto named = loaded.metadata.find("task");
-  if (named != loaded.metadata.end() && named->second != task)
-    refuse("--model", fmt::format("{} was trained for the task {}, not for {}", path.string(), named->second, task));
-  RunOptions options = options_from_json(path.string(), config->second);
-  if (options.task != task)
-    refuse("--model", fmt::format("{} was trained for the task {}, not for {}", path.string(), options.task, task));
-  settle(options);
-  TrainedModel trained{options, nn::Transformer(options.model()), make_task(options)};
+  const std::string trained_for = task_of_json(config->second);
+  require(trained_for == task.name, "--model",
+          fmt::format("{} was trained for the task {}, not for {}", path.string(), trained_for, task.name));
+  RunOptions options = options_from_json(path.string(), config->second, task);
+  resolve(options);
+  TrainedModel trained{options, nn::Transformer(options.model()), task.make(options)};
   nn::load_state_dict(trained.model, loaded.tensors);
   const auto state = loaded.metadata.find("task_state");
   if (state != loaded.metadata.end()) trained.task->set_state(from_hex(path, state->second));
   return trained;
 }
 
-void take_example_settings(TrainedModel& trained, const RunOptions& asked, const std::vector<std::string>& given) {
+void override_examples(TrainedModel& trained, RunOptions asked, const Given& given) {
   RunOptions options = trained.options;
-  take(options, asked, given);
-  settle(options);
+  override_with(fields_of(options), fields_of(asked), given);
+  resolve(options);
   if (to_json(options) == to_json(trained.options)) return;
-  trained.options = options;
-  trained.task = make_task(options);
+  trained.task = options.info->make(options);
+  trained.options = std::move(options);
 }
 
 }  // namespace tapegrad::tasks

@@ -1,37 +1,15 @@
-// Checks settings and carries them to and from JSON.
+// Declares and checks the settings of a sequence-to-sequence run.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/seq2seq/options.h>
-#include <tapegrad/tasks/seq2seq/parser/parser.h>
-#include <tapegrad/tasks/seq2seq/task.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kMost = 1'000'000;  // of any one size: products of four of them are checked as doubles
-
-// The least and the most that a whole number may be.
-struct Limits {
-  int64_t least, most;
-};
-Limits limits_of(std::string_view option) {
-  if (option == "max-position-embeddings") return {0, kMost};
-  if (option == "vocab-size") return {2, kMost};
-  if (option == "depth") return {1, ParserTask::kDeepest};
-  if (option == "data-seed") return {-1, 0xffffffff};  // what NumPy takes
-  if (option == "max-digits") return {1, 17};          // sums fit into 64 bits
-  return {1, kMost};
-}
-
-void need(bool good, std::string_view option, std::string_view message) {
-  if (!good) refuse(fmt::format("--{}", option), message);
-}
+// What a layer of the encoder and one of the decoder take besides the elements of their parameters, measured: modules,
+// names, and a block of memory for each of 42 parameters, their gradients and two moments, however small.
+constexpr double kBytesPerLayer = 60'000;
 
 double parameters_of(const RunOptions& o) {
   const auto v = static_cast<double>(o.vocab_size), c = static_cast<double>(o.hidden_size);
@@ -39,7 +17,40 @@ double parameters_of(const RunOptions& o) {
   return static_cast<double>(o.num_hidden_layers) * (12 * c * c + 4 * c * f) + 3 * v * c + 2 * p * c;
 }
 
+// Learned positions bound the length of the sequences. The task's options that decide the length are named.
+void check_length(RunOptions& o, int64_t longest) {
+  if (longest <= o.max_position_embeddings || o.positions != "learned") return;
+  for (const Field& field : example_fields(o)) {
+    const std::string value = field.text();
+    bad_request(
+        fmt::format("--{}", field.setting.name),
+        fmt::format("{} {} longer than --max-position-embeddings {}", value,
+                    value == std::to_string(longest) ? "is" : fmt::format("makes sequences of {} tokens,", longest),
+                    o.max_position_embeddings));
+  }
+}
+
 }  // namespace
+
+void RunOptions::list(Fields& f) {
+  f.add({"vocab-size", "tokens, including the padding token 0", Group::model, {2, kMost}}, vocab_size);
+  f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, hidden_size);
+  f.add({"num-hidden-layers", "layers of the encoder, and of the decoder", Group::model, kCount}, num_hidden_layers);
+  f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, num_attention_heads);
+  f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, intermediate_size);
+  f.add({"max-position-embeddings",
+         "longest sequence that the model accepts (0: the tutorial's length, or more where the sequences are longer)",
+         Group::model, kCountOrNone},
+        max_position_embeddings);
+  f.add({.name = "positions",
+         .help = "positional encoding (only learned positions bound the length)",
+         .choices = nn::kPositionNames},
+        positions);
+  f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
+  info->list(own, f);
+  TrainingSettings::list(f);
+  f.add({"steps-per-epoch", "steps per epoch", Group::training, kCount}, steps_per_epoch);
+}
 
 nn::TransformerConfig RunOptions::model() const {
   nn::TransformerConfig config;
@@ -54,99 +65,42 @@ nn::TransformerConfig RunOptions::model() const {
   return config;
 }
 
-void settle(RunOptions& o) {
-  o.visit([&](std::string_view name, auto& value, std::string_view) {
-    if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, int64_t>) {
-      const auto [least, most] = limits_of(name);
-      need(value >= least && value <= most, name,
-           fmt::format("{} is out of range: from {} to {} is possible", value, least, most));
-    } else if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, double>) {
-      const bool share = name == "dropout";
-      need(std::isfinite(value) && (share ? value >= 0 && value < 1 : value > 0), name,
-           fmt::format("{} is out of range: {}", value,
-                       share ? "at least 0 and less than 1 is possible" : "it must be positive"));
-    }
-  });
-  need(o.schedule == "constant" || o.schedule == "noam" || o.schedule == "warmup-cosine", "schedule",
-       fmt::format("there is no schedule \"{}\": constant, noam or warmup-cosine", o.schedule));
-  need(o.hidden_size % o.num_attention_heads == 0, "hidden-size",
-       fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
-  check_positions(o.positions);
-  need(o.positions != "rope" || o.hidden_size / o.num_attention_heads % 2 == 0, "positions",
-       fmt::format("rope turns pairs of elements, and a head has {} (--hidden-size {} over --num-attention-heads {})",
-                   o.hidden_size / o.num_attention_heads, o.hidden_size, o.num_attention_heads));
-  const TaskKind& kind = kind_of(o.task);
-  kind.check(o);
-  const int64_t longest = kind.longest(o);
-  if (o.max_position_embeddings == 0) o.max_position_embeddings = std::max(longest, kind.least_positions);
-  o.visit_example([&](std::string_view name, auto& value, std::string_view) {
-    need(longest <= o.max_position_embeddings || o.positions != "learned", name,
-         fmt::format("{} {} longer than --max-position-embeddings {}", value,
-                     fmt::format("{}", value) == std::to_string(longest)
-                         ? "is"
-                         : fmt::format("makes sequences of {} tokens,", longest),
-                     o.max_position_embeddings));
-  });
-  need_memory("train", kModelAndBatch, training_bytes(o));
+Fields example_fields(RunOptions& options) {
+  Fields all, examples;
+  options.info->list(options.own, all);
+  for (const Field& field : all)
+    if (field.setting.example) examples.add(field);
+  return examples;
 }
 
-void need_memory(std::string_view where, std::string_view what, double bytes) {
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (bytes > memory) {
-    refuse(where,
-           fmt::format("{} takes about {:.1f} GB, this machine has {:.1f} GB", what, bytes * 1e-9, memory * 1e-9));
-  }
+void resolve(RunOptions& o) {
+  check_limits(fields_of(o));
+  o.check();
+  require(o.hidden_size % o.num_attention_heads == 0, "--hidden-size",
+          fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
+  check_rotary(o.positions, o.hidden_size / o.num_attention_heads,
+               fmt::format("--hidden-size {} over --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
+  o.info->check(o);
+  const int64_t longest = o.info->longest(o);
+  if (o.max_position_embeddings == 0) o.max_position_embeddings = std::max(longest, o.info->least_positions);
+  check_length(o, longest);
+  require_memory("train", kModelAndBatch, training_bytes(o));
 }
 
 double training_bytes(const RunOptions& o) {
-  const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(kind_of(o.task).longest(o));
-  const double a_token = 40.0 * static_cast<double>(o.hidden_size) + 4.0 * static_cast<double>(o.intermediate_size) +
-                         9.0 * static_cast<double>(o.num_attention_heads) * t;
-  return 4 * (4 * parameters_of(o) +
-              b * t * (a_token * static_cast<double>(o.num_hidden_layers) + 3.0 * static_cast<double>(o.vocab_size)));
+  const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(o.info->longest(o));
+  const auto layers = static_cast<double>(o.num_hidden_layers);
+  const double per_token = 40.0 * static_cast<double>(o.hidden_size) + 4.0 * static_cast<double>(o.intermediate_size) +
+                           9.0 * static_cast<double>(o.num_attention_heads) * t;
+  return 4 * (4 * parameters_of(o) + b * t * (per_token * layers + 3.0 * static_cast<double>(o.vocab_size))) +
+         kBytesPerLayer * layers;
 }
 
-void check_positions(std::string_view positions) {
-  need(std::find(std::begin(nn::kPositionNames), std::end(nn::kPositionNames), positions) !=
-           std::end(nn::kPositionNames),
-       "positions", fmt::format("there are no positions \"{}\": {}", positions, fmt::join(nn::kPositionNames, ", ")));
-}
+std::string to_json(RunOptions options) { return to_json(options.info->name, fields_of(options)); }
 
-void check_beams(int64_t beams) {
-  need(beams >= 1 && beams <= 1000, "beams", fmt::format("{} is out of range: from 1 to 1000 is possible", beams));
-}
-
-void detail::refuse_differences(std::string_view out, const std::vector<std::string>& differences) {
-  refuse("train --resume",
-         fmt::format("the run in {} was started with {} (leave these out, or begin anew without --resume)", out,
-                     fmt::join(differences, ", ")));
-}
-
-std::string key_of(std::string_view option) {
-  std::string key(option);
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key;
-}
-
-std::string to_json(RunOptions options) {
-  nlohmann::ordered_json json;
-  json["task"] = options.task;
-  options.visit([&](std::string_view name, auto& value, std::string_view) { json[key_of(name)] = value; });
-  return json.dump();
-}
-
-RunOptions options_from_json(std::string_view where, std::string_view text) {
-  RunOptions options;
-  try {
-    const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
-    options = default_options(json.at("task").get<std::string>());
-    options.visit([&](std::string_view name, auto& value, std::string_view) {
-      if (name == "positions" && !json.contains(key_of(name))) return;  // written when all were learned
-      json.at(key_of(name)).get_to(value);
-    });
-  } catch (const nlohmann::json::exception& e) {
-    fail(where, fmt::format("the configuration is not understood: {}", e.what()));
-  }
+RunOptions options_from_json(std::string_view where, std::string_view json, const TaskInfo& task) {
+  RunOptions options = task.defaults();
+  from_json(where, json, task.name, fields_of(options));
   return options;
 }
 

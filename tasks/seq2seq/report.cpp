@@ -122,9 +122,9 @@ void maps(std::string& out, const Task& task, const AttentionSample& sample) {
 void settings(std::string& out, const RunOptions& options) {
   out += "<h2>Settings</h2>\n<div class=\"card\"><table>\n";
   RunOptions copy = options;
-  copy.visit([&](std::string_view name, auto& value, std::string_view help) {
-    out += fmt::format("<tr><th>--{}</th><td>{}</td><td>{}</td></tr>\n", name, value, drawing::escape_markup(help));
-  });
+  for (const Field& field : fields_of(copy))
+    out += fmt::format("<tr><th>--{}</th><td>{}</td><td>{}</td></tr>\n", field.setting.name, field.text(),
+                       drawing::escape_markup(field.setting.help));
   out += "</table></div>\n";
 }
 
@@ -139,7 +139,7 @@ std::string report_html(const Task& task, const RunOptions& options, nn::Transfo
 
   std::string body =
       fmt::format("<h1>{} task</h1>\n<p>A Transformer with encoder and decoder, trained by tapegrad {}.</p>\n",
-                  drawing::escape_markup(options.task), kVersion);
+                  drawing::escape_markup(options.info->name), kVersion);
   body += "<div class=\"facts\">\n";
   fact(body, grouped(static_cast<int64_t>(metrics.steps.size())), "steps");
   fact(body, grouped(nn::count_parameters(model)), "parameters");
@@ -159,7 +159,7 @@ std::string report_html(const Task& task, const RunOptions& options, nn::Transfo
   pictures(body, task, tried);
   maps(body, task, sample);
   settings(body, options);
-  return drawing::page(fmt::format("tapegrad: {}, seed {}", options.task, options.seed), body);
+  return drawing::page(fmt::format("tapegrad: {}, seed {}", options.info->name, options.seed), body);
 }
 
 std::string drawing_html(std::string_view title, const drawing::Drawing& drawing) {
@@ -169,9 +169,9 @@ std::string drawing_html(std::string_view title, const drawing::Drawing& drawing
 }
 
 std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample) {
-  std::string body = fmt::format("<h1>{} task: attention</h1>\n", drawing::escape_markup(options.task));
+  std::string body = fmt::format("<h1>{} task: attention</h1>\n", drawing::escape_markup(options.info->name));
   maps(body, task, sample);
-  return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.task, options.seed), body);
+  return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body);
 }
 
 }  // namespace tapegrad::tasks

@@ -1,57 +1,19 @@
-// The list of tasks, and what a task does unless it says otherwise.
+// The default behaviour of a task.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/copy/copy.h>
-#include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 
 #include <algorithm>
 
 namespace tapegrad::tasks {
-namespace {
-
-template <class T>
-constexpr TaskKind kind() {
-  return {.name = T::kName,
-          .defaults = T::defaults,
-          .longest = T::longest,
-          .check = T::check,
-          .adapt = T::adapt,
-          .fit = T::fit,
-          .make = [](const RunOptions& options) -> std::unique_ptr<Task> { return std::make_unique<T>(options); },
-          .least_positions = T::kLeastPositions,
-          .takes_expressions = T::kTakesExpressions,
-          .draws = T::kDraws,
-          .test_count = T::kTestCount};
-}
-
-constexpr TaskKind kKinds[] = {kind<CopyTask>(), kind<AdditionTask>(), kind<ParserTask>()};
-
-}  // namespace
-
-std::span<const TaskKind> task_kinds() { return kKinds; }
-
-const TaskKind& kind_of(std::string_view task) {
-  for (const TaskKind& kind : kKinds)
-    if (kind.name == task) return kind;
-  std::string names;
-  for (const TaskKind& kind : kKinds) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
-  fail("task", fmt::format("there is no task \"{}\": {}", task, names));
-}
-
-RunOptions default_options(std::string_view task) { return kind_of(task).defaults(); }
-
-std::unique_ptr<Task> make_task(const RunOptions& options) { return kind_of(options.task).make(options); }
-
-Exam Task::exam(int64_t count, Generator& generator) const {
+TestSet Task::test_set(int64_t count, Generator& generator) const {
   return {draw(count, generator), fmt::format("{} fresh sequences", count)};
 }
 
-Batch Task::read_expression(std::string_view) const { refuse("--expression", "this task reads no expressions"); }
+Batch Task::read_expression(std::string_view) const { bad_request("--expression", "this task reads no expressions"); }
 
 Tensor Task::source_mask(const Tensor& source) const { return nn::padding_mask(source); }
 
@@ -68,7 +30,7 @@ std::string Task::answer_text(const Answer& answer) const {
                           4);
 }
 
-Findings Task::examine(const nn::Transformer&, const Batch&, const Tensor&, Generator&) const { return {}; }
+ExtraMetrics Task::extra_metrics(const nn::Transformer&, const Batch&, const Tensor&, Generator&) const { return {}; }
 
 Tensor shifted(const Task& task, const Tensor& target) {
   const Tensor start = full({target.size(0), 1}, static_cast<double>(task.start_token()), kInt64);

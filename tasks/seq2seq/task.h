@@ -1,7 +1,7 @@
-// What a sequence-to-sequence task is to the loop that trains it and to the command, and the list of tasks.
+// What a sequence-to-sequence task provides to training and to the command.
 //
-// A new task is a class derived from Task in a file of its own, with the static members that Task lists, an entry in
-// task_kinds() (task.cpp), and its own settings in RunOptions (options.h).
+// To add a task: a class derived from Task in a folder of its own, with the static members that Task lists and its own
+// settings, and one line in the list of tasks (tasks.cpp).
 #pragma once
 
 #include <tapegrad/autograd/random.h>
@@ -32,13 +32,13 @@ struct Answer {
 };
 
 // Examples to test with, and what they are: "1000 fresh sequences".
-struct Exam {
+struct TestSet {
   Batch examples;
   std::string what;
 };
 
 // What else can be told of a trained model: a text, and the same as the members of a JSON object ("" for none).
-struct Findings {
+struct ExtraMetrics {
   std::string text;
   std::string json;
 };
@@ -50,19 +50,20 @@ struct RowStyle {
 
 class Task {
  public:
-  // Every task has these too, as static members; those with a value here need not be repeated.
-  //   static constexpr std::string_view kName;          "copy"
-  //   static RunOptions defaults();                     what `train` does when nothing else is asked for
-  //   static int64_t longest(const RunOptions&);   tokens of the longer one of source and target
-  static constexpr int64_t kLeastPositions = 1;     // what --max-position-embeddings 0 means at least
+  // Each task also has these static members; those with a value here are optional.
+  //   static constexpr std::string_view kName, kHelp;   "copy", "repeat the input"
+  //   struct Settings { void list(Fields&); };          the settings that only this task has
+  //   static RunOptions defaults();                     what `train` does without options
+  //   static int64_t longest(const RunOptions&);        tokens of the longer one of source and target
+  static constexpr int64_t kLeastPositions = 1;     // the least that --max-position-embeddings 0 means
   static constexpr bool kTakesExpressions = false;  // --expression, read by read_expression
-  static constexpr bool kDraws = false;             // picture() has something to show
+  static constexpr bool kDraws = false;             // picture() returns drawings
   static constexpr int64_t kTestCount = 1000;       // examples of `test`
-  static void check(const RunOptions&) {}           // BadRequest for settings that make no task
-  // Changes defaults that depend on what was given by name.
-  static void adapt(RunOptions&, const std::vector<std::string>& /*given*/) {}
-  // Changes defaults so that `explain` can take this expression.
-  static void fit(RunOptions&, std::string_view /*expression*/) {}
+  static void check(const RunOptions&) {}           // BadRequest for settings that are not possible
+  // Changes defaults that depend on the options that were given by name.
+  static void adapt(RunOptions&, const Given&) {}
+  // Changes defaults for `explain`; `expression` is empty where none was given.
+  static void for_explain(RunOptions&, std::string_view /*expression*/) {}
 
   virtual ~Task() = default;
 
@@ -75,7 +76,7 @@ class Task {
   virtual std::vector<std::byte> state() const { return {}; }
   virtual void set_state(std::span<const std::byte> /*state*/) {}
   // Examples to test with: unseen in training, where the task can tell.
-  virtual Exam exam(int64_t count, Generator& generator) const;
+  virtual TestSet test_set(int64_t count, Generator& generator) const;
   // The share of them that `test` wants to be right as a whole.
   virtual double test_target() const = 0;
   // One example, [1, S] and [1, T], from a text. BadRequest "[--expression] ..." that points at what is wrong.
@@ -108,9 +109,9 @@ class Task {
   virtual std::optional<drawing::Drawing> picture(const Answer& /*answer*/) const { return {}; }
   // The section's explanation: data, masks and loss. The example is the tutorial's where it is nullptr.
   virtual std::string explain(const Batch* example) const = 0;
-  // What `test` tells beside the rates; predicted [N, T] answers the exam.
-  virtual Findings examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
-                           Generator& generator) const;
+  // What `test` reports besides the rates; predicted [N, T] answers `tests`.
+  virtual ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
+                                     Generator& generator) const;
   // How show_tokens and the report write a row.
   virtual RowStyle row_style() const { return {}; }
 };
@@ -126,25 +127,22 @@ Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& t
 // The rows of a batch with what was predicted for them, the first `count` of them, without padding at their ends.
 std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tensor& predicted, int64_t count);
 
-// What the command knows of a task before one is made: the static members of its class.
-struct TaskKind {
-  std::string_view name;
-  RunOptions (*defaults)();
-  int64_t (*longest)(const RunOptions&);
-  void (*check)(const RunOptions&);
-  void (*adapt)(RunOptions&, const std::vector<std::string>& given);
-  void (*fit)(RunOptions&, std::string_view expression);
-  std::unique_ptr<Task> (*make)(const RunOptions&);
-  int64_t least_positions;
-  bool takes_expressions;
-  bool draws;
-  int64_t test_count;
-};
-std::span<const TaskKind> task_kinds();
-// Error for a name that has no task, here and below.
-const TaskKind& kind_of(std::string_view task);
-
-RunOptions default_options(std::string_view task);
-std::unique_ptr<Task> make_task(const RunOptions& options);
+/// The table of a task's static members.
+template <class T>
+constexpr TaskInfo info_of() {
+  return {.name = T::kName,
+          .help = T::kHelp,
+          .defaults = T::defaults,
+          .list = [](std::any& own, Fields& fields) { std::any_cast<typename T::Settings&>(own).list(fields); },
+          .longest = T::longest,
+          .check = T::check,
+          .adapt = T::adapt,
+          .for_explain = T::for_explain,
+          .make = [](const RunOptions& options) -> std::unique_ptr<Task> { return std::make_unique<T>(options); },
+          .least_positions = T::kLeastPositions,
+          .takes_expressions = T::kTakesExpressions,
+          .draws = T::kDraws,
+          .test_count = T::kTestCount};
+}
 
 }  // namespace tapegrad::tasks

@@ -9,12 +9,14 @@
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
-#include <tapegrad/tasks/settings/refusing.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
+
+namespace fs = std::filesystem;
 namespace {
 
 struct Score {
@@ -59,9 +61,9 @@ Score score_of(const Task& task, const Batch& batch, const Tensor& predicted, co
 // The picture of an answer, as SVG or as a page.
 void draw_answer(const Task& task, const Answer& answer, const fs::path& file) {
   const std::optional<drawing::Drawing> drawing = task.picture(answer);
-  if (!drawing) refuse("--draw", "this task has no pictures of answers");
+  if (!drawing) bad_request("--draw", "this task has no pictures of answers");
   const bool page = file.extension() == ".html";
-  refusing("--draw", [&] {
+  as_bad_request("--draw", [&] {
     train::replace_file(file,
                         page ? drawing_html(task.source_text(answer.input), *drawing) : drawing::svg_file(*drawing));
   });
@@ -75,7 +77,7 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
       answers_of(task, example, decode(task, trained.model, example.source, example.target.size(1), request.beams), 1)
           .front();
   if (request.json) {
-    const nlohmann::ordered_json json{{"task", request.options.task},
+    const nlohmann::ordered_json json{{"task", request.options.info->name},
                                       {"model", file.string()},
                                       {"expression", request.expression},
                                       {"input", answer.input},
@@ -95,21 +97,20 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
 }  // namespace
 
 int test(const TestRequest& request) {
-  const std::string& name = request.options.task;
+  const TaskInfo& info = *request.options.info;
+  const std::string_view name = info.name;
   const std::string where = fmt::format("test {}", name);
-  if (request.count < 1 || request.count > 1'000'000)
-    refuse("--count", fmt::format("{} is out of range: from 1 to 1000000 is possible", request.count));
-  if (request.target && !(*request.target >= 0 && *request.target <= 1))
-    refuse("--target", fmt::format("{} is out of range: from 0 to 1 is possible", *request.target));
-  check_beams(request.beams);
+  check_limits("--count", static_cast<double>(request.count), kCount);
+  if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
+  check_limits("--beams", static_cast<double>(request.beams), kBeams);
   if (!request.draw.empty() && request.expression.empty())
-    refuse("--draw", "draws the answer to --expression, which is missing");
+    bad_request("--draw", "draws the answer to --expression, which is missing");
   const std::string suffix = fs::path(request.draw).extension();
   if (!request.draw.empty() && suffix != ".svg" && suffix != ".html")
-    refuse("--draw", fmt::format("{} ends neither in .svg nor in .html", request.draw));
+    bad_request("--draw", fmt::format("{} ends neither in .svg nor in .html", request.draw));
   const fs::path file = model_file(where, name, request.model);
-  TrainedModel trained = load_model(file, name);
-  take_example_settings(trained, request.options, request.given);
+  TrainedModel trained = load_model(file, info);
+  override_examples(trained, request.options, request.given);
   const Task& task = *trained.task;
   nn::eval(trained.model);
   if (!request.expression.empty()) return answer_expression(request, file, trained);
@@ -117,11 +118,11 @@ int test(const TestRequest& request) {
   const uint64_t seed = request.seed.value_or(trained.options.seed + 1);
   Generator fresh(seed);
   const Answer shown = answers(task, trained.model, 1, fresh).front();
-  const Exam exam = task.exam(request.count, fresh);
+  const TestSet test_set = task.test_set(request.count, fresh);
   const Tensor predicted =
-      decode(task, trained.model, exam.examples.source, exam.examples.target.size(1), request.beams);
-  const Score score = score_of(task, exam.examples, predicted, forced(task, trained.model, exam.examples));
-  const Findings findings = task.examine(trained.model, exam.examples, predicted, fresh);
+      decode(task, trained.model, test_set.examples.source, test_set.examples.target.size(1), request.beams);
+  const Score score = score_of(task, test_set.examples, predicted, forced(task, trained.model, test_set.examples));
+  const ExtraMetrics extra = task.extra_metrics(trained.model, test_set.examples, predicted, fresh);
   const double target = request.target.value_or(task.test_target());
   const bool passed = score.exact() >= target;
 
@@ -136,16 +137,16 @@ int test(const TestRequest& request) {
                                 {"teacher_forced_exact_match", score.forced()},
                                 {"target", target},
                                 {"passed", passed}};
-    if (!findings.json.empty()) json.update(nlohmann::ordered_json::parse(findings.json));
+    if (!extra.json.empty()) json.update(nlohmann::ordered_json::parse(extra.json));
     fmt::print("{}\n", json::text_of(json));
   } else {
     fmt::print("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown));
     const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
-    fmt::print("{}", drawing::wrapped(fmt::format("{} (seed {}), decoded {}:", exam.what, seed, how), 2));
+    fmt::print("{}", drawing::wrapped(fmt::format("{} (seed {}), decoded {}:", test_set.what, seed, how), 2));
     fmt::print("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
                target);
     fmt::print("  tokens right    {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());
-    fmt::print("{}", findings.text);
+    fmt::print("{}", extra.text);
   }
   if (!passed) {
     std::fflush(stdout);

@@ -15,10 +15,11 @@ namespace {
 
 // The run's own settings; what was named on the command line must agree with them.
 RunOptions settings_of_run(const train::Checkpoint& checkpoint, TrainRequest& request) {
-  need_run_of(request.options.task, checkpoint, request.out);
-  RunOptions run = Trainer::options_of(checkpoint);
-  need_same(run, request.options, request.given, request.out);
-  settle(run);
+  const TaskInfo& task = *request.options.info;
+  require_run_of(task.name, Trainer::settings_json(checkpoint), request.out);
+  RunOptions run = Trainer::options_of(checkpoint, task);
+  require_same(fields_of(run), fields_of(request.options), request.given, request.out);
+  resolve(run);
   return run;
 }
 
@@ -94,10 +95,9 @@ void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& re
 }  // namespace
 
 int train(TrainRequest request) {
-  if (request.out.empty()) request.out = (fs::path("out") / request.options.task).string();
-  if (request.checkpoint_every < 1)
-    refuse("--checkpoint-every", fmt::format("{} is out of range: at least 1 is possible", request.checkpoint_every));
-  settle(request.options);
+  if (request.out.empty()) request.out = default_folder(request.options.info->name).string();
+  check_limits(fields_of<RunRequest>(request));
+  resolve(request.options);
 
   const std::unique_ptr<train::RunFolder> taken = take_folder(request.out);
   const train::RunFolder& folder = *taken;
@@ -114,17 +114,17 @@ int train(TrainRequest request) {
     fmt::print("Resuming {} after step {} of {}\n", request.out, trainer.steps(), options.total_steps());
   } else {
     put_earlier_run_aside(folder, request.out, request.resume);
-    fmt::print(
-        "{}", drawing::wrapped(fmt::format("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a "
-                                           "step, seed {}",
-                                           options.task, nn::count_parameters(trainer.model()), options.num_epochs,
-                                           options.steps_per_epoch, options.batch_size, options.seed)));
+    fmt::print("{}", drawing::wrapped(
+                         fmt::format("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a "
+                                     "step, seed {}",
+                                     options.info->name, nn::count_parameters(trainer.model()), options.num_epochs,
+                                     options.steps_per_epoch, options.batch_size, options.seed)));
   }
   std::fflush(stdout);
 
   run_to_end(trainer, folder.path(), request);
   save_model(folder.path() / train::kModelFile, trainer);
-  remember_last_run(options.task, folder.path());
+  remember_last_run(options.info->name, folder.path());
   train::replace_file(
       folder.path() / train::kReportFile,
       report_html(trainer.task(), options, trainer.model(), train::read_metrics(folder.path() / train::kMetricsFile)));

@@ -16,21 +16,15 @@ RunOptions seeded(const RunOptions& options) {
   return options;
 }
 
-optim::Schedule schedule_of(const RunOptions& o) {
-  if (o.schedule == "noam") return optim::Noam{o.hidden_size, o.warmup, o.factor};
-  if (o.schedule == "warmup-cosine")
-    return optim::WarmupCosine{.lr = o.lr, .warmup = o.warmup, .total = std::max(o.total_steps(), o.warmup + 1)};
-  return optim::Constant{o.lr};
-}
-
 }  // namespace
 
 Trainer::Trainer(const RunOptions& options)
     : options_(seeded(options)),
-      task_(make_task(options_)),
+      task_(options_.info->make(options_)),
       model_(options_.model()),
       adam_(nn::parameters(model_), {.lr = options_.lr, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9}),
-      schedule_(schedule_of(options_)) {
+      // A run that is shorter than the rise is its beginning.
+      schedule_(options_.schedule_of(options_.hidden_size, std::max(options_.total_steps(), options_.warmup + 1))) {
   nn::train(model_);
 }
 
@@ -99,8 +93,12 @@ void Trainer::restore(const train::Checkpoint& checkpoint) {
   accuracy_sum_ = checkpoint.get<double>("accuracy_sum");
 }
 
-RunOptions Trainer::options_of(const train::Checkpoint& checkpoint) {
-  return options_from_json("checkpoint", checkpoint.get<std::string>("options"));
+std::string Trainer::settings_json(const train::Checkpoint& checkpoint) {
+  return checkpoint.get<std::string>("options");
+}
+
+RunOptions Trainer::options_of(const train::Checkpoint& checkpoint, const TaskInfo& task) {
+  return options_from_json("checkpoint", settings_json(checkpoint), task);
 }
 
 int64_t Trainer::steps_of(const train::Checkpoint& checkpoint) { return checkpoint.get<int64_t>("steps"); }

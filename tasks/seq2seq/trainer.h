@@ -35,8 +35,9 @@ class Trainer {
   // Between two steps everything that decides the rest of the run, and back.
   train::Checkpoint checkpoint() const;
   void restore(const train::Checkpoint& checkpoint);
-  // The run that a checkpoint belongs to, and the step it stands at.
-  static RunOptions options_of(const train::Checkpoint& checkpoint);
+  // The settings of the run that a checkpoint belongs to, and its step.
+  static std::string settings_json(const train::Checkpoint& checkpoint);
+  static RunOptions options_of(const train::Checkpoint& checkpoint, const TaskInfo& task);
   static int64_t steps_of(const train::Checkpoint& checkpoint);
 
   const RunOptions& options() const { return options_; }
@@ -68,9 +69,9 @@ struct TrainedModel {
 // model.safetensors: PyTorch's parameter names; in __metadata__ the settings as JSON ("config") and the steps trained.
 void save_model(const fs::path& path, const Trainer& trainer);
 // Error for a file that is damaged or was trained for another task.
-TrainedModel load_model(const fs::path& path, std::string_view task);
-// Examples of another length, where `given` names settings of RunOptions::visit_example. BadRequest when the model
-// takes none so long.
-void take_example_settings(TrainedModel& trained, const RunOptions& asked, const std::vector<std::string>& given);
+TrainedModel load_model(const fs::path& path, const TaskInfo& task);
+// Examples of another length, where `given` names settings that decide it. BadRequest when they are too long for the
+// model.
+void override_examples(TrainedModel& trained, RunOptions asked, const Given& given);
 
 }  // namespace tapegrad::tasks

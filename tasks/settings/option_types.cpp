@@ -24,11 +24,12 @@ constexpr std::string_view kNumbers[] = {"N", "SEED", "X", "T", "K", "P", "B"};
 std::string check_value(const std::string& option, std::string_view type, const std::string& text) {
   const bool seed = type == "SEED";
   if ((seed || type == "N") && (seed ? too_large<uint64_t>(text) : too_large<int64_t>(text)))
-    refuse(option, fmt::format("{} is out of range: it does not fit into 64 bits", text));
-  if (seed && text.starts_with('-')) refuse(option, fmt::format("{} is out of range: a seed is not negative", text));
+    bad_request(option, fmt::format("{} is out of range: it does not fit into 64 bits", text));
+  if (seed && text.starts_with('-'))
+    bad_request(option, fmt::format("{} is out of range: a seed is not negative", text));
   if (text.empty() && std::ranges::count(kNames, type) > 0)
-    refuse(option, "is empty: a name is needed (leave it out for the default)");
-  if (text.empty() && std::ranges::count(kNumbers, type) > 0) refuse(option, "is empty: a number is needed");
+    bad_request(option, "is empty: a name is needed (leave it out for the default)");
+  if (text.empty() && std::ranges::count(kNumbers, type) > 0) bad_request(option, "is empty: a number is needed");
   return "";
 }
 

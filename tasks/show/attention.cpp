@@ -6,7 +6,7 @@
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <cmath>
@@ -116,7 +116,7 @@ Exhibit show_journey() {
 Exhibit show_attention_steps(const ShowRequest& request) {
   if (request.example == "time-flies") return show_time_flies();
   if (request.example == "journey") return show_journey();
-  refuse("--example", fmt::format("there is no example \"{}\": time-flies, journey", request.example));
+  bad_request("--example", fmt::format("there is no example \"{}\": time-flies, journey", request.example));
 }
 
 }  // namespace tapegrad::tasks

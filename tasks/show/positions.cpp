@@ -5,7 +5,7 @@
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
@@ -153,7 +153,7 @@ drawing::Drawing draw_encoding(int64_t length, int64_t dim) {
 Exhibit show_positional_encoding(const ShowRequest& request) {
   const int64_t length = in_range("length", request.length, 100, 2, 1000);
   const int64_t dim = in_range("dim", request.dim, 512, 16, 4096);
-  if (dim % 4 != 0) refuse("--dim", fmt::format("{} is not a multiple of 4", dim));
+  if (dim % 4 != 0) bad_request("--dim", fmt::format("{} is not a multiple of 4", dim));
   Exhibit out{"Positions (8.3)", tell_indices() + "\n" + tell_periods(dim) + "\n" + tell_distances(dim),
               draw_curves(length, dim), 1};
   out.drawings.push_back(drawing::grid({draw_encoding(length, dim), drawing::draw_heat_scale("-1", "1", true)}, 1));

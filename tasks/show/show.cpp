@@ -4,7 +4,7 @@
 #include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/train/files.h>
 
@@ -47,7 +47,8 @@ int64_t in_range(std::string_view option, const std::optional<int64_t>& value, i
                  int64_t high) {
   const int64_t used = value.value_or(otherwise);
   if (used < low || used > high)
-    refuse(fmt::format("--{}", option), fmt::format("{} is out of range: from {} to {} is possible", used, low, high));
+    bad_request(fmt::format("--{}", option),
+                fmt::format("{} is out of range: from {} to {} is possible", used, low, high));
   return used;
 }
 
@@ -69,13 +70,13 @@ drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std:
 int show(const ShowRequest& request) {
   const auto topic =
       std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == request.topic; });
-  if (topic == std::end(kTopics)) refuse("show", fmt::format("there is no topic \"{}\"", request.topic));
+  if (topic == std::end(kTopics)) bad_request("show", fmt::format("there is no topic \"{}\"", request.topic));
   const Exhibit exhibit = topic->make(request);
 
   const fs::path folder(request.out);
   std::error_code code;
   fs::create_directories(folder, code);
-  if (code) refuse("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
+  if (code) bad_request("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
   const fs::path svg = folder / fmt::format("{}.svg", request.topic),
                  html = folder / fmt::format("{}.html", request.topic);
   train::replace_file(svg, drawing::svg_file(drawing::grid(exhibit.drawings, exhibit.columns)));

@@ -14,7 +14,7 @@ namespace tapegrad::tests {
 // Every loss within `relative` of those that data/curves_seeds.json (data/make_curves.py) holds for the task, seed by
 // seed.
 inline void expect_first_losses_of_other_seeds(tasks::RunOptions options, double relative) {
-  const nlohmann::json seeds = stored("curves_seeds.json")[options.task];
+  const nlohmann::json seeds = stored("curves_seeds.json")[std::string(options.info->name)];
   ASSERT_EQ(seeds.size(), 2U);
   for (const auto& [seed, row] : seeds.items()) {
     const std::vector<double> losses = row;
@@ -27,7 +27,7 @@ inline void expect_first_losses_of_other_seeds(tasks::RunOptions options, double
       ASSERT_NEAR(step.loss, loss, relative * loss) << "seed " << seed << ", step " << step.step;
       worst = std::max(worst, std::abs(step.loss - loss) / loss);
     }
-    std::printf("%s, seed %s: worst relative difference %.2g\n", options.task.c_str(), seed.c_str(), worst);
+    std::printf("%s, seed %s: worst relative difference %.2g\n", options.info->name.data(), seed.c_str(), worst);
   }
 }
 

@@ -1,5 +1,6 @@
 // The settings of tiny runs, and the command line that names them.
-#include <tapegrad/tasks/seq2seq/task.h>
+#include <tapegrad/tasks/seq2seq/copy/copy.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace tapegrad::tests {
 namespace {
 
-tasks::RunOptions unsettled(const std::string& task) {
+tasks::RunOptions unresolved(const std::string& task) {
   tasks::RunOptions o = tasks::default_options(task);
   o.hidden_size = 8;
   o.num_hidden_layers = 1;
@@ -17,7 +18,7 @@ tasks::RunOptions unsettled(const std::string& task) {
   o.steps_per_epoch = 10;
   if (task == "copy") {
     o.vocab_size = 6;
-    o.seq_length = 4;
+    o.of<tasks::CopyTask>().seq_length = 4;
   }
   return o;
 }
@@ -25,14 +26,26 @@ tasks::RunOptions unsettled(const std::string& task) {
 }  // namespace
 
 tasks::RunOptions tiny_options(const std::string& task) {
-  tasks::RunOptions o = unsettled(task);
-  tasks::settle(o);
+  tasks::RunOptions o = unresolved(task);
+  tasks::resolve(o);
   return o;
 }
 
+Arguments as_arguments(const tasks::Fields& settings, const tasks::Fields& usual) {
+  Arguments out;
+  for (const tasks::Field& field : settings) {
+    const tasks::Field* other = usual.find(field.setting.name);
+    if (other != nullptr && field.text() == other->text()) continue;
+    out.push_back("--" + std::string(field.setting.name));
+    if (!std::holds_alternative<bool*>(field.value)) out.push_back(field.text());
+  }
+  return out;
+}
+
 Arguments tiny_run(const std::string& task, const std::string& out, const Arguments& more) {
+  tasks::RunOptions tiny = unresolved(task), usual = tasks::default_options(task);
   const Arguments own =
-      joined(as_arguments(unsettled(task), tasks::default_options(task)), {"--checkpoint-every", "7"});
+      joined(as_arguments(tasks::fields_of(tiny), tasks::fields_of(usual)), {"--checkpoint-every", "7"});
   Arguments all{"train", task, "--out", out};
   for (std::size_t i = 0; i + 1 < own.size(); i += 2)  // an option and its value
     if (std::find(more.begin(), more.end(), own[i]) == more.end()) all.insert(all.end(), {own[i], own[i + 1]});

@@ -33,7 +33,7 @@ std::string refused(const AdditionTask& task, const std::string& expression) {
 }
 
 TEST(Expression, IsReadWithAndWithoutBlanks) {
-  const AdditionTask task(default_options("addition"));
+  const AdditionTask task(AdditionTask::defaults());
   for (const char* text : {"310+98", " 310 + 98 ", "310 +098", "310+0098"}) {
     const Batch example = task.read_expression(text);
     EXPECT_EQ(example.source.to_vector<int64_t>(), (Tokens{3, 1, 0, 10, 0, 9, 8})) << text;
@@ -42,7 +42,7 @@ TEST(Expression, IsReadWithAndWithoutBlanks) {
 }
 
 TEST(Expression, ErrorsPointAtTheCharacter) {
-  const AdditionTask task(default_options("addition"));
+  const AdditionTask task(AdditionTask::defaults());
   const std::pair<const char*, const char*> cases[] = {
       {"31a+98", "[--expression] \"31a+98\": character 3 is 'a', a digit or + is needed there (as in 310+98)"},
       {"+98", "character 1 is '+', a digit is needed there"},
@@ -65,9 +65,9 @@ TEST(Expression, ErrorsPointAtTheCharacter) {
     EXPECT_NE(refused(task, text).find(told), std::string::npos) << refused(task, text);
 }
 
-TEST(Draws, AreRememberedAndLeftOutOfTheExam) {
+TEST(Draws, AreRememberedAndLeftOutOfTheTestSet) {
   RunOptions options = tiny_options("addition");
-  options.max_digits = 2;  // operands below 50: 2,500 problems
+  options.of<AdditionTask>().max_digits = 2;  // operands below 50: 2,500 problems
   AdditionTask task(options);
   Generator generator(3);
   std::set<Tokens> drawn;
@@ -76,16 +76,16 @@ TEST(Draws, AreRememberedAndLeftOutOfTheExam) {
     for (const Answer& row : rows(task.draw_training(100, generator))) drawn.insert(row.input);
   AdditionTask again(options);
   again.set_state(task.state());
-  const Exam exam = again.exam(10'000, generator);
-  EXPECT_EQ(exam.examples.source.size(0), 2500 - static_cast<int64_t>(drawn.size()));
-  for (const Answer& row : rows(exam.examples)) {
+  const TestSet test_set = again.test_set(10'000, generator);
+  EXPECT_EQ(test_set.examples.source.size(0), 2500 - static_cast<int64_t>(drawn.size()));
+  for (const Answer& row : rows(test_set.examples)) {
     EXPECT_EQ(drawn.count(row.input), 0u);
     EXPECT_EQ(10 * row.target[0] + row.target[1], 10 * row.input[0] + row.input[1] + 10 * row.input[3] + row.input[4]);
     drawn.insert(row.input);
   }
   EXPECT_EQ(drawn.size(), 2500u);  // no problem twice
-  EXPECT_EQ(again.exam(7, generator).what.rfind("7 of the ", 0), 0u);
-  EXPECT_THROW(AdditionTask(default_options("addition")).set_state(task.state()), Error);
+  EXPECT_EQ(again.test_set(7, generator).what.rfind("7 of the ", 0), 0u);
+  EXPECT_THROW(AdditionTask(AdditionTask::defaults()).set_state(task.state()), Error);
 }
 
 TEST(Carries, AreCountedAndChainsAreSeen) {
@@ -102,18 +102,18 @@ TEST(Carries, AreCountedAndChainsAreSeen) {
 }
 
 TEST(Masks, HideNothingUnlessTheTutorialsAreAskedFor) {
-  RunOptions options = default_options("addition");
+  RunOptions options = AdditionTask::defaults();
   const Tensor source = AdditionTask(options).read_expression("310+98").source;
   EXPECT_FALSE(AdditionTask(options).source_mask(source).defined());
-  options.tutorial_masks = true;
+  options.of<AdditionTask>().tutorial_masks = true;
   EXPECT_EQ(AdditionTask(options).source_mask(source).to_vector<bool>(),
             (std::vector<bool>{true, true, false, true, false, true, true}));
 }
 
 TEST(Recipe, IsTheTutorialsWithItsMasks) {
   const auto adapted = [](bool masks, const std::string& schedule, const std::vector<std::string>& given) {
-    RunOptions o = default_options("addition");
-    o.tutorial_masks = masks;
+    RunOptions o = AdditionTask::defaults();
+    o.of<AdditionTask>().tutorial_masks = masks;
     if (!schedule.empty()) o.schedule = schedule;
     AdditionTask::adapt(o, given);
     return o;
@@ -125,7 +125,7 @@ TEST(Recipe, IsTheTutorialsWithItsMasks) {
   EXPECT_EQ(o.schedule, "noam");
   EXPECT_EQ(o.warmup, 4000);
   o = adapted(false, "", {});
-  EXPECT_EQ(to_json(o), to_json(default_options("addition")));
+  EXPECT_EQ(to_json(o), to_json(AdditionTask::defaults()));
 }
 
 TEST(Command, WrongRequestsAreToldInOneLine) {
@@ -139,12 +139,12 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
       {{"train", "copy", "--out", out, "--tutorial-masks"}, {"[--tutorial-masks] is an option of the task addition"}},
       {{"test", "copy", "--expression", "1+2"},
        {"[--expression] is an option of the tasks addition and parser, not of copy"}},
-      {train({"--max-digits", "0"}), {"[--max-digits] 0 is out of range: from 1 to 17"}},
-      {train({"--max-digits", "18"}), {"[--max-digits] 18 is out of range"}},
+      {train({"--max-digits", "0"}), {"[--max-digits] must be between 1 and 17, got 0"}},
+      {train({"--max-digits", "18"}), {"[--max-digits] must be between 1 and 17, got 18"}},
       {train({"--max-digits", "6", "--max-position-embeddings", "12"}),
        {"[--max-digits] 6 makes sequences of 13 tokens, longer than --max-position-embeddings 12"}},
       {train({"--vocab-size", "10"}), {"[--vocab-size] 10 is too small: ten digits and + are 11 tokens"}},
-      {train({"--schedule", "linear"}), {"there is no schedule \"linear\": constant, noam or warmup-cosine"}},
+      {train({"--schedule", "linear"}), {"must be one of constant, noam, warmup-cosine, got \"linear\""}},
       {{"explain", "addition", "--expression", "12x"}, {"[--expression]", "character 3 is 'x'"}},
       {{"test", "addition", "--model", folder / "none"}, {"there is no file"}},
   };
@@ -223,8 +223,8 @@ TEST(Run, TutorialMasksAndNoamReachTheSettings) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), {.folder = folder.path()}).code,
             0);
-  const TrainedModel masks = load_model(folder / "masks/model.safetensors", "addition");
-  EXPECT_TRUE(masks.options.tutorial_masks);
+  const TrainedModel masks = load_model(folder / "masks/model.safetensors", AdditionTask::kInfo);
+  EXPECT_TRUE(masks.options.of<AdditionTask>().tutorial_masks);
   EXPECT_EQ(masks.options.schedule, "constant");
   EXPECT_EQ(masks.options.lr, 1e-4);
   ASSERT_EQ(
@@ -243,13 +243,13 @@ TEST(Resume, KeepsTheRecordOfDraws) {
   for (int i = 0; i < 5; ++i) first.step();
   first.checkpoint().save(folder / "checkpoint");
   const train::Checkpoint loaded = train::Checkpoint::load(folder / "checkpoint");
-  Trainer second(Trainer::options_of(loaded));
+  Trainer second(Trainer::options_of(loaded, AdditionTask::kInfo));
   second.restore(loaded);
   for (int i = 5; i < 12; ++i) second.step();
   save_model(folder / "whole", whole);
   save_model(folder / "second", second);
   EXPECT_EQ(slurp(folder / "second"), slurp(folder / "whole"));
-  EXPECT_EQ(load_model(folder / "second", "addition").task->state(), whole.task().state());
+  EXPECT_EQ(load_model(folder / "second", AdditionTask::kInfo).task->state(), whole.task().state());
 }
 
 TEST(Threads, AnyNumberGivesTheSameBytes) {

@@ -1,4 +1,5 @@
 // GPT in the command: training, resumption, generation, tests, Hugging Face's folders, and wrong requests.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/gpt/model.h>
@@ -50,7 +51,8 @@ GPTOptions small_options(const TemporaryFolder& folder) {
 }
 
 Arguments small_run(const TemporaryFolder& folder, const std::string& out, const Arguments& more = {}) {
-  const Arguments settings = as_arguments(small_options(folder), gpt_options(kGPTDefaultPreset));
+  GPTOptions own = small_options(folder), usual = gpt_options(kGPTDefaultPreset);
+  const Arguments settings = as_arguments(fields_of(own), fields_of(usual));
   return joined(joined({"train", "gpt", "--out", folder / out, "--checkpoint-every", "3"}, settings), more);
 }
 
@@ -128,13 +130,13 @@ TEST(GptCommand, TrainsWithEveryKindOfPositions) {
     EXPECT_TRUE(said.out.starts_with("The"));
   }
   expect_error(run_command(small_run(folder, "wrong", {"--positions", "ropes"})), 2,
-               {"[--positions] there are no positions \"ropes\": none, index, learned, sinusoidal"});
+               {"[--positions] must be one of none, index, learned, sinusoidal"});
   expect_error(run_command(small_run(folder, "foreign", {"--positions", "t5", "--save-hugging-face", folder / "hf"})),
                2, {"[--save-hugging-face] GPT-2's positions are learned"});
   GPTOptions odd = gpt_options("tiny");
   odd.positions = "rope", odd.emb_dim = 6, odd.n_heads = 2;
-  EXPECT_EQ(error_of([&] { check(odd); }),
-            "[--positions] rope turns pairs of elements, and a head has 3 (--emb-dim 6 over 2 heads)");
+  EXPECT_EQ(error_of([&] { resolve(odd); }),
+            "[--positions] rope rotates pairs of elements, got heads of size 3 (--emb-dim 6 over --n-heads 2)");
 }
 
 TEST(GptCommand, AResumedRunEndsInTheSameBits) {
@@ -145,7 +147,7 @@ TEST(GptCommand, AResumedRunEndsInTheSameBits) {
   const GPTOptions options = [&] {
     GPTOptions o = small_options(folder);
     o.accumulate = 2, o.clip_grad = 0.5, o.recompute = true;
-    check(o);
+    resolve(o);
     return o;
   }();
   GPTTrainer unbroken(options, load_gpt_data(options));
@@ -172,7 +174,7 @@ TEST(GptCommand, AResumedRunReportsEverySample) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command(small_run(folder, "whole")).code, 0);
   GPTOptions options = small_options(folder);
-  check(options);
+  resolve(options);
   GPTTrainer trainer(options, load_gpt_data(options));
   for (int i = 0; i < 10; ++i) {
     trainer.step();
@@ -279,9 +281,10 @@ TEST(GptCommand, RefusesWrongRequests) {
                {"[train] a model with batches of these sizes takes about", " GB, this machine has "});
   expect_error(train({"--emb-dim", "10000000", "--n-heads", "1"}), 2, {"[train] a model with batches of these sizes"});
   expect_error(train({"--drop-rate", "1"}), 2, {"[--drop-rate]"});
-  expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam or warmup-cosine"});
-  expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2, {"[--warmup] 0 is out of range"});
-  expect_error(train({"--factor", "0"}), 2, {"[--factor] 0 is out of range"});
+  expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam, warmup-cosine"});
+  expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2,
+               {"[--warmup] must be at least 1 with --schedule noam, got 0"});
+  expect_error(train({"--factor", "0"}), 2, {"[--factor] must be positive, got 0"});
   expect_error(train({"--depth", "2"}), 2, {"[--depth] is an option of the task parser, not of gpt"});
   expect_error(train({"--hidden-size", "8"}), 2,
                {"[--hidden-size] is an option of the tasks copy, addition and parser"});
@@ -299,8 +302,9 @@ TEST(GptCommand, RefusesWrongRequests) {
   };
   expect_error(generate({"--prompt", "The cat sat on the mat"}), 2, {"[--prompt]", "22 tokens", "context takes 16"});
   expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
-  expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] 0 is out of range: from 1 to 1000"});
-  expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2, {"[--beams] 100000 is out of range"});
+  expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] must be between 1 and 1000, got 0"});
+  expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2,
+               {"[--beams] must be between 1 and 1000, got 100000"});
   expect_error(generate({"--prompt", "The", "--dtype", "float16"}), 2, {"--dtype", "float16", "bfloat16"});
   expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
   expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "9999 is no token"});
@@ -332,6 +336,15 @@ TEST(GptCommand, RefusesWrongRequests) {
   spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 1048576"));
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 2,
                {hf + ": a model of its sizes takes about", " GB, this machine has "});
+  std::string layers = config;  // of few elements, but many of them
+  for (const auto& [key, value] :
+       {std::pair("n_embd", "1"), std::pair("n_head", "1"), std::pair("n_layer", "100000000")}) {
+    const std::size_t at = layers.find(fmt::format("\"{}\": ", key)) + std::string_view(key).size() + 4;
+    layers.replace(at, layers.find(',', at) - at, value);
+  }
+  spill(hf + "/config.json", layers);
+  expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 2,
+               {hf + ": a model of its sizes takes about 50", " GB, this machine has "});
   spill(hf + "/config.json", config);
   EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
 

@@ -25,9 +25,9 @@ Tree x_is(const Tree& value) { return {ExpressionTokens::kAssign, {{ExpressionTo
 
 RunOptions options_of(int64_t depth) {
   RunOptions o = ParserTask::defaults();
-  o.depth = depth;
+  o.of<ParserTask>().depth = depth;
   ParserTask::adapt(o, {"depth"});
-  settle(o);
+  resolve(o);
   return o;
 }
 
@@ -247,15 +247,15 @@ TEST(ParserTask, StreamsComeBack) {
   }
 }
 
-// A model that knows nothing is scored as such, and what training drew is no part of the exam.
-TEST(ParserTask, ExamIsUnseen) {
+// A model that knows nothing is scored as such, and what training drew is not in the test set.
+TEST(ParserTask, TestSetIsUnseen) {
   RunOptions options = options_of(2);
   options.hidden_size = 8;
   options.num_hidden_layers = 1;
   options.intermediate_size = 8;
   options.num_epochs = 1;
   options.steps_per_epoch = 5;
-  settle(options);
+  resolve(options);
   ParserTask task(options);
   const std::vector<std::string> seen = task.training_expressions();
   EXPECT_GT(seen.size(), 100U);
@@ -267,9 +267,9 @@ TEST(ParserTask, ExamIsUnseen) {
       EXPECT_TRUE(std::binary_search(seen.begin(), seen.end(), expression_text(tree)));
     }
   }
-  const Exam exam = task.exam(300, generator);
-  EXPECT_EQ(exam.examples.source.size(0), 300);
-  const std::vector<Answer> right = answers_of(task, exam.examples, exam.examples.target, 300);
+  const TestSet test_set = task.test_set(300, generator);
+  EXPECT_EQ(test_set.examples.source.size(0), 300);
+  const std::vector<Answer> right = answers_of(task, test_set.examples, test_set.examples.target, 300);
   for (const Answer& row : right) {
     const Tree tree = read_tree(row.target, task.form()).tree;
     EXPECT_FALSE(std::binary_search(seen.begin(), seen.end(), expression_text(tree)));
@@ -282,8 +282,8 @@ TEST(ParserTask, ExamIsUnseen) {
   manual_seed(1);
   nn::Transformer model(options.model());
   nn::eval(model);
-  const Tensor guessed = decode(task, model, exam.examples.source, exam.examples.target.size(1));
-  const ParserScore none = score_trees(task.form(), answers_of(task, exam.examples, guessed, 300));
+  const Tensor guessed = decode(task, model, test_set.examples.source, test_set.examples.target.size(1));
+  const ParserScore none = score_trees(task.form(), answers_of(task, test_set.examples, guessed, 300));
   EXPECT_EQ(none.exact, 0);
   EXPECT_LT(none.right_nodes, none.nodes);
 }
@@ -298,7 +298,7 @@ TEST(ParserTask, AnswersEndWithTheirTree) {
 }
 
 // What `test` tells of a model, for every depth.
-TEST(ParserTask, IsExamined) {
+TEST(ParserTask, HasExtraMetrics) {
   for (int64_t depth = 1; depth <= 4; ++depth) {
     RunOptions options = options_of(depth);
     options.hidden_size = 8;
@@ -311,24 +311,24 @@ TEST(ParserTask, IsExamined) {
     nn::Transformer model(options.model());
     nn::eval(model);
     Generator generator(2);
-    const Exam exam = task.exam(20, generator);
-    const Findings findings = task.examine(model, exam.examples, exam.examples.target, generator);
-    EXPECT_NE(findings.text.find("structure       1.0000"), std::string::npos) << findings.text;
-    EXPECT_NE(findings.json.find("\"node_accuracy\":1.0"), std::string::npos) << findings.json;
+    const TestSet test_set = task.test_set(20, generator);
+    const ExtraMetrics extra = task.extra_metrics(model, test_set.examples, test_set.examples.target, generator);
+    EXPECT_NE(extra.text.find("structure       1.0000"), std::string::npos) << extra.text;
+    EXPECT_NE(extra.json.find("\"node_accuracy\":1.0"), std::string::npos) << extra.json;
   }
 }
 
 TEST(ParserTask, SettingsThatMakeNoTask) {
   RunOptions o = ParserTask::defaults();
-  o.depth = 3;
-  EXPECT_EQ(error_of([&] { settle(o); }), "[--depth] 3 needs brackets, and with them --vocab-size 29 (not 25)");
+  o.of<ParserTask>().depth = 3;
+  EXPECT_EQ(error_of([&] { resolve(o); }), "[--depth] 3 needs brackets, and with them --vocab-size 29 (not 25)");
   o.vocab_size = 29;
   o.max_position_embeddings = 32;
-  EXPECT_EQ(error_of([&] { settle(o); }),
+  EXPECT_EQ(error_of([&] { resolve(o); }),
             "[--depth] 3 makes sequences of 33 tokens, longer than --max-position-embeddings 32");
   o = ParserTask::defaults();
   o.vocab_size = 24;
-  EXPECT_EQ(error_of([&] { settle(o); }), "[--vocab-size] 24 is too small: expressions have 25 tokens");
+  EXPECT_EQ(error_of([&] { resolve(o); }), "[--vocab-size] 24 is too small: expressions have 25 tokens");
   EXPECT_EQ(error_of([] { ParserTask(options_of(2)).read_expression("x=1+2*(3-4)"); }),
             "[--expression] x=1+2*(3-4): its operators lie 3 over one another, the model was trained with --depth 2");
 }

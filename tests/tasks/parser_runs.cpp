@@ -128,14 +128,15 @@ TEST(ParserCommand, WrongRequestsAreToldInOneLine) {
   const auto train = [&](const Arguments& more) {
     return run_command(joined({"train", "parser", "--out", folder / "run"}, more));
   };
-  expect_error(train({"--depth", "0"}), 2, {"[--depth] 0 is out of range: from 1 to 5"});
-  expect_error(train({"--depth", "6"}), 2, {"[--depth] 6 is out of range"});
+  expect_error(train({"--depth", "0"}), 2, {"[--depth] must be between 1 and 5, got 0"});
+  expect_error(train({"--depth", "6"}), 2, {"[--depth] must be between 1 and 5, got 6"});
   expect_error(train({"--depth", "two"}), 2, {"--depth", "two"});
   expect_error(train({"--depth", "3", "--vocab-size", "25"}), 2, {"[--depth] 3 needs brackets", "--vocab-size 29"});
   expect_error(train({"--depth", "3", "--max-position-embeddings", "20"}), 2, {"[--depth] 3 makes sequences of 33"});
   expect_error(train({"--vocab-size", "20"}), 2, {"[--vocab-size] 20 is too small"});
-  expect_error(train({"--data-seed", "-2"}), 2, {"[--data-seed] -2 is out of range"});
-  expect_error(train({"--data-seed", "4294967296"}), 2, {"[--data-seed] 4294967296 is out of range"});
+  expect_error(train({"--data-seed", "-2"}), 2, {"[--data-seed] must be between -1 and 4294967295, got -2"});
+  expect_error(train({"--data-seed", "4294967296"}), 2,
+               {"[--data-seed] must be between -1 and 4294967295, got 4294967296"});
   expect_error(train({"--seq-length", "5"}), 2, {"--seq-length", "copy", "parser"});
   expect_error(run_command({"explain", "parser", "--expression", "x=1+"}), 2, {"\"x=1+\": column 5, the end"});
   EXPECT_FALSE(fs::exists(folder / "run"));
@@ -146,7 +147,7 @@ TEST(ParserCommand, DataSeed) {
   RunOptions options = ParserTask::defaults();
   options.seed = 7;
   ParserTask by_seed(options);
-  options.data_seed = 7;
+  options.of<ParserTask>().data_seed = 7;
   options.seed = 1;
   ParserTask named(options);
   Generator generator(0);
@@ -181,9 +182,9 @@ TEST(ParserResume, InProcessIsExact) {
     options.intermediate_size = 8;
     options.num_hidden_layers = 1;
     options.batch_size = 4;
-    options.depth = depth;
+    options.of<ParserTask>().depth = depth;
     ParserTask::adapt(options, {"depth"});
-    settle(options);
+    resolve(options);
     Trainer whole(options);
     std::vector<double> losses;
     for (int i = 0; i < 12; ++i) losses.push_back(whole.step().loss);
@@ -191,7 +192,7 @@ TEST(ParserResume, InProcessIsExact) {
     Trainer first(options);
     for (int i = 0; i < 5; ++i) first.step();
     const train::Checkpoint checkpoint = first.checkpoint();
-    Trainer second(Trainer::options_of(checkpoint));
+    Trainer second(Trainer::options_of(checkpoint, ParserTask::kInfo));
     second.restore(checkpoint);
     for (std::size_t i = 5; i < 12; ++i) EXPECT_EQ(second.step().loss, losses[i]) << i;
   }

@@ -45,16 +45,15 @@ TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
 
 TEST(TasksPositions, WrongRequests) {
   const TemporaryFolder folder;
-  expect_error(
-      run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), {.folder = folder.path()}), 2,
-      {"[--positions] there are no positions \"ropes\": none, index, learned, sinusoidal, rope, shaw, t5, alibi"});
+  expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), {.folder = folder.path()}), 2,
+               {"[--positions] must be one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, got \"ropes\""});
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}),
                            {.folder = folder.path()}),
                2,
-               {"[--positions] rope turns pairs of elements, and a head has 3 (--hidden-size 6 over "
+               {"[--positions] rope rotates pairs of elements, got heads of size 3 (--hidden-size 6 over "
                 "--num-attention-heads 2)"});
   expect_error(run_command({"test", "copy", "--beams", "0"}, {.folder = folder.path()}), 2,
-               {"[--beams] 0 is out of range: from 1 to 1000 is possible"});
+               {"[--beams] must be between 1 and 1000, got 0"});
 }
 
 }  // namespace

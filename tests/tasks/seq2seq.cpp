@@ -95,8 +95,8 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
       {{"train", "chess"}, {"no task \"chess\"", "copy"}},
       {train({"--hidden-sise", "8"}), {"--hidden-sise", "tapegrad train copy --help"}},
       {train({"--hidden-size", "65"}), {"[--hidden-size] 65 is not divisible by --num-attention-heads 2"}},
-      {train({"--hidden-size", "0"}), {"[--hidden-size] 0 is out of range"}},
-      {train({"--num-hidden-layers", "-1"}), {"[--num-hidden-layers] -1 is out of range"}},
+      {train({"--hidden-size", "0"}), {"[--hidden-size] must be between 1 and 10000000, got 0"}},
+      {train({"--num-hidden-layers", "-1"}), {"[--num-hidden-layers] must be between 1 and 10000000, got -1"}},
       {train({"--num-attention-heads", "0"}), {"--num-attention-heads"}},
       {train({"--intermediate-size", "0"}), {"--intermediate-size"}},
       {train({"--num-epochs", "0"}), {"--num-epochs"}},
@@ -115,10 +115,10 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
       {train({"--batch-size", "1000000", "--seq-length", "1000000"}), {"GB"}},
       {train({"--seq-length", "21", "--max-position-embeddings", "20"}), {"[--seq-length] 21 is longer than"}},
       {train({"--seed", "-1"}), {"--seed"}},
-      {train({"--lr", "0"}), {"[--lr] 0 is out of range"}},
+      {train({"--lr", "0"}), {"[--lr] must be positive, got 0"}},
       {train({"--lr", "nan"}), {"--lr"}},
-      {train({"--dropout", "1"}), {"[--dropout] 1 is out of range"}},
-      {train({"--schedule", "cosine"}), {"[--schedule] there is no schedule \"cosine\""}},
+      {train({"--dropout", "1"}), {"[--dropout] must be at least 0 and less than 1, got 1"}},
+      {train({"--schedule", "cosine"}), {"[--schedule] must be one of constant, noam, warmup-cosine, got \"cosine\""}},
       {train({"--threads", "0"}), {"--threads"}},
       {train({"--checkpoint-every", "0"}), {"--checkpoint-every"}},
       {{"train", "copy", "--out", "/dev/null/run"}, {"[--out]", "/dev/null/run"}},
@@ -126,8 +126,8 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
       {{"test", "copy", "--model", folder / "none.safetensors"}, {"there is no file", "none.safetensors"}},
       {{"train", "copy", "--out", ""}, {"[--out] is empty"}},
       {{"test", "copy", "--model", folder.path().string()}, {"[--model]", "has no model.safetensors"}},
-      {{"test", "copy", "--count", "0"}, {"[--count] 0"}},
-      {{"test", "copy", "--target", "1.5"}, {"[--target] 1.5"}},
+      {{"test", "copy", "--count", "0"}, {"[--count] must be between 1 and 10000000, got 0"}},
+      {{"test", "copy", "--target", "1.5"}, {"[--target] must be between 0 and 1, got 1.5"}},
       {{"attention", "copy", "--model", folder / "none.safetensors"}, {"there is no file"}},
       {{"gradcheck", "--op", "nope"}, {"[gradcheck] there is no operation \"nope\"; there is: ", "matmul, "}},
       {{"gradcheck", "--op", "matmull"}, {"\"matmull\" (like it: matmul); there is: "}},
@@ -160,7 +160,7 @@ TEST(Command, TokenizersAndTokensGoWhereTheyCanBeWritten) {
 }
 
 // The rate is that since the last line: a stall counts, and so do the steps that were not shown.
-TEST(Progress, TellsTheTokensASecondSinceItLastDid) {
+TEST(train::Progress, TellsTheTokensASecondSinceItLastDid) {
   const auto told = [](train::Progress& progress, const train::StepMetrics& step) {
     std::this_thread::sleep_for(std::chrono::milliseconds(120));
     testing::internal::CaptureStderr();
@@ -283,7 +283,7 @@ TEST(Resume, InProcessIsExact) {
   for (int i = 0; i < 9; ++i) first.step();
   first.checkpoint().save(folder / "checkpoint");
   const train::Checkpoint loaded = train::Checkpoint::load(folder / "checkpoint");
-  Trainer second(Trainer::options_of(loaded));
+  Trainer second(Trainer::options_of(loaded, CopyTask::kInfo));
   second.restore(loaded);
   EXPECT_EQ(second.steps(), 9);
   for (int i = 9; i < 16; ++i) second.step();
@@ -358,18 +358,18 @@ TEST(Damage, EveryByteOfAModelCounts) {
   const std::string file = folder / "model.safetensors";
   const Trainer trainer(tiny_options("copy"));
   save_model(file, trainer);
-  const TrainedModel loaded = load_model(file, "copy");
+  const TrainedModel loaded = load_model(file, CopyTask::kInfo);
   EXPECT_EQ(to_json(loaded.options), to_json(trainer.options()));
   const std::string good = slurp(file);
   for (std::size_t i = 0; i < good.size(); i += i < 1200 ? 1 : 997) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
     spill(file, bad);
-    EXPECT_THROW(load_model(file, "copy"), Error) << "byte " << i;
+    EXPECT_THROW(load_model(file, CopyTask::kInfo), Error) << "byte " << i;
   }
   for (const std::size_t size : {std::size_t{0}, std::size_t{7}, good.size() / 2, good.size() - 1}) {
     spill(file, good.substr(0, size));
-    EXPECT_THROW(load_model(file, "copy"), Error) << size;
+    EXPECT_THROW(load_model(file, CopyTask::kInfo), Error) << size;
   }
 }
 

@@ -8,7 +8,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-AdditionTask task() { return AdditionTask(default_options("addition")); }
+AdditionTask task() { return AdditionTask(AdditionTask::defaults()); }
 
 TEST(Tutorial003_8_5_2, ExampleInTokens) {
   const Batch example = task().read_expression("153+391");
@@ -42,8 +42,8 @@ TEST(Tutorial003_8_5_2, OperandsAreDrawnUpTo499) {
 }
 
 TEST(Tutorial003_8_5_2, Configuration) {
-  RunOptions o = default_options("addition");
-  settle(o);
+  RunOptions o = AdditionTask::defaults();
+  resolve(o);
   EXPECT_EQ(o.vocab_size, 11);
   EXPECT_EQ(o.hidden_size, 256);
   EXPECT_EQ(o.num_hidden_layers, 3);
@@ -53,7 +53,7 @@ TEST(Tutorial003_8_5_2, Configuration) {
   EXPECT_EQ(o.num_epochs, 10);
   EXPECT_EQ(o.steps_per_epoch, 300);
   EXPECT_EQ(o.batch_size, 128);
-  EXPECT_EQ(o.max_digits, 3);
+  EXPECT_EQ(o.of<AdditionTask>().max_digits, 3);
 }
 
 // -log(0.8) - log(0.7) - log(0.8) = 0.803.

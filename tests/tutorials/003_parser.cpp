@@ -23,7 +23,7 @@ nlohmann::json reference() {
 
 RunOptions parser_options() {
   RunOptions options = ParserTask::defaults();
-  settle(options);
+  resolve(options);
   return options;
 }
 

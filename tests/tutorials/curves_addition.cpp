@@ -23,10 +23,10 @@ nlohmann::json reference() {
 
 // What `tapegrad train addition --seed 0 --tutorial-masks` trains.
 RunOptions tutorial_options() {
-  RunOptions options = default_options("addition");
-  options.tutorial_masks = true;
+  RunOptions options = AdditionTask::defaults();
+  options.of<AdditionTask>().tutorial_masks = true;
   AdditionTask::adapt(options, {"tutorial-masks"});
-  settle(options);
+  resolve(options);
   return options;
 }
 

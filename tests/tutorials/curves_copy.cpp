@@ -22,8 +22,8 @@ std::vector<double> reference(const std::string& file, const std::string& key) {
 TEST(Tutorial003_8_5_1, WholeRun) {
   const std::vector<double> losses = reference("curves.json", "copy"),
                             means = reference("copy_epochs.json", "epoch_loss");
-  RunOptions options;
-  settle(options);
+  RunOptions options = CopyTask::defaults();
+  resolve(options);
   Trainer trainer(options);
   double last_accuracy = 0;
   while (!trainer.finished()) {
@@ -42,8 +42,8 @@ TEST(Tutorial003_8_5_1, WholeRun) {
 }
 
 TEST(Tutorial003_8_5_1, FirstTwentyStepsOfOtherSeeds) {
-  RunOptions options;
-  settle(options);
+  RunOptions options = CopyTask::defaults();
+  resolve(options);
   tests::expect_first_losses_of_other_seeds(options, 2e-5);
 }
 

@@ -22,7 +22,7 @@ TEST(Tutorial003_8_5_3, WholeRun) {
   const std::vector<double> losses = reference["parser"], means = reference["epoch_loss"],
                             accuracies = reference["epoch_accuracy"];
   RunOptions options = ParserTask::defaults();
-  settle(options);
+  resolve(options);
   Trainer trainer(options);
   while (!trainer.finished()) {
     const train::StepMetrics step = trainer.step();
@@ -39,7 +39,7 @@ TEST(Tutorial003_8_5_3, WholeRun) {
   nn::eval(trainer.model());
   const Task& task = trainer.task();
   Generator generator(1);
-  const Batch all = task.exam(1200, generator).examples;
+  const Batch all = task.test_set(1200, generator).examples;
   const Tensor predicted = decode(task, trainer.model(), all.source, all.target.size(1));
   const ParserScore score = score_trees(TreeForm::flat, answers_of(task, all, predicted, 1200));
   EXPECT_EQ(score.expressions, 1200);
@@ -54,7 +54,7 @@ TEST(Tutorial003_8_5_3, WholeRun) {
 
 TEST(Tutorial003_8_5_3, FirstTwentyStepsOfOtherSeeds) {
   RunOptions options = ParserTask::defaults();
-  settle(options);
+  resolve(options);
   tests::expect_first_losses_of_other_seeds(options, 1e-4);
 }
 

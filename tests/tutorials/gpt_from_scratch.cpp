@@ -31,7 +31,7 @@ GPTOptions book_options() {
   GPTOptions options = gpt_options("book");
   options.text = data_path("the_verdict.txt");
   options.tokenizer = data_path("gpt2_verdict");
-  check(options);
+  resolve(options);
   return options;
 }
 

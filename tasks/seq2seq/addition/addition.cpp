@@ -82,7 +82,7 @@ class ExpressionReader {
     wrong(fmt::format("character {} is '{}', {} is needed there", place(), text_.substr(at_, end - at_), needed));
   }
   [[noreturn]] void wrong(std::string_view message) const {
-    refuse("--expression", fmt::format("\"{}\": {} (as in 310+98)", text_, message));
+    bad_request("--expression", fmt::format("\"{}\": {} (as in 310+98)", text_, message));
   }
 
   std::string_view text_;
@@ -90,15 +90,22 @@ class ExpressionReader {
   std::size_t at_ = 0;
 };
 
-bool among(std::string_view name, const std::vector<std::string>& given) {
-  return std::find(given.begin(), given.end(), name) != given.end();
-}
-
 }  // namespace
 
+const TaskInfo AdditionTask::kInfo = info_of<AdditionTask>();
+
+void AdditionTask::Settings::list(Fields& f) {
+  f.add({.name = "max-digits",
+         .help = "digits of each operand, and of the answer",
+         .group = Group::data,
+         .limits = {.least = 1, .most = 17},  // sums fit into 64 bits
+         .example = true},
+        max_digits);
+  f.add({"tutorial-masks", "mask the zeros of the input, and train as the tutorial does", Group::data}, tutorial_masks);
+}
+
 RunOptions AdditionTask::defaults() {
-  RunOptions o;
-  o.task = kName;
+  RunOptions o(kInfo, Settings{});
   o.vocab_size = 11;
   o.hidden_size = 256;
   o.num_hidden_layers = 3;
@@ -113,25 +120,25 @@ RunOptions AdditionTask::defaults() {
   return o;
 }
 
-void AdditionTask::adapt(RunOptions& options, const std::vector<std::string>& given) {
-  const bool other_schedule = among("schedule", given) && options.schedule != "warmup-cosine";
-  if (!options.tutorial_masks && !other_schedule) return;
-  const RunOptions tutorial;
-  if (!among("lr", given)) options.lr = tutorial.lr;
-  if (!among("schedule", given)) options.schedule = tutorial.schedule;
-  if (!among("warmup", given)) options.warmup = tutorial.warmup;
+void AdditionTask::adapt(RunOptions& options, const Given& given) {
+  const bool other_schedule = contains(given, "schedule") && options.schedule != "warmup-cosine";
+  if (!options.of<AdditionTask>().tutorial_masks && !other_schedule) return;
+  const TrainingSettings tutorial;
+  if (!contains(given, "lr")) options.lr = tutorial.lr;
+  if (!contains(given, "schedule")) options.schedule = tutorial.schedule;
+  if (!contains(given, "warmup")) options.warmup = tutorial.warmup;
 }
 
 void AdditionTask::check(const RunOptions& options) {
   if (options.vocab_size <= kPlus)
-    refuse("--vocab-size",
-           fmt::format("{} is too small: ten digits and + are {} tokens", options.vocab_size, kPlus + 1));
+    bad_request("--vocab-size",
+                fmt::format("{} is too small: ten digits and + are {} tokens", options.vocab_size, kPlus + 1));
 }
 
 AdditionTask::AdditionTask(const RunOptions& options)
-    : max_digits_(options.max_digits),
-      limit_(power_of_10(options.max_digits) / 2),
-      tutorial_masks_(options.tutorial_masks) {
+    : max_digits_(options.of<AdditionTask>().max_digits),
+      limit_(power_of_10(max_digits_) / 2),
+      tutorial_masks_(options.of<AdditionTask>().tutorial_masks) {
   if (limit_ <= kMostDrawn && limit_ * limit_ <= kMostDrawn)
     drawn_.resize(static_cast<std::size_t>((limit_ * limit_ + 7) / 8));
 }
@@ -195,7 +202,7 @@ void AdditionTask::set_state(std::span<const std::byte> state) {
   drawn_.assign(state.begin(), state.end());
 }
 
-Exam AdditionTask::exam(int64_t count, Generator& generator) const {
+TestSet AdditionTask::test_set(int64_t count, Generator& generator) const {
   if (drawn_.empty()) return {draw(count, generator), fmt::format("{} fresh problems", count)};
   std::vector<int64_t> unseen;
   for (int64_t pair = 0; pair < limit_ * limit_; ++pair) {

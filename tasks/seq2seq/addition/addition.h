@@ -14,17 +14,23 @@ namespace tapegrad::tasks {
 // model, unless tutorial_masks asks for the tutorial's masks, which take the digit 0 for padding.
 class AdditionTask : public Task {
  public:
-  static constexpr std::string_view kName = "addition";
+  static const TaskInfo kInfo;
+  static constexpr std::string_view kName = "addition", kHelp = "add two numbers, digit by digit";
   static constexpr int64_t kLeastPositions = 10;
   static constexpr bool kTakesExpressions = true;
   static constexpr int64_t kTestCount = 10'000;
   static constexpr int64_t kPlus = 10;
   // The tutorial's model and data, with tapegrad's learning rate; adapt() goes back to the tutorial's rate where
   // tutorial_masks or another schedule is asked for.
+  struct Settings {
+    int64_t max_digits = 3;
+    bool tutorial_masks = false;
+    void list(Fields& fields);
+  };
   static RunOptions defaults();
-  static void adapt(RunOptions& options, const std::vector<std::string>& given);
+  static void adapt(RunOptions& options, const Given& given);
   static void check(const RunOptions& options);
-  static int64_t longest(const RunOptions& options) { return 2 * options.max_digits + 1; }
+  static int64_t longest(const RunOptions& options) { return 2 * options.of<AdditionTask>().max_digits + 1; }
 
   explicit AdditionTask(const RunOptions& options);
 
@@ -34,7 +40,7 @@ class AdditionTask : public Task {
   std::vector<std::byte> state() const override { return drawn_; }
   void set_state(std::span<const std::byte> state) override;
   // Of the problems that training never drew, `count` or all of them; of all problems where none is left.
-  Exam exam(int64_t count, Generator& generator) const override;
+  TestSet test_set(int64_t count, Generator& generator) const override;
   double test_target() const override { return tutorial_masks_ ? 0.99 : 0.999; }
   // "310+98", with or without blanks.
   Batch read_expression(std::string_view text) const override;
@@ -48,8 +54,8 @@ class AdditionTask : public Task {
   std::string samples_text(const std::vector<Answer>& answers) const override;
   std::string explain(const Batch* example) const override;
   // Accuracy by digit, by carries, and by the number of digits.
-  Findings examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
-                   Generator& generator) const override;
+  ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
+                             Generator& generator) const override;
 
  private:
   int64_t max_digits_, limit_;  // operands are less than the limit

@@ -116,7 +116,7 @@ std::vector<int64_t> numbers(const Tensor& source, int64_t begin, int64_t width)
 }
 
 // right [N, T]: the share of right digits at every place.
-void tell_digits(Findings& out, nlohmann::ordered_json& json, const Tensor& right) {
+void tell_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& right) {
   std::vector<double> shares = mean(right.to(kFloat64), {0}).to_vector<double>();
   constexpr std::size_t kTogether = 8;  // as the terminal is wide
   out.text += "\nDigits right, by place\n";
@@ -131,7 +131,8 @@ void tell_digits(Findings& out, nlohmann::ordered_json& json, const Tensor& righ
   json["digit_accuracy"] = shares;
 }
 
-void tell_carries(Findings& out, nlohmann::ordered_json& json, const Tensor& source, const std::vector<bool>& exact) {
+void tell_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& source,
+                  const std::vector<bool>& exact) {
   const int64_t width = source.size(1) / 2;
   const std::vector<int64_t> first = numbers(source, 0, width), second = numbers(source, width + 1, width);
   std::vector<Count> by_count(static_cast<std::size_t>(width));
@@ -198,13 +199,13 @@ std::string AdditionTask::explain(const Batch* example) const {
   return out;
 }
 
-Findings AdditionTask::examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
-                               Generator& generator) const {
-  Findings out;
+ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
+                                         Generator& generator) const {
+  ExtraMetrics out;
   nlohmann::ordered_json json;
-  const Tensor right = right_tokens(predicted, exam.target);
+  const Tensor right = right_tokens(predicted, tests.target);
   tell_digits(out, json, right);
-  tell_carries(out, json, exam.source, all(right, 1).to_vector<bool>());
+  tell_carries(out, json, tests.source, all(right, 1).to_vector<bool>());
 
   std::vector<Length> lengths;
   int64_t power = 1;  // 10^(digits - 1)

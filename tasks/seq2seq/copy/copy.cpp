@@ -80,6 +80,13 @@ void explain_loss(std::string& out) {
 
 }  // namespace
 
+const TaskInfo CopyTask::kInfo = info_of<CopyTask>();
+
+void CopyTask::Settings::list(Fields& f) {
+  f.add({.name = "seq-length", .help = "tokens per sequence", .group = Group::data, .limits = kCount, .example = true},
+        seq_length);
+}
+
 Batch CopyTask::draw(int64_t count, Generator& generator) const {
   const Tensor tokens = Tensor::empty({count, seq_length_}, kInt64);
   generator.randint(tokens.mutable_data<int64_t>(), tokens.numel(), 1, vocab_size_);

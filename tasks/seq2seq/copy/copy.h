@@ -10,11 +10,18 @@ namespace tapegrad::tasks {
 // Sequences of seq_length tokens, each drawn from 1 .. vocab_size - 1; source and target are the same tensor.
 class CopyTask : public Task {
  public:
-  static constexpr std::string_view kName = "copy";
-  static RunOptions defaults() { return {}; }
-  static int64_t longest(const RunOptions& options) { return options.seq_length; }
+  static const TaskInfo kInfo;
+  static constexpr std::string_view kName = "copy", kHelp = "repeat a sequence of tokens";
+  struct Settings {
+    int64_t seq_length = 20;
+    void list(Fields& fields);
+  };
+  static RunOptions defaults() { return {kInfo, Settings{}}; }
+  static int64_t longest(const RunOptions& options) { return options.of<CopyTask>().seq_length; }
+  // The tutorial's example is shorter than what it trains with.
+  static void for_explain(RunOptions& options, std::string_view) { options.of<CopyTask>().seq_length = 5; }
 
-  explicit CopyTask(const RunOptions& options) : vocab_size_(options.vocab_size), seq_length_(options.seq_length) {}
+  explicit CopyTask(const RunOptions& options) : vocab_size_(options.vocab_size), seq_length_(longest(options)) {}
   Batch draw(int64_t count, Generator& generator) const override;
   // The mean of the last ten batches of the tutorial's own run: nine without a fault, one with 38 of 40 right.
   double test_target() const override { return 0.995; }

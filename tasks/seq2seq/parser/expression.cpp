@@ -1,7 +1,7 @@
 // Reads and writes expressions, trees and tokens.
 #include <fmt/format.h>
-#include <tapegrad/tasks/seq2seq/options.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ class Parser {
 
   Tree assignment() {
     if (text_.size() > kLongest)
-      refuse("--expression", fmt::format("{} bytes are too long: at most {} are read", text_.size(), kLongest));
+      bad_request("--expression", fmt::format("{} bytes are too long: at most {} are read", text_.size(), kLongest));
     skip_blanks();
     if (done() || here() < 'x' || here() > 'z') fault("a variable is needed (x, y or z)");
     Tree variable{T::kVariable + take() - 'x', {}};
@@ -118,10 +118,12 @@ class Parser {
   }
   [[noreturn]] void fault(std::string_view needed) const {
     constexpr std::string_view kAlphabet = "xyz=+-*/()0123456789";
-    if (done()) refuse("--expression", fmt::format("{}: column {}, the end: {}", quoted(), column_of(at_), needed));
+    if (done())
+      bad_request("--expression", fmt::format("{}: column {}, the end: {}", quoted(), column_of(at_), needed));
     const bool known = kAlphabet.find(here()) != std::string_view::npos;
-    refuse("--expression", fmt::format("{}: column {}, '{}': {}{}", quoted(), column_of(at_), printable(character()),
-                                       known ? "" : "is no character of expressions; ", needed));
+    bad_request("--expression",
+                fmt::format("{}: column {}, '{}': {}{}", quoted(), column_of(at_), printable(character()),
+                            known ? "" : "is no character of expressions; ", needed));
   }
 
   std::string_view text_;

@@ -95,9 +95,23 @@ std::vector<Tree> draw_like_trees(int64_t count, NumpyRandom& stream, int depth)
 
 }  // namespace
 
+const TaskInfo ParserTask::kInfo = info_of<ParserTask>();
+
+void ParserTask::Settings::list(Fields& f) {
+  f.add({"depth",
+         "nesting depth of operators; above 1: nested expressions, and trees with brackets",
+         Group::data,
+         {.least = 1, .most = kDeepest}},
+        depth);
+  f.add({"data-seed",
+         "seed of NumPy's stream, which draws the expressions (-1: --seed)",
+         Group::data,
+         {.least = -1, .most = 0xffffffff}},  // what NumPy accepts
+        data_seed);
+}
+
 RunOptions ParserTask::defaults() {
-  RunOptions o;
-  o.task = kName;
+  RunOptions o(kInfo, Settings{});
   o.vocab_size = T::kFlatCount;
   o.hidden_size = 128;
   o.num_hidden_layers = 3;
@@ -110,25 +124,27 @@ RunOptions ParserTask::defaults() {
 }
 
 int64_t ParserTask::longest(const RunOptions& options) {
-  const int depth = static_cast<int>(options.depth);
+  const int depth = static_cast<int>(options.of<ParserTask>().depth);
   return std::max(longest_expression(depth), longest_tree(depth, form_of(options)));
 }
 
 void ParserTask::check(const RunOptions& o) {
+  const int64_t depth = o.of<ParserTask>().depth;
   if (o.vocab_size < T::kFlatCount)
-    refuse("--vocab-size", fmt::format("{} is too small: expressions have {} tokens", o.vocab_size, T::kFlatCount));
-  if (o.depth > 1 && form_of(o) == TreeForm::flat)
-    refuse("--depth",
-           fmt::format("{} needs brackets, and with them --vocab-size {} (not {})", o.depth, T::kCount, o.vocab_size));
+    bad_request("--vocab-size",
+                fmt::format("{} is too small: expressions have {} tokens", o.vocab_size, T::kFlatCount));
+  if (depth > 1 && form_of(o) == TreeForm::flat)
+    bad_request("--depth", fmt::format("{} needs brackets, and with them --vocab-size {} (not {})", depth, T::kCount,
+                                       o.vocab_size));
   if (o.max_position_embeddings != 0 && o.max_position_embeddings < longest(o))
-    refuse("--depth", fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}", o.depth,
-                                  longest(o), o.max_position_embeddings));
+    bad_request("--depth", fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}",
+                                       depth, longest(o), o.max_position_embeddings));
 }
 
-void ParserTask::adapt(RunOptions& o, const std::vector<std::string>& given) {
-  if (o.depth <= 1) return;
+void ParserTask::adapt(RunOptions& o, const Given& given) {
+  if (o.of<ParserTask>().depth <= 1) return;
   const auto otherwise = [&](std::string_view name, auto& setting, auto value) {
-    if (std::find(given.begin(), given.end(), name) == given.end()) setting = value;
+    if (!contains(given, name)) setting = value;
   };
   otherwise("vocab-size", o.vocab_size, T::kCount);
   otherwise("dropout", o.dropout, 0.0);
@@ -138,16 +154,18 @@ void ParserTask::adapt(RunOptions& o, const std::vector<std::string>& given) {
   otherwise("warmup", o.warmup, int64_t{200});
 }
 
-void ParserTask::fit(RunOptions& o, std::string_view expression) {
-  o.depth = operator_depth(parse_expression(expression));
+void ParserTask::for_explain(RunOptions& o, std::string_view expression) {
+  if (expression.empty()) return;
+  o.of<ParserTask>().depth = operator_depth(parse_expression(expression));
   adapt(o, {});
 }
 
 ParserTask::ParserTask(const RunOptions& o)
-    : depth_(static_cast<int>(o.depth)),
+    : depth_(static_cast<int>(o.of<ParserTask>().depth)),
       form_(form_of(o)),
-      data_seed_(static_cast<uint32_t>(o.data_seed < 0 ? o.seed : static_cast<uint64_t>(o.data_seed))),
-      steps_(o.total_steps()),
+      data_seed_(static_cast<uint32_t>(o.of<ParserTask>().data_seed < 0 ? static_cast<int64_t>(o.seed)
+                                                                        : o.of<ParserTask>().data_seed)),
+      batches_(o.total_steps() * o.accumulate),
       batch_size_(o.batch_size),
       stream_(data_seed_) {}
 
@@ -163,18 +181,18 @@ Batch ParserTask::draw_training(int64_t count, Generator&) {
 std::vector<std::string> ParserTask::training_expressions() const {
   NumpyRandom stream(data_seed_);
   std::vector<std::string> texts;
-  for (int64_t step = 1; step <= steps_; ++step) {
+  for (int64_t batch = 1; batch <= batches_; ++batch) {
     for (const Tree& tree :
          form_ == TreeForm::flat ? draw_trees(batch_size_, stream, 1) : draw_like_trees(batch_size_, stream, depth_))
       texts.push_back(expression_text(tree));
-    if (step % 1024 != 0 && step < steps_) continue;
+    if (batch % 1024 != 0 && batch < batches_) continue;
     std::sort(texts.begin(), texts.end());
     texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
   }
   return texts;
 }
 
-Exam ParserTask::exam(int64_t count, Generator& generator) const {
+TestSet ParserTask::test_set(int64_t count, Generator& generator) const {
   std::vector<Tree> trees;
   std::string what;
   if (form_ == TreeForm::flat) {
@@ -194,7 +212,7 @@ Exam ParserTask::exam(int64_t count, Generator& generator) const {
   NumpyRandom stream(generator.random32());
   for (int64_t tried = 0; static_cast<int64_t>(trees.size()) < count; ++tried) {
     if (tried > 100 * count + 10'000)
-      refuse("--count", fmt::format("there are no {} expressions that training has not drawn", count));
+      bad_request("--count", fmt::format("there are no {} expressions that training has not drawn", count));
     Tree tree = draw_expression(stream, depth_);
     if (!std::binary_search(seen.begin(), seen.end(), expression_text(tree))) trees.push_back(std::move(tree));
   }
@@ -209,9 +227,9 @@ Batch ParserTask::read_expression(std::string_view text) const {
   const Tree tree = parse_expression(text);
   const int depth = operator_depth(tree);
   if (depth > depth_)
-    refuse("--expression",
-           fmt::format("{}: its operators lie {} over one another, the model was trained with --depth {}",
-                       expression_text(tree), depth, depth_));
+    bad_request("--expression",
+                fmt::format("{}: its operators lie {} over one another, the model was trained with --depth {}",
+                            expression_text(tree), depth, depth_));
   return batch_of({&tree, 1}, 0, longest_tree(depth_, form_));
 }
 

@@ -17,19 +17,24 @@ namespace tapegrad::tasks {
 // takes every expression of the flat form, and of nested ones those that training has not drawn.
 class ParserTask : public Task {
  public:
-  static constexpr std::string_view kName = "parser";
+  static const TaskInfo kInfo;
+  static constexpr std::string_view kName = "parser", kHelp = "parse an expression into its tree";
   static constexpr int64_t kLeastPositions = 10;
   static constexpr bool kTakesExpressions = true;
   static constexpr bool kDraws = true;
   static constexpr int64_t kTestCount = 10'000;
   static constexpr int64_t kDeepest = 5;
+  struct Settings {
+    int64_t depth = 1;
+    int64_t data_seed = -1;  // -1: the seed
+    void list(Fields& fields);
+  };
   static RunOptions defaults();
   static int64_t longest(const RunOptions& options);
   static void check(const RunOptions& options);
   // Nested expressions need brackets in the vocabulary, and another recipe than the tutorial's.
-  static void adapt(RunOptions& options, const std::vector<std::string>& given);
-
-  static void fit(RunOptions& options, std::string_view expression);
+  static void adapt(RunOptions& options, const Given& given);
+  static void for_explain(RunOptions& options, std::string_view expression);
 
   explicit ParserTask(const RunOptions& options);
   TreeForm form() const { return form_; }
@@ -38,7 +43,7 @@ class ParserTask : public Task {
   Batch draw_training(int64_t count, Generator& generator) override;
   std::vector<std::byte> state() const override { return stream_.state(); }
   void set_state(std::span<const std::byte> state) override { stream_.set_state({state.begin(), state.end()}); }
-  Exam exam(int64_t count, Generator& generator) const override;
+  TestSet test_set(int64_t count, Generator& generator) const override;
   double test_target() const override { return form_ == TreeForm::flat ? 1 : 0.99; }
   Batch read_expression(std::string_view text) const override;
   // Expressions as a batch, padded to the longest or to `source` and `target` tokens.
@@ -57,8 +62,8 @@ class ParserTask : public Task {
   std::string answer_text(const Answer& answer) const override;
   std::string samples_text(const std::vector<Answer>& answers) const override;
   std::string explain(const Batch* example) const override;
-  Findings examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
-                   Generator& generator) const override;
+  ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
+                             Generator& generator) const override;
   RowStyle row_style() const override;
   std::optional<drawing::Drawing> picture(const Answer& answer) const override;
 
@@ -66,7 +71,7 @@ class ParserTask : public Task {
   int depth_;
   TreeForm form_;
   uint32_t data_seed_;
-  int64_t steps_, batch_size_;  // of the training run
+  int64_t batches_, batch_size_;  // of the training run
   NumpyRandom stream_;
 };
 

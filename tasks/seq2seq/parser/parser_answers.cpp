@@ -95,13 +95,13 @@ ParserScore score_trees(TreeForm form, const std::vector<Answer>& answers) {
   return score;
 }
 
-Findings ParserTask::examine(const nn::Transformer& model, const Batch& exam, const Tensor& predicted,
-                             Generator&) const {
-  const ParserScore score = score_trees(form_, answers_of(*this, exam, predicted, exam.source.size(0)));
+ExtraMetrics ParserTask::extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
+                                       Generator&) const {
+  const ParserScore score = score_trees(form_, answers_of(*this, tests, predicted, tests.source.size(0)));
   nlohmann::ordered_json json{{"node_accuracy", share(score.right_nodes, score.nodes)},
                               {"structure_accuracy", share(score.structure, score.expressions)},
                               {"well_formed", share(score.whole, score.expressions)}};
-  Findings out;
+  ExtraMetrics out;
   auto to = std::back_inserter(out.text);
   fmt::format_to(to, "  nodes right     {:.5f} ({} of {})\n", share(score.right_nodes, score.nodes), score.right_nodes,
                  score.nodes);

@@ -1,0 +1,27 @@
+// The list of tasks: it knows each of them, and none of them knows it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tasks/seq2seq/copy/copy.h>
+#include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
+
+namespace tapegrad::tasks {
+
+std::span<const TaskInfo* const> all_tasks() {
+  static constexpr const TaskInfo* kTasks[] = {&CopyTask::kInfo, &AdditionTask::kInfo, &ParserTask::kInfo};
+  return kTasks;
+}
+
+const TaskInfo& task_named(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const TaskInfo* task : all_tasks()) {
+    if (task->name == name) return *task;
+    names.push_back(task->name);
+  }
+  fail("task", fmt::format("expected one of {}, got \"{}\"", fmt::join(names, ", "), name));
+}
+
+RunOptions default_options(std::string_view task) { return task_named(task).defaults(); }
+
+}  // namespace tapegrad::tasks

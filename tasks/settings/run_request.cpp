@@ -1,0 +1,79 @@
+// Finds, takes and remembers the folders of runs.
+#include <fmt/format.h>
+#include <tapegrad/tasks/settings/run_request.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.last", task); }
+
+}  // namespace
+
+void RunRequest::list(Fields& f) {
+  f.add({.name = "out", .help = "folder for the run's files", .group = Group::run, .type = "DIR"}, out);
+  f.add({"resume", "continue from the checkpoint in --out, with the settings of that run", Group::run}, resume);
+  f.add({.name = "checkpoint-every",
+         .help = "steps between two checkpoints",
+         .group = Group::run,
+         .limits = {.least = 1, .most = kMost}},
+        checkpoint_every);
+  f.add({"no-progress", "print results only: no progress bar, no lines about epochs", Group::run}, no_progress);
+}
+
+fs::path default_folder(std::string_view task) { return fs::path("out") / task; }
+
+std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option) {
+  return as_bad_request(option, [&] { return std::make_unique<train::RunFolder>(folder); });
+}
+
+void require_run_of(std::string_view task, std::string_view settings_json, const std::string& out) {
+  const std::string found = task_of_json(settings_json);
+  require(found.empty() || found == task, "train --resume",
+          fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
+}
+
+void put_earlier_run_aside(const train::RunFolder& folder, const std::string& out, bool resume) {
+  if (resume) fmt::print(stderr, "note: {} has no checkpoint yet; the run starts at its first step\n", out);
+  if (resume && !fs::exists(folder.path() / train::kModelFile)) return;
+  const std::string_view names[] = {train::kCheckpointFile, train::kModelFile, train::kMetricsFile, train::kReportFile};
+  const fs::path aside = folder.put_aside(names);
+  if (!aside.empty()) fmt::print(stderr, "note: the earlier run in {} is now in {}\n", out, aside.string());
+}
+
+fs::path last_run(std::string_view task) {
+  if (!fs::exists(note(task))) return default_folder(task);
+  std::string folder = train::read_file(note(task));
+  while (!folder.empty() && folder.back() == '\n') folder.pop_back();
+  return folder.empty() ? default_folder(task) : fs::path(folder);
+}
+
+void remember_last_run(std::string_view task, const fs::path& folder) {
+  try {
+    if (folder.lexically_normal() == default_folder(task)) {
+      fs::remove(note(task));
+    } else {
+      fs::create_directories("out");
+      train::replace_file(note(task), folder.string() + "\n");
+    }
+  } catch (const std::exception&) {
+    // The folder cannot be written to: --model names the run then.
+  }
+}
+
+fs::path model_file(std::string_view where, std::string_view task, const std::string& model) {
+  fs::path file = model.empty() ? last_run(task) / train::kModelFile : fs::path(model);
+  if (fs::is_directory(file)) {
+    require(fs::exists(file / train::kModelFile), "--model",
+            fmt::format("{} has no {}", file.string(), train::kModelFile));
+    file /= train::kModelFile;
+  }
+  if (!fs::exists(file)) {
+    bad_request(
+        where,
+        fmt::format("there is no file {}{}", file.string(),
+                    model.empty() ? fmt::format(" (train first: tapegrad train {}; or name a --model)", task) : ""));
+  }
+  return file;
+}
+
+}  // namespace tapegrad::tasks

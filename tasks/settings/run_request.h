@@ -1,0 +1,41 @@
+// What every `train` verb is asked for besides its settings, the folders of runs, and which run was the last.
+#pragma once
+
+#include <tapegrad/tasks/settings/settings.h>
+#include <tapegrad/tasks/train/files.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tapegrad::tasks {
+
+namespace fs = std::filesystem;
+
+struct RunRequest {
+  std::string out;  // folder; empty: out/<task>
+  bool resume = false;
+  int64_t checkpoint_every = 100;
+  bool no_progress = false;
+
+  void list(Fields& fields);
+};
+
+/// Takes the folder that `option` names. BadRequest about that option where it cannot be written to.
+std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option = "--out");
+/// BadRequest about --resume unless the checkpoint in the folder `out` has the settings of this task.
+void require_run_of(std::string_view task, std::string_view settings_json, const std::string& out);
+/// Before a run's first step: moves what an earlier run left in the folder aside, and says so on standard error. With
+/// `resume`, only a finished run is moved; one that was killed before its first checkpoint starts again.
+void put_earlier_run_aside(const train::RunFolder& folder, const std::string& out, bool resume);
+
+/// out/<task>, where runs are unless --out names a folder.
+fs::path default_folder(std::string_view task);
+/// Where the last run of a task, started in this folder, has its files. out/<task>.last names it where it is not
+/// out/<task>.
+fs::path last_run(std::string_view task);
+void remember_last_run(std::string_view task, const fs::path& folder);
+/// `model`, a file or the folder of a run; the last run's where it is empty. BadRequest where there is no such file.
+fs::path model_file(std::string_view where, std::string_view task, const std::string& model);
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,54 @@
+// Declares the common settings of training runs.
+#include <fmt/format.h>
+#include <tapegrad/tasks/settings/training.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kSchedules[] = {"constant", "noam", "warmup-cosine"};
+
+}  // namespace
+
+void TrainingSettings::list(Fields& f, const Limits& epochs) {
+  f.add({"num-epochs", "number of epochs", Group::training, epochs}, num_epochs);
+  f.add({"max-steps", "stop after N steps (0: after the last epoch)", Group::training, kCountOrNone}, max_steps);
+  f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
+  f.add({"accumulate", "batches per step; their gradients are averaged", Group::training, {.least = 1, .most = 10'000}},
+        accumulate);
+  f.add({"seed", "seed of all random draws", Group::training}, seed);
+  f.add({"lr", "learning rate; with warmup-cosine the highest rate", Group::rate, kPositive}, lr);
+  f.add(
+      {.name = "schedule",
+       .help = "constant: --lr; noam: --factor width^-0.5 min(step^-0.5, step --warmup^-1.5); warmup-cosine: rises to "
+               "--lr, then falls along a cosine to --min-lr at the last step",
+       .group = Group::rate,
+       .choices = kSchedules},
+      schedule);
+  f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
+  f.add({"factor", "factor of the noam schedule", Group::rate, kPositive}, factor);
+  f.add({"min-lr", "rate at the end of the cosine", Group::rate, kNotNegative}, min_lr);
+  f.add({"weight-decay", "decoupled weight decay, as in AdamW", Group::rate, kNotNegative}, weight_decay);
+  f.add({"clip-grad", "clip gradients to this norm (0: no clipping)", Group::rate, kNotNegative}, clip_grad);
+}
+
+void TrainingSettings::check() const {
+  require(schedule != "noam" || warmup > 0, "--warmup", "must be at least 1 with --schedule noam, got 0");
+}
+
+optim::Schedule TrainingSettings::schedule_of(int64_t width, int64_t total) const {
+  if (schedule == "noam") return optim::Noam{.hidden_size = width, .warmup = warmup, .factor = factor};
+  if (schedule == "warmup-cosine" && total > 0)
+    return optim::WarmupCosine{.lr = lr, .warmup = std::min(warmup, total - 1), .total = total, .min_lr = min_lr};
+  return optim::Constant{lr};
+}
+
+int64_t TrainingSettings::limited(int64_t steps) const { return max_steps > 0 ? std::min(steps, max_steps) : steps; }
+
+void check_rotary(std::string_view positions, int64_t head_dim, std::string_view sizes) {
+  require(positions != "rope" || head_dim % 2 == 0, "--positions",
+          fmt::format("rope rotates pairs of elements, got heads of size {} ({})", head_dim, sizes));
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,42 @@
+// The settings that every training run has, whatever it trains.
+#pragma once
+
+#include <tapegrad/optim/schedule.h>
+#include <tapegrad/tasks/settings/settings.h>
+
+#include <cstdint>
+#include <string>
+
+namespace tapegrad::tasks {
+
+/// The common settings, embedded in the settings of each kind of model.
+struct TrainingSettings {
+  int64_t num_epochs = 1;
+  int64_t max_steps = 0;  // 0: all epochs
+  int64_t batch_size = 1;
+  int64_t accumulate = 1;  // batches per step
+  uint64_t seed = 0;
+  double lr = 1e-4;
+  std::string schedule = "constant";
+  int64_t warmup = 4000;
+  double factor = 1;
+  double min_lr = 0;
+  double weight_decay = 0;
+  double clip_grad = 0;  // 0: gradients of any norm
+
+  /// Lists the settings; `epochs` are the limits of --num-epochs.
+  void list(Fields& fields, const Limits& epochs = kCount);
+  /// BadRequest for combinations that are not possible.
+  void check() const;
+  /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter
+  /// than the warm-up ends while the rate rises.
+  optim::Schedule schedule_of(int64_t width, int64_t total) const;
+  /// `steps`, the steps of all epochs, or --max-steps where that is less.
+  int64_t limited(int64_t steps) const;
+};
+
+/// BadRequest where positions are rotary and heads of this size have no pairs of elements; `sizes` says where the size
+/// comes from.
+void check_rotary(std::string_view positions, int64_t head_dim, std::string_view sizes);
+
+}  // namespace tapegrad::tasks

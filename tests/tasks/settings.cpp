@@ -1,0 +1,120 @@
+// The table of settings: limits, choices, JSON of other versions, and what runs have in common.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/gpt/options.h>
+#include <tapegrad/tasks/seq2seq/copy/copy.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::error_of;
+
+constexpr std::string_view kColours[] = {"red", "green"};
+
+struct Sample {
+  int64_t count = 3;
+  double share = 0.5;
+  std::string colour = "red", file;
+  bool flag = false;
+  uint64_t seed = 7;
+
+  void list(Fields& f) {
+    f.add({"item-count", "", Group::data, {.least = 1, .most = 10}}, count);
+    f.add({"share", "", Group::data, kProbability}, share);
+    f.add({.name = "colour", .help = "", .choices = kColours}, colour);
+    f.add({"file", ""}, file);
+    f.add({"flag", ""}, flag);
+    f.add({"seed", ""}, seed);
+  }
+};
+
+std::string wrong(auto change) {
+  Sample sample;
+  change(sample);
+  return error_of([&] { check_limits(fields_of(sample)); });
+}
+
+TEST(Settings, LimitsAndChoicesAreChecked) {
+  EXPECT_EQ(wrong([](Sample& s) { s.count = 0; }), "[--item-count] must be between 1 and 10, got 0");
+  EXPECT_EQ(wrong([](Sample& s) { s.share = 1; }), "[--share] must be at least 0 and less than 1, got 1");
+  EXPECT_EQ(wrong([](Sample& s) { s.share = std::nan(""); }), "[--share] must be at least 0 and less than 1, got nan");
+  EXPECT_EQ(wrong([](Sample& s) { s.colour = "blue"; }), "[--colour] must be one of red, green, got \"blue\"");
+  Sample good;
+  check_limits(fields_of(good));
+}
+
+TEST(Settings, ComeBackFromJson) {
+  Sample sample{.count = 9, .share = 0.1, .colour = "green", .file = "caf\xe9.txt", .flag = true, .seed = ~uint64_t{0}};
+  const std::string json = to_json("sample", fields_of(sample));
+  EXPECT_EQ(task_of_json(json), "sample");
+  Sample read;
+  from_json("here", json, "sample", fields_of(read));
+  EXPECT_EQ(read.count, 9);
+  EXPECT_EQ(read.share, 0.1);
+  EXPECT_EQ(read.colour, "green");
+  EXPECT_EQ(read.file, "caf\xe9.txt");  // not UTF-8
+  EXPECT_TRUE(read.flag);
+  EXPECT_EQ(read.seed, ~uint64_t{0});
+}
+
+TEST(Settings, OlderJsonLacksSettingsAndNewerJsonIsRejected) {
+  Sample read;
+  from_json("here", R"({"task":"sample","share":0.25})", "sample", fields_of(read));
+  EXPECT_EQ(read.share, 0.25);
+  EXPECT_EQ(read.count, 3);
+  const auto error = [&](const char* json) {
+    return error_of([&] { from_json("here", json, "sample", fields_of(read)); });
+  };
+  EXPECT_EQ(error(R"({"task":"sample","version":99})"),
+            "[here] expected settings of version 2 or older, got version 99 (written by a newer tapegrad)");
+  EXPECT_EQ(error(R"({"task":"other"})"), "[here] expected the settings of the task sample, got those of other");
+  for (const char* json : {"", "[]", "{}", R"({"task":"sample","item_count":"3"})", R"({"task":"sample","share":[1]})",
+                           R"({"task":"sample","item_count":2.5})", R"({"task":"sample","flag":1})"})
+    EXPECT_TRUE(error(json).starts_with("[here] the settings cannot be read")) << json << ": " << error(json);
+}
+
+TEST(Settings, GivenOnesOverrideAndMustAgreeOnResume) {
+  Sample run, asked;
+  asked.count = 5;
+  require_same(fields_of(run), fields_of(asked), {"share"}, "out/x");
+  EXPECT_EQ(error_of([&] {
+              require_same(fields_of(run), fields_of(asked), {"item-count", "share"}, "out/x");
+            }),
+            "[train --resume] the run in out/x was started with --item-count 3 (not 5) (omit these options, or start "
+            "again without --resume)");
+  override_with(fields_of(run), fields_of(asked), {"item-count"});
+  EXPECT_EQ(run.count, 5);
+}
+
+// Every option of training is there for every task.
+TEST(Settings, AllRunsHaveTheCommonOnes) {
+  TrainingSettings common;
+  GPTOptions gpt;
+  for (const Field& field : fields_of(common)) {
+    EXPECT_NE(fields_of(gpt).find(field.setting.name), nullptr) << field.setting.name;
+    for (const TaskInfo* task : all_tasks()) {
+      RunOptions options = task->defaults();
+      EXPECT_NE(fields_of(options).find(field.setting.name), nullptr) << task->name << " " << field.setting.name;
+    }
+  }
+}
+
+// The settings in a model file of version 0.1, which knew neither --clip-grad nor --positions for this task.
+TEST(Settings, OldModelFilesAreRead) {
+  const char* const json =
+      R"({"task":"copy","vocab_size":6,"hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,)"
+      R"("intermediate_size":16,"max_position_embeddings":4,"dropout":0.1,"num_epochs":2,"steps_per_epoch":10,)"
+      R"("batch_size":4,"seq_length":4,"seed":0,"lr":0.0001,"schedule":"constant","warmup":4000,"factor":1.0})";
+  RunOptions options = options_from_json("here", json, CopyTask::kInfo);
+  resolve(options);
+  EXPECT_EQ(options.positions, "learned");
+  EXPECT_EQ(options.clip_grad, 0);
+  EXPECT_EQ(options.of<CopyTask>().seq_length, 4);
+  EXPECT_EQ(options.total_steps(), 20);
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,15 +1,12 @@
-// Trains one step of a GPT, evaluates, and carries a run through a checkpoint.
+// The loss of a batch, evaluations and samples of a GPT in training.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/optim/clip.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 
 namespace tapegrad::tasks {
 namespace {
@@ -19,8 +16,11 @@ GPTOptions seeded(const GPTOptions& options) {
   return options;
 }
 
-double accuracy_of(const Tensor& logits, const Tensor& targets) {
-  return mean((argmax(logits, -1) == targets).to(kFloat64)).item();
+train::BatchLoss loss_of(const nn::GPTModel& model, const data::TextBatch& batch) {
+  const Tensor logits = model(batch.inputs), loss = cross_entropy(logits, batch.targets);
+  const PauseRecording pause;
+  const double accuracy = mean((argmax(logits, -1) == batch.targets).to(kFloat64)).item();
+  return {.loss = loss, .accuracy = accuracy, .tokens = batch.targets.numel()};
 }
 
 double mean_loss(const nn::GPTModel& model, const data::TextLoader& loader, int64_t batches) {
@@ -41,102 +41,47 @@ GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data)
       data_(std::move(data)),
       model_(options_.model(data_.tokenizer->size())),
       adam_(nn::parameters(model_), {.lr = options_.lr, .weight_decay = options_.weight_decay}),
-      schedule_(options_.schedule_of(options_.emb_dim, total_steps())) {
+      loop_(
+          model_, adam_, data_.train, [this](const data::TextBatch& batch) { return loss_of(model_, batch); },
+          loop_options()) {
   model_.recompute_blocks = options_.recompute;
-  nn::train(model_);
 }
 
-int64_t GPTTrainer::steps_per_epoch() const {
-  return (data_.train.size() + options_.accumulate - 1) / options_.accumulate;
+train::LoopOptions GPTTrainer::loop_options() {
+  const GPTOptions& o = options_;
+  const int64_t steps_per_epoch = (data_.train.size() + o.accumulate - 1) / o.accumulate;
+  return {.epochs = o.num_epochs,
+          .max_steps = o.max_steps,
+          .accumulate = o.accumulate,
+          .clip_grad_norm = o.clip_grad,
+          .schedule = o.schedule_of(o.emb_dim, o.limited(o.num_epochs * steps_per_epoch)),
+          .evaluate = [this] { return losses(options_.eval_batches); },
+          .evaluate_every = o.eval_interval,
+          .save =
+              [this](train::Checkpoint& out) {
+                out.set("options", to_json(options_));
+                out.set("tokenizer", tokenizer().json());
+                out.set("text", data_.checksum);
+              },
+          .load =
+              [this](const train::Checkpoint& in) {
+                require(in.get<uint64_t>("text") == data_.checksum, "train --resume",
+                        fmt::format("{} is not the text that the run was started with",
+                                    options_.text.empty() ? "what this version generates" : options_.text));
+              }};
 }
 
-int64_t GPTTrainer::total_steps() const { return options_.limited(options_.num_epochs * steps_per_epoch()); }
-
-int64_t GPTTrainer::epoch() const { return steps_ == 0 ? 0 : (steps_ - 1) / steps_per_epoch(); }
-
-// The mean over the step's batches.
-Gradients GPTTrainer::gradients(train::StepMetrics& metrics) {
-  const int64_t left = data_.train.size() - iteration_->position().batch;
-  const int64_t batches = std::min(options_.accumulate, left);
-  Gradients sum;
-  for (int64_t i = 0; i < batches; ++i) {
-    data::TextBatch batch;
-    iteration_->next(batch);
-    Tape tape;
-    const Tensor logits = model_(batch.inputs);
-    const Tensor loss = cross_entropy(logits, batch.targets);
-    const auto share = 1 / static_cast<double>(batches);
-    const double value = loss.item();
-    if (!std::isfinite(value))
-      fail("train", fmt::format("the loss of step {} is not finite (a smaller --lr may help)", metrics.step));
-    metrics.loss += share * value;
-    {
-      const PauseRecording pause;
-      metrics.accuracy += share * accuracy_of(logits, batch.targets);
-    }
-    metrics.tokens += batch.targets.numel();
-    Gradients grads = batches == 1 ? tape.backward(loss) : tape.backward(loss * share);
-    if (i == 0) {
-      sum = std::move(grads);
-      continue;
-    }
-    for (Gradients::Entry *own = sum.begin(), *more = grads.begin(); own != sum.end(); ++own, ++more) {
-      own->grad = own->grad + more->grad;
-      more->grad = Tensor();
-    }
-  }
-  return sum;
+train::Evaluation GPTTrainer::losses(int64_t batches) const {
+  const double training = mean_loss(model_, data_.train, batches);
+  return {.validation = mean_loss(model_, data_.validation, batches), .training = training};
 }
 
-train::StepMetrics GPTTrainer::step() {
-  const auto start = std::chrono::steady_clock::now();
-  if (!iteration_) {
-    iteration_.emplace(data_.train.begin());
-    loss_sum_ = accuracy_sum_ = 0;
-  }
-  train::StepMetrics metrics;
-  metrics.step = steps_ + 1;
-  metrics.lr = schedule_(metrics.step);
-  {
-    Gradients grads = gradients(metrics);
-    if (options_.clip_grad > 0) optim::clip_grad_norm(grads, options_.clip_grad);
-    adam_.set_lr(metrics.lr);
-    adam_.step(grads);
-  }
-  ++steps_;
-  loss_sum_ += metrics.loss;
-  accuracy_sum_ += metrics.accuracy;
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  metrics.tokens_per_s = static_cast<double>(metrics.tokens) / std::max(spent.count(), 1e-9);
-  if ((steps_ - 1) % options_.eval_interval == 0) {
-    const GPTLosses found = losses(options_.eval_batches);
-    if (!std::isfinite(found.train) || !std::isfinite(found.validation))
-      fail("train", fmt::format("the losses after step {} are not finite (a smaller --lr may help)", steps_));
-    metrics.train_loss = found.train;
-    metrics.validation_loss = found.validation;
-  }
-  if (iteration_->position().batch == data_.train.size()) iteration_.reset();
-  return metrics;
-}
-
-std::optional<train::EpochMetrics> GPTTrainer::ended_epoch() const {
-  if (steps_ == 0 || iteration_) return {};
-  const auto steps = static_cast<double>(steps_per_epoch());
-  return train::EpochMetrics{epoch(), loss_sum_ / steps, accuracy_sum_ / steps};
-}
-
-GPTLosses GPTTrainer::losses(int64_t batches) {
-  nn::eval(model_);
-  const double train = mean_loss(model_, data_.train, batches);
-  const GPTLosses found{train, mean_loss(model_, data_.validation, batches)};
-  nn::train(model_);
-  return found;
-}
-
-GPTLosses GPTTrainer::untrained_losses() {
+train::Evaluation GPTTrainer::untrained_losses() {
   const Generator now = default_generator();
   manual_seed(options_.seed);
-  const GPTLosses found = losses(std::max(data_.train.size(), data_.validation.size()));
+  nn::eval(model_);
+  const train::Evaluation found = losses(std::max(data_.train.size(), data_.validation.size()));
+  nn::train(model_);
   default_generator() = now;
   return found;
 }
@@ -153,43 +98,6 @@ std::string GPTTrainer::sample() {
   std::string text = data::valid_utf8(tokenizer().decode(ids));
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
-}
-
-// --- checkpoints ---
-
-train::Checkpoint GPTTrainer::checkpoint() const {
-  const data::TextLoader::Position* const at = iteration_ ? &iteration_->position() : nullptr;
-  train::Checkpoint out;
-  out.set("options", to_json(options_));
-  out.set("tokenizer", tokenizer().json());
-  out.set("text", data_.checksum);
-  out.set("steps", steps_);
-  out.set("loss_sum", loss_sum_);
-  out.set("accuracy_sum", accuracy_sum_);
-  out.set("batch", at ? at->batch : int64_t{0});
-  if (at && at->order_seed) out.set("order_seed", *at->order_seed);
-  out.add(train::kGeneratorName, default_generator());
-  out.add(train::kModelPrefix, nn::state_dict(model_));
-  out.add(train::kAdamPrefix, adam_.state());
-  return out;
-}
-
-void GPTTrainer::restore(const train::Checkpoint& checkpoint) {
-  if (checkpoint.get<uint64_t>("text") != data_.checksum) {
-    bad_request("train --resume", fmt::format("{} is not the text any more that the run was started with",
-                                              options_.text.empty() ? "what this version makes" : options_.text));
-  }
-  nn::load_state_dict(model_, checkpoint.with_prefix(train::kModelPrefix));
-  adam_.load_state(checkpoint.with_prefix(train::kAdamPrefix));
-  checkpoint.restore(train::kGeneratorName, default_generator());
-  steps_ = checkpoint.get<int64_t>("steps");
-  loss_sum_ = checkpoint.get<double>("loss_sum");
-  accuracy_sum_ = checkpoint.get<double>("accuracy_sum");
-  iteration_.reset();
-  data::TextLoader::Position at{.batch = checkpoint.get<int64_t>("batch"), .order_seed = {}};
-  if (at.batch == 0) return;
-  if (checkpoint.has("order_seed")) at.order_seed = checkpoint.get<uint64_t>("order_seed");
-  iteration_.emplace(data_.train.resume(at));
 }
 
 std::string GPTTrainer::settings_json(const train::Checkpoint& checkpoint) {

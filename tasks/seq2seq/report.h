@@ -2,19 +2,18 @@
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/sample.h>
-#include <tapegrad/tasks/train/metrics.h>
 
 #include <string>
 
 namespace tapegrad::tasks {
 
-// Curves of loss, accuracy and learning rate, answers to fresh examples, attention maps, and the settings.
-std::string report_html(const Task& task, const RunOptions& options, nn::Transformer& model,
-                        const train::Metrics& metrics);
+/// What a task adds to the report of its run: answers to fresh examples, and attention maps. The model is in eval mode.
+std::string report_sections(const Task& task, const RunOptions& options, const nn::Transformer& model);
 
-// One drawing.
+/// A page with one drawing.
 std::string drawing_html(std::string_view title, const drawing::Drawing& drawing);
 
+/// A page with the attention maps of one example.
 std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample);
 
 }  // namespace tapegrad::tasks

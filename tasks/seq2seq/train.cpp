@@ -1,11 +1,9 @@
-// The verb `train`: a run from its first or its last saved step to its end, with all its files.
+// The verb `train`.
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
-#include <tapegrad/tasks/train/interrupts.h>
-#include <tapegrad/tasks/train/progress.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -21,12 +19,6 @@ RunOptions settings_of_run(const train::Checkpoint& checkpoint, TrainRequest& re
   require_same(fields_of(run), fields_of(request.options), request.given, request.out);
   resolve(run);
   return run;
-}
-
-// What a run leaves in its folder beside the metrics, which grow by a line a step.
-int64_t bytes_of_run(Trainer& trainer) {
-  const int64_t parameters = nn::count_parameters(trainer.model());
-  return 2 * 3 * 4 * parameters + 4 * parameters + 160 * trainer.options().total_steps() + (int64_t{4} << 20);
 }
 
 constexpr int64_t kSamplesEvery = 5;  // epochs, as the tutorial does
@@ -53,83 +45,57 @@ std::string loss_details(const Trainer& trainer, const train::StepMetrics& step)
   return out + fmt::format("Calculated loss: {:.4f}\nCalculated accuracy: {:.4f}\n", step.loss, step.accuracy);
 }
 
-void run_to_end(Trainer& trainer, const fs::path& folder, const TrainRequest& request) {
-  const RunOptions& options = trainer.options();
-  train::MetricsFile metrics(folder / train::kMetricsFile, trainer.steps(), options.steps_per_epoch);
-  const auto save = [&] {
-    metrics.sync();
-    trainer.checkpoint().save(folder / train::kCheckpointFile);
+// The line of an epoch, and every fifth epoch some examples of its last batch.
+void show_epoch(const Trainer& trainer, const train::EpochMetrics& epoch, double lr, train::Progress& progress) {
+  progress.line(fmt::format("Epoch {}, Average Loss: {:.4f}, Final Accuracy: {:.4f}, Learning Rate: {:.6f}",
+                            epoch.epoch, epoch.loss, epoch.accuracy, lr));
+  if (epoch.epoch % kSamplesEvery != 0 && !trainer.finished()) return;
+  std::string samples = trainer.task().samples_text(
+      answers_of(trainer.task(), trainer.last_batch(), trainer.last_predicted(), kShownRows));
+  if (!samples.empty()) samples.pop_back(), progress.line(samples);
+}
+
+train::RunFiles run_files(Trainer& trainer, const TrainRequest& request) {
+  const RunOptions& o = trainer.options();
+  RunOptions shown = o;
+  train::RunFiles files = run_files(request);
+  files.announcement = fmt::format(
+      "=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences per step, seed {}", o.info->name,
+      nn::count_parameters(trainer.model()), o.num_epochs, o.steps_per_epoch, o.batch_size * o.accumulate, o.seed);
+  files.report = {.title = fmt::format("{} task", o.info->name),
+                  .about = fmt::format("A Transformer with encoder and decoder, seed {}.", o.seed),
+                  .loss = "Loss (sum over the tokens, mean over the sequences of a batch)",
+                  .accuracy = "Accuracy (share of sequences that are an exact match)",
+                  .rate = fmt::format("Learning rate ({})", o.schedule),
+                  .tokens = "target tokens per second",
+                  .log_loss = true,
+                  .settings = report_settings(fields_of(shown)),
+                  .sections = [&trainer](const train::Metrics&) {
+                    return report_sections(trainer.task(), trainer.options(), trainer.model());
+                  }};
+  files.ended_epoch = [&](train::EpochMetrics& epoch, const train::StepMetrics& last, train::Progress& progress) {
+    if (!request.no_progress) show_epoch(trainer, epoch, last.lr, progress);
   };
-  train::Progress progress(request.no_progress ? train::Progress::Style::kSilent : train::Progress::style_here(),
-                           trainer.steps(), options.total_steps());
-  const train::CatchInterrupts catching;
-  train::StepMetrics last;
-  int64_t saved = trainer.steps() > 0 ? trainer.steps() : -1;
-  while (!trainer.finished() && !train::CatchInterrupts::interrupted()) {
-    const train::StepMetrics step = last = trainer.step();
-    metrics.add(step);
-    if (const auto epoch = trainer.ended_epoch()) {
-      metrics.add(*epoch);
-      progress.line(fmt::format("Epoch {}, Average Loss: {:.4f}, Final Accuracy: {:.4f}, Learning Rate: {:.6f}",
-                                epoch->epoch, epoch->loss, epoch->accuracy, step.lr));
-      if (!request.no_progress && (epoch->epoch % kSamplesEvery == 0 || trainer.finished())) {
-        std::string samples = trainer.task().samples_text(
-            answers_of(trainer.task(), trainer.last_batch(), trainer.last_predicted(), kShownRows));
-        if (!samples.empty()) samples.pop_back(), progress.line(samples);
-      }
-    }
-    progress.step(step);
-    if (step.step % request.checkpoint_every == 0 && !trainer.finished()) {
-      save();
-      saved = step.step;
-    }
-  }
-  progress.finish();
-  if (trainer.finished() && last.step > 0 && !request.no_progress) fmt::print("{}", loss_details(trainer, last));
-  if (saved != trainer.steps()) save();
-  if (!trainer.finished())
-    fail("train", fmt::format("interrupted after step {} of {}; continue with --resume --out {}", trainer.steps(),
-                              options.total_steps(), folder.string()));
+  files.ended = [&](const train::StepMetrics& last) {
+    if (!request.no_progress) fmt::print("{}", loss_details(trainer, last));
+  };
+  files.save_model = [&trainer](const std::string& path) { save_model(path, trainer); };
+  return files;
 }
 
 }  // namespace
 
 int train(TrainRequest request) {
-  if (request.out.empty()) request.out = default_folder(request.options.info->name).string();
+  const std::string_view task = request.options.info->name;
+  if (request.out.empty()) request.out = default_folder(task).string();
   check_limits(fields_of<RunRequest>(request));
   resolve(request.options);
 
-  const std::unique_ptr<train::RunFolder> taken = take_folder(request.out);
-  const train::RunFolder& folder = *taken;
-  const fs::path checkpoint_file = folder.path() / train::kCheckpointFile;
-  std::optional<train::Checkpoint> checkpoint;
-  if (request.resume && fs::exists(checkpoint_file)) checkpoint = train::Checkpoint::load(checkpoint_file);
-  Trainer trainer(checkpoint ? settings_of_run(*checkpoint, request) : request.options);
-  folder.reserve(bytes_of_run(trainer));
-  const RunOptions& options = trainer.options();
-
-  if (checkpoint) {
-    trainer.restore(*checkpoint);
-    checkpoint.reset();
-    fmt::print("Resuming {} after step {} of {}\n", request.out, trainer.steps(), options.total_steps());
-  } else {
-    put_earlier_run_aside(folder, request.out, request.resume);
-    fmt::print("{}", drawing::wrapped(
-                         fmt::format("=== Training: {} ===\n{} parameters, {} epochs of {} steps, {} sequences a "
-                                     "step, seed {}",
-                                     options.info->name, nn::count_parameters(trainer.model()), options.num_epochs,
-                                     options.steps_per_epoch, options.batch_size, options.seed)));
-  }
-  std::fflush(stdout);
-
-  run_to_end(trainer, folder.path(), request);
-  save_model(folder.path() / train::kModelFile, trainer);
-  remember_last_run(options.info->name, folder.path());
-  train::replace_file(
-      folder.path() / train::kReportFile,
-      report_html(trainer.task(), options, trainer.model(), train::read_metrics(folder.path() / train::kMetricsFile)));
-  fmt::print("Model saved to {}\nReport: {}\n", (folder.path() / train::kModelFile).string(),
-             (folder.path() / train::kReportFile).string());
+  const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  std::optional<train::Checkpoint> saved = saved_run(request);
+  Trainer trainer(saved ? settings_of_run(*saved, request) : request.options);
+  trainer.loop().run(run_files(trainer, request), *folder, std::move(saved));
+  remember_last_run(task, folder->path());
   return 0;
 }
 

@@ -32,12 +32,24 @@ void require_run_of(std::string_view task, std::string_view settings_json, const
           fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
 }
 
-void put_earlier_run_aside(const train::RunFolder& folder, const std::string& out, bool resume) {
-  if (resume) fmt::print(stderr, "note: {} has no checkpoint yet; the run starts at its first step\n", out);
-  if (resume && !fs::exists(folder.path() / train::kModelFile)) return;
-  const std::string_view names[] = {train::kCheckpointFile, train::kModelFile, train::kMetricsFile, train::kReportFile};
-  const fs::path aside = folder.put_aside(names);
-  if (!aside.empty()) fmt::print(stderr, "note: the earlier run in {} is now in {}\n", out, aside.string());
+std::optional<train::Checkpoint> saved_run(const RunRequest& request) {
+  const fs::path file = fs::path(request.out) / train::kCheckpointFile;
+  if (!request.resume || !fs::exists(file)) return {};
+  return train::Checkpoint::load(file.string());
+}
+
+train::RunFiles run_files(const RunRequest& request) {
+  return {.folder = request.out,
+          .resume = request.resume,
+          .checkpoint_every = request.checkpoint_every,
+          .progress = !request.no_progress};
+}
+
+std::vector<train::ReportText::Setting> report_settings(const Fields& fields) {
+  std::vector<train::ReportText::Setting> rows;
+  for (const Field& field : fields)
+    rows.push_back({fmt::format("--{}", field.setting.name), field.text(), std::string(field.setting.help)});
+  return rows;
 }
 
 fs::path last_run(std::string_view task) {

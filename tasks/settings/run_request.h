@@ -3,10 +3,13 @@
 
 #include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tasks/train/files.h>
+#include <tapegrad/tasks/train/loop.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -25,9 +28,12 @@ struct RunRequest {
 std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option = "--out");
 /// BadRequest about --resume unless the checkpoint in the folder `out` has the settings of this task.
 void require_run_of(std::string_view task, std::string_view settings_json, const std::string& out);
-/// Before a run's first step: moves what an earlier run left in the folder aside, and says so on standard error. With
-/// `resume`, only a finished run is moved; one that was killed before its first checkpoint starts again.
-void put_earlier_run_aside(const train::RunFolder& folder, const std::string& out, bool resume);
+/// The checkpoint to continue from, where --resume asks for one and the folder has one.
+std::optional<train::Checkpoint> saved_run(const RunRequest& request);
+/// The request in the loop's words.
+train::RunFiles run_files(const RunRequest& request);
+/// The settings as a report shows them.
+std::vector<train::ReportText::Setting> report_settings(const Fields& fields);
 
 /// out/<task>, where runs are unless --out names a folder.
 fs::path default_folder(std::string_view task);

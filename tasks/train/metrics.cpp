@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/train/metrics.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::train {
@@ -64,6 +65,10 @@ char* put_number(char* out, double value) {
   return value - value == 0 ? fmt::format_to(out, "{}", value) : fmt::format_to(out, "null");
 }
 
+char* put_accuracy(char* out, double accuracy) {
+  return std::isnan(accuracy) ? out : fmt::format_to(out, ",\"accuracy\":{}", accuracy);
+}
+
 std::optional<double> maybe(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
@@ -84,7 +89,8 @@ void MetricsFile::add(const StepMetrics& m) {
   char line[384];
   char* end = fmt::format_to(line, "{{\"step\":{},\"loss\":", m.step);
   end = put_number(end, m.loss);
-  end = fmt::format_to(end, ",\"accuracy\":{},\"lr\":{},\"tokens_per_s\":{:.1f}", m.accuracy, m.lr, m.tokens_per_s);
+  end = put_accuracy(end, m.accuracy);
+  end = fmt::format_to(end, ",\"lr\":{},\"tokens_per_s\":{:.1f}", m.lr, m.tokens_per_s);
   if (m.train_loss) end = put_number(fmt::format_to(end, ",\"train_loss\":"), *m.train_loss);
   if (m.validation_loss) end = put_number(fmt::format_to(end, ",\"validation_loss\":"), *m.validation_loss);
   end = fmt::format_to(end, "}}\n");
@@ -95,7 +101,7 @@ void MetricsFile::add(const EpochMetrics& m) {
   char line[160];
   char* end = fmt::format_to(line, "{{\"epoch\":{},\"loss\":", m.epoch);
   end = put_number(end, m.loss);
-  end = fmt::format_to(end, ",\"accuracy\":{}", m.accuracy);
+  end = put_accuracy(end, m.accuracy);
   std::string text(line, end);
   // Bytes that are no UTF-8, as a vocabulary of bytes may write them, become U+FFFD.
   if (m.sample)
@@ -107,11 +113,12 @@ Metrics read_metrics(const fs::path& path) {
   Metrics out;
   each_line(path, read_file(path), [&](const nlohmann::json& object, int64_t) {
     if (object.contains("step")) {
-      out.steps.push_back({object["step"], number(object, "loss"), number(object, "accuracy"), number(object, "lr"),
-                           number(object, "tokens_per_s"), maybe(object, "train_loss"),
+      out.steps.push_back({object["step"], number(object, "loss"), maybe(object, "accuracy").value_or(kNotMeasured),
+                           number(object, "lr"), number(object, "tokens_per_s"), maybe(object, "train_loss"),
                            maybe(object, "validation_loss")});
     } else {
-      out.epochs.push_back({object["epoch"], number(object, "loss"), number(object, "accuracy"), {}});
+      out.epochs.push_back(
+          {object["epoch"], number(object, "loss"), maybe(object, "accuracy").value_or(kNotMeasured), {}});
       const auto sample = object.find("sample");
       if (sample != object.end() && sample->is_string()) out.epochs.back().sample = sample->get<std::string>();
     }

@@ -4,16 +4,19 @@
 #include <tapegrad/tasks/train/files.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace tapegrad::train {
 
+inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
 struct StepMetrics {
-  int64_t step = 0;  // from 1
-  double loss = 0;   // of the step's batch, before its update
-  double accuracy = 0;
+  int64_t step = 0;                // from 1
+  double loss = 0;                 // of the step's batch, before its update
+  double accuracy = kNotMeasured;  // left out of the file then
   double lr = 0;
   double tokens_per_s = 0;                                      // target tokens
   std::optional<double> train_loss = {}, validation_loss = {};  // after the update, where it was evaluated
@@ -23,7 +26,7 @@ struct StepMetrics {
 struct EpochMetrics {
   int64_t epoch = 0;  // from 0
   double loss = 0;    // means over the epoch's steps
-  double accuracy = 0;
+  double accuracy = kNotMeasured;
   std::optional<std::string> sample = {};  // a text that the model wrote then
 };
 

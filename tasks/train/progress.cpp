@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,8 +53,9 @@ void Progress::step(const StepMetrics& step) {
   const double seconds = std::chrono::duration<double>(now - std::exchange(shown_, now)).count();
   const double thousands_per_s = static_cast<double>(std::exchange(tokens_, 0)) / seconds * 1e-3;
   const std::string left = duration(seconds_left(step.step, now));
-  const std::string told = fmt::format("{}/{}  loss {:.4f}  accuracy {:.3f}  {:.1f}k tokens/s  {} left", step.step,
-                                       total_, step.loss, step.accuracy, thousands_per_s, left);
+  const std::string accuracy = std::isnan(step.accuracy) ? "" : fmt::format("  accuracy {:.3f}", step.accuracy);
+  const std::string told = fmt::format("{}/{}  loss {:.4f}{}  {:.1f}k tokens/s  {} left", step.step, total_, step.loss,
+                                       accuracy, thousands_per_s, left);
   if (!bar) {
     fmt::print(lines_, "step {}\n", told);
     std::fflush(lines_);

@@ -16,10 +16,24 @@ echo "libtapegrad.so, stripped: $size bytes"
 
 example() { sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$here/../../$1" >"$work/$2.cpp"; }  # the program in a README
 example README.md readme; example tasks/data/README.md data; example tasks/drawing/README.md drawing
-cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" >"$work/log" &&
+cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" -DOWN_MODEL="$here/../../tasks/examples/own_model.cpp" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
 "$work/build/training"
+(
+  cd "$work"
+  build/own_model whole >/dev/null
+  ls whole/{checkpoint,metrics.jsonl,model.safetensors,best.safetensors,report.html} >/dev/null
+  killed=0
+  for delay in 0.1 0.2 0.4 0.8; do  # a run that is killed and resumed ends with the same bytes
+    rm -rf killed
+    timeout -s KILL $delay build/own_model killed >/dev/null 2>&1 || killed=$((killed + 1))
+    build/own_model killed --resume >/dev/null 2>&1
+    cmp whole/model.safetensors killed/model.safetensors
+  done
+  echo "own_model: killed $killed times"
+  [ $killed -gt 0 ]
+)
 (cd "$work" && for program in readme readme_data readme_drawing; do "build/$program"; done)
 "$prefix/bin/tapegrad" --version
 

@@ -164,7 +164,7 @@ TEST(GptCommand, AResumedRunEndsInTheSameBits) {
 
   spill(folder / "text.txt", kText + "The");
   const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
-  expect_error(changed, 2, {"[train --resume]", "text.txt is not the text any more"});
+  expect_error(changed, 2, {"[train --resume]", "text.txt is not the text that the run was started with"});
   const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--emb-dim", "32"});
   expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
 }
@@ -261,7 +261,7 @@ TEST(GptCommand, MakesATextOfItsOwnAndSaysSo) {
   const Ran ran = run_command(
       {"train", "gpt", "--out", folder / "run", "--max-steps", "1", "--sample-tokens", "0", "--eval-batches", "1"});
   ASSERT_EQ(ran.code, 0) << ran.err;
-  EXPECT_NE(ran.err.find("no --text was named"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("no --text was given"), std::string::npos) << ran.err;
   expect_narrow(ran.err);
 }
 

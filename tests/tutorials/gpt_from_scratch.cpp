@@ -179,8 +179,8 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
   const GPTOptions options = book_options();
   GPTTrainer trainer(options, load_gpt_data(options));
   EXPECT_EQ(nn::count_parameters(trainer.model()), 162'419'712);
-  const GPTLosses untrained = trainer.untrained_losses();
-  EXPECT_EQ(rounded(untrained.train, 5), rounded(expected["untrained"]["train"], 5));
+  const train::Evaluation untrained = trainer.untrained_losses();
+  EXPECT_EQ(rounded(*untrained.training, 5), rounded(expected["untrained"]["train"], 5));
   EXPECT_EQ(rounded(untrained.validation, 5), rounded(expected["untrained"]["validation"], 5));
 
   std::vector<std::string> printed;
@@ -195,8 +195,8 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
     ASSERT_FALSE(trainer.finished()) << "after " << printed.size() << " lines";
     const train::StepMetrics step = trainer.step();
     if (step.train_loss) {
-      print(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.epoch() + 1, step.step - 1,
-                        *step.train_loss, *step.validation_loss));
+      print(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.loop().epoch() + 1,
+                        step.step - 1, *step.train_loss, *step.validation_loss));
     }
     if (trainer.ended_epoch()) print(trainer.sample());
   }

@@ -1,0 +1,48 @@
+// Epochs of a DataLoader, one after another, as a source of batches that a checkpoint can hold.
+#pragma once
+
+#include <tapegrad/tasks/train/checkpoint.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace tapegrad::train {
+
+/// The loader must outlive it. Draws from the default generator what the loader draws.
+template <class Loader, class Batch = typename Loader::Batch>
+class Epochs {
+ public:
+  explicit Epochs(const Loader& loader) : loader_(&loader) {}
+
+  /// The next batch; after the last one of an epoch, the first one of the next.
+  Batch next() {
+    if (!iteration_) iteration_.emplace(loader_->begin());
+    Batch batch;
+    iteration_->next(batch);
+    if (iteration_->position().batch == loader_->size()) iteration_.reset();
+    return batch;
+  }
+  /// Batches per epoch.
+  int64_t size() const { return loader_->size(); }
+
+  /// The position in the running epoch, and back.
+  void save(Checkpoint& out) const {
+    out.set("epoch.batch", iteration_ ? iteration_->position().batch : int64_t{0});
+    if (iteration_ && iteration_->position().order_seed)
+      out.set("epoch.order_seed", *iteration_->position().order_seed);
+  }
+  void load(const Checkpoint& in) {
+    iteration_.reset();
+    typename Loader::Position at;
+    at.batch = in.get<int64_t>("epoch.batch");
+    if (at.batch == 0) return;
+    if (in.has("epoch.order_seed")) at.order_seed = in.get<uint64_t>("epoch.order_seed");
+    iteration_.emplace(loader_->resume(at));
+  }
+
+ private:
+  const Loader* loader_;
+  std::optional<typename Loader::Iteration> iteration_;
+};
+
+}  // namespace tapegrad::train

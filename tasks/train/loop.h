@@ -1,0 +1,167 @@
+// The training loop: any model, any optimiser, any source of batches, and a function from a batch to a loss.
+#pragma once
+
+#include <tapegrad/nn/module.h>
+#include <tapegrad/optim/optimizer.h>
+#include <tapegrad/optim/schedule.h>
+#include <tapegrad/tasks/train/checkpoint.h>
+#include <tapegrad/tasks/train/epochs.h>
+#include <tapegrad/tasks/train/metrics.h>
+#include <tapegrad/tasks/train/progress.h>
+#include <tapegrad/tasks/train/report.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace tapegrad::train {
+
+/// What the function from a batch to a loss returns.
+struct BatchLoss {
+  Tensor loss;                     ///< one number; backward starts here
+  double accuracy = kNotMeasured;  ///< share of the examples that are right
+  int64_t tokens = 0;              ///< tokens or examples of the batch, for the speed that is shown
+};
+
+/// Mean losses of an evaluation. `validation` decides what is best, and when a run stops early.
+struct Evaluation {
+  double validation = 0;
+  std::optional<double> training = {};
+};
+
+/// What is computed.
+struct LoopOptions {
+  int64_t epochs = 1;
+  int64_t max_steps = 0;      ///< stop after that many steps; 0: after the last epoch
+  int64_t accumulate = 1;     ///< batches per step, whose gradients are averaged; fewer at the end of an epoch
+  double clip_grad_norm = 0;  ///< 0: gradients of any norm
+  std::optional<optim::Schedule> schedule = {};  ///< the rate of each step; none: the optimiser's
+  /// Called after the first step and then every `evaluate_every` steps, with the model in eval mode and nothing
+  /// recorded.
+  std::function<Evaluation()> evaluate = {};
+  int64_t evaluate_every = 0;  ///< 0: never
+  int64_t patience = 0;        ///< stop after that many evaluations in a row without a lower validation loss; 0: never
+  /// More to keep in a checkpoint, and back.
+  std::function<void(Checkpoint&)> save = {};
+  std::function<void(const Checkpoint&)> load = {};
+};
+
+/// Where a run leaves its files, and what it prints.
+struct RunFiles {
+  std::string folder;   ///< created where it is missing; one run at a time may use it
+  bool resume = false;  ///< continue from the folder's checkpoint, if there is one
+  int64_t checkpoint_every = 100;
+  bool keep_best = false;  ///< write best.safetensors after each evaluation with the lowest validation loss so far
+  bool progress = true;    ///< a progress bar on a terminal, lines elsewhere
+  std::FILE* messages = stdout;   ///< where the run says what it does
+  std::string announcement = {};  ///< what a run says before its first step
+  ReportText report = {};         ///< the words and sections of report.html
+  /// After a step that was evaluated, and after an epoch, whose metrics may get a sample; nothing: a line each.
+  std::function<void(const StepMetrics&, Progress&)> evaluated = {};
+  std::function<void(EpochMetrics&, const StepMetrics&, Progress&)> ended_epoch = {};
+  /// After the last step, before the results are written.
+  std::function<void(const StepMetrics&)> ended = {};
+  /// Writes the model; nothing: its parameters, with checksums.
+  std::function<void(const std::string& path)> save_model = {};
+};
+
+/// A model in training, one step at a time or as a run with all its files:
+///
+///     train::Loop loop(model, adam, loader, [&](const Batch& b) { return train::BatchLoss{loss_of(model, b)}; },
+///                      {.epochs = 10, .clip_grad_norm = 1});
+///     loop.run({.folder = "out/mine", .resume = true});
+///
+/// `source` is a DataLoader, or an object with next(), size(), save() and load() as Epochs has them. Model, optimiser
+/// and source must outlive the loop. A run that was killed and resumed ends with the same bits as an unbroken one.
+class Loop {
+ public:
+  template <class Model, class Source, class LossOf>
+  Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options = {});
+
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  /// One step: forward and backward over `accumulate` batches, the update, and an evaluation where one is due. Error,
+  /// before the update, when the loss is not finite.
+  StepMetrics step();
+  /// The means of the epoch that ended with the last step, if one did.
+  std::optional<EpochMetrics> ended_epoch() const;
+  /// evaluate() in eval mode.
+  Evaluation evaluate() const;
+
+  /// Everything that decides the rest of the training, and back.
+  Checkpoint checkpoint() const;
+  void restore(const Checkpoint& checkpoint);
+
+  int64_t steps() const { return steps_; }
+  int64_t steps_per_epoch() const;
+  int64_t total_steps() const;
+  int64_t epoch() const { return steps_ == 0 ? 0 : (steps_ - 1) / steps_per_epoch(); }  ///< of the last step, from 0
+  bool finished() const { return steps_ >= total_steps() || stopped(); }
+  const Evaluation& best() const { return best_; }
+
+  /// Trains to the end, and writes checkpoint, metrics.jsonl, model.safetensors and report.html into the folder. Error
+  /// when Ctrl-C or SIGTERM ended the run, which has a checkpoint then.
+  void run(const RunFiles& files);
+  /// The same in a folder that is taken already, from a checkpoint that is loaded already.
+  void run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved);
+
+ private:
+  struct ModelDoor {  // what the loop does with the model, whatever its type
+    std::function<NamedTensors()> state;
+    std::function<void(const NamedTensors&)> load;
+    std::function<void(bool training)> set_mode;
+    std::function<int64_t()> parameters;
+  };
+  struct SourceDoor {
+    std::function<BatchLoss()> next_loss;
+    std::function<int64_t()> size;
+    std::function<void(Checkpoint&)> save;
+    std::function<void(const Checkpoint&)> load;
+  };
+  Gradients gradients(StepMetrics& metrics);
+  void evaluate_into(StepMetrics& metrics);
+  bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
+  void train_to_end(const RunFiles& files, const std::string& folder);
+  void write_results(const RunFiles& files, const std::string& folder);
+
+  ModelDoor model_;
+  SourceDoor source_;
+  optim::Optimizer& optimizer_;
+  LoopOptions options_;
+  int64_t steps_ = 0;
+  int64_t batch_ = 0;                       // of the running epoch: those that were read
+  double loss_sum_ = 0, accuracy_sum_ = 0;  // over the steps of the running epoch
+  Evaluation best_{.validation = std::numeric_limits<double>::infinity()};
+  int64_t stale_ = 0;  // evaluations since the best one
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+template <class Model, class Source, class LossOf>
+Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options)
+    : model_{.state = [&model] { return nn::state_dict(model); },
+             .load = [&model](const NamedTensors& state) { nn::load_state_dict(model, state); },
+             .set_mode = [&model](bool training) { nn::train(model, training); },
+             .parameters = [&model] { return nn::count_parameters(model); }},
+      optimizer_(optimizer),
+      options_(std::move(options)) {
+  const auto connect = [&](auto batches) {  // a pointer of some kind
+    source_ = {.next_loss = [batches, loss_of]() -> BatchLoss { return loss_of(batches->next()); },
+               .size = [batches] { return batches->size(); },
+               .save = [batches](Checkpoint& out) { batches->save(out); },
+               .load = [batches](const Checkpoint& in) { batches->load(in); }};
+  };
+  if constexpr (requires { source.begin(); }) {
+    connect(std::make_shared<Epochs<Source>>(source));
+  } else {
+    connect(&source);
+  }
+  model_.set_mode(true);
+}
+
+}  // namespace tapegrad::train

@@ -1,0 +1,125 @@
+// Composes the page of a run.
+#include <fmt/format.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/train/report.h>
+#include <tapegrad/version.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::train {
+namespace {
+
+using drawing::escape_markup;
+using drawing::LineChart;
+using drawing::Series;
+
+void fact(std::string& out, std::string_view value, std::string_view name) {
+  out += fmt::format("<div class=\"fact\"><b>{}</b><span>{}</span></div>\n", escape_markup(value), escape_markup(name));
+}
+
+// 5000 -> "5,000".
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
+  return digits;
+}
+
+void add(Series& series, double x, double y) {
+  series.x.push_back(x);
+  series.y.push_back(y);
+}
+
+// Single steps, with the means of epochs over them where there are several.
+std::vector<Series> curve(const Metrics& metrics, int64_t steps_per_epoch, double StepMetrics::*of_step,
+                          double EpochMetrics::*of_epoch) {
+  Series steps{"single steps", {}, {}, false}, epochs{"mean of the epoch", {}, {}, false};
+  for (const StepMetrics& m : metrics.steps) add(steps, static_cast<double>(m.step), m.*of_step);
+  for (const EpochMetrics& m : metrics.epochs)
+    add(epochs, (static_cast<double>(m.epoch) + 0.5) * static_cast<double>(steps_per_epoch), m.*of_epoch);
+  steps.faint = metrics.epochs.size() > 1;
+  return steps.faint ? std::vector<Series>{steps, epochs} : std::vector<Series>{steps};
+}
+
+// Where steps were evaluated, those losses over the single steps.
+std::vector<Series> losses(const Metrics& metrics, int64_t steps_per_epoch) {
+  Series training{"training part", {}, {}, false}, validation{"validation part", {}, {}, false};
+  for (const StepMetrics& m : metrics.steps) {
+    if (m.train_loss) add(training, static_cast<double>(m.step), *m.train_loss);
+    if (m.validation_loss) add(validation, static_cast<double>(m.step), *m.validation_loss);
+  }
+  std::vector<Series> all = curve(metrics, steps_per_epoch, &StepMetrics::loss, &EpochMetrics::loss);
+  if (validation.y.empty()) return all;
+  all.resize(1);
+  all[0].faint = true;
+  if (!training.y.empty()) all.push_back(training);
+  all.push_back(validation);
+  return all;
+}
+
+void facts(std::string& out, const ReportText& text, const Metrics& metrics, int64_t parameters) {
+  out += "<div class=\"facts\">\n";
+  fact(out, grouped(static_cast<int64_t>(metrics.steps.size())), "steps");
+  fact(out, grouped(parameters), "parameters");
+  const auto evaluated = std::find_if(metrics.steps.rbegin(), metrics.steps.rend(),
+                                      [](const StepMetrics& m) { return m.validation_loss.has_value(); });
+  if (evaluated != metrics.steps.rend()) {
+    if (evaluated->train_loss) fact(out, fmt::format("{:.4f}", *evaluated->train_loss), "training loss");
+    fact(out, fmt::format("{:.4f}", *evaluated->validation_loss), "validation loss");
+  } else if (!metrics.epochs.empty()) {
+    fact(out, fmt::format("{:.4f}", metrics.epochs.back().loss), "loss, last epoch");
+  }
+  if (!metrics.epochs.empty() && !std::isnan(metrics.epochs.back().accuracy))
+    fact(out, fmt::format("{:.2f} %", 100 * metrics.epochs.back().accuracy), "accuracy, last epoch");
+  std::vector<double> speeds;
+  for (const StepMetrics& m : metrics.steps) speeds.push_back(m.tokens_per_s);
+  const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
+  std::nth_element(speeds.begin(), middle, speeds.end());
+  if (!speeds.empty() && *middle > 0)
+    fact(out, grouped(static_cast<int64_t>(*middle)), fmt::format("{} (median)", text.tokens));
+  out += "</div>\n";
+}
+
+void curves(std::string& out, const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
+  out += "<h2>Curves</h2>\n";
+  drawing::card(out, draw(LineChart{.title = text.loss,
+                                    .x_label = "step",
+                                    .y_label = "loss",
+                                    .series = losses(metrics, steps_per_epoch),
+                                    .log_y = text.log_loss}));
+  if (!metrics.steps.empty() && !std::isnan(metrics.steps.front().accuracy)) {
+    drawing::card(
+        out, draw(LineChart{.title = text.accuracy,
+                            .x_label = "step",
+                            .y_label = "accuracy",
+                            .series = curve(metrics, steps_per_epoch, &StepMetrics::accuracy, &EpochMetrics::accuracy),
+                            .y_high = 1}));
+  }
+  Series rate{"learning rate", {}, {}, false};
+  for (const StepMetrics& m : metrics.steps) add(rate, static_cast<double>(m.step), m.lr);
+  const double highest = rate.y.empty() ? 0 : *std::max_element(rate.y.begin(), rate.y.end());
+  drawing::card(
+      out, draw(LineChart{
+               .title = text.rate, .x_label = "step", .y_label = "rate", .series = {rate}, .y_high = 1.25 * highest}));
+}
+
+}  // namespace
+
+std::string report_html(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch, int64_t parameters) {
+  std::string body = fmt::format("<h1>{}</h1>\n<p>{}{}Trained by tapegrad {}.</p>\n", escape_markup(text.title),
+                                 escape_markup(text.about), text.about.empty() ? "" : " ", kVersion);
+  facts(body, text, metrics, parameters);
+  curves(body, text, metrics, steps_per_epoch);
+  if (text.sections) body += text.sections(metrics);
+  if (!text.settings.empty()) {
+    body += "<h2>Settings</h2>\n<div class=\"card\"><table>\n";
+    for (const ReportText::Setting& s : text.settings)
+      body += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td></tr>\n", escape_markup(s.name), escape_markup(s.value),
+                          escape_markup(s.help));
+    body += "</table></div>\n";
+  }
+  return drawing::page(fmt::format("tapegrad: {}", text.title), body);
+}
+
+}  // namespace tapegrad::train

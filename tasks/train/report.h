@@ -1,0 +1,32 @@
+// report.html: the page of a training run, which needs nothing from outside.
+#pragma once
+
+#include <tapegrad/tasks/train/metrics.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tapegrad::train {
+
+/// What a report says besides the numbers of the run.
+struct ReportText {
+  struct Setting {
+    std::string name, value, help;
+  };
+  std::string title = "Training run";
+  std::string about = {};     ///< a sentence below the title
+  std::string loss = "Loss";  ///< the title of its curve
+  std::string accuracy = "Accuracy";
+  std::string rate = "Learning rate";
+  std::string tokens = "tokens per second";                  ///< what the speed counts
+  bool log_loss = false;                                     ///< a logarithmic axis
+  std::vector<Setting> settings = {};                        ///< the table at the end; none: no table
+  std::function<std::string(const Metrics&)> sections = {};  ///< more HTML, made when the run has ended
+};
+
+/// Facts, curves of loss, accuracy (where it was measured) and learning rate, the sections, and the settings.
+std::string report_html(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch, int64_t parameters);
+
+}  // namespace tapegrad::train

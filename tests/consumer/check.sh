@@ -25,7 +25,7 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
   build/own_model whole >/dev/null
   ls whole/{checkpoint,metrics.jsonl,model.safetensors,best.safetensors,report.html} >/dev/null
   killed=0
-  for delay in 0.1 0.2 0.4 0.8; do  # a run that is killed and resumed ends with the same bytes
+  for delay in 0.05 0.1 0.2 0.4; do  # a run that is killed and resumed ends with the same bytes
     rm -rf killed
     timeout -s KILL $delay build/own_model killed >/dev/null 2>&1 || killed=$((killed + 1))
     build/own_model killed --resume >/dev/null 2>&1

@@ -160,7 +160,7 @@ TEST(Command, TokenizersAndTokensGoWhereTheyCanBeWritten) {
 }
 
 // The rate is that since the last line: a stall counts, and so do the steps that were not shown.
-TEST(train::Progress, TellsTheTokensASecondSinceItLastDid) {
+TEST(Progress, TellsTheTokensASecondSinceItLastDid) {
   const auto told = [](train::Progress& progress, const train::StepMetrics& step) {
     std::this_thread::sleep_for(std::chrono::milliseconds(120));
     testing::internal::CaptureStderr();

@@ -78,8 +78,7 @@ void read_value(std::string_view where, const nlohmann::json& json, const Field&
                                  : std::is_same_v<T, double> ? json.is_number()
                                                              : json.is_number_integer();
           if (!same_kind)
-            fail(where, fmt::format("the settings cannot be read: {} is {}", key_of(field.setting),
-                                    json::shown(json)));
+            fail(where, fmt::format("the settings cannot be read: {} is {}", key_of(field.setting), json::shown(json)));
           *value = json.get<T>();
         }
       },
@@ -159,7 +158,8 @@ std::string to_json(std::string_view task, const Fields& fields) {
 
 void from_json(std::string_view where, std::string_view text, std::string_view task, const Fields& fields) {
   try {
-    const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
+    const nlohmann::json json =
+        json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
     const auto found = json.at("task").get<std::string>();
     if (found != task) fail(where, fmt::format("expected the settings of the task {}, got those of {}", task, found));
     const auto version = json.value("version", int64_t{1});
@@ -177,7 +177,8 @@ void from_json(std::string_view where, std::string_view text, std::string_view t
 }
 
 std::string task_of_json(std::string_view text) {
-  const nlohmann::json json = json::parse(text, [](const std::string& why) { fail("settings", why); });
+  const nlohmann::json json =
+      json::parse(text, [](const std::string& why) { fail("settings", fmt::format("of the run {}", why)); });
   if (!json.is_object()) return "";
   const auto task = json.find("task");
   return task != json.end() && task->is_string() ? task->get<std::string>() : "";

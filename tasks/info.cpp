@@ -1,9 +1,9 @@
-// The verb `info`: what computes here, and how fast.
+// The verb `info`: measures this machine.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/tasks/seq2seq/verbs.h>
+#include <tapegrad/tasks/info.h>
 #include <tapegrad/version.h>
 
 #include <cmath>
@@ -12,14 +12,14 @@
 namespace tapegrad::tasks {
 namespace {
 
-// GPT-2's products at 256 tokens: feed-forward, its two gradients, logits. x [m, k] times weight [n, k] transposed.
+// Matrix products of GPT-2 at 256 tokens: x [m, k] times the transpose of weight [n, k].
 struct Product {
   int64_t m, n, k;
   const char* what;
 };
 constexpr Product kProducts[] = {{256, 3072, 768, "feed-forward"},
-                                 {256, 768, 3072, "its input's gradient"},
-                                 {3072, 768, 256, "its weight's gradient"},
+                                 {256, 768, 3072, "gradient of its input"},
+                                 {3072, 768, 256, "gradient of its weight"},
                                  {256, 50257, 768, "logits"}};
 
 double rounded(double value) { return std::round(value * 10) / 10; }

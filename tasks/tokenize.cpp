@@ -34,7 +34,6 @@ void check(const TokenizeRequest& r) {
                      r.tokenizer));
     return;
   }
-  need(r.train == "bpe" || r.train == "char", "--train", fmt::format("expected bpe or char, got \"{}\"", r.train));
   need(r.tokenizer.empty(), "--tokenizer", "is for encoding and decoding, --train makes a new one");
   need(!r.decode && r.save.empty(), r.decode ? "--decode" : "--save", "needs a tokenizer, --train makes one");
   need(!r.out.empty(), "--train", "needs --out DIR");

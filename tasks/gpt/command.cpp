@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/command_line.h>
+#include <tapegrad/tasks/settings/option_types.h>
 #include <tapegrad/tasks/train/files.h>
 
 #include <CLI/CLI.hpp>
@@ -12,9 +13,9 @@ namespace tapegrad::tasks {
 namespace {
 
 void add_model(CLI::App* app, std::string& model) {
-  app->add_option(
-         "--model", model,
-         fmt::format("{} of a run, its folder, or one of Hugging Face (default: the last run's)", train::kModelFile))
+  app->add_option("--model", model,
+                  fmt::format("{} of a run, its folder, or a folder of Hugging Face's GPT-2 (default: the last run's)",
+                              train::kModelFile))
       ->type_name("FILE_OR_DIR");
 }
 
@@ -34,31 +35,32 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run) {
 
 void add_dtype(CLI::App* app, DType& dtype) {
   const auto set = [&dtype](const std::string& name) { dtype = name == "bfloat16" ? kBFloat16 : kFloat32; };
-  app->add_option_function<std::string>(
-         "--dtype", set, "what the model's matrices are kept in: float32, or bfloat16 (half of the memory)")
-      ->check(CLI::IsMember({"float32", "bfloat16"}))
-      ->default_str("float32")
-      ->type_name("NAME");
+  choose_from(app->add_option_function<std::string>("--dtype", set,
+                                                    "type of the model's matrices; bfloat16 takes half the memory"),
+              {"float32", "bfloat16"})
+      ->default_str("float32");
 }
 
 void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTGenerateRequest>();
   add_model(app, r->model);
-  auto* prompt = app->add_option("--prompt", r->prompt, "what to continue")->type_name("TEXT");
-  app->add_option("--prompt-ids", r->prompt_ids, "the same as token ids: 15496,11")->type_name("IDS")->excludes(prompt);
+  auto* prompt = app->add_option("--prompt", r->prompt, "text to continue")->type_name("TEXT");
+  app->add_option("--prompt-ids", r->prompt_ids, "token ids to continue: 15496,11")->type_name("IDS")->excludes(prompt);
   app->add_flag("--ids", r->ids, "print token ids instead of text");
-  app->add_option("--max-new-tokens", r->max_new_tokens, "tokens to make")->capture_default_str()->type_name("N");
-  app->add_option("--temperature", r->temperature, "0: always the likeliest token; else sample at this temperature")
+  app->add_option("--max-new-tokens", r->max_new_tokens, "number of tokens to generate")
+      ->capture_default_str()
+      ->type_name("N");
+  app->add_option("--temperature", r->temperature, "0 always takes the most likely token; otherwise sample")
       ->capture_default_str()
       ->type_name("T");
-  app->add_option("--top-k", r->top_k, "sample from the K likeliest tokens (0: all)")
+  app->add_option("--top-k", r->top_k, "sample from the K most likely tokens; 0: from all")
       ->capture_default_str()
       ->type_name("K");
-  app->add_option("--top-p", r->top_p, "sample from the fewest tokens whose probabilities reach P")
+  app->add_option("--top-p", r->top_p, "sample from the smallest set of tokens whose probability reaches P")
       ->capture_default_str()
       ->type_name("P");
-  app->add_option("--beams", r->beams, "search with so many beams")->capture_default_str()->type_name("B");
-  app->add_option("--seed", r->seed, "of the samples")->capture_default_str()->type_name("SEED");
+  app->add_option("--beams", r->beams, "beam-search width")->capture_default_str()->type_name("B");
+  app->add_option("--seed", r->seed, "random seed of the samples")->capture_default_str()->type_name("SEED");
   add_dtype(app, r->dtype);
   app->callback([r, &run] { run = [r] { return generate_gpt(*r); }; });
 }
@@ -66,7 +68,7 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
 void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTTestRequest>();
   add_model(app, r->model);
-  app->add_option("--text", r->text, "file to test on, a text or tokens")->type_name("FILE");
+  app->add_option("--text", r->text, "file to test on: a text or a token file")->type_name("FILE");
   add_dtype(app, r->dtype);
   app->add_flag("--json", r->json, "print one JSON object");
   app->callback([r, &run] { run = [r] { return test_gpt(*r); }; });

@@ -4,11 +4,11 @@
 #include <tapegrad/tasks/gradcheck/module_samples.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/nearest.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <numeric>
 
 namespace tapegrad::tasks {
 namespace {
@@ -37,32 +37,6 @@ void print(const Row& row) {
     if (!report.ok) fmt::print("    {}: {}\n", label, report.text);
   }
   std::fflush(stdout);
-}
-
-// Insertions, deletions and changes of one letter that lead from a to b.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-[[noreturn]] void unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
-  std::vector<std::string> near;
-  for (const std::string& one : names) {
-    const bool close = distance(name, one) <= std::max<std::size_t>(1, name.size() / 3);
-    if (close || one.find(name) != std::string::npos) near.push_back(one);
-  }
-  bad_request("gradcheck", fmt::format("there is no {} \"{}\"{}; there is: {}", kind, name,
-                                       near.empty() ? "" : fmt::format(" (like it: {})", fmt::join(near, ", ")),
-                                       fmt::join(names, ", ")));
 }
 
 Row check(const OpSamples& samples) {
@@ -111,8 +85,8 @@ int gradcheck(const GradcheckRequest& request) {
   const auto known = [](const std::vector<std::string>& names, const std::string& name) {
     return name.empty() || std::find(names.begin(), names.end(), name) != names.end();
   };
-  if (!known(ops, request.op)) unknown("operation", request.op, ops);
-  if (!known(modules, request.module)) unknown("module", request.module, modules);
+  if (!known(ops, request.op)) bad_request("--op", unknown("operation", request.op, ops));
+  if (!known(modules, request.module)) bad_request("--module", unknown("module", request.module, modules));
 
   Tally tally;
   const bool everything = request.op.empty() && request.module.empty();

@@ -53,9 +53,4 @@ struct AttentionRequest : ExampleRequest {
 };
 int attention(const AttentionRequest& request);
 
-struct InfoRequest {
-  bool json = false;
-};
-int info(const InfoRequest& request);
-
 }  // namespace tapegrad::tasks

@@ -1,13 +1,16 @@
-// What the command's options take, by the name of their type in --help, and what they refuse before a verb sees it.
+// The types of the command's options as --help names them, how their values are read, and how --help lays them out.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace tapegrad::tasks {
 
@@ -18,10 +21,17 @@ constexpr const char* type_name_of() {
   return std::is_same_v<T, uint64_t> ? "SEED" : "N";
 }
 
-// For all options of `app` and of its subcommands, by type: N and SEED refuse whole numbers that 64 bits do not hold,
-// for which CLI11 would take the nearest that they do, and SEED negative ones; numbers refuse an empty text, which
-// CLI11 takes for 0, and FILE, DIR and FILE_OR_DIR an empty name. BadRequest, when the arguments are parsed, that names
-// the option and what was given.
-void check_values(CLI::App& app);
+// Makes every option of `app` and of its subcommands read its value by its type name: N, K, B and SEED are whole
+// numbers of base 10 that fit into 64 bits, SEED is not negative, X, T and P are decimal numbers, and FILE, DIR and
+// FILE_OR_DIR are not empty. Anything else is a BadRequest that names the option and the value. (CLI11 reads 010 as 8,
+// a number beyond 64 bits as the nearest that fits, and an empty text as 0.)
+void read_values_by_type(CLI::App& app);
+
+// Lets `option` take one of `words` alone, which --help shows as {a,b,c}; others are a BadRequest with suggestions.
+CLI::Option* choose_from(CLI::Option* option, const std::vector<std::string>& words);
+
+// Makes --help of `app`, and of subcommands added later, end a description with "(default: 100)", and call the
+// subcommands <part>: "Usage: tapegrad train <task> [options]".
+void set_help_style(CLI::App& app, std::string_view part);
 
 }  // namespace tapegrad::tasks

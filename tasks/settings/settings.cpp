@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/settings.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ void check_limits(const Field& field) {
   if (s.choices.empty()) return;
   const std::string text = field.text();
   require(std::find(s.choices.begin(), s.choices.end(), text) != s.choices.end(), dashed(s),
-          fmt::format("must be one of {}, got \"{}\"", fmt::join(s.choices, ", "), text));
+          must_be_one_of({s.choices.begin(), s.choices.end()}, text));
 }
 
 // A text as JSON. Bytes that are not UTF-8, as a file's name may have, are kept as numbers.

@@ -1,12 +1,11 @@
-// Attention step by step: five words without weights (tutorial, 8.2.1 and 8.2.2), and six with them (the fourth
-// tutorial).
+// Attention step by step: five words without weights (tutorial 003, sections 8.2.1 and 8.2.2), and six words with
+// random weights (tutorial 004).
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <cmath>
@@ -32,17 +31,17 @@ Exhibit show_time_flies() {
   const auto shape = [&](std::string_view name, const Tensor& values) {
     fmt::format_to(std::back_inserter(out), "{} shape: {}\n", name, drawing::tuple_text(values.shape()));
   };
-  out += "1. Words as vectors, a row each\n\n";
+  out += "1. Words as vectors, one per row\n\n";
   shape("Input matrix", x);
   array("Input matrix", x);
   array("\nInput matrix transpose", x.t());
-  out += "\n2. Similarity: the dot product of every word with every other\n\n";
+  out += "\n2. Similarity: the dot products of all pairs of words\n\n";
   shape("Similarity matrix", scores);
   out += "Similarity matrix:\n" + drawing::bracket_table(scores, {words, words, 9});
-  out += "\n3. Weights: the softmax of every row, which adds up to 1\n\n";
+  out += "\n3. Weights: the softmax of each row, which sums to 1\n\n";
   shape("Attention weights", weights);
   array("Attention weights", weights);
-  out += "\n4. Context: of all words the mean, with these weights\n\n";
+  out += "\n4. Context: the mean of all words, with these weights\n\n";
   shape("Contextualized vectors", context);
   array("Contextualized vectors", context);
 
@@ -67,25 +66,25 @@ struct Journey {
 Exhibit show_journey() {
   const Journey journey;
   const Tensor& x = journey.x;
-  const double scale = 1 / std::sqrt(2.0);  // of the size of keys
+  const double scale = 1 / std::sqrt(2.0);  // 1 / sqrt(size of a key)
   std::string out;
-  const auto step = [&](std::string_view told, const Tensor& values) {
-    fmt::format_to(std::back_inserter(out), "{}\n{}\n\n", told, str(values));
+  const auto step = [&](std::string_view headline, const Tensor& values) {
+    fmt::format_to(std::back_inserter(out), "{}\n{}\n\n", headline, str(values));
   };
 
   const Tensor scores = matmul(x, x.t()), weights = softmax(scores);
-  out += "Without weights that can be trained\n\n";
-  step("1. Scores: the dot product of every word with every other", scores);
-  step("2. Weights: the softmax of every row", weights);
-  step("3. Context: of all words the mean, with these weights", matmul(weights, x));
+  out += "Without trainable weights\n\n";
+  step("1. Scores: the dot products of all pairs of words", scores);
+  step("2. Weights: the softmax of each row", weights);
+  step("3. Context: the mean of all words, with these weights", matmul(weights, x));
 
   manual_seed(123);
   const Tensor query = rand({3, 2}), key = rand({3, 2}), value = rand({3, 2});
-  const Tensor trained = softmax(matmul(matmul(x, query), matmul(x, key).t()) * scale);
-  out += "With weights for queries, keys and values, uniform by seed 123\n\n";
+  const Tensor weighted = softmax(matmul(matmul(x, query), matmul(x, key).t()) * scale);
+  out += "With random weights for queries, keys and values, uniform in [0, 1), seed 123\n\n";
   step("4. The query of \"journey\"", matmul(x[1], query));
-  step("5. Its weights: softmax of query @ keys / sqrt(2)", trained[1]);
-  step("6. Context of every word: weights @ values", matmul(trained, matmul(x, value)));
+  step("5. Its weights: softmax of query @ keys / sqrt(2)", weighted[1]);
+  step("6. Context of each word: weights @ values", matmul(weighted, matmul(x, value)));
 
   manual_seed(789);
   const nn::Linear to_query(3, 2, false), to_key(3, 2, false), to_value(3, 2, false);
@@ -93,20 +92,20 @@ Exhibit show_journey() {
   const Tensor hidden = !nn::causal_mask(6);
   const Tensor masked = masked_fill(linear_scores, hidden, -std::numeric_limits<double>::infinity());
   const Tensor causal = softmax(masked * scale);
-  out += "With linear layers for them, seed 789\n\n";
-  step("7. Context of every word", matmul(softmax(linear_scores * scale), to_value(x)));
+  out += "With linear layers for queries, keys and values, random, seed 789\n\n";
+  step("7. Context of each word", matmul(softmax(linear_scores * scale), to_value(x)));
   step("8. Weights", softmax(linear_scores * scale));
-  step("9. Scores, with what follows a word masked", masked);
-  step("10. Weights of these: rows still add up to 1", causal);
+  step("9. Scores, with later words masked", masked);
+  step("10. Their weights: rows still sum to 1", causal);
   manual_seed(123);
   const Tensor dropped = dropout(causal, 0.5);
-  step("11. The same after dropout of one half (seed 123): what is left doubles", dropped);
+  step("11. After dropout of one half (seed 123): the remaining weights double", dropped);
   out.pop_back();
 
   return {"Attention step by step: your journey starts with one step",
           out,
           {draw_matrix("1. Scores, without weights", scores, journey.words, journey.words, 0, 1.5),
-           draw_matrix("2. Weights of these", weights, journey.words, journey.words, 0, 0.5, 3),
+           draw_matrix("2. Weights", weights, journey.words, journey.words, 0, 0.5, 3),
            draw_matrix("10. Causal weights (linear layers)", causal, journey.words, journey.words, 0, 1, 3),
            draw_matrix("11. After dropout", dropped, journey.words, journey.words, 0, 2, 3)}};
 }
@@ -114,9 +113,7 @@ Exhibit show_journey() {
 }  // namespace
 
 Exhibit show_attention_steps(const ShowRequest& request) {
-  if (request.example == "time-flies") return show_time_flies();
-  if (request.example == "journey") return show_journey();
-  bad_request("--example", fmt::format("there is no example \"{}\": time-flies, journey", request.example));
+  return request.example == "journey" ? show_journey() : show_time_flies();
 }
 
 }  // namespace tapegrad::tasks

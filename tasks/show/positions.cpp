@@ -1,4 +1,4 @@
-// Positions (tutorial, sections 8.3.1 and 8.3.2): indices added to embeddings, and the waves that replaced them.
+// Positions (tutorial 003, sections 8.3.1 and 8.3.2): indices added to embeddings, and sinusoidal encodings.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/positions.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kLine = "--------------------------------------------------\n\n";
 
-// The position of each word, added to every feature of its embedding.
+// Each word's position is added to every feature of its embedding.
 std::string tell_indices() {
   const std::vector<std::string> words{"I", "love", "deep", "learning"}, features{"dim1", "dim2", "dim3", "dim4"};
   const Tensor embeddings =
@@ -26,21 +26,22 @@ std::string tell_indices() {
   const Tensor added = embeddings + positions.unsqueeze(1);
   const drawing::BracketTable table{words, features, 10};
 
-  std::string out =
-      "Position indices, added as they are (8.3.1)\n\n1. Embeddings:\n" + drawing::bracket_table(embeddings, table);
+  std::string out = "Position indices (8.3.1)\n\n1. Embeddings:\n" + drawing::bracket_table(embeddings, table);
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "\nA row is the vector of a word.\n{}2. Position indices:\n[0 1 2 3]\n\nThey count from 0.\n{}",
-                 kLine, kLine);
-  fmt::format_to(to, "3. Embeddings with the position added:\n{}\nThe index is added to every feature of its word.\n{}",
+  fmt::format_to(
+      to, "\nEach row is the vector of one word.\n{}2. Position indices:\n[0 1 2 3]\n\nPositions count from 0.\n{}",
+      kLine, kLine);
+  fmt::format_to(to,
+                 "3. Embeddings with the position added:\n{}\nEach index is added to every feature of its word.\n{}",
                  drawing::bracket_table(added, table), kLine);
-  out += "4. What that changes:\n";
+  out += "4. The difference:\n";
   for (int64_t i = 0; i < 4; ++i) {
     fmt::format_to(to, "\n{} ({}):\n  Original:       {}\n  With position:  {}\n  Difference:     {}\n",
                    words[static_cast<std::size_t>(i)], i, drawing::numpy_text(embeddings[i]),
                    drawing::numpy_text(added[i]), drawing::numpy_text(added[i] - embeddings[i]));
   }
   return out +
-         "\nIndices grow without bound and soon outweigh the words; and nothing in them says\n"
+         "\nIndices grow without bound and soon outweigh the words, and they do not show\n"
          "that 2 and 4 are as far apart as 102 and 104.\n";
 }
 
@@ -54,30 +55,30 @@ double div_term(int64_t pair, int64_t dim) {
 std::string tell_periods(int64_t dim) {
   const int64_t pairs[] = {0, dim / 4, dim / 2 - 1};
   constexpr std::string_view kWhich[] = {"First", "Middle", "Last"};
-  std::string out = fmt::format("Sines and cosines of many periods (8.3.2), for a model {} wide\n\n", dim);
+  std::string out = fmt::format("Sines and cosines of many periods (8.3.2), for a model of width {}\n\n", dim);
   auto to = std::back_inserter(out);
-  out += "1. Periods of the pairs (sine, cosine) of dimensions:\n";
+  out += "1. Period of each pair (sine, cosine) of dimensions:\n";
   for (int k = 0; k < 3; ++k)
     fmt::format_to(to, "{} dimension (i={}): {:.2f}\n", kWhich[k], pairs[k], wave_period(pairs[k], dim));
   fmt::format_to(to, "\n2. 10000^(2i/{}):\n", dim);
   for (const int64_t i : pairs) fmt::format_to(to, "i={:>3}: {:.10f}\n", i, wave_period(i, dim));
-  out += "\n3. What positions are multiplied by, exp(-2i ln(10000)/dim):\n";
+  out += "\n3. The factor of the position, exp(-2i ln(10000)/dim):\n";
   for (int k = 0; k < 3; ++k) fmt::format_to(to, "{} (i={}): {:.10f}\n", kWhich[k], pairs[k], div_term(pairs[k], dim));
   fmt::format_to(to,
-                 "\nThe tutorial calls 10000^(2i/dim) the period. A wave comes back after 2 pi times\n"
-                 "that: after {:.2f} positions in the first pair, {:.0f} in the last.\n",
+                 "\nThe tutorial calls 10000^(2i/dim) the period. The wavelength is 2 pi times that:\n"
+                 "{:.2f} positions for the first pair, {:.0f} for the last.\n",
                  2 * std::numbers::pi * wave_period(pairs[0], dim), 2 * std::numbers::pi * wave_period(pairs[2], dim));
   return out;
 }
 
-// Two positions are as alike as their distance says, wherever they stand.
+// The dot product of two encodings depends only on the distance of their positions.
 std::string tell_distances(int64_t dim) {
   const Tensor table = nn::sinusoidal_table(108, dim).to(kFloat64);
   constexpr int64_t kPairs[][2] = {{2, 7}, {102, 107}, {2, 4}, {102, 104}};
   std::string out = "4. Dot products of the encodings of two positions:\n";
   for (const auto& [a, b] : kPairs)
     fmt::format_to(std::back_inserter(out), "{:>3} and {:>3}: {:.3f}\n", a, b, sum(table[a] * table[b]).item());
-  return out + "\nThe distance alone decides: the second condition of 8.3.1.\n";
+  return out + "\nOnly the distance matters: the second condition of 8.3.1.\n";
 }
 
 drawing::Series wave(std::string name, int64_t length, const auto& f) {
@@ -153,7 +154,7 @@ drawing::Drawing draw_encoding(int64_t length, int64_t dim) {
 Exhibit show_positional_encoding(const ShowRequest& request) {
   const int64_t length = in_range("length", request.length, 100, 2, 1000);
   const int64_t dim = in_range("dim", request.dim, 512, 16, 4096);
-  if (dim % 4 != 0) bad_request("--dim", fmt::format("{} is not a multiple of 4", dim));
+  if (dim % 4 != 0) bad_request("--dim", fmt::format("must be a multiple of 4, got {}", dim));
   Exhibit out{"Positions (8.3)", tell_indices() + "\n" + tell_periods(dim) + "\n" + tell_distances(dim),
               draw_curves(length, dim), 1};
   out.drawings.push_back(drawing::grid({draw_encoding(length, dim), drawing::draw_heat_scale("-1", "1", true)}, 1));

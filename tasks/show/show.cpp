@@ -1,4 +1,4 @@
-// The list of topics, and the files that hold what they show.
+// The list of topics, and their files.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/heatmap.h>
@@ -16,19 +16,50 @@ namespace tapegrad::tasks {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::string_view kSentences[] = {"time-flies", "journey"};
+
 constexpr Topic kTopics[] = {
-    {"causal-mask", "a position may look back, never ahead (8.2.5)", "tokens of a drawn example, 1 to 64", "",
-     "of a drawn example", "", show_causal_mask},
-    {"padding-mask", "what fills up a short sentence is not looked at (8.2.5)", "tokens of drawn sentences, 1 to 64",
-     "", "of drawn sentences", "", show_padding_mask},
-    {"positional-encoding", "position indices, and sines and cosines of many periods (8.3.1, 8.3.2)",
-     "positions that are drawn, 2 to 1000 (default: 100)",
-     "width of the model, a multiple of 4 from 16 to 4096 (default: 512)", "", "", show_positional_encoding},
-    {"layer-norm", "mean 0 and deviation 1, then scale and shift (8.4.1)", "tokens of a sequence, 1 to 32 (default: 5)",
-     "features of a token, 2 to 16 (default: 6)", "of data, scale and shift (default: 0)", "", show_layer_norm},
-    {"attention-steps", "from word vectors to contextual vectors, step by step (8.2.1, 8.2.2)", "", "", "",
-     "time-flies (8.2.1, 8.2.2) or journey (the fourth tutorial: six words, trained weights, causal mask, dropout)",
-     show_attention_steps},
+    {.name = "causal-mask",
+     .help = "a token never attends to later tokens (tutorial 003, 8.2.5)",
+     .length = "number of tokens, from 1 to 64, of a random example",
+     .dim = "",
+     .seed = "random seed of a random example",
+     .example = "",
+     .examples = {},
+     .make = show_causal_mask},
+    {.name = "padding-mask",
+     .help = "padding tokens are masked out (8.2.5)",
+     .length = "number of tokens, from 1 to 64, of random sentences",
+     .dim = "",
+     .seed = "random seed of random sentences",
+     .example = "",
+     .examples = {},
+     .make = show_padding_mask},
+    {.name = "positional-encoding",
+     .help = "position indices, and sines and cosines of many wavelengths (8.3.1, 8.3.2)",
+     .length = "number of positions to draw, from 2 to 1000 (default: 100)",
+     .dim = "width of the model, a multiple of 4 from 16 to 4096 (default: 512)",
+     .seed = "",
+     .example = "",
+     .examples = {},
+     .make = show_positional_encoding},
+    {.name = "layer-norm",
+     .help = "normalise each token, then scale and shift it (8.4.1)",
+     .length = "tokens per sequence, from 1 to 32 (default: 5)",
+     .dim = "features per token, from 2 to 16 (default: 6)",
+     .seed = "random seed of data, scale and shift (default: 0)",
+     .example = "",
+     .examples = {},
+     .make = show_layer_norm},
+    {.name = "attention-steps",
+     .help = "from word vectors to contextual vectors, step by step (8.2.1, 8.2.2; tutorial 004)",
+     .length = "",
+     .dim = "",
+     .seed = "",
+     .example = "time-flies: five words without weights (8.2.1, 8.2.2); journey: six words with random "
+                "weights, causal mask and dropout (tutorial 004)",
+     .examples = kSentences,
+     .make = show_attention_steps},
 };
 
 std::string html_of(const Exhibit& exhibit) {
@@ -47,8 +78,7 @@ int64_t in_range(std::string_view option, const std::optional<int64_t>& value, i
                  int64_t high) {
   const int64_t used = value.value_or(otherwise);
   if (used < low || used > high)
-    bad_request(fmt::format("--{}", option),
-                fmt::format("{} is out of range: from {} to {} is possible", used, low, high));
+    bad_request(fmt::format("--{}", option), fmt::format("must be between {} and {}, got {}", low, high, used));
   return used;
 }
 
@@ -70,15 +100,15 @@ drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std:
 int show(const ShowRequest& request) {
   const auto topic =
       std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == request.topic; });
-  if (topic == std::end(kTopics)) bad_request("show", fmt::format("there is no topic \"{}\"", request.topic));
+  if (topic == std::end(kTopics)) fail("show", fmt::format("unknown topic \"{}\"", request.topic));
   const Exhibit exhibit = topic->make(request);
+  const std::string name = request.topic + (topic->examples.empty() ? "" : "-" + request.example);
 
   const fs::path folder(request.out);
   std::error_code code;
   fs::create_directories(folder, code);
   if (code) bad_request("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
-  const fs::path svg = folder / fmt::format("{}.svg", request.topic),
-                 html = folder / fmt::format("{}.html", request.topic);
+  const fs::path svg = folder / (name + ".svg"), html = folder / (name + ".html");
   train::replace_file(svg, drawing::svg_file(drawing::grid(exhibit.drawings, exhibit.columns)));
   train::replace_file(html, html_of(exhibit));
   if (!request.quiet) fmt::print("=== {} ===\n\n{}\n", exhibit.title, exhibit.text);

@@ -1,4 +1,4 @@
-// The verb `show`: the tables that the tutorials print and the pictures that they plot, by topic.
+// The verb `show`: prints the tutorials' tables and draws their figures, topic by topic.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -15,8 +15,8 @@ namespace tapegrad::tasks {
 
 struct ShowRequest {
   std::string topic;
-  std::string out = "out/show";   // folder for <topic>.svg and <topic>.html
-  std::optional<int64_t> length;  // what is left out is the tutorial's
+  std::string out = "out/show";   // folder for <topic>.svg and <topic>.html, or <topic>-<example>.svg and .html
+  std::optional<int64_t> length;  // length, dim and seed default to the tutorial's
   std::optional<int64_t> dim;
   std::optional<uint64_t> seed;
   std::string example = "time-flies";
@@ -24,34 +24,35 @@ struct ShowRequest {
 };
 int show(const ShowRequest& request);
 
-// What a topic has to show.
+// What a topic shows.
 struct Exhibit {
   std::string title;
   std::string text;  // for a terminal of 80 columns
   std::vector<drawing::Drawing> drawings;
-  int columns = 2;  // of drawings in the one picture
+  int columns = 2;  // of drawings in the .svg file
 };
 
 struct Topic {
   std::string_view name, help;
   std::string_view length, dim, seed, example;  // help for these options; empty where the topic has none
+  std::span<const std::string_view> examples;   // choices of --example
   Exhibit (*make)(const ShowRequest& request);
 };
 std::span<const Topic> topics();
 
-// The topics, with the sections of the tutorials they come from. BadRequest for sizes that cannot be shown.
+// The topics, with their sections of tutorial 003. BadRequest for sizes out of range.
 Exhibit show_causal_mask(const ShowRequest& request);          // 8.2.5
 Exhibit show_padding_mask(const ShowRequest& request);         // 8.2.5
 Exhibit show_positional_encoding(const ShowRequest& request);  // 8.3.1, 8.3.2
 Exhibit show_layer_norm(const ShowRequest& request);           // 8.4.1
 Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, and tutorial 004
 
-// --- what topics share ---
-// The value of an option, or `otherwise`. BadRequest outside of [low, high].
+// --- shared by the topics ---
+// The value of an option, or `otherwise` when it was not given. BadRequest outside [low, high].
 int64_t in_range(std::string_view option, const std::optional<int64_t>& value, int64_t otherwise, int64_t low,
                  int64_t high);
-// x [rows, columns] with its values in the cells, to `digits` behind the point; shades from `low` to `high`, or from
-// -high to high where low is negative. Large ones have no values in the cells.
+// A heatmap of x [rows, columns], shaded from `low` to `high`, or from -high to high if low is negative. Up to 10 x 10
+// cells show their values, with `digits` after the decimal point.
 drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
                              const std::vector<std::string>& columns, double low, double high, int digits = 2);
 

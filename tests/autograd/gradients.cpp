@@ -77,10 +77,9 @@ TEST(GradcheckVerb, ChecksOneByNameAndListsNearNames) {
     }
     return "not refused";
   };
-  EXPECT_TRUE(refused("sofmax", "")
-                  .starts_with("[gradcheck] there is no operation \"sofmax\" (like it: softmax); there is: add, sub,"));
+  EXPECT_TRUE(refused("sofmax", "").starts_with("[--op] unknown operation \"sofmax\" (did you mean softmax"));
   EXPECT_TRUE(
-      refused("", "Lineal").starts_with("[gradcheck] there is no module \"Lineal\" (like it: Linear); there is: "));
+      refused("", "Lineal").starts_with("[--module] unknown module \"Lineal\" (did you mean Linear?); choose from "));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The first losses of a task's run against PyTorch's, for other seeds than that of its whole curve.
+// Compares the first losses of a task's run with PyTorch's, for further random seeds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,7 @@
 
 namespace tapegrad::tests {
 
-// Every loss within `relative` of those that data/curves_seeds.json (data/make_curves.py) holds for the task, seed by
-// seed.
+// Expects every loss within `relative` of those in data/curves_seeds.json (data/make_curves.py), for each of its seeds.
 inline void expect_first_losses_of_other_seeds(tasks::RunOptions options, double relative) {
   const nlohmann::json seeds = stored("curves_seeds.json")[std::string(options.info->name)];
   ASSERT_EQ(seeds.size(), 2U);

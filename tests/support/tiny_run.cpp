@@ -1,4 +1,4 @@
-// The settings of tiny runs, and the command line that names them.
+// The settings of tiny runs, and their command lines.
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tests/support/tiny_run.h>

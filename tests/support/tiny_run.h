@@ -1,4 +1,4 @@
-// Training runs so small that they learn nothing, in a second: in this process, and by the command.
+// Training runs of a second, too small to learn anything: in this process, and with the command.
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/options.h>
@@ -10,8 +10,8 @@ namespace tapegrad::tests {
 
 // Two epochs of ten steps, resolved.
 tasks::RunOptions tiny_options(const std::string& task);
-// The same run as `tapegrad train TASK --out OUT`, with a checkpoint every seven steps. What `more` names takes the
-// place of the run's own options, or is added.
+// The same run as `tapegrad train TASK --out OUT`, with a checkpoint every seven steps. Options in `more` replace the
+// run's own or are added.
 Arguments tiny_run(const std::string& task, const std::string& out, const Arguments& more = {});
 
 // The options of the command that turn the settings `usual` into these.

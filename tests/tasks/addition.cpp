@@ -44,22 +44,22 @@ TEST(Expression, IsReadWithAndWithoutBlanks) {
 TEST(Expression, ErrorsPointAtTheCharacter) {
   const AdditionTask task(AdditionTask::defaults());
   const std::pair<const char*, const char*> cases[] = {
-      {"31a+98", "[--expression] \"31a+98\": character 3 is 'a', a digit or + is needed there (as in 310+98)"},
-      {"+98", "character 1 is '+', a digit is needed there"},
-      {"-3+98", "character 1 is '-', a digit is needed there"},
-      {"310", "it ends where a + and a second number are needed"},
-      {"310+", "it ends where a number is needed"},
-      {"   ", "it ends where a number is needed"},
-      {"310*98", "character 4 is '*', a digit or + is needed there"},
-      {"310+98=", "character 7 is '=', a digit is needed there"},
-      {"1+2+3", "the + at character 4 is one too many: two numbers are added"},
-      {"1 0+2", "character 3 is '0', a digit or + is needed there"},
-      {"é1+2", "character 1 is 'é', a digit is needed there"},
-      {"1+é", "character 3 is 'é'"},
-      {"1234+5", "the number 1234 at character 1 has 4 digits, the model reads at most 3"},
-      {"5+ 1234", "the number 1234 at character 4 has 4 digits"},
+      {"31a+98", "[--expression] \"31a+98\": column 3: expected a digit or +, got 'a' (as in 310+98)"},
+      {"+98", "column 1: expected a digit, got '+'"},
+      {"-3+98", "column 1: expected a digit, got '-'"},
+      {"310", "column 4: expected a digit or +, got the end"},
+      {"310+", "column 5: expected a digit, got the end"},
+      {"   ", "column 4: expected a digit, got the end"},
+      {"310*98", "column 4: expected a digit or +, got '*'"},
+      {"310+98=", "column 7: expected a digit or the end, got '='"},
+      {"1+2+3", "column 4: expected a digit or the end, got '+'"},
+      {"1 0+2", "column 3: expected a digit or +, got '0'"},
+      {"é1+2", "column 1: expected a digit, got 'é'"},
+      {"1+é", "column 3: expected a digit, got 'é'"},
+      {"1234+5", "the number 1234 in column 1 has 4 digits, the model reads at most 3"},
+      {"5+ 1234", "the number 1234 in column 4 has 4 digits"},
       {"99999999999999999999999+1", "has 23 digits"},
-      {"600+400", "the sum 1000 has 4 digits, the model writes 3"},
+      {"600+400", "the sum 1000 has 4 digits, the model writes at most 3"},
   };
   for (const auto& [text, told] : cases)
     EXPECT_NE(refused(task, text).find(told), std::string::npos) << refused(task, text);
@@ -133,19 +133,19 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
   const std::string out = folder / "run";
   const auto train = [&](const Arguments& more) { return joined({"train", "addition", "--out", out}, more); };
   const std::pair<Arguments, Arguments> cases[] = {
-      {train({"--seq-length", "5"}), {"[--seq-length] is an option of the task copy, not of addition"}},
-      {train({"--seq-length=5"}), {"[--seq-length] is an option of the task copy"}},
-      {{"train", "copy", "--out", out, "--max-digits", "3"}, {"[--max-digits] is an option of the task addition"}},
-      {{"train", "copy", "--out", out, "--tutorial-masks"}, {"[--tutorial-masks] is an option of the task addition"}},
+      {train({"--seq-length", "5"}), {"--seq-length is an option of the task copy, not of addition"}},
+      {train({"--seq-length=5"}), {"--seq-length is an option of the task copy"}},
+      {{"train", "copy", "--out", out, "--max-digits", "3"}, {"--max-digits is an option of the task addition"}},
+      {{"train", "copy", "--out", out, "--tutorial-masks"}, {"--tutorial-masks is an option of the task addition"}},
       {{"test", "copy", "--expression", "1+2"},
-       {"[--expression] is an option of the tasks addition and parser, not of copy"}},
+       {"--expression is an option of the tasks addition and parser, not of copy"}},
       {train({"--max-digits", "0"}), {"[--max-digits] must be between 1 and 17, got 0"}},
       {train({"--max-digits", "18"}), {"[--max-digits] must be between 1 and 17, got 18"}},
       {train({"--max-digits", "6", "--max-position-embeddings", "12"}),
        {"[--max-digits] 6 makes sequences of 13 tokens, longer than --max-position-embeddings 12"}},
-      {train({"--vocab-size", "10"}), {"[--vocab-size] 10 is too small: ten digits and + are 11 tokens"}},
+      {train({"--vocab-size", "10"}), {"[--vocab-size] must be at least 11, ten digits and +, got 10"}},
       {train({"--schedule", "linear"}), {"must be one of constant, noam, warmup-cosine, got \"linear\""}},
-      {{"explain", "addition", "--expression", "12x"}, {"[--expression]", "character 3 is 'x'"}},
+      {{"explain", "addition", "--expression", "12x"}, {"[--expression]", "column 3: expected a digit or +, got 'x'"}},
       {{"test", "addition", "--model", folder / "none"}, {"there is no file"}},
   };
   for (const auto& [arguments, words] : cases) expect_error(run_command(arguments), 2, words);
@@ -182,13 +182,13 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
   const Ran beyond = run_command({"test", "addition", "--expression", "700+98"}, {.folder = folder.path()});
   EXPECT_NE(beyond.out.find("no number above 499"), std::string::npos) << beyond.out;
   expect_error(run_command({"test", "addition", "--expression", "31o+98"}, {.folder = folder.path()}), 2,
-               {"[--expression]", "character 3 is 'o'"});
+               {"[--expression]", "column 3: expected a digit or +, got 'o'"});
 
   const Ran tested = run_command({"test", "addition", "--count", "300", "--target", "0"}, {.folder = folder.path()});
   ASSERT_EQ(tested.code, 0) << tested.err;
   expect_narrow(tested.out);
   for (const char* part : {"problems that no training step drew (seed 1), decoded\n  greedily:",
-                           "Digits right, by place", "Carries in the sum", "Digits of the longer number",
+                           "Digit accuracy, by place", "Carries in the sum", "Digits of the longer number",
                            "3, one above 499", "not in training", "10 positions hold numbers of up to 4 digits"})
     EXPECT_NE(tested.out.find(part), std::string::npos) << part << "\n" << tested.out;
   const Ran counted =

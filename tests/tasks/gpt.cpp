@@ -285,11 +285,11 @@ TEST(GptCommand, RefusesWrongRequests) {
   expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2,
                {"[--warmup] must be at least 1 with --schedule noam, got 0"});
   expect_error(train({"--factor", "0"}), 2, {"[--factor] must be positive, got 0"});
-  expect_error(train({"--depth", "2"}), 2, {"[--depth] is an option of the task parser, not of gpt"});
-  expect_error(train({"--hidden-size", "8"}), 2,
-               {"[--hidden-size] is an option of the tasks copy, addition and parser"});
-  expect_error(train({"--seed", "99999999999999999999"}), 2, {"[--seed] 99999999999999999999 is out of range"});
-  expect_error(train({"--text", ""}), 2, {"[--text] is empty"});
+  expect_error(train({"--depth", "2"}), 2, {"--depth is an option of the task parser, not of gpt"});
+  expect_error(train({"--hidden-size", "8"}), 2, {"--hidden-size is an option of the tasks copy, addition and parser"});
+  expect_error(train({"--seed", "99999999999999999999"}), 2,
+               {"[--seed] must fit into 64 bits, got 99999999999999999999"});
+  expect_error(train({"--text", ""}), 2, {"[--text] expected a name, got an empty text"});
   expect_error(train({"--save-hugging-face", "/proc/hf"}), 2, {"[--save-hugging-face]", "/proc/hf"});
   expect_error(train({"--save-hugging-face", folder / "short.txt"}), 2, {"[--save-hugging-face]", "short.txt"});
   expect_error(train({"--save-hugging-face", out}), 2, {"[--save-hugging-face]", "is --out, too"});
@@ -319,7 +319,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "short.txt"}), 2,
                {"[tokenizer]", "\"r\" (U+0072)"});
   expect_error(run_command({"test", "gpt", "--model", good}), 2, {"[--text]", "a file is needed"});
-  expect_error(run_command({"generate", "copy"}), 2, {"there is no task \"copy\""});
+  expect_error(run_command({"generate", "copy"}), 2, {"unknown task \"copy\"; choose from gpt"});
 
   // A configuration that does not fit the tensors, and a download that was cut off.
   const std::string hf = folder / "hf";

@@ -1,4 +1,4 @@
-// Expressions, their trees and their tokens: every way between them, every fault a text can have, and the parser task.
+// Expressions, trees and tokens: all conversions, every fault of a text; and the parser task.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
@@ -49,7 +49,7 @@ TEST(Expression, ParenthesesOnlyWhereTheyCount) {
   EXPECT_EQ(expression_text(parse_expression("x=((1)+(2*3))")), "x=1+2*3");
 }
 
-// Random trees of every depth: text, tokens and both linear forms lead back to the same tree.
+// Random trees of every depth: text, tokens and both linear forms convert back to the same tree.
 TEST(Expression, RoundTrips) {
   NumpyRandom stream(5);
   for (int depth = 1; depth <= ParserTask::kDeepest; ++depth) {
@@ -88,53 +88,51 @@ TEST(Expression, LongestRowsAreReached) {
     EXPECT_EQ(static_cast<int64_t>(linearise(x_is(tree), TreeForm::brackets).size()),
               longest_tree(depth, TreeForm::brackets));
   }
-  // Right operands of the same rank and sums under products need parentheses: three operators, two pairs.
+  // Right operands of the same precedence and sums under products need parentheses: three operators, two pairs.
   EXPECT_EQ(static_cast<int64_t>(expression_tokens(parse_expression("x=(1+2)*(3+4)")).size()), longest_expression(2));
   EXPECT_EQ(longest_expression(1), 5);
   EXPECT_EQ(longest_expression(3), 29);
 }
 
-TEST(Expression, FaultsAreToldWithTheirColumn) {
+TEST(Expression, FaultsNameTheirColumn) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"", "[--expression] \"\": column 1, the end: a variable is needed (x, y or z)"},
-      {"1+2", "[--expression] \"1+2\": column 1, '1': a variable is needed (x, y or z)"},
-      {"x", "[--expression] \"x\": column 2, the end: = is needed after the variable"},
-      {"x1+2", "[--expression] \"x1+2\": column 2, '1': = is needed after the variable"},
-      {"x=", "[--expression] \"x=\": column 3, the end: a digit or ( is needed"},
-      {"x=1", "[--expression] \"x=1\": column 4, the end: an operator is needed (+ - * /)"},
-      {"x=(1)", "[--expression] \"x=(1)\": column 6, the end: an operator is needed (+ - * /)"},
-      {"x=1+", "[--expression] \"x=1+\": column 5, the end: a digit or ( is needed"},
-      {"x=1++2", "[--expression] \"x=1++2\": column 5, '+': a digit or ( is needed"},
-      {"x=-1+2", "[--expression] \"x=-1+2\": column 3, '-': a digit or ( is needed"},
-      {"x=1 2", "[--expression] \"x=1 2\": column 5, '2': an operator is needed (+ - * /)"},
-      {"x=12+3", "[--expression] \"x=12+3\": column 4, '2': numbers have one digit: an operator is needed (+ - * /)"},
-      {"x=1%2",
-       "[--expression] \"x=1%2\": column 4, '%': is no character of expressions; an operator is needed (+ - * /)"},
-      {"x=a+2", "[--expression] \"x=a+2\": column 3, 'a': is no character of expressions; a digit or ( is needed"},
-      {"x=y+2", "[--expression] \"x=y+2\": column 3, 'y': a digit or ( is needed"},
-      {"x=(1+2", "[--expression] \"x=(1+2\": column 7, the end: ) is needed, for the ( in column 3"},
-      {"x=1+2)", "[--expression] \"x=1+2)\": column 6, ')': there is no ( that belongs to it"},
-      {"x=()", "[--expression] \"x=()\": column 4, ')': a digit or ( is needed"},
-      {"x=1×2",
-       "[--expression] \"x=1×2\": column 4, '×': is no character of expressions; an operator is needed (+ - * /)"},
-      {"x=1+\n2",
-       "[--expression] \"x=1+\\x0a2\": column 5, '\\x0a': is no character of expressions; a digit or ( is needed"},
+      {"", "[--expression] \"\": column 1: expected a variable (x, y or z), got the end"},
+      {"1+2", "[--expression] \"1+2\": column 1: expected a variable (x, y or z), got '1'"},
+      {"x", "[--expression] \"x\": column 2: expected = after the variable, got the end"},
+      {"x1+2", "[--expression] \"x1+2\": column 2: expected = after the variable, got '1'"},
+      {"x=", "[--expression] \"x=\": column 3: expected a digit or (, got the end"},
+      {"x=1", "[--expression] \"x=1\": column 4: expected an operator (+ - * /), got the end"},
+      {"x=(1)", "[--expression] \"x=(1)\": column 6: expected an operator (+ - * /), got the end"},
+      {"x=1+", "[--expression] \"x=1+\": column 5: expected a digit or (, got the end"},
+      {"x=1++2", "[--expression] \"x=1++2\": column 5: expected a digit or (, got '+'"},
+      {"x=-1+2", "[--expression] \"x=-1+2\": column 3: expected a digit or (, got '-'"},
+      {"x=1 2", "[--expression] \"x=1 2\": column 5: expected an operator (+ - * /), got '2'"},
+      {"x=12+3",
+       "[--expression] \"x=12+3\": column 4: expected an operator (+ - * /), got '2' (numbers have one digit)"},
+      {"x=1%2", "[--expression] \"x=1%2\": column 4: expected an operator (+ - * /), got '%'"},
+      {"x=a+2", "[--expression] \"x=a+2\": column 3: expected a digit or (, got 'a'"},
+      {"x=y+2", "[--expression] \"x=y+2\": column 3: expected a digit or (, got 'y'"},
+      {"x=(1+2", "[--expression] \"x=(1+2\": column 7: expected ) for the ( in column 3, got the end"},
+      {"x=1+2)", "[--expression] \"x=1+2)\": column 6: expected an operator (+ - * /), got ')' without a matching ("},
+      {"x=()", "[--expression] \"x=()\": column 4: expected a digit or (, got ')'"},
+      {"x=1×2", "[--expression] \"x=1×2\": column 4: expected an operator (+ - * /), got '×'"},
+      {"x=1+\n2", "[--expression] \"x=1+\\x0a2\": column 5: expected a digit or (, got '\\x0a'"},
   };
-  for (const auto& [text, told] : cases) EXPECT_EQ(error_of([&] { parse_expression(text); }), told);
+  for (const auto& [text, message] : cases) EXPECT_EQ(error_of([&] { parse_expression(text); }), message);
 
   std::string deep = "x=";
   deep += std::string(65, '(') + "1";
-  EXPECT_NE(error_of([&] { parse_expression(deep); }).find("column 67, '(': more than 64 parentheses"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { parse_expression(deep); }).find("column 67: expected at most 64 nested parentheses, got '('"),
+      std::string::npos);
   EXPECT_EQ(error_of([] { parse_expression("x=" + std::string(5000, '1')); }),
-            "[--expression] 5002 bytes are too long: at most 4096 are read");
-  // A long text is shown around its fault only.
+            "[--expression] must have at most 4096 bytes, got 5002");
+  // Of a long text, only the part around the fault is shown.
   std::string many = "x=1";
   for (int i = 0; i < 500; ++i) many += "+1";
   EXPECT_EQ(
       error_of([&] { parse_expression(many + "!"); }),
-      "[--expression] \"...+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1!\": column 1004, '!': is no character of expressions; an "
-      "operator is needed (+ - * /)");
+      "[--expression] \"...+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1!\": column 1004: expected an operator (+ - * /), got '!'");
   EXPECT_EQ(operator_depth(parse_expression(many)), 500);
 }
 
@@ -144,7 +142,7 @@ TEST(Trees, RowsThatAreNoTree) {
   for (const Row& row :
        {Row{}, {11}, {6, 15, 7, 15, 16}, {6, 11, 15, 15, 16}, {6, 11, 7, 7, 16}, {6, 11, 7, 15}, {6, 99}})
     EXPECT_FALSE(flat(row).whole);
-  // What came before the fault is kept.
+  // The part before the fault is kept.
   EXPECT_EQ(list_text(flat({6, 11, 7, 15, 7}).tree), "['ASSIGN', 'x', ['ADD', '1']]");
 
   const Tree tree = parse_expression("y=1+2*3");
@@ -221,7 +219,7 @@ TEST(ParserTask, PaddingIsNeitherSeenNorCounted) {
     EXPECT_EQ(accuracy(task, predicted, both.target), 1.0);
   }
 
-  // The model answers a padded expression as it answers it alone.
+  // The model answers a padded expression as if it were alone.
   manual_seed(3);
   nn::Transformer model(options.model());
   nn::eval(model);
@@ -247,7 +245,7 @@ TEST(ParserTask, StreamsComeBack) {
   }
 }
 
-// A model that knows nothing is scored as such, and what training drew is not in the test set.
+// An untrained model gets a low score, and the test set has no expression of the training.
 TEST(ParserTask, TestSetIsUnseen) {
   RunOptions options = options_of(2);
   options.hidden_size = 8;
@@ -297,7 +295,7 @@ TEST(ParserTask, AnswersEndWithTheirTree) {
   EXPECT_FALSE(ParserTask(options_of(1)).ends_answer(Tokens{6, 11}));
 }
 
-// What `test` tells of a model, for every depth.
+// The report of `test`, for every depth.
 TEST(ParserTask, HasExtraMetrics) {
   for (int64_t depth = 1; depth <= 4; ++depth) {
     RunOptions options = options_of(depth);
@@ -328,9 +326,9 @@ TEST(ParserTask, SettingsThatMakeNoTask) {
             "[--depth] 3 makes sequences of 33 tokens, longer than --max-position-embeddings 32");
   o = ParserTask::defaults();
   o.vocab_size = 24;
-  EXPECT_EQ(error_of([&] { resolve(o); }), "[--vocab-size] 24 is too small: expressions have 25 tokens");
+  EXPECT_EQ(error_of([&] { resolve(o); }), "[--vocab-size] must be at least 25, the tokens of expressions, got 24");
   EXPECT_EQ(error_of([] { ParserTask(options_of(2)).read_expression("x=1+2*(3-4)"); }),
-            "[--expression] x=1+2*(3-4): its operators lie 3 over one another, the model was trained with --depth 2");
+            "[--expression] x=1+2*(3-4): its operators have the nesting depth 3, the model was trained with --depth 2");
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
   };
   const Ran rates = test({"--count", "60", "--target", "0"});
   ASSERT_EQ(rates.code, 0) << rates.err;
-  expect_parts(rates.out, {"60 expressions up to depth 2 that training has not drawn", "exact match", "nodes right",
+  expect_parts(rates.out, {"60 expressions up to depth 2 that training has not drawn", "exact match", "node accuracy",
                            "structure", "well-formed", "depth  expressions  exact trees", "Input: y=(1+2)*3"});
   expect_error(test({"--count", "60"}), 1, {"[test parser] exact match", "is below the target 0.99"});
   const nlohmann::json told = nlohmann::json::parse(test({"--count", "60", "--target", "0", "--json"}).out);
@@ -79,9 +79,10 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
   ASSERT_EQ(shown.code, 0) << shown.err;
   EXPECT_NE(slurp(out + "/attention.html").find("</html>"), std::string::npos);
 
-  expect_error(test({"--expression", "x=1%2"}), 2, {"[--expression] \"x=1%2\": column 4, '%'"});
-  expect_error(test({"--expression", "x=1+\n2"}), 2, {"column 5, '\\x0a'"});
-  expect_error(test({"--expression", "x=1+2*(3-4)"}), 2, {"3 over one another", "--depth 2"});
+  expect_error(test({"--expression", "x=1%2"}), 2,
+               {"[--expression] \"x=1%2\": column 4: expected an operator (+ - * /), got '%'"});
+  expect_error(test({"--expression", "x=1+\n2"}), 2, {"column 5: expected a digit or (, got '\\x0a'"});
+  expect_error(test({"--expression", "x=1+2*(3-4)"}), 2, {"nesting depth 3", "--depth 2"});
   expect_error(test({"--expression", "x=1+2", "--draw", folder / "tree.png"}), 2, {"[--draw]", "tree.png"});
   expect_error(test({"--expression", "x=1+2", "--draw", folder / "none/tree.svg"}), 2, {"[--draw]", "none/tree.svg"});
   expect_error(test({"--draw", folder / "tree.svg"}), 2, {"[--draw]", "--expression"});
@@ -120,7 +121,7 @@ TEST(ParserCommand, FlatRun) {
   expect_narrow(ran.out);
   expect_parts(ran.out, {"All 1200 expressions", "(0 of 1200)", "=== Additional Tests ===", "Input: x=1+2"});
   expect_error(run_command({"test", "parser", "--expression", "x=1+2*3"}, {.folder = folder.path()}), 2,
-               {"[--expression]", "2 over one another", "--depth 1"});
+               {"[--expression]", "nesting depth 2", "--depth 1"});
 }
 
 TEST(ParserCommand, WrongRequestsAreToldInOneLine) {
@@ -131,14 +132,16 @@ TEST(ParserCommand, WrongRequestsAreToldInOneLine) {
   expect_error(train({"--depth", "0"}), 2, {"[--depth] must be between 1 and 5, got 0"});
   expect_error(train({"--depth", "6"}), 2, {"[--depth] must be between 1 and 5, got 6"});
   expect_error(train({"--depth", "two"}), 2, {"--depth", "two"});
-  expect_error(train({"--depth", "3", "--vocab-size", "25"}), 2, {"[--depth] 3 needs brackets", "--vocab-size 29"});
+  expect_error(train({"--depth", "3", "--vocab-size", "25"}), 2,
+               {"[--depth] 3 needs brackets", "--vocab-size must be at least 29"});
   expect_error(train({"--depth", "3", "--max-position-embeddings", "20"}), 2, {"[--depth] 3 makes sequences of 33"});
-  expect_error(train({"--vocab-size", "20"}), 2, {"[--vocab-size] 20 is too small"});
+  expect_error(train({"--vocab-size", "20"}), 2, {"[--vocab-size] must be at least 25"});
   expect_error(train({"--data-seed", "-2"}), 2, {"[--data-seed] must be between -1 and 4294967295, got -2"});
   expect_error(train({"--data-seed", "4294967296"}), 2,
                {"[--data-seed] must be between -1 and 4294967295, got 4294967296"});
   expect_error(train({"--seq-length", "5"}), 2, {"--seq-length", "copy", "parser"});
-  expect_error(run_command({"explain", "parser", "--expression", "x=1+"}), 2, {"\"x=1+\": column 5, the end"});
+  expect_error(run_command({"explain", "parser", "--expression", "x=1+"}), 2,
+               {"\"x=1+\": column 5: expected a digit or (, got the end"});
   EXPECT_FALSE(fs::exists(folder / "run"));
 }
 

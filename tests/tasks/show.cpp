@@ -1,4 +1,4 @@
-// Pictures: those of `tapegrad show`, of charts and heatmaps in hard cases, and the checker that looks at them.
+// Pictures: of `tapegrad show`, of charts and heatmaps in hard cases; and the checker of pictures.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/charts.h>
@@ -28,7 +28,9 @@ using tests::slurp;
 using tests::TemporaryFolder;
 using Faults = std::vector<std::string>;
 
-void expect_shows(const std::string& topic, const Arguments& more = {}) {
+// The files are named after the topic, or after `name`.
+void expect_shows(const std::string& topic, const Arguments& more = {}, const std::string& name = "") {
+  const std::string file = "deep/pictures/" + (name.empty() ? topic : name);
   SCOPED_TRACE(topic + (more.empty() ? "" : " " + more.back()));
   const TemporaryFolder folder;
   Arguments arguments{"show", topic, "--out", folder / "deep/pictures"};
@@ -37,13 +39,15 @@ void expect_shows(const std::string& topic, const Arguments& more = {}) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.err, "");
   expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
-  EXPECT_EQ(faults_of_svg(slurp(folder / ("deep/pictures/" + topic + ".svg"))), Faults());
-  EXPECT_EQ(faults_of_page(slurp(folder / ("deep/pictures/" + topic + ".html"))), Faults());
+  EXPECT_EQ(faults_of_svg(slurp(folder / (file + ".svg"))), Faults());
+  EXPECT_EQ(faults_of_page(slurp(folder / (file + ".html"))), Faults());
 }
 
 TEST(Show, TutorialsOwnExamples) {
-  for (const Topic& topic : topics()) expect_shows(std::string(topic.name));
-  expect_shows("attention-steps", {"--example", "journey"});
+  for (const Topic& topic : topics())
+    if (topic.examples.empty()) expect_shows(std::string(topic.name));
+  expect_shows("attention-steps", {}, "attention-steps-time-flies");
+  expect_shows("attention-steps", {"--example", "journey"}, "attention-steps-journey");
 }
 
 TEST(Show, OtherSizes) {
@@ -88,14 +92,7 @@ TEST(Show, HelpAtEveryLevel) {
   }
 }
 
-TEST(Command, HelpFitsIntoEightyColumns) {
-  for (const Arguments& arguments : {Arguments{"--help"},
-                                     {"train", "--help"},
-                                     {"train", "copy", "--help"},
-                                     {"test", "copy", "--help"},
-                                     {"show", "--help"},
-                                     {"gradcheck", "--help"}})
-    expect_narrow(run_command(arguments).out);
+TEST(Command, ExplanationsFitIntoEightyColumns) {
   for (const char* task : {"copy", "addition"}) expect_narrow(run_command({"explain", task}).out);
 }
 
@@ -108,20 +105,22 @@ TEST(Show, WrongRequestsAreToldInOneLine) {
   const std::vector<Case> cases{
       {{}, {"tapegrad show"}},
       {{"picture"},
-       {"[tapegrad show] there is no topic \"picture\": causal-mask, padding-mask, positional-encoding, layer-norm, "
-        "attention-steps"}},
-      {{"causal-mask", "--length", "0"}, {"[--length] 0 is out of range: from 1 to 64 is possible"}},
-      {{"causal-mask", "--length", "65"}, {"[--length] 65 is out of range: from 1 to 64 is possible"}},
-      {{"causal-mask", "--length", "four"}, {"--length", "tapegrad show causal-mask --help"}},
+       {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, positional-encoding, "
+        "layer-norm, attention-steps"}},
+      {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
+      {{"causal-mask", "--length", "0"}, {"[--length] must be between 1 and 64, got 0"}},
+      {{"causal-mask", "--length", "65"}, {"[--length] must be between 1 and 64, got 65"}},
+      {{"causal-mask", "--length", "four"}, {"[--length] expected a whole number, got \"four\""}},
       {{"causal-mask", "--dim", "4"},
-       {"[--dim] is an option of the topics positional-encoding and layer-norm, not of causal-mask"}},
-      {{"causal-mask", "--seed", "-1"}, {"--seed"}},
-      {{"positional-encoding", "--length", "1"}, {"[--length] 1 is out of range: from 2 to 1000 is possible"}},
-      {{"positional-encoding", "--dim", "12"}, {"[--dim] 12 is out of range: from 16 to 4096 is possible"}},
-      {{"positional-encoding", "--dim", "18"}, {"[--dim] 18 is not a multiple of 4"}},
-      {{"layer-norm", "--dim", "1"}, {"[--dim] 1 is out of range: from 2 to 16 is possible"}},
-      {{"layer-norm", "--length", "33"}, {"[--length] 33 is out of range: from 1 to 32 is possible"}},
-      {{"attention-steps", "--example", "x"}, {"[--example] there is no example \"x\": time-flies, journey"}},
+       {"--dim is an option of the topics positional-encoding and layer-norm, not of causal-mask"}},
+      {{"causal-mask", "--seed", "-1"}, {"[--seed] must not be negative, got -1"}},
+      {{"positional-encoding", "--length", "1"}, {"[--length] must be between 2 and 1000, got 1"}},
+      {{"positional-encoding", "--dim", "12"}, {"[--dim] must be between 16 and 4096, got 12"}},
+      {{"positional-encoding", "--dim", "18"}, {"[--dim] must be a multiple of 4, got 18"}},
+      {{"layer-norm", "--dim", "1"}, {"[--dim] must be between 2 and 16, got 1"}},
+      {{"layer-norm", "--length", "33"}, {"[--length] must be between 1 and 32, got 33"}},
+      {{"attention-steps", "--example", "jorney"},
+       {"[--example] must be one of time-flies, journey, got \"jorney\" (did you mean journey?)"}},
       {{"causal-mask", "--out", "/dev/null/x"}, {"[--out]", "/dev/null/x"}},
   };
   for (const Case& c : cases) {

@@ -421,7 +421,7 @@ TEST(TokenizeCommand, WrongRequests) {
             "[tokenize] expected token ids from 0 to 1256, got \"x3\" as word 3\n");
   EXPECT_EQ(refused({"--tokenizer", cut, "--decode"}, "1257"),
             "[tokenize] expected token ids from 0 to 1256, got \"1257\" as word 1\n");
-  EXPECT_EQ(refused({"--train", "words", "--out", "x"}), "[--train] expected bpe or char, got \"words\"\n");
+  EXPECT_EQ(refused({"--train", "words", "--out", "x"}), "[--train] must be one of bpe, char, got \"words\"\n");
   EXPECT_EQ(refused({"--train", "bpe"}), "[--train] needs --out DIR\n");
   EXPECT_EQ(refused({"--train", "bpe", "--out", "x", "--vocab-size", "9"}),
             "[--vocab-size] must be at least 257 (256 bytes and <|endoftext|>), got 9\n");

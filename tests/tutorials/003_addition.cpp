@@ -1,4 +1,4 @@
-// Tutorial 003, section 8.5.2: the figures that the tutorial prints for the addition task.
+// Tutorial 003, section 8.5.2: the numbers that the tutorial prints for the addition task.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
@@ -78,7 +78,7 @@ TEST(Tutorial003_8_5_2, Explanation) {
         "Plus sign: '+' (index 10)", "Second number: 391 (indices [3, 9, 1])", "Full input: [1, 5, 3, 10, 3, 9, 1]",
         "Tensor shape: [1, 3]", "Actual sum: 544", "Target sequence: [5, 4, 4]", "\"007\" -> [0, 0, 7]",
         "from 0 to 499", "[0, 5, 4]", "[1, 1, 0, 1, 0, 1, 1]", "   1 0 0\n   1 1 0\n   1 1 1\n",
-        "0.223 + 0.357 + 0.223 = 0.803", "right as a whole: True; accuracy 1.0"})
+        "0.223 + 0.357 + 0.223 = 0.803", "exact match: True; accuracy 1.0"})
     EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
 }
 

@@ -38,7 +38,7 @@ TEST(Tutorial003_8_5_3, PrintedTokens) {
   expect("y=7/7", {12, 1, 21, 5, 21}, {6, 12, 10, 21, 21}, "['ASSIGN', 'y', ['DIV', '7', '7']]");
   expect("x=4/3", {11, 1, 18, 5, 17}, {6, 11, 10, 18, 17}, "['ASSIGN', 'x', ['DIV', '4', '3']]");
   expect("x=1*4", {11, 1, 15, 4, 18}, {6, 11, 9, 15, 18}, "['ASSIGN', 'x', ['MUL', '1', '4']]");
-  // Printed as "x = 4 + 9", since the tutorial decodes digits with 13 and encodes them with 14.
+  // The tutorial prints "x = 4 + 9", because it encodes digits with 14 and decodes them with 13.
   expect("x=3+8", {11, 1, 17, 2, 22}, {6, 11, 7, 17, 22}, "['ASSIGN', 'x', ['ADD', '3', '8']]");
   EXPECT_EQ(token_name(23), "9");
 }

@@ -1,6 +1,6 @@
 // Tutorial 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own
-// run in PyTorch (seed 0), with its masks; the batches that they draw; the beginning of two other runs; and, where
-// minutes do not matter, the whole run.
+// run in PyTorch (seed 0), with its masks; the batches it draws; the first steps of two other runs; and, with
+// TAPEGRAD_LONG=1, the whole run.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
@@ -30,7 +30,7 @@ RunOptions tutorial_options() {
   return options;
 }
 
-// PyTorch over one BLAS differs from itself over another by 9e-5 and 3e-4 here.
+// Two builds of PyTorch with different BLAS libraries differ by 9e-5 and 3e-4 here.
 double allowed(std::size_t step) { return step < 20 ? 1e-4 : 1e-3; }
 
 void follow(const RunOptions& options, const std::string& key) {
@@ -57,8 +57,8 @@ TEST(Tutorial003_8_5_2, FirstHundredStepsWithoutDropout) {
   follow(options, "losses_nodropout");
 }
 
-// The means of all ten epochs within 5 % or 0.02. Its 3,000 steps are a fifth of the time that all tests together may
-// take, so they are asked for; what always runs are the first hundred of them, loss by loss, above.
+// The means of all ten epochs within 5 % or 0.02. Takes minutes, so only with TAPEGRAD_LONG=1; the first hundred steps
+// are always compared, above.
 TEST(Tutorial003_8_5_2, WholeRun) {
   if (!tests::long_tests_are_wanted()) GTEST_SKIP() << "3,000 steps take about 8 minutes: TAPEGRAD_LONG=1 runs them";
   const std::vector<double> means = reference()["epoch_loss"], accuracies = reference()["epoch_accuracy"];
@@ -85,7 +85,7 @@ TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
 TEST(Tutorial003_8_5_2, FirstBatches) {
   const nlohmann::json expected = reference();
   RunOptions options = tutorial_options();
-  options.dropout = 0;  // the reference's batches were drawn without masks between them
+  options.dropout = 0;  // the reference drew no dropout masks between its batches
   Trainer trainer(options);
   for (std::size_t batch = 0; batch < expected["first_source"].size(); ++batch) {
     trainer.step();

@@ -1,5 +1,5 @@
 // Tutorial 003, section 8.5.1: the whole run of the copy task against the tutorial's own in PyTorch (seed 0), and
-// the beginning of two others.
+// the first steps of two others.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/test_paths.h>
@@ -17,8 +17,8 @@ std::vector<double> reference(const std::string& file, const std::string& key) {
   return nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/" + file))[key];
 }
 
-// The first hundred losses to 2e-5 relative (PyTorch over another BLAS differs from itself by 1.3e-6), then the means
-// of the epochs within 5 % or 0.02 until the end, and an accuracy like the tutorial's.
+// The first hundred losses to 2e-5 relative (PyTorch with another BLAS differs by 1.3e-6), then the means of all epochs
+// within 5 % or 0.02, and the tutorial's accuracy.
 TEST(Tutorial003_8_5_1, WholeRun) {
   const std::vector<double> losses = reference("curves.json", "copy"),
                             means = reference("copy_epochs.json", "epoch_loss");

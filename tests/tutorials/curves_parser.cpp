@@ -1,5 +1,5 @@
-// Tutorial 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), what it has
-// learnt, and the beginning of two others.
+// Tutorial 003, section 8.5.3: the whole parser run against the tutorial's own in PyTorch (seed 0), what it
+// learns, and the first steps of two others.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
@@ -15,7 +15,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// The means of the epochs within 5 % or 0.02, and every expression right at the end.
+// The means of the epochs within 5 % or 0.02; at the end every expression is right.
 TEST(Tutorial003_8_5_3, WholeRun) {
   const auto reference =
       nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/parser_curves.json"));
@@ -46,7 +46,7 @@ TEST(Tutorial003_8_5_3, WholeRun) {
   EXPECT_EQ(score.exact, 1200);
   EXPECT_EQ(score.right_nodes, score.nodes);
 
-  // Digits by the id that encodes them: the tutorial's program shows this answer as ADD 2 3.
+  // Digits are decoded with the id that encodes them; the tutorial's program prints ADD 2 3.
   const Tensor source = task.read_expression("x=1+2").source;
   const auto answer = decode(task, trainer.model(), source, 5)[0].to_vector<int64_t>();
   EXPECT_EQ(list_text(answer), "['ASSIGN', 'x', 'ADD', '1', '2']");

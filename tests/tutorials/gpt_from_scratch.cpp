@@ -1,5 +1,5 @@
-// GPT from scratch, by chapter: the tokens of The Verdict, sizes of GPT-2, gradients with and without shortcuts, draws
-// of the next token, and what chapter 5's training run prints.
+// GPT from scratch, by chapter: the tokens of The Verdict, sizes of GPT-2, gradients with and without shortcuts,
+// samples of the next token, and the output of chapter 5's training run.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
@@ -23,7 +23,7 @@ using Ids = std::vector<int64_t>;
 
 std::string data_path(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
 
-// GPT-2's tokenizer, cut to what The Verdict needs.
+// GPT-2's tokenizer, reduced to the tokens of The Verdict.
 std::unique_ptr<data::Tokenizer> gpt2_tokenizer() { return data::load_tokenizer(data_path("gpt2_verdict")); }
 
 // What `tapegrad train gpt --preset book --text the-verdict.txt --tokenizer gpt2` trains.
@@ -35,8 +35,8 @@ GPTOptions book_options() {
   return options;
 }
 
-// While it lives, masks come from the stream that PyTorch on MKL draws them from. Nothing in the figures of an
-// evaluation drops out: they stay as they are.
+// While it exists, dropout masks come from the stream that PyTorch uses with MKL. Evaluations have no dropout, so they
+// do not change.
 struct InTheMklStream {
   InTheMklStream() { default_generator().set_mask_stream(MaskStream::kMcg31m1); }
   ~InTheMklStream() { default_generator().set_mask_stream(MaskStream::kMt19937); }
@@ -55,7 +55,7 @@ TEST(GPTFromScratch_2, TheVerdictHas5145Tokens) {
   EXPECT_EQ(ids.size(), 5145U);
   EXPECT_EQ(tokenizer->decode(ids), text);
 
-  // The parts that are trained on and validated with, each encoded for itself.
+  // The training and validation parts, encoded separately.
   const nlohmann::json parts = stored("the_verdict.json");
   const std::string_view all = text;
   EXPECT_EQ(tokenizer->encode(all.substr(0, 18431)), parts["train"].get<Ids>());
@@ -63,7 +63,7 @@ TEST(GPTFromScratch_2, TheVerdictHas5145Tokens) {
   EXPECT_EQ(tokenizer->encode("Every effort moves you"), (Ids{6109, 3626, 6100, 345}));
 }
 
-// A layer of embeddings for six tokens; 18 normals draw their last 16 anew.
+// An embedding of six tokens; drawing 18 normals draws the last 16 again.
 TEST(GPTFromScratch_2, EmbeddingsOfSixTokensSeed123) {
   manual_seed(123);
   const std::vector<float> weights = nn::Embedding(6, 3).weight->to_vector<float>();
@@ -102,7 +102,7 @@ TEST(GPTFromScratch_4, UntrainedModelInTheMklStreamSeed123) {
   expect_untrained_continuation();
 }
 
-// Linear layers of three, three, three, three and one number with the model's GELU behind each.
+// Linear layers of widths 3, 3, 3, 3 and 1, each followed by the model's GELU.
 struct DeepNetwork {
   explicit DeepNetwork(bool shortcuts) : shortcuts(shortcuts) {
     for (const int width : {3, 3, 3, 3, 1}) layers.emplace_back(3, width);
@@ -132,9 +132,9 @@ std::vector<double> gradient_means(bool shortcuts, DType dtype) {
   return means;
 }
 
-// The figures are float32, printed with all digits, and the last ones are the rounding of one machine: PyTorch 1.13 on
-// x86-64 prints others (up to 3.4e-7 away), other books others again. In float64 nothing is left to rounding: the
-// figures are the true values to 3e-7, and ours are PyTorch's to the last digits.
+// The printed numbers are float32 with all digits; the last digits depend on the machine's rounding (PyTorch 1.13 on
+// x86-64 differs by up to 3.4e-7). In float64 the printed numbers are within 3e-7 of the exact ones, and tapegrad
+// equals PyTorch to 1e-13.
 void expect_gradient_means() {
   const std::vector<double> printed[] = {
       {0.00020173587836325169, 0.00012011159560643137, 0.0007152039906941354, 0.0013988736318424344,
@@ -168,8 +168,8 @@ TEST(GPTFromScratch_5, LoadersOfTheTrainingRun) {
   EXPECT_EQ(data.start, (Ids{6109, 3626, 6100, 345}));
 }
 
-// Every line that the run prints: of each evaluation, and of the sample after each epoch. The first two always, all 28
-// with TAPEGRAD_LONG=1 (3.2 GB).
+// The lines that the run prints, one per evaluation and one per sample: the first two, or all 28 with TAPEGRAD_LONG=1
+// (3.2 GB).
 TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
   const nlohmann::json expected = stored("the_verdict_run.json");
   const std::vector<std::string> lines = expected["lines"];

@@ -1,4 +1,4 @@
-// Draws additions, remembers them, and reads them from texts.
+// Draws additions, remembers those of training, and parses expressions.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
@@ -10,7 +10,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kMostDrawn = int64_t{1} << 20;  // pairs of operands that are remembered, a bit each
+constexpr int64_t kMostDrawn = int64_t{1} << 20;  // remembered pairs of operands, one bit each
 
 int64_t power_of_10(int64_t exponent) {
   int64_t power = 1;
@@ -24,7 +24,7 @@ int64_t number_of(const Tokens& digits, std::size_t begin, std::size_t end) {
   return number;
 }
 
-// A text of the form "310 + 98". Errors count characters from 1.
+// Parses "310 + 98". Errors name the column, counted in characters from 1.
 class ExpressionReader {
  public:
   ExpressionReader(std::string_view text, int64_t max_digits) : text_(text), max_digits_(max_digits) {}
@@ -32,25 +32,21 @@ class ExpressionReader {
   std::pair<int64_t, int64_t> read() {
     const int64_t first = operand();
     skip_blanks();
-    if (at_ == text_.size()) wrong("it ends where a + and a second number are needed");
-    if (text_[at_] != '+') wrong_character("a digit or +");
+    if (here() != '+') fault("a digit or +");
     ++at_;
     const int64_t second = operand();
     skip_blanks();
-    if (at_ < text_.size()) {
-      if (text_[at_] == '+')
-        wrong(fmt::format("the + at character {} is one too many: two numbers are added", place()));
-      wrong_character("a digit");
-    }
+    if (at_ < text_.size()) fault("a digit or the end");
     const int64_t sum = first + second;
     const std::string written = std::to_string(sum);
     if (static_cast<int64_t>(written.size()) > max_digits_)
-      wrong(fmt::format("the sum {} has {} digits, the model writes {}", sum, written.size(), max_digits_));
+      wrong(fmt::format("the sum {} has {} digits, the model writes at most {}", sum, written.size(), max_digits_));
     return {first, second};
   }
 
  private:
-  std::size_t place() const {  // in characters, not bytes
+  char here() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  std::size_t column() const {  // in characters, not bytes
     const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
     return 1 + static_cast<std::size_t>(
                    std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), begins));
@@ -62,24 +58,24 @@ class ExpressionReader {
 
   int64_t operand() {
     skip_blanks();
-    if (at_ == text_.size()) wrong("it ends where a number is needed");
-    if (!is_digit(text_[at_])) wrong_character("a digit");
-    const std::size_t begin = at_, character = place();
+    if (!is_digit(here())) fault("a digit");
+    const std::size_t begin = at_, first_column = column();
     while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
     std::string_view digits = text_.substr(begin, at_ - begin);
     while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
     if (static_cast<int64_t>(digits.size()) > max_digits_)
-      wrong(fmt::format("the number {} at character {} has {} digits, the model reads at most {}", digits, character,
+      wrong(fmt::format("the number {} in column {} has {} digits, the model reads at most {}", digits, first_column,
                         digits.size(), max_digits_));
     int64_t number = 0;
     for (const char c : digits) number = 10 * number + (c - '0');
     return number;
   }
 
-  [[noreturn]] void wrong_character(std::string_view needed) const {
+  [[noreturn]] void fault(std::string_view expected) const {
     std::size_t end = at_ + 1;
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0) == 0x80) ++end;
-    wrong(fmt::format("character {} is '{}', {} is needed there", place(), text_.substr(at_, end - at_), needed));
+    const std::string got = at_ < text_.size() ? fmt::format("'{}'", text_.substr(at_, end - at_)) : "the end";
+    wrong(fmt::format("column {}: expected {}, got {}", column(), expected, got));
   }
   [[noreturn]] void wrong(std::string_view message) const {
     bad_request("--expression", fmt::format("\"{}\": {} (as in 310+98)", text_, message));
@@ -132,7 +128,7 @@ void AdditionTask::adapt(RunOptions& options, const Given& given) {
 void AdditionTask::check(const RunOptions& options) {
   if (options.vocab_size <= kPlus)
     bad_request("--vocab-size",
-                fmt::format("{} is too small: ten digits and + are {} tokens", options.vocab_size, kPlus + 1));
+                fmt::format("must be at least {}, ten digits and +, got {}", kPlus + 1, options.vocab_size));
 }
 
 AdditionTask::AdditionTask(const RunOptions& options)
@@ -214,7 +210,7 @@ TestSet AdditionTask::test_set(int64_t count, Generator& generator) const {
     return {draw(count, generator), fmt::format("{} problems (training drew all {})", count, limit_ * limit_)};
   const int64_t taken = std::min(count, left);
   const Tensor first = Tensor::empty({taken}, kInt64), second = Tensor::empty({taken}, kInt64);
-  for (int64_t i = 0; i < taken; ++i) {  // a shuffle's first steps
+  for (int64_t i = 0; i < taken; ++i) {  // the first steps of a shuffle
     const auto other = i + static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(left - i));
     std::swap(unseen[static_cast<std::size_t>(i)], unseen[static_cast<std::size_t>(other)]);
     first.mutable_data<int64_t>()[i] = unseen[static_cast<std::size_t>(i)] / limit_;
@@ -243,7 +239,7 @@ std::string AdditionTask::source_text(const Tokens& tokens) const {
 std::string AdditionTask::target_text(const Tokens& tokens) const {
   if (std::all_of(tokens.begin(), tokens.end(), [](int64_t token) { return token >= 0 && token <= 9; }))
     return std::to_string(number_of(tokens, 0, tokens.size()));
-  return show_tokens(*this, tokens);  // a model may write a + where a digit belongs
+  return show_tokens(*this, tokens);  // a model may write a + instead of a digit
 }
 
 std::string AdditionTask::answer_text(const Answer& answer) const {

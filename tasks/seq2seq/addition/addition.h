@@ -1,4 +1,4 @@
-// The addition task (tutorial, section 8.5.2): the digits of two numbers are read, those of their sum are written.
+// The addition task (tutorial 003, section 8.5.2): reads the digits of two numbers and writes those of their sum.
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/task.h>
@@ -8,20 +8,20 @@
 
 namespace tapegrad::tasks {
 
-// Tokens: the digits 0 to 9, and 10 for '+'. Numbers are written with max_digits digits, zeros in front: the source is
-// first '+' second, 2 max_digits + 1 tokens, the target the sum, max_digits tokens. Operands are drawn from 0 to
-// (10^max_digits - 1) / 2, so that the sum fits. Every digit is a token like any other: nothing is hidden from the
-// model, unless tutorial_masks asks for the tutorial's masks, which take the digit 0 for padding.
+// Tokens: the digits 0 to 9, and 10 for '+'. Numbers have max_digits digits, with leading zeros: the source is
+// first '+' second, 2 max_digits + 1 tokens; the target is the sum, max_digits tokens. Operands are drawn from 0 to
+// (10^max_digits - 1) / 2, so that the sum fits. Nothing is masked, unless tutorial_masks selects the tutorial's masks,
+// which treat the digit 0 as padding.
 class AdditionTask : public Task {
  public:
   static const TaskInfo kInfo;
-  static constexpr std::string_view kName = "addition", kHelp = "add two numbers, digit by digit";
+  static constexpr std::string_view kName = "addition", kHelp = "add two numbers: 153+391 (tutorial 003, 8.5.2)";
   static constexpr int64_t kLeastPositions = 10;
   static constexpr bool kTakesExpressions = true;
   static constexpr int64_t kTestCount = 10'000;
   static constexpr int64_t kPlus = 10;
-  // The tutorial's model and data, with tapegrad's learning rate; adapt() goes back to the tutorial's rate where
-  // tutorial_masks or another schedule is asked for.
+  // The tutorial's model and data, with tapegrad's learning rate; adapt() restores the tutorial's rate if
+  // tutorial_masks or another schedule is given.
   struct Settings {
     int64_t max_digits = 3;
     bool tutorial_masks = false;
@@ -35,14 +35,14 @@ class AdditionTask : public Task {
   explicit AdditionTask(const RunOptions& options);
 
   Batch draw(int64_t count, Generator& generator) const override;
-  // Remembers what it drew, for up to three digits.
+  // Records what it drew, for up to three digits.
   Batch draw_training(int64_t count, Generator& generator) override;
   std::vector<std::byte> state() const override { return drawn_; }
   void set_state(std::span<const std::byte> state) override;
-  // Of the problems that training never drew, `count` or all of them; of all problems where none is left.
+  // `count` of the problems that training never drew, or all of them; if none is left, of all problems.
   TestSet test_set(int64_t count, Generator& generator) const override;
   double test_target() const override { return tutorial_masks_ ? 0.99 : 0.999; }
-  // "310+98", with or without blanks.
+  // "310+98"; blanks are allowed.
   Batch read_expression(std::string_view text) const override;
 
   Tensor source_mask(const Tensor& source) const override;
@@ -53,20 +53,20 @@ class AdditionTask : public Task {
   std::string answer_text(const Answer& answer) const override;
   std::string samples_text(const std::vector<Answer>& answers) const override;
   std::string explain(const Batch* example) const override;
-  // Accuracy by digit, by carries, and by the number of digits.
+  // Accuracy by place, by carries, and by the number of digits.
   ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
                              Generator& generator) const override;
 
  private:
   int64_t max_digits_, limit_;  // operands are less than the limit
   bool tutorial_masks_;
-  std::vector<std::byte> drawn_;  // a bit for every pair of operands, or nothing
+  std::vector<std::byte> drawn_;  // one bit per pair of operands, or empty
 };
 
-// first and second [N] int64 -> the batch of their sums, with `width` digits a number.
+// first and second [N] int64 -> the batch of their sums, with `width` digits per number.
 Batch addition_batch(const Tensor& first, const Tensor& second, int64_t width);
 
-// The carries of a sum: how many there are, and whether one comes from a 9 (or a pair that makes 9) and another carry.
+// The carries of a sum: their number, and whether one of them is caused by another (digits that add up to 9).
 struct Carries {
   int64_t count = 0;
   bool chained = false;

@@ -1,5 +1,4 @@
-// Tells what the addition task is, and what a trained model makes of it: digit by digit, carry by carry, length by
-// length.
+// Explains the addition task, and analyses a trained model's answers by digit, by carries and by length.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
@@ -34,12 +33,12 @@ void explain_data(std::string& out, const Tokens& source, const Tokens& target, 
                  target.size(), number(target), target);
   fmt::format_to(to,
                  "3. Numbers as tokens\n"
-                 "   A digit is its own token, 10 is the plus sign: 11 tokens. Zeros in front make\n"
-                 "   all numbers equally long; with three digits\n"
+                 "   Each digit is its own token and 10 is the plus sign: 11 tokens. Leading zeros\n"
+                 "   make all numbers equally long; with three digits:\n"
                  "      7 -> \"007\" -> [0, 0, 7]\n     25 -> \"025\" -> [0, 2, 5]\n    348 -> \"348\" -> [3, 4, 8]\n"
-                 "   Both numbers are drawn from 0 to {}, so that their sum has at most {} digits.\n"
-                 "   The answer is written from its highest digit on: each may depend on a carry\n"
-                 "   from all digits behind it, which the decoder has not written yet.\n\n",
+                 "   Both numbers are drawn from 0 to {}, so the sum has at most {} digits.\n"
+                 "   The answer starts with its highest digit. Each digit may depend on a carry\n"
+                 "   from lower digits, which the decoder has not written yet.\n\n",
                  limit - 1, width);
 }
 
@@ -50,14 +49,14 @@ void explain_masks(std::string& out, const Tokens& source, const Tokens& target)
   for (const int64_t token : source) seen.push_back(token != 0 ? 1 : 0);
   fmt::format_to(to,
                  "=== Masks ===\n"
-                 "The decoder reads a 0, then the target without its last token: {}\n"
-                 "Mask of the source (1 may be seen): {}\n"
-                 "   All numbers are equally long, so nothing is padding and nothing is hidden.\n"
+                 "Decoder input, a 0 and then the target without its last token: {}\n"
+                 "Mask of the source (1: visible): {}\n"
+                 "   All numbers are equally long: there is no padding, and nothing is masked.\n"
                  "   The tutorial's mask (token != 0, --tutorial-masks): {}\n"
-                 "   It takes every digit 0 for padding: the model must tell from the places that\n"
-                 "   are left where the zeros stand. Example: 310 + 98 is [3, 1, 0, 10, 0, 9, 8],\n"
-                 "   of which [1, 1, 0, 1, 0, 1, 1] is seen.\n"
-                 "Causal mask of the decoder (row t sees tokens 0 to t):\n",
+                 "   It treats every digit 0 as padding: the model has to infer zeros from the\n"
+                 "   other positions. Example: 310 + 98 is [3, 1, 0, 10, 0, 9, 8] with the mask\n"
+                 "   [1, 1, 0, 1, 0, 1, 1].\n"
+                 "Causal mask of the decoder (row t attends to tokens 0 to t):\n",
                  read, Tokens(source.size(), 1), seen);
   const std::size_t n = target.size();
   const std::vector<bool> causal = nn::causal_mask(static_cast<int64_t>(n)).to_vector<bool>();
@@ -69,12 +68,12 @@ void explain_masks(std::string& out, const Tokens& source, const Tokens& target)
   out += '\n';
 }
 
-// The section's example: one answer of three digits, the numbers taken as probabilities.
+// The section's example: one answer of three digits; its numbers are probabilities.
 void explain_loss(std::string& out) {
   constexpr double kShown[3][10] = {{0.1, 0.8, 0.1}, {0.1, 0.1, 0.7, 0.1}, {0.8, 0.1, 0.1}};
   const Tokens target{1, 2, 0};
   auto to = std::back_inserter(out);
-  out += "=== Loss, by hand (one answer of three digits) ===\n1. Probabilities that the model gives to 0 ... 9\n";
+  out += "=== Loss, by hand (one answer of three digits) ===\n1. Predicted probabilities of 0 ... 9\n";
   std::vector<double> values;
   for (const auto& digit : kShown) {
     fmt::format_to(to, "   {}\n", digit);
@@ -85,13 +84,13 @@ void explain_loss(std::string& out) {
   for (int64_t i = 0; i < 3; ++i) fmt::format_to(to, "   {}\n", hot[i].to_vector<int64_t>());
   const Tensor outputs = log(tensor(values, {1, 3, 10})), targets = tensor(target, {1, 3});
   fmt::format_to(to,
-                 "3. Likeliest digits: {}; right as a whole: {}; accuracy {:.1f}\n"
+                 "3. Most likely digits: {}; exact match: {}; accuracy {:.1f}\n"
                  "4. Loss: the sum of -log(p of the target digit), divided by the batch size\n   ",
                  argmax(outputs[0], -1).to_vector<int64_t>(), nn::exact_match(outputs, targets) == 1 ? "True" : "False",
                  nn::exact_match(outputs, targets));
   for (std::size_t i = 0; i < 3; ++i)
     fmt::format_to(to, "{}{:.3f}", i == 0 ? "" : " + ", -std::log(kShown[i][target[i]]));
-  fmt::format_to(to, " = {:.3f}\n   Accuracy counts whole answers: one wrong digit makes an answer wrong.\n",
+  fmt::format_to(to, " = {:.3f}\n   Accuracy is exact match: one wrong digit makes an answer wrong.\n",
                  nn::sequence_loss(outputs, targets).item());
 }
 
@@ -115,11 +114,11 @@ std::vector<int64_t> numbers(const Tensor& source, int64_t begin, int64_t width)
   return out;
 }
 
-// right [N, T]: the share of right digits at every place.
+// right [N, T]: the rate of correct digits at each place.
 void tell_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& right) {
   std::vector<double> shares = mean(right.to(kFloat64), {0}).to_vector<double>();
-  constexpr std::size_t kTogether = 8;  // as the terminal is wide
-  out.text += "\nDigits right, by place\n";
+  constexpr std::size_t kTogether = 8;  // columns that fit into the terminal
+  out.text += "\nDigit accuracy, by place\n";
   for (std::size_t begin = 0; begin < shares.size(); begin += kTogether) {
     std::string places, values;
     for (std::size_t i = begin; i < std::min(begin + kTogether, shares.size()); ++i) {
@@ -154,7 +153,7 @@ void tell_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor&
     json["carries"].push_back({{"carries", i}, {"count", by_count[i].all}, {"exact_match", by_count[i].exact()}});
   }
   if (chained.all > 0)
-    out.text += fmt::format("  {:<26} {:>8} {:>8.4f}\n", "a carry that makes another", chained.all, chained.exact());
+    out.text += fmt::format("  {:<26} {:>8} {:>8.4f}\n", "a carry that causes another", chained.all, chained.exact());
   json["carry_makes_carry"] = {{"count", chained.all}, {"exact_match", chained.exact()}};
 }
 
@@ -162,7 +161,7 @@ void tell_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor&
 struct Length {
   std::string name;
   int64_t digits, width;
-  int64_t low, high;        // the first number, before the two may change places
+  int64_t low, high;        // of the first number, before the two may swap
   bool fits_first = false;  // the second number is drawn so that the sum keeps its width
   bool trained = false;
 };
@@ -170,7 +169,7 @@ struct Length {
 Batch problems_of(const Length& length, int64_t top, Generator& generator) {
   std::vector<int64_t> first, second;
   const auto below = [&](int64_t n) { return static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(n)); };
-  if (length.digits == 1 && length.trained) {  // all of them
+  if (length.digits == 1 && length.trained) {  // every such problem
     for (int64_t pair = 0; pair < length.high * length.high; ++pair) {
       first.push_back(pair / length.high);
       second.push_back(pair % length.high);
@@ -222,7 +221,7 @@ ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Bat
   for (int64_t digits = max_digits_ + 1; digits <= widest; ++digits, power *= 10)
     lengths.push_back({std::to_string(digits), digits, digits, power, 5 * power, false, false});
 
-  out.text += "\nDigits of the longer number  problems    exact   digits right\n";
+  out.text += "\nDigits of the longer number  problems    exact   digit accuracy\n";
   for (const Length& length : lengths) {
     const Batch batch = problems_of(length, 2 * limit_, generator);
     const Tensor same = right_tokens(decode(*this, model, batch.source, length.width), batch.target);
@@ -238,7 +237,7 @@ ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Bat
                               {"digit_accuracy", digits_right}});
   }
   if (bounded)
-    out.text += fmt::format("  The model's {} positions hold numbers of up to {} digits.\n",
+    out.text += fmt::format("  The model's {} positions allow numbers of up to {} digits.\n",
                             model.config.max_position_embeddings, widest);
   out.json = json.dump();
   return out;

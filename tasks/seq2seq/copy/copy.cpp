@@ -1,4 +1,4 @@
-// Draws copy batches and explains the task.
+// Draws batches of the copy task, and explains it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
@@ -18,10 +18,10 @@ void explain_data(std::string& out, const Tokens& example, int64_t vocab_size) {
   fmt::format_to(to, "2. Target sequence\n   Tensor shape: [1, {}]\n   Target sequence: {}\n\n", example.size(),
                  example);
   fmt::format_to(to,
-                 "3. What is to be done\n"
+                 "3. Task\n"
                  "   - Repeat the input, token by token: the simplest use of encoder and decoder.\n"
-                 "   - Every token is an integer from 1 to {} (0 is padding, and the start).\n"
-                 "   - Input and output are equally long.\n"
+                 "   - Each token is an integer from 1 to {} (0 is padding and the start token).\n"
+                 "   - Input and output have the same length.\n"
                  "   - This example: {} -> {}\n\n",
                  vocab_size - 1, example, example);
 }
@@ -33,11 +33,10 @@ void explain_masks(std::string& out, const Tokens& example) {
   shifted.insert(shifted.end(), example.begin(), example.end() - 1);
   fmt::format_to(to,
                  "=== Masks ===\n"
-                 "The decoder reads a 0, then the target without its last token: {}\n"
-                 "Padding mask of the source (token != 0, 1 may be seen): {}\n"
-                 "   All sequences are equally long, so nothing is hidden: the mask is for tasks\n"
-                 "   that pad.\n"
-                 "Causal mask of the decoder (row t sees tokens 0 to t):\n",
+                 "Decoder input, a 0 and then the target without its last token: {}\n"
+                 "Padding mask of the source (token != 0; 1: visible): {}\n"
+                 "   All sequences have the same length, so nothing is masked.\n"
+                 "Causal mask of the decoder (row t attends to tokens 0 to t):\n",
                  shifted, std::vector<int>(n, 1));
   const std::vector<bool> causal = nn::causal_mask(static_cast<int64_t>(n)).to_vector<bool>();
   for (std::size_t row = 0; row < n; ++row) {
@@ -48,12 +47,12 @@ void explain_masks(std::string& out, const Tokens& example) {
   out += '\n';
 }
 
-// The section's example: batch 2, length 3, vocabulary 5; the numbers are taken as probabilities.
+// The section's example: batch 2, length 3, vocabulary 5; its numbers are probabilities.
 void explain_loss(std::string& out) {
   constexpr double kShown[2][3][5] = {{{0.9, 0.1, 0, 0, 0}, {0.1, 0.8, 0.1, 0, 0}, {0, 0.1, 0.9, 0, 0}},
                                       {{0.8, 0.2, 0, 0, 0}, {0.1, 0.7, 0.2, 0, 0}, {0.1, 0.1, 0.8, 0, 0}}};
   auto to = std::back_inserter(out);
-  out += "=== Loss, by hand (batch 2, length 3, vocabulary 5) ===\n1. Probabilities that the model gives\n";
+  out += "=== Loss, by hand (batch 2, length 3, vocabulary 5) ===\n1. Predicted probabilities\n";
   for (const auto& sequence : kShown)
     for (const auto& token : sequence) fmt::format_to(to, "   {}{}\n", &token == sequence ? "- " : "  ", token);
   out += "2. Target: [[0, 1, 2], [0, 1, 2]], one-hot:\n   [[1,0,0,0,0], [0,1,0,0,0], [0,0,1,0,0]], twice\n";
@@ -64,7 +63,7 @@ void explain_loss(std::string& out) {
   const Tensor outputs = log(tensor(values, {2, 3, 5}));
   const Tensor target = tensor(std::vector<int64_t>{0, 1, 2, 0, 1, 2}, {2, 3});
   fmt::format_to(to,
-                 "3. Likeliest tokens: {} and {}\n   Right as a whole: [True, True]; accuracy {:.1f}\n"
+                 "3. Most likely tokens: {} and {}\n   Exact match: [True, True]; accuracy {:.1f}\n"
                  "4. Loss: the sum of -log(p of the target token), divided by the batch size\n   1/2 * (",
                  argmax(outputs[0], -1).to_vector<int64_t>(), argmax(outputs[1], -1).to_vector<int64_t>(),
                  nn::exact_match(outputs, target));
@@ -75,7 +74,7 @@ void explain_loss(std::string& out) {
   fmt::format_to(to, ") = {:.4f}\n", nn::sequence_loss(outputs, target).item());
   out +=
       "   = -1/2 * (log(0.9) + log(0.8) + log(0.9) + log(0.8) + log(0.7) + log(0.8))\n"
-      "   Accuracy counts whole sequences: one wrong token makes a sequence wrong.\n";
+      "   Accuracy is exact match: one wrong token makes a sequence wrong.\n";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The copy task (tutorial, section 8.5.1): the output is the input.
+// The copy task (tutorial 003, section 8.5.1): the output is the input.
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/task.h>
@@ -11,19 +11,19 @@ namespace tapegrad::tasks {
 class CopyTask : public Task {
  public:
   static const TaskInfo kInfo;
-  static constexpr std::string_view kName = "copy", kHelp = "repeat a sequence of tokens";
+  static constexpr std::string_view kName = "copy", kHelp = "copy a sequence of tokens (tutorial 003, 8.5.1)";
   struct Settings {
     int64_t seq_length = 20;
     void list(Fields& fields);
   };
   static RunOptions defaults() { return {kInfo, Settings{}}; }
   static int64_t longest(const RunOptions& options) { return options.of<CopyTask>().seq_length; }
-  // The tutorial's example is shorter than what it trains with.
+  // The tutorial explains the task with a shorter sequence than it trains with.
   static void for_explain(RunOptions& options, std::string_view) { options.of<CopyTask>().seq_length = 5; }
 
   explicit CopyTask(const RunOptions& options) : vocab_size_(options.vocab_size), seq_length_(longest(options)) {}
   Batch draw(int64_t count, Generator& generator) const override;
-  // The mean of the last ten batches of the tutorial's own run: nine without a fault, one with 38 of 40 right.
+  // The rate of the last ten batches of the tutorial's run: nine without a fault, one with 38 of 40 right.
   double test_target() const override { return 0.995; }
   std::string explain(const Batch* example) const override;
 

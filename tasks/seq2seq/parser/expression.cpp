@@ -26,21 +26,22 @@ class Parser {
 
   Tree assignment() {
     if (text_.size() > kLongest)
-      bad_request("--expression", fmt::format("{} bytes are too long: at most {} are read", text_.size(), kLongest));
+      bad_request("--expression", fmt::format("must have at most {} bytes, got {}", kLongest, text_.size()));
     skip_blanks();
-    if (done() || here() < 'x' || here() > 'z') fault("a variable is needed (x, y or z)");
+    if (done() || here() < 'x' || here() > 'z') fault("a variable (x, y or z)");
     Tree variable{T::kVariable + take() - 'x', {}};
-    if (done() || here() != '=') fault("= is needed after the variable");
+    if (done() || here() != '=') fault("= after the variable");
     take();
     Tree value = sum();
-    if (!done()) fault(here() == ')' ? "there is no ( that belongs to it" : "an operator is needed (+ - * /)");
-    if (!T::is_operator(value.token)) fault("an operator is needed (+ - * /)");
+    if (!done()) fault(kOperator, here() == ')' ? " without a matching (" : "");
+    if (!T::is_operator(value.token)) fault(kOperator);
     return {T::kAssign, {std::move(variable), std::move(value)}};
   }
 
  private:
   static constexpr std::size_t kLongest = 4096;
-  static constexpr int kDeepest = 64;  // parentheses inside of one another
+  static constexpr int kDeepest = 64;  // nested parentheses
+  static constexpr std::string_view kOperator = "an operator (+ - * /)";
 
   bool done() const { return at_ == text_.size(); }
   char here() const { return text_[at_]; }
@@ -68,25 +69,25 @@ class Parser {
   Tree sum() { return chain("+-", &Parser::product); }
   Tree product() { return chain("*/", &Parser::operand); }
   Tree operand() {
-    if (done() || (here() != '(' && (here() < '0' || here() > '9'))) fault("a digit or ( is needed");
+    if (done() || (here() != '(' && (here() < '0' || here() > '9'))) fault("a digit or (");
     if (here() != '(') {
       Tree digit{T::kDigit + text_[at_] - '0', {}};
       ++at_;
-      if (!done() && here() >= '0' && here() <= '9') fault("numbers have one digit: an operator is needed (+ - * /)");
+      if (!done() && here() >= '0' && here() <= '9') fault(kOperator, " (numbers have one digit)");
       skip_blanks();
       return digit;
     }
-    if (++open_ > kDeepest) fault(fmt::format("more than {} parentheses stand inside of one another", kDeepest));
+    if (++open_ > kDeepest) fault(fmt::format("at most {} nested parentheses", kDeepest));
     const std::size_t opened = at_;
     take();
     Tree inside = sum();
-    if (done() || here() != ')') fault(fmt::format(") is needed, for the ( in column {}", column_of(opened)));
+    if (done() || here() != ')') fault(fmt::format(") for the ( in column {}", column_of(opened)));
     take();
     --open_;
     return inside;
   }
 
-  // Bytes that go on a character of UTF-8 count no column.
+  // Bytes that continue a UTF-8 character do not count as columns.
   static bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
   std::size_t column_of(std::size_t at) const {
     return 1 + static_cast<std::size_t>(std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at),
@@ -107,7 +108,7 @@ class Parser {
     }
     return out;
   }
-  // The text around the place, so that a long one stays readable.
+  // The text around the fault; a long text is cut.
   std::string quoted() const {
     constexpr std::size_t kAround = 30;
     std::size_t begin = at_ > kAround ? at_ - kAround : 0, end = std::min(text_.size(), at_ + kAround);
@@ -116,14 +117,10 @@ class Parser {
     return fmt::format("\"{}{}{}\"", begin > 0 ? "..." : "", printable(text_.substr(begin, end - begin)),
                        end < text_.size() ? "..." : "");
   }
-  [[noreturn]] void fault(std::string_view needed) const {
-    constexpr std::string_view kAlphabet = "xyz=+-*/()0123456789";
-    if (done())
-      bad_request("--expression", fmt::format("{}: column {}, the end: {}", quoted(), column_of(at_), needed));
-    const bool known = kAlphabet.find(here()) != std::string_view::npos;
+  [[noreturn]] void fault(std::string_view expected, std::string_view hint = "") const {
+    const std::string got = done() ? "the end" : fmt::format("'{}'", printable(character()));
     bad_request("--expression",
-                fmt::format("{}: column {}, '{}': {}{}", quoted(), column_of(at_), printable(character()),
-                            known ? "" : "is no character of expressions; ", needed));
+                fmt::format("{}: column {}: expected {}, got {}{}", quoted(), column_of(at_), expected, got, hint));
   }
 
   std::string_view text_;
@@ -133,8 +130,8 @@ class Parser {
 
 // --- tree to text ---
 
-// Calls put(token) for every token of an operator's expression. Operators of one rank gather to the left, so a right
-// operand of the same rank needs parentheses.
+// Calls put(token) for every token of an operator's expression. Operators are left-associative, so a right operand of
+// the same precedence needs parentheses.
 template <class Put>
 void write_operand(const Tree& tree, const Put& put) {
   if (!T::is_operator(tree.token)) return put(tree.token);
@@ -290,7 +287,7 @@ std::vector<int64_t> linearise(const Tree& tree, TreeForm form) {
     return out;
   }
   const Tree& op = tree.children[1];
-  if (operator_depth(op) != 1) fail("linearise", "the flat form takes one operator between two digits");
+  if (operator_depth(op) != 1) fail("linearise", "the flat form must have one operator between two digits");
   return {tree.token, tree.children[0].token, op.token, op.children[0].token, op.children[1].token};
 }
 
@@ -299,10 +296,10 @@ ReadTree read_tree(std::span<const int64_t> tokens, TreeForm form) {
   return form == TreeForm::flat ? reader.flat() : reader.brackets();
 }
 
-// Variable and =, 2^depth digits, an operator less, and parentheses around every operator but the first.
+// Variable and =, 2^depth digits, 2^depth - 1 operators, and parentheses around every operator but the first.
 int64_t longest_expression(int depth) { return 2 + leaves(depth) + leaves(depth) - 1 + 2 * (leaves(depth) - 2); }
 
-// Digits, three tokens an operator, and [ ASSIGN x ] around them.
+// Digits, three tokens per operator, and [ ASSIGN x ] around them.
 int64_t longest_tree(int depth, TreeForm form) {
   return form == TreeForm::flat ? 5 : leaves(depth) + 3 * (leaves(depth) - 1) + 4;
 }

@@ -1,4 +1,4 @@
-// Draws expressions, and makes batches and exams of them.
+// Draws expressions, and makes batches and tests of them.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
@@ -41,7 +41,7 @@ Tree draw_operator(NumpyRandom& stream, int depth) {
   return op;
 }
 
-// Rows of different lengths under one another, zeros behind them.
+// Rows of different lengths as a matrix, padded with zeros.
 Tensor padded(const std::vector<Tokens>& rows, int64_t least) {
   auto longest = static_cast<std::size_t>(least);
   for (const Tokens& row : rows) longest = std::max(longest, row.size());
@@ -54,7 +54,7 @@ Tensor padded(const std::vector<Tokens>& rows, int64_t least) {
   return out;
 }
 
-// Of the flat form, without trees.
+// Expressions of the flat form, without building trees.
 Batch draw_flat_batch(int64_t count, NumpyRandom& stream) {
   const Tensor source = Tensor::empty({count, 5}, kInt64), target = Tensor::empty({count, 5}, kInt64);
   int64_t *in = source.mutable_data<int64_t>(), *out = target.mutable_data<int64_t>();
@@ -75,8 +75,7 @@ std::vector<Tree> draw_trees(int64_t count, NumpyRandom& stream, int depth) {
   return trees;
 }
 
-// Trees of like size, so that little is padded: as many batches are drawn as kPool says, sorted by size, and one of
-// them is taken.
+// Trees of similar size, to reduce padding: draws kPool batches, sorts them by size, and chooses one batch at random.
 std::vector<Tree> draw_like_trees(int64_t count, NumpyRandom& stream, int depth) {
   constexpr int64_t kPool = 8;
   struct Sized {
@@ -132,9 +131,9 @@ void ParserTask::check(const RunOptions& o) {
   const int64_t depth = o.of<ParserTask>().depth;
   if (o.vocab_size < T::kFlatCount)
     bad_request("--vocab-size",
-                fmt::format("{} is too small: expressions have {} tokens", o.vocab_size, T::kFlatCount));
+                fmt::format("must be at least {}, the tokens of expressions, got {}", T::kFlatCount, o.vocab_size));
   if (depth > 1 && form_of(o) == TreeForm::flat)
-    bad_request("--depth", fmt::format("{} needs brackets, and with them --vocab-size {} (not {})", depth, T::kCount,
+    bad_request("--depth", fmt::format("{} needs brackets: --vocab-size must be at least {}, got {}", depth, T::kCount,
                                        o.vocab_size));
   if (o.max_position_embeddings != 0 && o.max_position_embeddings < longest(o))
     bad_request("--depth", fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}",
@@ -212,11 +211,11 @@ TestSet ParserTask::test_set(int64_t count, Generator& generator) const {
   NumpyRandom stream(generator.random32());
   for (int64_t tried = 0; static_cast<int64_t>(trees.size()) < count; ++tried) {
     if (tried > 100 * count + 10'000)
-      bad_request("--count", fmt::format("there are no {} expressions that training has not drawn", count));
+      bad_request("--count", fmt::format("there are fewer than {} expressions that training has not drawn", count));
     Tree tree = draw_expression(stream, depth_);
     if (!std::binary_search(seen.begin(), seen.end(), expression_text(tree))) trees.push_back(std::move(tree));
   }
-  // Those that are answered together are equally long.
+  // Expressions that are decoded together have the same length.
   std::stable_sort(trees.begin(), trees.end(),
                    [](const Tree& a, const Tree& b) { return count_nodes(a) < count_nodes(b); });
   return {batch_of(trees, 0, longest_tree(depth_, form_)),
@@ -228,7 +227,7 @@ Batch ParserTask::read_expression(std::string_view text) const {
   const int depth = operator_depth(tree);
   if (depth > depth_)
     bad_request("--expression",
-                fmt::format("{}: its operators lie {} over one another, the model was trained with --depth {}",
+                fmt::format("{}: its operators have the nesting depth {}, the model was trained with --depth {}",
                             expression_text(tree), depth, depth_));
   return batch_of({&tree, 1}, 0, longest_tree(depth_, form_));
 }
@@ -252,7 +251,7 @@ std::optional<int64_t> ParserTask::padding() const {
   return T::kPadding;
 }
 
-// A tree with brackets ends with the bracket that closes its first one; what opens none ends at once.
+// A tree with brackets ends at the bracket that closes its first one; without an opening bracket it ends at once.
 bool ParserTask::ends_answer(std::span<const int64_t> tokens) const {
   if (form_ == TreeForm::flat) return false;
   return std::count(tokens.begin(), tokens.end(), T::kOpenTree) <=

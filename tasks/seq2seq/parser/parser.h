@@ -1,4 +1,4 @@
-// The parser task (tutorial, section 8.5.3): an expression goes in, its parse tree comes out, both as tokens.
+// The parser task (tutorial 003, section 8.5.3): reads an expression and writes its parse tree, both as tokens.
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
@@ -10,15 +10,15 @@
 
 namespace tapegrad::tasks {
 
-// Expressions whose operators lie at most `depth` over one another. With the tutorial's vocabulary of 25 tokens they
-// are the tutorial's, of one operator, and their trees are written without brackets. With brackets in the vocabulary
-// trees of any depth are written; rows that are shorter than the longest of a batch are padded with 0, which attention
-// does not see and the loss does not count. Training draws from NumPy's legacy stream, as the tutorial does. `test`
-// takes every expression of the flat form, and of nested ones those that training has not drawn.
+// Expressions with a nesting depth of at most `depth`. With the tutorial's vocabulary of 25 tokens they have one
+// operator, and their trees are written without brackets. With brackets in the vocabulary, trees of any depth are
+// written; rows are padded with 0 to the longest of a batch. Padding is masked and does not count in the loss. Training
+// draws from NumPy's legacy stream, as the tutorial does. `test` takes all expressions of the flat form, or nested ones
+// that training has not drawn.
 class ParserTask : public Task {
  public:
   static const TaskInfo kInfo;
-  static constexpr std::string_view kName = "parser", kHelp = "parse an expression into its tree";
+  static constexpr std::string_view kName = "parser", kHelp = "parse an expression: x=1+2 (tutorial 003, 8.5.3)";
   static constexpr int64_t kLeastPositions = 10;
   static constexpr bool kTakesExpressions = true;
   static constexpr bool kDraws = true;
@@ -32,23 +32,23 @@ class ParserTask : public Task {
   static RunOptions defaults();
   static int64_t longest(const RunOptions& options);
   static void check(const RunOptions& options);
-  // Nested expressions need brackets in the vocabulary, and another recipe than the tutorial's.
+  // Nested expressions need brackets in the vocabulary, and other defaults than the tutorial's.
   static void adapt(RunOptions& options, const Given& given);
   static void for_explain(RunOptions& options, std::string_view expression);
 
   explicit ParserTask(const RunOptions& options);
   TreeForm form() const { return form_; }
 
-  Batch draw(int64_t count, Generator& generator) const override;  // one word of `generator` seeds a stream
+  Batch draw(int64_t count, Generator& generator) const override;  // a word of `generator` seeds the stream
   Batch draw_training(int64_t count, Generator& generator) override;
   std::vector<std::byte> state() const override { return stream_.state(); }
   void set_state(std::span<const std::byte> state) override { stream_.set_state({state.begin(), state.end()}); }
   TestSet test_set(int64_t count, Generator& generator) const override;
   double test_target() const override { return form_ == TreeForm::flat ? 1 : 0.99; }
   Batch read_expression(std::string_view text) const override;
-  // Expressions as a batch, padded to the longest or to `source` and `target` tokens.
+  // Expressions as a batch, padded to the longest, or to `source` and `target` tokens.
   Batch batch_of(std::span<const Tree> trees, int64_t source = 0, int64_t target = 0) const;
-  // The expressions that training draws, sorted, each once.
+  // The expressions that training draws, sorted and without duplicates.
   std::vector<std::string> training_expressions() const;
 
   Tensor loss(const Tensor& outputs, const Tensor& target) const override;
@@ -75,28 +75,28 @@ class ParserTask : public Task {
   NumpyRandom stream_;
 };
 
-// One expression, drawn as the tutorial draws: variable, left digit, operator, right digit. For depths above 1:
-// variable, operator, and for either side a coin (0: a digit, 1: an operator) as long as the depth allows it.
+// One random expression, drawn in the tutorial's order: variable, left digit, operator, right digit. For depths above
+// 1: variable, operator, and for each side a coin (0: digit, 1: operator) while the depth allows it.
 Tree draw_expression(NumpyRandom& stream, int depth);
 // The tutorial's expressions, all 1,200.
 std::vector<Tree> every_flat_expression();
 
-// How answers compare with the trees that they should be.
+// How answers compare with the right trees.
 struct ParserScore {
   struct Part {
     int64_t expressions = 0, exact = 0;
   };
   int64_t expressions = 0;
   int64_t whole = 0;      // answers that are trees
-  int64_t structure = 0;  // trees with the right operators at the right places
+  int64_t structure = 0;  // trees whose operators are all right
   int64_t exact = 0;
   int64_t nodes = 0, right_nodes = 0;
   std::vector<Part> by_depth;  // [depth - 1]
 };
 ParserScore score_trees(TreeForm form, const std::vector<Answer>& answers);
 
-// The section's explanation as a text: data, tokens, masks, and the loss computed by hand. The tutorial's examples
-// where none are given.
+// The section's explanation: data, tokens, masks, and the loss computed by hand. With the tutorial's examples if none
+// are given.
 std::string explain_parser(const std::vector<Tree>& examples, TreeForm form);
 
 }  // namespace tapegrad::tasks

@@ -1,4 +1,4 @@
-// What the parser task tells of answers: trees, scores, and the tutorial's further examples.
+// Reports on the parser task's answers: trees, scores, and the tutorial's further examples.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/tables.h>
@@ -12,13 +12,13 @@
 namespace tapegrad::tasks {
 namespace {
 
-// Nested lists where the answer is a tree, and its tokens where it is none. The flat form as the tutorial prints it.
+// A nested list if the answer is a tree, otherwise its tokens. The flat form is printed as in the tutorial.
 std::string tree_text(const Tokens& tokens, TreeForm form) {
   const ReadTree read = read_tree(tokens, form);
   return form == TreeForm::brackets && read.whole ? list_text(read.tree) : list_text(tokens);
 }
 
-constexpr std::size_t kIndent = 4;  // of the further lines of a long tree
+constexpr std::size_t kIndent = 4;  // of the continuation lines of a long tree
 
 const char* true_or_false(bool b) { return b ? "True" : "False"; }
 
@@ -28,14 +28,14 @@ double share(int64_t part, int64_t whole) {
 
 }  // namespace
 
-// := for ASSIGN and + for ADD.
+// ":=" for ASSIGN and "+" for ADD.
 std::string ParserTask::axis_text(int64_t token) const {
   if (token == ExpressionTokens::kAssign) return ":=";
   if (!ExpressionTokens::is_operator(token)) return token_text(token);
   return token_text(token - ExpressionTokens::kAdd + ExpressionTokens::kPlus);
 }
 
-// Brackets of its own would be taken for the tokens [ and ].
+// No brackets around the row: they would look like the tokens [ and ].
 RowStyle ParserTask::row_style() const {
   return form_ == TreeForm::brackets ? RowStyle{"", " ", ""} : Task::row_style();
 }
@@ -103,10 +103,9 @@ ExtraMetrics ParserTask::extra_metrics(const nn::Transformer& model, const Batch
                               {"well_formed", share(score.whole, score.expressions)}};
   ExtraMetrics out;
   auto to = std::back_inserter(out.text);
-  fmt::format_to(to, "  nodes right     {:.5f} ({} of {})\n", share(score.right_nodes, score.nodes), score.right_nodes,
+  fmt::format_to(to, "  node accuracy   {:.5f} ({} of {})\n", share(score.right_nodes, score.nodes), score.right_nodes,
                  score.nodes);
-  fmt::format_to(to, "  structure       {:.4f} (the right operators at the right places)\n",
-                 share(score.structure, score.expressions));
+  fmt::format_to(to, "  structure       {:.4f} (all operators correct)\n", share(score.structure, score.expressions));
   fmt::format_to(to, "  well-formed     {:.4f} (the answer is a tree)\n", share(score.whole, score.expressions));
   if (form_ == TreeForm::brackets) {
     out.text += "  depth  expressions  exact trees\n";

@@ -1,0 +1,12 @@
+// The verb `info`.
+#pragma once
+
+namespace tapegrad::tasks {
+
+struct InfoRequest {
+  bool json = false;
+};
+// Prints the processor, the active kernels, and the speed of multiply-adds, matrix products and memory; returns 0.
+int info(const InfoRequest& request);
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,90 @@
+// The options of `train`, `test`, `explain` and `attention` of copy, addition and parser.
+#include <fmt/format.h>
+#include <tapegrad/tasks/seq2seq/command.h>
+#include <tapegrad/tasks/seq2seq/verbs.h>
+#include <tapegrad/tasks/settings/command_line.h>
+#include <tapegrad/tasks/train/files.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+namespace tapegrad::tasks {
+namespace {
+
+// The options of every verb about examples: their length, and one example as a text. `act` gets the request.
+template <class Request, class F>
+void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskInfo& task, std::function<int()>& run,
+                 F act) {
+  constexpr bool kExplain = std::is_same_v<Request, ExplainRequest>;
+  add_options(app, example_fields(r->options), kExplain ? "the tutorial's" : "the run's");
+  if (task.takes_expressions) {
+    app->add_option("--expression", r->expression, "use this example")
+        ->type_name("TEXT")
+        ->check([](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); });
+  }
+  app->callback([app, r, act, &run] {
+    run = [app, r, act] {
+      r->given = given_on(app, example_fields(r->options));
+      return act(*r);
+    };
+  });
+}
+
+void add_model(CLI::App* app, std::string& model) {
+  app->add_option("--model", model,
+                  fmt::format("{} of a run, or its folder (default: the last run's)", train::kModelFile))
+      ->type_name("FILE_OR_DIR");
+}
+
+}  // namespace
+
+void add_train(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
+  const auto r = std::make_shared<TrainRequest>(task);
+  r->out = default_folder(task.name).string();
+  add_options(app, fields_of(r->options));
+  add_options(app, fields_of<RunRequest>(*r));
+  app->callback([app, r, &task, &run] {
+    run = [app, r, &task] {
+      r->given = given_on(app, fields_of(r->options));
+      task.adapt(r->options, r->given);
+      return train(*r);
+    };
+  });
+}
+
+void add_test(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
+  const auto r = std::make_shared<TestRequest>(task);
+  add_model(app, r->model);
+  app->add_option("--count", r->count, "number of new examples to test")->capture_default_str()->type_name("N");
+  app->add_option("--seed", r->seed, "random seed of these examples (default: the run's seed + 1)")->type_name("SEED");
+  app->add_option("--target", r->target,
+                  "minimum exact-match rate; below it the exit status is 1 (default: the task's)")
+      ->type_name("X");
+  app->add_option("--beams", r->beams, "width of the beam search that decodes; 1 is greedy")
+      ->capture_default_str()
+      ->type_name("N");
+  app->add_flag("--json", r->json, "print one JSON object");
+  if (task.draws)
+    app->add_option("--draw", r->draw, "draw the answer to --expression into this .svg or .html file")
+        ->type_name("FILE");
+  add_example(app, r, task, run, test);
+}
+
+void add_explain(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
+  const auto r = std::make_shared<ExplainRequest>(task);
+  app->add_option("--seed", r->seed, "draw an example with this random seed (default: the tutorial's example)")
+      ->type_name("SEED");
+  add_example(app, r, task, run, explain);
+}
+
+void add_attention(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
+  const auto r = std::make_shared<AttentionRequest>(task);
+  add_model(app, r->model);
+  app->add_option("--out", r->out, "folder for attention.svg and attention.html (default: the model's)")
+      ->type_name("DIR");
+  app->add_option("--seed", r->seed, "random seed of the example")->capture_default_str()->type_name("SEED");
+  app->add_flag("--quiet", r->quiet, "write the files, and draw nothing in the terminal");
+  add_example(app, r, task, run, attention);
+}
+
+}  // namespace tapegrad::tasks

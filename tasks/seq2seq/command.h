@@ -1,0 +1,20 @@
+// The options of the verbs of the sequence-to-sequence tasks.
+#pragma once
+
+#include <tapegrad/tasks/seq2seq/task_info.h>
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace tapegrad::tasks {
+
+// Each adds one verb's options to a task's subcommand; once they are parsed, `run` holds what to do.
+void add_train(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
+void add_test(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
+void add_explain(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
+void add_attention(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
+
+}  // namespace tapegrad::tasks

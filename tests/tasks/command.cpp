@@ -1,0 +1,139 @@
+// The command line: help at every level, suggestions for mistyped words, and numbers of base 10.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/settings/nearest.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+#include <sstream>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::expect_error;
+using tests::expect_narrow;
+using tests::joined;
+using tests::Ran;
+using tests::run_command;
+using tests::TemporaryFolder;
+
+// What a help text lists under Verbs, Tasks or Topics, and the text beside each.
+std::vector<std::pair<std::string, std::string>> listed(const std::string& help) {
+  std::vector<std::pair<std::string, std::string>> found;
+  std::istringstream lines(help);
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ")) inside = line == "Verbs:" || line == "Tasks:" || line == "Topics:";
+    if (!inside || line.size() < 3 || line[2] == ' ') continue;
+    const auto end = line.find(' ', 2), text = std::min(line.find_first_not_of(' ', end), line.size());
+    found.emplace_back(line.substr(2, end - 2), line.substr(text));
+  }
+  return found;
+}
+
+// Help of these words and of whatever it lists, each in 80 columns; returns how many there were.
+int walk_help(const Arguments& words) {
+  const Ran ran = run_command(joined(words, {"--help"}));
+  SCOPED_TRACE(testing::PrintToString(words));
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.err, "");
+  EXPECT_NE(ran.out.find("Usage: tapegrad"), std::string::npos) << ran.out;
+  expect_narrow(ran.out);
+  EXPECT_EQ(run_command(joined({"help"}, words)).out, ran.out);
+  int count = 1;
+  std::string summary;
+  for (const auto& [name, text] : listed(ran.out)) {
+    EXPECT_GT(text.size(), 10U) << name;
+    EXPECT_NE(text, summary) << name << " has the summary of the word before it";
+    summary = text;
+    count += walk_help(joined(words, {name}));
+  }
+  return count;
+}
+
+TEST(CommandHelp, EveryVerbTaskAndTopic) { EXPECT_EQ(walk_help({}), 1 + 10 + 4 + 4 + 1 + 3 + 3 + 5); }
+
+TEST(CommandHelp, WithoutArgumentsItIsPrinted) {
+  const Ran ran = run_command({});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, run_command({"--help"}).out);
+  EXPECT_EQ(ran.out, run_command({"help"}).out);
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST(CommandHelp, TellsDefaultsAndChoices) {
+  const std::string help = run_command({"generate", "gpt", "--help"}).out;
+  EXPECT_NE(help.find("--max-new-tokens N"), std::string::npos);
+  EXPECT_NE(help.find("(default: 50)"), std::string::npos);
+  EXPECT_NE(help.find("--dtype {float32,bfloat16}"), std::string::npos);
+  EXPECT_EQ(help.find("N=50"), std::string::npos);
+}
+
+TEST(CommandWords, MistypedOnesGetSuggestions) {
+  const std::vector<std::pair<Arguments, Arguments>> cases{
+      {{"tran"}, {"[tapegrad] unknown verb \"tran\" (did you mean train?); choose from train, test, "}},
+      {{"help", "tran"}, {"unknown verb \"tran\""}},
+      {{"train"}, {"[tapegrad train] expected a task: copy, addition, parser, gpt (see tapegrad train --help)"}},
+      {{"train", "--seed", "3"}, {"[tapegrad train] expected a task"}},
+      {{"train", "copi"},
+       {"[tapegrad train] unknown task \"copi\" (did you mean copy?); choose from copy, addition, "}},
+      {{"train", "copy", "--hidden-sizee", "3", "--sed=4", "more", "-q"},
+       {"[tapegrad train copy] unknown option --hidden-sizee (did you mean --hidden-size?); unknown option --sed (did "
+        "you mean --seed?); unexpected argument \"more\"; unknown option -q (see tapegrad train copy --help)"}},
+      {{"train", "copy", "gpt"}, {"[tapegrad train copy] unexpected argument \"gpt\""}},
+      {{"info", "copy"}, {"[tapegrad info] unexpected argument \"copy\""}},
+      {{"train", "copy", "--seed"}, {"[--seed] expected a value, got none"}},
+      {{"generate", "gpt", "--dtype", "bfloat"},
+       {"[--dtype] must be one of float32, bfloat16, got \"bfloat\" (did you mean bfloat16"}},
+  };
+  for (const auto& [arguments, words] : cases) {
+    const Ran ran = run_command(arguments);
+    expect_error(ran, 2, words);
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
+TEST(CommandWords, Nearest) {
+  const std::vector<std::string> known{"train", "test", "tokenize", "--hidden-size", "--hidden-dim"};
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(nearest("train", known), Words{"train"});
+  EXPECT_EQ(nearest("tset", known), Words());  // two edits of four letters
+  EXPECT_EQ(nearest("tes", known), Words{"test"});
+  EXPECT_EQ(nearest("token", known), Words{"tokenize"});
+  EXPECT_EQ(nearest("--hidden", known), (Words{"--hidden-dim", "--hidden-size"}));  // the closest first
+  EXPECT_EQ(nearest("chess", known), Words());
+  EXPECT_EQ(did_you_mean("chess", known), "");
+}
+
+TEST(CommandNumbers, AreOfBaseTen) {
+  const TemporaryFolder folder;
+  const auto explain = [&](const std::string& length, const std::string& seed) {
+    return run_command({"explain", "copy", "--seq-length", length, "--seed", seed});
+  };
+  EXPECT_EQ(explain("08", "010").code, 0);
+  EXPECT_EQ(explain("08", "010").out, explain("8", "10").out);
+  EXPECT_EQ(explain("+8", "+0010").out, explain("8", "10").out);
+  EXPECT_NE(explain("8", "10").out, explain("8", "8").out);
+  EXPECT_EQ(explain("8", "18446744073709551615").code, 0);
+  EXPECT_EQ(explain("8", "00018446744073709551615").code, 0);
+  EXPECT_EQ(explain("3", "000").out, explain("3", "0").out);
+  const auto wrong = [&](const char* length, const char* seed, const std::string& word) {
+    expect_error(explain(length, seed), 2, {word});
+  };
+  for (const char* seed : {" -5", " 5", "5 ", "0x10", "0b1", "1e3", "--5", "-", "5.", "5,000", ""})
+    wrong("8", seed, std::string("[--seed] expected a whole number, got \"") + seed + "\"");
+  for (const char* length : {"0x8", " 8", "8 ", "8.0", "+-8"})
+    wrong(length, "1", std::string("[--seq-length] expected a whole number, got \"") + length + "\"");
+  wrong("8", "-5", "[--seed] must not be negative, got -5");
+  wrong("8", "18446744073709551616", "[--seed] must fit into 64 bits, got 18446744073709551616");
+  wrong("9223372036854775808", "1", "[--seq-length] must fit into 64 bits, got 9223372036854775808");
+  for (const char* lr : {"0x1p-3", " 0.1", "0.1 ", "1e-3x", "", "ten"})
+    expect_error(run_command({"train", "copy", "--out", folder / "run", "--lr", lr}), 2,
+                 {std::string("[--lr] expected a number, got \"") + lr + "\""});
+  expect_error(run_command({"train", "copy", "--out", folder / "run", "--lr", "1e999"}), 2,
+               {"[--lr] must fit into a d"});
+  expect_error(run_command({"info", "--threads", "0"}), 2, {"[--threads] must be between 1 and 1024, got 0"});
+  expect_error(run_command({"info", "--threads", "4294967297"}), 2, {"[--threads] must be between 1 and 1024"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -87,14 +87,7 @@ Gradients GPTTrainer::gradients(train::StepMetrics& metrics) {
     }
     metrics.tokens += batch.targets.numel();
     Gradients grads = batches == 1 ? tape.backward(loss) : tape.backward(loss * share);
-    if (i == 0) {
-      sum = std::move(grads);
-      continue;
-    }
-    for (Gradients::Entry *own = sum.begin(), *more = grads.begin(); own != sum.end(); ++own, ++more) {
-      own->grad = own->grad + more->grad;
-      more->grad = Tensor();
-    }
+    sum += std::move(grads);
   }
   return sum;
 }

@@ -293,7 +293,8 @@ TEST(Random, ABadStateIsRefusedAndChangesNothing) {
             "[Generator.set_state] expected a position up to 624 with 625 - position left, got 9 with 1 left");
   EXPECT_EQ(refused(17, {9}),
             "[Generator.set_state] expected a position up to 624 with 625 - position left, got 2304 with 1 left");
-  EXPECT_EQ(refused(24 + 8 * 3 + 4, {0, 0, 0, 1}).substr(0, 37), "[Generator.set_state] word 3 is 72057");
+  EXPECT_EQ(refused(24 + 8 * 3 + 4, {0, 0, 0, 1}).substr(0, 67),
+            "[Generator.set_state] expected words of 32 bits, got word 3 = 72057");
   EXPECT_EQ(refused(24, std::vector<unsigned char>(8 * 624)),
             "[Generator.set_state] expected a seeded state, got all words zero");
   EXPECT_EQ(refused(5040, {2}),

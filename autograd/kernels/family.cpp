@@ -29,8 +29,7 @@ int64_t target(KernelFamily family) {
 
 KernelFamily choose() {
   const std::vector<KernelFamily> available = available_kernel_families();
-  if (available.empty())
-    fail("kernels", "expected a processor with x86-64-v2 and AES (SSE4.2) or later");
+  if (available.empty()) fail("kernels", "expected a processor with x86-64-v2 and AES (SSE4.2) or later");
   KernelFamily chosen = available.back();
   if (const char* wanted = std::getenv("TAPEGRAD_KERNELS"); wanted != nullptr && *wanted != '\0') {
     bool found = false;

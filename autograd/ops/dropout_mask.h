@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
-#include <tapegrad/autograd/tensor.h>
 
 namespace tapegrad {
 

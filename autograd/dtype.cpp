@@ -17,7 +17,7 @@ std::string_view name(DType dtype) {
 }
 
 void detail::refuse_to_compute(DType dtype) {
-  fail("dtype", fmt::format("{} is no type to compute this in (use to(kFloat32){})", name(dtype),
+  fail("dtype", fmt::format("cannot compute with {} (use to(kFloat32){})", name(dtype),
                             dtype == kBFloat16 ? "; bfloat16 is for the weights of linear and embedding" : ""));
 }
 

@@ -7,9 +7,9 @@
 
 namespace tapegrad {
 
-// In order of promotion: an operation on two types computes in the later one. bfloat16 (float32 without its last 16
-// bits) is for storage alone: linear() and embedding() take weights of it, views and copies and Tensor::to() any
-// tensor; everything else is an Error, and nothing of it is recorded.
+/// In order of promotion: an operation on two types computes in the later one. bfloat16 (float32 without its last 16
+/// bits) only stores: linear() and embedding() accept bfloat16 weights, and views, copies and Tensor::to() work on any
+/// tensor. Any other operation on bfloat16 is an Error, and none is recorded.
 enum class DType : uint8_t { boolean, int64, bfloat16, float32, float64 };
 
 inline constexpr DType kBool = DType::boolean;
@@ -18,7 +18,7 @@ inline constexpr DType kBFloat16 = DType::bfloat16;
 inline constexpr DType kFloat32 = DType::float32;
 inline constexpr DType kFloat64 = DType::float64;
 
-// Bytes of one element.
+/// Bytes per element.
 constexpr int64_t item_size(DType dtype) {
   switch (dtype) {
     case DType::boolean: return 1;
@@ -28,13 +28,13 @@ constexpr int64_t item_size(DType dtype) {
   }
 }
 
-// A type to compute in, and to have gradients in: float32 or float64.
+/// float32 or float64: the types that have gradients.
 constexpr bool is_floating(DType dtype) { return dtype >= DType::float32; }
 
-// "bool", "int64", "bfloat16", "float32", "float64".
+/// "bool", "int64", "bfloat16", "float32", "float64".
 std::string_view name(DType dtype);
 
-// The DType of a C++ type, an error at compile time for any other type.
+/// The DType of bool, int64_t, float or double; other types do not compile.
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, bool>) {
@@ -53,8 +53,7 @@ namespace detail {
 [[noreturn]] void refuse_to_compute(DType dtype);
 }
 
-// Calls f(T{}) with the C++ type of `dtype`; floating types only in the second form. Error for bfloat16, and for what
-// is not floating there.
+/// Calls f(T{}) with the C++ type of `dtype`. Error for bfloat16.
 template <class F>
 decltype(auto) with_type(DType dtype, F&& f) {
   switch (dtype) {
@@ -65,6 +64,7 @@ decltype(auto) with_type(DType dtype, F&& f) {
     default: detail::refuse_to_compute(dtype);
   }
 }
+/// The same for float32 and float64. Error for every other type.
 template <class F>
 decltype(auto) with_floating_type(DType dtype, F&& f) {
   if (!is_floating(dtype)) detail::refuse_to_compute(dtype);

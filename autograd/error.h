@@ -1,4 +1,4 @@
-// The one kind of error that tapegrad throws, and the one way to throw it.
+// The only type of exception that tapegrad throws.
 #pragma once
 
 #include <stdexcept>
@@ -7,13 +7,13 @@
 
 namespace tapegrad {
 
-// what() is one line: "[where] what was given, what is needed (a hint where there is one)".
+/// The only exception type of the library. what() is one line: "[where] expected ..., got ... (a hint)".
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Throws Error("[where] message"). An operation calls Op::fail, which puts its own name in front.
+/// Throws Error("[where] message"). Operations call Op::fail, which supplies their name.
 [[noreturn]] void fail(std::string_view where, std::string_view message);
 
 }  // namespace tapegrad

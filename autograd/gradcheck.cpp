@@ -1,7 +1,8 @@
-// The comparison of gradients with differences.
+// The comparison of gradients with finite differences.
 #include <fmt/format.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/index_text.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@ constexpr std::string_view kWhere = "gradcheck";
 
 using Values = std::vector<double>;
 
-// Numbers in [0.5, 1.5) with no pattern: seeds in which nothing cancels.
+// Numbers in [0.5, 1.5) without a pattern: a dy in which nothing cancels.
 Tensor irregular(const Shape& shape) {
   const Tensor x = Tensor::empty(shape, kFloat64);
   uint64_t state = 0x9E3779B97F4A7C15u;
@@ -26,7 +27,7 @@ Tensor irregular(const Shape& shape) {
   return x;
 }
 
-// The same values with axes laid out in reverse, and gaps.
+// The same values in reversed axis order, with gaps.
 Tensor strided_copy(const Tensor& x) {
   if (x.dim() == 0) return x;
   Dims reverse;
@@ -53,15 +54,6 @@ Tensor strided_copy(const Tensor& x) {
 
 bool same_bits(const Values& a, const Values& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
-}
-
-std::string index_text(int64_t index, const Shape& shape) {
-  Dims place = shape;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    place[i] = index % shape[i];
-    index /= shape[i];
-  }
-  return str(place);
 }
 
 class Check {
@@ -96,7 +88,7 @@ class Check {
 
   void accept_inputs() {
     if (options_.order != 1 && options_.order != 2) {
-      fail(kWhere, fmt::format("order {} was asked for, 1 and 2 are possible", options_.order));
+      fail(kWhere, fmt::format("expected order 1 or 2, got {}", options_.order));
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i].dtype() == kFloat32) {
@@ -113,7 +105,7 @@ class Check {
   void accept_function() {
     const Tensor y = f_(inputs_);
     if (y.dtype() != kFloat64) {
-      fail(kWhere, fmt::format("the function returned {}, float64 is needed", name(y.dtype())));
+      fail(kWhere, fmt::format("expected the function to return float64, got {}", name(y.dtype())));
     }
     shape_ = y.shape();
     numel_ = y.numel();
@@ -135,11 +127,11 @@ class Check {
     }
   }
 
-  // Equal but for the order of additions.
+  // Equal except for the order of additions.
   static bool near(double a, double b) { return std::abs(a - b) <= 1e-12 * (1 + std::abs(b)); }
 
   // --- the two things that are differentiated: f, and its gradient ---
-  // `x` holds f's inputs, and for the gradient the seed behind them.
+  // `x` holds f's inputs, and for the gradient dy after them.
 
   Tensor evaluate(int order, std::span<const Tensor> x) {
     if (order == 1) {
@@ -152,7 +144,7 @@ class Check {
     return gradient(tape, leaves);
   }
 
-  // All gradients under the seed, in one row.
+  // All gradients for dy, in one row.
   Tensor gradient(Tape& tape, std::span<const Tensor> leaves) {
     const Tensor y = f_(leaves.first(leaves.size() - 1));
     std::vector<Tensor> rows;
@@ -167,7 +159,7 @@ class Check {
     return rows.size() == 1 ? rows[0] : cat(rows);
   }
 
-  // What backward says: one row an output element, each with the derivatives by all elements of all wanted inputs.
+  // The derivatives by backward: one row per output element, with those by all elements of all wanted inputs.
   std::vector<Values> jacobian(int order, const std::vector<Tensor>& x, const std::vector<int>& wanted) {
     std::vector<Values> rows;
     int64_t outputs = 1;
@@ -199,7 +191,7 @@ class Check {
     return all;
   }
 
-  // f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h, but for h^4 f'''''/30.
+  // f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h, with an error of h^4 f'''''/30.
   Values column(int order, std::vector<Tensor>& x, int input, int64_t index) {
     Tensor& moved = x[static_cast<std::size_t>(input)];
     const Tensor still = moved;
@@ -227,7 +219,7 @@ class Check {
     x.push_back(irregular(shape_));
     packed.push_back(x.back());
     std::vector<int> wanted = wanted_;
-    wanted.push_back(static_cast<int>(inputs_.size()));  // the seed is a leaf as well, but no row of the gradient
+    wanted.push_back(static_cast<int>(inputs_.size()));  // dy is a leaf as well, but has no row of the gradient
     Values under_graph;
     try {
       under_graph = evaluate(2, x).to_vector<double>();
@@ -291,7 +283,7 @@ class Check {
                                index_text(index, shape), ours, numeric);
   }
 
-  // Which gradient stands at `output` of the row of all gradients.
+  // Which gradient has position `output` in the row of all gradients.
   std::string gradient_text(int64_t output) const {
     for (int i : wanted_) {
       const Tensor& x = inputs_[static_cast<std::size_t>(i)];
@@ -383,7 +375,7 @@ GradcheckReport gradcheck(GradcheckFunction f, std::span<const Tensor> inputs, c
 }
 
 void wrong_input_count(std::size_t given) {
-  fail(kWhere, fmt::format("{} inputs were given, and the function takes another number", given));
+  fail(kWhere, fmt::format("the function takes another number of inputs than the {} given", given));
 }
 
 }  // namespace tapegrad::detail

@@ -1,4 +1,4 @@
-// Checks what backward says against numbers: every entry of the Jacobian, in float64, to first and second order.
+// Compares gradients with finite differences: every entry of the Jacobian, in float64, to first and second order.
 #pragma once
 
 #include <tapegrad/autograd/tape.h>
@@ -12,26 +12,26 @@
 namespace tapegrad {
 
 struct GradcheckOptions {
-  int order = 2;       // 1: the gradient; 2: and the gradient of the gradient
+  int order = 2;       // 1: first derivatives; 2: second derivatives, too
   double atol = 1e-8;  // an entry passes if |ours - numeric| <= atol + rtol * |numeric|
   double rtol = 1e-7;
-  double step = 0.0009765625;  // of the differences, times |x| where that is above 1; f must be smooth within two steps
-  bool zero_gradient = false;  // the first derivative is zero everywhere, and that is right (sign, floor)
-  std::string_view refuses = {};  // the operation that must refuse create_graph, by name; order 2 is nothing more then
+  double step = 0.0009765625;     // of the differences, times |x| if |x| > 1; f must be smooth within two steps
+  bool zero_gradient = false;     // the first derivative is expected to be zero everywhere (sign, floor)
+  std::string_view refuses = {};  // the operation that must refuse create_graph; order 2 then checks only the refusal
 };
 
-// What was found: the entry of the Jacobian that is furthest off, in units of its tolerance. To first order an entry is
-// d f[output] / d inputs[input][index]; to second order it is the derivative of the gradient that a random seed gives.
+/// The result: the entry of the Jacobian with the largest error in units of its tolerance. At order 1 an entry is
+/// d f[output] / d inputs[input][index]; at order 2 it is the derivative of the gradient for a random dy.
 struct GradcheckReport {
   bool ok = true;
-  int order = 0;       // at which order it failed; 0: it passed, or failed before any gradient
-  int input = -1;      // which input; the number of inputs stands for the seed (order 2)
-  int64_t index = -1;  // which element of it, in row-major order
+  int order = 0;       // the order that failed; 0: none, or it failed before any gradient
+  int input = -1;      // which input; the number of inputs means dy (order 2)
+  int64_t index = -1;  // which of its elements, in row-major order
   int64_t output = -1;
   double ours = 0, numeric = 0;
   double worst[2] = {0, 0};  // the largest |ours - numeric| / max(1, |numeric|) at order 1 and 2
-  int64_t entries = 0;       // how many derivatives were compared
-  std::string text;          // one line that says what is wrong; empty if nothing is
+  int64_t entries = 0;       // number of derivatives compared
+  std::string text;          // one line that describes the failure; empty if ok
   explicit operator bool() const { return ok; }
 };
 
@@ -67,11 +67,11 @@ Tensor call_with(F& f, std::span<const Tensor> x) {
 
 }  // namespace detail
 
-// Compares backward of y = f(inputs...) with central differences of fourth order. f takes tensors one by one or as a
-// span, and returns one of float64. Inputs of float64 are differentiated, with the layout that they have; integers and
-// bools are passed on. Beside every derivative it checks that f gives the same bits twice and leaves its inputs alone,
-// that strided inputs give what contiguous ones give, that gradients do not depend on the layout of dy, nor on which
-// other inputs are constants. Error for float32 inputs and for what f itself throws.
+/// Compares backward of y = f(inputs...) with central differences of fourth order. f takes one to four tensors, or a
+/// span of them, and returns a float64 tensor. float64 inputs are differentiated in the layout that they have; integers
+/// and bools are passed through. It also checks that f gives the same bits twice and leaves its inputs alone, that
+/// strided inputs give what contiguous ones give, and that gradients depend neither on the layout of dy nor on which
+/// other inputs are constants. Error for float32 inputs, and whatever f throws.
 template <class F>
 GradcheckReport gradcheck(F&& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
   auto* address = &f;

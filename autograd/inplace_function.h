@@ -1,7 +1,7 @@
-// A move-only function object that owns its captures in place, or in a block of the pool: never on the heap.
+// A move-only function object that never uses the heap.
 #pragma once
 
-#include <tapegrad/autograd/storage.h>
+#include <tapegrad/autograd/pool.h>
 
 #include <cstddef>
 #include <new>
@@ -10,6 +10,8 @@
 
 namespace tapegrad {
 
+/// As std::function, but move-only. Captures of up to kBytes are stored in place, larger ones in a block of the pool;
+/// they must move without throwing.
 template <class Signature, std::size_t kBytes = 96>
 class InplaceFunction;
 
@@ -18,7 +20,7 @@ class InplaceFunction<Result(Args...), kBytes> {
  public:
   InplaceFunction() = default;
   template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, InplaceFunction>>>
-  InplaceFunction(F&& f) {  // NOLINT: a lambda becomes one silently, as with std::function
+  InplaceFunction(F&& f) {  // NOLINT: lambdas convert, as with std::function
     using Stored = std::decay_t<F>;
     static_assert(std::is_nothrow_move_constructible_v<Stored>, "captures must move without throwing");
     static_assert(alignof(Stored) <= 64);

@@ -1,4 +1,4 @@
-// A tensor with its name: what state goes in and out as, and what an optimiser is given.
+// A tensor with its name: the form of a model's and an optimiser's state, and of an optimiser's parameters.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -13,7 +13,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// In the order in which they were made or shall be written.
+/// In order; names are not checked here.
 using NamedTensors = std::vector<NamedTensor>;
 
 }  // namespace tapegrad

@@ -1,10 +1,12 @@
-// The threads behind parallel_for: TBB workers that stay at hand for a moment between loops.
-#include <tapegrad/autograd/parallel.h>
-
+// The threads behind parallel_for: a spin-then-park worker pool with a range of pieces per worker and stealing. TBB
+// supplies the threads; the only file that includes TBB.
 #include <fmt/format.h>
-#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/task_arena.h>
+#include <pthread.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/parallel.h>
 
 #include <algorithm>
 #include <array>
@@ -15,19 +17,20 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include <tapegrad/autograd/error.h>
-
 namespace tapegrad {
 namespace {
 
-constexpr int kMaxThreads = 256;                        // more are accepted, and share the pieces of these
-constexpr auto kStay = std::chrono::microseconds(200);  // waking a sleeping worker takes 30 to 60 us
+constexpr int kMaxWorkers = 256;
+constexpr auto kSpin = std::chrono::microseconds(200);  // waking a parked worker takes 30 to 60 us
 
 thread_local bool inside_piece = false;
 
-// Waits a little: at first on the spot (about 20 us in all), then others may have the core.
+struct InsidePiece {
+  const bool before = std::exchange(inside_piece, true);
+  ~InsidePiece() { inside_piece = before; }
+};
+
+// One turn of waiting: at first on the spot (about 20 us in all), then other threads may have the core.
 void pause(int& turn) {
   if (++turn < 1000 || turn % 32 != 0) {
     __builtin_ia32_pause();
@@ -36,27 +39,27 @@ void pause(int& turn) {
   }
 }
 
-// One loop at a time, and the helpers that take part in it. A helper that has not arrived when the pieces are
-// all given out is not waited for: its invitation is withdrawn.
-class Crew {
+// Runs one loop at a time. Every worker gets a range of the pieces, and takes pieces from the other ranges when its own
+// is used up. A worker that has not arrived when no piece is left is not waited for: its work is withdrawn.
+class WorkerPool {
  public:
-  // False when another thread's loop is under way.
+  // Returns false if another thread's loop is running: the caller then runs its pieces itself.
   bool run(int64_t pieces, int shares, void (*call)(const void*, int64_t), const void* f) {
     if (busy_.test_and_set(std::memory_order_acquire)) return false;
     call_ = call;
     f_ = f;
     shares_ = shares;
-    left_.store(0, std::memory_order_relaxed);
+    finished_.store(0, std::memory_order_relaxed);
     failed_.clear(std::memory_order_relaxed);
-    for (int s = 0; s < shares; ++s) {
-      seats_[s].next.store(pieces * s / shares, std::memory_order_relaxed);
-      seats_[s].end = pieces * (s + 1) / shares;
+    for (int w = 0; w < shares; ++w) {
+      workers_[w].next.store(pieces * w / shares, std::memory_order_relaxed);
+      workers_[w].end = pieces * (w + 1) / shares;
     }
-    for (int s = 1; s < shares; ++s) invite(s);
+    for (int w = 1; w < shares; ++w) post(w);
     work(0);
     int arrived = 0;
-    for (int s = 1; s < shares; ++s) arrived += !seats_[s].invited.exchange(false, std::memory_order_acq_rel);
-    for (int turn = 0; left_.load(std::memory_order_acquire) < arrived;) pause(turn);
+    for (int w = 1; w < shares; ++w) arrived += !workers_[w].posted.exchange(false, std::memory_order_acq_rel);
+    for (int turn = 0; finished_.load(std::memory_order_acquire) < arrived;) pause(turn);
     const std::exception_ptr error = std::exchange(error_, nullptr);
     busy_.clear(std::memory_order_release);
     if (error) std::rethrow_exception(error);
@@ -65,114 +68,124 @@ class Crew {
 
   int count() const { return count_.load(std::memory_order_relaxed); }
 
+  // Threads that can run at once: TBB has no more workers than processors.
+  int concurrency() const { return std::min({count(), processors_, kMaxWorkers}); }
+
   void set_count(int n) {
     while (busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
     if (n != count()) {
       count_.store(n);
       arena_.reset();
-      limit_.reset();
     }
     busy_.clear(std::memory_order_release);
   }
 
- private:
-  // A thread's place: it starts on the pieces here, then takes from the others.
-  struct alignas(64) Seat {
-    std::atomic<int64_t> next{0};
-    int64_t end = 0;
-    std::atomic<bool> invited{false}, taken{false};  // taken: a helper is here, working or staying
-  };
-
-  // The thread sanitizer cannot see TBB hand this over; stay() synchronises by itself before it touches
-  // anything.
-  struct Helper {
-    Crew* crew;
-    int s;
-    __attribute__((no_sanitize("thread"))) void operator()() const { crew->stay(s); }
-  };
-
-  void invite(int s) {
-    seats_[s].invited.store(true);
-    if (seats_[s].taken.load() || seats_[s].taken.exchange(true)) return;
-    if (!arena_) {
-      limit_.emplace(tbb::global_control::max_allowed_parallelism,
-                     count());  // TBB's own is the number of cores
-      arena_.emplace(count(), 1);
-    }
-    arena_->enqueue(Helper{this, s});
+  // In the child of a fork, which has no workers: whoever held the pool is gone, and every loop runs in its own thread.
+  void abandon_workers() {
+    processors_ = 1;
+    busy_.clear(std::memory_order_release);
   }
 
-  void stay(int s) {
-    Seat& seat = seats_[s];
+ private:
+  struct alignas(64) Worker {
+    std::atomic<int64_t> next{0};  // the first piece of its range that nobody has taken
+    int64_t end = 0;
+    std::atomic<bool> posted{false};    // there is work that it has not begun
+    std::atomic<bool> occupied{false};  // a thread works or spins here
+  };
+
+  // The thread sanitizer cannot see TBB hand this over; spin_then_park() synchronises before it touches anything.
+  struct Task {
+    WorkerPool* pool;
+    int w;
+    __attribute__((no_sanitize("thread"))) void operator()() const { pool->spin_then_park(w); }
+  };
+
+  // Tells a spinning worker that there is work, or wakes a thread of TBB.
+  void post(int w) {
+    workers_[w].posted.store(true);
+    if (workers_[w].occupied.load() || workers_[w].occupied.exchange(true)) return;
+    if (!arena_) arena_.emplace(concurrency(), 1);
+    arena_->enqueue(Task{this, w});
+  }
+
+  void spin_then_park(int w) {
+    Worker& worker = workers_[w];
     do {
       int turn = 0;
       for (auto since = std::chrono::steady_clock::now();;) {
-        if (seat.invited.load(std::memory_order_relaxed) && seat.invited.exchange(false, std::memory_order_acq_rel)) {
-          work(s);
-          left_.fetch_add(1, std::memory_order_release);
+        if (worker.posted.load(std::memory_order_relaxed) && worker.posted.exchange(false, std::memory_order_acq_rel)) {
+          work(w);
+          finished_.fetch_add(1, std::memory_order_release);
           since = std::chrono::steady_clock::now();
           turn = 0;
         }
         pause(turn);
-        if (turn % 64 == 0 && std::chrono::steady_clock::now() - since > kStay) break;
+        if (turn % 64 == 0 && std::chrono::steady_clock::now() - since > kSpin) break;
       }
-      seat.taken.store(false);
-    } while (seat.invited.load() && !seat.taken.exchange(true));
+      worker.occupied.store(false);
+    } while (worker.posted.load() && !worker.occupied.exchange(true));
   }
 
   void work(int first) {
-    inside_piece = true;
+    const InsidePiece inside;
     try {
-      for (int s = 0; s < shares_; ++s) drain(seats_[(first + s) % shares_]);
+      for (int w = 0; w < shares_; ++w) drain(workers_[(first + w) % shares_]);
     } catch (...) {
       if (!failed_.test_and_set(std::memory_order_acq_rel)) error_ = std::current_exception();
-      for (int s = 0; s < shares_; ++s) seats_[s].next.store(seats_[s].end, std::memory_order_relaxed);
-    }
-    inside_piece = false;
-  }
-
-  void drain(Seat& seat) {
-    while (seat.next.load(std::memory_order_relaxed) < seat.end) {
-      const int64_t piece = seat.next.fetch_add(1, std::memory_order_relaxed);
-      if (piece < seat.end) call_(f_, piece);
+      for (int w = 0; w < shares_; ++w) workers_[w].next.store(workers_[w].end, std::memory_order_relaxed);
     }
   }
 
-  std::atomic<int> count_{tbb::info::default_concurrency()};
+  void drain(Worker& worker) {
+    while (worker.next.load(std::memory_order_relaxed) < worker.end) {
+      const int64_t piece = worker.next.fetch_add(1, std::memory_order_relaxed);
+      if (piece < worker.end) call_(f_, piece);
+    }
+  }
+
+  int processors_ = tbb::info::default_concurrency();
+  std::atomic<int> count_{processors_};
   std::atomic_flag busy_;
   std::optional<tbb::task_arena> arena_;
-  std::optional<tbb::global_control> limit_;
 
   void (*call_)(const void*, int64_t) = nullptr;
   const void* f_ = nullptr;
   int shares_ = 0;
-  std::atomic<int> left_{0};
+  std::atomic<int> finished_{0};
   std::atomic_flag failed_;
   std::exception_ptr error_;
-  std::array<Seat, kMaxThreads> seats_;
+  std::array<Worker, kMaxWorkers> workers_;
 };
 
-// Never destroyed: helpers may still be looking while the process ends.
-Crew& crew() {
-  static Crew& c = *new Crew;
-  return c;
+// Never destroyed: workers may still spin while the process ends.
+WorkerPool& worker_pool() {
+  static WorkerPool& pool = [&]() -> WorkerPool& {
+    pthread_atfork(nullptr, nullptr, [] { worker_pool().abandon_workers(); });
+    return *new WorkerPool;
+  }();
+  return pool;
 }
 
 }  // namespace
 
-int num_threads() { return crew().count(); }
+int num_threads() { return worker_pool().count(); }
 
 void set_num_threads(int n) {
-  if (n < 1) fail("set_num_threads", fmt::format("{} threads given, at least 1 is needed", n));
-  crew().set_count(n);
+  constexpr std::string_view kWhere = "set_num_threads";
+  if (n < 1) fail(kWhere, fmt::format("expected at least 1 thread, got {}", n));
+  if (inside_piece) fail(kWhere, "cannot be called inside a parallel_for (the loop would wait for itself)");
+  worker_pool().set_count(n);
 }
 
 void detail::run_pieces(int64_t pieces, void (*call)(const void*, int64_t), const void* f) {
+  const PauseRecording pause;  // as in the workers, which have no tape
   if (!inside_piece) {
-    Crew& c = crew();
-    const int shares = static_cast<int>(std::min<int64_t>({pieces, c.count(), kMaxThreads}));
-    if (shares > 1 && c.run(pieces, shares, call, f)) return;
+    WorkerPool& pool = worker_pool();
+    const int shares = static_cast<int>(std::min<int64_t>(pieces, pool.concurrency()));
+    if (shares > 1 && pool.run(pieces, shares, call, f)) return;
   }
+  const InsidePiece inside;
   for (int64_t piece = 0; piece < pieces; ++piece) call(f, piece);
 }
 

@@ -1,26 +1,27 @@
-// Loops over several threads whose cut depends on the work alone, never on the number of threads.
+// Loops over several threads whose pieces depend on the work alone, never on the number of threads.
 #pragma once
 
 #include <cstdint>
 
 namespace tapegrad {
 
-/// Threads that loops may use, the calling one included. At the start: as many as the machine runs at once.
+/// Number of threads that loops may use, including the calling one. Initially the number of processors available.
 int num_threads();
 
-/// Sets the number of threads, from now on and for the whole process; it may exceed the number of cores.
-/// Error when n < 1. Not to be called while another thread is inside a loop.
+/// Sets num_threads() for the whole process. More threads than the machine has processors are accepted; the extra ones
+/// do not run. Waits until no other thread is inside a loop.
+/// Error when n < 1, and inside a parallel_for.
 void set_num_threads(int n);
 
 namespace detail {
-/// Runs call(f, i) for every i in [0, pieces), on any thread and in any order; the first exception comes
-/// back.
+/// Runs call(f, i) for every i in [0, pieces), on any thread and in any order; rethrows the first exception. Recording
+/// is paused on the calling thread meanwhile.
 void run_pieces(int64_t pieces, void (*call)(const void* f, int64_t piece), const void* f);
 }  // namespace detail
 
-/// Calls f(begin, end) on consecutive pieces of [0, n), each of `grain` (the last may be shorter).
-/// n <= grain is one plain call in this thread; so is every loop started from inside a piece, piece by piece.
-/// f must not record on a tape.
+/// Calls f(begin, end) on consecutive pieces of [0, n), each of `grain` elements (the last may be shorter).
+/// If n <= grain, it is one plain call in this thread; a loop that starts inside a piece runs its pieces one by one in
+/// its own thread. f must not record on a tape: kernels work on unrecorded tensors.
 template <class F>
 void parallel_for(int64_t n, int64_t grain, const F& f) {
   if (n <= 0) return;

@@ -1,6 +1,5 @@
-// Tensors as text, by PyTorch's rules: four digits, at most 80 columns, the edges alone above 1000 elements.
-//
-// The type stands behind the values unless it is float32, int64 or bool, without a prefix: dtype=float64.
+// Tensors as text, by PyTorch's rules: four digits, at most 80 columns, only the edges above 1000 elements. The type
+// follows the values unless it is float32, int64 or bool, without a prefix: dtype=float64.
 #include <fmt/format.h>
 #include <tapegrad/autograd/tensor.h>
 
@@ -103,7 +102,7 @@ class Printer {
       if (cut(axis) && i == x_.shape()[axis] - kEdge) parts.emplace_back(last ? " ..." : "...");
       parts.push_back(last ? element(at + i * stride) : this->axis(axis + 1, at + i * stride, indent + 1));
     });
-    // Values fill lines; what has axes of its own begins a new one, with an empty line for each axis between.
+    // Values fill lines; each element with axes of its own begins a new line, after one empty line per further axis.
     const std::size_t per_line =
         last ? std::max<std::size_t>(1, (kLineWidth - std::min(indent, kLineWidth)) / (format_.width + 2)) : 1;
     const std::string new_line =

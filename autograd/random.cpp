@@ -1,16 +1,18 @@
-// The generators of random.h: where each call takes its words from the stream, and in which order.
+// Generators: which words of the stream each call takes, and in which order.
+#include <tapegrad/autograd/detail/draw_log.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/random_kernels.h>
 #include <tapegrad/autograd/random.h>
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
 #include <numeric>
+#include <optional>
 
 namespace tapegrad {
 
@@ -19,7 +21,7 @@ namespace {
 constexpr double kTwoPi = 2 * std::numbers::pi;
 constexpr uint64_t kLow53 = (uint64_t{1} << 53) - 1;
 
-// Hands the next n words to use(words, count, done), block by block, untempered.
+// Passes the next n words to use(words, count, done), block by block, before tempering.
 template <class F>
 void draw_words(Mt19937& mt, int64_t n, const F& use) {
   for (int64_t done = 0; done < n;) {
@@ -49,7 +51,7 @@ void mcg31_mask(uint32_t seed, uint8_t* keep, int64_t n, double p_keep) {
   }
 }
 
-// A field of a state's bytes, little-endian as the machine.
+// A field of a state's bytes; little-endian, like the machine.
 template <class T>
 void put(std::vector<std::byte>& bytes, size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
@@ -61,7 +63,7 @@ T get(const std::vector<std::byte>& bytes, size_t offset) {
   return value;
 }
 
-// The twister never leaves a state in which the top bit of the first word and all other words are zero.
+// A twister never leaves the state whose first word has a zero top bit and whose other words are all zero.
 bool is_dead(const uint32_t* words) {
   return (words[0] >> 31) == 0 && std::all_of(words + 1, words + Mt19937::kWords, [](uint32_t w) { return w == 0; });
 }
@@ -71,7 +73,6 @@ bool is_dead(const uint32_t* words) {
 // ---- Mersenne Twister ----
 
 Mt19937::Mt19937(uint32_t seed) {
-  kernel_family();  // settled before the first kernel runs
   words[0] = seed;
   for (uint32_t i = 1; i < kWords; ++i) words[i] = 1812433253u * (words[i - 1] ^ (words[i - 1] >> 30)) + i;
   std::fill(words + kWords, std::end(words), 0u);
@@ -84,21 +85,32 @@ void Mt19937::refill() {
 
 // ---- Generator ----
 
-// One thread at a time in a generator.
+// One thread at a time in a generator, or in what takes its place while a DrawLog is replayed.
 class Generator::Hold {
  public:
-  explicit Hold(const Generator& g) : flag_(g.held_) {
+  explicit Hold(const Generator& g) : flag_(g.held_), state_(&g.state_) {
     while (flag_.test_and_set(std::memory_order_acquire)) flag_.wait(true, std::memory_order_relaxed);
+    try {
+      if (detail::DrawLog::active()) state_ = &detail::DrawLog::draw(g.state_);
+    } catch (...) {
+      release();
+      throw;
+    }
+    if (!detail::DrawLog::active()) state_->version = 0;
   }
-  ~Hold() {
+  ~Hold() { release(); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  State* operator->() const { return state_; }
+  State& operator*() const { return *state_; }
+
+ private:
+  void release() {
     flag_.clear(std::memory_order_release);
     flag_.notify_one();
   }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-
- private:
   std::atomic_flag& flag_;
+  State* state_;
 };
 
 uint64_t Generator::State::next64() {
@@ -127,35 +139,35 @@ Generator::Generator(const Generator& other) : state_(other.copy_state()) {}
 Generator& Generator::operator=(const Generator& other) {
   const State state = other.copy_state();
   const Hold hold(*this);
-  state_ = state;
+  *hold = state;
   return *this;
 }
 
 Generator::State Generator::copy_state() const {
   const Hold hold(*this);
-  return state_;
+  return *hold;
 }
 
 void Generator::manual_seed(uint64_t seed) {
   const Hold hold(*this);
-  const MaskStream stream = state_.mask_stream;
-  state_ = State(seed);
-  state_.mask_stream = stream;
+  const MaskStream stream = hold->mask_stream;
+  *hold = State(seed);
+  hold->mask_stream = stream;
 }
 
 uint64_t Generator::seed() const {
   const Hold hold(*this);
-  return state_.seed;
+  return hold->seed;
 }
 
 uint32_t Generator::random32() {
   const Hold hold(*this);
-  return state_.words();
+  return hold->words();
 }
 
 uint64_t Generator::random64() {
   const Hold hold(*this);
-  return state_.next64();
+  return hold->next64();
 }
 
 namespace {
@@ -164,20 +176,20 @@ template <class T>
 void check_uniform(double from, double to) {
   const T low = static_cast<T>(from), high = static_cast<T>(to);
   if (!(low <= high) || !std::isfinite(high - low)) {
-    fail("uniform", fmt::format("from {} to {}, need finite bounds with from <= to and a finite distance", from, to));
+    fail("uniform", fmt::format("expected finite bounds with from <= to, got {} and {}", from, to));
   }
 }
 
 void check_normal(double std) {
-  if (!(std >= 0)) fail("normal", fmt::format("standard deviation {}, need one that is not negative", std));
+  if (!(std >= 0)) fail("normal", fmt::format("expected a standard deviation of 0 or more, got {}", std));
 }
 
 void check_exponential(double lambda) {
-  if (!(lambda > 0)) fail("exponential", fmt::format("rate {}, need a positive one", lambda));
+  if (!(lambda > 0)) fail("exponential", fmt::format("expected a positive rate, got {}", lambda));
 }
 
 void check_probability(double p) {
-  if (!(p >= 0 && p <= 1)) fail("bernoulli", fmt::format("probability {}, need one in [0, 1]", p));
+  if (!(p >= 0 && p <= 1)) fail("bernoulli", fmt::format("expected a probability in [0, 1], got {}", p));
 }
 
 }  // namespace
@@ -185,27 +197,27 @@ void check_probability(double p) {
 void Generator::uniform(float* out, int64_t n, double from, double to) {
   check_uniform<float>(from, to);
   const Hold hold(*this);
-  fill_uniform(state_.words, out, n, static_cast<float>(from), static_cast<float>(to));
+  fill_uniform(hold->words, out, n, static_cast<float>(from), static_cast<float>(to));
 }
 
 void Generator::uniform(double* out, int64_t n, double from, double to) {
   check_uniform<double>(from, to);
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = std::fma(state_.next_double(), to - from, from);
+  for (int64_t i = 0; i < n; ++i) out[i] = std::fma(hold->next_double(), to - from, from);
 }
 
 void Generator::normal(float* out, int64_t n, double mean, double std) {
   check_normal(std);
   const Hold hold(*this);
   if (n < 16) {
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(std::fma(state_.next_normal(), std, mean));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(std::fma(hold->next_normal(), std, mean));
     return;
   }
   const float m = static_cast<float>(mean), s = static_cast<float>(std);
-  fill_uniform(state_.words, out, n, 0, 1);
+  fill_uniform(hold->words, out, n, 0, 1);
   detail::box_muller(out, n / 16, m, s);
   if (n % 16 != 0) {
-    fill_uniform(state_.words, out + n - 16, 16, 0, 1);
+    fill_uniform(hold->words, out + n - 16, 16, 0, 1);
     detail::box_muller(out + n - 16, 1, m, s);
   }
 }
@@ -214,11 +226,11 @@ void Generator::normal(double* out, int64_t n, double mean, double std) {
   check_normal(std);
   const Hold hold(*this);
   if (n < 16) {
-    for (int64_t i = 0; i < n; ++i) out[i] = std::fma(state_.next_normal(), std, mean);
+    for (int64_t i = 0; i < n; ++i) out[i] = std::fma(hold->next_normal(), std, mean);
     return;
   }
   const auto draw = [&](double* x, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) x[i] = state_.next_double();
+    for (int64_t i = 0; i < count; ++i) x[i] = hold->next_double();
   };
   const auto block = [&](double* x) {
     for (int j = 0; j < 8; ++j) {
@@ -238,52 +250,52 @@ void Generator::normal(double* out, int64_t n, double mean, double std) {
 void Generator::exponential(float* out, int64_t n, double lambda) {
   check_exponential(lambda);
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(-1 / lambda * std::log(1 - state_.next_double()));
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(-1 / lambda * std::log(1 - hold->next_double()));
 }
 
 void Generator::exponential(double* out, int64_t n, double lambda) {
   check_exponential(lambda);
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = -1 / lambda * std::log(1 - state_.next_double());
+  for (int64_t i = 0; i < n; ++i) out[i] = -1 / lambda * std::log(1 - hold->next_double());
 }
 
 void Generator::randint(int64_t* out, int64_t n, int64_t low, int64_t high) {
-  if (low >= high) fail("randint", fmt::format("low {} and high {}, need low < high", low, high));
+  if (low >= high) fail("randint", fmt::format("expected low < high, got {} and {}", low, high));
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const bool wide = range >> 32 != 0;
   const Hold hold(*this);
   for (int64_t i = 0; i < n; ++i) {
-    const uint64_t r = wide ? state_.next64() : state_.words();
+    const uint64_t r = wide ? hold->next64() : hold->words();
     out[i] = static_cast<int64_t>(r % range + static_cast<uint64_t>(low));
   }
 }
 
 void Generator::random63(int64_t* out, int64_t n) {
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<int64_t>(state_.next64() & ~(uint64_t{1} << 63));
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<int64_t>(hold->next64() & ~(uint64_t{1} << 63));
 }
 
 void Generator::randperm(int64_t* out, int64_t n) {
-  if (n < 0) fail("randperm", fmt::format("length {}, need one that is not negative", n));
+  if (n < 0) fail("randperm", fmt::format("expected a length of 0 or more, got {}", n));
   const Hold hold(*this);
   std::iota(out, out + n, int64_t{0});
-  for (int64_t i = 0; i + 1 < n; ++i) std::swap(out[i], out[i + state_.words() % (n - i)]);
+  for (int64_t i = 0; i + 1 < n; ++i) std::swap(out[i], out[i + hold->words() % (n - i)]);
 }
 
 void Generator::keep_mask(uint8_t* keep, int64_t n, double p_keep) {
   check_probability(p_keep);
   const Hold hold(*this);
   if (n <= 0) return;
-  if (state_.mask_stream == MaskStream::kMcg31m1) {
-    mcg31_mask(state_.words(), keep, n, p_keep);
+  if (hold->mask_stream == MaskStream::kMcg31m1) {
+    mcg31_mask(hold->words(), keep, n, p_keep);
     return;
   }
   // u < p for u = k 2^-53 exactly where k < p 2^53.
   const uint64_t threshold = static_cast<uint64_t>(std::ceil(p_keep * 0x1p53));
-  Mt19937& mt = state_.words;
+  Mt19937& mt = hold->words;
   while (n > 0) {
     if (Mt19937::kWords - mt.next < 2) {  // a pair that lies across two blocks, or just before one
-      *keep++ = (state_.next64() & kLow53) < threshold;
+      *keep++ = (hold->next64() & kLow53) < threshold;
       --n;
     }
     const int64_t pairs = std::min<int64_t>(n, (Mt19937::kWords - mt.next) / 2);
@@ -297,13 +309,13 @@ void Generator::keep_mask(uint8_t* keep, int64_t n, double p_keep) {
 void Generator::bernoulli(uint8_t* out, const float* p, int64_t n) {
   for (int64_t i = 0; i < n; ++i) check_probability(p[i]);
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(state_.words() & 0xffffffu) * 0x1p-24f < p[i];
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(hold->words() & 0xffffffu) * 0x1p-24f < p[i];
 }
 
 void Generator::bernoulli(uint8_t* out, const double* p, int64_t n) {
   for (int64_t i = 0; i < n; ++i) check_probability(p[i]);
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = state_.next_double() < p[i];
+  for (int64_t i = 0; i < n; ++i) out[i] = hold->next_double() < p[i];
 }
 
 template <class T>
@@ -311,16 +323,15 @@ void Generator::multinomial_of(int64_t* out, int64_t samples, const T* weights, 
   int64_t positive = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (!(weights[i] >= 0) || !std::isfinite(weights[i])) {
-      fail("multinomial",
-           fmt::format("weight {} at index {}, need finite weights that are not negative", weights[i], i));
+      fail("multinomial", fmt::format("expected finite weights of 0 or more, got {} at index {}", weights[i], i));
     }
     positive += weights[i] > 0;
   }
-  if (samples < 1) fail("multinomial", fmt::format("{} samples, need at least one", samples));
+  if (samples < 1) fail("multinomial", fmt::format("expected at least 1 sample, got {}", samples));
   const int64_t needed = replacement ? 1 : samples;
   if (positive < needed) {
-    fail("multinomial", fmt::format("{} of {} weights are positive, need {} to draw {}{}", positive, n, needed, samples,
-                                    replacement ? "" : " without replacement"));
+    fail("multinomial", fmt::format("expected at least {2} positive weights to draw {3}{4}, got {0} of {1}", positive,
+                                    n, needed, samples, replacement ? "" : " without replacement"));
   }
   std::vector<T> x(static_cast<size_t>(n));
   if (!replacement) {
@@ -339,7 +350,7 @@ void Generator::multinomial_of(int64_t* out, int64_t samples, const T* weights, 
   x.back() = 1;
   const Hold hold(*this);
   for (int64_t i = 0; i < samples; ++i) {
-    const double u = state_.next_double();
+    const double u = hold->next_double();
     out[i] = std::lower_bound(x.begin(), x.end(), u) - x.begin();
   }
 }
@@ -354,12 +365,12 @@ void Generator::multinomial(int64_t* out, int64_t samples, const double* weights
 
 MaskStream Generator::mask_stream() const {
   const Hold hold(*this);
-  return state_.mask_stream;
+  return hold->mask_stream;
 }
 
 void Generator::set_mask_stream(MaskStream stream) {
   const Hold hold(*this);
-  state_.mask_stream = stream;
+  hold->mask_stream = stream;
 }
 
 // ---- Generator: state as bytes ----
@@ -376,7 +387,7 @@ static_assert(kHasFloatNormalAt == 5052);
 std::vector<std::byte> Generator::state() const {
   const State s = copy_state();
   std::vector<std::byte> bytes(kStateSize);
-  // PyTorch tells a generator that was just seeded (next 0) from one at the end of a block (next 624).
+  // PyTorch distinguishes a generator that was just seeded (next 0) from one at the end of a block (next 624).
   const bool fresh = s.words.next == Mt19937::kWords && s.words.words[0] == static_cast<uint32_t>(s.seed);
   put(bytes, kSeedAt, s.seed);
   put<int32_t>(bytes, kLeftAt, Mt19937::kWords + 1 - s.words.next);
@@ -392,44 +403,52 @@ std::vector<std::byte> Generator::state() const {
 void Generator::set_state(const std::vector<std::byte>& bytes) {
   constexpr std::string_view kWhere = "Generator.set_state";
   if (bytes.size() != kStateSize) {
-    fail(kWhere, fmt::format("{} bytes, need the {} of a generator's state", bytes.size(), kStateSize));
+    fail(kWhere, fmt::format("expected the {} bytes of a generator's state, got {}", kStateSize, bytes.size()));
   }
   State s(get<uint64_t>(bytes, kSeedAt));
   const int32_t left = get<int32_t>(bytes, kLeftAt), seeded = get<int32_t>(bytes, kSeededAt);
   const uint64_t next = get<uint64_t>(bytes, kNextAt);
-  if (seeded != 1) fail(kWhere, fmt::format("seeded flag {}, need 1", seeded));
+  if (seeded != 1) fail(kWhere, fmt::format("expected a seeded flag of 1, got {}", seeded));
   const bool fresh = left == 1 && next == 0;
   if (!fresh && (next > Mt19937::kWords || left != Mt19937::kWords + 1 - static_cast<int32_t>(next))) {
     fail(kWhere,
-         fmt::format("position {} with {} left, need a position up to 624 with 625 - position left", next, left));
+         fmt::format("expected a position up to 624 with 625 - position left, got {} with {} left", next, left));
   }
   s.words.next = fresh ? Mt19937::kWords : static_cast<int>(next);
   for (size_t i = 0; i < Mt19937::kWords; ++i) {
     const uint64_t word = get<uint64_t>(bytes, kWordsAt + 8 * i);
-    if (word >> 32 != 0) fail(kWhere, fmt::format("word {} is {}, need one of 32 bits", i, word));
+    if (word >> 32 != 0) fail(kWhere, fmt::format("expected words of 32 bits, got word {} = {}", i, word));
     s.words.words[i] = static_cast<uint32_t>(word);
   }
-  if (is_dead(s.words.words)) fail(kWhere, "all words are zero, need a state that was seeded");
+  if (is_dead(s.words.words)) fail(kWhere, "expected a seeded state, got all words zero");
   const int32_t has_normal = get<int32_t>(bytes, kHasNormalAt);
   s.cached_normal = get<double>(bytes, kNormalAt);
   s.has_cached_normal = has_normal == 1;
   if ((has_normal != 0 && has_normal != 1) || !std::isfinite(s.cached_normal)) {
-    fail(kWhere,
-         fmt::format("cached normal {} with flag {}, need a finite one with flag 0 or 1", s.cached_normal, has_normal));
+    fail(kWhere, fmt::format("expected a finite cached normal with flag 0 or 1, got {} with flag {}", s.cached_normal,
+                             has_normal));
   }
   if (get<uint8_t>(bytes, kHasFloatNormalAt) != 0) {
-    fail(kWhere, "a cached float normal, which these streams never have; need none");
+    fail(kWhere, "expected no cached float normal, which these streams never have");
   }
   const uint8_t stream = get<uint8_t>(bytes, kMaskStreamAt);
   if (stream > static_cast<uint8_t>(MaskStream::kMcg31m1))
-    fail(kWhere, fmt::format("mask stream {}, need 0 or 1", stream));
+    fail(kWhere, fmt::format("expected mask stream 0 or 1, got {}", stream));
   s.mask_stream = static_cast<MaskStream>(stream);
   const Hold hold(*this);
-  state_ = s;
+  *hold = s;
+}
+
+Generator& Generator::make_default() {
+  static Generator& generator = *new Generator;
+  static std::optional<Hold> held;
+  pool::stats();  // the pool's own handlers are registered first: its lock is taken inside ours
+  pthread_atfork([] { held.emplace(generator); }, [] { held.reset(); }, [] { held.reset(); });
+  return generator;
 }
 
 Generator& default_generator() {
-  static Generator generator;
+  static Generator& generator = Generator::make_default();
   return generator;
 }
 
@@ -438,7 +457,7 @@ void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
 // ---- NumPy's legacy stream ----
 
 int64_t NumpyRandom::randint(int64_t low, int64_t high) {
-  if (low >= high) fail("NumpyRandom.randint", fmt::format("low {} and high {}, need low < high", low, high));
+  if (low >= high) fail("NumpyRandom.randint", fmt::format("expected low < high, got {} and {}", low, high));
   const uint64_t last = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) - 1;
   if (last == 0) return low;
   uint64_t mask = last;  // the smallest 2^k - 1 that covers it
@@ -453,7 +472,7 @@ int64_t NumpyRandom::randint(int64_t low, int64_t high) {
 }
 
 int64_t NumpyRandom::choice_index(int64_t n) {
-  if (n < 1) fail("NumpyRandom.choice_index", fmt::format("a list of {}, need at least one element", n));
+  if (n < 1) fail("NumpyRandom.choice_index", fmt::format("expected a list of at least 1 element, got {}", n));
   return randint(0, n);
 }
 
@@ -472,14 +491,14 @@ std::vector<std::byte> NumpyRandom::state() const {
 void NumpyRandom::set_state(const std::vector<std::byte>& bytes) {
   constexpr std::string_view kWhere = "NumpyRandom.set_state";
   constexpr size_t kSize = 4 * (Mt19937::kWords + 1);
-  if (bytes.size() != kSize) fail(kWhere, fmt::format("{} bytes, need the {} of a state", bytes.size(), kSize));
+  if (bytes.size() != kSize) fail(kWhere, fmt::format("expected the {} bytes of a state, got {}", kSize, bytes.size()));
   Mt19937 mt(0);
   std::memcpy(mt.words, bytes.data(), 4 * Mt19937::kWords);
   mt.next = get<int32_t>(bytes, 4 * Mt19937::kWords);
   if (mt.next < 0 || mt.next > Mt19937::kWords) {
-    fail(kWhere, fmt::format("position {}, need one from 0 to {}", mt.next, Mt19937::kWords));
+    fail(kWhere, fmt::format("expected a position from 0 to {}, got {}", Mt19937::kWords, mt.next));
   }
-  if (is_dead(mt.words)) fail(kWhere, "all words are zero, need a state that was seeded");
+  if (is_dead(mt.words)) fail(kWhere, "expected a seeded state, got all words zero");
   words_ = mt;
 }
 

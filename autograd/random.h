@@ -10,6 +10,10 @@
 
 namespace tapegrad {
 
+namespace detail {
+class DrawLog;
+}
+
 /// The Mersenne Twister MT19937 (Matsumoto and Nishimura 1998), seeded by init_genrand.
 /// The words are made a block at a time; `words` and `next` are its whole state.
 struct Mt19937 {
@@ -35,31 +39,31 @@ enum class MaskStream : uint8_t { kMt19937, kMcg31m1 };
 
 /// A source of random numbers that draws what PyTorch's CPU generator draws with the same seed, bit for bit, under
 /// every kernel family and with any number of threads. Every member is safe to call from several threads (a call is
-/// one uninterrupted piece of the stream); which thread draws first is up to the caller.
+/// one uninterrupted piece of the stream); the order of threads is up to the caller.
 /// Fills write n elements to `out`; n <= 0 draws nothing.
 class Generator {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;
 
-  /// The low 32 bits of the seed count.
+  /// Only the low 32 bits of the seed are used.
   explicit Generator(uint64_t seed = kDefaultSeed);
   Generator(const Generator& other);
   Generator& operator=(const Generator& other);
 
   /// Starts the stream anew and forgets the cached normal.
   void manual_seed(uint64_t seed);
-  /// The seed of the last start, as it was given.
+  /// The seed of the last start, with all 64 bits.
   uint64_t seed() const;
 
   uint32_t random32();
-  /// Two words, the first one on top.
+  /// Two words; the first gives the high half.
   uint64_t random64();
 
   /// Uniform in [from, to): a float takes 24 bits of one word, a double 53 bits of two. Error unless from <= to.
   void uniform(float* out, int64_t n, double from = 0, double to = 1);
   void uniform(double* out, int64_t n, double from = 0, double to = 1);
-  /// Normal, by Box and Muller: for n >= 16 in blocks of 16 (the last 16 are drawn anew when n is no multiple of
-  /// 16), for fewer one by one in double, the second of a pair cached for the next call. Error when std < 0.
+  /// Normal, by Box and Muller: for n >= 16 in blocks of 16 (the last 16 are drawn again if n is not a multiple
+  /// of 16), for fewer one by one in double, where the second of a pair is cached for the next call. Error if std < 0.
   void normal(float* out, int64_t n, double mean = 0, double std = 1);
   void normal(double* out, int64_t n, double mean = 0, double std = 1);
   /// Exponential of rate lambda. Error unless lambda > 0.
@@ -71,15 +75,15 @@ class Generator {
   void random63(int64_t* out, int64_t n);
   /// A permutation of 0 .. n-1.
   void randperm(int64_t* out, int64_t n);
-  /// keep[i] = 1 with probability p_keep, else 0: a double uniform each, compared with p_keep (or `mask_stream`).
-  /// Error outside [0, 1].
+  /// keep[i] = 1 with probability p_keep, else 0: one double uniform per element, compared with p_keep (or
+  /// `mask_stream`). Error outside [0, 1].
   void keep_mask(uint8_t* keep, int64_t n, double p_keep);
-  /// out[i] = 1 with probability p[i], else 0: a uniform of p's type each. Error when a p is outside [0, 1].
+  /// out[i] = 1 with probability p[i], else 0: one uniform of p's type per element. Error when a p is outside [0, 1].
   void bernoulli(uint8_t* out, const float* p, int64_t n);
   void bernoulli(uint8_t* out, const double* p, int64_t n);
   /// Draws `samples` indices from `weights` (any sum). Without replacement: those with the largest weight /
-  /// exponential, the largest first; with replacement: a search of the cumulative sums, a double uniform each. Error
-  /// when a weight is negative or not finite, all are zero, or fewer are positive than must be drawn.
+  /// exponential, the largest first; with replacement: a search of the cumulative sums, one double uniform per sample.
+  /// Error if a weight is negative or not finite, all are zero, or fewer are positive than must be drawn.
   void multinomial(int64_t* out, int64_t samples, const float* weights, int64_t n, bool replacement = false);
   void multinomial(int64_t* out, int64_t samples, const double* weights, int64_t n, bool replacement = false);
 
@@ -87,13 +91,15 @@ class Generator {
   MaskStream mask_stream() const;
   void set_mask_stream(MaskStream stream);
 
-  /// Everything that an exact continuation needs. The bytes are laid out as those of `torch.get_rng_state()`, and
-  /// either side reads the other's; the mask stream stands in the last byte, which PyTorch leaves zero.
+  /// Everything that an exact continuation needs, in the layout of `torch.get_rng_state()`: each side reads the other's
+  /// bytes. The last byte, which PyTorch leaves zero, has the mask stream.
   std::vector<std::byte> state() const;
-  /// Error, and no change, when the bytes are no generator's state.
+  /// Error, and no change, if the bytes are not the state of a generator.
   void set_state(const std::vector<std::byte>& bytes);
 
  private:
+  friend class detail::DrawLog;
+  friend Generator& default_generator();
   class Hold;
   struct State {
     explicit State(uint64_t seed) : seed(seed), words(static_cast<uint32_t>(seed)) {}
@@ -106,22 +112,24 @@ class Generator {
     double cached_normal = 0;
     bool has_cached_normal = false;
     MaskStream mask_stream = MaskStream::kMt19937;
+    uint64_t version = 0;  // of a DrawLog: equal versions are equal states; 0: unknown
   };
   template <class T>
   void multinomial_of(int64_t* out, int64_t samples, const T* weights, int64_t n, bool replacement);
   State copy_state() const;
+  static Generator& make_default();  // held over a fork, so that the child finds it free
 
-  State state_;
+  mutable State state_;
   mutable std::atomic_flag held_;
 };
 
-/// The generator that is used where none is given; one for the whole process, seeded with kDefaultSeed at first.
+/// The generator used if none is given: one for the whole process, initially seeded with kDefaultSeed.
 Generator& default_generator();
 
 /// Seeds the default generator.
 void manual_seed(uint64_t seed);
 
-// ---- Tensors of random numbers; no generator: the default one ----
+// ---- Tensors of random numbers; nullptr means the default generator ----
 
 /// Uniform in [0, 1). float32 or float64; Error for another dtype, here and below.
 Tensor rand(const Shape& shape, DType dtype = kFloat32, Generator* generator = nullptr);
@@ -140,7 +148,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 /// weights [n] or [rows, n], floating -> indices [samples] or [rows, samples], int64 (see Generator::multinomial).
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false, Generator* generator = nullptr);
 
-/// NumPy's legacy stream, `np.random.seed` and its followers. Not to be shared by threads without a lock.
+/// NumPy's legacy stream, `np.random.seed` and its followers. Not thread-safe.
 class NumpyRandom {
  public:
   explicit NumpyRandom(uint32_t seed) : words_(seed) {}
@@ -153,7 +161,7 @@ class NumpyRandom {
   /// A double in [0, 1), as np.random.random().
   double random();
 
-  /// Everything that an exact continuation needs; set_state: Error, and no change, when the bytes are no state.
+  /// Everything that an exact continuation needs; set_state: Error, and no change, if the bytes are not a state.
   std::vector<std::byte> state() const;
   void set_state(const std::vector<std::byte>& bytes);
 

@@ -8,7 +8,7 @@
 namespace tapegrad {
 
 Dims::Dims(const int64_t* values, int64_t count) : rank_(static_cast<int>(count)) {
-  if (count > kMaxRank) fail("shape", fmt::format("{} axes given, at most {} are possible", count, kMaxRank));
+  if (count > kMaxRank) fail("shape", fmt::format("expected at most {} axes, got {}", kMaxRank, count));
   std::copy(values, values + count, values_);
 }
 
@@ -35,6 +35,19 @@ void Dims::erase(int position) {
 bool Dims::contains(int64_t value) const { return std::find(begin(), end(), value) != end(); }
 
 std::string str(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims.begin(), dims.end(), ", ")); }
+
+int64_t checked_numel(std::string_view where, const Shape& shape) {
+  bool empty = false;
+  int64_t numel = 1;  // of the axes that are not empty: strides are products of these
+  for (int64_t size : shape) {
+    if (size < 0) fail(where, fmt::format("shape {} has a negative size", str(shape)));
+    empty |= size == 0;
+    if (__builtin_mul_overflow(numel, std::max<int64_t>(size, 1), &numel) || numel > (int64_t{1} << 53)) {
+      fail(where, fmt::format("shape {} has more elements than a machine can hold", str(shape)));
+    }
+  }
+  return empty ? 0 : numel;
+}
 
 Strides contiguous_strides(const Shape& shape) {
   Strides strides = shape;

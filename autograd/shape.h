@@ -1,4 +1,4 @@
-// Shapes, strides and axes: short lists of integers that live in place, and the rules of broadcasting.
+// Shapes, strides and axes: short lists of integers without heap memory, and the rules of broadcasting.
 #pragma once
 
 #include <cstdint>
@@ -8,30 +8,34 @@
 
 namespace tapegrad {
 
+/// The largest number of axes of a tensor.
 inline constexpr int kMaxRank = 8;
 
-// Up to kMaxRank integers; serves as a shape, as strides (in elements) and as a list of axes.
+/// Up to kMaxRank integers: a shape, strides (in elements) or a list of axes.
 class Dims {
  public:
   constexpr Dims() = default;
   Dims(std::initializer_list<int64_t> values) : Dims(values.begin(), static_cast<int64_t>(values.size())) {}
-  Dims(const int64_t* values, int64_t count);  // Error above kMaxRank
+  /// Error if count > kMaxRank.
+  Dims(const int64_t* values, int64_t count);
   static Dims filled(int rank, int64_t value);
 
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }
-  // Negative indices count from the end. Unchecked: normalise user input with `axis` first.
+  /// Negative indices count from the end. Unchecked: pass user input through normal_axis first.
   int64_t operator[](int i) const { return values_[i < 0 ? i + rank_ : i]; }
   int64_t& operator[](int i) { return values_[i < 0 ? i + rank_ : i]; }
   const int64_t* begin() const { return values_; }
   const int64_t* end() const { return values_ + rank_; }
   int64_t back() const { return values_[rank_ - 1]; }
 
-  int64_t numel() const {  // the product; 1 for rank 0
+  /// The product; 1 for no axes. Unchecked: see checked_numel.
+  int64_t numel() const {
     int64_t product = 1;
     for (int i = 0; i < rank_; ++i) product *= values_[i];
     return product;
   }
+  /// Error at kMaxRank, as insert.
   void push_back(int64_t value);
   void insert(int position, int64_t value);
   void erase(int position);
@@ -51,7 +55,7 @@ class Dims {
 using Shape = Dims;
 using Strides = Dims;
 
-// Axes of a reduction: one axis, a list, or none for "all of them". Negative ones count from the end.
+/// Axes of a reduction: one axis, a list, or none for all axes. Negative axes count from the end.
 class Axes : public Dims {
  public:
   Axes() = default;
@@ -60,20 +64,26 @@ class Axes : public Dims {
   explicit Axes(const Dims& axes) : Dims(axes) {}
 };
 
-// "[2, 3]".
+/// "[2, 3]".
 std::string str(const Dims& dims);
 
-// Row-major strides of a shape.
+/// shape.numel(). Error "[where] ..." for a negative size, and for more elements than memory can hold (2^53).
+int64_t checked_numel(std::string_view where, const Shape& shape);
+
+/// Row-major strides of a shape.
 Strides contiguous_strides(const Shape& shape);
 
-// `axis` in [-rank, rank) as [0, rank); Error "[where] axis 3 is out of range for [2, 3]..." otherwise.
+/// `axis` in [-rank, rank) as an index in [0, rank). Error "[where] axis 3 is out of range for ..." otherwise.
 int normal_axis(std::string_view where, int64_t axis, const Shape& shape);
 
-// The shape that `a` and `b` broadcast to (NumPy's rule); Error that names both when they do not.
+/// The shape that a and b broadcast to (NumPy's rule): sizes are compared from the last axis on and must be equal or 1.
+/// Error that names both shapes otherwise.
 Shape broadcast(std::string_view where, const Shape& a, const Shape& b);
+/// Can a tensor of shape `from` be expanded to `to`?
 bool broadcasts_to(const Shape& from, const Shape& to);
 
-// The shape after a reduction over `axes` (empty: all axes); duplicates and bad axes are Errors.
+/// The shape after a reduction over `axes` (empty: all axes); with keepdim, reduced axes keep size 1. Error for an axis
+/// that is out of range or named twice.
 Shape reduced_shape(std::string_view where, const Shape& shape, const Axes& axes, bool keepdim);
 
 }  // namespace tapegrad

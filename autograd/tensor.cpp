@@ -1,5 +1,6 @@
 // Handles, factories and access to values. Views and copies are operations: ops/view.cpp.
 #include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>
@@ -13,18 +14,6 @@ namespace tapegrad {
 namespace {
 
 std::atomic<int64_t> next_leaf{1};
-
-// shape.numel(), and an Error for a negative size or more bytes than an address can count.
-int64_t checked_numel(const Shape& shape) {
-  int64_t numel = 1;
-  for (int64_t size : shape) {
-    if (size < 0) fail("tensor", fmt::format("shape {} has a negative size", str(shape)));
-    if (__builtin_mul_overflow(numel, size, &numel) || numel > (int64_t{1} << 53)) {
-      fail("tensor", fmt::format("shape {} has more elements than a machine can hold", str(shape)));
-    }
-  }
-  return numel;
-}
 
 bool is_row_major(const Shape& shape, const Strides& strides) {
   int64_t step = 1;
@@ -52,7 +41,7 @@ Tensor from_rows(std::initializer_list<std::initializer_list<Value>> rows, DType
   T* out = x.mutable_data<T>();
   for (const auto& row : rows) {
     if (static_cast<int64_t>(row.size()) != width) {
-      fail("tensor", fmt::format("rows of {} and of {} values were given, all must be as long", width, row.size()));
+      fail("tensor", fmt::format("expected rows of equal length, got {} and {} values", width, row.size()));
     }
     for (Value v : row) *out++ = static_cast<T>(v);
   }
@@ -61,16 +50,31 @@ Tensor from_rows(std::initializer_list<std::initializer_list<Value>> rows, DType
 
 }  // namespace
 
+// --- memory ---
+
+Storage::Storage(int64_t bytes) {
+  header_ = new (pool::acquire(kHeaderBytes + static_cast<std::size_t>(bytes))) Header;
+  header_->bytes = bytes;
+}
+
+void Storage::free_block(Header* header) noexcept {
+  const std::size_t bytes = kHeaderBytes + static_cast<std::size_t>(header->bytes);
+  header->~Header();
+  pool::release(header, bytes);
+}
+
 // --- handles ---
 
 // Member by member: an aggregate would be cleared as a whole first, which costs as much as all the rest.
 Tensor Tensor::make(const Shape& shape, const Strides& strides, int64_t offset, DType dtype, Storage storage) {
+  static_assert(sizeof(Body) <= 192);
+  const int64_t numel = checked_numel("tensor", shape);
   Body* const body = new (pool::acquire(sizeof(Body))) Body;
   body->dtype = dtype;
   body->contiguous = is_row_major(shape, strides);
   body->shape = shape;
   body->strides = strides;
-  body->numel = shape.numel();
+  body->numel = numel;
   body->offset = offset;
   body->storage = std::move(storage);
   return Tensor(body);
@@ -82,7 +86,7 @@ void Tensor::free_body(Body* body) noexcept {
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  const int64_t numel = checked_numel(shape);
+  const int64_t numel = checked_numel("tensor", shape);
   Storage storage(numel * item_size(dtype));
   Body* const body = new (pool::acquire(sizeof(Body))) Body;
   body->dtype = dtype;
@@ -101,26 +105,52 @@ int64_t Tensor::size(int64_t axis) const { return shape()[normal_axis("size", ax
 
 Tensor Tensor::detach() const { return tape_index().tape == 0 ? *this : view(shape(), strides()); }
 
+Tensor Tensor::clone() const {
+  const Tensor copy = empty(shape(), dtype());
+  copy_into(copy, detach());
+  return copy;
+}
+
 Tensor Tensor::as_leaf() const {
-  if (!is_floating(dtype()))
-    fail("as_leaf", fmt::format("gradients are of float32 or float64, not of {}", name(dtype())));
+  if (!is_floating(dtype())) fail("as_leaf", fmt::format("expected float32 or float64, got {}", name(dtype())));
   const Tensor leaf = view(shape(), strides());
   leaf.set_tape_index({TapeIndex::kLeaf, next_leaf.fetch_add(1, std::memory_order_relaxed)});
   return leaf;
+}
+
+void Tensor::prepare_write(std::string_view where, std::string_view name, Values values) const {
+  Body& own = body();
+  if (own.recordings.load(std::memory_order_acquire) > 0) {
+    fail(where, fmt::format(
+                    "{} cannot be changed while a live tape has recorded it (run backward or end the tape first)",
+                    name.empty() ? fmt::format("a parameter of shape {}", str(shape())) : fmt::format("\"{}\"", name)));
+  }
+  if (own.storage.unique()) return;
+  const Tensor moved = values == Values::keep ? clone() : empty(shape(), dtype());
+  own.storage = moved.storage();
+  own.strides = moved.strides();
+  own.offset = 0;
+  own.contiguous = true;
 }
 
 // --- values ---
 
 const void* Tensor::typed_data(DType wanted) const {
   if (dtype() != wanted) {
-    fail("data", fmt::format("the tensor holds {}, but {} was asked for", name(dtype()), name(wanted)));
+    fail("data", fmt::format("expected a tensor of {}, got {}", name(wanted), name(dtype())));
   }
   return raw_data();
 }
 
 const void* Tensor::only_element() const {
-  if (numel() != 1) fail("item", fmt::format("a tensor of shape {} has {} elements, not one", str(shape()), numel()));
+  if (numel() != 1) fail("item", fmt::format("expected one element, got shape {} with {}", str(shape()), numel()));
   return raw_data();
+}
+
+void Tensor::copy_elements(std::vector<bool>& out) const {
+  const Tensor packed = detach().contiguous();
+  const bool* from = packed.data<bool>();
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = from[i];
 }
 
 void Tensor::copy_to(void* out, DType wanted) const {
@@ -164,7 +194,7 @@ Tensor arange(double start, double stop, double step, DType dtype) {
 }
 
 Tensor linspace(double first, double last, int64_t count, DType dtype) {
-  if (!is_floating(dtype)) fail("linspace", fmt::format("makes float32 or float64, not {}", name(dtype)));
+  if (!is_floating(dtype)) fail("linspace", fmt::format("expected float32 or float64, got {}", name(dtype)));
   const Tensor x = Tensor::empty({count}, dtype);
   with_floating_type(dtype, [&](auto t) {
     using T = decltype(t);
@@ -192,7 +222,7 @@ Tensor eye(int64_t n, DType dtype) {
 Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dtype) {
   const Tensor x = Tensor::empty(shape, dtype);
   if (x.numel() != count) {
-    fail("tensor", fmt::format("{} values were given for shape {}, which has {}", count, str(shape), x.numel()));
+    fail("tensor", fmt::format("expected {} values for shape {}, got {}", x.numel(), str(shape), count));
   }
   if (count > 0) std::memcpy(x.mutable_raw_data(), values, static_cast<std::size_t>(count * item_size(dtype)));
   return x;

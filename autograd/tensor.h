@@ -1,36 +1,77 @@
-// The tensor: a cheap handle to values that nobody changes, with shape, strides and element type.
+// The tensor: a cheap handle to immutable values, with shape, strides and element type.
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/shape.h>
-#include <tapegrad/autograd/storage.h>
 
+#include <atomic>
+#include <cstddef>
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tapegrad {
 
-// Where a tensor was recorded: which tape, and at which position. Two integers, so that no cycle of ownership can
-// exist.
+/// Where a tensor was recorded: which tape, and at which position. Two integers, so that no cycle of ownership can
+/// exist.
 struct TapeIndex {
-  uint64_t tape = 0;  // 0: nowhere; kLeaf: a leaf, and position is its number
-  int64_t position = 0;
+  uint64_t tape = 0;     // the tape's number; 0: not recorded; kLeaf: a leaf
+  int64_t position = 0;  // on that tape; of a leaf, its own number
   static constexpr uint64_t kLeaf = ~uint64_t{0};
+  friend bool operator==(const TapeIndex&, const TapeIndex&) = default;
 };
 
-// A bound of Tensor::slice that was left out.
+/// A reference-counted handle to one block of the pool; the last copy frees the block. For kernels.
+class Storage {
+ public:
+  Storage() = default;
+  explicit Storage(int64_t bytes);
+  Storage(const Storage& other) noexcept : header_(other.header_) {
+    if (header_) header_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  Storage(Storage&& other) noexcept : header_(std::exchange(other.header_, nullptr)) {}
+  Storage& operator=(Storage other) noexcept {
+    std::swap(header_, other.header_);
+    return *this;
+  }
+  ~Storage() {
+    if (header_ && header_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) free_block(header_);
+  }
+
+  std::byte* data() const { return reinterpret_cast<std::byte*>(header_) + kHeaderBytes; }
+  int64_t bytes() const { return header_->bytes; }
+  bool unique() const { return header_->references.load(std::memory_order_acquire) == 1; }
+  explicit operator bool() const { return header_ != nullptr; }
+  friend bool operator==(const Storage& a, const Storage& b) { return a.header_ == b.header_; }
+
+ private:
+  struct Header {
+    std::atomic<int32_t> references{1};
+    int64_t bytes = 0;
+  };
+  static constexpr std::size_t kHeaderBytes = 64;
+  static void free_block(Header* header) noexcept;
+
+  Header* header_ = nullptr;
+};
+
+/// A bound of Tensor::slice that is left out.
 inline constexpr int64_t kAll = INT64_MIN;
 
-// Copies of a handle are the same tensor. Values never change under a tensor: operations make new ones, and views
-// (reshape, transpose, permute, slice, expand ...) share memory without anybody being able to tell.
+/// A handle; copies refer to the same tensor. Tensors are immutable: operations return new ones, and views (reshape,
+/// transpose, permute, slice, expand ...) share memory invisibly. Only a leaf changes its values, through an optimiser
+/// or its nn::Parameter; views, detached tensors and everything else that shared its memory keep the old values.
 class Tensor {
  public:
-  Tensor() = default;  // no tensor: defined() is false
+  /// No tensor: defined() is false, and any other use is an Error.
+  Tensor() = default;
   Tensor(const Tensor& other) noexcept : body_(other.body_) {
     if (body_) body_->references.fetch_add(1, std::memory_order_relaxed);
   }
@@ -45,86 +86,120 @@ class Tensor {
 
   bool defined() const { return body_ != nullptr; }
   const Shape& shape() const { return body().shape; }
-  const Strides& strides() const { return body().strides; }  // in elements
-  int dim() const { return shape().rank(); }                 // number of axes
-  int64_t size(int64_t axis) const;                          // negative axes count from the end
+  /// In elements, not bytes.
+  const Strides& strides() const { return body().strides; }
+  /// Number of axes.
+  int dim() const { return shape().rank(); }
+  /// Size of one axis; negative axes count from the end. Error for an axis out of range.
+  int64_t size(int64_t axis) const;
+  /// Number of elements.
   int64_t numel() const { return body().numel; }
   DType dtype() const { return body().dtype; }
-  bool is_contiguous() const { return body().contiguous; }  // row-major without gaps
+  /// Row-major without gaps.
+  bool is_contiguous() const { return body().contiguous; }
 
   // --- values ---
-  // The only element. Error for any other number of elements. Converts to T.
+
+  /// The only element, converted to T. Error if there is not exactly one.
   template <class T = double>
   T item() const {
     return with_type(dtype(), [&](auto t) { return static_cast<T>(*static_cast<const decltype(t)*>(only_element())); });
   }
-  // All elements in row-major order. T must be the tensor's type.
+  /// All elements in row-major order. Error unless T is the tensor's element type.
   template <class T>
   std::vector<T> to_vector() const {
     std::vector<T> out(static_cast<std::size_t>(numel()));
-    if constexpr (std::is_same_v<T, bool>) {
-      const Tensor packed = contiguous();
-      const bool* from = packed.data<bool>();
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] = from[i];
-    } else {
-      copy_to(out.data(), dtype_of<T>());
-    }
+    copy_elements(out);
     return out;
   }
-  // The first element in memory; step through it with strides(). T must be the tensor's type.
+  /// The first element; step through the others with strides(). Error unless T is the tensor's element type. The
+  /// pointer to a leaf's values is valid until the leaf is next written to.
   template <class T>
   const T* data() const {
     return static_cast<const T*>(typed_data(dtype_of<T>()));
   }
-  // For a kernel that fills a tensor which it has just made; never for a tensor that others hold.
+  const void* raw_data() const { return body().storage.data() + body().offset * item_size(body().dtype); }
+
+  // --- views: no copy, recorded on the tape ---
+
+  /// The same elements in row-major order in another shape; one size may be -1, to be inferred. Copies only if no
+  /// strides can express the result. Error if the number of elements differs.
+  Tensor reshape(const Shape& shape) const;
+  /// Axes first .. last become one.
+  Tensor flatten(int64_t first = 0, int64_t last = -1) const;
+  /// Exchanges axes a and b.
+  Tensor transpose(int64_t a, int64_t b) const;
+  /// Exchanges the last two axes.
+  Tensor t() const { return transpose(-2, -1); }
+  /// Axis i of the result is axis axes[i] of this tensor.
+  Tensor permute(const Dims& axes) const;
+  /// Elements start, start + step, ... before stop, along one axis, by Python's rules; step may be negative, not 0.
+  Tensor slice(int64_t axis, int64_t start = kAll, int64_t stop = kAll, int64_t step = 1) const;
+  /// One index along an axis; the axis is removed. Error if the index is out of range.
+  Tensor select(int64_t axis, int64_t index) const;
+  Tensor operator[](int64_t index) const { return select(0, index); }
+  /// Repeats axes of size 1 to the sizes given, and adds axes in front; -1 keeps a size.
+  Tensor expand(const Shape& shape) const;
+  /// Removes one axis, which must have size 1.
+  Tensor squeeze(int64_t axis) const;
+  /// Removes all axes of size 1.
+  Tensor squeeze() const;
+  /// Inserts an axis of size 1 before `axis`.
+  Tensor unsqueeze(int64_t axis) const;
+
+  // --- copies, recorded on the tape ---
+
+  /// This tensor if it is contiguous, a row-major copy otherwise.
+  Tensor contiguous() const;
+  /// Converted to another element type; this tensor if it has it already.
+  Tensor to(DType dtype) const;
+
+  // --- differentiation ---
+
+  /// A leaf with the same values: a tensor that gradients are computed for (nn::Parameter holds one). Error unless
+  /// float32 or float64.
+  Tensor as_leaf() const;
+  /// The same values, unknown to any tape.
+  Tensor detach() const;
+  /// The same values in row-major memory of their own, unknown to any tape.
+  Tensor clone() const;
+  bool is_leaf() const { return body().tape_index.tape == TapeIndex::kLeaf; }
+  const TapeIndex& tape_index() const { return body().tape_index; }
+
+  // --- for kernels ---
+
+  /// A fresh tensor with unspecified values. Error for a negative size or more bytes than memory can hold.
+  static Tensor empty(const Shape& shape, DType dtype = kFloat32);
+  /// Another view of the same memory; `offset` counts elements from this tensor's first. Unchecked and not recorded.
+  Tensor view(const Shape& shape, const Strides& strides, int64_t offset = 0) const;
+  /// The values, to be filled by whoever has just made this tensor; never write to a tensor that others hold.
   template <class T>
   T* mutable_data() const {
     return const_cast<T*>(data<T>());
   }
-  const void* raw_data() const { return body().storage.data() + body().offset * item_size(body().dtype); }
   void* mutable_raw_data() const { return const_cast<void*>(raw_data()); }
-
-  // --- views: no copy, recorded on the tape ---
-  Tensor reshape(const Shape& shape) const;  // one size may be -1; copies only where strides force it
-  Tensor flatten(int64_t first = 0, int64_t last = -1) const;
-  Tensor transpose(int64_t a, int64_t b) const;
-  Tensor t() const { return transpose(-2, -1); }
-  Tensor permute(const Dims& axes) const;
-  // Elements start, start + step, ... before stop, along one axis, with Python's rules; step may be negative.
-  Tensor slice(int64_t axis, int64_t start = kAll, int64_t stop = kAll, int64_t step = 1) const;
-  Tensor select(int64_t axis, int64_t index) const;  // one index, the axis goes away
-  Tensor operator[](int64_t index) const { return select(0, index); }
-  Tensor expand(const Shape& shape) const;  // -1 keeps a size; only axes of size 1 grow
-  Tensor squeeze(int64_t axis) const;       // the axis must have size 1
-  Tensor squeeze() const;                   // all axes of size 1
-  Tensor unsqueeze(int64_t axis) const;
-
-  // --- copies, recorded on the tape ---
-  Tensor contiguous() const;  // itself where it is contiguous already
-  Tensor to(DType dtype) const;
-
-  // --- differentiation ---
-  // A leaf with the same values: the thing that gradients are computed for (nn::Parameter holds one).
-  Tensor as_leaf() const;
-  // The same values, unknown to any tape.
-  Tensor detach() const;
-  bool is_leaf() const { return body().tape_index.tape == TapeIndex::kLeaf; }
-  const TapeIndex& tape_index() const { return body().tape_index; }
-
-  // --- for operations ---
-  // A fresh tensor with unspecified values.
-  static Tensor empty(const Shape& shape, DType dtype = kFloat32);
-  // Another view of the same storage; `offset` counts elements from this tensor's first. Unchecked and not recorded.
-  Tensor view(const Shape& shape, const Strides& strides, int64_t offset = 0) const;
   const Storage& storage() const { return body().storage; }
-  // No other handle and no other view: its memory may be written to by the one operation that owns it.
+  /// No other handle and no other view exists: the operation that holds it may write to its memory.
   bool unique() const { return body().references.load(std::memory_order_acquire) == 1 && storage().unique(); }
+  /// Both handles refer to the same tensor.
   bool same(const Tensor& other) const { return body_ == other.body_; }
   void set_tape_index(const TapeIndex& index) const { body().tape_index = index; }
 
+  // --- for whoever owns a leaf: optimisers and nn::Parameter ---
+
+  /// What happens to a leaf's values if it must move to memory of its own.
+  enum class Values { keep, discard };
+  /// To be called before a leaf is written to in place. If a view, a detached tensor or any other tensor shares its
+  /// memory, the leaf moves to memory of its own (every handle to it follows), so that nothing but the leaf changes.
+  /// Error "[where] <name> ..." while a live tape has recorded the leaf.
+  void prepare_write(std::string_view where, std::string_view name, Values values = Values::keep) const;
+  /// Counts the live tapes that have recorded this leaf.
+  void add_recording(int16_t change) const { body().recordings.fetch_add(change, std::memory_order_acq_rel); }
+
  private:
-  struct Body {
+  struct Body {  // three lines of the cache
     std::atomic<int32_t> references{1};
+    std::atomic<int16_t> recordings{0};
     DType dtype = DType::float32;
     bool contiguous = true;
     Shape shape;
@@ -143,23 +218,36 @@ class Tensor {
   }
   const void* only_element() const;
   const void* typed_data(DType dtype) const;
+  void copy_elements(std::vector<bool>& out) const;
+  template <class T>
+  void copy_elements(std::vector<T>& out) const {
+    copy_to(out.data(), dtype_of<T>());
+  }
   void copy_to(void* out, DType dtype) const;
 
   Body* body_ = nullptr;
 };
 
-// --- factories ---
+// --- factories: the results are constants, not leaves ---
+
 Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
+/// Shape and element type of x.
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
-Tensor scalar(double value, DType dtype = kFloat32);  // rank 0
-Tensor arange(int64_t stop);                          // int64: 0, 1, ... stop - 1
+/// One value with no axes.
+Tensor scalar(double value, DType dtype = kFloat32);
+/// int64: 0, 1, ... stop - 1.
+Tensor arange(int64_t stop);
+/// start, start + step, ... before stop. Error if that never ends.
 Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
+/// `count` values from first to last, both included, in equal steps; float32 or float64.
 Tensor linspace(double first, double last, int64_t count, DType dtype = kFloat32);
+/// [n, n], ones on the diagonal.
 Tensor eye(int64_t n, DType dtype = kFloat32);
-// Copies `shape.numel()` values; Error for another count.
+
+/// A copy of `count` values in row-major order. Error unless count == shape.numel().
 Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dtype);
 template <class T>
 Tensor tensor(std::span<const T> values, const Shape& shape) {
@@ -169,25 +257,11 @@ template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape) {
   return tensor(std::span<const T>(values), shape);
 }
-// tensor({1., 2.}) is float32, tensor({1, 2}) int64, tensor({true}) bool; a second argument says otherwise.
-Tensor tensor(std::initializer_list<double> values, DType dtype = kFloat32);
-Tensor tensor(std::initializer_list<float> values, DType dtype = kFloat32);
-Tensor tensor(std::initializer_list<int> values, DType dtype = kInt64);
-Tensor tensor(std::initializer_list<bool> values, DType dtype = kBool);
-// One row after another: tensor({{1, 2}, {3, 4}}). A template, because overloads on nested lists are ambiguous to
-// clang.
-template <class T>
-concept Literal =
-    std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, int> || std::is_same_v<T, bool>;
-template <Literal T>
-inline constexpr DType kLiteralType = std::is_same_v<T, bool>  ? kBool
-                                      : std::is_same_v<T, int> ? kInt64
-                                                               : kFloat32;
-template <Literal T>
-Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, DType dtype = kLiteralType<T>);
 
-// The values as PyTorch prints them: tensor([[1., 2.], ...]).
+/// The values as PyTorch prints them: tensor([[1., 2.], ...]).
 std::string str(const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 }  // namespace tapegrad
+
+#include <tapegrad/autograd/tensor_literals.h>  // tensor({{1, 2}, {3, 4}})

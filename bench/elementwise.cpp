@@ -22,7 +22,7 @@ void with_backward(benchmark::State& state, F operation) {
   const Tensor x = numbers({kNumel}).as_leaf();
   const auto step = [&] {
     Tape tape;
-    benchmark::DoNotOptimize(tape.backward(operation(x), {.seed = x}));
+    benchmark::DoNotOptimize(tape.backward(operation(x), {.grad_output = x}));
   };
   step();
   for (auto _ : state) step();

@@ -48,7 +48,7 @@ void layer_norm_with_gradients(benchmark::State& state) {
   for (auto _ : state) {
     tg::Tape tape;
     const tg::Tensor y = tg::layer_norm(x, weight, bias);
-    benchmark::DoNotOptimize(tape.backward(y, {.create_graph = false, .seed = seed, .keep = {}}));
+    benchmark::DoNotOptimize(tape.backward(y, {.create_graph = false, .grad_output = seed, .keep = {}}));
   }
   report_bytes(state, x, 5);
 }

@@ -15,7 +15,7 @@ void chain(benchmark::State& state, F operation) {
     Tape tape;
     Tensor y = x;
     for (int i = 0; i < kLength; ++i) y = operation(y, x);
-    benchmark::DoNotOptimize(tape.backward(y, {.seed = x}));
+    benchmark::DoNotOptimize(tape.backward(y, {.grad_output = x}));
   }
   state.counters["per_op"] =
       benchmark::Counter(kLength, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);

@@ -204,10 +204,7 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
     Tensor weights;
     const GPTPass pass{.cache = cache, .layer = i, .weights = maps ? &weights : nullptr, .positions = &positions};
     if (recompute_blocks && !cache && !maps && needs_grad(x)) {
-      std::vector<Tensor> leaves;
-      for (const NamedTensor& p : parameters(block)) leaves.push_back(p.tensor);
-      for (const NamedTensor& p : parameters(relative_positions)) leaves.push_back(p.tensor);
-      x = recompute(x, leaves, [&block, positions_of](const Tensor& in) {
+      x = recompute(x, [&block, positions_of](const Tensor& in) {
         const PositionTerms again = positions_of(in.dtype());
         return block(in, {.positions = &again});
       });

@@ -15,16 +15,10 @@ namespace {
 std::atomic<int64_t> alive_parameters{0};
 thread_local int clone_scopes = 0;
 
-Tensor fresh_copy(const Tensor& values) {
-  const Tensor copy = Tensor::empty(values.shape(), values.dtype());
-  copy_into(copy, values.detach());
-  return copy;
-}
-
 // `values` itself when nobody else can see it.
 Tensor own(Tensor&& values) {
   if (values.unique() && values.is_contiguous() && values.tape_index().tape == 0) return std::move(values);
-  return fresh_copy(values);
+  return values.clone();
 }
 
 // What gradients can be computed for becomes a leaf.
@@ -32,11 +26,6 @@ Tensor leaf_of(const Tensor& values) { return is_floating(values.dtype()) ? valu
 
 void require_clone(std::string_view what) {
   if (clone_scopes == 0) fail(what, "a model was copied, which copies every parameter (move it, or say clone(model))");
-}
-
-// Converts to the type of `to` and writes there.
-void overwrite(const Tensor& to, const Tensor& values) {
-  copy_into(to, values.dtype() == to.dtype() ? values.detach() : values.detach().to(to.dtype()));
 }
 
 bool is_real(DType dtype) { return is_floating(dtype) || dtype == kBFloat16; }
@@ -54,7 +43,7 @@ Parameter::Parameter(Tensor&& values, Adopt) : leaf_(own(std::move(values)).as_l
 Parameter::Parameter(Parameter& other) : name_(other.name_) {
   require_clone("parameter");
   if (!other.defined()) return;
-  leaf_ = leaf_of(fresh_copy(other.leaf_));
+  leaf_ = leaf_of(other.leaf_.clone());
   alive_parameters.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -70,12 +59,10 @@ Parameter::~Parameter() {
 
 int64_t Parameter::alive() { return alive_parameters.load(std::memory_order_relaxed); }
 
-void Parameter::require_free() const {
-  if (leaf_.storage().recordings() == 0) return;
-  fail("parameter",
-       fmt::format("{} of shape {} was to be changed while a live tape has recorded it (run backward or end the "
-                   "tape first)",
-                   quoted(name_), str(leaf_.shape())));
+void Parameter::prepare_write(Tensor::Values values) {
+  // What is no leaf (bfloat16, or substituted) is immutable for whoever else holds it.
+  if (!leaf_.is_leaf() && !leaf_.unique()) leaf_ = leaf_.clone();
+  leaf_.prepare_write("parameter", name_, values);
 }
 
 void Parameter::substitute(const Tensor& values) {
@@ -91,13 +78,14 @@ void Parameter::set(const Tensor& values) {
     fail("parameter", fmt::format("{} has shape {}, values of shape {} were given", quoted(name_), str(leaf_.shape()),
                                   str(values.shape())));
   }
-  require_free();
-  overwrite(leaf_, values);
+  const Tensor source = values.detach();  // keeps the memory that it shares with the leaf
+  prepare_write(Tensor::Values::discard);
+  copy_into(leaf_, source.dtype() == leaf_.dtype() ? source : source.to(leaf_.dtype()));
 }
 
 void Parameter::convert(DType dtype) {
   if (dtype == leaf_.dtype()) return;
-  require_free();
+  prepare_write(Tensor::Values::keep);
   if (!is_floating(dtype) && dtype != kBFloat16) {
     fail("parameter", fmt::format("{} cannot be kept as {}: float32, float64 or bfloat16 is needed", quoted(name_),
                                   tapegrad::name(dtype)));
@@ -111,7 +99,7 @@ Buffer::Buffer(Tensor&& values, Adopt) : values_(own(std::move(values))) {}
 
 Buffer::Buffer(Buffer& other) {
   require_clone("buffer");
-  if (other.defined()) values_ = fresh_copy(other.values_);
+  if (other.defined()) values_ = other.values_.clone();
 }
 
 void Buffer::set(const Tensor& values) {
@@ -119,7 +107,7 @@ void Buffer::set(const Tensor& values) {
     fail("buffer", fmt::format("values of shape {} were given for a buffer of shape {}", str(values.shape()),
                                str(values_.shape())));
   }
-  values_ = fresh_copy(values.dtype() == values_.dtype() ? values : values.detach().to(values_.dtype()));
+  values_ = values.dtype() == values_.dtype() ? values.clone() : values.detach().to(values_.dtype());
 }
 
 void Buffer::convert(DType dtype) {
@@ -135,11 +123,6 @@ std::size_t Walk::enter(std::string_view name) {
   return length;
 }
 
-void Walk::found(Parameter& p) {
-  if (p.name() != path_) p.set_name(path_);
-  parameter(p);
-}
-
 namespace detail {
 
 CloneScope::CloneScope() { ++clone_scopes; }
@@ -148,7 +131,7 @@ CloneScope::~CloneScope() { --clone_scopes; }
 NamedTensors StateWalk::state_dict() const {
   NamedTensors state;
   state.reserve(entries.size());
-  for (const Entry& e : entries) state.push_back({e.name, e.tensor().detach()});
+  for (const Entry& e : entries) state.push_back({e.name, e.tensor().view(e.tensor().shape(), e.tensor().strides())});
   return state;
 }
 
@@ -185,6 +168,9 @@ LoadReport StateWalk::load(const NamedTensors& state, bool strict) const {
   }
   if (!wrong.empty())
     fail("load_state_dict", fmt::format("the state does not fit the model: {}", fmt::join(wrong, "; ")));
+  for (const Entry& e : entries) {
+    if (e.parameter) e.parameter->set_name(e.name);
+  }
   for (const auto& [entry, tensor] : found) {
     entry->parameter ? entry->parameter->set(*tensor) : entry->buffer->set(*tensor);
   }

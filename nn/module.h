@@ -47,20 +47,22 @@ class Parameter {
   operator const Tensor&() const { return leaf_; }  // NOLINT: a parameter is a tensor to every operation
   const Tensor& tensor() const { return leaf_; }
   const Tensor* operator->() const { return &leaf_; }
-  // Its path in the model, "encoder.norm.gamma", once a walk has come by; "" before.
+  /// Its path in the model, "encoder.norm.gamma", once parameters(model) or load_state_dict(model) has set it; ""
+  /// before.
   const std::string& name() const { return name_; }
   void set_name(std::string_view name) { name_ = name; }
 
-  // Overwrites the values in place, from any floating type. Error for another shape, and while a live tape has recorded
-  // this parameter.
+  /// Overwrites the values, from any floating type; `values` may share memory with this parameter. Nothing else that
+  /// shares its memory changes. Error for another shape, and while a live tape has recorded this parameter.
   void set(const Tensor& values);
-  // The values, to be written to by an initialiser. The same Error while a live tape has recorded it.
+  /// The values, to be written to by an initialiser before anything else uses the parameter. The same Errors.
   template <class T>
   T* mutable_data() {
-    require_free();
+    prepare_write(Tensor::Values::keep);
     return leaf_.mutable_data<T>();
   }
-  // Computes with another tensor of this shape from now on, recorded or not: for checks of gradients.
+  /// Computes with another tensor of this shape from now on, recorded or not: for checks of gradients. A later set()
+  /// leaves that tensor alone, unless it is a leaf: a leaf takes the new values wherever it is held.
   void substitute(const Tensor& values);
   // Becomes a new leaf of another floating type: optimisers made before know only the old one. Of bfloat16 it is no
   // leaf any more: storage for a model that only generates. Error for other types.
@@ -72,7 +74,7 @@ class Parameter {
  private:
   struct Adopt {};
   Parameter(Tensor&& values, Adopt);
-  void require_free() const;
+  void prepare_write(Tensor::Values values);
   Tensor leaf_;
   std::string name_;
 };
@@ -179,7 +181,7 @@ class Walk {
 
  private:
   std::size_t enter(std::string_view name);
-  void found(Parameter& p);
+  void found(Parameter& p) { parameter(p); }
   void found(Buffer& b) { buffer(b); }
   void found_mode(bool& training) { mode(training); }
   std::string path_;
@@ -210,10 +212,16 @@ namespace detail {
 
 class ParameterWalk : public Walk {
  public:
+  // `rename`: parameters take their paths as names, which only the walk of a model that may change does.
+  explicit ParameterWalk(bool rename) : rename_(rename) {}
   std::vector<NamedParameter> parameters;
 
  private:
-  void parameter(Parameter& p) override { parameters.push_back({path(), p}); }
+  void parameter(Parameter& p) override {
+    if (rename_ && p.name() != path()) p.set_name(path());
+    parameters.push_back({path(), p});
+  }
+  const bool rename_;
 };
 
 class BufferWalk : public Walk {
@@ -274,10 +282,11 @@ class CloneScope {
 
 }  // namespace detail
 
-// Every parameter with its path, in the order of the visits. Valid while the model stays where it is.
+/// Every parameter with its path, in the order of the visits. Valid while the model stays where it is. In a model that
+/// is not const, parameters take their paths as names, for error messages.
 template <class Model>
 std::vector<NamedParameter> named_parameters(Model& model) {
-  detail::ParameterWalk found;
+  detail::ParameterWalk found(!std::is_const_v<Model>);
   walk(model, found);
   return std::move(found.parameters);
 }
@@ -339,8 +348,8 @@ void to(Model& model, DType dtype) {
   walk(model, set);
 }
 
-// Parameters and buffers in the order of the visits. The tensors share the model's memory: write them out, or copy
-// them, before the next step.
+/// Parameters and buffers in the order of the visits: a snapshot, which later steps do not change. (It shares memory
+/// with the model until then; the next step copies.)
 template <class Model>
 NamedTensors state_dict(const Model& model) {
   detail::StateWalk found;
@@ -348,8 +357,9 @@ NamedTensors state_dict(const Model& model) {
   return found.state_dict();
 }
 
-// Copies `state` into the model, in place. An Error names every missing, unexpected and mis-shaped entry, and then
-// nothing is changed; not strict, it reports the first two and loads the rest.
+/// Copies `state` into the model. An Error names every missing, unexpected and mis-shaped entry, and then
+/// nothing is changed; not strict, it reports the first two and loads the rest. `state` may share memory with the
+/// model.
 template <class Model>
 LoadReport load_state_dict(Model& model, const NamedTensors& state, bool strict = true) {
   detail::StateWalk found;

@@ -1,10 +1,10 @@
 // Activation checkpointing: an operation whose backward is a tape of its own.
-#include <fmt/format.h>
-#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/detail/draw_log.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/recompute.h>
 
-#include <memory>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::nn {
 
@@ -12,29 +12,19 @@ namespace {
 
 const Op kRecompute{"recompute", false};
 
-// While one is alive, the default generator draws what it drew after `then`; afterwards it goes on as before.
-class DrawAgain {
- public:
-  explicit DrawAgain(const Generator& then) : now_(default_generator()) { default_generator() = then; }
-  ~DrawAgain() { default_generator() = now_; }
-  DrawAgain(const DrawAgain&) = delete;
-  DrawAgain& operator=(const DrawAgain&) = delete;
-
- private:
-  const Generator now_;
-};
+Tensor leaf_of(const Tensor& x) { return is_floating(x.dtype()) ? x.as_leaf() : x; }
 
 // What backward needs to run f once more.
 struct Again {
-  Tensor x;
-  std::vector<Tensor> parameters;
-  Generator before;
+  Tensor x;                                             // detached
+  std::vector<Tensor, pool::Allocator<Tensor>> inputs;  // what else f used that has gradients
+  detail::DrawLog draws;
   Recomputed f;
 
   Grads gradients(const Tensor& dy) {
-    const DrawAgain draws(before);
-    Tape tape;
-    const Tensor leaf = x.as_leaf();
+    const detail::DrawLog::Replay same_draws(draws);
+    Tape tape(OuterTensors::leaves);
+    const Tensor leaf = leaf_of(x);
     const Gradients found = tape.backward(f(leaf), {.grad_output = dy});
     const auto of = [&](const Tensor& input) {
       const Tensor* grad = found.find(input);
@@ -42,30 +32,31 @@ struct Again {
     };
     Grads grads;
     grads.push_back(of(leaf));
-    for (const Tensor& p : parameters) grads.push_back(of(p));
+    for (const Tensor& input : inputs) grads.push_back(of(input));
     return grads;
   }
 };
 
 }  // namespace
 
-Tensor recompute(const Tensor& x, const std::vector<Tensor>& parameters, Recomputed f) {
+Tensor recompute(const Tensor& x, Recomputed f) {
   if (!Tape::current()) return f(x);
-  for (const Tensor& p : parameters) {
-    if (needs_grad(p) && !p.is_leaf()) {
-      kRecompute.fail(
-          fmt::format("a parameter of shape {} was computed on the tape, a leaf is needed", str(p.shape())));
-    }
-  }
+  Again again{.x = x.detach(), .inputs = {}, .draws = {}, .f = std::move(f)};
   std::vector<Tensor> inputs{x};
-  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
-  auto again = std::make_unique<Again>(Again{x.detach(), parameters, default_generator(), std::move(f)});
   Tensor y;
   {
-    const PauseRecording pause;
-    y = again->f(again->x);
+    const detail::DrawLog::Recording draws(again.draws);
+    Tape tape(OuterTensors::leaves);  // finds what takes part, and is dropped
+    const Tensor leaf = leaf_of(again.x);
+    y = again.f(leaf).detach();
+    for (const Tensor& used : tape.leaves()) {
+      if (used.same(leaf)) continue;
+      inputs.push_back(used);
+      again.inputs.push_back(used);
+    }
   }
-  return record(kRecompute, y, inputs, [again = std::move(again)](const Tensor& dy) { return again->gradients(dy); });
+  return record(kRecompute, y, inputs,
+                [again = std::move(again)](const Tensor& dy) mutable { return again.gradients(dy); });
 }
 
 }  // namespace tapegrad::nn

@@ -4,15 +4,15 @@
 #include <tapegrad/autograd/inplace_function.h>
 #include <tapegrad/autograd/tensor.h>
 
-#include <vector>
-
 namespace tapegrad::nn {
 
 using Recomputed = InplaceFunction<Tensor(const Tensor& x)>;
 
-// f(x), of which a tape keeps x alone: backward runs f once more, with the default generator set back to where it
-// stood, so that dropout drops the same. The gradients are the same bits. `parameters` are the leaves that f uses; what
-// f refers to must outlive the tape. Cannot be differentiated twice. Chen et al. 2016.
-Tensor recompute(const Tensor& x, const std::vector<Tensor>& parameters, Recomputed f);
+/// f(x), without keeping f's intermediate results: backward runs f once more, in which generators give the same draws
+/// (dropout drops the same elements) and are left as they are. Values and gradients are the same bits as without.
+/// f may use any other tensors and parameters: the tape finds the leaves and recorded tensors among them, and they get
+/// their gradients, too. What f refers to must outlive the tape, and f must compute the same both times. Cannot be
+/// differentiated twice. Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
+Tensor recompute(const Tensor& x, Recomputed f);
 
 }  // namespace tapegrad::nn

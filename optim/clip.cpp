@@ -1,6 +1,5 @@
 // Clipping of gradients.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/detail/kernels.h>
@@ -20,9 +19,7 @@ bool is_of_leaf(const Gradients::Entry& entry) { return entry.place.tape == Tape
 template <class F>
 void rewrite(Tensor& grad, const F& f) {
   if (!grad.unique() || !grad.is_contiguous() || grad.tape_index().tape != 0) {
-    const Tensor own = Tensor::empty(grad.shape(), grad.dtype());
-    copy_into(own, grad.detach());
-    grad = own;
+    grad = grad.clone();
   }
   with_floating_type(grad.dtype(), [&](auto t) {
     auto* const x = grad.mutable_data<decltype(t)>();

@@ -1,6 +1,5 @@
 // What all optimisers share: gathering gradients, one parallel row over all parameters, state in and out.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/optimizer.h>
 
@@ -86,15 +85,17 @@ void Optimizer::gather(const Gradients& grads) {
                                name(slot.parameter.dtype()), str(slot.parameter.shape()), name(grad->dtype()),
                                str(grad->shape())));
     }
-    if (slot.parameter.storage().recordings() > 0) {
-      fail(kWhere,
-           fmt::format("{} was to be changed while a live tape has recorded it (run backward or end the tape first)",
-                       describe(slot.name, slot.parameter)));
-    }
     slot.grad = grad->detach().contiguous();
     slot.start = start;
     start += slot.parameter.numel();
     active_.push_back(&slot);
+  }
+  // After all gradients are taken: one may share memory with another's parameter.
+  for (Slot* slot : active_) {
+    slot->parameter.prepare_write(kWhere, slot->name);
+    for (Tensor& buffer : slot->buffers) {
+      if (!buffer.unique()) buffer = buffer.clone();
+    }
   }
 }
 
@@ -152,11 +153,11 @@ void Optimizer::load_state(const NamedTensors& state) {
   };
   const auto steps = take("steps", {1 + static_cast<int64_t>(slots_.size())}, kInt64).to_vector<int64_t>();
   const auto rates = take("lr", {1 + static_cast<int64_t>(groups_.size())}, kFloat64).to_vector<double>();
-  std::vector<std::pair<Tensor, Tensor>> copies;  // to, from
+  std::vector<std::pair<Tensor*, Tensor>> copies;  // to, from
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
-    for (const Slot& slot : slots_) {
-      const Tensor& to = slot.buffers[b];
-      copies.emplace_back(to, take(buffer_names_[b] + "." + slot.name, to.shape(), to.dtype()));
+    for (Slot& slot : slots_) {
+      Tensor& to = slot.buffers[b];
+      copies.emplace_back(&to, take(buffer_names_[b] + "." + slot.name, to.shape(), to.dtype()));
     }
   }
   if (!given.empty()) fail(kWhere, fmt::format("the state holds an unexpected \"{}\"", given.begin()->first));
@@ -164,7 +165,7 @@ void Optimizer::load_state(const NamedTensors& state) {
     if (count < 0) fail(kWhere, fmt::format("the state tells of {} steps", count));
   }
   checked("lr", rates[0]);
-  for (const auto& [to, from] : copies) copy_into(to, from.detach());
+  for (const auto& [to, from] : copies) *to = from.clone();
   steps_ = steps[0];
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].steps = steps[i + 1];
   lr_ = rates[0];

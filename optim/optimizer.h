@@ -39,7 +39,7 @@ class Optimizer {
   int64_t steps() const { return steps_; }  // calls of step()
 
   // Everything that an exact continuation needs beside the parameters: "steps", "lr", and a tensor for every parameter
-  // and buffer ("m.<name>", "v.<name>"). The tensors share the optimiser's memory: write them out before the next step.
+  // and buffer ("m.<name>", "v.<name>"). A snapshot: later steps do not change it.
   NamedTensors state() const;
   // Error that names a missing, unexpected or mis-shaped entry, and then nothing is changed.
   void load_state(const NamedTensors& state);

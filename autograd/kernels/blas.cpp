@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/kernels/blas_blis.h>
 #include <tapegrad/autograd/kernels/blas_kernels.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/storage.h>
+#include <tapegrad/autograd/pool.h>
 
 #include <algorithm>
 

@@ -10,7 +10,6 @@
 #include <tapegrad/autograd/kernels/blas_dot.h>
 #include <tapegrad/autograd/kernels/blas_kernels.h>
 #include <tapegrad/autograd/kernels/blas_micro.h>
-#include <tapegrad/autograd/kernels/family.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
@@ -200,12 +199,12 @@ HWY_EXPORT(table_double);
 
 template <>
 const Kernels<float>& kernels<float>() {
-  static const Kernels<float>& chosen = (kernel_family(), *HWY_DYNAMIC_DISPATCH(table_float)());
+  static const Kernels<float>& chosen = *kernel_of(HWY_DISPATCH_TABLE(table_float))();
   return chosen;
 }
 template <>
 const Kernels<double>& kernels<double>() {
-  static const Kernels<double>& chosen = (kernel_family(), *HWY_DYNAMIC_DISPATCH(table_double)());
+  static const Kernels<double>& chosen = *kernel_of(HWY_DISPATCH_TABLE(table_double))();
   return chosen;
 }
 

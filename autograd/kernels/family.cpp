@@ -1,4 +1,4 @@
-// The choice of a kernel family, and Highway's dispatch held to it.
+// The choice of a kernel family, and its place in Highway's tables of kernels.
 #include <tapegrad/autograd/kernels/family.h>
 
 #include <tapegrad/autograd/kernels/simd_targets.h>
@@ -29,8 +29,7 @@ int64_t target(KernelFamily family) {
 
 KernelFamily choose() {
   const std::vector<KernelFamily> available = available_kernel_families();
-  if (available.empty())
-    fail("kernels", "this processor is older than x86-64-v2 with AES (SSE4.2), which tapegrad needs");
+  if (available.empty()) fail("kernels", "expected a processor with x86-64-v2 and AES (SSE4.2) or later");
   KernelFamily chosen = available.back();
   if (const char* wanted = std::getenv("TAPEGRAD_KERNELS"); wanted != nullptr && *wanted != '\0') {
     bool found = false;
@@ -39,10 +38,8 @@ KernelFamily choose() {
       if (name(family) == wanted) chosen = family, found = true;
       names += (names.empty() ? "" : ", ") + std::string(name(family));
     }
-    if (!found) fail("kernels", fmt::format("TAPEGRAD_KERNELS is \"{}\", this processor runs {}", wanted, names));
+    if (!found) fail("kernels", fmt::format("expected TAPEGRAD_KERNELS to be one of {}, got \"{}\"", names, wanted));
   }
-  hwy::SetSupportedTargetsForTest(target(chosen));  // "for test" in name only: it is what holds the dispatch
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   return chosen;
 }
 
@@ -69,6 +66,13 @@ std::vector<KernelFamily> available_kernel_families() {
 KernelFamily kernel_family() {
   static const KernelFamily family = choose();
   return family;
+}
+
+std::size_t detail::choose_kernel_index() {
+  hwy::ChosenTarget chosen;  // our own, not the one of the process
+  chosen.Update(target(kernel_family()));
+  kernel_index.store(chosen.GetIndex(), std::memory_order_relaxed);
+  return chosen.GetIndex();
 }
 
 }  // namespace tapegrad

@@ -1,6 +1,8 @@
-// Which family of kernels runs: chosen once from the processor's features, or by TAPEGRAD_KERNELS.
+// Which family of kernels runs: chosen once per process from the processor's features, or by TAPEGRAD_KERNELS.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -11,13 +13,29 @@ enum class KernelFamily { portable, avx2, avx512 };
 /// "portable", "avx2" or "avx512".
 std::string_view name(KernelFamily family);
 
-/// The families that this processor runs, plainest first.
+/// The families that this processor can run, from the narrowest vectors to the widest.
 std::vector<KernelFamily> available_kernel_families();
 
-/// The family in use, for Highway's dispatch and for BLIS alike. The first call settles it for the process:
-/// the value of TAPEGRAD_KERNELS, or else the last one available. Error when that variable names nothing that
-/// this processor runs. Whatever dispatches kernels comes after a first call; the storage pool and the matrix
-/// products see to that.
+/// The family in use, for SIMD kernels and matrix products alike. The first call chooses it for the whole process: the
+/// value of the environment variable TAPEGRAD_KERNELS, or else the widest family available. Error when the variable
+/// names a family that this processor cannot run.
 KernelFamily kernel_family();
+
+namespace detail {
+inline std::atomic<std::size_t> kernel_index{0};  // 0: not chosen yet
+std::size_t choose_kernel_index();
+}  // namespace detail
+
+/// The kernel of the family in use, from the table that HWY_EXPORT(f) defines: kernel_of(HWY_DISPATCH_TABLE(f))(...).
+/// HWY_DYNAMIC_DISPATCH would follow Highway's choice for the whole process, which other code may use or change.
+template <class F, std::size_t N>
+F kernel_of(const F (&table)[N]) {
+  if constexpr (N == 1) {
+    return table[0];
+  } else {
+    const std::size_t index = detail::kernel_index.load(std::memory_order_relaxed);
+    return table[index != 0 ? index : detail::choose_kernel_index()];
+  }
+}
 
 }  // namespace tapegrad

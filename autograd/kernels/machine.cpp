@@ -8,9 +8,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-constexpr int kChains = 12;  // sums that do not wait for each other: more than latency times throughput
+constexpr int kChains = 12;  // independent sums: more than latency times throughput
 
-// `rounds` times kChains multiply-adds on vectors of D; the result only keeps them from being left out.
+// `rounds` times kChains multiply-adds on vectors of D; returning the result keeps the compiler from omitting them.
 template <class D>
 float multiply_add(D d, int64_t rounds, float start) {
   const auto scale = hn::Set(d, start), shift = hn::Set(d, 1 - start);
@@ -61,7 +61,7 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/storage.h>
+#include <tapegrad/autograd/pool.h>
 
 namespace tapegrad {
 namespace {
@@ -70,7 +70,7 @@ HWY_EXPORT(read_all);
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The least time of one call of f, over at least `budget` seconds and three calls.
+// The shortest time of one call of f, over at least `budget` seconds and three calls.
 template <class F>
 double best_time(double budget, const F& f) {
   f();
@@ -125,7 +125,7 @@ std::string blis_description() { return blas::blis_description(); }
 
 double measure_fma_gflops() {
   constexpr int64_t kRounds = 200000;
-  const float start = num_threads() > 0 ? 0.999f : 1.0f;  // nothing that the compiler could work out
+  const float start = num_threads() > 0 ? 0.999f : 1.0f;  // a value that the compiler cannot know
   double best = 0;
   for (const Loop& loop : loops()) {
     const int64_t pieces = num_threads();
@@ -148,12 +148,12 @@ double measure_matmul_gflops(int64_t m, int64_t n, int64_t k) {
 }
 
 double measure_read_gb_s() {
-  kernel_family();
   constexpr int64_t kFloats = 64 << 20, kPiece = 1 << 18;
   std::vector<float, pool::Allocator<float>> memory(kFloats, 1.0f);
   const double time = best_time(0.3, [&] {
     parallel_for(kFloats, kPiece, [&](int64_t begin, int64_t end) {
-      sink.store(HWY_DYNAMIC_DISPATCH(read_all)(memory.data() + begin, end - begin), std::memory_order_relaxed);
+      sink.store(kernel_of(HWY_DISPATCH_TABLE(read_all))(memory.data() + begin, end - begin),
+                 std::memory_order_relaxed);
     });
   });
   return 1e-9 * kFloats * sizeof(float) / time;

@@ -199,20 +199,22 @@ HWY_EXPORT(keep);
 HWY_EXPORT(box_muller_blocks);
 }  // namespace
 
-void mt_refill(uint32_t* words) { HWY_DYNAMIC_DISPATCH(refill)(words); }
+void mt_refill(uint32_t* words) { kernel_of(HWY_DISPATCH_TABLE(refill))(words); }
 
-void mt_temper(const uint32_t* words, int64_t n, uint32_t* out) { HWY_DYNAMIC_DISPATCH(temper_words)(words, n, out); }
+void mt_temper(const uint32_t* words, int64_t n, uint32_t* out) {
+  kernel_of(HWY_DISPATCH_TABLE(temper_words))(words, n, out);
+}
 
 void mt_uniform(const uint32_t* words, int64_t n, float from, float range, float* out) {
-  HWY_DYNAMIC_DISPATCH(uniform)(words, n, from, range, out);
+  kernel_of(HWY_DISPATCH_TABLE(uniform))(words, n, from, range, out);
 }
 
 void mt_keep(const uint32_t* words, int64_t n, uint64_t threshold, uint8_t* keep) {
-  HWY_DYNAMIC_DISPATCH(keep)(words, n, threshold, keep);
+  kernel_of(HWY_DISPATCH_TABLE(keep))(words, n, threshold, keep);
 }
 
 void box_muller(float* x, int64_t blocks, float mean, float std) {
-  HWY_DYNAMIC_DISPATCH(box_muller_blocks)(x, blocks, mean, std);
+  kernel_of(HWY_DISPATCH_TABLE(box_muller_blocks))(x, blocks, mean, std);
 }
 
 }  // namespace tapegrad::detail

@@ -1,4 +1,4 @@
-// The inner loops of random.cpp, on Mersenne Twister words that are not tempered yet.
+// The inner loops of random.cpp, on Mersenne Twister words before tempering.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ inline constexpr std::array<uint64_t, 256> kBytesOfBits = [] {
   return table;
 }();
 
-/// Replaces a block of 624 words by the next one; room for 640.
+/// Replaces a block of 624 words by the next block; there must be room for 640.
 void mt_refill(uint32_t* words);
 
 /// out[i] = word i, tempered.

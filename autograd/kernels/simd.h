@@ -17,7 +17,7 @@
 //   #if HWY_ONCE
 //   namespace tapegrad {
 //   HWY_EXPORT(tanh_row);
-//   void tanh_row(int64_t n, const float* x, float* y) { HWY_DYNAMIC_DISPATCH(tanh_row)(n, x, y); }
+//   void tanh_row(int64_t n, const float* x, float* y) { kernel_of(HWY_DISPATCH_TABLE(tanh_row))(n, x, y); }
 //   }  // namespace tapegrad
 //   #endif
 //

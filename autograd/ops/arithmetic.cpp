@@ -84,7 +84,7 @@ namespace {
 HWY_EXPORT(arithmetic_formulas);
 
 const ArithmeticFormulas& formulas() {
-  static const ArithmeticFormulas& chosen = HWY_DYNAMIC_DISPATCH(arithmetic_formulas)();
+  static const ArithmeticFormulas& chosen = kernel_of(HWY_DISPATCH_TABLE(arithmetic_formulas))();
   return chosen;
 }
 

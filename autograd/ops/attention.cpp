@@ -227,7 +227,7 @@ class Block {
     if (a_.mask.defined()) set_mask(from_mask_[i], first);
     gemm<T>(rows, columns, a_.query.size(-1), T{1}, head<T>(a_.query, from_q_[i], first), head<T>(key_, from_k_[i]),
             T{0}, {static_cast<T*>(rows_.weights), columns, 1});
-    HWY_DYNAMIC_DISPATCH(scores_to_weights)(rows_);
+    kernel_of(HWY_DISPATCH_TABLE(scores_to_weights))(rows_);
     if (!a_.keep) return;
     bool* const kept = kept_.mutable_data<bool>();
     for (int64_t t = 0; t < rows; ++t) {
@@ -235,7 +235,7 @@ class Block {
     }
     rows_.keep = kept;
     rows_.dropped = memory_.mutable_data<T>() + a_.block_rows() * a_.columns();
-    HWY_DYNAMIC_DISPATCH(drop_weights)(rows_);
+    kernel_of(HWY_DISPATCH_TABLE(drop_weights))(rows_);
   }
 
   // The weights [rows, columns] after dropout.
@@ -243,7 +243,7 @@ class Block {
   // Their gradient [rows, columns] becomes that of the scores.
   void backward(T* gradient) {
     rows_.gradient = gradient;
-    HWY_DYNAMIC_DISPATCH(weights_backward)(rows_);
+    kernel_of(HWY_DISPATCH_TABLE(weights_backward))(rows_);
   }
 
  private:

@@ -72,7 +72,7 @@ namespace {
 HWY_EXPORT(comparison_kernels);
 
 const Comparisons& kernels() {
-  static const Comparisons& chosen = HWY_DYNAMIC_DISPATCH(comparison_kernels)();
+  static const Comparisons& chosen = kernel_of(HWY_DISPATCH_TABLE(comparison_kernels))();
   return chosen;
 }
 

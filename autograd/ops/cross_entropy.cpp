@@ -167,7 +167,7 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
   const auto bytes = static_cast<std::size_t>((classes + classes / kChunk + 1) * item_size(dtype));
   parallel_for(target.numel(), rows_grain(classes), [&](int64_t begin, int64_t end) {
     void* const work = wanted ? pool::acquire(bytes) : nullptr;
-    HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(args, begin, end, work);
+    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_rows))(args, begin, end, work);
     if (work) pool::release(work, bytes);
   });
   const Tensor y = reduce_losses(losses, options.reduction, counted);

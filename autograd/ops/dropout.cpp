@@ -56,7 +56,7 @@ const Op kDropout{"dropout"};
 Tensor apply(const Tensor& x, const Tensor& keep, double p) {
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   const DropoutArgs args{.dtype = x.dtype(), .keep_probability = 1 - p};
-  map(y, {&x, &keep}, HWY_DYNAMIC_DISPATCH(dropout_row), &args);
+  map(y, {&x, &keep}, kernel_of(HWY_DISPATCH_TABLE(dropout_row)), &args);
   return record(kDropout, y, {x}, [keep, p](const Tensor& dy) -> Grads { return apply(dy, keep, p); });
 }
 

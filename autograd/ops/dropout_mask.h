@@ -1,7 +1,6 @@
 // A dropout mask that outlives the forward pass, with one bit per element.
 #pragma once
 
-#include <tapegrad/autograd/storage.h>
 #include <tapegrad/autograd/tensor.h>
 
 namespace tapegrad {

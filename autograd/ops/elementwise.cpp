@@ -101,7 +101,7 @@ const Op kOp{kName.view()};
 
 template <Name kName>
 const Unary& function() {
-  static const Unary& f = HWY_DYNAMIC_DISPATCH(functions)()[place<kName>()].f;
+  static const Unary& f = kernel_of(HWY_DISPATCH_TABLE(functions))()[place<kName>()].f;
   return f;
 }
 

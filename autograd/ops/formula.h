@@ -2,8 +2,8 @@
 // itself.
 #pragma once
 
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops/map.h>
-#include <tapegrad/autograd/tape.h>
 
 #include <initializer_list>
 

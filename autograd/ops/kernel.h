@@ -36,7 +36,7 @@
 //   namespace tapegrad {
 //   HWY_EXPORT(scale_rows);
 //   ...
-//   run_rows(HWY_DYNAMIC_DISPATCH(scale_rows), {.dtype = ..., .n = n, .x = ..., .y = ...}, rows, n);
+//   run_rows(kernel_of(HWY_DISPATCH_TABLE(scale_rows)), {.dtype = ..., .n = n, .x = ..., .y = ...}, rows, n);
 //   }  // namespace tapegrad
 //   #endif  // HWY_ONCE
 //

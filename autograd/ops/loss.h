@@ -1,8 +1,8 @@
 // What the losses share: checks of classes and targets, and the reduction of the losses of all rows.
 #pragma once
 
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 
 namespace tapegrad {
 

@@ -212,7 +212,7 @@ Grads fused_backward(Norm form, const Tensor& x, const Tensor& weight, const Ten
     return static_cast<std::byte*>(f.x.mutable_raw_data()) + begin / block * n * item_size(dtype);
   };
   parallel_for(rows, block, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(norm_backward_rows)(args, begin, end, part(weights, begin), part(biases, begin));
+    kernel_of(HWY_DISPATCH_TABLE(norm_backward_rows))(args, begin, end, part(weights, begin), part(biases, begin));
   });
   const auto total = [&](const ReduceView& f) {
     if (!f.x.defined()) return Tensor();
@@ -254,7 +254,7 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   const bool keep = wants.x || wants.weight || wants.bias;
   const Tensor kept = keep ? Tensor::empty({rows, 3}, x.dtype()) : Tensor();
-  run_rows(HWY_DYNAMIC_DISPATCH(norm_rows),
+  run_rows(kernel_of(HWY_DISPATCH_TABLE(norm_rows)),
            {.form = form,
             .dtype = x.dtype(),
             .n = n,

@@ -219,14 +219,13 @@ void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y) {
       const int64_t first = piece % widths * kColumnWidth;
       const int64_t row = piece / widths;  // of [outer, blocks]
       const int64_t top = row % blocks * rows;
-      HWY_DYNAMIC_DISPATCH(reduce_block)
-      ({.kind = kind,
-        .dtype = y.dtype(),
-        .x = from + ((row / blocks * n + top) * inner + first) * item,
-        .n = std::min(rows, n - top),
-        .stride = inner,
-        .width = std::min(kColumnWidth, inner - first),
-        .y = to + (row * inner + first) * item});
+      kernel_of(HWY_DISPATCH_TABLE(reduce_block))({.kind = kind,
+                                                   .dtype = y.dtype(),
+                                                   .x = from + ((row / blocks * n + top) * inner + first) * item,
+                                                   .n = std::min(rows, n - top),
+                                                   .stride = inner,
+                                                   .width = std::min(kColumnWidth, inner - first),
+                                                   .y = to + (row * inner + first) * item});
     }
   });
   if (blocks > 1) reduce(kind, partial, y);

@@ -82,7 +82,7 @@ namespace {
 HWY_EXPORT(select_kernels);
 
 const Selections& kernels() {
-  static const Selections& chosen = HWY_DYNAMIC_DISPATCH(select_kernels)();
+  static const Selections& chosen = kernel_of(HWY_DISPATCH_TABLE(select_kernels))();
   return chosen;
 }
 

@@ -136,13 +136,13 @@ Tensor on_rows(Kernel kernel, const Tensor& in, const Tensor& dy = {}) {
 Tensor softmax(const Tensor& given, int64_t axis) {
   require_floating(kSoftmax.name, {&given});
   return along_last_axis(kSoftmax.name, given, axis, [](const Tensor& x) {
-    const Tensor y = on_rows(HWY_DYNAMIC_DISPATCH(softmax_rows), x);
+    const Tensor y = on_rows(kernel_of(HWY_DISPATCH_TABLE(softmax_rows)), x);
     return record(kSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {
       if (Tape::current()) {
         const Tensor g = dy * y;
         return g - y * sum(g, -1, true);
       }
-      return on_rows(HWY_DYNAMIC_DISPATCH(softmax_backward_rows), y, dy);
+      return on_rows(kernel_of(HWY_DISPATCH_TABLE(softmax_backward_rows)), y, dy);
     });
   });
 }
@@ -150,14 +150,14 @@ Tensor softmax(const Tensor& given, int64_t axis) {
 Tensor log_softmax(const Tensor& given, int64_t axis) {
   require_floating(kLogSoftmax.name, {&given});
   return along_last_axis(kLogSoftmax.name, given, axis, [](const Tensor& x) {
-    const Tensor y = on_rows(HWY_DYNAMIC_DISPATCH(log_softmax_rows), x);
+    const Tensor y = on_rows(kernel_of(HWY_DISPATCH_TABLE(log_softmax_rows)), x);
     return record(kLogSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {
       if (Tape::current()) {
         const Tensor dx = dy - exp(y) * sum(dy, -1, true);
         const Tensor masked = rows_of_minus_infinity(y);
         return any(masked) ? masked_fill(dx, masked, 0) : dx;
       }
-      return on_rows(HWY_DYNAMIC_DISPATCH(log_softmax_backward_rows), y, dy);
+      return on_rows(kernel_of(HWY_DISPATCH_TABLE(log_softmax_backward_rows)), y, dy);
     });
   });
 }

@@ -26,16 +26,16 @@ const Op kTo{"to"};
 // Fills in one size of -1, and checks the number of elements.
 Shape resolve(const Tensor& x, Shape shape) {
   int open = -1;
-  int64_t known = 1;
+  Shape sizes = shape;  // with 1 for the size to be inferred
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] == -1 && open < 0) {
       open = i;
+      sizes[i] = 1;
     } else if (shape[i] < 0) {
       kReshape.fail(fmt::format("expected sizes of 0 or more, and at most one -1 (the rest), got {}", str(shape)));
-    } else {
-      known *= shape[i];
     }
   }
+  const int64_t known = checked_numel(kReshape.name, sizes);
   const bool fits = open < 0 ? known == x.numel() : known > 0 && x.numel() % known == 0;
   if (!fits) {
     kReshape.fail(
@@ -218,6 +218,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
     kExpand.fail(fmt::format("{} cannot be expanded to {} (only axes of size 1 and new leading axes can grow)",
                              str(this->shape()), str(wanted)));
   }
+  checked_numel(kExpand.name, shape);
   return record(kExpand, view(shape, steps), {*this}, [](const Tensor& dy) -> Grads { return dy; });
 }
 

@@ -129,23 +129,23 @@ HWY_EXPORT(cut_double);
 namespace optim {
 
 void adam_update(int64_t n, float* p, float* m, float* v, const float* g, const AdamStep& step) {
-  HWY_DYNAMIC_DISPATCH(adam_float)(n, p, m, v, g, step);
+  kernel_of(HWY_DISPATCH_TABLE(adam_float))(n, p, m, v, g, step);
 }
 void adam_update(int64_t n, double* p, double* m, double* v, const double* g, const AdamStep& step) {
-  HWY_DYNAMIC_DISPATCH(adam_double)(n, p, m, v, g, step);
+  kernel_of(HWY_DISPATCH_TABLE(adam_double))(n, p, m, v, g, step);
 }
 void sgd_update(int64_t n, float* p, float* buffer, const float* g, const SgdStep& step) {
-  HWY_DYNAMIC_DISPATCH(sgd_float)(n, p, buffer, g, step);
+  kernel_of(HWY_DISPATCH_TABLE(sgd_float))(n, p, buffer, g, step);
 }
 void sgd_update(int64_t n, double* p, double* buffer, const double* g, const SgdStep& step) {
-  HWY_DYNAMIC_DISPATCH(sgd_double)(n, p, buffer, g, step);
+  kernel_of(HWY_DISPATCH_TABLE(sgd_double))(n, p, buffer, g, step);
 }
-double sum_of_squares(int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(squares_float)(n, x); }
-double sum_of_squares(int64_t n, const double* x) { return HWY_DYNAMIC_DISPATCH(squares_double)(n, x); }
-void scale(int64_t n, float* x, double factor) { HWY_DYNAMIC_DISPATCH(scale_float)(n, x, factor); }
-void scale(int64_t n, double* x, double factor) { HWY_DYNAMIC_DISPATCH(scale_double)(n, x, factor); }
-void cut(int64_t n, float* x, double limit) { HWY_DYNAMIC_DISPATCH(cut_float)(n, x, limit); }
-void cut(int64_t n, double* x, double limit) { HWY_DYNAMIC_DISPATCH(cut_double)(n, x, limit); }
+double sum_of_squares(int64_t n, const float* x) { return kernel_of(HWY_DISPATCH_TABLE(squares_float))(n, x); }
+double sum_of_squares(int64_t n, const double* x) { return kernel_of(HWY_DISPATCH_TABLE(squares_double))(n, x); }
+void scale(int64_t n, float* x, double factor) { kernel_of(HWY_DISPATCH_TABLE(scale_float))(n, x, factor); }
+void scale(int64_t n, double* x, double factor) { kernel_of(HWY_DISPATCH_TABLE(scale_double))(n, x, factor); }
+void cut(int64_t n, float* x, double limit) { kernel_of(HWY_DISPATCH_TABLE(cut_float))(n, x, limit); }
+void cut(int64_t n, double* x, double limit) { kernel_of(HWY_DISPATCH_TABLE(cut_double))(n, x, limit); }
 
 }  // namespace optim
 }  // namespace tapegrad

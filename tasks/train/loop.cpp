@@ -70,14 +70,7 @@ Gradients Loop::gradients(StepMetrics& metrics) {
     metrics.accuracy += share * found.accuracy;
     metrics.tokens += found.tokens;
     Gradients grads = batches == 1 ? tape.backward(found.loss) : tape.backward(found.loss * share);
-    if (i == 0) {
-      sum = std::move(grads);
-    } else {
-      for (Gradients::Entry *own = sum.begin(), *more = grads.begin(); own != sum.end(); ++own, ++more) {
-        own->grad = own->grad + more->grad;
-        more->grad = Tensor();
-      }
-    }
+    sum += std::move(grads);
   }
   return sum;
 }

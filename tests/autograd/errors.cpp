@@ -28,14 +28,14 @@ void expect_texts(const std::vector<WrongCall>& calls) {
 TEST(Errors, OfTensors) {
   expect_texts({
       {"[tensor] an empty handle was used (it was never given a value, or was moved from)", [] { Tensor().shape(); }},
-      {"[item] a tensor of shape [2, 3] has 6 elements, not one", [] { kX.item(); }},
-      {"[data] the tensor holds float32, but float64 was asked for", [] { kX.data<double>(); }},
+      {"[item] expected one element, got shape [2, 3] with 6", [] { kX.item(); }},
+      {"[data] expected a tensor of float64, got float32", [] { kX.data<double>(); }},
       {"[size] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kX.size(2); }},
       {"[tensor] shape [2, -1] has a negative size",
        [] {
          return zeros({2, -1});
        }},
-      {"[shape] 9 axes given, at most 8 are possible",
+      {"[shape] expected at most 8 axes, got 9",
        [] {
          return zeros({1, 1, 1, 1, 1, 1, 1, 1, 1});
        }},
@@ -43,16 +43,16 @@ TEST(Errors, OfTensors) {
        [] {
          return zeros({1 << 30, 1 << 30});
        }},
-      {"[tensor] 3 values were given for shape [2, 2], which has 4",
+      {"[tensor] expected 4 values for shape [2, 2], got 3",
        [] {
          return tensor(std::vector<double>{1, 2, 3}, {2, 2});
        }},
-      {"[tensor] rows of 2 and of 1 values were given, all must be as long",
+      {"[tensor] expected rows of equal length, got 2 and 1 values",
        [] {
          return tensor({{1.0, 2.0}, {3.0}});
        }},
       {"[arange] from 0 to 1 in steps of 0 never ends", [] { arange(0, 1, 0); }},
-      {"[linspace] makes float32 or float64, not int64", [] { linspace(0, 1, 3, kInt64); }},
+      {"[linspace] expected float32 or float64, got int64", [] { linspace(0, 1, 3, kInt64); }},
       {"[tensor] shape [-3] has a negative size", [] { linspace(0, 1, -3); }},
       {"[tensor] shape [-1, -1] has a negative size", [] { eye(-1); }},
   });

@@ -158,6 +158,23 @@ TEST(Parallel, EveryElementOnceForAnyNumberOfThreads) {
   }
 }
 
+TEST(Parallel, TheNumberOfThreadsDoesNotChangeInsideALoop) {
+  const Threads restore;
+  for (int threads : {1, 2}) {
+    set_num_threads(threads);
+    std::string error = "no error";
+    try {
+      parallel_for(4, 1, [](int64_t i, int64_t) {
+        if (i == 0) set_num_threads(3);
+      });
+    } catch (const Error& e) {
+      error = e.what();
+    }
+    EXPECT_EQ(error, "[set_num_threads] cannot be called inside a parallel_for (the loop would wait for itself)");
+    EXPECT_EQ(num_threads(), threads);
+  }
+}
+
 TEST(Parallel, ErrorsComeBack) {
   const Threads restore;
   for (int threads : {1, 2, 7}) {
@@ -239,7 +256,6 @@ std::vector<T> interesting() {
 
 template <class T, class F>
 void check_elementary(const F& run) {
-  kernel_family();
   const std::vector<T> x = interesting<T>();
   std::vector<T> y(x.size());
   for (int f = 0; f < 10; ++f) {
@@ -255,20 +271,19 @@ void check_elementary(const F& run) {
 }
 
 TEST(Simd, ElementaryFunctionsOfFloat) {
-  check_elementary<float>([](auto... args) { HWY_DYNAMIC_DISPATCH(elementary_float)(args...); });
+  check_elementary<float>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(elementary_float))(args...); });
 }
 TEST(Simd, ElementaryFunctionsOfDouble) {
-  check_elementary<double>([](auto... args) { HWY_DYNAMIC_DISPATCH(elementary_double)(args...); });
+  check_elementary<double>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(elementary_double))(args...); });
 }
 
 TEST(Simd, FormulasReadAsOnScalars) {
-  kernel_family();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{-3, -0.5f, 0, 0.5f, 3, nan, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, -19};
   std::vector<float> y(x.size());
-  HWY_DYNAMIC_DISPATCH(elementary_float)(10, static_cast<int64_t>(x.size()), x.data(), y.data());
+  kernel_of(HWY_DISPATCH_TABLE(elementary_float))(10, static_cast<int64_t>(x.size()), x.data(), y.data());
   for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(y[i] == 1 - x[i] * x[i] || x[i] != x[i]);
-  HWY_DYNAMIC_DISPATCH(elementary_float)(11, static_cast<int64_t>(x.size()), x.data(), y.data());
+  kernel_of(HWY_DISPATCH_TABLE(elementary_float))(11, static_cast<int64_t>(x.size()), x.data(), y.data());
   EXPECT_EQ(y[0], -3);
   EXPECT_EQ(y[1], -1);
   EXPECT_EQ(y[3], 2);
@@ -278,9 +293,8 @@ TEST(Simd, FormulasReadAsOnScalars) {
 }
 
 TEST(Simd, PartsOfVectorsTouchNothingElse) {
-  kernel_family();
-  EXPECT_TRUE(HWY_DYNAMIC_DISPATCH(parts_float)());
-  EXPECT_TRUE(HWY_DYNAMIC_DISPATCH(parts_double)());
+  EXPECT_TRUE(kernel_of(HWY_DISPATCH_TABLE(parts_float))());
+  EXPECT_TRUE(kernel_of(HWY_DISPATCH_TABLE(parts_double))());
 }
 
 // ---- Matrix products ----
@@ -437,9 +451,8 @@ TEST(Blas, EdgesOnBlis) {
 }
 
 TEST(Blas, FourteenRowsOnAnyVectors) {
-  kernel_family();
-  EXPECT_TRUE(HWY_DYNAMIC_DISPATCH(fourteen_rows_float)());
-  EXPECT_TRUE(HWY_DYNAMIC_DISPATCH(fourteen_rows_double)());
+  EXPECT_TRUE(kernel_of(HWY_DISPATCH_TABLE(fourteen_rows_float))());
+  EXPECT_TRUE(kernel_of(HWY_DISPATCH_TABLE(fourteen_rows_double))());
 }
 
 TEST(Blas, NanAndInfinityPropagate) {
@@ -502,6 +515,19 @@ TEST(Kernels, TheFamilyIsOneThatTheProcessorRuns) {
   } else {
     EXPECT_EQ(kernel_family(), available.back());
   }
+}
+
+// The table of a kernel in which every family would be chosen by Highway.
+TEST(Kernels, LeaveHighwaysChoiceToOthers) {
+  const auto ours = kernel_of(HWY_DISPATCH_TABLE(parts_float));
+  const int64_t supported = hwy::SupportedTargets();
+  if (available_kernel_families().size() > 1) {
+    EXPECT_NE(supported & (supported - 1), 0) << "only one target is left";
+  }
+  hwy::SetSupportedTargetsForTest(HWY_STATIC_TARGET);
+  hwy::GetChosenTarget().Update(HWY_STATIC_TARGET);
+  EXPECT_EQ(kernel_of(HWY_DISPATCH_TABLE(parts_float)), ours);
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 TEST(Machine, FiguresAreMeasured) {

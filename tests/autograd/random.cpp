@@ -244,7 +244,7 @@ TEST(RandomTensors, BadArguments) {
               multinomial(ones({2, 2, 2}), 1);
             }),
             "[multinomial] expected weights [n] or [rows, n], got [2, 2, 2]");
-  EXPECT_EQ(error_of([] { randint(2, 2, {3}); }), "[randint] low 2 and high 2, need low < high");
+  EXPECT_EQ(error_of([] { randint(2, 2, {3}); }), "[randint] expected low < high, got 2 and 2");
   EXPECT_EQ(error_of([] { randperm(-1); }), "[randperm] expected a length of 0 or more, got -1");
 }
 
@@ -286,24 +286,27 @@ TEST(Random, ABadStateIsRefusedAndChangesNothing) {
     EXPECT_EQ(g.state(), good);
     return text;
   };
-  EXPECT_EQ(error_of([&] { g.set_state({}); }), "[Generator.set_state] 0 bytes, need the 5056 of a generator's state");
-  EXPECT_EQ(refused(12, {0}), "[Generator.set_state] seeded flag 0, need 1");
+  EXPECT_EQ(error_of([&] { g.set_state({}); }),
+            "[Generator.set_state] expected the 5056 bytes of a generator's state, got 0");
+  EXPECT_EQ(refused(12, {0}), "[Generator.set_state] expected a seeded flag of 1, got 0");
   EXPECT_EQ(refused(16, {9}),
-            "[Generator.set_state] position 9 with 1 left, need a position up to 624 with 625 - position left");
+            "[Generator.set_state] expected a position up to 624 with 625 - position left, got 9 with 1 left");
   EXPECT_EQ(refused(17, {9}),
-            "[Generator.set_state] position 2304 with 1 left, need a position up to 624 with 625 - position left");
-  EXPECT_EQ(refused(24 + 8 * 3 + 4, {0, 0, 0, 1}).substr(0, 37), "[Generator.set_state] word 3 is 72057");
+            "[Generator.set_state] expected a position up to 624 with 625 - position left, got 2304 with 1 left");
+  EXPECT_EQ(refused(24 + 8 * 3 + 4, {0, 0, 0, 1}).substr(0, 67),
+            "[Generator.set_state] expected words of 32 bits, got word 3 = 72057");
   EXPECT_EQ(refused(24, std::vector<unsigned char>(8 * 624)),
-            "[Generator.set_state] all words are zero, need a state that was seeded");
+            "[Generator.set_state] expected a seeded state, got all words zero");
   EXPECT_EQ(refused(5040, {2}),
-            "[Generator.set_state] cached normal 0 with flag 2, need a finite one with flag 0 or 1");
+            "[Generator.set_state] expected a finite cached normal with flag 0 or 1, got 0 with flag 2");
   EXPECT_EQ(refused(5024, {0, 0, 0, 0, 0, 0, 0xf0, 0x7f}),
-            "[Generator.set_state] cached normal inf with flag 0, need a finite one with flag 0 or 1");
+            "[Generator.set_state] expected a finite cached normal with flag 0 or 1, got inf with flag 0");
   EXPECT_EQ(refused(5052, {1}),
-            "[Generator.set_state] a cached float normal, which these streams never have; need none");
-  EXPECT_EQ(refused(5055, {2}), "[Generator.set_state] mask stream 2, need 0 or 1");
+            "[Generator.set_state] expected no cached float normal, which these streams never have");
+  EXPECT_EQ(refused(5055, {2}), "[Generator.set_state] expected mask stream 0 or 1, got 2");
   NumpyRandom n(1);
-  EXPECT_EQ(error_of([&] { n.set_state(good); }), "[NumpyRandom.set_state] 5056 bytes, need the 2500 of a state");
+  EXPECT_EQ(error_of([&] { n.set_state(good); }),
+            "[NumpyRandom.set_state] expected the 2500 bytes of a state, got 5056");
 }
 
 TEST(Random, EveryAlteredByteOfAStateIsReadOrRefused) {
@@ -334,31 +337,30 @@ TEST(Random, BadArguments) {
   uint8_t b[4];
   constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   const std::string before = state_hash(g);
-  EXPECT_EQ(error_of([&] { g.uniform(x, 4, 1, 0); }),
-            "[uniform] from 1 to 0, need finite bounds with from <= to and a finite distance");
+  EXPECT_EQ(error_of([&] { g.uniform(x, 4, 1, 0); }), "[uniform] expected finite bounds with from <= to, got 1 and 0");
   EXPECT_NE(error_of([&] { g.uniform(x, 4, 0, kInf); }), "no error");
   EXPECT_NE(error_of([&] { g.uniform(x, 4, 0, kNan); }), "no error");
   EXPECT_NE(error_of([&] { g.uniform(x, 4, -3e38, 3e38); }), "no error");
-  EXPECT_EQ(error_of([&] { g.normal(x, 4, 0, -1); }), "[normal] standard deviation -1, need one that is not negative");
+  EXPECT_EQ(error_of([&] { g.normal(x, 4, 0, -1); }), "[normal] expected a standard deviation of 0 or more, got -1");
   EXPECT_NE(error_of([&] { g.normal(x, 4, 0, kNan); }), "no error");
-  EXPECT_EQ(error_of([&] { g.exponential(x, 4, 0); }), "[exponential] rate 0, need a positive one");
-  EXPECT_EQ(error_of([&] { g.randint(k, 4, 3, 3); }), "[randint] low 3 and high 3, need low < high");
-  EXPECT_EQ(error_of([&] { g.randperm(k, -1); }), "[randperm] length -1, need one that is not negative");
-  EXPECT_EQ(error_of([&] { g.keep_mask(b, 4, 1.5); }), "[bernoulli] probability 1.5, need one in [0, 1]");
+  EXPECT_EQ(error_of([&] { g.exponential(x, 4, 0); }), "[exponential] expected a positive rate, got 0");
+  EXPECT_EQ(error_of([&] { g.randint(k, 4, 3, 3); }), "[randint] expected low < high, got 3 and 3");
+  EXPECT_EQ(error_of([&] { g.randperm(k, -1); }), "[randperm] expected a length of 0 or more, got -1");
+  EXPECT_EQ(error_of([&] { g.keep_mask(b, 4, 1.5); }), "[bernoulli] expected a probability in [0, 1], got 1.5");
   EXPECT_NE(error_of([&] { g.keep_mask(b, 4, kNan); }), "no error");
   const float negative[2] = {1, -1}, zero[2] = {0, 0}, one[2] = {0, 2};
   EXPECT_EQ(error_of([&] { g.multinomial(k, 1, negative, 2); }),
-            "[multinomial] weight -1 at index 1, need finite weights that are not negative");
+            "[multinomial] expected finite weights of 0 or more, got -1 at index 1");
   EXPECT_EQ(error_of([&] { g.multinomial(k, 1, zero, 2); }),
-            "[multinomial] 0 of 2 weights are positive, need 1 to draw 1 without replacement");
+            "[multinomial] expected at least 1 positive weights to draw 1 without replacement, got 0 of 2");
   EXPECT_EQ(error_of([&] { g.multinomial(k, 2, one, 2); }),
-            "[multinomial] 1 of 2 weights are positive, need 2 to draw 2 without replacement");
+            "[multinomial] expected at least 2 positive weights to draw 2 without replacement, got 1 of 2");
   EXPECT_EQ(error_of([&] { g.multinomial(k, 3, zero, 2, true); }),
-            "[multinomial] 0 of 2 weights are positive, need 1 to draw 3");
-  EXPECT_EQ(error_of([&] { g.multinomial(k, 0, one, 2); }), "[multinomial] 0 samples, need at least one");
-  EXPECT_EQ(error_of([] { NumpyRandom(1).randint(2, 2); }), "[NumpyRandom.randint] low 2 and high 2, need low < high");
+            "[multinomial] expected at least 1 positive weights to draw 3, got 0 of 2");
+  EXPECT_EQ(error_of([&] { g.multinomial(k, 0, one, 2); }), "[multinomial] expected at least 1 sample, got 0");
+  EXPECT_EQ(error_of([] { NumpyRandom(1).randint(2, 2); }), "[NumpyRandom.randint] expected low < high, got 2 and 2");
   EXPECT_EQ(error_of([] { NumpyRandom(1).choice_index(0); }),
-            "[NumpyRandom.choice_index] a list of 0, need at least one element");
+            "[NumpyRandom.choice_index] expected a list of at least 1 element, got 0");
   EXPECT_EQ(before, state_hash(g));
 }
 

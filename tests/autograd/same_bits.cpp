@@ -131,7 +131,7 @@ std::vector<Large> large_samples() {
   }
   add_sample("recompute", {x, numbers({kColumns, 300})}, [](const Inputs& v) {
     const Tensor w = v[1];
-    return nn::recompute(v[0], {w}, [w](const Tensor& in) { return tanh(matmul(in, w)); });
+    return nn::recompute(v[0], [w](const Tensor& in) { return tanh(matmul(in, w)); });
   });
   add_sample("dropout", {x}, [](const Inputs& v) {
     Generator generator(1);

@@ -1,12 +1,16 @@
 // The tape: what it records, what backward gives, what it refuses, and how it ends.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/module.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -37,7 +41,7 @@ TEST(Tape, RecordsOnlyWhatALeafTakesPartIn) {
   EXPECT_TRUE(needs_grad(y));
   EXPECT_FALSE(needs_grad(y.detach()));
   EXPECT_EQ(tape.backward(y)[x].item(), 60);
-  EXPECT_EQ(error_of([&] { tape.op_name(0); }), "[tape] place 0 was asked for, 0 are recorded");
+  EXPECT_EQ(error_of([&] { tape.op_name(0); }), "[tape] expected a position below 0, got 0");
 }
 
 TEST(Tape, AddsUpWhereATensorIsUsedOften) {
@@ -99,6 +103,96 @@ TEST(Tape, PausesAndGoesOn) {
   EXPECT_TRUE(needs_grad(x * x));
 }
 
+TEST(Tape, BeginsToRecordUnderAPause) {
+  const Tensor x = number(3).as_leaf();
+  Tape outer;
+  const PauseRecording pause;
+  EXPECT_FALSE(needs_grad(x * x));
+  {
+    Tape inner;  // a function that differentiates inside a metric
+    EXPECT_EQ(inner.backward(x * x)[x].item(), 6);
+  }
+  Tape paused;
+  {
+    const PauseRecording again;
+    EXPECT_FALSE(needs_grad(x * x));
+  }
+  EXPECT_TRUE(needs_grad(x * x));
+}
+
+TEST(Tape, RecordsAgainAfterPausesThatEndInAnyOrder) {
+  const Tensor x = number(2).as_leaf();
+  auto first = std::make_unique<PauseRecording>();
+  Tape tape;  // begun under `first`, so it records
+  auto second = std::make_unique<PauseRecording>();
+  EXPECT_FALSE(needs_grad(x));
+  first.reset();
+  EXPECT_EQ(Tape::current(), nullptr);
+  second.reset();
+  EXPECT_EQ(Tape::current(), &tape);
+  const PauseRecording later;
+  EXPECT_EQ(Tape::current(), nullptr);
+}
+
+TEST(Tape, OutlivedByAPause) {
+  const Tensor x = number(2).as_leaf();
+  auto outer = std::make_unique<Tape>();
+  {
+    const PauseRecording pause;
+    outer.reset();
+    EXPECT_EQ(Tape::current(), nullptr);
+  }
+  Tape tape;
+  EXPECT_EQ(tape.backward(x * x)[x].item(), 4);
+}
+
+TEST(Tape, EndsInAnyOrder) {
+  const Tensor x = number(2).as_leaf();
+  auto a = std::make_unique<Tape>();
+  auto b = std::make_unique<Tape>();
+  auto c = std::make_unique<Tape>();
+  b.reset();
+  EXPECT_EQ(Tape::current(), c.get());
+  a.reset();
+  EXPECT_EQ(Tape::current(), c.get());
+  EXPECT_EQ(c->backward(x * x)[x].item(), 4);
+  c.reset();
+  EXPECT_EQ(Tape::current(), nullptr);
+  EXPECT_EQ((x * x).tape_index().tape, 0u);
+}
+
+TEST(Tape, TakesOuterTensorsAsLeaves) {
+  const Tensor x = number(2).as_leaf(), w = number(5).as_leaf();
+  Tape outer;
+  const Tensor y = x * x, z = x * 3;
+  Tape inner(OuterTensors::leaves);
+  const Tensor loss = y * y * w;
+  EXPECT_EQ(inner.leaves().size(), 2u);
+  EXPECT_TRUE(inner.leaves()[0].same(y));
+  EXPECT_TRUE(inner.leaves()[1].same(w));
+  const Gradients grads = inner.backward(loss);
+  EXPECT_EQ(grads[y].item(), 40);
+  EXPECT_EQ(grads[w].item(), 16);
+  EXPECT_FALSE(grads.contains(z));
+  EXPECT_EQ(grads.size(), 2u);
+}
+
+// What an operation does inside is not recorded, whatever the number of threads.
+TEST(Tape, HasOneNodePerFusedOperation) {
+  const int threads_before = num_threads();
+  const Tensor q = randn({2, 4, 64, 16}).as_leaf(), w = randn({8, 16}).as_leaf();
+  for (int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    Tape attention;
+    scaled_dot_product_attention(q, q, q);
+    EXPECT_EQ(attention.size(), 2) << threads;
+    Tape product;
+    linear(q, w);
+    EXPECT_EQ(product.size(), 3) << threads;
+  }
+  set_num_threads(threads_before);
+}
+
 TEST(Tape, WithoutOneNothingIsRecorded) {
   const Tensor x = number(2).as_leaf();
   EXPECT_EQ((x * x).tape_index().tape, 0u);
@@ -114,7 +208,44 @@ TEST(Gradients, CanBeReplaced) {
   EXPECT_EQ(grads[x].item(), 7);
   EXPECT_EQ(grads[other].item(), 8);
   EXPECT_EQ(error_of([&] { grads.set(x, ones({2}, kFloat64)); }),
-            "[gradients] a gradient of shape [2] was given for a tensor of shape []");
+            "[gradients] expected a gradient of shape [], got [2]");
+}
+
+TEST(Gradients, OfAConstantAreNone) {
+  const Tensor x = number(2).as_leaf();
+  Gradients grads;
+  EXPECT_EQ(error_of([&] { grads.set(number(1), number(8)); }),
+            "[gradients] expected a leaf, got a constant of shape [] (make it a leaf by as_leaf())");
+  EXPECT_FALSE(grads.contains(number(3)));
+}
+
+TEST(Gradients, AddUpLeafByLeafAndScale) {
+  const Tensor a = tensor({1.0, 2.0}, kFloat64).as_leaf(), b = number(3).as_leaf(), c = number(4).as_leaf();
+  const auto gradients_of = [](auto loss) {
+    Tape tape;
+    return tape.backward(loss());
+  };
+  Gradients sum;
+  sum += gradients_of([&] { return tapegrad::sum(a * a) * b; });  // no c
+  const Tensor first = sum[a];
+  sum += gradients_of([&] { return tapegrad::sum(a) * c; });  // no b
+  EXPECT_EQ(sum.size(), 3u);
+  EXPECT_EQ(sum[a].to_vector<double>(), (std::vector<double>{10, 16}));
+  EXPECT_EQ(sum[b].item(), 5);
+  EXPECT_EQ(sum[c].item(), 3);
+  EXPECT_EQ(first.to_vector<double>(), (std::vector<double>{6, 12}));  // what others hold does not change
+  sum *= 0.5;
+  EXPECT_EQ(sum[a].to_vector<double>(), (std::vector<double>{5, 8}));
+  EXPECT_EQ(sum[b].item(), 2.5);
+}
+
+TEST(Gradients, ThatAreRecordedAddUpOnTheTape) {
+  const Tensor x = number(2).as_leaf();
+  Tape tape;
+  Gradients sum = tape.backward(x * x * x, {.create_graph = true});
+  sum += tape.backward(x * x, {.create_graph = true});
+  EXPECT_EQ(sum[x].item(), 16);                    // 3 x^2 + 2 x
+  EXPECT_EQ(tape.backward(sum[x])[x].item(), 14);  // 6 x + 2
 }
 
 // --- refusals ---
@@ -135,9 +266,13 @@ TEST(TapeRefuses, LossesThatAreNone) {
             "[backward] the loss was not recorded on this tape: no leaf takes part in it");
   const Tensor y = x * x;
   EXPECT_EQ(error_of([&] { tape.backward(y); }),
-            "[backward] the loss has shape [2], one number is needed (or give BackwardOptions::grad_output)");
+            "[backward] expected a loss of one element, got shape [2] (or give BackwardOptions::grad_output)");
   EXPECT_EQ(error_of([&] { tape.backward(y, {.grad_output = ones({3})}); }),
-            "[backward] grad_output has shape [3], the loss [2]");
+            "[backward] expected a grad_output of the loss's float32 [2], got float32 [3]");
+  for (const DType other : {kFloat64, kInt64}) {
+    EXPECT_EQ(error_of([&] { tape.backward(y, {.grad_output = ones({2}, other)}); }),
+              fmt::format("[backward] expected a grad_output of the loss's float32 [2], got {} [2]", name(other)));
+  }
   EXPECT_EQ(error_of([&] { tape.backward(sum(y), {.keep = {ones({4})}}); }),
             "[backward] keep names a tensor of shape [4] that is not on this tape");
   EXPECT_EQ(error_of([&] {
@@ -163,7 +298,7 @@ TEST(TapeRefuses, GradientsOfWhatTookNoPart) {
 }
 
 TEST(TapeRefuses, LeavesOfIntegers) {
-  EXPECT_EQ(error_of([] { arange(3).as_leaf(); }), "[as_leaf] gradients are of float32 or float64, not of int64");
+  EXPECT_EQ(error_of([] { arange(3).as_leaf(); }), "[as_leaf] expected float32 or float64, got int64");
 }
 
 TEST(TapeRefuses, TensorsOfAnotherThread) {
@@ -317,6 +452,42 @@ TEST(CustomOperation, PassesGradcheckToSecondOrder) {
   EXPECT_TRUE(gradcheck(softplus, {tensor({{0.3, -1.0}, {2.0, 0.1}}, kFloat64)}));
   EXPECT_TRUE(gradcheck(softplus, {tensor({{0.3, -1.0}, {2.0, 0.1}}, kFloat64).t()}));
   EXPECT_TRUE(gradcheck(softplus, {number(0.4).expand({3})}));
+}
+
+const Op kCube{"cube"};
+Tensor cube(const Tensor& x) {
+  return custom(
+      kCube, {x}, [](const Tensor& in) { return in * in * in; },
+      [x](const Tensor& dy) -> Grads { return dy * 3 * x * x; });
+}
+
+const Op kScaledExp{"scaled_exp"};
+Tensor scaled_exp(const Tensor& x, const Tensor& scale) {
+  return custom(
+      kScaledExp, {x, scale}, [](const Tensor& a, const Tensor& s) { return exp(a * s); },
+      [x, scale](const Tensor& dy, const Tensor& y) -> Grads {
+        return {dy * y * scale, dy * y * x};
+      });
+}
+
+TEST(CustomOperation, IsOneNodeAndPassesGradcheck) {
+  const Tensor x = tensor({{0.3, -1.0}, {2.0, 0.1}}, kFloat64);
+  EXPECT_TRUE(gradcheck(cube, {x}));
+  EXPECT_TRUE(gradcheck(scaled_exp, {x, tensor({0.5, 0.2}, kFloat64)}));
+  Tape tape;
+  const Tensor leaf = x.as_leaf();
+  cube(leaf);
+  EXPECT_EQ(tape.size(), 2);
+  EXPECT_EQ(tape.op_name(1), "cube");
+}
+
+TEST(CustomOperation, MayReturnItsInput) {
+  const Tensor x = number(3).as_leaf();
+  Tape tape;
+  const Tensor y = custom(
+      kCube, {x}, [](const Tensor& in) { return in; }, [](const Tensor& dy) -> Grads { return dy * 7; });
+  EXPECT_EQ(tape.backward(y)[x].item(), 7);
+  EXPECT_TRUE(x.is_leaf());
 }
 
 TEST(CustomOperation, TakesManyInputsOfWhichSomeAreConstants) {

@@ -151,13 +151,12 @@ TEST(Module, ALeafOfItsOwn) {
   const tg::Tensor y = tg::sum(p * p);
   EXPECT_EQ(
       error_of([&] { p.set(tg::ones({2})); }),
-      "[parameter] a parameter of shape [2] was to be changed while a live tape has recorded it (run backward or end "
+      "[parameter] a parameter of shape [2] cannot be changed while a live tape has recorded it (run backward or end "
       "the tape first)");
   p.set_name("w");
   EXPECT_EQ(
       error_of([&] { nn::init::ones(p); }),
-      "[parameter] \"w\" of shape [2] was to be changed while a live tape has recorded it (run backward or end the "
-      "tape first)");
+      "[parameter] \"w\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
   const tg::Gradients grads = tape.backward(y);
   EXPECT_EQ(grads[p].to_vector<float>(), (std::vector<float>{0, 0}));
   p.set(tg::ones({2}));

@@ -213,7 +213,7 @@ TEST(Optimizer, Errors) {
     const Tensor y = sum(a * a);
     EXPECT_EQ(
         error_of([&] { sgd.step(grads); }),
-        "[optimizer] \"a\" was to be changed while a live tape has recorded it (run backward or end the tape first)");
+        "[optimizer] \"a\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
   }
   const auto adam = [&](optim::AdamOptions o) { return error_of([&] { optim::Adam(NamedTensors{{"a", a}}, o); }); };
   EXPECT_EQ(adam({.lr = -1}), "[optimizer] lr is -1, it must be 0 or more, and finite");

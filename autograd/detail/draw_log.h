@@ -1,0 +1,61 @@
+// What a thread drew from its generators, so that the same numbers can be drawn again: for recomputation in backward.
+#pragma once
+
+#include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/random.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tapegrad::detail {
+
+/// The draws of one thread from any generators, in order. It holds one state of a generator per uninterrupted run of
+/// draws: draws of other threads in between begin a new run.
+class DrawLog {
+ public:
+  /// While one is alive on this thread, its draws are entered in the log. They nest.
+  class Recording {
+   public:
+    explicit Recording(DrawLog& log);
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    friend class DrawLog;
+    DrawLog& log_;
+    Recording* const outer_;
+  };
+  /// While one is alive on this thread, its draws give the numbers in the log, and leave the generators alone. A log
+  /// can be replayed once.
+  class Replay {
+   public:
+    explicit Replay(DrawLog& log);
+    ~Replay();
+    Replay(const Replay&) = delete;
+    Replay& operator=(const Replay&) = delete;
+
+   private:
+    friend class DrawLog;
+    DrawLog& log_;
+    Replay* const outer_;
+    std::size_t next_ = 0;
+  };
+
+  /// Is this thread recording or replaying?
+  static bool active();
+  /// Called by a generator before each draw, if active(): the state to draw from.
+  static Generator::State& draw(Generator::State& state);
+
+ private:
+  struct Run {
+    Generator::State state;  // before its first draw
+    uint64_t version;        // of the generator's state after its last draw
+  };
+  void enter(const Generator::State& state, uint64_t version_after);
+  std::vector<Run, pool::Allocator<Run>> runs_;
+  std::vector<uint32_t, pool::Allocator<uint32_t>> draws_;  // the run of each draw
+};
+
+}  // namespace tapegrad::detail

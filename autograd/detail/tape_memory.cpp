@@ -1,0 +1,102 @@
+// Reuse of tapes' memory within a thread, and the list of live tapes.
+#include <pthread.h>
+#include <tapegrad/autograd/detail/tape_memory.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace tapegrad::detail {
+
+// --- leaves ---
+
+void LeafIndex::grow(uint64_t tape) {
+  PoolVector<Entry> old(std::max<std::size_t>(64, 2 * entries_.size()));
+  old.swap(entries_);
+  for (const Entry& e : old) {
+    if (e.tape == tape) find(tape, e.leaf) = e;
+  }
+}
+
+// --- nodes ---
+
+struct FreeTapeMemory {  // one list per thread
+  TapeMemory* first = nullptr;
+  ~FreeTapeMemory() {
+    while (first) delete std::exchange(first, first->next_);
+  }
+  static FreeTapeMemory& here() {
+    thread_local FreeTapeMemory list;
+    return list;
+  }
+};
+
+TapeMemory* TapeMemory::take() {
+  TapeMemory*& first = FreeTapeMemory::here().first;
+  return first ? std::exchange(first, first->next_) : new TapeMemory;
+}
+
+void TapeMemory::give_back() {
+  leaves.clear();
+  next_ = std::exchange(FreeTapeMemory::here().first, this);
+}
+
+TapeMemory::~TapeMemory() {
+  for (Node* chunk : chunks_) pool::release(chunk, kChunk * sizeof(Node));
+}
+
+void TapeMemory::add_chunk() { chunks_.push_back(static_cast<Node*>(pool::acquire(kChunk * sizeof(Node)))); }
+
+void TapeMemory::release_nodes() noexcept {
+  while (count_ > 0) {
+    Node& last = node(--count_);
+    if (last.leaf.defined()) last.leaf.add_recording(-1);
+    last.~Node();
+  }
+  inputs.clear();
+  sums.clear();
+}
+
+// --- live tapes ---
+
+namespace {
+
+struct LiveTapes {
+  std::mutex mutex;
+  uint64_t last = 0;
+  PoolVector<uint64_t> numbers;
+
+  // Never destroyed: a tape may have static lifetime. Locked over a fork, so that the child finds it free.
+  static LiveTapes& get() {
+    static LiveTapes& tapes = []() -> LiveTapes& {
+      LiveTapes& made = *new LiveTapes;
+      made.numbers.reserve(64);  // the pool's own handlers are registered first: its lock is taken inside ours
+      pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); }, [] { get().mutex.unlock(); });
+      return made;
+    }();
+    return tapes;
+  }
+};
+
+}  // namespace
+
+uint64_t begin_tape() {
+  LiveTapes& tapes = LiveTapes::get();
+  const std::lock_guard lock(tapes.mutex);
+  tapes.numbers.push_back(++tapes.last);
+  return tapes.last;
+}
+
+void end_tape(uint64_t tape) {
+  LiveTapes& tapes = LiveTapes::get();
+  const std::lock_guard lock(tapes.mutex);
+  tapes.numbers.erase(std::find(tapes.numbers.begin(), tapes.numbers.end(), tape));
+}
+
+bool is_alive(uint64_t tape) {
+  LiveTapes& tapes = LiveTapes::get();
+  const std::lock_guard lock(tapes.mutex);
+  return std::find(tapes.numbers.begin(), tapes.numbers.end(), tape) != tapes.numbers.end();
+}
+
+}  // namespace tapegrad::detail

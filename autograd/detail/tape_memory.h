@@ -1,0 +1,89 @@
+// The memory of a tape: nodes, their inputs, the places of leaves. Kept by its thread for the next tape, so that
+// recording allocates nothing in the steady state.
+#pragma once
+
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/pool.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+namespace tapegrad::detail {
+
+/// One recorded operation, or a leaf.
+struct Node {
+  Node(const Op* op, const Tensor& y) : op(op), shape(y.shape()), dtype(y.dtype()) {}
+
+  const Op* op;  // nullptr for a leaf
+  Backward backward;
+  Tensor leaf;  // of a leaf, the tensor itself
+  Shape shape;  // of the result
+  DType dtype;
+  uint32_t input_count = 0;
+  int64_t first_input = 0;  // in TapeMemory::inputs
+};
+
+/// The positions of leaves on the tape: open addressing, where an entry of an earlier tape counts as free.
+class LeafIndex {
+ public:
+  struct Entry {
+    uint64_t tape = 0;  // the tape that entered it
+    TapeIndex leaf;
+    int64_t position = 0;
+  };
+  void clear() { count_ = 0; }
+  /// The entry of `leaf`, or the free one to put it in (entry.tape != tape), which is to be followed by added().
+  Entry& find(uint64_t tape, const TapeIndex& leaf) {
+    if (2 * (count_ + 1) > entries_.size()) grow(tape);
+    const std::size_t mask = entries_.size() - 1;
+    std::size_t i = (static_cast<uint64_t>(leaf.position) * 0x9E3779B97F4A7C15u >> 32) & mask;
+    while (entries_[i].tape == tape && !(entries_[i].leaf == leaf)) i = (i + 1) & mask;
+    return entries_[i];
+  }
+  void added() { ++count_; }
+
+ private:
+  void grow(uint64_t tape);
+  PoolVector<Entry> entries_;
+  std::size_t count_ = 0;
+};
+
+struct TapeMemory {
+  PoolVector<int64_t> inputs;  // positions of all nodes' inputs, -1 for a constant
+  PoolVector<Tensor> sums;     // during backward, the gradients found so far, by position
+  LeafIndex leaves;
+
+  ~TapeMemory();
+  /// One that an earlier tape of this thread has given back, or a new one.
+  static TapeMemory* take();
+  void give_back();
+
+  int64_t size() const { return count_; }
+  Node& node(int64_t position) const { return chunks_[static_cast<std::size_t>(position / kChunk)][position % kChunk]; }
+  Node& push(const Op* op, const Tensor& y) {
+    if (count_ == static_cast<int64_t>(chunks_.size()) * kChunk) add_chunk();
+    Node& fresh = *new (&node(count_)) Node(op, y);
+    ++count_;
+    return fresh;
+  }
+  /// Destroys all nodes, from the last to the first: what a node kept dies before what it was computed from, without
+  /// recursion.
+  void release_nodes() noexcept;
+
+ private:
+  static constexpr int64_t kChunk = 128;  // nodes do not move when more are recorded
+  void add_chunk();
+  PoolVector<Node*> chunks_;
+  int64_t count_ = 0;
+  TapeMemory* next_ = nullptr;  // in the thread's free list
+  friend struct FreeTapeMemory;
+};
+
+/// The numbers of all tapes alive, so that a tensor of another thread's tape is an Error rather than a silent constant.
+uint64_t begin_tape();
+void end_tape(uint64_t tape);
+bool is_alive(uint64_t tape);
+
+}  // namespace tapegrad::detail

@@ -1,0 +1,97 @@
+// Lookup of gradients by leaf, and their sums.
+#include <fmt/format.h>
+#include <tapegrad/autograd/gradients.h>
+#include <tapegrad/autograd/ops.h>
+
+#include <algorithm>
+#include <string>
+
+namespace tapegrad {
+
+namespace {
+
+constexpr std::string_view kWhere = "gradients";
+
+bool before(const TapeIndex& a, const TapeIndex& b) {
+  return a.tape != b.tape ? a.tape < b.tape : a.position < b.position;
+}
+
+// The first entry that does not come before `place`.
+template <class Entries>
+auto first_from(Entries& entries, const TapeIndex& place) {
+  return std::lower_bound(entries.begin(), entries.end(), place,
+                          [](const Gradients::Entry& entry, const TapeIndex& p) { return before(entry.place, p); });
+}
+
+void add_to(Tensor& sum, Tensor more) {
+  const bool own = sum.unique() && sum.is_contiguous() && sum.dtype() == more.dtype();
+  if (own && sum.tape_index().tape == 0 && more.tape_index().tape == 0) {
+    accumulate_into(sum, more);
+  } else {
+    sum = sum + more;
+  }
+}
+
+}  // namespace
+
+Gradients::Gradients(Entries entries) : entries_(std::move(entries)) {
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return before(a.place, b.place); });
+}
+
+const Tensor* Gradients::find(const Tensor& leaf) const {
+  const TapeIndex place = leaf.tape_index();
+  const auto found = first_from(entries_, place);
+  return found != entries_.end() && found->place == place ? &found->grad : nullptr;
+}
+
+const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
+  if (const Tensor* grad = find(leaf)) return *grad;
+  const std::string called = name.empty() ? "" : fmt::format(" \"{}\"", name);
+  fail(kWhere, leaf.is_leaf()
+                   ? fmt::format("the leaf{} of shape {} took no part in the loss", called, str(leaf.shape()))
+                   : fmt::format("the tensor of shape {} is not a leaf (ask for its gradient by BackwardOptions::keep, "
+                                 "or make it a leaf by as_leaf())",
+                                 str(leaf.shape())));
+}
+
+void Gradients::set(const Tensor& leaf, Tensor grad) {
+  const TapeIndex place = leaf.tape_index();
+  if (place.tape == 0) {
+    fail(kWhere,
+         fmt::format("expected a leaf, got a constant of shape {} (make it a leaf by as_leaf())", str(leaf.shape())));
+  }
+  if (!(grad.shape() == leaf.shape())) {
+    fail(kWhere, fmt::format("expected a gradient of shape {}, got {}", str(leaf.shape()), str(grad.shape())));
+  }
+  const auto at = first_from(entries_, place);
+  if (at != entries_.end() && at->place == place) {
+    at->grad = std::move(grad);
+  } else {
+    entries_.insert(at, Entry{place, std::move(grad)});
+  }
+}
+
+Gradients& Gradients::operator+=(Gradients&& more) {
+  Entries sum;
+  sum.reserve(std::max(entries_.size(), more.entries_.size()));
+  auto own = entries_.begin(), other = more.entries_.begin();
+  while (own != entries_.end() || other != more.entries_.end()) {
+    const bool take_other = own == entries_.end() || (other != more.entries_.end() && before(other->place, own->place));
+    if (take_other) {
+      sum.push_back(std::move(*other++));
+      continue;
+    }
+    if (other != more.entries_.end() && other->place == own->place) add_to(own->grad, std::move((other++)->grad));
+    sum.push_back(std::move(*own++));
+  }
+  entries_ = std::move(sum);
+  more.entries_.clear();
+  return *this;
+}
+
+Gradients& Gradients::operator*=(double factor) {
+  for (Entry& entry : entries_) entry.grad = entry.grad * factor;
+  return *this;
+}
+
+}  // namespace tapegrad

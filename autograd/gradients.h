@@ -1,0 +1,58 @@
+// What backward returns: the gradients of leaves.
+#pragma once
+
+#include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/tensor.h>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad {
+
+/// A gradient for every leaf that took part in the loss, and for every tensor that BackwardOptions::keep named. Each
+/// has the shape and element type of its tensor.
+class Gradients {
+ public:
+  /// No gradient of anything: the start of a sum.
+  Gradients() = default;
+  /// The gradient of a leaf. Error if it took no part in the loss.
+  const Tensor& operator[](const Tensor& leaf) const { return of(leaf, ""); }
+  /// The same for an nn::Parameter, or whatever else has a tensor and a name; the Error then has the name.
+  template <class Named>
+  requires requires(const Named& n) {
+    n.tensor();
+    n.name();
+  }
+  const Tensor& operator[](const Named& leaf) const { return of(leaf.tensor(), leaf.name()); }
+  /// nullptr instead of the Error.
+  const Tensor* find(const Tensor& leaf) const;
+  bool contains(const Tensor& leaf) const { return find(leaf) != nullptr; }
+  std::size_t size() const { return entries_.size(); }
+
+  /// Replaces a gradient, or adds one. Error if `leaf` is a constant, or the shapes differ.
+  void set(const Tensor& leaf, Tensor grad);
+  /// Adds gradients of another backward, leaf by leaf: accumulation over micro-batches. A leaf that one side lacks has
+  /// a zero gradient there. Takes the memory of `more`.
+  Gradients& operator+=(Gradients&& more);
+  /// Multiplies every gradient.
+  Gradients& operator*=(double factor);
+
+  /// For a pass over all of them, sorted by place: kept tensors in order of recording, then leaves in the order in
+  /// which they were made.
+  struct Entry {
+    TapeIndex place;  // of the tensor that this is the gradient of
+    Tensor grad;
+  };
+  Entry* begin() { return entries_.data(); }
+  Entry* end() { return entries_.data() + entries_.size(); }
+
+ private:
+  using Entries = std::vector<Entry, pool::Allocator<Entry>>;
+  const Tensor& of(const Tensor& leaf, std::string_view name) const;
+  friend class Tape;
+  explicit Gradients(Entries entries);  // in any order
+  Entries entries_;                     // sorted by place
+};
+
+}  // namespace tapegrad

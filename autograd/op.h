@@ -1,0 +1,127 @@
+// What the author of an operation needs: Op, record(), and custom() for operations of your own.
+//
+//   const Op kCube{"cube"};
+//   Tensor cube(const Tensor& x) {
+//     return custom(kCube, {x}, [](const Tensor& x) { return x * x * x; },
+//                   [x](const Tensor& dy) -> Grads { return dy * 3 * x * x; });
+//   }
+#pragma once
+
+#include <tapegrad/autograd/inplace_function.h>
+#include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tapegrad {
+
+/// One constant per operation, with static lifetime, beside its definition: const Op kTanh{"tanh"}. Constructing it
+/// enters it in Op::all().
+struct Op {
+  /// `twice`: the backward is itself made of recorded operations; otherwise create_graph is an Error that names it.
+  Op(std::string_view name, bool twice = true);  // NOLINT: const Op kTanh{"tanh"}
+  Op(const Op&) = delete;
+
+  std::string_view name;
+  bool twice;
+
+  /// Throws Error "[name] message".
+  [[noreturn]] void fail(std::string_view message) const { tapegrad::fail(name, message); }
+  /// Every operation of the process.
+  static const std::vector<const Op*>& all();
+};
+
+/// The gradients of an operation's inputs, in the order of the inputs: a backward returns {dx, dw}, or dx alone. An
+/// empty handle stands for a gradient that is zero or not needed.
+class Grads {
+ public:
+  Grads() = default;
+  template <class... T>
+  requires(sizeof...(T) <= 4 && (std::is_convertible_v<T, Tensor> && ...)) Grads(T&&... grads) {  // NOLINT: return dx;
+    (push_back(std::forward<T>(grads)), ...);
+  }
+  void push_back(Tensor grad) {
+    if (count_ < kInPlace) {
+      few_[count_] = std::move(grad);
+    } else {
+      many_.push_back(std::move(grad));
+    }
+    ++count_;
+  }
+  std::size_t size() const { return count_; }
+  Tensor& operator[](std::size_t i) { return i < kInPlace ? few_[i] : many_[i - kInPlace]; }
+
+ private:
+  static constexpr std::size_t kInPlace = 4;
+  Tensor few_[kInPlace];
+  std::vector<Tensor, pool::Allocator<Tensor>> many_;
+  std::size_t count_ = 0;
+};
+
+/// Computes the gradients of the inputs from dy = dL/dy, which has the result's shape. A gradient may also have a shape
+/// that the input broadcasts to: the tape sums it. What the closure captures is exactly what the tape keeps.
+using Backward = InplaceFunction<Grads(const Tensor& dy)>;
+
+/// A tensor named as an operation's input. Refers to the tensor: an initializer_list of tensors would copy each handle,
+/// which costs two atomic increments per call.
+class Input {
+ public:
+  Input(const Tensor& x) : tensor_(&x) {}  // NOLINT: record(kMul, y, {a, b}, ...)
+  operator const Tensor&() const { return *tensor_; }
+
+ private:
+  const Tensor* tensor_;
+};
+
+/// Would an operation on x be recorded now? Ask before keeping anything for backward.
+bool needs_grad(const Tensor& x);
+
+/// Records y as op(inputs) if the current tape tracks any input; otherwise returns y unchanged. y must be freshly
+/// computed; copies of y captured by `backward` refer to the recorded tensor. An undefined input is a constant.
+Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward);
+Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward);
+
+/// While one is alive on this thread, the tapes that are alive on it record nothing: for kernels made of operations,
+/// metrics and samples. A tape that begins meanwhile records as usual, so that a function that differentiates
+/// internally works in there, too.
+class PauseRecording {
+ public:
+  PauseRecording();
+  ~PauseRecording();
+  PauseRecording(const PauseRecording&) = delete;
+  PauseRecording& operator=(const PauseRecording&) = delete;
+
+ private:
+  const uint64_t newest_;  // the newest tape that it pauses
+};
+
+/// An operation of your own: runs forward(inputs...) without recording what it does, and records its result as `op`.
+/// `backward` takes dy, or dy and the result y, and returns Grads. If it is made of tapegrad's operations, it can be
+/// differentiated again.
+template <std::size_t N, class Forward, class Derivative>
+Tensor custom(const Op& op, const Input (&inputs)[N], Forward&& forward, Derivative backward) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    Tensor y;
+    {
+      const PauseRecording pause;
+      y = forward(static_cast<const Tensor&>(inputs[I])...);
+    }
+    if (y.tape_index().tape != 0) y = y.view(y.shape(), y.strides());  // forward returned one of its inputs
+    if constexpr (std::is_invocable_v<Derivative&, const Tensor&, const Tensor&>) {
+      auto with_result = [y, backward = std::move(backward)](const Tensor& dy) mutable { return backward(dy, y); };
+      return record(op, y, {inputs[I]...}, std::move(with_result));
+    } else {
+      return record(op, y, {inputs[I]...}, std::move(backward));
+    }
+  }
+  (std::make_index_sequence<N>());
+}
+
+}  // namespace tapegrad

@@ -1,0 +1,330 @@
+// The pool: buckets of free blocks, a cache per thread in front of a shared pool, huge pages for large blocks.
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/pool.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TAPEGRAD_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TAPEGRAD_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+namespace tapegrad {
+namespace pool {
+namespace {
+
+// 64-byte buckets up to 1 KiB, then four per doubling: at most a fifth of a block is unused.
+constexpr int kLinearBuckets = 16;
+constexpr int kBuckets = kLinearBuckets + 4 * 36;
+constexpr std::size_t kLinearLimit = 64 * kLinearBuckets;
+
+int bucket_of(std::size_t bytes) {
+  if (bytes <= kLinearLimit) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
+  const int log = std::bit_width(bytes - 1) - 1;                         // bytes - 1 in [2^log, 2^(log+1))
+  const int quarter = static_cast<int>(((bytes - 1) >> (log - 2)) & 3);  // which quarter of that doubling
+  return kLinearBuckets + 4 * (log - 10) + quarter;
+}
+
+std::size_t bucket_bytes(int bucket) {
+  if (bucket < kLinearBuckets) return 64 * static_cast<std::size_t>(bucket + 1);
+  const int log = 10 + (bucket - kLinearBuckets) / 4;
+  const std::size_t quarter = static_cast<std::size_t>((bucket - kLinearBuckets) % 4);
+  return (std::size_t{1} << log) + (quarter + 1) * (std::size_t{1} << (log - 2));
+}
+
+constexpr std::size_t kSlabBytes = std::size_t{1} << 20;    // small blocks are cut from slabs
+constexpr std::size_t kSmallLimit = std::size_t{64} << 10;  // larger blocks are split, merged and given back
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kCacheBytes = std::size_t{256} << 10;  // of one bucket in one thread; larger blocks are shared
+
+struct FreeBlock {
+  FreeBlock* next;
+  std::size_t bytes;  // of large blocks: all of it, which may be more than the bucket's size
+};
+
+struct FreeList {
+  FreeBlock* head = nullptr;
+  std::size_t count = 0;
+
+  void push(void* block, std::size_t bytes) {
+    head = new (block) FreeBlock{head, bytes};
+    ++count;
+  }
+  FreeBlock* pop() {
+    FreeBlock* block = head;
+    if (block) {
+      head = block->next;
+      --count;
+    }
+    return block;
+  }
+};
+
+std::byte* end_of(FreeBlock* block) { return reinterpret_cast<std::byte*>(block) + block->bytes; }
+
+// The list in order of addresses (a merge sort: lists have no memory of their own).
+FreeBlock* by_address(FreeBlock* list, std::size_t count) {
+  if (count < 2) return list;
+  FreeBlock* last = list;
+  for (std::size_t i = 1; i < count / 2; ++i) last = last->next;
+  FreeBlock* right = std::exchange(last->next, nullptr);
+  FreeBlock* left = by_address(list, count / 2);
+  right = by_address(right, count - count / 2);
+  FreeBlock* sorted = nullptr;
+  for (FreeBlock** at = &sorted; left || right; at = &(*at)->next) {
+    FreeBlock*& first = !right || (left && std::less<>()(left, right)) ? left : right;
+    *at = first;
+    first = first->next;
+  }
+  return sorted;
+}
+
+// Free large blocks. One is always exactly as large as its bucket says while it is in use, so that its size need not be
+// remembered; what is left over when a larger one serves a request is a free block again, and may be a crumb too small
+// for any large bucket. All sizes are whole pages.
+class LargeBlocks {
+ public:
+  // A free block of this bucket, or a part of a larger one; nullptr if there is none.
+  void* take(int bucket) {
+    for (int b = bucket; b < kBuckets; ++b) {
+      if (FreeBlock* block = free_[b].pop()) return cut(block, bucket_bytes(bucket));
+    }
+    return nullptr;
+  }
+  void put(void* block, std::size_t bytes) {
+    free_bytes_ += bytes;
+    free_[floor_bucket(bytes)].push(block, bytes);
+  }
+  std::size_t free_bytes() const { return free_bytes_; }
+
+  // Merges neighbours.
+  void merge() {
+    FreeBlock* all = nullptr;
+    std::size_t count = 0;
+    for (FreeList& list : free_) {
+      while (FreeBlock* block = list.pop()) {
+        block->next = std::exchange(all, block);
+        ++count;
+      }
+    }
+    free_bytes_ = 0;
+    for (FreeBlock* block = by_address(all, count); block;) {
+      FreeBlock* next = block->next;
+      while (next && end_of(block) == reinterpret_cast<std::byte*>(next)) {
+        block->bytes += next->bytes;
+        next = next->next;
+      }
+      put(block, block->bytes);
+      block = next;
+    }
+  }
+
+  // Gives the largest free block back to the system: its size, or 0 if there is none.
+  std::size_t unmap_one() {
+    for (int b = kBuckets - 1; b >= 0; --b) {
+      if (FreeBlock* block = free_[b].pop()) {
+        const std::size_t bytes = block->bytes;
+        free_bytes_ -= bytes;
+        munmap(block, bytes);
+        return bytes;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  static int floor_bucket(std::size_t bytes) {
+    const int bucket = bucket_of(bytes);
+    return bucket_bytes(bucket) == bytes ? bucket : bucket - 1;
+  }
+  void* cut(FreeBlock* block, std::size_t bytes) {
+    const std::size_t rest = block->bytes - bytes;
+    free_bytes_ -= block->bytes;
+    if (rest > 0) put(reinterpret_cast<std::byte*>(block) + bytes, rest);
+    return block;
+  }
+
+  FreeList free_[kBuckets];  // each block in the largest bucket that it can serve; crumbs are in the small ones
+  std::size_t free_bytes_ = 0;
+};
+
+class SharedPool {
+ public:
+  void* acquire(int bucket) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t bytes = bucket_bytes(bucket);
+    if (bytes > kSmallLimit) return acquire_large(bucket, bytes);
+    if (void* block = free_[bucket].pop()) return block;
+    if (slab_left_ < bytes) {
+      slab_ = static_cast<std::byte*>(map(kSlabBytes));
+      slab_left_ = kSlabBytes;
+    }
+    void* block = slab_;
+    slab_ += bytes;
+    slab_left_ -= bytes;
+    return block;
+  }
+  void release(void* block, int bucket) noexcept {
+    const std::lock_guard lock(mutex_);
+    const std::size_t bytes = bucket_bytes(bucket);
+    if (bytes > kSmallLimit) {
+      large_used_ -= bytes;
+      large_.put(block, bytes);
+    } else {
+      free_[bucket].push(block, bytes);
+    }
+  }
+  Stats stats() {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+
+  // Over a fork, so that the child finds the pool as it was and not in another thread's hands.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  void* acquire_large(int bucket, std::size_t bytes) {
+    void* block = large_.take(bucket);
+    if (!block && large_.free_bytes() >= bytes) {
+      large_.merge();
+      block = large_.take(bucket);
+    }
+    if (!block) {
+      // More is free than was ever in use at once: memory in unsuitable pieces, which others may need.
+      const std::size_t most = 2 * std::max(large_peak_, large_used_ + bytes);
+      while (large_used_ + large_.free_bytes() + bytes > most) unmap_one();
+      block = map(bytes);
+    }
+    large_used_ += bytes;
+    large_peak_ = std::max(large_peak_, large_used_);
+    return block;
+  }
+
+  bool unmap_one() {
+    const std::size_t bytes = large_.unmap_one();
+    stats_.reserved -= static_cast<int64_t>(bytes);
+    return bytes > 0;
+  }
+
+  // Whole pages from the system, after giving free blocks back if it has no more. From two megabytes on, aligned to
+  // huge pages and asking for them.
+  void* map(std::size_t bytes) {
+    const bool huge = bytes >= kHugePage;
+    const std::size_t padded = huge ? bytes + kHugePage : bytes;
+    void* start = MAP_FAILED;
+    do {
+      start = mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    } while (start == MAP_FAILED && unmap_one());
+    if (start == MAP_FAILED) {
+      fail("storage", fmt::format("the system has no memory for {} more bytes ({} are held)", bytes, stats_.reserved));
+    }
+    ++stats_.system_calls;
+    stats_.reserved += static_cast<int64_t>(bytes);
+    if (!huge) return start;
+    std::byte* const first = static_cast<std::byte*>(start);
+    const std::size_t before = -reinterpret_cast<std::uintptr_t>(start) % kHugePage;
+    if (before > 0) munmap(first, before);
+    munmap(first + before + bytes, kHugePage - before);
+    madvise(first + before, bytes, MADV_HUGEPAGE);  // a wish: without huge pages everything works as well
+    return first + before;
+  }
+
+  std::mutex mutex_;
+  FreeList free_[kBuckets];  // small blocks
+  LargeBlocks large_;
+  std::size_t large_used_ = 0, large_peak_ = 0;  // bytes of large blocks
+  std::byte* slab_ = nullptr;
+  std::size_t slab_left_ = 0;
+  Stats stats_;
+};
+
+// Never destroyed: tensors with static lifetime may outlive any order of destruction.
+SharedPool& shared_pool() {
+  static SharedPool* const pool = [] {
+    pthread_atfork([] { shared_pool().lock(); }, [] { shared_pool().unlock(); }, [] { shared_pool().unlock(); });
+    return new SharedPool;
+  }();
+  return *pool;
+}
+
+class ThreadCache;
+// Looked at by every allocation: in the fixed part of the thread's memory, where it costs one load.
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCache* cache_here = nullptr;
+constinit thread_local bool cache_gone = false;
+
+class ThreadCache {
+ public:
+  ThreadCache() { cache_here = this; }
+  ~ThreadCache() {
+    cache_here = nullptr;
+    cache_gone = true;
+    for (int bucket = 0; bucket < kBuckets; ++bucket) {
+      while (void* block = free_[bucket].pop()) shared_pool().release(block, bucket);
+    }
+  }
+  void* acquire(int bucket) { return free_[bucket].pop(); }
+  bool keep(void* block, int bucket) noexcept {
+    if ((free_[bucket].count + 1) * bucket_bytes(bucket) > kCacheBytes) return false;
+    free_[bucket].push(block, 0);
+    return true;
+  }
+
+ private:
+  FreeList free_[kBuckets];
+};
+
+[[gnu::noinline]] ThreadCache* open_cache() {
+  if (cache_gone) return nullptr;
+  thread_local ThreadCache cache;
+  return &cache;
+}
+
+ThreadCache* thread_cache() { return cache_here ? cache_here : open_cache(); }
+
+#ifdef TAPEGRAD_ADDRESS_SANITIZER
+constexpr bool kPooled = false;  // so that the sanitizer sees every block's life
+#else
+constexpr bool kPooled = true;
+#endif
+
+}  // namespace
+
+void* acquire(std::size_t bytes) {
+  const int bucket = bucket_of(bytes);
+  if (bucket >= kBuckets) fail("storage", fmt::format("{} bytes are more than a machine has", bytes));
+  if (!kPooled) {
+    void* block = std::aligned_alloc(64, bucket_bytes(bucket));
+    if (!block) fail("storage", fmt::format("the system has no memory for {} more bytes", bytes));
+    return block;
+  }
+  if (ThreadCache* cache = thread_cache()) {
+    if (void* block = cache->acquire(bucket)) return block;
+  }
+  return shared_pool().acquire(bucket);
+}
+
+void release(void* block, std::size_t bytes) noexcept {
+  if (!kPooled) return std::free(block);
+  const int bucket = bucket_of(bytes);
+  ThreadCache* cache = thread_cache();
+  if (!cache || !cache->keep(block, bucket)) shared_pool().release(block, bucket);
+}
+
+Stats stats() { return shared_pool().stats(); }
+
+}  // namespace pool
+
+}  // namespace tapegrad

@@ -1,0 +1,157 @@
+// The pool: memory that one size gives back serves others, and a fork finds it usable.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+
+namespace tapegrad::tests {
+namespace {
+
+constexpr int64_t kMegabyte = int64_t{1} << 20;
+
+// Exit code of f in a child process, which has `seconds` of time; -1 if a signal ended it.
+template <class F>
+int in_child(unsigned seconds, F f) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(seconds);
+    int code = 3;
+    try {
+      code = f();
+    } catch (...) {
+    }
+    _exit(code);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Pool, HoldsNoMoreThanTwiceWhatWasInUse) {
+  const int64_t before = pool::stats().reserved;
+  int64_t most = 0;
+  for (double megabytes = 1; megabytes < 100; megabytes *= 1.05) {
+    Tensor::empty({static_cast<int64_t>(megabytes * (1 << 18))});
+    most = std::max(most, pool::stats().reserved - before);
+  }
+  EXPECT_LE(most, 250 * kMegabyte);
+}
+
+TEST(Pool, LargeBlocksServeSmallerSizes) {
+  Tensor::empty({int64_t{16} << 20});  // 64 MB, free again
+  const int64_t calls = pool::stats().system_calls;
+  std::vector<Tensor> parts;
+  for (int i = 0; i < 10; ++i) parts.push_back(Tensor::empty({(int64_t{1} + i % 3) << 18}));  // 1 to 3 MB
+  EXPECT_EQ(pool::stats().system_calls, calls);
+  parts.clear();
+  Tensor::empty({int64_t{16} << 20});  // the parts are one block again
+  EXPECT_EQ(pool::stats().system_calls, calls);
+}
+
+TEST(Pool, GivesBackWhenTheSystemHasNoMore) {
+  EXPECT_EQ(in_child(60,
+                     [] {
+                       const rlimit limit{1LL << 30, 1LL << 30};
+                       setrlimit(RLIMIT_AS, &limit);
+                       for (double megabytes = 1; megabytes < 256; megabytes *= 1.05) {
+                         Tensor::empty({static_cast<int64_t>(megabytes * (1 << 18))});
+                       }
+                       return 0;
+                     }),
+            0);
+}
+
+TEST(Pool, KeepsBlocksApart) {
+  std::mt19937 draw(1);
+  struct Held {
+    Tensor x;
+    int mark;
+  };
+  std::vector<Held> held;
+  for (int round = 0; round < 3000; ++round) {
+    if (held.size() > 20 || (!held.empty() && draw() % 3 == 0)) {
+      const std::size_t i = draw() % held.size();
+      const auto* bytes = static_cast<const unsigned char*>(held[i].x.raw_data());
+      const auto size = static_cast<std::size_t>(4 * held[i].x.numel());
+      ASSERT_EQ(bytes[0], held[i].mark);
+      ASSERT_EQ(bytes[size - 1], held[i].mark);
+      ASSERT_EQ(std::memcmp(bytes, bytes + 1, size - 1), 0) << "overwritten";
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    const Tensor x = Tensor::empty({static_cast<int64_t>(1 + draw() % (1u << (4 + draw() % 15)))});
+    const int mark = static_cast<int>(draw() % 256);
+    std::memset(x.mutable_raw_data(), mark, static_cast<std::size_t>(4 * x.numel()));
+    held.push_back({x, mark});
+  }
+}
+
+// Another thread may hold the pool's lock, a loop or the list of tapes at the moment of the fork.
+TEST(Pool, IsUsableInAChildProcess) {
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) {
+      Tape tape;
+      Tensor::empty({int64_t{1} << 20});
+      rand({100});
+      parallel_for(4, 1, [](int64_t, int64_t) {});
+    }
+  });
+  int failed = 0;
+  for (int i = 0; i < 300 && failed == 0; ++i) {
+    failed += in_child(20, [] {
+                Tape tape;
+                const Tensor x = ones({300, 300}).as_leaf();
+                rand({3});
+                set_num_threads(2);
+                return tape.backward(sum(x * x))[x].to_vector<float>()[0] == 2 ? 0 : 1;
+              }) != 0;
+  }
+  stop = true;
+  other.join();
+  EXPECT_EQ(failed, 0);
+}
+
+TEST(Shapes, TooLargeToCountAreErrors) {
+  const Tensor one = scalar(3);
+  const int64_t big = int64_t{1} << 32;
+  const auto error_of = [](auto f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error_of([&] {
+              one.expand({big, big});
+            }),
+            "[expand] shape [4294967296, 4294967296] has more elements than a machine can hold");
+  EXPECT_EQ(error_of([&] {
+              one.reshape({274177, 67280421310721});
+            }),  // their product is 2^64 + 1
+            "[reshape] shape [274177, 67280421310721] has more elements than a machine can hold");
+  EXPECT_EQ(error_of([&] {
+              zeros({0}).reshape({big, big});
+            }),
+            "[reshape] shape [4294967296, 4294967296] has more elements than a machine can hold");
+  EXPECT_EQ(error_of([&] {
+              zeros({0, big, big});
+            }),
+            "[tensor] shape [0, 4294967296, 4294967296] has more elements than a machine can hold");
+  EXPECT_EQ(error_of([&] { one.expand({3, 0}); }), "no error");
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

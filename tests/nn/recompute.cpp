@@ -1,0 +1,145 @@
+// Recomputation: the same values and gradients as without it, whatever the function uses and draws.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/recompute.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <atomic>
+#include <thread>
+
+namespace tapegrad::tests {
+namespace {
+
+using Values = std::vector<float>;
+
+// f(x) or recompute(x, f)
+template <class F>
+Tensor maybe_recomputed(bool again, const Tensor& x, const F& f) {
+  return again ? nn::recompute(x, f) : f(x);
+}
+
+TEST(Recompute, GivesGradientsToWhateverTheFunctionUses) {
+  const Tensor x = tensor({1., 2.}).as_leaf(), w = tensor({3., 4.}).as_leaf();
+  std::vector<Values> found[2];
+  for (const bool again : {false, true}) {
+    Tape tape;
+    const Tensor skip = exp(x), unused = x * 2;
+    const auto f = [&](const Tensor& in) { return in * w + skip * x; };  // a leaf, a recorded tensor, and x itself
+    const Tensor y = maybe_recomputed(again, x * 1, f);
+    const Gradients grads = tape.backward(sum(y * w), {.keep = {skip}});
+    for (const Tensor& t : {y.detach(), grads[x], grads[w], grads[skip]}) found[again].push_back(t.to_vector<float>());
+  }
+  EXPECT_EQ(found[1], found[0]);
+}
+
+TEST(Recompute, Nests) {
+  const Tensor x = randn({4, 4}).as_leaf(), w = randn({4, 4}).as_leaf();
+  std::vector<Values> found[2];
+  for (const bool again : {false, true}) {
+    manual_seed(3);
+    Tape tape;
+    const auto inner = [&](const Tensor& in) { return dropout(tanh(matmul(in, w)), 0.5); };
+    const auto outer = [&](const Tensor& in) { return maybe_recomputed(again, dropout(in * w, 0.3), inner) + in; };
+    const Tensor y = maybe_recomputed(again, x, outer);
+    const Gradients grads = tape.backward(sum(y));
+    for (const Tensor& t : {y.detach(), grads[x], grads[w], rand({3})}) found[again].push_back(t.to_vector<float>());
+  }
+  EXPECT_EQ(found[1], found[0]);
+}
+
+TEST(Recompute, OfAConstantIsOne) {
+  const Tensor w = tensor({3., 4.}).as_leaf();
+  const Tensor ids = tensor({1, 0});
+  Tape tape;
+  EXPECT_EQ(nn::recompute(tensor({1., 2.}), [](const Tensor& in) { return in * 2; }).tape_index().tape, 0u);
+  const Tensor y = nn::recompute(ids, [&](const Tensor& at) { return index_select(w, 0, at); });
+  EXPECT_EQ(tape.backward(sum(y * tensor({1., 5.})))[w].to_vector<float>(), (Values{5, 1}));
+}
+
+// y = dropout(x): x * dy/dx is y.
+bool belongs_to_its_forward(const Tensor& x, Generator* generator) {
+  Tape tape;
+  const Tensor y = nn::recompute(x, [=](const Tensor& in) { return dropout(in, 0.5, true, generator); });
+  const Gradients grads = tape.backward(sum(y));
+  return !any(ne(grads[x] * x, y.detach()));
+}
+
+TEST(Recompute, DrawsTheSameFromAGeneratorOfItsOwn) {
+  Generator own(7), twin(7);
+  const Tensor x = randn({64, 64}).as_leaf();
+  EXPECT_TRUE(belongs_to_its_forward(x, &own));
+  twin.keep_mask(std::vector<uint8_t>(64 * 64).data(), 64 * 64, 0.5);
+  EXPECT_EQ(own.state(), twin.state());  // one forward was drawn, and nothing in backward
+}
+
+TEST(Recompute, LeavesTheDefaultGeneratorAloneInBackward) {
+  const Tensor x = randn({8, 8}).as_leaf();
+  Tape tape;
+  const Tensor y = nn::recompute(x, [](const Tensor& in) { return dropout(in, 0.5); });
+  rand({5});  // somebody else's draws between forward and backward
+  const auto before = default_generator().state();
+  tape.backward(sum(y));
+  EXPECT_EQ(default_generator().state(), before);
+}
+
+TEST(Recompute, TwoThreadsShareTheDefaultGenerator) {
+  std::atomic<int> wrong{0};
+  const auto work = [&](uint64_t seed) {
+    Generator own(seed);
+    const Tensor x = randn({64, 64}, kFloat32, &own).as_leaf();
+    for (int i = 0; i < 100; ++i) wrong += !belongs_to_its_forward(x, nullptr);
+  };
+  std::thread a(work, 1), b(work, 2);
+  a.join();
+  b.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Recompute, SaysThatTheFunctionChanged) {
+  const Tensor x = randn({4}).as_leaf();
+  int calls = 0;
+  Tape tape;
+  const Tensor y = nn::recompute(x, [&](const Tensor& in) { return ++calls == 1 ? in * 2 : dropout(in, 0.5); });
+  EXPECT_EQ(error_of([&] { tape.backward(sum(y)); }),
+            "[recompute] the function draws more random numbers in backward than in forward");
+}
+
+nn::GPTModel small_gpt() {
+  manual_seed(1);
+  nn::GPTModel model(
+      {.vocab_size = 11, .context_length = 16, .emb_dim = 16, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
+  model.recompute_blocks = true;
+  return model;
+}
+
+TEST(Recompute, LeavesTheNamesOfAConstModelAlone) {
+  nn::GPTModel model = small_gpt();
+  nn::parameters(model);
+  const std::string name = "trf_blocks.1.att.W_query.weight";
+  EXPECT_EQ(model.trf_blocks[1].att.W_query.weight.name(), name);
+  Tape tape;
+  const nn::GPTModel& shared = model;
+  shared(tensor({1, 2, 3}).reshape({1, 3}));
+  nn::parameters(shared.trf_blocks[1]);
+  EXPECT_EQ(model.trf_blocks[1].att.W_query.weight.name(), name);
+}
+
+TEST(Recompute, RunsOneConstModelInTwoThreads) {  // for the thread sanitizer
+  nn::GPTModel model = small_gpt();
+  const nn::GPTModel& shared = model;
+  const auto work = [&] {
+    for (int i = 0; i < 20; ++i) {
+      Tape tape;
+      tape.backward(sum(shared(tensor({1, 2, 3}).reshape({1, 3}))));
+      nn::parameters(shared);
+    }
+  };
+  std::thread a(work), b(work);
+  a.join();
+  b.join();
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -29,7 +29,7 @@ class ModuleTable {
   void add(std::string_view module, std::string_view label, std::vector<Tensor> inputs, Make make, Call call) {
     ModuleSample sample{std::string(label), [inputs = std::move(inputs), make, call] {
                           manual_seed(kSeed);
-                          return nn::gradcheck(make(), inputs, call);
+                          return nn::gradcheck(make(), inputs, call, {.seed = 5});  // no relu near its kink
                         }};
     auto at = std::find_if(modules.begin(), modules.end(), [&](const ModuleSamples& m) { return m.module == module; });
     if (at == modules.end()) at = modules.insert(modules.end(), ModuleSamples{std::string(module), {}});

@@ -34,7 +34,7 @@ Activation activation_named(std::string_view name) {
     if (e.name == name) return e.activation;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", e.name);
   }
-  fail("activation", fmt::format("\"{}\" is not known; known are {}", name, known));
+  fail("activation", fmt::format("expected one of {}, got \"{}\"", known, name));
 }
 
 }  // namespace tapegrad::nn

@@ -10,7 +10,7 @@ namespace tapegrad::nn {
 enum class Activation : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid };
 
 Tensor activate(Activation activation, const Tensor& x);
-// "relu", "gelu", ...; and back, where an unknown name is an Error that lists the known ones.
+/// "relu", "gelu", ...; and back, with an Error for an unknown name that lists the known ones.
 std::string_view name(Activation activation);
 Activation activation_named(std::string_view name);
 

@@ -1,34 +1,43 @@
-// Attention of several heads. Vaswani et al. 2017; tutorial, section 8.2.4.
+// Multi-head attention, and what all attention modules take and give. Vaswani et al. 2017; tutorial 003, section 8.2.4.
 #pragma once
 
 #include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/kv_cache.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/relative_positions.h>
 
 namespace tapegrad::nn {
 
-// What attention looks at, projected and cut into heads.
-struct KeysAndValues {
-  Tensor keys, values;  // [B, heads, S, head_dim]
+/// The attention weights of a forward pass by name: "encoder.layers.0.attention" -> [B, heads, T, S].
+using AttentionMaps = NamedTensors;
+
+/// What an attention module takes in addition to its inputs. Every member may be left out.
+struct AttentionPass {
+  Tensor mask = {};  ///< broadcasts to [B, heads, T, S]; bool: true may be attended to; floating: added to scores
+  KVCache* cache = nullptr;                 ///< the inputs continue what it holds (generation)
+  std::size_t layer = 0;                    ///< the module's index in its stack, and so in the cache
+  const PositionBias* positions = nullptr;  ///< of the stack's RelativePositions
+  Tensor* weights = nullptr;  ///< receives the attention weights [B, heads, T, S] before dropout, detached
 };
 
-// Projects query, key and value, lets every head attend (softmax(q k^T / sqrt(head_dim)) v), and projects the result.
-// Scores are scaled by the size of a head, not of the model.
+/// Projects query, key and value, attends in every head (softmax(q k^T / sqrt(head_dim)) v), and projects the result.
+/// Scores are scaled by the size of a head, not of the model.
 struct MultiHeadAttention {
-  // Error unless num_attention_heads divides hidden_size. Of `positions`, shaw brings vectors of its own; the other
-  // relative kinds come with each call.
+  /// Error unless num_attention_heads divides hidden_size. For Positions::shaw the module has vectors of its own; the
+  /// other relative kinds come with each pass.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
                      Positions positions = Positions::none, const PositionOptions& options = {});
 
-  // query [B, T, C], key and value [B, S, C] -> [B, T, C]. `mask` broadcasts to [B, heads, T, S] and is bool (true may
-  // be seen) or added to the scores. Self-attention is (x, x, x), cross-attention (x, memory, memory). `weights`, where
-  // given, receives the attention weights [B, heads, T, S] before dropout, detached. `positions`: RelativePositions'.
-  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask = {},
-                    Tensor* weights = nullptr, const PositionTerms* positions = nullptr) const;
-  // The two halves of the same, for who keeps keys and values: [B, S, C] -> heads, and query [B, T, C] -> [B, T, C].
-  KeysAndValues project(const Tensor& key, const Tensor& value, const PositionTerms* positions = nullptr) const;
-  Tensor attend(const Tensor& query, const KeysAndValues& from, const Tensor& mask = {}, Tensor* weights = nullptr,
-                const PositionTerms* positions = nullptr) const;
+  /// query [B, T, C], key and value [B, S, C] -> [B, T, C]. Self-attention is (x, x, x), cross-attention
+  /// (x, memory, memory).
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionPass& pass = {}) const;
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) const {
+    return (*this)(query, key, value, AttentionPass{.mask = mask});
+  }
+  /// The two halves of the above, for callers that keep keys and values: [B, S, C] -> heads, and query [B, T, C] ->
+  /// [B, T, C].
+  KeysAndValues project_kv(const Tensor& key, const Tensor& value, const AttentionPass& pass = {}) const;
+  Tensor attend(const Tensor& query, const KeysAndValues& from, const AttentionPass& pass = {}) const;
   void visit(auto&& field) {
     field("linear_layers", linear_layers);
     field("dropout", dropout);

@@ -1,13 +1,13 @@
-// Dropout as a module, which train() and eval() switch.
+// Dropout as a module, which train() switches on and eval() off.
 #pragma once
 
 #include <tapegrad/nn/module.h>
 
 namespace tapegrad::nn {
 
-// In training zeroes each element with probability p and multiplies the others by 1/(1-p). Srivastava et al. 2014.
+/// In training, zeroes each element with probability p and multiplies the others by 1/(1-p). Srivastava et al. 2014.
 struct Dropout {
-  explicit Dropout(double p = 0.5);  // Error unless 0 <= p <= 1
+  explicit Dropout(double p = 0.5);  ///< Error unless 0 <= p <= 1
   Tensor operator()(const Tensor& x) const;
   void visit(auto&&) {}
 

@@ -1,4 +1,4 @@
-// The table of vectors that tokens are looked up in.
+// The lookup table of token vectors.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
@@ -22,7 +22,7 @@ Shape table_shape(int64_t count, int64_t dim) {
 Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
     : weight(Tensor::empty(table_shape(count, dim))), padding(padding) {
   if (padding && !(*padding >= 0 && *padding < count)) {
-    fail("embedding", fmt::format("the padding id {} is not in [0, {})", *padding, count));
+    fail("embedding", fmt::format("the padding id must be in [0, {}), got {}", count, *padding));
   }
   init::normal(weight);
   if (padding) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);

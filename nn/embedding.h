@@ -1,4 +1,4 @@
-// The table of vectors that tokens are looked up in.
+// The lookup table of token vectors.
 #pragma once
 
 #include <tapegrad/nn/module.h>
@@ -7,8 +7,8 @@
 
 namespace tapegrad::nn {
 
-// ids [...] int64 -> [..., dim]. The table starts as N(0, 1); the row `padding` starts as 0 and gets no gradient.
-// Error for an id outside [0, count).
+/// ids [...] int64 -> [..., dim]. The table starts as N(0, 1); the row `padding` starts as 0 and gets no gradient.
+/// Error for an id outside [0, count).
 struct Embedding {
   Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding = {});
   Tensor operator()(const Tensor& ids) const;

@@ -1,4 +1,4 @@
-// The feed-forward block and the residual connection around a block. Tutorial, section 8.4.1.
+// The feed-forward block, and the residual connection around a block. Tutorial 003, section 8.4.1.
 #pragma once
 
 #include <tapegrad/nn/activation.h>
@@ -8,11 +8,11 @@
 
 namespace tapegrad::nn {
 
-// w_2(dropout(relu(w_1(x)))). Weights start xavier-uniform, biases 0.
+/// w_2(dropout(activation(w_1(x)))). Weights start xavier-uniform, biases 0.
 struct FeedForward {
   FeedForward(int64_t hidden_size, int64_t intermediate_size, double dropout_prob = 0,
               Activation activation = Activation::relu);
-  Tensor operator()(const Tensor& x) const;  // [..., C] -> [..., C]
+  Tensor operator()(const Tensor& x) const;  ///< [..., C] -> [..., C]
   void visit(auto&& field) {
     field("w_1", w_1);
     field("w_2", w_2);
@@ -24,7 +24,7 @@ struct FeedForward {
   Activation activation;
 };
 
-// x + dropout(block(norm(x))): normalised before the block (Pre-LN).
+/// x + dropout(block(norm(x))): normalised before the block (Pre-LN).
 struct SublayerConnection {
   SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps);
   Tensor operator()(const Tensor& x, auto&& block) const { return x + dropout(block(norm(x))); }

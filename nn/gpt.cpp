@@ -1,11 +1,13 @@
-// GPT: a causal Transformer of one stack.
+// GPT: a causal Transformer with one stack of layers.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/recompute.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tapegrad::nn {
@@ -35,20 +37,15 @@ const Preset kPresets[] = {
     {"gpt2-xl", {.emb_dim = 1600, .n_heads = 25, .n_layers = 48}},
 };
 
-Parameter filled(int64_t dim, double value) {
-  require_positive("gpt_norm", "the size of the last axis", dim);
-  return Parameter(full({dim}, value));
+SelfAttentionConfig attention_of(const GPTConfig& c) {
+  return {.d_in = c.emb_dim,
+          .d_out = c.emb_dim,
+          .num_heads = c.n_heads,
+          .dropout = c.drop_rate,
+          .qkv_bias = c.qkv_bias,
+          .positions = c.positions,
+          .position_options = c.position_options};
 }
-
-List<GPTBlock> blocks_of(const GPTConfig& config) {
-  List<GPTBlock> blocks;
-  blocks.reserve(static_cast<std::size_t>(config.n_layers));
-  for (int64_t i = 0; i < config.n_layers; ++i) blocks.emplace_back(config);
-  return blocks;
-}
-
-// [T, S]: what T new tokens may see of S, the last T of which are themselves.
-Tensor seen_after(int64_t tokens, int64_t all) { return tril(ones({tokens, all}, kBool), all - tokens); }
 
 }  // namespace
 
@@ -61,10 +58,7 @@ void GPTConfig::check() const {
   require_positive(kConfig, "n_heads", n_heads);
   require_positive(kConfig, "n_layers", n_layers);
   require_probability(kConfig, "drop_rate", drop_rate);
-  if (emb_dim % n_heads != 0) {
-    fail(kConfig,
-         fmt::format("emb_dim {} is not divisible by n_heads {} (each head takes an equal share)", emb_dim, n_heads));
-  }
+  require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
   position_options.check();
 }
 
@@ -75,13 +69,13 @@ int64_t GPTConfig::parameter_count() const {
   const int64_t attention = 4 * c * c + c + (qkv_bias ? 3 * c : 0), feed_forward = 8 * c * c + 5 * c;
   const int64_t table = vocab_size * c;
   const PositionOptions& o = position_options;
-  int64_t places = 0;
-  if (positions == Positions::learned) places = context_length * c;
-  if (positions == Positions::t5) places = o.t5_buckets * n_heads;
+  int64_t position_count = 0;
+  if (positions == Positions::learned) position_count = context_length * c;
+  if (positions == Positions::t5) position_count = o.t5_buckets * n_heads;
   if (positions == Positions::shaw) {
-    places = n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
+    position_count = n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
   }
-  return table + places + n_layers * (attention + feed_forward + 2 * norm) + norm + (tied_head ? 0 : table);
+  return table + position_count + n_layers * (attention + feed_forward + 2 * norm) + norm + (tied_head ? 0 : table);
 }
 
 GPTConfig gpt_preset(std::string_view name) {
@@ -90,60 +84,23 @@ GPTConfig gpt_preset(std::string_view name) {
     if (preset.name == name) return preset.config;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
   }
-  fail(kWhere, fmt::format("there is no preset \"{}\"; known are {}", name, known));
+  fail(kWhere, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
 }
 
 // --- parts ---
-
-GPTNorm::GPTNorm(int64_t emb_dim, double eps) : scale(filled(emb_dim, 1)), shift(filled(emb_dim, 0)), eps(eps) {}
-
-Tensor GPTNorm::operator()(const Tensor& x) const { return layer_norm(x, scale, shift, eps); }
-
-GPTAttention::GPTAttention(const GPTConfig& config)
-    : W_query(checked(config).emb_dim, config.emb_dim, config.qkv_bias),
-      W_key(config.emb_dim, config.emb_dim, config.qkv_bias),
-      W_value(config.emb_dim, config.emb_dim, config.qkv_bias),
-      out_proj(config.emb_dim, config.emb_dim),
-      dropout(config.drop_rate),
-      n_heads(config.n_heads) {
-  if (config.positions != Positions::shaw) return;
-  const PositionOptions& o = config.position_options;
-  shaw = ShawPositions(o.shaw_distance, config.emb_dim / n_heads, o.shaw_values);
-}
-
-Tensor GPTAttention::operator()(const Tensor& x, const GPTPass& pass) const {
-  const int64_t emb_dim = out_proj.weight->size(0);
-  if (x.dim() != 3 || x.size(2) != emb_dim) {
-    fail("gpt_attention", fmt::format("x has shape {}, [B, T, {}] is needed", str(x.shape()), emb_dim));
-  }
-  const int64_t batch = x.size(0), tokens = x.size(1);
-  // [B, T, C] -> [B, heads, T, head_dim]
-  const auto heads = [&](const Linear& project) {
-    return project(x).reshape({batch, tokens, n_heads, emb_dim / n_heads}).transpose(1, 2);
-  };
-  const Tensor q = rotated(heads(W_query), pass.positions);
-  Tensor k = rotated(heads(W_key), pass.positions), v = heads(W_value);
-  AttentionOptions options{.dropout = dropout.p, .training = dropout.training};
-  const bool continues = pass.cache && pass.cache->length() > 0;
-  if (pass.cache) {
-    const KVCache::Layer all = pass.cache->append(pass.layer, k, v);
-    k = all.keys;
-    v = all.values;
-  }
-  options.causal = !continues;
-  if (continues && tokens > 1) options.mask = seen_after(tokens, k.size(2));
-  const Tensor mixed = positioned_attention(q, k, v, options, pass.positions, shaw, pass.weights);
-  return out_proj(mixed.transpose(1, 2).reshape({batch, tokens, emb_dim}));
-}
 
 GPTFeedForward::GPTFeedForward(int64_t emb_dim) : expand(emb_dim, 4 * emb_dim), contract(4 * emb_dim, emb_dim) {}
 
 Tensor GPTFeedForward::operator()(const Tensor& x) const { return contract(gelu(expand(x), Gelu::tanh)); }
 
 GPTBlock::GPTBlock(const GPTConfig& config)
-    : att(config), ff(config.emb_dim), norm1(config.emb_dim), norm2(config.emb_dim), drop_shortcut(config.drop_rate) {}
+    : att(attention_of(config)),
+      ff(config.emb_dim),
+      norm1(config.emb_dim),
+      norm2(config.emb_dim),
+      drop_shortcut(config.drop_rate) {}
 
-Tensor GPTBlock::operator()(const Tensor& x, const GPTPass& pass) const {
+Tensor GPTBlock::operator()(const Tensor& x, const AttentionPass& pass) const {
   const Tensor y = x + drop_shortcut(att(norm1(x), pass));
   return y + drop_shortcut(ff(norm2(y)));
 }
@@ -158,9 +115,9 @@ Tensor GPTHead::operator()(const Tensor& x, const Tensor& table) const {
   return linear(x, weight.defined() ? weight : table);
 }
 
-// --- the whole ---
+// --- the whole model ---
 
-// Members stand in the order of their draws.
+// Members are in the order of their draws.
 GPTModel::GPTModel(const GPTConfig& config)
     : config(checked(config)),
       tok_emb(config.vocab_size, config.emb_dim),
@@ -168,7 +125,7 @@ GPTModel::GPTModel(const GPTConfig& config)
       relative_positions(config.positions, config.n_heads, config.emb_dim / config.n_heads, true,
                          config.position_options),
       drop_emb(config.drop_rate),
-      trf_blocks(blocks_of(config)),
+      trf_blocks(repeat<GPTBlock>(config.n_layers, config)),
       final_norm(config.emb_dim),
       out_head(config) {
   if (config.tied_head && !init::Skip::on()) tok_emb.weight.set(tok_emb.weight.tensor().detach() * 0.02);
@@ -178,7 +135,7 @@ void GPTModel::store_in_bfloat16() {
   tok_emb.weight.convert(kBFloat16);
   if (out_head.weight.defined()) out_head.weight.convert(kBFloat16);
   for (GPTBlock& block : trf_blocks) {
-    GPTAttention& att = block.att;
+    MultiHeadSelfAttention& att = block.att;
     for (Linear* layer :
          {&att.W_query, &att.W_key, &att.W_value, &att.out_proj, &block.ff.expand, &block.ff.contract}) {
       layer->weight.convert(kBFloat16);
@@ -188,7 +145,7 @@ void GPTModel::store_in_bfloat16() {
 
 Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
   if (ids.dim() != 2 || ids.dtype() != kInt64) {
-    fail(kWhere, fmt::format("ids are {} {}, int64 [B, T] is needed", name(ids.dtype()), str(ids.shape())));
+    fail(kWhere, fmt::format("expected ids int64 [B, T], got {} {}", name(ids.dtype()), str(ids.shape())));
   }
   const int64_t start = cache ? cache->length() : 0, tokens = ids.size(1);
   if (start + tokens > config.longest_input()) {
@@ -198,14 +155,14 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
   const auto positions_of = [this, tokens, start](DType dtype) {
     return relative_positions(tokens, start + tokens, start, dtype);
   };
-  const PositionTerms positions = positions_of(x.dtype());
+  const PositionBias positions = positions_of(x.dtype());
   for (std::size_t i = 0; i < trf_blocks.size(); ++i) {
     const GPTBlock& block = trf_blocks[i];
     Tensor weights;
-    const GPTPass pass{.cache = cache, .layer = i, .weights = maps ? &weights : nullptr, .positions = &positions};
+    const AttentionPass pass{.cache = cache, .layer = i, .positions = &positions, .weights = maps ? &weights : nullptr};
     if (recompute_blocks && !cache && !maps && needs_grad(x)) {
       x = recompute(x, [&block, positions_of](const Tensor& in) {
-        const PositionTerms again = positions_of(in.dtype());
+        const PositionBias again = positions_of(in.dtype());
         return block(in, {.positions = &again});
       });
     } else {
@@ -221,6 +178,20 @@ Tensor GPTModel::head(const Tensor& hidden) const { return out_head(hidden, tok_
 
 Tensor GPTModel::operator()(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
   return head(hidden(ids, cache, maps));
+}
+
+// --- decoding ---
+
+Tensor GPTNext::logits(const Tensor& ids) {
+  const PauseRecording pause;
+  const int64_t longest = model_.config.longest_input(), read = cache_.length(), length = ids.size(1);
+  const bool continues = cached_ && length <= longest;
+  const Tensor given = continues ? narrow(ids, 1, read, length - read) : ids.slice(1, -std::min(length, longest));
+  return model_.head(model_.hidden(given, continues ? &cache_ : nullptr).select(1, -1));
+}
+
+void GPTNext::reorder(const Tensor& rows) {
+  if (cache_.length() > 0) cache_.reorder(rows);
 }
 
 }  // namespace tapegrad::nn

@@ -17,7 +17,7 @@ constexpr int64_t kMostSize = 100'000'000;  // of anything in a configuration
 
 struct Names {
   std::string_view theirs, ours;
-  bool turned;  // stored [in, out]
+  bool transposed;  // stored [in, out]
 };
 constexpr Names kOuter[] = {{"wte.weight", "tok_emb.weight", false},
                             {"wpe.weight", "pos_emb.weight", false},
@@ -35,7 +35,7 @@ constexpr Names kInBlock[] = {{"ln_1.weight", "norm1.scale", false},
                               {"mlp.c_proj.bias", "ff.layers.2.bias", false}};
 constexpr std::string_view kProjections[] = {"W_query", "W_key", "W_value"};
 
-Tensor laid_out(const Tensor& x, bool turned) { return turned && x.dim() == 2 ? x.t().contiguous() : x; }
+Tensor transposed_if(const Tensor& x, bool transposed) { return transposed && x.dim() == 2 ? x.t().contiguous() : x; }
 
 // One third of the last axis.
 Tensor third(const Tensor& x, int64_t which) {
@@ -58,11 +58,11 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
   const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
   try {
     const std::string type = json.value("model_type", "gpt2");
-    if (type != "gpt2") fail(where, fmt::format("it is of the model_type \"{}\", gpt2 is needed", type));
+    if (type != "gpt2") fail(where, fmt::format("expected the model_type gpt2, got \"{}\"", type));
     const auto size = [&](const char* key) {
       const auto& value = json.at(key);
       if (!value.is_number_unsigned() || value.get<uint64_t>() > kMostSize) {
-        fail(where, fmt::format("its {} is {}, a whole number up to {} is needed", key, value.dump(), kMostSize));
+        fail(where, fmt::format("{} must be a whole number up to {}, got {}", key, kMostSize, value.dump()));
       }
       return value.get<int64_t>();
     };
@@ -76,20 +76,20 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
     config.tied_head = json.value("tie_word_embeddings", true);
     const std::string activation = json.value("activation_function", "gelu_new");
     if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
-      fail(where, fmt::format("its activation_function is \"{}\", gelu_new is needed", activation));
+      fail(where, fmt::format("expected the activation_function gelu_new, got \"{}\"", activation));
     }
     const auto inner = json.find("n_inner");
     if (inner != json.end() && !inner->is_null() && *inner != 4 * config.emb_dim) {
-      fail(where, fmt::format("its n_inner is {}, {} (4 n_embd) is needed", inner->dump(), 4 * config.emb_dim));
+      fail(where, fmt::format("expected n_inner {} (4 n_embd), got {}", 4 * config.emb_dim, inner->dump()));
     }
     if (json.value("layer_norm_epsilon", 1e-5) != 1e-5) {
-      fail(where, fmt::format("its layer_norm_epsilon is {}, 1e-05 is needed", json["layer_norm_epsilon"].dump()));
+      fail(where, fmt::format("expected layer_norm_epsilon 1e-05, got {}", json["layer_norm_epsilon"].dump()));
     }
     if (!json.value("scale_attn_weights", true) || json.value("scale_attn_by_inverse_layer_idx", false)) {
-      fail(where, "its attention does not scale scores by the root of the head's size alone");
+      fail(where, "expected attention that scales scores by 1/sqrt(head size) only");
     }
   } catch (const nlohmann::json::exception& e) {
-    fail(where, fmt::format("the configuration is not understood: {}", e.what()));
+    fail(where, fmt::format("the configuration cannot be read: {}", e.what()));
   }
   config.check();
   return config;
@@ -104,7 +104,7 @@ std::optional<int64_t> end_of_text_of_hugging_face(std::string_view text) {
 
 std::string to_hugging_face_config(const GPTConfig& c, std::optional<int64_t> end_of_text) {
   if (c.positions != Positions::learned)
-    fail("hugging_face", fmt::format("GPT-2's positions are learned, this model's are {}", name(c.positions)));
+    fail("hugging_face", fmt::format("expected learned positions, as GPT-2 has, got {}", name(c.positions)));
   const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nlohmann::ordered_json();
   const nlohmann::ordered_json json{{"model_type", "gpt2"},
                                     {"architectures", {"GPT2LMHeadModel"}},
@@ -131,7 +131,7 @@ NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& confi
   const auto renamed = [&](const auto& table, std::string_view name, std::string_view prefix, const Tensor& x) {
     for (const Names& entry : table) {
       if (entry.theirs != name) continue;
-      out.push_back({fmt::format("{}{}", prefix, entry.ours), laid_out(x, entry.turned)});
+      out.push_back({fmt::format("{}{}", prefix, entry.ours), transposed_if(x, entry.transposed)});
       return true;
     }
     return false;
@@ -157,7 +157,7 @@ NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& confi
       for (int64_t i = 0; i < 3; ++i) {
         const bool weight = x.dim() == 2;
         out.push_back({fmt::format("{}att.{}.{}", prefix, kProjections[i], weight ? "weight" : "bias"),
-                       laid_out(third(x, i), weight)});
+                       transposed_if(third(x, i), weight)});
       }
     } else if (!renamed(kInBlock, part, prefix, x)) {
       out.push_back({full, x});
@@ -174,7 +174,7 @@ NamedTensors to_hugging_face(const GPTModel& model) {
   const auto add = [&](const auto& table, std::string_view theirs, std::string_view ours) {
     for (const Names& entry : table) {
       out.push_back({fmt::format("{}{}{}", kPrefix, theirs, entry.theirs),
-                     laid_out(own.at(fmt::format("{}{}", ours, entry.ours)), entry.turned)});
+                     transposed_if(own.at(fmt::format("{}{}", ours, entry.ours)), entry.transposed)});
     }
   };
   add(kOuter, "", "");

@@ -9,19 +9,20 @@
 
 namespace tapegrad::nn {
 
-// The configuration of a GPT-2 in Hugging Face's config.json. Error, with `where` as the file, for one that is no GPT-2
-// or that this GPT cannot be: another activation, scale of scores, width inside or epsilon.
+/// The configuration in a GPT-2's config.json from Hugging Face. Error, with `where` as the file's name, for another
+/// kind of model and for what GPTModel does not support: another activation, scale of scores, inner width or epsilon.
 GPTConfig gpt_config_of_hugging_face(std::string_view json, std::string_view where);
-// `end_of_text`, where it is given, becomes bos_token_id and eos_token_id.
+/// The reverse. `end_of_text`, if given, becomes bos_token_id and eos_token_id.
 std::string to_hugging_face_config(const GPTConfig& config, std::optional<int64_t> end_of_text = {});
-// The eos_token_id of a config.json that gpt_config_of_hugging_face has read, where there is one.
+/// The eos_token_id of a config.json that gpt_config_of_hugging_face accepts, if it has one.
 std::optional<int64_t> end_of_text_of_hugging_face(std::string_view json);
 
-// A state dict of Hugging Face's GPT-2 (names with or without "transformer.") as one of GPTModel: c_attn split into
-// query, key and value, the weights of its Conv1D transposed to [out, in], buffers of masks left out, and lm_head where
-// the head is not tied. What belongs to neither stays, for load_state_dict to name.
+/// Converts a state dict of Hugging Face's GPT-2 (names with or without "transformer.") to one of GPTModel: splits
+/// c_attn into query, key and value, transposes the weights of Conv1D to [out, in], drops the buffers of masks, and
+/// keeps lm_head if the head is not tied. Unknown entries are kept, so that load_state_dict names them.
 NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& config);
-// The other way, with "transformer." in front. Query, key and value have zeros for biases where the model has none.
+/// The reverse, with "transformer." before the names. If the model has no biases for query, key and value, they are
+/// zeros.
 NamedTensors to_hugging_face(const GPTModel& model);
 
 }  // namespace tapegrad::nn

@@ -1,4 +1,4 @@
-// Initialisers in PyTorch's arithmetic: bounds in double, draws by the generator.
+// Initialisers in PyTorch's arithmetic: bounds in double, random numbers by the generator.
 #include <fmt/format.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/init.h>
@@ -32,7 +32,7 @@ bool Skip::on() { return skips > 0; }
 
 Fans fans(const Tensor& weight) {
   if (weight.dim() < 2 || weight.numel() == 0) {
-    fail(kWhere, fmt::format("fans are of a weight [out, in, ...], not of shape {}", str(weight.shape())));
+    fail(kWhere, fmt::format("expected a weight [out, in, ...] with elements, got {}", str(weight.shape())));
   }
   const int64_t field = weight.numel() / (weight.size(0) * weight.size(1));
   return {weight.size(1) * field, weight.size(0) * field};

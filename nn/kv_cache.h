@@ -7,28 +7,31 @@
 
 namespace tapegrad::nn {
 
-// One a sequence (or batch of sequences that are equally long). The first pass decides batch, heads and type.
+/// Keys and values of one attention, cut into heads.
+struct KeysAndValues {
+  Tensor keys, values;  // [B, heads, S, head_dim]
+};
+
+/// The cache of one sequence, or of a batch of sequences of equal length. The first pass sets batch, heads and dtype.
+/// Copies are cheap and independent: they share memory until one of them is written to, so a generation can branch.
 class KVCache {
  public:
-  int64_t length() const { return length_; }  // tokens read
-  int64_t batch() const;                      // sequences; 0 before the first pass
-  // Row i goes on from what row rows[i] has read; rows [B'] int64, B' may differ from the batch. For beams.
+  int64_t length() const { return length_; }  ///< tokens read
+  int64_t batch() const;                      ///< sequences; 0 before the first pass
+  /// Row i continues from row rows[i]; rows [B'] int64, where B' may differ from the batch. For beam search.
   void reorder(const Tensor& rows);
-  // Forgets all but the first `length` tokens.
+  /// Keeps the first `length` tokens only.
   void truncate(int64_t length);
 
   // --- for models ---
-  struct Layer {
-    Tensor keys, values;  // [B, heads, room, head_dim]
-  };
-  // Puts keys and values [B, heads, T, head_dim] behind what the layer holds and returns all of them as views, which
-  // hold until the next pass.
-  Layer append(std::size_t layer, const Tensor& keys, const Tensor& values);
-  // After the last layer of a pass over T tokens.
+  /// Appends keys and values [B, heads, T, head_dim] of T new tokens to what `layer` holds. Returns views of all of
+  /// them; they keep their values, and the next pass is cheaper when they are gone by then.
+  KeysAndValues append(std::size_t layer, const KeysAndValues& fresh);
+  /// To be called after the last layer of a pass over `tokens` tokens.
   void advance(int64_t tokens) { length_ += tokens; }
 
  private:
-  std::vector<Layer> layers_;
+  std::vector<KeysAndValues> layers_;  // [B, heads, capacity, head_dim]
   int64_t length_ = 0;
 };
 

@@ -12,7 +12,7 @@ void check(const Tensor& outputs, const Tensor& target) {
   const bool fits = outputs.dim() == 3 && target.dim() == 2 && outputs.size(0) == target.size(0) &&
                     outputs.size(1) == target.size(1) && target.dtype() == kInt64 && target.numel() > 0;
   if (fits) return;
-  fail(kWhere, fmt::format("outputs {} and target {} {}: [B, T, V] and int64 [B, T] are needed", str(outputs.shape()),
+  fail(kWhere, fmt::format("expected outputs [B, T, V] and target int64 [B, T], got {} and {} {}", str(outputs.shape()),
                            name(target.dtype()), str(target.shape())));
 }
 

@@ -8,7 +8,7 @@ namespace tapegrad::nn {
 
 Tensor padding_mask(const Tensor& ids, int64_t padding) {
   if (ids.dim() != 2 || ids.dtype() != kInt64) {
-    fail("padding_mask", fmt::format("ids are {} {}, int64 [B, S] is needed", name(ids.dtype()), str(ids.shape())));
+    fail("padding_mask", fmt::format("expected ids int64 [B, S], got {} {}", name(ids.dtype()), str(ids.shape())));
   }
   return ne(ids, static_cast<double>(padding)).reshape({ids.size(0), 1, 1, ids.size(1)});
 }

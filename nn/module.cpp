@@ -1,4 +1,4 @@
-// Parameters and buffers, and what a walk through a model is used for: state in and out, counts, the summary.
+// Parameters and buffers, and the walks through a model: names, modes, state in and out, counts, the summary.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/module.h>
@@ -67,7 +67,7 @@ void Parameter::prepare_write(Tensor::Values values) {
 
 void Parameter::substitute(const Tensor& values) {
   if (!(values.shape() == leaf_.shape())) {
-    fail("parameter", fmt::format("{} has shape {}, a tensor of shape {} was to stand for it", quoted(name_),
+    fail("parameter", fmt::format("{} has shape {}, got a tensor of shape {} to substitute", quoted(name_),
                                   str(leaf_.shape()), str(values.shape())));
   }
   leaf_ = values;
@@ -87,7 +87,7 @@ void Parameter::convert(DType dtype) {
   if (dtype == leaf_.dtype()) return;
   prepare_write(Tensor::Values::keep);
   if (!is_floating(dtype) && dtype != kBFloat16) {
-    fail("parameter", fmt::format("{} cannot be kept as {}: float32, float64 or bfloat16 is needed", quoted(name_),
+    fail("parameter", fmt::format("{} cannot be converted to {} (expected float32, float64 or bfloat16)", quoted(name_),
                                   tapegrad::name(dtype)));
   }
   leaf_ = leaf_of(leaf_.detach().to(dtype));
@@ -114,28 +114,107 @@ void Buffer::convert(DType dtype) {
   if (is_floating(values_.dtype())) values_ = values_.detach().to(dtype);
 }
 
-// --- Walk ---
-
-std::size_t Walk::enter(std::string_view name) {
-  const std::size_t length = path_.size();
-  if (length > 0) path_ += '.';
-  path_ += name;
-  return length;
-}
+// --- walks ---
 
 namespace detail {
+
+namespace {
+
+// A parameter or a buffer: writing to it writes to the model.
+struct Entry {
+  std::string name;
+  Parameter* parameter;
+  Buffer* buffer;
+  const void* member() const { return parameter ? static_cast<const void*>(parameter) : buffer; }
+  const Tensor& tensor() const { return parameter ? parameter->tensor() : buffer->tensor(); }
+};
+
+class StateVisitor : public Visitor {
+ public:
+  std::vector<Entry> entries;
+
+ private:
+  void parameter(Parameter& p) override { entries.push_back({path(), &p, nullptr}); }
+  void buffer(Buffer& b) override { entries.push_back({path(), nullptr, &b}); }
+};
+
+class ModeVisitor : public Visitor {
+ public:
+  explicit ModeVisitor(bool training) : training_(training) {}
+
+ private:
+  void mode(bool& training) override { training = training_; }
+  bool training_;
+};
+
+// Error unless every entry has a member and a name of its own.
+void require_distinct(const std::vector<Entry>& entries) {
+  std::vector<const Entry*> order;
+  for (const Entry& e : entries) order.push_back(&e);
+  const auto twice = [&order](const auto& key) {
+    std::stable_sort(order.begin(), order.end(), [&](const Entry* a, const Entry* b) { return key(a) < key(b); });
+    const auto at = std::adjacent_find(order.begin(), order.end(),
+                                       [&](const Entry* a, const Entry* b) { return key(a) == key(b); });
+    return at == order.end() ? order.end() : at;
+  };
+  if (const auto at = twice([](const Entry* e) { return e->member(); }); at != order.end()) {
+    fail("visit", fmt::format("{} \"{}\" is visited twice, the second time as \"{}\" (name it in one module, and pass "
+                              "it to the other as an argument)",
+                              (*at)->parameter ? "parameter" : "buffer", (*at)->name, at[1]->name));
+  }
+  if (const auto at = twice([](const Entry* e) -> const std::string& { return e->name; }); at != order.end()) {
+    fail("visit", fmt::format("two members are named \"{}\" (the names in one visit must differ)", (*at)->name));
+  }
+}
+
+std::vector<Entry> state_of(const AnyModel& model) {
+  StateVisitor found;
+  model.walk(found);
+  require_distinct(found.entries);
+  return std::move(found.entries);
+}
+
+}  // namespace
 
 CloneScope::CloneScope() { ++clone_scopes; }
 CloneScope::~CloneScope() { --clone_scopes; }
 
-NamedTensors StateWalk::state_dict() const {
+std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename) {
+  std::vector<NamedParameter> out;
+  for (Entry& e : state_of(model)) {
+    if (!e.parameter) continue;
+    if (rename && e.parameter->name() != e.name) e.parameter->set_name(e.name);
+    out.push_back({std::move(e.name), *e.parameter});
+  }
+  return out;
+}
+
+std::vector<NamedBuffer> named_buffers(const AnyModel& model) {
+  std::vector<NamedBuffer> out;
+  for (Entry& e : state_of(model)) {
+    if (e.buffer) out.push_back({std::move(e.name), *e.buffer});
+  }
+  return out;
+}
+
+void set_training(const AnyModel& model, bool training) {
+  ModeVisitor visitor(training);
+  model.walk(visitor);
+}
+
+void convert(const AnyModel& model, DType dtype) {
+  for (const Entry& e : state_of(model)) e.parameter ? e.parameter->convert(dtype) : e.buffer->convert(dtype);
+}
+
+NamedTensors state_dict(const AnyModel& model) {
   NamedTensors state;
-  state.reserve(entries.size());
-  for (const Entry& e : entries) state.push_back({e.name, e.tensor().view(e.tensor().shape(), e.tensor().strides())});
+  for (Entry& e : state_of(model))
+    state.push_back({std::move(e.name), e.tensor().view(e.tensor().shape(), e.tensor().strides())});
   return state;
 }
 
-LoadReport StateWalk::load(const NamedTensors& state, bool strict) const {
+LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, bool strict) {
+  const std::vector<Entry> entries = state_of(model);
   LoadReport report;
   std::vector<std::string> wrong;
   std::unordered_map<std::string_view, const Tensor*> given;
@@ -150,11 +229,11 @@ LoadReport StateWalk::load(const NamedTensors& state, bool strict) const {
       continue;
     }
     if (!(at->second->shape() == e.tensor().shape())) {
-      wrong.push_back(
-          fmt::format("\"{}\" has shape {}, {} is needed", e.name, str(at->second->shape()), str(e.tensor().shape())));
+      wrong.push_back(fmt::format("expected shape {} for \"{}\", got {}", str(e.tensor().shape()), e.name,
+                                  str(at->second->shape())));
     } else if (is_real(at->second->dtype()) != is_real(e.tensor().dtype())) {
       wrong.push_back(
-          fmt::format("\"{}\" is {}, {} is needed", e.name, name(at->second->dtype()), name(e.tensor().dtype())));
+          fmt::format("expected {} for \"{}\", got {}", name(e.tensor().dtype()), e.name, name(at->second->dtype())));
     }
     found.emplace_back(&e, at->second);
     given.erase(at);
@@ -177,13 +256,14 @@ LoadReport StateWalk::load(const NamedTensors& state, bool strict) const {
   return report;
 }
 
-int64_t StateWalk::count() const {
+int64_t count_parameters(const AnyModel& model) {
   int64_t sum = 0;
-  for (const Entry& e : entries) sum += e.parameter ? e.tensor().numel() : 0;
+  for (const Entry& e : state_of(model)) sum += e.parameter ? e.tensor().numel() : 0;
   return sum;
 }
 
-std::string StateWalk::summary() const {
+std::string summary(const AnyModel& model) {
+  const std::vector<Entry> entries = state_of(model);
   std::size_t names = 4, shapes = 5;
   for (const Entry& e : entries) {
     names = std::max(names, e.name.size());
@@ -194,7 +274,7 @@ std::string StateWalk::summary() const {
     table += fmt::format("{:<{}}  {:<{}}  {:>12}{}\n", e.name, names, str(e.tensor().shape()), shapes,
                          e.tensor().numel(), e.parameter ? "" : "  (buffer)");
   }
-  return table + fmt::format("{:<{}}  {:<{}}  {:>12}\n", "parameters", names, "", shapes, count());
+  return table + fmt::format("{:<{}}  {:<{}}  {:>12}\n", "parameters", names, "", shapes, count_parameters(model));
 }
 
 }  // namespace detail

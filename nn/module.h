@@ -1,4 +1,4 @@
-// What makes a plain struct a module: parameters, buffers, and the walk that finds them by the struct's own `visit`.
+// What makes a plain struct a module: parameters and buffers as members, and a `visit` that names them.
 //
 //   struct Mlp {
 //     nn::Linear up, down;
@@ -6,11 +6,16 @@
 //     Tensor operator()(const Tensor& x) const { return x + down(gelu(up(x))); }
 //     void visit(auto&& field) { field("up", up); field("down", down); }
 //   };
+//
+// Everything else follows from `visit`: names, train and eval, clone, counts, state in and out, conversion to a dtype.
+// Modules move and do not copy. clone(model) makes a deep copy. `Mlp b = a;` does not compile where a is const; where a
+// is not const it compiles and raises an Error, because C++ cannot tell it from the copy that clone makes.
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/module_walk.h>
 
 #include <array>
 #include <concepts>
@@ -24,22 +29,20 @@
 
 namespace tapegrad::nn {
 
-// So that arithmetic between parameters is found where the user writes it.
+// Arithmetic between parameters is found by the namespace of Parameter.
 using tapegrad::operator+;
 using tapegrad::operator-;
 using tapegrad::operator*;
 using tapegrad::operator/;
 
-// A tensor that is trained: a leaf, which gradients are computed for. Usable wherever a `const Tensor&` is.
-// It can be moved but not copied: clone(model) makes copies, and nothing else does.
+/// A tensor that is trained: a leaf, for which gradients are computed. Usable wherever a `const Tensor&` is.
 class Parameter {
  public:
-  Parameter() = default;  // none: a layer without bias
-  // A leaf with these values (a floating tensor), in memory of its own.
+  Parameter() = default;  ///< none: a layer without bias
+  /// A leaf with these values (a floating tensor), in its own memory.
   explicit Parameter(std::same_as<Tensor> auto values) : Parameter(std::move(values), Adopt{}) {}
   Parameter(Parameter&& other) noexcept : leaf_(std::move(other.leaf_)), name_(std::move(other.name_)) {}
-  // For clone() alone; an Error anywhere else.
-  Parameter(Parameter& other);
+  Parameter(Parameter& other);  ///< for clone(); an Error anywhere else
   Parameter& operator=(Parameter&& other) noexcept;
   ~Parameter();
 
@@ -64,11 +67,11 @@ class Parameter {
   /// Computes with another tensor of this shape from now on, recorded or not: for checks of gradients. A later set()
   /// leaves that tensor alone, unless it is a leaf: a leaf takes the new values wherever it is held.
   void substitute(const Tensor& values);
-  // Becomes a new leaf of another floating type: optimisers made before know only the old one. Of bfloat16 it is no
-  // leaf any more: storage for a model that only generates. Error for other types.
+  /// Becomes a new leaf of another floating type, which optimisers made before do not know. In bfloat16 it is not a
+  /// leaf any more: storage for a model that only generates. Error for other types.
   void convert(DType dtype);
 
-  // How many hold a value in this process: a model whose `visit` reaches fewer has forgotten some.
+  /// Number of parameters with a value in this process. If a model's `visit` reaches fewer, it has forgotten some.
   static int64_t alive();
 
  private:
@@ -79,21 +82,21 @@ class Parameter {
   std::string name_;
 };
 
-// A tensor that belongs to the model's state but is not trained: saved, loaded and cloned like a parameter.
+/// A tensor that belongs to the model's state but is not trained: saved, loaded and cloned like a parameter.
 class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::same_as<Tensor> auto values) : Buffer(std::move(values), Adopt{}) {}
   Buffer(Buffer&& other) noexcept = default;
-  Buffer(Buffer& other);  // for clone() alone
+  Buffer(Buffer& other);  ///< for clone(); an Error anywhere else
   Buffer& operator=(Buffer&& other) noexcept = default;
 
   bool defined() const { return values_.defined(); }
   operator const Tensor&() const { return values_; }  // NOLINT: as a parameter
   const Tensor& tensor() const { return values_; }
   const Tensor* operator->() const { return &values_; }
-  void set(const Tensor& values);  // Error for another shape
-  void convert(DType dtype);       // integers and bools stay what they are
+  void set(const Tensor& values);  ///< Error for another shape
+  void convert(DType dtype);       ///< converts floating values; integers and bools keep their type
 
  private:
   struct Adopt {};
@@ -101,7 +104,7 @@ class Buffer {
   Tensor values_;
 };
 
-// A list of modules, named by their indices: `layers.0`, `layers.1`. A std::vector that clone() can copy.
+/// A list of modules, named by their indices: `layers.0`, `layers.1`. A std::vector that clone() can copy.
 template <class Module>
 class List : public std::vector<Module> {
  public:
@@ -109,13 +112,22 @@ class List : public std::vector<Module> {
   List() = default;
   List(List&&) noexcept = default;
   List& operator=(List&&) noexcept = default;
-  List(List& other) : std::vector<Module>() {  // for clone() alone
+  List(List& other) : std::vector<Module>() {  // for clone()
     this->reserve(other.size());
     for (Module& module : other) this->push_back(Module(module));
   }
 };
 
-// A module that may be missing. A std::optional that clone() can copy.
+/// A list of `count` modules, each made with the same arguments: repeat<GPTBlock>(config.n_layers, config).
+template <class Module, class... Arguments>
+List<Module> repeat(int64_t count, const Arguments&... arguments) {
+  List<Module> modules;
+  modules.reserve(static_cast<std::size_t>(count));
+  for (int64_t i = 0; i < count; ++i) modules.emplace_back(arguments...);
+  return modules;
+}
+
+/// A module that may be missing. A std::optional that clone() can copy.
 template <class Module>
 class Optional : public std::optional<Module> {
  public:
@@ -123,75 +135,10 @@ class Optional : public std::optional<Module> {
   Optional() = default;
   Optional(Optional&&) noexcept = default;
   Optional& operator=(Optional&&) noexcept = default;
-  Optional(Optional& other) : std::optional<Module>() {  // for clone() alone
+  Optional(Optional& other) : std::optional<Module>() {  // for clone()
     if (other) this->emplace(*other);
   }
 };
-
-// What a field may be beside a parameter, a buffer or a module: an optional or a pointer, or a list.
-template <class Field>
-concept MaybeModule = requires(Field& f) {
-  f.has_value();
-}
-|| requires(Field& f) { f.get(); };
-template <class Field>
-concept ModuleList = requires(Field& f) {
-  f.begin();
-  f.size();
-};
-
-// A walk through a model: hand it to model.visit(), and it calls back for whatever it finds, in the order of the
-// visits, with path() telling where it is.
-class Walk {
- public:
-  virtual ~Walk() = default;
-
-  // field(name, member), as written in `visit`: a Parameter, a Buffer, a module, or a list, optional or pointer of
-  // these.
-  template <class Field>
-  void operator()(std::string_view name, Field& field) {
-    const std::size_t length = enter(name);
-    go(field);
-    path_.resize(length);
-  }
-  template <class Field>
-  void go(Field& field) {
-    if constexpr (std::is_same_v<Field, Parameter>) {
-      if (field.defined()) found(field);
-    } else if constexpr (std::is_same_v<Field, Buffer>) {
-      if (field.defined()) found(field);
-    } else if constexpr (requires { field.visit(*this); }) {
-      if constexpr (requires { field.training = true; }) found_mode(field.training);
-      field.visit(*this);
-    } else if constexpr (MaybeModule<Field>) {
-      if (field) go(*field);
-    } else {
-      static_assert(ModuleList<Field>,
-                    "visit names a field that is no Parameter, Buffer, module (a struct with visit), or list of these");
-      std::size_t index = 0;
-      for (auto& element : field) (*this)(std::to_string(index++), element);
-    }
-  }
-
- protected:
-  const std::string& path() const { return path_; }
-  virtual void parameter(Parameter&) {}
-  virtual void buffer(Buffer&) {}
-  virtual void mode(bool& /*training*/) {}
-
- private:
-  std::size_t enter(std::string_view name);
-  void found(Parameter& p) { parameter(p); }
-  void found(Buffer& b) { buffer(b); }
-  void found_mode(bool& training) { mode(training); }
-  std::string path_;
-};
-
-// A const model may be walked by who does not change it.
-template <class Model>
-void walk(const Model& model, Walk& walk) {
-  walk.go(const_cast<Model&>(model));
-}
 
 struct NamedParameter {
   std::string name;
@@ -202,74 +149,23 @@ struct NamedBuffer {
   Buffer& buffer;
 };
 
-// What went amiss in a load that was not strict.
+/// What did not match in a load that was not strict.
 struct LoadReport {
-  std::vector<std::string> missing;     // in the model, not in the list
-  std::vector<std::string> unexpected;  // in the list, not in the model
+  std::vector<std::string> missing;     ///< in the model, not in the state
+  std::vector<std::string> unexpected;  ///< in the state, not in the model
 };
 
 namespace detail {
 
-class ParameterWalk : public Walk {
- public:
-  // `rename`: parameters take their paths as names, which only the walk of a model that may change does.
-  explicit ParameterWalk(bool rename) : rename_(rename) {}
-  std::vector<NamedParameter> parameters;
-
- private:
-  void parameter(Parameter& p) override {
-    if (rename_ && p.name() != path()) p.set_name(path());
-    parameters.push_back({path(), p});
-  }
-  const bool rename_;
-};
-
-class BufferWalk : public Walk {
- public:
-  std::vector<NamedBuffer> buffers;
-
- private:
-  void buffer(Buffer& b) override { buffers.push_back({path(), b}); }
-};
-
-class ModeWalk : public Walk {
- public:
-  explicit ModeWalk(bool training) : training_(training) {}
-
- private:
-  void mode(bool& training) override { training = training_; }
-  bool training_;
-};
-
-class ConvertWalk : public Walk {
- public:
-  explicit ConvertWalk(DType dtype) : dtype_(dtype) {}
-
- private:
-  void parameter(Parameter& p) override { p.convert(dtype_); }
-  void buffer(Buffer& b) override { b.convert(dtype_); }
-  DType dtype_;
-};
-
-// Collects parameters and buffers in the order of the visits, as handles: writing to one writes to the model.
-class StateWalk : public Walk {
- public:
-  struct Entry {
-    std::string name;
-    Parameter* parameter;
-    Buffer* buffer;
-    const Tensor& tensor() const { return parameter ? parameter->tensor() : buffer->tensor(); }
-  };
-  std::vector<Entry> entries;
-  NamedTensors state_dict() const;
-  LoadReport load(const NamedTensors& state, bool strict) const;
-  int64_t count() const;
-  std::string summary() const;
-
- private:
-  void parameter(Parameter& p) override { entries.push_back({path(), &p, nullptr}); }
-  void buffer(Buffer& b) override { entries.push_back({path(), nullptr, &b}); }
-};
+// What the functions below do, for a model of any type.
+std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename);
+std::vector<NamedBuffer> named_buffers(const AnyModel& model);
+void set_training(const AnyModel& model, bool training);
+int64_t count_parameters(const AnyModel& model);
+std::string summary(const AnyModel& model);
+void convert(const AnyModel& model, DType dtype);
+NamedTensors state_dict(const AnyModel& model);
+LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, bool strict);
 
 // While one is alive on this thread, parameters may be copied.
 class CloneScope {
@@ -282,89 +178,79 @@ class CloneScope {
 
 }  // namespace detail
 
-/// Every parameter with its path, in the order of the visits. Valid while the model stays where it is. In a model that
-/// is not const, parameters take their paths as names, for error messages.
+/// Every parameter with its path, in the order of the visits. Valid until the model is moved or ends. In a model that
+/// is not const, parameters take their paths as names, for error messages. Error for a parameter that is visited twice,
+/// and for two that have the same path.
 template <class Model>
 std::vector<NamedParameter> named_parameters(Model& model) {
-  detail::ParameterWalk found(!std::is_const_v<Model>);
-  walk(model, found);
-  return std::move(found.parameters);
+  return detail::named_parameters(detail::AnyModel(model), !std::is_const_v<Model>);
 }
-
 template <class Model>
 std::vector<NamedBuffer> named_buffers(Model& model) {
-  detail::BufferWalk found;
-  walk(model, found);
-  return std::move(found.buffers);
+  return detail::named_buffers(detail::AnyModel(model));
 }
 
-// The leaves with their names: what an optimiser takes. They stay those of the model when it moves.
+/// The leaves with their names, for an optimiser. They stay the model's leaves when it moves.
 template <class Model>
 NamedTensors parameters(Model& model) {
   NamedTensors leaves;
-  for (const NamedParameter& p : named_parameters(model)) leaves.push_back({p.name, p.parameter.tensor()});
+  for (NamedParameter& p : named_parameters(model)) leaves.push_back({std::move(p.name), p.parameter.tensor()});
   return leaves;
 }
 
-// Sets `training` of every submodule that has it (Dropout).
+/// Sets `training` of every module that has it (Dropout).
 template <class Model>
 void train(Model& model, bool training = true) {
-  detail::ModeWalk set(training);
-  walk(model, set);
+  detail::set_training(detail::AnyModel(model), training);
 }
 template <class Model>
 void eval(Model& model) {
   train(model, false);
 }
 
-// A deep copy: equal values in memory of its own, new leaves, no draws. Members that are lists of modules must be
-// nn::List, optional ones nn::Optional (the standard ones cannot copy what is not copyable).
+/// A deep copy: equal values in new leaves and new memory; draws no random numbers. Members that are lists of modules
+/// must be nn::List, and optional modules nn::Optional (the standard ones cannot copy what does not copy).
 template <class Model>
 Model clone(const Model& model) {
+  Model& source = const_cast<Model&>(model);
+  if constexpr (requires { source.visit(detail::CloneCheck{}); }) {
+    if (false) source.visit(detail::CloneCheck{});
+  }
   const detail::CloneScope scope;
-  return Model(const_cast<Model&>(model));
+  return Model(source);
 }
 
-// Number of elements of all parameters.
+/// Number of elements of all parameters.
 template <class Model>
 int64_t count_parameters(const Model& model) {
-  detail::StateWalk found;
-  walk(model, found);
-  return found.count();
+  return detail::count_parameters(detail::AnyModel(model));
 }
 
-// A table of names, shapes and counts, one line a parameter or buffer, with the sum below.
+/// A table of names, shapes and counts: one line per parameter or buffer, and the sum of the parameters.
 template <class Model>
 std::string summary(const Model& model) {
-  detail::StateWalk found;
-  walk(model, found);
-  return found.summary();
+  return detail::summary(detail::AnyModel(model));
 }
 
-// Converts every floating parameter and buffer, before an optimiser is made: to(model, kFloat64).
+/// Converts every floating parameter and buffer: to(model, kFloat64). To be called before an optimiser is made.
 template <class Model>
 void to(Model& model, DType dtype) {
-  detail::ConvertWalk set(dtype);
-  walk(model, set);
+  detail::convert(detail::AnyModel(model), dtype);
 }
 
 /// Parameters and buffers in the order of the visits: a snapshot, which later steps do not change. (It shares memory
 /// with the model until then; the next step copies.)
 template <class Model>
 NamedTensors state_dict(const Model& model) {
-  detail::StateWalk found;
-  walk(model, found);
-  return found.state_dict();
+  return detail::state_dict(detail::AnyModel(model));
 }
 
-/// Copies `state` into the model. An Error names every missing, unexpected and mis-shaped entry, and then
-/// nothing is changed; not strict, it reports the first two and loads the rest. `state` may share memory with the
-/// model.
+/// Copies `state`, which may share memory with the model, into the model. An Error names every missing, unexpected and
+/// mis-shaped entry; then nothing is changed. If not strict, it reports missing and unexpected entries and loads the
+/// rest.
 template <class Model>
 LoadReport load_state_dict(Model& model, const NamedTensors& state, bool strict = true) {
-  detail::StateWalk found;
-  walk(model, found);
-  return found.load(state, strict);
+  return detail::load_state_dict(detail::AnyModel(model), state, strict);
 }
 
 }  // namespace tapegrad::nn

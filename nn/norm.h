@@ -5,7 +5,7 @@
 
 namespace tapegrad::nn {
 
-// (x - mean) / sqrt(var + eps) * weight + bias, population variance. Ba, Kiros, Hinton 2016.
+/// (x - mean) / sqrt(var + eps) * weight + bias, population variance. Ba, Kiros, Hinton 2016.
 struct LayerNorm {
   explicit LayerNorm(int64_t dim, double eps = 1e-5, bool with_bias = true);
   Tensor operator()(const Tensor& x) const;
@@ -19,7 +19,8 @@ struct LayerNorm {
   double eps;
 };
 
-// gamma * (x - mean) / (std + eps) + beta: eps outside of the root, as the tutorial writes it (8.4.1).
+/// gamma * (x - mean) / (std + eps) + beta, population standard deviation: eps is outside the root, as in tutorial 003,
+/// section 8.4.1.
 struct LayerNormStd {
   explicit LayerNormStd(int64_t dim, double eps = 1e-6);
   Tensor operator()(const Tensor& x) const;
@@ -33,7 +34,7 @@ struct LayerNormStd {
   double eps;
 };
 
-// x / sqrt(mean(x^2) + eps) * weight. Zhang, Sennrich 2019.
+/// x / sqrt(mean(x^2) + eps) * weight. Zhang, Sennrich 2019.
 struct RmsNorm {
   explicit RmsNorm(int64_t dim, double eps = 1e-6);
   Tensor operator()(const Tensor& x) const;

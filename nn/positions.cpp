@@ -34,22 +34,21 @@ std::string_view name(Positions positions) { return kPositionNames[static_cast<s
 Positions positions_named(std::string_view name) {
   const auto* at = std::find(std::begin(kPositionNames), std::end(kPositionNames), name);
   if (at == std::end(kPositionNames)) {
-    fail(kWhere, fmt::format("\"{}\" is not known; known are {}", name, fmt::join(kPositionNames, ", ")));
+    fail(kWhere, fmt::format("expected one of {}, got \"{}\"", fmt::join(kPositionNames, ", "), name));
   }
   return static_cast<Positions>(at - std::begin(kPositionNames));
 }
 
 void PositionOptions::check() const {
-  if (interpolate_to < 0) fail(kWhere, fmt::format("interpolate_to is {}, it must not be negative", interpolate_to));
-  if (!(rope_base > 1)) fail(kWhere, fmt::format("rope_base is {}, it must be larger than 1", rope_base));
-  if (!(ntk_scale >= 1)) fail(kWhere, fmt::format("ntk_scale is {}, it must be at least 1", ntk_scale));
+  if (interpolate_to < 0) fail(kWhere, fmt::format("interpolate_to must not be negative, got {}", interpolate_to));
+  if (!(rope_base > 1)) fail(kWhere, fmt::format("rope_base must be larger than 1, got {}", rope_base));
+  if (!(ntk_scale >= 1)) fail(kWhere, fmt::format("ntk_scale must be at least 1, got {}", ntk_scale));
   require_positive(kWhere, "shaw_distance", shaw_distance);
   if (t5_buckets < 4 || t5_buckets % 2 != 0) {
-    fail(kWhere, fmt::format("t5_buckets is {}, an even number from 4 on is needed", t5_buckets));
+    fail(kWhere, fmt::format("t5_buckets must be even and at least 4, got {}", t5_buckets));
   }
   if (t5_distance <= t5_buckets / 2) {
-    fail(kWhere,
-         fmt::format("t5_distance is {}, it must be larger than half of t5_buckets {}", t5_distance, t5_buckets));
+    fail(kWhere, fmt::format("t5_distance must be larger than half of t5_buckets {}, got {}", t5_buckets, t5_distance));
   }
 }
 
@@ -76,11 +75,11 @@ Tensor LearnedPositions::interpolated(int64_t length, int64_t start, int64_t tot
   const Tensor lower = Tensor::empty({length}, kInt64), upper = Tensor::empty({length}, kInt64);
   const Tensor between = Tensor::empty({length, 1}, kFloat64);  // 0: on the lower row
   for (int64_t i = 0; i < length; ++i) {
-    const double place = static_cast<double>((start + i) * rows) / static_cast<double>(total);
-    const auto row = std::min(static_cast<int64_t>(place), rows - 1);
+    const double at = static_cast<double>((start + i) * rows) / static_cast<double>(total);
+    const auto row = std::min(static_cast<int64_t>(at), rows - 1);
     lower.mutable_data<int64_t>()[i] = row;
     upper.mutable_data<int64_t>()[i] = std::min(row + 1, rows - 1);
-    between.mutable_data<double>()[i] = place - static_cast<double>(row);
+    between.mutable_data<double>()[i] = at - static_cast<double>(row);
   }
   const Tensor from = index_select(weight, 0, lower);
   return from + between.to(from.dtype()) * (index_select(weight, 0, upper) - from);
@@ -93,7 +92,7 @@ SinusoidalPositions::SinusoidalPositions(int64_t max_positions, int64_t dim)
 
 Tensor SinusoidalPositions::operator()(const Tensor& x) const {
   if (x.dim() < 2 || x.size(-1) != pe->size(1)) {
-    fail(kWhere, fmt::format("x has shape {}, [..., T, {}] is needed", str(x.shape()), pe->size(1)));
+    fail(kWhere, fmt::format("expected x [..., T, {}], got {}", pe->size(1), str(x.shape())));
   }
   check_length(x.size(-2), pe->size(0));
   return x + narrow(pe, 0, 0, x.size(-2));
@@ -113,10 +112,10 @@ Tensor sinusoidal_table(int64_t length, int64_t dim, int64_t start) {
   return table;
 }
 
-// --- what a model adds ---
+// --- added to embeddings ---
 
 Tensor add_index(const Tensor& x, int64_t start) {
-  if (x.dim() < 2) fail(kWhere, fmt::format("x has shape {}, [..., T, C] is needed", str(x.shape())));
+  if (x.dim() < 2) fail(kWhere, fmt::format("expected x [..., T, C], got {}", str(x.shape())));
   const int64_t length = x.size(-2);
   return x + arange(static_cast<double>(start), static_cast<double>(start + length), 1, x.dtype()).reshape({length, 1});
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace tapegrad::nn {
 
@@ -15,7 +14,7 @@ namespace {
 
 constexpr std::string_view kWhere = "positions";
 
-// fill(distance) for every query and key; distance is the key's position less the query's.
+// fill(distance) for every query and key; distance is the key's position minus the query's.
 template <class T, class Fill>
 Tensor by_distance(int64_t queries, int64_t keys, int64_t start, DType dtype, const Fill& fill) {
   const Tensor table = Tensor::empty({queries, keys}, dtype);
@@ -32,14 +31,14 @@ Tensor by_distance(int64_t queries, int64_t keys, int64_t start, DType dtype, co
 
 double ntk_base(double base, double scale, int64_t head_dim) {
   if (scale == 1) return base;
-  if (head_dim <= 2) fail(kWhere, fmt::format("ntk_scale needs heads of more than 2 elements, they have {}", head_dim));
+  if (head_dim <= 2) fail(kWhere, fmt::format("ntk_scale expects heads of more than 2 elements, got {}", head_dim));
   const auto d = static_cast<double>(head_dim);
   return base * std::pow(scale, d / (d - 2));
 }
 
 Angles rope_angles(int64_t length, int64_t head_dim, int64_t start, double base, DType dtype) {
   if (head_dim < 2 || head_dim % 2 != 0) {
-    fail(kWhere, fmt::format("rope turns pairs of elements, so the size of a head must be even; it is {}", head_dim));
+    fail(kWhere, fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_dim));
   }
   const int64_t pairs = head_dim / 2;
   const Tensor cosines = Tensor::empty({length, pairs}, kFloat64), sines = Tensor::empty({length, pairs}, kFloat64);
@@ -64,9 +63,13 @@ Tensor rotate_pairs(const Tensor& x, const Tensor& cosines, const Tensor& sines)
 }
 
 Tensor rope(const Tensor& x, int64_t start, double base) {
-  if (x.dim() < 2) fail(kWhere, fmt::format("x has shape {}, [..., T, D] is needed", str(x.shape())));
+  if (x.dim() < 2) fail(kWhere, fmt::format("expected x [..., T, D], got {}", str(x.shape())));
   const Angles angles = rope_angles(x.size(-2), x.size(-1), start, base, x.dtype());
   return rotate_pairs(x, angles.cosines, angles.sines);
+}
+
+Tensor apply_rope(const Tensor& x, const PositionBias* positions) {
+  return positions && positions->cosines.defined() ? rotate_pairs(x, positions->cosines, positions->sines) : x;
 }
 
 // --- Shaw ---
@@ -87,13 +90,18 @@ ShawPositions::ShawPositions(int64_t max_distance, int64_t head_dim, bool with_v
   init::xavier_uniform(values);
 }
 
+ShawPositions shaw_positions(Positions positions, int64_t head_dim, const PositionOptions& options) {
+  if (positions != Positions::shaw) return {};
+  return ShawPositions(options.shaw_distance, head_dim, options.shaw_values);
+}
+
 Tensor ShawPositions::scores(const Tensor& q, int64_t key_count, int64_t start) const {
   const int64_t queries = q.size(-2);
   const Tensor distance = clipped_distances(queries, key_count, start, max_distance());
   return gather(matmul(q, keys.tensor().t()), -1, distance.expand({q.size(0), q.size(1), queries, key_count}));
 }
 
-Tensor ShawPositions::mixed(const Tensor& weights, int64_t start) const {
+Tensor ShawPositions::weighted_values(const Tensor& weights, int64_t start) const {
   const int64_t queries = weights.size(-2), key_count = weights.size(-1);
   const Tensor distance = clipped_distances(queries, key_count, start, max_distance()).expand(weights.shape());
   const Tensor none = zeros({weights.size(0), weights.size(1), queries, values->size(0)}, weights.dtype());
@@ -121,7 +129,7 @@ int64_t t5_bucket(int64_t distance, int64_t buckets, int64_t max_distance, bool 
   }
   const int64_t exact = buckets / 2;
   if (distance < exact) return first + distance;
-  // In the order and type in which T5 computes it: the edges of buckets depend on how logarithms round.
+  // In T5's order of operations and in its type: the edges of buckets depend on the rounding of logarithms.
   const auto reach = static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
   const float octaves = std::log(static_cast<float>(distance) / static_cast<float>(exact)) / reach;
   const auto wide = static_cast<int64_t>(octaves * static_cast<float>(buckets - exact));
@@ -157,7 +165,7 @@ Tensor alibi_bias(int64_t heads, int64_t queries, int64_t keys, int64_t start, D
   return alibi_slopes(heads, dtype).reshape({1, heads, 1, 1}) * nearness.to(dtype);
 }
 
-// --- what a stack of layers holds ---
+// --- a stack of layers ---
 
 RelativePositions::RelativePositions(Positions kind, int64_t heads, int64_t head_dim, bool causal,
                                      const PositionOptions& options)
@@ -165,63 +173,21 @@ RelativePositions::RelativePositions(Positions kind, int64_t heads, int64_t head
   options.check();
   if (kind == Positions::t5) t5 = T5Bias(options.t5_buckets, options.t5_distance, heads, !causal);
   if (kind == Positions::rope) {
-    rope_angles(0, head_dim, 0, 10000, kFloat32);  // refuses what it cannot turn
+    rope_angles(0, head_dim, 0, 10000, kFloat32);  // an Error for an odd head_dim
     rope_base = ntk_base(options.rope_base, options.ntk_scale, head_dim);
   }
 }
 
-PositionTerms RelativePositions::operator()(int64_t queries, int64_t keys, int64_t start, DType dtype) const {
-  PositionTerms terms{.start = start};
-  if (kind == Positions::t5) terms.bias = t5(queries, keys, start);
-  if (kind == Positions::alibi) terms.bias = alibi_bias(heads, queries, keys, start, dtype);
+PositionBias RelativePositions::operator()(int64_t queries, int64_t keys, int64_t start, DType dtype) const {
+  PositionBias out{.start = start};
+  if (kind == Positions::t5) out.bias = t5(queries, keys, start);
+  if (kind == Positions::alibi) out.bias = alibi_bias(heads, queries, keys, start, dtype);
   if (kind == Positions::rope) {
     Angles angles = rope_angles(queries, head_dim, start, rope_base, dtype);
-    terms.cosines = std::move(angles.cosines);
-    terms.sines = std::move(angles.sines);
+    out.cosines = std::move(angles.cosines);
+    out.sines = std::move(angles.sines);
   }
-  return terms;
-}
-
-// --- attention ---
-
-Tensor rotated(const Tensor& x, const PositionTerms* positions) {
-  return positions && positions->cosines.defined() ? rotate_pairs(x, positions->cosines, positions->sines) : x;
-}
-
-namespace {
-
-// What is added to the scores: `bias` where `mask` lets see, and -inf where it hides; a floating mask is added, too.
-Tensor join_mask(const Tensor& bias, const Tensor& mask) {
-  if (!mask.defined()) return bias;
-  if (mask.dtype() != kBool) return bias + mask;
-  return where(mask, bias, -std::numeric_limits<double>::infinity());
-}
-
-// With vectors for the values' distances the weights are needed on the tape, so nothing is fused.
-Tensor composed_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                          const ShawPositions& shaw, int64_t start, double scale, Tensor* weights) {
-  Tensor added = options.mask;
-  if (options.causal) added = join_mask(added, tril(ones({q.size(2), k.size(2)}, kBool)));
-  const Tensor w = softmax(matmul(q, k.t()) * scale + added, -1);  // [B, H, T, S]
-  if (weights) *weights = w.detach();
-  const Tensor kept = dropout(w, options.dropout, options.training, options.generator);
-  return matmul(kept, v) + shaw.mixed(kept, start);
-}
-
-}  // namespace
-
-Tensor positioned_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                            const PositionTerms* positions, const ShawPositions& shaw, Tensor* weights) {
-  const int64_t start = positions ? positions->start : 0;
-  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3))));
-  AttentionOptions joined = options;
-  if (positions && positions->bias.defined()) joined.mask = join_mask(positions->bias, joined.mask);
-  if (shaw.defined()) joined.mask = join_mask(shaw.scores(q, k.size(2), start) * scale, joined.mask);
-  if (shaw.values.defined()) return composed_attention(q, k, v, joined, shaw, start, scale, weights);
-  if (!weights) return scaled_dot_product_attention(q, k, v, joined);
-  auto [y, w] = attention_with_weights(q, k, v, joined);
-  *weights = w.detach();
-  return y;
+  return out;
 }
 
 }  // namespace tapegrad::nn

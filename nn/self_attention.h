@@ -1,44 +1,47 @@
-// Self-attention of several heads whose input may have another width than its output. Tutorial 002 and 004.
+// Multi-head self-attention whose input and output may differ in width. Tutorials 000, 002 and 004.
 #pragma once
 
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/attention.h>
 
 namespace tapegrad::nn {
 
 struct SelfAttentionConfig {
-  int64_t d_in = 768;          // width of the input
-  int64_t d_out = 768;         // width of queries, keys, values and the output; a multiple of num_heads
-  int64_t num_heads = 12;      // each of d_out / num_heads
-  int64_t context_length = 0;  // the longest input; 0: any
-  double dropout = 0;          // on the weights, in training
+  int64_t d_in = 768;          ///< width of the input
+  int64_t d_out = 768;         ///< width of queries, keys, values and the output; a multiple of num_heads
+  int64_t num_heads = 12;      ///< each head has d_out / num_heads elements
+  int64_t context_length = 0;  ///< the longest input; 0: any length
+  double dropout = 0;          ///< on the attention weights, in training
   bool qkv_bias = false;
-  bool causal = true;  // position t sees 0 .. t
+  bool causal = true;                     ///< position t attends to 0 .. t
+  Positions positions = Positions::none;  ///< shaw: the module has vectors of its own
+  PositionOptions position_options = {};
 
-  // Error that names the first member that makes no module.
+  /// Error that names the first invalid member.
   void check() const;
 };
 
-// Projects x to queries, keys and values, lets every head attend (softmax(q k^T / sqrt(head_dim)) v), and projects what
-// the heads found. Names, shapes and draws are those of tutorial 004's MultiHeadAttention.
+/// Projects x to queries, keys and values, attends in every head (softmax(q k^T / sqrt(head_dim)) v), and projects the
+/// result. Names, shapes and draws are those of MultiHeadAttention in tutorials 000 and 004.
 struct MultiHeadSelfAttention {
   explicit MultiHeadSelfAttention(const SelfAttentionConfig& config);
 
-  // x [B, T, d_in] -> [B, T, d_out]. `mask` is bool and broadcasts to [B, heads, T, T]: true may be seen; it hides
-  // beside what causality hides. `weights`, where given, receives the attention weights [B, heads, T, T] before
-  // dropout, detached. Error beyond context_length.
-  Tensor operator()(const Tensor& x, const Tensor& mask = {}, Tensor* weights = nullptr) const;
+  /// x [B, T, d_in] -> [B, T, d_out]. What the mask hides is hidden in addition to what causality hides. Error beyond
+  /// context_length.
+  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
   void visit(auto&& field) {
     field("W_query", W_query);
     field("W_key", W_key);
     field("W_value", W_value);
     field("out_proj", out_proj);
     field("dropout", dropout);
+    field("shaw", shaw);
   }
 
   SelfAttentionConfig config;
   Linear W_query, W_key, W_value, out_proj;
-  Dropout dropout;  // on the weights
+  Dropout dropout;     // on the weights
+  ShawPositions shaw;  // or none
 };
 
 }  // namespace tapegrad::nn

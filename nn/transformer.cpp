@@ -1,6 +1,7 @@
-// The encoder-decoder Transformer of the tutorial.
+// The encoder-decoder Transformer.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/mask.h>
@@ -33,21 +34,6 @@ SublayerConnection sublayer_of(const TransformerConfig& c) {
   return SublayerConnection(c.hidden_size, c.hidden_dropout_prob, c.layer_norm_eps);
 }
 
-template <class Layer>
-List<Layer> layers_of(const TransformerConfig& config) {
-  List<Layer> layers;
-  layers.reserve(static_cast<std::size_t>(config.num_hidden_layers));
-  for (int64_t i = 0; i < config.num_hidden_layers; ++i) layers.emplace_back(config);
-  return layers;
-}
-
-// Where a layer's attention weights go, if anybody wants them.
-Tensor* map_for(AttentionMaps* maps, std::string_view stack, std::size_t layer, std::string_view block) {
-  if (!maps) return nullptr;
-  maps->push_back({fmt::format("{}.layers.{}.{}", stack, layer, block), {}});
-  return &maps->back().tensor;
-}
-
 }  // namespace
 
 void TransformerConfig::check() const {
@@ -60,15 +46,10 @@ void TransformerConfig::check() const {
   require_probability(kConfig, "dropout_prob", dropout_prob);
   require_probability(kConfig, "hidden_dropout_prob", hidden_dropout_prob);
   require_probability(kConfig, "attention_probs_dropout_prob", attention_probs_dropout_prob);
-  if (hidden_size % num_attention_heads != 0) {
-    fail(kConfig,
-         fmt::format("hidden_size {} is not divisible by num_attention_heads {} (each head takes an equal share)",
-                     hidden_size, num_attention_heads));
-  }
-  if (!(layer_norm_eps >= 0))
-    fail(kConfig, fmt::format("layer_norm_eps is {}, it must not be negative", layer_norm_eps));
+  require_divisible(kConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
+  if (!(layer_norm_eps >= 0)) fail(kConfig, fmt::format("layer_norm_eps must not be negative, got {}", layer_norm_eps));
   if (!(pad_token_id >= 0 && pad_token_id < vocab_size)) {
-    fail(kConfig, fmt::format("pad_token_id {} is not in [0, vocab_size {})", pad_token_id, vocab_size));
+    fail(kConfig, fmt::format("pad_token_id must be in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
   }
   position_options.check();
 }
@@ -91,7 +72,7 @@ Embeddings::Embeddings(const TransformerConfig& config)
 
 Tensor Embeddings::operator()(const Tensor& ids, int64_t start) const {
   if (ids.dim() != 2 || ids.dtype() != kInt64) {
-    fail("embeddings", fmt::format("ids are {} {}, int64 [B, T] is needed", name(ids.dtype()), str(ids.shape())));
+    fail("embeddings", fmt::format("expected ids int64 [B, T], got {} {}", name(ids.dtype()), str(ids.shape())));
   }
   return dropout(norm(position_embeddings(token_embeddings(ids), start)));
 }
@@ -103,23 +84,24 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerConfig& config
       feed_forward(feed_forward_of(config)),
       sublayer{sublayer_of(config), sublayer_of(config)} {}
 
-Tensor TransformerEncoderLayer::operator()(const Tensor& x, const Tensor& mask, Tensor* weights,
-                                           const PositionTerms* positions) const {
-  const Tensor attended = sublayer[0](x, [&](const Tensor& n) { return attention(n, n, n, mask, weights, positions); });
+Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionPass& pass) const {
+  const Tensor attended = sublayer[0](x, [&](const Tensor& n) { return attention(n, n, n, pass); });
   return sublayer[1](attended, feed_forward);
 }
 
 TransformerEncoder::TransformerEncoder(const TransformerConfig& config)
     : embeddings(config),
       relative_positions(relative_of(config, false)),
-      layers(layers_of<TransformerEncoderLayer>(config)),
+      layers(repeat<TransformerEncoderLayer>(config.num_hidden_layers, config)),
       norm(norm_of(config)) {}
 
 Tensor TransformerEncoder::operator()(const Tensor& ids, const Tensor& mask, AttentionMaps* maps) const {
   Tensor x = embeddings(ids);
-  const PositionTerms positions = relative_positions(ids.size(1), ids.size(1), 0, x.dtype());
+  const PositionBias positions = relative_positions(ids.size(1), ids.size(1), 0, x.dtype());
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    x = layers[i](x, mask, map_for(maps, "encoder", i, "attention"), &positions);
+    Tensor weights;
+    x = layers[i](x, {.mask = mask, .positions = &positions, .weights = maps ? &weights : nullptr});
+    if (maps) maps->push_back({fmt::format("encoder.layers.{}.attention", i), weights});
   }
   return norm(x);
 }
@@ -135,27 +117,18 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerConfig& config
       norm3(norm_of(config)),
       dropout(config.dropout_prob) {}
 
-Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const Tensor& src_mask,
-                                           const Tensor& tgt_mask, Tensor* self_weights, Tensor* cross_weights,
-                                           const PositionTerms* positions) const {
-  Tensor y = x;  // [B, T, C]
-  Tensor m = norm1(y);
-  y = y + dropout(self_attn(m, m, m, tgt_mask, self_weights, positions));
-  m = norm2(y);
-  y = y + dropout(cross_attn(m, memory, memory, src_mask, cross_weights));
-  m = norm3(y);
-  return y + dropout(feed_forward(m));
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionPass& self,
+                                           const AttentionPass& cross) const {
+  return (*this)(x, cross_attn.project_kv(memory, memory), self, cross);
 }
 
-Tensor TransformerDecoderLayer::step(const Tensor& x, DecoderCache& cache, std::size_t layer, const Tensor& tgt_mask,
-                                     const PositionTerms& positions) const {
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const KeysAndValues& memory, const AttentionPass& self,
+                                           const AttentionPass& cross) const {
   Tensor y = x;  // [B, T, C]
   Tensor m = norm1(y);
-  const KeysAndValues fresh = self_attn.project(m, m, &positions);
-  const KVCache::Layer all = cache.target.append(layer, fresh.keys, fresh.values);
-  y = y + dropout(self_attn.attend(m, {all.keys, all.values}, tgt_mask, nullptr, &positions));
+  y = y + dropout(self_attn(m, m, m, self));
   m = norm2(y);
-  y = y + dropout(cross_attn.attend(m, cache.memory[layer], cache.src_mask));
+  y = y + dropout(cross_attn.attend(m, memory, cross));
   m = norm3(y);
   return y + dropout(feed_forward(m));
 }
@@ -170,43 +143,60 @@ void DecoderCache::reorder(const Tensor& rows) {
 TransformerDecoder::TransformerDecoder(const TransformerConfig& config)
     : embeddings(config),
       relative_positions(relative_of(config, true)),
-      layers(layers_of<TransformerDecoderLayer>(config)),
+      layers(repeat<TransformerDecoderLayer>(config.num_hidden_layers, config)),
       norm(norm_of(config)) {}
+
+namespace {
+
+// One pass through the decoder: `memory_of(i)` is the encoder's output, or its keys and values, for layer i.
+template <class MemoryOf>
+Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const MemoryOf& memory_of, AttentionPass self,
+              AttentionPass cross, AttentionMaps* maps) {
+  const int64_t start = self.cache ? self.cache->length() : 0;
+  Tensor x = decoder.embeddings(ids, start);
+  const int64_t length = ids.size(1);
+  const PositionBias positions = decoder.relative_positions(length, start + length, start, x.dtype());
+  self.positions = &positions;
+  for (std::size_t i = 0; i < decoder.layers.size(); ++i) {
+    Tensor self_weights, cross_weights;
+    self.layer = i;
+    self.weights = maps ? &self_weights : nullptr;
+    cross.weights = maps ? &cross_weights : nullptr;
+    x = decoder.layers[i](x, memory_of(i), self, cross);
+    if (!maps) continue;
+    maps->push_back({fmt::format("decoder.layers.{}.self_attn", i), self_weights});
+    maps->push_back({fmt::format("decoder.layers.{}.cross_attn", i), cross_weights});
+  }
+  if (self.cache) self.cache->advance(length);
+  return decoder.norm(x);
+}
+
+}  // namespace
 
 Tensor TransformerDecoder::operator()(const Tensor& ids, const Tensor& memory, const Tensor& src_mask,
                                       const Tensor& tgt_mask, AttentionMaps* maps) const {
-  Tensor x = embeddings(ids);
-  const PositionTerms positions = relative_positions(ids.size(1), ids.size(1), 0, x.dtype());
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    Tensor self_weights, cross_weights;
-    x = layers[i](x, memory, src_mask, tgt_mask, maps ? &self_weights : nullptr, maps ? &cross_weights : nullptr,
-                  &positions);
-    if (!maps) continue;
-    *map_for(maps, "decoder", i, "self_attn") = self_weights;
-    *map_for(maps, "decoder", i, "cross_attn") = cross_weights;
-  }
-  return norm(x);
+  const auto memory_of = [&memory](std::size_t) -> const Tensor& { return memory; };
+  return nn::decode(*this, ids, memory_of, {.mask = tgt_mask}, {.mask = src_mask}, maps);
 }
 
 DecoderCache TransformerDecoder::begin(const Tensor& memory, const Tensor& src_mask) const {
   DecoderCache cache;
   cache.src_mask = src_mask;
-  for (const TransformerDecoderLayer& layer : layers) cache.memory.push_back(layer.cross_attn.project(memory, memory));
+  for (const TransformerDecoderLayer& layer : layers) {
+    cache.memory.push_back(layer.cross_attn.project_kv(memory, memory));
+  }
   return cache;
 }
 
 Tensor TransformerDecoder::step(const Tensor& ids, DecoderCache& cache) const {
-  const int64_t start = cache.target.length();
-  Tensor x = embeddings(ids, start);
-  const int64_t length = ids.size(1), seen = start + length;
-  const PositionTerms positions = relative_positions(length, seen, start, x.dtype());
-  const Tensor causal = length > 1 ? narrow(causal_mask(seen), 0, start, length) : Tensor();  // [T, start + T]
-  for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i].step(x, cache, i, causal, positions);
-  cache.target.advance(length);
-  return norm(x);
+  const int64_t start = cache.target.length(), length = ids.size(-1);
+  const Tensor causal =
+      length > 1 ? narrow(causal_mask(start + length), 0, start, length) : Tensor();  // [T, start + T]
+  const auto memory_of = [&cache](std::size_t i) -> const KeysAndValues& { return cache.memory[i]; };
+  return nn::decode(*this, ids, memory_of, {.mask = causal, .cache = &cache.target}, {.mask = cache.src_mask}, nullptr);
 }
 
-// --- the whole ---
+// --- the whole model ---
 
 Transformer::Transformer(const TransformerConfig& config)
     : config(checked(config)), encoder(config), decoder(config), generator(config.hidden_size, config.vocab_size) {
@@ -229,6 +219,44 @@ Tensor Transformer::predict(const Tensor& hidden) const { return log_softmax(gen
 Tensor Transformer::operator()(const Tensor& src, const Tensor& tgt, const Tensor& src_mask, const Tensor& tgt_mask,
                                AttentionMaps* maps) const {
   return predict(decode(encode(src, src_mask, maps), src_mask, tgt, tgt_mask, maps));
+}
+
+// --- decoding ---
+
+TransformerNext::TransformerNext(const Transformer& model, const Tensor& src, const Tensor& src_mask, bool cached)
+    : model_(model), cached_(cached) {
+  const PauseRecording pause;
+  source_ = model.encode(src, src_mask);
+  source_mask_ = src_mask;
+  restart();
+}
+
+void TransformerNext::restart() {
+  const PauseRecording pause;
+  if (cached_) {
+    cache_ = model_.decoder.begin(source_, source_mask_);
+  } else {
+    memory_ = source_;
+    cache_.src_mask = source_mask_;
+  }
+}
+
+Tensor TransformerNext::logits(const Tensor& ids) {
+  const PauseRecording pause;
+  Tensor hidden;  // [B, T, C] of the new tokens, or of all
+  if (cached_) {
+    const int64_t read = cache_.target.length();
+    hidden = model_.decoder.step(narrow(ids, 1, read, ids.size(1) - read), cache_);
+  } else {
+    hidden = model_.decode(memory_, cache_.src_mask, ids, causal_mask(ids.size(1)));
+  }
+  return model_.generator(hidden.select(1, -1));
+}
+
+void TransformerNext::reorder(const Tensor& rows) {
+  const PauseRecording pause;
+  if (!cached_) memory_ = index_select(memory_, 0, rows);
+  cache_.reorder(rows);
 }
 
 }  // namespace tapegrad::nn

@@ -1,42 +1,37 @@
-// The encoder-decoder Transformer of the tutorial (section 8.4). Vaswani et al. 2017, with Pre-LN.
+// The encoder-decoder Transformer. Vaswani et al. 2017, with Pre-LN; tutorial 003, section 8.4.
 #pragma once
 
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
-#include <tapegrad/nn/kv_cache.h>
-#include <tapegrad/nn/positions.h>
-#include <tapegrad/nn/relative_positions.h>
+#include <tapegrad/nn/next_token.h>
 
 namespace tapegrad::nn {
 
-// The tutorial's names and defaults (8.4.4); where its text and its code differ, those of the code.
+/// Names and defaults of tutorial 003, section 8.4.4; where its text and its code differ, those of the code.
 struct TransformerConfig {
   int64_t vocab_size = 30000;
   int64_t hidden_size = 768;
   int64_t num_hidden_layers = 12;
   int64_t num_attention_heads = 12;
   int64_t intermediate_size = 3072;
-  double dropout_prob = 0.1;                  // in the feed-forward block and after the decoder's blocks
-  double hidden_dropout_prob = 0.1;           // after the embeddings and after the encoder's blocks
-  double attention_probs_dropout_prob = 0.1;  // on attention weights
+  double dropout_prob = 0.1;                  ///< in the feed-forward block and after the decoder's blocks
+  double hidden_dropout_prob = 0.1;           ///< after the embeddings and after the encoder's blocks
+  double attention_probs_dropout_prob = 0.1;  ///< on attention weights
   int64_t max_position_embeddings = 512;
   double layer_norm_eps = 1e-6;
   int64_t pad_token_id = 0;
-  Positions positions =
-      Positions::learned;  // relative ones work in every self-attention, not between source and target
+  Positions positions = Positions::learned;  ///< relative kinds act in self-attention, not between source and target
   PositionOptions position_options = {};
 
-  // The longest source or target: max_position_embeddings, or more where `positions` can (longest_input).
+  /// The longest source or target: max_position_embeddings, or more if `positions` allows it (nn::longest_input).
   int64_t longest_input() const;
-  // Error that names the first member that makes no model.
+  /// Error that names the first invalid member.
   void check() const;
 };
 
-// Collects the attention weights of a forward pass: "encoder.layers.0.attention" -> [B, heads, T, S].
-using AttentionMaps = NamedTensors;
-
-// ids [B, T], the first of them at `start` -> dropout(norm(token + position)), [B, T, C]. Error beyond longest_input().
+/// ids [B, T], the first one at position `start` -> dropout(norm(token + position)), [B, T, C]. Error beyond
+/// longest_input().
 struct Embeddings {
   explicit Embeddings(const TransformerConfig& config);
   Tensor operator()(const Tensor& ids, int64_t start = 0) const;
@@ -55,8 +50,7 @@ struct Embeddings {
 
 struct TransformerEncoderLayer {
   explicit TransformerEncoderLayer(const TransformerConfig& config);
-  Tensor operator()(const Tensor& x, const Tensor& mask = {}, Tensor* weights = nullptr,
-                    const PositionTerms* positions = nullptr) const;
+  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;  ///< [B, S, C] -> [B, S, C]
   void visit(auto&& field) {
     field("attention", attention);
     field("feed_forward", feed_forward);
@@ -70,7 +64,7 @@ struct TransformerEncoderLayer {
 
 struct TransformerEncoder {
   explicit TransformerEncoder(const TransformerConfig& config);
-  // ids [B, S], mask as for attention -> [B, S, C].
+  /// ids [B, S], mask as in AttentionPass -> [B, S, C].
   Tensor operator()(const Tensor& ids, const Tensor& mask = {}, AttentionMaps* maps = nullptr) const;
   void visit(auto&& field) {
     field("embeddings", embeddings);
@@ -85,24 +79,25 @@ struct TransformerEncoder {
   LayerNormStd norm;
 };
 
-// What a decoder remembers from step to step: the source's keys and values in every layer, which are computed once, and
-// those of the target's tokens so far.
+/// What a decoder remembers from step to step: the source's keys and values in every layer, which are computed once,
+/// and those of the target's tokens so far. Copies are cheap and independent.
 struct DecoderCache {
-  std::vector<KeysAndValues> memory;  // by layer
+  std::vector<KeysAndValues> memory;  ///< by layer
   Tensor src_mask;
   KVCache target;
-  // Row i goes on from what row rows[i] was; rows [B'] int64, B' may differ from the batch. For beams.
+  /// Row i continues from row rows[i]; rows [B'] int64, where B' may differ from the batch. For beam search.
   void reorder(const Tensor& rows);
 };
 
 struct TransformerDecoderLayer {
   explicit TransformerDecoderLayer(const TransformerConfig& config);
-  Tensor operator()(const Tensor& x, const Tensor& memory, const Tensor& src_mask = {}, const Tensor& tgt_mask = {},
-                    Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr,
-                    const PositionTerms* positions = nullptr) const;
-  // The same for x [B, T, C] that follows what the cache holds; `layer` is this one's place in the stack.
-  Tensor step(const Tensor& x, DecoderCache& cache, std::size_t layer, const Tensor& tgt_mask,
-              const PositionTerms& positions) const;
+  /// x [B, T, C], memory [B, S, C] of the encoder -> [B, T, C]. `self` is for the attention to x, `cross` for the one
+  /// to the memory.
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionPass& self = {},
+                    const AttentionPass& cross = {}) const;
+  /// The same with the memory's keys and values, which cross_attn.project_kv(memory, memory) gives.
+  Tensor operator()(const Tensor& x, const KeysAndValues& memory, const AttentionPass& self,
+                    const AttentionPass& cross) const;
   void visit(auto&& field) {
     field("self_attn", self_attn);
     field("cross_attn", cross_attn);
@@ -121,10 +116,10 @@ struct TransformerDecoderLayer {
 
 struct TransformerDecoder {
   explicit TransformerDecoder(const TransformerConfig& config);
-  // ids [B, T], memory [B, S, C] -> [B, T, C].
+  /// ids [B, T], memory [B, S, C] -> [B, T, C].
   Tensor operator()(const Tensor& ids, const Tensor& memory, const Tensor& src_mask = {}, const Tensor& tgt_mask = {},
                     AttentionMaps* maps = nullptr) const;
-  // An empty cache over `memory`, and the same outputs for ids [B, T] that follow the tokens which the cache has seen.
+  /// An empty cache for `memory`, and the same outputs for ids [B, T] that follow the tokens in the cache.
   DecoderCache begin(const Tensor& memory, const Tensor& src_mask = {}) const;
   Tensor step(const Tensor& ids, DecoderCache& cache) const;
   void visit(auto&& field) {
@@ -140,19 +135,20 @@ struct TransformerDecoder {
   LayerNormStd norm;
 };
 
-// The whole: parameters start as the tutorial's, draw for draw (all matrices xavier-uniform at the end).
+/// Encoder, decoder and generator. Parameters start as the tutorial's, draw for draw (in the end all matrices are
+/// xavier-uniform).
 struct Transformer {
   explicit Transformer(const TransformerConfig& config);
 
-  // src [B, S], src_mask broadcasting to [B, heads, T, S] -> [B, S, C].
+  /// src [B, S], src_mask as in AttentionPass -> [B, S, C].
   Tensor encode(const Tensor& src, const Tensor& src_mask = {}, AttentionMaps* maps = nullptr) const;
-  // tgt [B, T] -> [B, T, C].
+  /// tgt [B, T] -> [B, T, C].
   Tensor decode(const Tensor& memory, const Tensor& src_mask, const Tensor& tgt, const Tensor& tgt_mask = {},
                 AttentionMaps* maps = nullptr) const;
-  // log-probabilities [B, T, V] of the next tokens.
+  /// Log-probabilities [B, T, V] of the next tokens.
   Tensor operator()(const Tensor& src, const Tensor& tgt, const Tensor& src_mask = {}, const Tensor& tgt_mask = {},
                     AttentionMaps* maps = nullptr) const;
-  Tensor predict(const Tensor& hidden) const;  // decoder output [B, T, C] -> log-probabilities [B, T, V]
+  Tensor predict(const Tensor& hidden) const;  ///< decoder output [B, T, C] -> log-probabilities [B, T, V]
   void visit(auto&& field) {
     field("encoder", encoder);
     field("decoder", decoder);
@@ -163,6 +159,26 @@ struct Transformer {
   TransformerEncoder encoder;
   TransformerDecoder decoder;
   Linear generator;
+};
+
+/// The encoder-decoder in decoding. The source is encoded once. If `cached`, every target token is decoded once, too
+/// (the keys and values of earlier tokens are kept); otherwise all of them at every step, with equal results. The model
+/// should be in eval mode.
+class TransformerNext final : public NextTokenLogits {
+ public:
+  /// src [B, S], src_mask as for encode(). A fully padded source is treated as empty: attention with nothing to attend
+  /// to returns zeros.
+  TransformerNext(const Transformer& model, const Tensor& src, const Tensor& src_mask = {}, bool cached = true);
+  void restart() override;
+  Tensor logits(const Tensor& ids) override;
+  void reorder(const Tensor& rows) override;
+
+ private:
+  const Transformer& model_;
+  bool cached_;
+  Tensor source_, source_mask_;  // [B, S, C] and its mask, before any reorder
+  Tensor memory_;                // not cached: the same, in the order of the rows
+  DecoderCache cache_;
 };
 
 }  // namespace tapegrad::nn

@@ -7,49 +7,39 @@
 
 namespace tapegrad::optim {
 
-namespace {
-
-std::vector<ParameterGroup> one_group(NamedTensors parameters) {
-  std::vector<ParameterGroup> groups(1);
-  groups[0].parameters = std::move(parameters);
-  return groups;
-}
-
-}  // namespace
-
 Adam::Adam(NamedTensors parameters, AdamOptions options) : Adam(one_group(std::move(parameters)), options, false) {}
 Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : Adam(std::move(groups), options, false) {}
 
 Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}),
+    : Optimizer(std::move(groups), options.lr, options.weight_decay.value_or(decoupled ? 1e-2 : 0), {"m", "v"}),
       options_(options),
       decoupled_(decoupled) {
   const auto check_beta = [](std::string_view name, double beta) {
-    if (!(beta >= 0 && beta < 1)) fail("adam", fmt::format("{} is {}, it must be in [0, 1)", name, beta));
+    if (!(beta >= 0 && beta < 1)) fail("adam", fmt::format("{} must be in [0, 1), got {}", name, beta));
   };
   check_beta("beta1", options.beta1);
   check_beta("beta2", options.beta2);
-  if (!(options.eps >= 0)) fail("adam", fmt::format("eps is {}, it must not be negative", options.eps));
+  if (!(options.eps >= 0)) fail("adam", fmt::format("eps must not be negative, got {}", options.eps));
 }
 
 AdamW::AdamW(NamedTensors parameters, AdamWOptions options) : AdamW(one_group(std::move(parameters)), options) {}
-AdamW::AdamW(std::vector<ParameterGroup> groups, AdamWOptions o)
-    : Adam(std::move(groups), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
+AdamW::AdamW(std::vector<ParameterGroup> groups, AdamWOptions options) : Adam(std::move(groups), options, true) {}
 
 void Adam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), decay = weight_decay_of(slot), t = static_cast<double>(slot.steps);
-  const AdamStep step{.beta1 = options_.beta1,
-                      .beta2 = options_.beta2,
-                      .eps = options_.eps,
-                      .step_size = lr / (1 - std::pow(options_.beta1, t)),
-                      .bias2_sqrt = std::sqrt(1 - std::pow(options_.beta2, t)),
-                      .l2 = decoupled_ ? 0 : decay,
-                      .shrink = decoupled_ ? 1 - lr * decay : 1};
-  with_floating_type(slot.parameter.dtype(), [&](auto type) {
-    using T = decltype(type);
-    adam_update(end - begin, slot.parameter.mutable_data<T>() + begin, slot.buffers[0].mutable_data<T>() + begin,
-                slot.buffers[1].mutable_data<T>() + begin, slot.grad.data<T>() + begin, step);
-  });
+  adam_update({.dtype = slot.parameter.dtype(),
+               .p = slot.parameter.mutable_raw_data(),
+               .m = slot.buffers[0].mutable_raw_data(),
+               .v = slot.buffers[1].mutable_raw_data(),
+               .g = slot.grad.raw_data(),
+               .beta1 = options_.beta1,
+               .beta2 = options_.beta2,
+               .eps = options_.eps,
+               .step_size = lr / (1 - std::pow(options_.beta1, t)),
+               .bias2_sqrt = std::sqrt(1 - std::pow(options_.beta2, t)),
+               .l2 = decoupled_ ? 0 : decay,
+               .shrink = decoupled_ ? 1 - lr * decay : 1},
+              begin, end);
 }
 
 }  // namespace tapegrad::optim

@@ -10,21 +10,13 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0;
+  std::optional<double> weight_decay{};  ///< left out: 0 for Adam, 0.01 for AdamW, as in PyTorch
 };
+using AdamWOptions = AdamOptions;
 
-// The same with PyTorch's weight decay for AdamW.
-struct AdamWOptions {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 1e-2;
-};
-
-// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
-// p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps). Weight decay is added to the gradient.
-// Kingma, Ba 2014. One pass over memory updates p, m and v.
+/// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+/// p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps). Weight decay times p is added to the gradient.
+/// One pass over memory updates p, m and v. Kingma, Ba 2014.
 class Adam : public Optimizer {
  public:
   explicit Adam(NamedTensors parameters, AdamOptions options = {});
@@ -39,7 +31,8 @@ class Adam : public Optimizer {
   bool decoupled_ = false;
 };
 
-// Adam whose weight decay shrinks the parameter itself: p *= 1 - lr weight_decay. Loshchilov, Hutter 2017.
+/// Adam with decoupled weight decay, which shrinks the parameter itself: p *= 1 - lr weight_decay. Loshchilov, Hutter
+/// 2017.
 class AdamW : public Adam {
  public:
   explicit AdamW(NamedTensors parameters, AdamWOptions options = {});

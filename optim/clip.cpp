@@ -15,27 +15,23 @@ constexpr int64_t kGrain = int64_t{1} << 15;
 
 bool is_of_leaf(const Gradients::Entry& entry) { return entry.place.tape == TapeIndex::kLeaf; }
 
-// f(n, elements) in pieces over one gradient, which becomes a tensor of its own first where others share it.
-template <class F>
-void rewrite(Tensor& grad, const F& f) {
+// kernel(dtype, elements, argument, begin, end) in pieces over one gradient, which is copied first if its memory is
+// shared.
+void rewrite(Tensor& grad, void (*kernel)(DType, void*, double, int64_t, int64_t), double argument) {
   if (!grad.unique() || !grad.is_contiguous() || grad.tape_index().tape != 0) {
     grad = grad.clone();
   }
-  with_floating_type(grad.dtype(), [&](auto t) {
-    auto* const x = grad.mutable_data<decltype(t)>();
-    parallel_for(grad.numel(), kGrain, [&](int64_t begin, int64_t end) { f(end - begin, x + begin); });
-  });
+  void* const x = grad.mutable_raw_data();
+  parallel_for(grad.numel(), kGrain,
+               [&](int64_t begin, int64_t end) { kernel(grad.dtype(), x, argument, begin, end); });
 }
 
 double squares_of(const Tensor& grad) {
   const Tensor packed = grad.detach().contiguous();
   const int64_t n = packed.numel();
   std::vector<double, pool::Allocator<double>> sums(static_cast<std::size_t>((n + kGrain - 1) / kGrain));
-  with_floating_type(packed.dtype(), [&](auto t) {
-    const auto* const x = packed.data<decltype(t)>();
-    parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-      sums[static_cast<std::size_t>(begin / kGrain)] = sum_of_squares(end - begin, x + begin);
-    });
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    sums[static_cast<std::size_t>(begin / kGrain)] = sum_of_squares(packed.dtype(), packed.raw_data(), begin, end);
   });
   double sum = 0;
   for (const double s : sums) sum += s;
@@ -45,28 +41,27 @@ double squares_of(const Tensor& grad) {
 }  // namespace
 
 double clip_grad_norm(Gradients& grads, double max_norm) {
-  if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("max_norm is {}, it must be positive", max_norm));
+  if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("max_norm must be positive, got {}", max_norm));
   const PauseRecording pause;
   double sum = 0;
   for (const Gradients::Entry& entry : grads) sum += is_of_leaf(entry) ? squares_of(entry.grad) : 0;
   const double norm = std::sqrt(sum);
   if (!std::isfinite(norm)) {
-    fail("clip_grad_norm",
-         fmt::format("the norm of the gradients is {} (Tape::trap_nan finds where that began)", norm));
+    fail("clip_grad_norm", fmt::format("the norm of the gradients is {} (Tape::trap_nan finds the operation)", norm));
   }
   const double factor = max_norm / (norm + 1e-6);
   if (factor >= 1) return norm;
   for (Gradients::Entry& entry : grads) {
-    if (is_of_leaf(entry)) rewrite(entry.grad, [factor](int64_t n, auto* x) { scale(n, x, factor); });
+    if (is_of_leaf(entry)) rewrite(entry.grad, scale, factor);
   }
   return norm;
 }
 
 void clip_grad_value(Gradients& grads, double limit) {
-  if (!(limit > 0)) fail("clip_grad_value", fmt::format("the limit is {}, it must be positive", limit));
+  if (!(limit > 0)) fail("clip_grad_value", fmt::format("the limit must be positive, got {}", limit));
   const PauseRecording pause;
   for (Gradients::Entry& entry : grads) {
-    if (is_of_leaf(entry)) rewrite(entry.grad, [limit](int64_t n, auto* x) { cut(n, x, limit); });
+    if (is_of_leaf(entry)) rewrite(entry.grad, clamp, limit);
   }
 }
 

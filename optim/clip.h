@@ -5,11 +5,11 @@
 
 namespace tapegrad::optim {
 
-// Scales all gradients by max_norm / (norm + 1e-6) where that is below 1. Returns the norm over all of them, before.
-// PyTorch's formula. Error unless max_norm > 0, and when the norm is not finite.
+/// Scales the gradients of all leaves by max_norm / (norm + 1e-6) if that is below 1, as PyTorch does. Returns the norm
+/// of all of them before scaling. Error unless max_norm > 0, and if the norm is not finite.
 double clip_grad_norm(Gradients& grads, double max_norm);
 
-// Clamps every element to [-limit, limit]. Error unless limit > 0.
+/// Clamps every element to [-limit, limit]. Error unless limit > 0.
 void clip_grad_value(Gradients& grads, double limit);
 
 }  // namespace tapegrad::optim

@@ -1,5 +1,7 @@
-// What all optimisers share: gathering gradients, one parallel row over all parameters, state in and out.
+// The base of all optimisers: gradients by parameter, one parallel row over all parameters, state in and out.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/optimizer.h>
 
@@ -21,11 +23,17 @@ std::string describe(const std::string& name, const Tensor& parameter) {
 
 double checked(std::string_view what, double value) {
   if (!(value >= 0) || std::isinf(value))
-    fail(kWhere, fmt::format("{} is {}, it must be 0 or more, and finite", what, value));
+    fail(kWhere, fmt::format("{} must be finite and not negative, got {}", what, value));
   return value;
 }
 
 }  // namespace
+
+std::vector<ParameterGroup> Optimizer::one_group(NamedTensors parameters) {
+  std::vector<ParameterGroup> groups(1);
+  groups[0].parameters = std::move(parameters);
+  return groups;
+}
 
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay,
                      std::vector<std::string> buffer_names)
@@ -46,7 +54,7 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
       slots_.push_back(std::move(slot));
     }
   }
-  if (slots_.empty()) fail(kWhere, "there is no parameter to train");
+  if (slots_.empty()) fail(kWhere, "expected at least one parameter, got none");
   std::vector<int64_t> leaves;
   for (const Slot& slot : slots_) leaves.push_back(slot.parameter.tape_index().position);
   std::sort(leaves.begin(), leaves.end());
@@ -63,7 +71,7 @@ void Optimizer::set_lr(double lr) { lr_ = checked("lr", lr); }
 double Optimizer::group_lr(std::size_t group) const { return groups_.at(group).lr.value_or(lr_); }
 
 void Optimizer::set_group_lr(std::size_t group, double lr) {
-  if (group >= groups_.size()) fail(kWhere, fmt::format("there is no group {} among {}", group, groups_.size()));
+  if (group >= groups_.size()) fail(kWhere, fmt::format("expected a group below {}, got {}", groups_.size(), group));
   groups_[group].lr = checked("lr", lr);
 }
 
@@ -90,6 +98,7 @@ void Optimizer::gather(const Gradients& grads) {
     start += slot.parameter.numel();
     active_.push_back(&slot);
   }
+  if (!allow_unused_) require_used(grads);
   // After all gradients are taken: one may share memory with another's parameter.
   for (Slot* slot : active_) {
     slot->parameter.prepare_write(kWhere, slot->name);
@@ -97,6 +106,23 @@ void Optimizer::gather(const Gradients& grads) {
       if (!buffer.unique()) buffer = buffer.clone();
     }
   }
+}
+
+// Error unless every gradient of a leaf is that of an active parameter.
+void Optimizer::require_used(const Gradients& grads) const {
+  Gradients& all = const_cast<Gradients&>(grads);  // only read
+  const auto is_leaf = [](const Gradients::Entry& entry) { return entry.place.tape == TapeIndex::kLeaf; };
+  if (static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_leaf)) == active_.size()) return;
+  std::vector<std::string> shapes;
+  for (const Gradients::Entry& entry : all) {
+    const bool used = std::any_of(active_.begin(), active_.end(), [&entry](const Slot* slot) {
+      return slot->parameter.tape_index().position == entry.place.position;
+    });
+    if (is_leaf(entry) && !used) shapes.push_back(str(entry.grad.shape()));
+  }
+  fail(kWhere, fmt::format("{} of the gradients belong to no parameter of this optimiser, of shapes {} (does a visit "
+                           "leave out a member? allow_unused(true) ignores them)",
+                           shapes.size(), fmt::join(shapes, ", ")));
 }
 
 void Optimizer::step(const Gradients& grads) {
@@ -138,15 +164,15 @@ NamedTensors Optimizer::state() const {
 void Optimizer::load_state(const NamedTensors& state) {
   std::unordered_map<std::string_view, const Tensor*> given;
   for (const NamedTensor& t : state) {
-    if (!given.emplace(t.name, &t.tensor).second) fail(kWhere, fmt::format("the state holds \"{}\" twice", t.name));
+    if (!given.emplace(t.name, &t.tensor).second) fail(kWhere, fmt::format("the state has \"{}\" twice", t.name));
   }
   const auto take = [&](const std::string& name, const Shape& shape, DType dtype) -> const Tensor& {
     const auto at = given.find(name);
-    if (at == given.end()) fail(kWhere, fmt::format("the state holds no \"{}\"", name));
+    if (at == given.end()) fail(kWhere, fmt::format("the state has no \"{}\"", name));
     const Tensor& found = *at->second;
     if (!(found.shape() == shape) || found.dtype() != dtype) {
-      fail(kWhere, fmt::format("\"{}\" of the state is {} {}, {} {} is needed", name, tapegrad::name(found.dtype()),
-                               str(found.shape()), tapegrad::name(dtype), str(shape)));
+      fail(kWhere, fmt::format("expected {} {} for \"{}\" of the state, got {} {}", tapegrad::name(dtype), str(shape),
+                               name, tapegrad::name(found.dtype()), str(found.shape())));
     }
     given.erase(at);
     return found;
@@ -160,9 +186,9 @@ void Optimizer::load_state(const NamedTensors& state) {
       copies.emplace_back(&to, take(buffer_names_[b] + "." + slot.name, to.shape(), to.dtype()));
     }
   }
-  if (!given.empty()) fail(kWhere, fmt::format("the state holds an unexpected \"{}\"", given.begin()->first));
+  if (!given.empty()) fail(kWhere, fmt::format("the state has an unexpected \"{}\"", given.begin()->first));
   for (const int64_t count : steps) {
-    if (count < 0) fail(kWhere, fmt::format("the state tells of {} steps", count));
+    if (count < 0) fail(kWhere, fmt::format("the state has a negative step count, {}", count));
   }
   checked("lr", rates[0]);
   for (const auto& [to, from] : copies) *to = from.clone();

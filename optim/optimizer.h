@@ -1,4 +1,4 @@
-// What all optimisers share: groups of parameters, the learning rate, and state that goes in and out.
+// The base of all optimisers: groups of parameters, the learning rate, the parallel update, and state in and out.
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
@@ -10,53 +10,77 @@
 
 namespace tapegrad::optim {
 
-// Leaves that are trained with settings of their own; what is left out is the optimiser's.
+/// Parameters with their own settings. A setting that is left out is the optimiser's.
 struct ParameterGroup {
   NamedTensors parameters;
   std::optional<double> lr{};
   std::optional<double> weight_decay{};
 };
 
-// Writes new values into the parameters, in place: after Tape::backward has released them (Error that names the
-// parameter while a live tape still holds it).
+/// Updates parameters in place, after Tape::backward has released them (while a live tape still holds one, step() is an
+/// Error with its name).
+///
+/// A subclass calls the constructor with the names of its state tensors (Adam: {"m", "v"}; each parameter then has one
+/// of each, of its own shape and type, starting at 0) and overrides update(), which computes new values for a range of
+/// elements of one parameter from slot.grad and writes them to slot.parameter and slot.buffers. update() runs on
+/// several threads at once, for ranges that do not overlap, so it must not change the optimiser. Everything else is
+/// done here:
+///
+///   class Sign : public Optimizer {
+///    public:
+///     Sign(NamedTensors parameters, double lr) : Optimizer(one_group(std::move(parameters)), lr, 0, {}) {}
+///
+///    private:
+///     void update(const Slot& slot, int64_t begin, int64_t end) override {   // float32 parameters
+///       float* p = slot.parameter.mutable_data<float>();
+///       const float* g = slot.grad.data<float>();
+///       for (int64_t i = begin; i < end; ++i) p[i] -= static_cast<float>(group_lr(slot.group)) * (g[i] > 0 ? 1 : -1);
+///     }
+///   };
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // One update. Error, by name and before anything is written, when a parameter has no gradient, unless
-  // allow_missing(true) says to leave such a parameter as it is.
+  /// One update. Two mistakes are an Error before anything is written: a parameter without a gradient, and gradients of
+  /// leaves that are not parameters of this optimiser, as when a module's visit leaves out a layer.
   void step(const Gradients& grads);
+  /// A parameter without a gradient keeps its value.
   void allow_missing(bool allow) { allow_missing_ = allow; }
+  /// Gradients of other leaves are ignored: for models of which a part is trained, or with several optimisers.
+  void allow_unused(bool allow) { allow_unused_ = allow; }
 
-  // The rate of the groups that did not name one of their own, or that of one group.
+  /// The learning rate of the groups without one of their own, or that of one group.
   double lr() const { return lr_; }
   void set_lr(double lr);
   double group_lr(std::size_t group) const;
   void set_group_lr(std::size_t group, double lr);
   std::size_t groups() const { return groups_.size(); }
-  int64_t steps() const { return steps_; }  // calls of step()
+  int64_t steps() const { return steps_; }  ///< completed calls of step()
 
-  // Everything that an exact continuation needs beside the parameters: "steps", "lr", and a tensor for every parameter
-  // and buffer ("m.<name>", "v.<name>"). A snapshot: later steps do not change it.
+  /// What an exact continuation needs in addition to the parameters: "steps", "lr", and a tensor per parameter and
+  /// state tensor ("m.<name>", "v.<name>"). A snapshot: later steps do not change it.
   NamedTensors state() const;
-  // Error that names a missing, unexpected or mis-shaped entry, and then nothing is changed.
+  /// Error that names a missing, unexpected or mis-shaped entry; then nothing is changed.
   void load_state(const NamedTensors& state);
 
  protected:
-  struct Slot {  // one parameter
+  /// One parameter.
+  struct Slot {
     std::string name;
     Tensor parameter;
     std::size_t group = 0;
-    int64_t steps = 0;            // updates of this parameter
-    std::vector<Tensor> buffers;  // one for each of buffer_names
-    Tensor grad;                  // while a step lasts; contiguous
-    int64_t start = 0;            // where it begins when all parameters of a step are seen as one row
+    int64_t steps = 0;            ///< updates of this parameter, including the current one
+    std::vector<Tensor> buffers;  ///< its state, one per name
+    Tensor grad;                  ///< contiguous; during a step
+    int64_t start = 0;            ///< of its elements in the row of all parameters of a step
   };
-  // Errors: no parameter at all, one twice, one that is no leaf, a rate or decay that is negative or not finite.
+  static std::vector<ParameterGroup> one_group(NamedTensors parameters);
+  /// Errors: no parameter, a parameter twice, a tensor that is not a leaf, a rate or decay that is negative or not
+  /// finite.
   Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay, std::vector<std::string> buffer_names);
-  // Updates elements [begin, end) of one parameter, on any thread; `steps` counts this update already.
+  /// Updates elements [begin, end) of one parameter, on any thread.
   virtual void update(const Slot& slot, int64_t begin, int64_t end) = 0;
   double weight_decay_of(const Slot& slot) const { return groups_[slot.group].weight_decay; }
 
@@ -66,13 +90,14 @@ class Optimizer {
     double weight_decay;
   };
   void gather(const Gradients& grads);
+  void require_used(const Gradients& grads) const;
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
   std::vector<Slot*> active_;  // those of this step
   std::vector<std::string> buffer_names_;
   double lr_;
   int64_t steps_ = 0;
-  bool allow_missing_ = false;
+  bool allow_missing_ = false, allow_unused_ = false;
 };
 
 }  // namespace tapegrad::optim

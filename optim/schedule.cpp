@@ -11,14 +11,14 @@ namespace tapegrad::optim {
 
 namespace {
 
-// Steps count from 1; spans must be positive where they divide.
+// Steps count from 1; divisors must be positive.
 double checked(int64_t step) {
-  if (step < 1) fail("schedule", fmt::format("step {} was asked for, steps count from 1", step));
+  if (step < 1) fail("schedule", fmt::format("steps count from 1, got {}", step));
   return static_cast<double>(step);
 }
 
 double positive(const char* name, int64_t value) {
-  if (value < 1) fail("schedule", fmt::format("{} is {}, it must be positive", name, value));
+  if (value < 1) fail("schedule", fmt::format("{} must be positive, got {}", name, value));
   return static_cast<double>(value);
 }
 
@@ -40,7 +40,7 @@ double LinearWarmup::operator()(int64_t step) const {
 
 double WarmupCosine::operator()(int64_t step) const {
   if (warmup < 0 || total <= warmup) {
-    fail("schedule", fmt::format("warmup is {} and total {}: 0 <= warmup < total is needed", warmup, total));
+    fail("schedule", fmt::format("expected 0 <= warmup < total, got warmup {} and total {}", warmup, total));
   }
   const double s = checked(step);
   if (step <= warmup) return lr * s / static_cast<double>(warmup);

@@ -1,4 +1,4 @@
-// Learning rates as functions of the step: adam.set_lr(schedule(step)). Steps count from 1.
+// Learning rates as functions of the step, which counts from 1: adam.set_lr(schedule(adam.steps() + 1)).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Constant {
   double operator()(int64_t step) const;
 };
 
-// factor hidden_size^-0.5 min(step^-0.5, step warmup^-1.5). Vaswani et al. 2017.
+/// factor hidden_size^-0.5 min(step^-0.5, step warmup^-1.5). Vaswani et al. 2017.
 struct Noam {
   int64_t hidden_size;
   int64_t warmup = 4000;
@@ -19,14 +19,14 @@ struct Noam {
   double operator()(int64_t step) const;
 };
 
-// Rises linearly to lr over `warmup` steps, and stays.
+/// Rises linearly to lr over `warmup` steps, then stays there.
 struct LinearWarmup {
   double lr;
   int64_t warmup;
   double operator()(int64_t step) const;
 };
 
-// Rises linearly to lr, then falls along half a cosine to min_lr at step `total`, and stays.
+/// Rises linearly to lr over `warmup` steps, falls along half a cosine to min_lr at step `total`, then stays there.
 struct WarmupCosine {
   double lr;
   int64_t warmup;
@@ -35,7 +35,7 @@ struct WarmupCosine {
   double operator()(int64_t step) const;
 };
 
-// lr gamma^floor((step - 1) / every).
+/// lr gamma^floor((step - 1) / every).
 struct StepDecay {
   double lr;
   int64_t every;
@@ -43,7 +43,7 @@ struct StepDecay {
   double operator()(int64_t step) const;
 };
 
-// Any of them, where the choice is made at run time.
+/// Any of them, for a choice at run time.
 class Schedule {
  public:
   template <class S>

@@ -9,12 +9,12 @@ struct SGDOptions {
   double lr = 1e-3;
   double momentum = 0;
   double dampening = 0;
-  double weight_decay = 0;  // added to the gradient
-  bool nesterov = false;    // Error without momentum, or with dampening
+  double weight_decay = 0;  ///< times p, added to the gradient
+  bool nesterov = false;    ///< Error without momentum, and with dampening
 };
 
-// g += weight_decay p;  buf = momentum buf + (1 - dampening) g (g itself at first);  p -= lr buf, with Nesterov
-// p -= lr (g + momentum buf). As PyTorch computes it. Sutskever et al. 2013.
+/// g += weight_decay p;  buf = momentum buf + (1 - dampening) g (at first buf = g);  p -= lr buf, or with Nesterov
+/// p -= lr (g + momentum buf). As PyTorch computes it. Sutskever et al. 2013.
 class SGD : public Optimizer {
  public:
   explicit SGD(NamedTensors parameters, SGDOptions options = {});

@@ -1,6 +1,7 @@
-// Beam search: for every row of a prompt, searches of all widths up to the one asked for, side by side.
+// Beam search: for every row of a prompt, searches of all widths up to the requested one run together.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/beams.h>
+#include <tapegrad/nn/detail/decoding.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,10 +17,10 @@ struct Choice {
   double log_probability;
 };
 
-// The likeliest tokens of every row of scores [N, V], at most `count`; of equals the lower token first.
-std::vector<std::vector<Choice>> likeliest(const Tensor& scores, int64_t count) {
-  const std::vector<double> values = scores.to(kFloat64).to_vector<double>();
-  const auto vocabulary = static_cast<std::size_t>(scores.size(1));
+// The most likely tokens of every row of logits [N, V], at most `count`; among equals the lower token comes first.
+std::vector<std::vector<Choice>> most_likely(const Tensor& logits, int64_t count) {
+  const std::vector<double> values = logits.to(kFloat64).to_vector<double>();
+  const auto vocabulary = static_cast<std::size_t>(logits.size(1));
   std::vector<int64_t> order(vocabulary);
   std::vector<std::vector<Choice>> out;
   for (std::size_t row = 0; row * vocabulary < values.size(); ++row) {
@@ -40,12 +41,12 @@ struct Sequence {
   std::vector<int64_t> tokens;
   double sum = 0;  // of log-probabilities
   bool ended = false;
-  std::size_t parent = 0;  // its place among the sequences of the step before
+  std::size_t parent = 0;  // its index among the sequences of the previous step
 };
 
-// One search of one width: the places of its sequences among those that go on.
+// One search of one width: the indices of its sequences among those that continue.
 struct Beam {
-  std::size_t room;  // its width less the sequences that have ended
+  std::size_t room;  // its width minus the sequences that have ended
   std::vector<std::size_t> sequences;
 };
 
@@ -64,30 +65,30 @@ class Searches {
       for (int64_t width = 1; width <= options.beams; ++width) {
         search.beams.push_back({static_cast<std::size_t>(width), {static_cast<std::size_t>(row)}});
       }
-      going_.emplace_back();
+      live_.emplace_back();
     }
   }
 
-  std::size_t going() const { return going_.size(); }
+  std::size_t live() const { return live_.size(); }
 
-  // scores [N, V] of the sequences that go on; afterwards those are the ones of the next step.
-  void advance(const Tensor& scores, bool last) {
-    const std::vector<std::vector<Choice>> choices = likeliest(scores, options_.beams);
+  // logits [N, V] of the live sequences; afterwards these are the ones of the next step.
+  void advance(const Tensor& logits, bool last) {
+    const std::vector<std::vector<Choice>> choices = most_likely(logits, options_.beams);
     std::vector<Sequence> next;
     for (Search& search : searches_) {
-      const std::size_t first = next.size();  // sequences of other rows are others
+      const std::size_t first = next.size();  // rows do not share sequences
       for (Beam& beam : search.beams) extend(beam, search, choices, next, first, last);
     }
     drop_hopeless(next);
   }
 
-  // [N]: which sequence of the step before each one continues, and by which token, [N, 1].
+  // [N]: which sequence of the previous step each one continues, and with which token, [N, 1].
   std::pair<Tensor, Tensor> moves() const {
-    const auto count = static_cast<int64_t>(going_.size());
+    const auto count = static_cast<int64_t>(live_.size());
     std::pair<Tensor, Tensor> out{Tensor::empty({count}, kInt64), Tensor::empty({count, 1}, kInt64)};
-    for (std::size_t i = 0; i < going_.size(); ++i) {
-      out.first.mutable_data<int64_t>()[i] = static_cast<int64_t>(going_[i].parent);
-      out.second.mutable_data<int64_t>()[i] = going_[i].tokens.back();
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+      out.first.mutable_data<int64_t>()[i] = static_cast<int64_t>(live_[i].parent);
+      out.second.mutable_data<int64_t>()[i] = live_[i].tokens.back();
     }
     return out;
   }
@@ -103,7 +104,7 @@ class Searches {
   }
 
  private:
-  // The beam's likeliest continuations take its room. One that ends, or all of them at the last step, may be the best.
+  // The beam keeps its most likely continuations. One that ends, and every one at the last step, may be the best.
   void extend(Beam& beam, Search& search, const std::vector<std::vector<Choice>>& choices, std::vector<Sequence>& next,
               std::size_t first, bool last) {
     struct Candidate {
@@ -114,7 +115,7 @@ class Searches {
     std::vector<Candidate> candidates;
     for (const std::size_t parent : beam.sequences) {
       for (const Choice& c : choices[parent]) {
-        candidates.push_back({going_[parent].sum + c.log_probability, parent, c.token});
+        candidates.push_back({live_[parent].sum + c.log_probability, parent, c.token});
       }
     }
     std::stable_sort(candidates.begin(), candidates.end(),
@@ -122,7 +123,7 @@ class Searches {
     if (candidates.size() > beam.room) candidates.resize(beam.room);
     beam.sequences.clear();
     for (const Candidate& c : candidates) {
-      const std::size_t at = place(next, first, c.parent, c.token, c.sum);
+      const std::size_t at = index_of(next, first, c.parent, c.token, c.sum);
       if (next[at].ended || last) {
         --beam.room;
         const double score = next[at].sum / penalty(options_, next[at].tokens.size());
@@ -136,13 +137,13 @@ class Searches {
     }
   }
 
-  // Where the sequence stands among the next ones: searches that find the same one share it.
-  std::size_t place(std::vector<Sequence>& next, std::size_t first, std::size_t parent, int64_t token,
-                    double sum) const {
+  // The index of the sequence among the next ones: searches that find the same sequence share it.
+  std::size_t index_of(std::vector<Sequence>& next, std::size_t first, std::size_t parent, int64_t token,
+                       double sum) const {
     for (std::size_t i = first; i < next.size(); ++i) {
       if (next[i].parent == parent && next[i].tokens.back() == token) return i;
     }
-    Sequence& fresh = next.emplace_back(going_[parent]);
+    Sequence& fresh = next.emplace_back(live_[parent]);
     fresh.parent = parent;
     fresh.tokens.push_back(token);
     fresh.sum = sum;
@@ -150,13 +151,13 @@ class Searches {
     return next.size() - 1;
   }
 
-  // Log-probabilities only fall: a search whose sequences all lie below the best one already, even at the largest
-  // penalty that they may yet be divided by, is over. Those that no search holds any more go.
+  // Log-probabilities only fall: a search is over when all of its sequences score below the best one already, even
+  // divided by the largest penalty that they can reach. Sequences that no search holds any more are dropped.
   void drop_hopeless(std::vector<Sequence>& next) {
     constexpr std::size_t kGone = std::numeric_limits<std::size_t>::max();
     const double largest = penalty(options_, static_cast<std::size_t>(options_.max_new_tokens));
-    std::vector<std::size_t> places(next.size(), kGone);
-    going_.clear();
+    std::vector<std::size_t> kept(next.size(), kGone);
+    live_.clear();
     for (Search& search : searches_) {
       for (Beam& beam : search.beams) {
         const bool hope = std::any_of(beam.sequences.begin(), beam.sequences.end(), [&](std::size_t i) {
@@ -164,11 +165,11 @@ class Searches {
         });
         if (!hope) beam.sequences.clear();
         for (std::size_t& i : beam.sequences) {
-          if (places[i] == kGone) {
-            places[i] = going_.size();
-            going_.push_back(std::move(next[i]));
+          if (kept[i] == kGone) {
+            kept[i] = live_.size();
+            live_.push_back(std::move(next[i]));
           }
-          i = places[i];
+          i = kept[i];
         }
       }
     }
@@ -176,19 +177,19 @@ class Searches {
 
   const GenerateOptions& options_;
   std::vector<Search> searches_;
-  std::vector<Sequence> going_;  // those of all rows: the rows of the model's batch
+  std::vector<Sequence> live_;  // of all rows: the rows of the model's batch
 };
 
 }  // namespace
 
-Generated beam_search(NextToken& model, const Tensor& prompt, const GenerateOptions& options) {
+Generated beam_search(NextTokenLogits& model, const Tensor& prompt, const GenerateOptions& options) {
   Searches searches(prompt.size(0), options);
   Tensor ids = prompt;  // [N, T]
-  for (int64_t n = 1; n <= options.max_new_tokens && searches.going() > 0; ++n) {
-    const Tensor scores = model.scores(ids);
-    check_scores(scores, ids.size(0));
-    searches.advance(scores, n == options.max_new_tokens);
-    if (searches.going() == 0) break;
+  for (int64_t n = 1; n <= options.max_new_tokens && searches.live() > 0; ++n) {
+    const Tensor logits = model.logits(ids);
+    check_logits(logits, ids.size(0));
+    searches.advance(logits, n == options.max_new_tokens);
+    if (searches.live() == 0) break;
     const auto [parents, tokens] = searches.moves();
     model.reorder(parents);
     ids = cat({index_select(ids, 0, parents), tokens}, 1);

@@ -1,4 +1,4 @@
-// Checks of what a model is configured with.
+// Checks of a model's configuration.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/nn/detail/check.h>
@@ -6,11 +6,18 @@
 namespace tapegrad::nn {
 
 void require_positive(std::string_view where, std::string_view name, int64_t value) {
-  if (value <= 0) fail(where, fmt::format("{} is {}, it must be positive", name, value));
+  if (value <= 0) fail(where, fmt::format("{} must be positive, got {}", name, value));
 }
 
 void require_probability(std::string_view where, std::string_view name, double p) {
-  if (!(p >= 0 && p <= 1)) fail(where, fmt::format("{} is {}, it must be a probability (0 to 1)", name, p));
+  if (!(p >= 0 && p <= 1)) fail(where, fmt::format("{} must be between 0 and 1, got {}", name, p));
+}
+
+void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
+                       int64_t heads) {
+  if (size % heads == 0) return;
+  fail(where,
+       fmt::format("{} {} is not divisible by {} {} (each head takes an equal share)", name, size, heads_name, heads));
 }
 
 }  // namespace tapegrad::nn

@@ -11,7 +11,10 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 template <class T>
-void adam(int64_t n, T* p, T* m, T* v, const T* g, const optim::AdamStep& s) {
+void adam(const optim::AdamStep& s, int64_t begin, int64_t n) {
+  T *const p = static_cast<T*>(s.p) + begin, *const m = static_cast<T*>(s.m) + begin;
+  T* const v = static_cast<T*>(s.v) + begin;
+  const T* const g = static_cast<const T*>(s.g) + begin;
   const Vec<T> beta1(static_cast<T>(s.beta1)), rest1(static_cast<T>(1 - s.beta1));
   const Vec<T> beta2(static_cast<T>(s.beta2)), rest2(static_cast<T>(1 - s.beta2));
   const Vec<T> eps(static_cast<T>(s.eps)), root(static_cast<T>(s.bias2_sqrt)), rate(static_cast<T>(-s.step_size));
@@ -43,7 +46,9 @@ void adam(int64_t n, T* p, T* m, T* v, const T* g, const optim::AdamStep& s) {
 }
 
 template <class T>
-void sgd(int64_t n, T* p, T* buffer, const T* g, const optim::SgdStep& s) {
+void sgd(const optim::SgdStep& s, int64_t begin, int64_t n) {
+  T *const p = static_cast<T*>(s.p) + begin, *const buffer = s.buffer ? static_cast<T*>(s.buffer) + begin : nullptr;
+  const T* const g = static_cast<const T*>(s.g) + begin;
   const Vec<T> rate(static_cast<T>(-s.lr)), l2(static_cast<T>(s.l2));
   const Vec<T> momentum(static_cast<T>(s.momentum)), fresh(static_cast<T>(1 - s.dampening));
   const bool has_l2 = s.l2 != 0;
@@ -76,37 +81,32 @@ double squares(int64_t n, const T* x) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-void adam_float(int64_t n, float* p, float* m, float* v, const float* g, const optim::AdamStep& s) {
-  adam(n, p, m, v, g, s);
+void adam_kernel(const optim::AdamStep& s, int64_t begin, int64_t end) {
+  with_floating_type(s.dtype, [&](auto t) { adam<decltype(t)>(s, begin, end - begin); });
 }
-void adam_double(int64_t n, double* p, double* m, double* v, const double* g, const optim::AdamStep& s) {
-  adam(n, p, m, v, g, s);
+void sgd_kernel(const optim::SgdStep& s, int64_t begin, int64_t end) {
+  with_floating_type(s.dtype, [&](auto t) { sgd<decltype(t)>(s, begin, end - begin); });
 }
-void sgd_float(int64_t n, float* p, float* buffer, const float* g, const optim::SgdStep& s) { sgd(n, p, buffer, g, s); }
-void sgd_double(int64_t n, double* p, double* buffer, const double* g, const optim::SgdStep& s) {
-  sgd(n, p, buffer, g, s);
+void squares_kernel(DType dtype, const void* x, int64_t begin, int64_t end, double& sum) {
+  with_floating_type(dtype, [&](auto t) { sum = squares(end - begin, static_cast<const decltype(t)*>(x) + begin); });
 }
-double squares_float(int64_t n, const float* x) { return squares(n, x); }
-double squares_double(int64_t n, const double* x) { return squares(n, x); }
-void scale_float(int64_t n, float* x, double factor) {
-  const Vec<float> f(static_cast<float>(factor));
+template <class T>
+void scale_row(int64_t n, T* x, double factor) {
+  const Vec<T> f(static_cast<T>(factor));
   map_row(
-      n, x, [f](Vec<float> v) { return v * f; }, x);
+      n, x, [f](Vec<T> v) { return v * f; }, x);
 }
-void scale_double(int64_t n, double* x, double factor) {
-  const Vec<double> f(factor);
-  map_row(
-      n, x, [f](Vec<double> v) { return v * f; }, x);
+void scale_kernel(DType dtype, void* x, double factor, int64_t begin, int64_t end) {
+  with_floating_type(dtype, [&](auto t) { scale_row(end - begin, static_cast<decltype(t)*>(x) + begin, factor); });
 }
-void cut_float(int64_t n, float* x, double limit) {
-  const Vec<float> high(static_cast<float>(limit));
+template <class T>
+void clamp_row(int64_t n, T* x, double limit) {
+  const Vec<T> high(static_cast<T>(limit));
   map_row(
-      n, x, [high](Vec<float> v) { return maximum(minimum(v, high), -high); }, x);
+      n, x, [high](Vec<T> v) { return maximum(minimum(v, high), -high); }, x);
 }
-void cut_double(int64_t n, double* x, double limit) {
-  const Vec<double> high(limit);
-  map_row(
-      n, x, [high](Vec<double> v) { return maximum(minimum(v, high), -high); }, x);
+void clamp_kernel(DType dtype, void* x, double limit, int64_t begin, int64_t end) {
+  with_floating_type(dtype, [&](auto t) { clamp_row(end - begin, static_cast<decltype(t)*>(x) + begin, limit); });
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE
@@ -115,37 +115,35 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tapegrad {
 
-HWY_EXPORT(adam_float);
-HWY_EXPORT(adam_double);
-HWY_EXPORT(sgd_float);
-HWY_EXPORT(sgd_double);
-HWY_EXPORT(squares_float);
-HWY_EXPORT(squares_double);
-HWY_EXPORT(scale_float);
-HWY_EXPORT(scale_double);
-HWY_EXPORT(cut_float);
-HWY_EXPORT(cut_double);
+HWY_EXPORT(adam_kernel);
+HWY_EXPORT(sgd_kernel);
+HWY_EXPORT(squares_kernel);
+HWY_EXPORT(scale_kernel);
+HWY_EXPORT(clamp_kernel);
 
 namespace optim {
 
-void adam_update(int64_t n, float* p, float* m, float* v, const float* g, const AdamStep& step) {
-  kernel_of(HWY_DISPATCH_TABLE(adam_float))(n, p, m, v, g, step);
+void adam_update(const AdamStep& step, int64_t begin, int64_t end) {
+  kernel_of(HWY_DISPATCH_TABLE(adam_kernel))(step, begin, end);
 }
-void adam_update(int64_t n, double* p, double* m, double* v, const double* g, const AdamStep& step) {
-  kernel_of(HWY_DISPATCH_TABLE(adam_double))(n, p, m, v, g, step);
+
+void sgd_update(const SgdStep& step, int64_t begin, int64_t end) {
+  kernel_of(HWY_DISPATCH_TABLE(sgd_kernel))(step, begin, end);
 }
-void sgd_update(int64_t n, float* p, float* buffer, const float* g, const SgdStep& step) {
-  kernel_of(HWY_DISPATCH_TABLE(sgd_float))(n, p, buffer, g, step);
+
+double sum_of_squares(DType dtype, const void* x, int64_t begin, int64_t end) {
+  double sum = 0;
+  kernel_of(HWY_DISPATCH_TABLE(squares_kernel))(dtype, x, begin, end, sum);
+  return sum;
 }
-void sgd_update(int64_t n, double* p, double* buffer, const double* g, const SgdStep& step) {
-  kernel_of(HWY_DISPATCH_TABLE(sgd_double))(n, p, buffer, g, step);
+
+void scale(DType dtype, void* x, double factor, int64_t begin, int64_t end) {
+  kernel_of(HWY_DISPATCH_TABLE(scale_kernel))(dtype, x, factor, begin, end);
 }
-double sum_of_squares(int64_t n, const float* x) { return kernel_of(HWY_DISPATCH_TABLE(squares_float))(n, x); }
-double sum_of_squares(int64_t n, const double* x) { return kernel_of(HWY_DISPATCH_TABLE(squares_double))(n, x); }
-void scale(int64_t n, float* x, double factor) { kernel_of(HWY_DISPATCH_TABLE(scale_float))(n, x, factor); }
-void scale(int64_t n, double* x, double factor) { kernel_of(HWY_DISPATCH_TABLE(scale_double))(n, x, factor); }
-void cut(int64_t n, float* x, double limit) { kernel_of(HWY_DISPATCH_TABLE(cut_float))(n, x, limit); }
-void cut(int64_t n, double* x, double limit) { kernel_of(HWY_DISPATCH_TABLE(cut_double))(n, x, limit); }
+
+void clamp(DType dtype, void* x, double limit, int64_t begin, int64_t end) {
+  kernel_of(HWY_DISPATCH_TABLE(clamp_kernel))(dtype, x, limit, begin, end);
+}
 
 }  // namespace optim
 }  // namespace tapegrad

@@ -1,37 +1,40 @@
-// The inner loops of the optimisers: one pass over memory each, on n elements that stand side by side.
+// The inner loops of the optimisers: each makes one pass over elements [begin, end) of contiguous tensors.
 #pragma once
+
+#include <tapegrad/autograd/dtype.h>
 
 #include <cstdint>
 
 namespace tapegrad::optim {
 
 struct AdamStep {
+  DType dtype;  // of all four
+  void *p, *m, *v;
+  const void* g;
   double beta1, beta2, eps;
   double step_size;   // lr / (1 - beta1^t)
   double bias2_sqrt;  // sqrt(1 - beta2^t)
-  double l2 = 0;      // added to the gradient, times the parameter
+  double l2 = 0;      // times the parameter, added to the gradient
   double shrink = 1;  // the parameter is multiplied by it first
 };
-void adam_update(int64_t n, float* p, float* m, float* v, const float* g, const AdamStep& step);
-void adam_update(int64_t n, double* p, double* m, double* v, const double* g, const AdamStep& step);
+void adam_update(const AdamStep& step, int64_t begin, int64_t end);
 
 struct SgdStep {
+  DType dtype;
+  void* p;
+  void* buffer;  // nullptr without momentum
+  const void* g;
   double lr, momentum, dampening, l2;
   bool nesterov;
-  bool first;  // the buffer holds nothing yet
+  bool first;  // the buffer has no value yet
 };
-// `buffer` is nullptr without momentum.
-void sgd_update(int64_t n, float* p, float* buffer, const float* g, const SgdStep& step);
-void sgd_update(int64_t n, double* p, double* buffer, const double* g, const SgdStep& step);
+void sgd_update(const SgdStep& step, int64_t begin, int64_t end);
 
-// Sums in double; the order depends on n alone.
-double sum_of_squares(int64_t n, const float* x);
-double sum_of_squares(int64_t n, const double* x);
+// Sums in double; the order depends on the number of elements alone.
+double sum_of_squares(DType dtype, const void* x, int64_t begin, int64_t end);
 // x *= factor.
-void scale(int64_t n, float* x, double factor);
-void scale(int64_t n, double* x, double factor);
-// x is cut to [-limit, limit]; NaN stays.
-void cut(int64_t n, float* x, double limit);
-void cut(int64_t n, double* x, double limit);
+void scale(DType dtype, void* x, double factor, int64_t begin, int64_t end);
+// Clamps x to [-limit, limit]; NaN stays.
+void clamp(DType dtype, void* x, double limit, int64_t begin, int64_t end);
 
 }  // namespace tapegrad::optim

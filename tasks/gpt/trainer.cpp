@@ -91,7 +91,7 @@ std::string GPTTrainer::sample() {
   nn::eval(model_);
   nn::GPTNext next(model_);
   for (int64_t i = 0; i < options_.sample_tokens; ++i) {
-    const Tensor scores = next.scores(tensor(ids, {1, static_cast<int64_t>(ids.size())}));
+    const Tensor scores = next.logits(tensor(ids, {1, static_cast<int64_t>(ids.size())}));
     ids.push_back(argmax(scores).item<int64_t>());
   }
   nn::train(model_);

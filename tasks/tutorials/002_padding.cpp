@@ -41,6 +41,6 @@ int main() {
   // The same attention as a module of nn; padding gets no weight.
   const tg::nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .causal = false});
   tg::Tensor weights;
-  attention(tg::randn({2, 5, 3}), tg::nn::padding_mask(ids), &weights);
+  attention(tg::randn({2, 5, 3}), {.mask = tg::nn::padding_mask(ids), .weights = &weights});
   std::cout << "\nweights of the first sequence's first head\n" << weights[0][0] << "\n";
 }

@@ -3,7 +3,9 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
 
@@ -52,7 +54,7 @@ const Tensor kStart = zeros({1, 1}, kInt64);
 // --- greedy ---
 
 TEST(Generate, GreedyTakesTheLikeliestToken) {
-  nn::NextTokenBy model(garden_path);
+  nn::NextTokenFunction model(garden_path);
   const nn::Generated out = nn::generate(model, kStart, {.max_new_tokens = 4});
   EXPECT_EQ(row(out.tokens, 0), (Tokens{1, 1, 1, 1}));
   EXPECT_EQ(out.lengths, (Tokens{4}));
@@ -101,7 +103,9 @@ TEST(Generate, AModelMayBeAskedAgainForAnotherPrompt) {
 
 TEST(Generate, StopsByLengthEndTokenAndPredicate) {
   // Counts up from the last token; row 1 starts at 2.
-  nn::NextTokenBy count([](const Tensor& ids) { return one_hot(ids.select(1, -1) + tensor({1, 1}), 8).to(kFloat32); });
+  nn::NextTokenFunction count([](const Tensor& ids) {
+    return one_hot(ids.select(1, -1) + tensor({1, 1}), 8).to(kFloat32);
+  });
   const Tensor prompt = tensor(Tokens{0, 2}, {2, 1});
   const auto run = [&](const nn::GenerateOptions& options) {
     nn::Generated out = nn::generate(count, prompt, options);
@@ -161,7 +165,7 @@ TEST(Generate, FullyPaddedSourcesAreReadAsEmpty) {
 // --- beams ---
 
 TEST(Generate, BeamsFindWhatGreedyMisses) {
-  nn::NextTokenBy model(garden_path);
+  nn::NextTokenFunction model(garden_path);
   const nn::Generated greedy = nn::generate(model, kStart, {.max_new_tokens = 3, .end_token = 3});
   const nn::Generated beams = nn::generate(model, kStart, {.max_new_tokens = 3, .end_token = 3, .beams = 2});
   EXPECT_EQ(row(beams.tokens, 0), (Tokens{2, 3}));
@@ -312,7 +316,7 @@ TEST(Generate, SamplesAreThoseOfTorchsMultinomial) {
   for (const json& run : runs) {
     SCOPED_TRACE(run.dump().substr(0, 80));
     const int64_t vocabulary = run["vocabulary"];
-    nn::NextTokenBy model([&](const Tensor& ids) {  // ((37 i + 101 step) mod 1021 - 510) / 128
+    nn::NextTokenFunction model([&](const Tensor& ids) {  // ((37 i + 101 step) mod 1021 - 510) / 128
       std::vector<double> values;
       for (int64_t i = 0; i < 2 * vocabulary; ++i) {
         values.push_back(static_cast<double>((37 * i + 101 * (ids.size(1) - 1)) % 1021 - 510) / 128);
@@ -364,7 +368,7 @@ TEST(Generate, ProbabilitiesAtTemperaturesNearZero) {
 }
 
 TEST(Generate, TheGlobalGeneratorAndARowThatEndedDrawAsPyTorch) {
-  nn::NextTokenBy model([](const Tensor& ids) { return zeros({ids.size(0), 3}); });
+  nn::NextTokenFunction model([](const Tensor& ids) { return zeros({ids.size(0), 3}); });
   manual_seed(9);
   const nn::Generated all = nn::generate(model, zeros({2, 1}, kInt64), {.max_new_tokens = 8, .temperature = 1});
   manual_seed(9);
@@ -383,7 +387,7 @@ TEST(Generate, TheGlobalGeneratorAndARowThatEndedDrawAsPyTorch) {
 struct Sampled {
   const char* name;
   Tensor prompt;
-  std::function<std::unique_ptr<nn::NextToken>(bool cached)> next;
+  std::function<std::unique_ptr<nn::NextTokenLogits>(bool cached)> next;
   std::function<Tensor(const Tensor& tokens)> scores;
 
   nn::Generated draw(nn::GenerateOptions options, uint64_t seed, bool cached = true) const {
@@ -571,28 +575,28 @@ TEST(Generate, SamplesOfTheModelEndAtTheEndTokenAndByThePredicate) {
 // --- errors ---
 
 TEST(Generate, Errors) {
-  nn::NextTokenBy model(garden_path);
+  nn::NextTokenFunction model(garden_path);
   const auto of = [&](const nn::GenerateOptions& options) {
     return error_of([&] { nn::generate(model, kStart, options); });
   };
   EXPECT_EQ(of({.max_new_tokens = 1}), "no error");
-  EXPECT_EQ(of({.max_new_tokens = -1}), "[generate] max_new_tokens is -1, it must not be negative");
-  EXPECT_EQ(of({.temperature = -0.5}), "[generate] temperature is -0.5, it must not be negative (0: greedy)");
-  EXPECT_EQ(of({.top_k = -1}), "[generate] top_k is -1, it must not be negative (0: all tokens)");
-  EXPECT_EQ(of({.top_p = 0}), "[generate] top_p is 0, it must be above 0 and at most 1");
-  EXPECT_EQ(of({.top_p = 1.5}), "[generate] top_p is 1.5, it must be above 0 and at most 1");
-  EXPECT_EQ(of({.beams = 0}), "[generate] beams is 0, it must be positive");
+  EXPECT_EQ(of({.max_new_tokens = -1}), "[generate] max_new_tokens must not be negative, got -1");
+  EXPECT_EQ(of({.temperature = -0.5}), "[generate] temperature must be finite and not negative (0: greedy), got -0.5");
+  EXPECT_EQ(of({.top_k = -1}), "[generate] top_k must not be negative (0: all tokens), got -1");
+  EXPECT_EQ(of({.top_p = 0}), "[generate] top_p must be above 0 and at most 1, got 0");
+  EXPECT_EQ(of({.top_p = 1.5}), "[generate] top_p must be above 0 and at most 1, got 1.5");
+  EXPECT_EQ(of({.beams = 0}), "[generate] beams must be positive, got 0");
   EXPECT_EQ(of({.temperature = 0.7, .beams = 4}),
-            "[generate] 4 beams at temperature 0.7: beams are searched, not sampled (temperature 0)");
-  EXPECT_EQ(of({.length_penalty = -1}), "[generate] length_penalty is -1, it must not be negative");
+            "[generate] beam search needs temperature 0, got 4 beams at temperature 0.7");
+  EXPECT_EQ(of({.length_penalty = -1}), "[generate] length_penalty must be finite and not negative, got -1");
   EXPECT_EQ(error_of([&] {
               nn::generate(model, zeros({1, 0}, kInt64), {});
             }),
-            "[generate] the prompt is int64 [1, 0], int64 [B, T] with a start token at least is needed");
-  nn::NextTokenBy wrong([](const Tensor& ids) { return ids; });
+            "[generate] expected a prompt int64 [B, T] with at least one token, got int64 [1, 0]");
+  nn::NextTokenFunction wrong([](const Tensor& ids) { return ids; });
   for (const int64_t beams : {1, 2}) {
     EXPECT_EQ(error_of([&] { nn::generate(wrong, kStart, {.max_new_tokens = 1, .beams = beams}); }),
-              "[generate] the model's scores are int64 [1, 1], floating [1, V] is needed");
+              "[generate] expected floating logits [1, V] from the model, got int64 [1, 1]");
   }
   const nn::Transformer transformer = some_model(10);
   EXPECT_EQ(error_of([&] {
@@ -602,7 +606,7 @@ TEST(Generate, Errors) {
   EXPECT_EQ(error_of([&] {
               nn::greedy_decode(transformer, ones({1, 2}, kInt64), {}, -1);
             }),
-            "[generate] max_new_tokens is -1, it must not be negative");
+            "[generate] max_new_tokens must not be negative, got -1");
 }
 
 }  // namespace

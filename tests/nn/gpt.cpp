@@ -24,7 +24,7 @@ using tests::expect_close_gradients;
 using tests::ids;
 using tests::set_weights;
 
-// tests/data/gpt.json, made by make_gpt.py beside it.
+// tests/data/gpt.json, made by make_gpt.py next to it.
 const json& golden() {
   static const json data = tests::stored("gpt.json");
   return data;
@@ -154,20 +154,70 @@ TEST(Gpt, CacheFollowsBeamsAndForgets) {
   EXPECT_LE(amax(abs(after - narrow(whole, 1, 3, 1))).item(), 1e-5);
   cache.truncate(3);
   EXPECT_TRUE(same_bits(model(next, &cache), after));
-  EXPECT_EQ(error_of([&] { cache.truncate(9); }), "[kv_cache] it holds 4 tokens and cannot be cut to 9");
+  EXPECT_EQ(error_of([&] { cache.truncate(9); }),
+            "[kv_cache] expected a length from 0 to 4, the tokens in the cache, got 9");
   EXPECT_EQ(error_of([&] {
               model(tensor({1}).reshape({1, 1}), &cache);
             }),
-            "[kv_cache] it holds 3 sequences of float32, 1 of float32 were given to go on with");
+            "[kv_cache] expected 3 sequences of float32 as in the cache, got 1 of float32");
   EXPECT_EQ(error_of([&] {
               model(tensor({{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}), &cache);
             }),
             "[gpt] 9 tokens are more than the context_length 8");
-  EXPECT_EQ(error_of([] { nn::KVCache().reorder(tensor({0})); }),
-            "[kv_cache] it holds nothing that could be reordered");
+  EXPECT_EQ(error_of([] { nn::KVCache().reorder(tensor({0})); }), "[kv_cache] an empty cache cannot be reordered");
   Tape tape;
   EXPECT_EQ(error_of([&] { model(next, &cache); }),
-            "[kv_cache] a cache is for generation, and a tape records (use PauseRecording)");
+            "[kv_cache] a cache cannot be used while a tape records (use PauseRecording)");
+}
+
+TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
+  nn::GPTModel model(small());
+  nn::eval(model);
+  const auto read = [&](std::initializer_list<int> tokens, nn::KVCache* cache) {
+    return model(tensor(tokens).reshape({1, -1}), cache).select(1, -1);
+  };
+  nn::KVCache a;
+  read({1, 2, 3}, &a);
+  nn::KVCache b = a, shorter = a;
+  shorter.truncate(1);
+  read({4}, &a);
+  read({9}, &b);
+  read({6, 7}, &shorter);
+  const auto alone = [&](std::initializer_list<int> first, std::initializer_list<int> second) {
+    nn::KVCache fresh;
+    read(first, &fresh);
+    read(second, &fresh);
+    return read({5}, &fresh);
+  };
+  EXPECT_TRUE(same_bits(read({5}, &a), alone({1, 2, 3}, {4})));
+  EXPECT_TRUE(same_bits(read({5}, &b), alone({1, 2, 3}, {9})));
+  EXPECT_LE(amax(abs(read({5}, &shorter) - model(tensor({{1, 6, 7, 5}})).select(1, -1))).item(), 1e-5);
+}
+
+TEST(Gpt, ACacheWritesInPlaceUnlessItsMemoryIsShared) {
+  const auto token = [](double value) {
+    return nn::KeysAndValues{full({1, 2, 1, 4}, value), full({1, 2, 1, 4}, -value)};
+  };
+  nn::KVCache cache;
+  const auto append = [&token](nn::KVCache& to, double value) {
+    nn::KeysAndValues all = to.append(0, token(value));
+    to.advance(1);
+    return all;
+  };
+  const void* const memory = append(cache, 1).keys.raw_data();
+  EXPECT_EQ(append(cache, 2).keys.raw_data(), memory);
+  nn::KVCache copy = cache;
+  const nn::KeysAndValues kept = append(copy, 3);  // the copy is written to, and leaves the memory to the first one
+  EXPECT_NE(kept.keys.raw_data(), memory);
+  EXPECT_EQ(append(cache, 4).keys.raw_data(), memory);
+  copy.truncate(2);
+  append(copy, 6);  // what was returned before keeps its values
+  EXPECT_EQ(kept.keys.select(1, 0).select(-1, 0).to_vector<float>(), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(kept.values.select(1, 1).select(-1, 3).to_vector<float>(), (std::vector<float>{-1, -2, -3}));
+  nn::KVCache last = cache;
+  cache = {};  // nobody else holds it any more
+  const void* const adopted = append(last, 7).keys.raw_data();
+  EXPECT_EQ(adopted, memory);
 }
 
 TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
@@ -240,32 +290,32 @@ TEST(Gpt, GoesToHuggingFacesLayoutAndBack) {
   const auto refused = [](const char* json) {
     return error_of([&] { nn::gpt_config_of_hugging_face(json, "config.json"); });
   };
-  EXPECT_EQ(refused(R"({"model_type":"bert"})"), "[config.json] it is of the model_type \"bert\", gpt2 is needed");
+  EXPECT_EQ(refused(R"({"model_type":"bert"})"), "[config.json] expected the model_type gpt2, got \"bert\"");
   const std::string sizes = R"("vocab_size":9,"n_positions":8,"n_embd":8,"n_head":2,"n_layer":1)";
   EXPECT_EQ(refused(("{" + sizes + R"(,"activation_function":"relu"})").c_str()),
-            "[config.json] its activation_function is \"relu\", gelu_new is needed");
+            "[config.json] expected the activation_function gelu_new, got \"relu\"");
   EXPECT_EQ(refused(("{" + sizes + R"(,"n_inner":16})").c_str()),
-            "[config.json] its n_inner is 16, 32 (4 n_embd) is needed");
+            "[config.json] expected n_inner 32 (4 n_embd), got 16");
   EXPECT_EQ(refused(("{" + sizes + R"(,"layer_norm_epsilon":1e-6})").c_str()),
-            "[config.json] its layer_norm_epsilon is 1e-06, 1e-05 is needed");
+            "[config.json] expected layer_norm_epsilon 1e-05, got 1e-06");
 }
 
 TEST(Gpt, RefusesWhatMakesNoModel) {
   EXPECT_EQ(error_of([] { nn::GPTModel({.emb_dim = 10, .n_heads = 3}); }),
             "[gpt_config] emb_dim 10 is not divisible by n_heads 3 (each head takes an equal share)");
   EXPECT_EQ(error_of([] { nn::GPTModel({.context_length = 0}); }),
-            "[gpt_config] context_length is 0, it must be positive");
+            "[gpt_config] context_length must be positive, got 0");
   EXPECT_EQ(error_of([] { nn::GPTModel({.drop_rate = 1.5}); }),
-            "[gpt_config] drop_rate is 1.5, it must be a probability (0 to 1)");
+            "[gpt_config] drop_rate must be between 0 and 1, got 1.5");
   EXPECT_EQ(error_of([] { nn::gpt_preset("gpt3"); }),
-            "[gpt] there is no preset \"gpt3\"; known are tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl");
+            "[gpt] expected one of the presets tiny, char, book, gpt2, gpt2-medium, gpt2-large, gpt2-xl, got \"gpt3\"");
   nn::GPTModel model(small());
   EXPECT_EQ(error_of([&] { model(zeros({1, 9}, kInt64)); }), "[gpt] 9 tokens are more than the context_length 8");
-  EXPECT_EQ(error_of([&] { model(zeros({1, 4})); }), "[gpt] ids are float32 [1, 4], int64 [B, T] is needed");
+  EXPECT_EQ(error_of([&] { model(zeros({1, 4})); }), "[gpt] expected ids int64 [B, T], got float32 [1, 4]");
   EXPECT_EQ(error_of([&] {
               model.trf_blocks[0].att(zeros({2, 8}));
             }),
-            "[gpt_attention] x has shape [2, 8], [B, T, 8] is needed");
+            "[multi_head_self_attention] expected x [B, T, 8], got [2, 8]");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST(Init, Bounds) {
   EXPECT_NEAR(tg::std(p).item(), std::sqrt(2.0 / 50), 0.01);
   nn::Parameter vector(tg::zeros({3}));
   EXPECT_EQ(error_of([&] { nn::init::xavier_uniform(vector); }),
-            "[init] fans are of a weight [out, in, ...], not of shape [3]");
+            "[init] expected a weight [out, in, ...] with elements, got [3]");
 }
 
 // --- layers ---
@@ -96,7 +96,7 @@ TEST(Layers, Activations) {
   expect_near(nn::activate(nn::Activation::sigmoid, x), {0.26894143F, 0.8807971F});
   EXPECT_EQ(nn::activation_named("gelu_tanh"), nn::Activation::gelu_tanh);
   EXPECT_EQ(error_of([] { nn::activation_named("gleu"); }),
-            "[activation] \"gleu\" is not known; known are relu, gelu, gelu_tanh, silu, tanh, sigmoid");
+            "[activation] expected one of relu, gelu, gelu_tanh, silu, tanh, sigmoid, got \"gleu\"");
 }
 
 TEST(Layers, SinusoidalPositions) {
@@ -127,7 +127,7 @@ TEST(Mask, PaddingAndCausal) {
   EXPECT_EQ(error_of([] {
               nn::padding_mask(tg::ones({2, 2}));
             }),
-            "[padding_mask] ids are float32 [2, 2], int64 [B, S] is needed");
+            "[padding_mask] expected ids int64 [B, S], got float32 [2, 2]");
 }
 
 TEST(Mask, CausalityIsExact) {  // what comes later changes not one bit of what came before
@@ -146,10 +146,10 @@ TEST(Attention, WeightsOnRequest) {
   const nn::MultiHeadAttention attention(8, 2);
   const tg::Tensor x = tg::randn({3, 4, 8}), memory = tg::randn({3, 5, 8});
   tg::Tensor weights;
-  EXPECT_EQ(attention(x, memory, memory, {}, &weights).shape(), (tg::Shape{3, 4, 8}));
+  EXPECT_EQ(attention(x, memory, memory, {.weights = &weights}).shape(), (tg::Shape{3, 4, 8}));
   EXPECT_EQ(weights.shape(), (tg::Shape{3, 2, 4, 5}));
   for (const float s : tg::sum(weights, -1).to_vector<float>()) EXPECT_NEAR(s, 1, 1e-6);
-  attention(x, x, x, nn::causal_mask(4), &weights);
+  attention(x, x, x, {.mask = nn::causal_mask(4), .weights = &weights});
   EXPECT_EQ(tg::amax(tg::abs(tg::triu(weights, 1))).item(), 0);
 }
 
@@ -184,29 +184,29 @@ TEST(Loss, TargetOfAnotherShape) {
   EXPECT_EQ(error_of([&] {
               nn::sequence_loss(outputs, tg::tensor({{0, 1}, {0, 1}}));
             }),
-            "[sequence_loss] outputs [2, 3, 5] and target int64 [2, 2]: [B, T, V] and int64 [B, T] are needed");
+            "[sequence_loss] expected outputs [B, T, V] and target int64 [B, T], got [2, 3, 5] and int64 [2, 2]");
 }
 
 // --- errors ---
 
 TEST(Errors, Sizes) {
-  EXPECT_EQ(error_of([] { nn::Linear(0, 3); }), "[linear] the number of inputs is 0, it must be positive");
-  EXPECT_EQ(error_of([] { nn::Linear(3, -1); }), "[linear] the number of outputs is -1, it must be positive");
-  EXPECT_EQ(error_of([] { nn::Embedding(-5, 3); }), "[embedding] the number of ids is -5, it must be positive");
-  EXPECT_EQ(error_of([] { nn::Embedding(5, 3, 5); }), "[embedding] the padding id 5 is not in [0, 5)");
-  EXPECT_EQ(error_of([] { nn::LayerNorm(0); }), "[layer_norm] the size of the last axis is 0, it must be positive");
-  EXPECT_EQ(error_of([] { nn::causal_mask(0); }), "[causal_mask] the length is 0, it must be positive");
-  EXPECT_EQ(error_of([] { nn::Dropout(1.5); }), "[dropout] p is 1.5, it must be a probability (0 to 1)");
-  EXPECT_EQ(error_of([] { nn::Dropout(-0.1); }), "[dropout] p is -0.1, it must be a probability (0 to 1)");
+  EXPECT_EQ(error_of([] { nn::Linear(0, 3); }), "[linear] the number of inputs must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::Linear(3, -1); }), "[linear] the number of outputs must be positive, got -1");
+  EXPECT_EQ(error_of([] { nn::Embedding(-5, 3); }), "[embedding] the number of ids must be positive, got -5");
+  EXPECT_EQ(error_of([] { nn::Embedding(5, 3, 5); }), "[embedding] the padding id must be in [0, 5), got 5");
+  EXPECT_EQ(error_of([] { nn::LayerNorm(0); }), "[layer_norm] the size of the last axis must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::causal_mask(0); }), "[causal_mask] the length must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::Dropout(1.5); }), "[dropout] p must be between 0 and 1, got 1.5");
+  EXPECT_EQ(error_of([] { nn::Dropout(-0.1); }), "[dropout] p must be between 0 and 1, got -0.1");
   EXPECT_EQ(error_of([] { nn::MultiHeadAttention(10, 3); }),
             "[multi_head_attention] hidden_size 10 is not divisible by num_attention_heads 3 (each head takes an equal "
             "share)");
-  EXPECT_EQ(
-      error_of([] {
-        nn::MultiHeadAttention(8, 2)(tg::ones({1, 3, 8}), tg::ones({1, 4, 6}), tg::ones({1, 4, 6}));
-      }),
-      "[multi_head_attention] query [1, 3, 8], key [1, 4, 6], value [1, 4, 6]: [B, T, 8], [B, S, 8] and [B, S, 8] are "
-      "needed");
+  EXPECT_EQ(error_of([] {
+              nn::MultiHeadAttention(8, 2)(tg::ones({1, 3, 8}), tg::ones({1, 4, 6}), tg::ones({1, 4, 6}));
+            }),
+            "[multi_head_attention] expected query [B, T, 8], key [B, S, 8] and value [B, S, 8], got [1, 3, 8], [1, 4, "
+            "6] and "
+            "[1, 4, 6]");
 }
 
 TEST(Errors, TokensOutOfRange) {

@@ -120,6 +120,39 @@ TEST(Module, OptionalModulesAreClonedTooOrStayMissing) {
   EXPECT_FALSE(copy.gate->weight->storage() == model.gate->weight->storage());
 }
 
+// A head that shares the table's weight, named in both places.
+struct Tied {
+  nn::Linear table{3, 4}, other{3, 4};
+  nn::Linear* head = &table;
+  void visit(auto&& field) {
+    field("table", table);
+    field("head", *head);
+  }
+};
+
+struct SameNames {
+  nn::Linear a{2, 2, false}, b{2, 2, false};
+  void visit(auto&& field) {
+    field("w", a);
+    field("w", b);
+  }
+};
+
+TEST(Module, AParameterIsVisitedOnceAndUnderAName) {
+  Tied tied;
+  const std::string twice =
+      "[visit] parameter \"table.weight\" is visited twice, the second time as \"head.weight\" (name it in one module, "
+      "and pass it to the other as an argument)";
+  EXPECT_EQ(error_of([&] { nn::parameters(tied); }), twice);
+  EXPECT_EQ(error_of([&] { nn::count_parameters(tied); }), twice);
+  EXPECT_EQ(error_of([&] { nn::state_dict(tied); }), twice);
+  tied.head = &tied.other;
+  EXPECT_EQ(nn::parameters(tied).size(), 4U);
+  SameNames same;
+  EXPECT_EQ(error_of([&] { nn::named_parameters(same); }),
+            "[visit] two members are named \"w.weight\" (the names in one visit must differ)");
+}
+
 TEST(Module, AParameterWithoutPartInTheLossIsNamed) {
   Mlp idle(2);
   tg::Tape tape;
@@ -184,9 +217,10 @@ TEST(Module, StateErrorsNameTheEntries) {
   state[1].tensor = tg::zeros({5});
   const std::vector<float> before = model.blocks[0].down.weight->to_vector<float>();
   state[2].tensor = tg::zeros({3, 12});
-  EXPECT_EQ(error_of([&] { nn::load_state_dict(model, state); }),
-            "[load_state_dict] the state does not fit the model: \"blocks.0.up.bias\" has shape [5], [12] is needed; "
-            "\"blocks.0.up.weight\" is missing; \"blocks.0.upp.weight\" is unexpected");
+  EXPECT_EQ(
+      error_of([&] { nn::load_state_dict(model, state); }),
+      "[load_state_dict] the state does not fit the model: expected shape [12] for \"blocks.0.up.bias\", got [5]; "
+      "\"blocks.0.up.weight\" is missing; \"blocks.0.upp.weight\" is unexpected");
   EXPECT_EQ(model.blocks[0].down.weight->to_vector<float>(), before);
   state[1].tensor = tg::ones({12});
   const nn::LoadReport report = nn::load_state_dict(model, state, false);

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 
@@ -94,8 +95,8 @@ struct SelfAttention {
   SelfAttention(Positions kind, bool causal, const nn::PositionOptions& options)
       : attention(8, 2, 0, kind, options), relative(kind, 2, 4, causal, options) {}
   Tensor operator()(const Tensor& x, const Tensor& mask = {}) const {
-    const nn::PositionTerms terms = relative(x.size(1), x.size(1), 0, x.dtype());
-    return attention(x, x, x, mask, nullptr, &terms);
+    const nn::PositionBias terms = relative(x.size(1), x.size(1), 0, x.dtype());
+    return attention(x, x, x, {.mask = mask, .positions = &terms});
   }
   void visit(auto&& field) {
     field("attention", attention);
@@ -144,7 +145,7 @@ TEST(Positions, RelativeOnesAreShiftInvariant) {
       options.shaw_values = values;
       SelfAttention model(kind, false, options);
       nn::to(model, kFloat64);
-      // Ahead of the same five tokens stand none or seven others, which a mask hides.
+      // The same five tokens, after none or after seven others, which a mask hides.
       const Tensor x = randn({1, 5, 8}, kFloat64), other = randn({1, 7, 8}, kFloat64);
       const Tensor mask = cat({zeros({1, 1, 1, 7}, kBool), ones({1, 1, 1, 5}, kBool)}, 3);
       const Tensor shifted = narrow(model(cat({other, x}, 1), mask), 1, 7, 5);
@@ -368,7 +369,7 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   EXPECT_LT(largest_difference(cat({begun, rest}, 1), y), 1e-12);
 }
 
-// [wide, rows]: position i of `wide` stands at i rows / wide, between two rows of the table, past the last one on it.
+// [wide, rows]: position i of `wide` is at row i rows / wide, between two rows of the table, or at the last one.
 Tensor squeeze(int64_t wide, int64_t rows) {
   std::vector<double> shares(static_cast<std::size_t>(wide * rows));
   for (int64_t i = 0; i < wide; ++i) {
@@ -439,27 +440,27 @@ TEST(Positions, LearnedParametersKeepTheirNames) {
 
 TEST(Positions, Errors) {
   EXPECT_EQ(error_of([] { nn::positions_named("ropes"); }),
-            "[positions] \"ropes\" is not known; known are none, index, learned, sinusoidal, rope, shaw, t5, alibi");
+            "[positions] expected one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, got \"ropes\"");
   EXPECT_EQ(error_of([] {
               nn::rope(ones({2, 3}));
             }),
-            "[positions] rope turns pairs of elements, so the size of a head must be even; it is 3");
-  EXPECT_EQ(error_of([] { nn::rope(ones({2})); }), "[positions] x has shape [2], [..., T, D] is needed");
-  EXPECT_EQ(error_of([] { nn::add_index(ones({2})); }), "[positions] x has shape [2], [..., T, C] is needed");
+            "[positions] rope rotates pairs of elements: the size of a head must be even, got 3");
+  EXPECT_EQ(error_of([] { nn::rope(ones({2})); }), "[positions] expected x [..., T, D], got [2]");
+  EXPECT_EQ(error_of([] { nn::add_index(ones({2})); }), "[positions] expected x [..., T, C], got [2]");
   EXPECT_EQ(error_of([] { nn::ntk_base(10000, 2, 2); }),
-            "[positions] ntk_scale needs heads of more than 2 elements, they have 2");
+            "[positions] ntk_scale expects heads of more than 2 elements, got 2");
   const auto of = [](nn::PositionOptions options) { return error_of([&] { options.check(); }); };
   EXPECT_EQ(of({}), "no error");
-  EXPECT_EQ(of({.interpolate_to = -1}), "[positions] interpolate_to is -1, it must not be negative");
-  EXPECT_EQ(of({.rope_base = 1}), "[positions] rope_base is 1, it must be larger than 1");
-  EXPECT_EQ(of({.ntk_scale = 0.5}), "[positions] ntk_scale is 0.5, it must be at least 1");
-  EXPECT_EQ(of({.shaw_distance = 0}), "[positions] shaw_distance is 0, it must be positive");
-  EXPECT_EQ(of({.t5_buckets = 5}), "[positions] t5_buckets is 5, an even number from 4 on is needed");
-  EXPECT_EQ(of({.t5_distance = 16}), "[positions] t5_distance is 16, it must be larger than half of t5_buckets 32");
+  EXPECT_EQ(of({.interpolate_to = -1}), "[positions] interpolate_to must not be negative, got -1");
+  EXPECT_EQ(of({.rope_base = 1}), "[positions] rope_base must be larger than 1, got 1");
+  EXPECT_EQ(of({.ntk_scale = 0.5}), "[positions] ntk_scale must be at least 1, got 0.5");
+  EXPECT_EQ(of({.shaw_distance = 0}), "[positions] shaw_distance must be positive, got 0");
+  EXPECT_EQ(of({.t5_buckets = 5}), "[positions] t5_buckets must be even and at least 4, got 5");
+  EXPECT_EQ(of({.t5_distance = 16}), "[positions] t5_distance must be larger than half of t5_buckets 32, got 16");
   nn::TransformerConfig odd = small(Positions::rope);
   odd.hidden_size = 6;
   EXPECT_EQ(error_of([&] { nn::Transformer model(odd); }),
-            "[positions] rope turns pairs of elements, so the size of a head must be even; it is 3");
+            "[positions] rope rotates pairs of elements: the size of a head must be even, got 3");
 }
 
 }  // namespace

@@ -23,21 +23,42 @@ TEST(SelfAttention, EqualsItsFormula) {
   const Tensor mixed = matmul(weights, heads(attention.W_value)).transpose(1, 2).reshape({2, 4, 6});
   expect_near(attention(x), attention.out_proj(mixed));
   Tensor seen;
-  expect_near(attention(x, {}, &seen), attention.out_proj(mixed));
+  expect_near(attention(x, {.weights = &seen}), attention.out_proj(mixed));
   expect_near(seen, weights);
 }
 
-TEST(SelfAttention, AMaskHidesBesideCausality) {
+TEST(SelfAttention, AMaskHidesInAdditionToCausality) {
   manual_seed(6);
   const nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2});
   const Tensor x = randn({2, 4, 3});
   const Tensor mask = nn::padding_mask(tensor({{7, 7, 7, 7}, {0, 7, 7, 0}}));
   Tensor weights;
-  attention(x, mask, &weights);
+  attention(x, {.mask = mask, .weights = &weights});
   EXPECT_EQ(amax(weights * (!mask).to(kFloat32)).item(), 0);
   EXPECT_EQ(amax(triu(weights, 1)).item(), 0);
   expect_near(sum(weights[0], -1), std::vector<double>(8, 1));
   EXPECT_EQ(amax(weights[1].select(1, 0)).item(), 0);  // the first word may see nothing: no NaN
+}
+
+TEST(SelfAttention, WithACacheAndAMaskGivesTheSame) {
+  manual_seed(8);
+  nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5});
+  nn::to(attention, kFloat64);
+  const Tensor x = randn({2, 5, 3}).to(kFloat64);
+  const Tensor padding = nn::padding_mask(tensor({{7, 0, 7, 7, 7}, {7, 7, 7, 0, 7}}));
+  const Tensor added = where(padding, zeros({1}, kFloat64), -2.5);
+  for (const Tensor& mask : {Tensor(), padding, added}) {
+    const Tensor whole = attention(x, mask);
+    nn::KVCache cache;
+    for (const auto& [start, length] : {std::pair{0, 2}, {2, 2}, {4, 1}}) {
+      const Tensor seen = mask.defined() ? narrow(mask, -1, 0, start + length) : mask;
+      const Tensor y = attention(narrow(x, 1, start, length), {.mask = seen, .cache = &cache});
+      cache.advance(length);
+      EXPECT_LE(amax(abs(y - narrow(whole, 1, start, length))).item(), 1e-12);
+    }
+    EXPECT_EQ(error_of([&] { attention(narrow(x, 1, 0, 1), {.cache = &cache}); }),
+              "[multi_head_self_attention] a sequence of length 6 is longer than context_length 5");
+  }
 }
 
 TEST(SelfAttention, NamesAndShapes) {
@@ -69,16 +90,14 @@ TEST(SelfAttention, Errors) {
   using Config = nn::SelfAttentionConfig;
   EXPECT_EQ(with([](Config& c) { c.d_out = 5; }),
             "[multi_head_self_attention] d_out 5 is not divisible by num_heads 2 (each head takes an equal share)");
-  EXPECT_EQ(with([](Config& c) { c.num_heads = 0; }),
-            "[multi_head_self_attention] num_heads is 0, it must be positive");
-  EXPECT_EQ(with([](Config& c) { c.d_in = -1; }), "[multi_head_self_attention] d_in is -1, it must be positive");
+  EXPECT_EQ(with([](Config& c) { c.num_heads = 0; }), "[multi_head_self_attention] num_heads must be positive, got 0");
+  EXPECT_EQ(with([](Config& c) { c.d_in = -1; }), "[multi_head_self_attention] d_in must be positive, got -1");
   EXPECT_EQ(with([](Config& c) { c.dropout = 2; }),
-            "[multi_head_self_attention] dropout is 2, it must be a probability (0 to 1)");
+            "[multi_head_self_attention] dropout must be between 0 and 1, got 2");
   EXPECT_EQ(with([](Config& c) { c.context_length = -5; }),
-            "[multi_head_self_attention] context_length is -5, it must be positive, or 0 for any length");
+            "[multi_head_self_attention] context_length must be positive, or 0 for any length, got -5");
   EXPECT_EQ(with([](Config&) {}), "[multi_head_self_attention] a sequence of length 6 is longer than context_length 5");
-  EXPECT_EQ(with([](Config& c) { c.d_in = 4; }),
-            "[multi_head_self_attention] x has shape [1, 6, 3], [B, T, 4] is needed");
+  EXPECT_EQ(with([](Config& c) { c.d_in = 4; }), "[multi_head_self_attention] expected x [B, T, 4], got [1, 6, 3]");
 }
 
 }  // namespace

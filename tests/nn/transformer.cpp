@@ -70,7 +70,7 @@ TEST(Transformer, CountsParameters) {
   EXPECT_EQ(nn::count_parameters(nn::Transformer(config_of(golden["parser"]["config"], 0))), 1401753);
 }
 
-// tests/data/transformer.json, made by make_transformer.py beside it.
+// tests/data/transformer.json, made by make_transformer.py next to it.
 TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
   const json golden = stored("transformer.json");
   for (const DType dtype : {kFloat64, kFloat32}) {
@@ -181,14 +181,14 @@ TEST(Transformer, Errors) {
       with([](Config& c) { c.hidden_size = 5; }),
       "[transformer_config] hidden_size 5 is not divisible by num_attention_heads 2 (each head takes an equal share)");
   EXPECT_EQ(with([](Config& c) { c.num_hidden_layers = 0; }),
-            "[transformer_config] num_hidden_layers is 0, it must be positive");
-  EXPECT_EQ(with([](Config& c) { c.vocab_size = -3; }), "[transformer_config] vocab_size is -3, it must be positive");
+            "[transformer_config] num_hidden_layers must be positive, got 0");
+  EXPECT_EQ(with([](Config& c) { c.vocab_size = -3; }), "[transformer_config] vocab_size must be positive, got -3");
   EXPECT_EQ(with([](Config& c) { c.dropout_prob = 1.1; }),
-            "[transformer_config] dropout_prob is 1.1, it must be a probability (0 to 1)");
+            "[transformer_config] dropout_prob must be between 0 and 1, got 1.1");
   EXPECT_EQ(with([](Config& c) { c.layer_norm_eps = -1; }),
-            "[transformer_config] layer_norm_eps is -1, it must not be negative");
+            "[transformer_config] layer_norm_eps must not be negative, got -1");
   EXPECT_EQ(with([](Config& c) { c.pad_token_id = 6; }),
-            "[transformer_config] pad_token_id 6 is not in [0, vocab_size 6)");
+            "[transformer_config] pad_token_id must be in [0, vocab_size 6), got 6");
   EXPECT_EQ(with([](Config&) {}), "[positions] a sequence of length 7 is longer than max_position_embeddings 5");
   const nn::Transformer model({.vocab_size = 6,
                                .hidden_size = 4,
@@ -203,7 +203,7 @@ TEST(Transformer, Errors) {
   EXPECT_EQ(error_of([&] {
               model.encode(ones({1, 2}));
             }),
-            "[embeddings] ids are float32 [1, 2], int64 [B, T] is needed");
+            "[embeddings] expected ids int64 [B, T], got float32 [1, 2]");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ using tests::error_of;
 
 constexpr int kElements = 19;
 
-// tests/data/optim.json, made by make_optim.py beside it.
+// tests/data/optim.json, made by make_optim.py next to it.
 const json& golden() {
   static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/optim.json"));
   return data;
@@ -57,7 +57,7 @@ std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<optim::Param
   const auto set = [&o](auto options) {
     options.lr = o.value("lr", options.lr);
     options.eps = o.value("eps", options.eps);
-    options.weight_decay = o.value("weight_decay", options.weight_decay);
+    if (o.contains("weight_decay")) options.weight_decay = o["weight_decay"].get<double>();
     if (o.contains("betas")) {
       options.beta1 = o["betas"][0];
       options.beta2 = o["betas"][1];
@@ -216,11 +216,11 @@ TEST(Optimizer, Errors) {
         "[optimizer] \"a\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
   }
   const auto adam = [&](optim::AdamOptions o) { return error_of([&] { optim::Adam(NamedTensors{{"a", a}}, o); }); };
-  EXPECT_EQ(adam({.lr = -1}), "[optimizer] lr is -1, it must be 0 or more, and finite");
-  EXPECT_EQ(adam({.beta1 = 1}), "[adam] beta1 is 1, it must be in [0, 1)");
-  EXPECT_EQ(adam({.eps = -1}), "[adam] eps is -1, it must not be negative");
-  EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] weight_decay is nan, it must be 0 or more, and finite");
-  EXPECT_EQ(error_of([&] { optim::SGD(NamedTensors{}, {}); }), "[optimizer] there is no parameter to train");
+  EXPECT_EQ(adam({.lr = -1}), "[optimizer] lr must be finite and not negative, got -1");
+  EXPECT_EQ(adam({.beta1 = 1}), "[adam] beta1 must be in [0, 1), got 1");
+  EXPECT_EQ(adam({.eps = -1}), "[adam] eps must not be negative, got -1");
+  EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] weight_decay must be finite and not negative, got nan");
+  EXPECT_EQ(error_of([&] { optim::SGD(NamedTensors{}, {}); }), "[optimizer] expected at least one parameter, got none");
   EXPECT_EQ(error_of([&] {
               optim::SGD(NamedTensors{{"a", a}, {"again", a}}, {});
             }),
@@ -232,7 +232,47 @@ TEST(Optimizer, Errors) {
   EXPECT_EQ(error_of([&] {
               optim::SGD(NamedTensors{{"a", a}}, {.nesterov = true});
             }),
-            "[sgd] nesterov needs momentum and no dampening, momentum is 0 and dampening 0");
+            "[sgd] nesterov needs momentum and no dampening, got momentum 0 and dampening 0");
+}
+
+TEST(Optimizer, GradientsOfOtherLeavesAreNamedByTheirShapes) {
+  const Tensor a = ones({2}).as_leaf(), b = ones({3, 4}).as_leaf(), c = ones({5}).as_leaf();
+  optim::SGD sgd(NamedTensors{{"a", a}}, {.lr = 1});
+  const auto grads = [&] {
+    Tape tape;
+    const Tensor y = a * 2.0;
+    return tape.backward(sum(y) + sum(b) + sum(c), {.keep = {y}});  // a kept gradient is not that of a leaf
+  };
+  const Gradients found = grads();
+  EXPECT_EQ(found.size(), 4U);
+  EXPECT_EQ(error_of([&] { sgd.step(found); }),
+            "[optimizer] 2 of the gradients belong to no parameter of this optimiser, of shapes [3, 4], [5] (does a "
+            "visit leave out a member? allow_unused(true) ignores them)");
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 1}));
+  sgd.allow_unused(true);
+  sgd.step(found);
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{-1, -1}));
+}
+
+// As optimizer.h shows it.
+class Sign : public optim::Optimizer {
+ public:
+  Sign(NamedTensors parameters, double lr) : Optimizer(one_group(std::move(parameters)), lr, 0, {}) {}
+
+ private:
+  void update(const Slot& slot, int64_t begin, int64_t end) override {
+    float* p = slot.parameter.mutable_data<float>();
+    const float* g = slot.grad.data<float>();
+    for (int64_t i = begin; i < end; ++i) p[i] -= static_cast<float>(group_lr(slot.group)) * (g[i] > 0 ? 1 : -1);
+  }
+};
+
+TEST(Optimizer, ASubclassNeedsAnUpdateOnly) {
+  const Tensor a = ones({3}).as_leaf();
+  Sign sign(NamedTensors{{"a", a}}, 0.25);
+  Tape tape;
+  sign.step(tape.backward(sum(a * tensor({3., -2., 1e-9}))));
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{0.75F, 1.25F, 0.75F}));
 }
 
 TEST(Optimizer, StateGoesOutAndInAndContinuesInTheSameBits) {
@@ -267,14 +307,14 @@ TEST(Optimizer, StateErrors) {
   EXPECT_EQ(state[2].name, "m.p");
   const auto load = [&] { return error_of([&] { adam.load_state(state); }); };
   state[2].tensor = zeros({3});
-  EXPECT_EQ(load(), "[optimizer] \"m.p\" of the state is float32 [3], float32 [19] is needed");
+  EXPECT_EQ(load(), "[optimizer] expected float32 [19] for \"m.p\" of the state, got float32 [3]");
   state[2].name = "m.q";
-  EXPECT_EQ(load(), "[optimizer] the state holds no \"m.p\"");
+  EXPECT_EQ(load(), "[optimizer] the state has no \"m.p\"");
   state = adam.state();
   state.push_back({"extra", zeros({1})});
-  EXPECT_EQ(load(), "[optimizer] the state holds an unexpected \"extra\"");
+  EXPECT_EQ(load(), "[optimizer] the state has an unexpected \"extra\"");
   state.back().name = "v.p";
-  EXPECT_EQ(load(), "[optimizer] the state holds \"v.p\" twice");
+  EXPECT_EQ(load(), "[optimizer] the state has \"v.p\" twice");
 }
 
 // --- clipping ---
@@ -316,10 +356,10 @@ TEST(Clip, Errors) {
   Gradients grads;
   grads.set(a, full({1}, std::numeric_limits<double>::infinity()));
   EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 1); }),
-            "[clip_grad_norm] the norm of the gradients is inf (Tape::trap_nan finds where that began)");
-  EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 0); }), "[clip_grad_norm] max_norm is 0, it must be positive");
+            "[clip_grad_norm] the norm of the gradients is inf (Tape::trap_nan finds the operation)");
+  EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 0); }), "[clip_grad_norm] max_norm must be positive, got 0");
   EXPECT_EQ(error_of([&] { optim::clip_grad_value(grads, -1); }),
-            "[clip_grad_value] the limit is -1, it must be positive");
+            "[clip_grad_value] the limit must be positive, got -1");
 }
 
 // --- schedules ---
@@ -347,11 +387,11 @@ TEST(Schedule, Values) {
 }
 
 TEST(Schedule, Errors) {
-  EXPECT_EQ(error_of([] { optim::Constant{.lr = 1}(0); }), "[schedule] step 0 was asked for, steps count from 1");
+  EXPECT_EQ(error_of([] { optim::Constant{.lr = 1}(0); }), "[schedule] steps count from 1, got 0");
   EXPECT_EQ(error_of([] { optim::LinearWarmup{.lr = 1, .warmup = 0}(1); }),
-            "[schedule] warmup is 0, it must be positive");
+            "[schedule] warmup must be positive, got 0");
   EXPECT_EQ(error_of([] { optim::WarmupCosine{.lr = 1, .warmup = 5, .total = 5}(1); }),
-            "[schedule] warmup is 5 and total 5: 0 <= warmup < total is needed");
+            "[schedule] expected 0 <= warmup < total, got warmup 5 and total 5");
 }
 
 }  // namespace

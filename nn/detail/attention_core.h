@@ -1,0 +1,24 @@
+// What all attention modules do; they differ in the names and widths of their projections.
+#pragma once
+
+#include <tapegrad/nn/attention.h>
+
+namespace tapegrad::nn::detail {
+
+// The parts of one module, by reference, for the time of a call.
+struct AttentionCore {
+  const Linear &query, &key, &value, &output;
+  const Dropout& dropout;  // on the weights
+  const ShawPositions& shaw;
+  int64_t heads;
+  bool causal = false;  // a query sees no later keys, whatever the mask says
+
+  // x [B, T, in] -> [B, heads, T, head_dim], a view of the projection, rotated for RoPE.
+  Tensor project_query(const Tensor& x, const AttentionPass& pass) const;
+  // The same of [B, S, in] for keys and values, after those that the cache holds.
+  KeysAndValues project_kv(const Tensor& keys, const Tensor& values, const AttentionPass& pass) const;
+  // q [B, heads, T, head_dim] -> [B, T, C].
+  Tensor attend(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const;
+};
+
+}  // namespace tapegrad::nn::detail

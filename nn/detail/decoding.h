@@ -1,0 +1,17 @@
+// What the ways of decoding share.
+#pragma once
+
+#include <tapegrad/nn/generate_options.h>
+
+namespace tapegrad::nn::detail {
+
+double log_sum_exp(std::span<const double> x);  // of at least one element; Error for NaN
+// Does a row end with its last token?
+bool ends(const GenerateOptions& options, const std::vector<int64_t>& tokens);
+// The divisor of a sequence's log-probability.
+double penalty(const GenerateOptions& options, std::size_t length);
+// Error unless logits are floating [rows, V].
+void check_logits(const Tensor& logits, int64_t rows);
+Generated generated(const std::vector<std::vector<int64_t>>& rows, std::vector<double> scores, int64_t padding);
+
+}  // namespace tapegrad::nn::detail

@@ -1,0 +1,53 @@
+// Gradient checks of whole modules: of all parameters and inputs, in one call.
+#pragma once
+
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/nn/module.h>
+
+#include <functional>
+
+namespace tapegrad::nn {
+
+struct ModuleGradcheckOptions {
+  GradcheckOptions gradcheck = {};  ///< order and tolerances
+  /// Every parameter is moved by uniform numbers in [-move, move): a check at the starting values would not see what is
+  /// multiplied by a bias of 0 or a scale of 1.
+  double move = 0.3;
+  uint64_t seed = 11;  ///< of these numbers, and of the default generator before each call: dropout draws the same
+};
+
+namespace detail {
+using ModuleCall = std::function<Tensor(std::span<const Tensor> inputs)>;
+GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, const ModuleCall& call,
+                          const ModuleGradcheckOptions& options);
+}  // namespace detail
+
+/// Compares the gradients of call(model, inputs) for every parameter of the model and every floating input with central
+/// differences, as tapegrad::gradcheck does for functions:
+///
+///   const GradcheckReport report = nn::gradcheck(model, {x, mask}, [](const Block& block, std::span<const Tensor> in)
+///   {
+///     return block(in[0], in[1]);
+///   });
+///   if (!report) std::cout << report.text;   // "... (element 3 of up.weight)"
+///
+/// Works in float64 on a clone of the model: neither the model nor the default generator changes. Floating inputs are
+/// converted; integers and bools are passed on. Modes (train, eval) are the model's. Takes time in proportion to the
+/// square of the number of parameters: check a small copy. Error for what the model itself throws.
+template <class Model, class Call>
+requires std::is_invocable_r_v<Tensor, Call&, Model&, std::span<const Tensor>> GradcheckReport gradcheck(
+    const Model& model, const std::vector<Tensor>& inputs, Call call, const ModuleGradcheckOptions& options = {}) {
+  Model copy = clone(model);
+  return detail::gradcheck(
+      detail::AnyModel(copy), inputs, [&](std::span<const Tensor> x) -> Tensor { return call(copy, x); }, options);
+}
+
+/// The same for model(inputs[0], inputs[1], ...), with one to four inputs.
+template <class Model>
+GradcheckReport gradcheck(const Model& model, const std::vector<Tensor>& inputs,
+                          const ModuleGradcheckOptions& options = {}) {
+  const auto call = [](Model& m, std::span<const Tensor> x) { return tapegrad::detail::call_with(m, x); };
+  return gradcheck(model, inputs, call, options);
+}
+
+}  // namespace tapegrad::nn

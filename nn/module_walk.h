@@ -1,0 +1,117 @@
+// The walk through a model: a Visitor is handed to `visit`, which calls it for every member that it names.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace tapegrad::nn {
+
+class Parameter;
+class Buffer;
+
+/// What a field may be in addition to a parameter, a buffer or a module: an optional or a pointer, or a list.
+template <class Field>
+concept MaybeModule = requires(Field& f) {
+  f.has_value();
+}
+|| requires(Field& f) { f.get(); };
+template <class Field>
+concept ModuleList = requires(Field& f) {
+  f.begin();
+  f.size();
+};
+
+/// Walks through a model and is called for every parameter, buffer and `training` flag, in the order of the visits.
+/// A subclass overrides what it needs to know; path() is the path of the member: "encoder.layers.0.norm.gamma".
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+
+  /// field(name, member), as `visit` writes it: a Parameter, a Buffer, a module, or a list, optional or pointer of
+  /// these.
+  template <class Field>
+  void operator()(std::string_view name, Field& field) {
+    const std::size_t length = path_.size();
+    if (length > 0) path_ += '.';
+    path_ += name;
+    go(field);
+    path_.resize(length);
+  }
+  /// Walks through a whole model.
+  template <class Field>
+  void go(Field& field) {
+    if constexpr (std::is_same_v<Field, Parameter>) {
+      if (field.defined()) parameter(field);
+    } else if constexpr (std::is_same_v<Field, Buffer>) {
+      if (field.defined()) buffer(field);
+    } else if constexpr (requires { field.visit(*this); }) {
+      if constexpr (requires { field.training = true; }) mode(field.training);
+      field.visit(*this);
+    } else if constexpr (MaybeModule<Field>) {
+      if (field) go(*field);
+    } else if constexpr (ModuleList<Field>) {
+      std::size_t index = 0;
+      for (auto& element : field) (*this)(std::to_string(index++), element);
+    } else {
+      static_assert(!std::is_class_v<Field>,
+                    "a module needs a visit that names its members: void visit(auto&& field) { field(\"up\", up); }");
+      static_assert(std::is_class_v<Field>,
+                    "visit names a field that is not a parameter, buffer or module, nor a list, optional or pointer of "
+                    "these");
+    }
+  }
+
+ protected:
+  const std::string& path() const { return path_; }
+  virtual void parameter(Parameter&) {}
+  virtual void buffer(Buffer&) {}
+  virtual void mode(bool& /*training*/) {}
+
+ private:
+  std::string path_;
+};
+
+namespace detail {
+
+// A model of any type, so that what walks through it can be compiled once. A const model is not changed by the
+// functions that take const models.
+class AnyModel {
+ public:
+  template <class Model>
+  explicit AnyModel(const Model& model)
+      : model_(const_cast<Model*>(&model)), walk_([](void* m, Visitor& v) { v.go(*static_cast<Model*>(m)); }) {}
+  void walk(Visitor& visitor) const { walk_(model_, visitor); }
+
+ private:
+  void* model_;
+  void (*walk_)(void* model, Visitor& visitor);
+};
+
+template <class Field>
+inline constexpr bool kIsVector = false;
+template <class Element, class Allocator>
+inline constexpr bool kIsVector<std::vector<Element, Allocator>> = true;
+
+// Visits a model at compile time alone, for members that clone() cannot copy.
+struct CloneCheck {
+  template <class Field>
+  void operator()(std::string_view, Field& field) const {
+    if constexpr (requires { field.visit(*this); }) {
+      field.visit(*this);
+    } else if constexpr (kIsVector<Field>) {
+      static_assert(std::is_copy_constructible_v<typename Field::value_type>,
+                    "clone cannot copy a std::vector of modules: use nn::List");
+    } else if constexpr (ModuleList<Field>) {
+      (*this)({}, *field.begin());
+    } else if constexpr (requires { field.has_value(); }) {
+      (*this)({}, *field);
+    }
+  }
+};
+
+}  // namespace detail
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,91 @@
+// Gradient checks of whole modules: right ones pass, planted mistakes are found and named.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/feed_forward.h>
+#include <tapegrad/nn/gradcheck.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tests/support/near.h>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+
+const Op kForgetful{"forgetful"};
+
+// x * scale, whose backward forgets the factor for x, or is off by a little for scale.
+struct Scale {
+  nn::Parameter scale;
+  bool forgets_x = false;
+  double factor = 1;
+  explicit Scale(int64_t dim) : scale(ones({dim})) {}
+  Tensor operator()(const Tensor& x) const {
+    Tensor y;
+    {
+      const PauseRecording pause;
+      y = x * scale;
+    }
+    const Tensor s = scale;
+    return record(kForgetful, y, {x, s}, [x, s, forgets = forgets_x, factor = factor](const Tensor& dy) -> Grads {
+      return {forgets ? dy : dy * s, x * dy * factor};
+    });
+  }
+  void visit(auto&& field) { field("scale", scale); }
+};
+
+struct Block {
+  nn::Linear up{2, 3};
+  Scale scale{3};
+  Tensor operator()(const Tensor& x) const { return tanh(scale(up(x))); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("scale", scale);
+  }
+};
+
+TEST(ModuleGradcheck, RightModulesPassAndStayAsTheyAre) {
+  manual_seed(3);
+  nn::FeedForward block(3, 5, 0.2, nn::Activation::gelu);
+  const std::vector<float> weight = block.w_1.weight->to_vector<float>();
+  const Tensor x = rand({2, 3});
+  const std::vector<std::byte> generator = default_generator().state();
+  const GradcheckReport report = nn::gradcheck(block, {x});
+  EXPECT_TRUE(report.ok) << report.text;
+  EXPECT_GE(report.entries, 6 * (6 + 3 * 5 + 5 + 5 * 3 + 3));  // every output by every input and parameter
+  EXPECT_EQ(block.w_1.weight->dtype(), kFloat32);
+  EXPECT_EQ(block.w_1.weight->to_vector<float>(), weight);
+  EXPECT_EQ(default_generator().state(), generator);
+}
+
+TEST(ModuleGradcheck, TakesAnyCallAndIntegerInputs) {
+  const nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.3});
+  const auto call = [](auto& module, std::span<const Tensor> in) { return module(in[0], nn::padding_mask(in[1])); };
+  const GradcheckReport report =
+      nn::gradcheck(attention, {randn({1, 3, 3}), tensor({{4, 0, 5}})}, call, {.gradcheck = {.order = 1}});
+  EXPECT_TRUE(report.ok) << report.text;
+}
+
+TEST(ModuleGradcheck, FindsAWrongGradientAndNamesItsParameter) {
+  Block block;
+  EXPECT_TRUE(nn::gradcheck(block, {randn({2, 2})}).ok);
+  block.scale.factor = 1 + 1e-5;
+  GradcheckReport report = nn::gradcheck(block, {randn({2, 2})});
+  EXPECT_FALSE(report.ok);
+  EXPECT_EQ(report.order, 1);
+  EXPECT_NE(report.text.find(" of scale.scale)"), std::string::npos) << report.text;
+  block.scale.factor = 1;
+  block.scale.forgets_x = true;  // right where the scale is 1, as it is at the start: the check moves away from there
+  report = nn::gradcheck(block, {randn({2, 2})});
+  EXPECT_FALSE(report.ok);
+  report = nn::gradcheck(block, {randn({2, 2})}, {.gradcheck = {.order = 1}, .move = 0});
+  EXPECT_TRUE(report.ok) << report.text;
+}
+
+TEST(ModuleGradcheck, WhatTheModuleThrowsComesThrough) {
+  EXPECT_EQ(error_of([] { nn::gradcheck(nn::Linear(2, 3), {ones({2, 5})}); }).substr(0, 8), "[linear]");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,0 +1,16 @@
+// a module needs a visit that names its members
+#include <tapegrad/nn/linear.h>
+
+struct Layer {
+  tapegrad::nn::Linear inner{2, 3};
+};
+
+struct Model {
+  Layer layer;
+  void visit(auto&& field) { field("layer", layer); }
+};
+
+int main() {
+  Model model;
+  return static_cast<int>(tapegrad::nn::count_parameters(model));
+}

@@ -1,0 +1,16 @@
+// visit names a field that is not a parameter, buffer or module
+#include <tapegrad/nn/linear.h>
+
+struct Model {
+  tapegrad::nn::Linear layer{2, 3};
+  double rate = 0.1;
+  void visit(auto&& field) {
+    field("layer", layer);
+    field("rate", rate);
+  }
+};
+
+int main() {
+  Model model;
+  return static_cast<int>(tapegrad::nn::count_parameters(model));
+}

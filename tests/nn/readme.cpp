@@ -1,0 +1,131 @@
+// The code in nn/README.md and optim/README.md: here word for word, compiled and run.
+#include <gtest/gtest.h>
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+namespace tg = tapegrad;
+namespace nn = tg::nn;
+
+namespace {
+
+struct Mlp {
+  tg::nn::Linear up, down;
+  explicit Mlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
+  tg::Tensor operator()(const tg::Tensor& x) const { return x + down(tg::gelu(up(x))); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("down", down);
+  }
+};
+
+// Runs in a folder of its own.
+class Readme : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::current_path(folder_.path()); }
+  void TearDown() override { std::filesystem::current_path(tg::tests::kSourceDir); }
+
+ private:
+  tg::tests::TemporaryFolder folder_;
+};
+
+// clang-format off
+TEST_F(Readme, WhatFollowsFromVisit) {
+Mlp model(8);
+tg::optim::AdamW adam(tg::nn::parameters(model));
+std::cout << tg::nn::summary(model);                    // names, shapes, counts
+tg::nn::eval(model);                                    // no dropout; tg::nn::train(model) switches it on again
+Mlp copy = tg::nn::clone(model);                        // equal values in new memory
+tg::save_safetensors("mlp.safetensors", tg::nn::state_dict(model));
+tg::nn::load_state_dict(copy, tg::load_safetensors("mlp.safetensors").tensors);
+
+tg::GradcheckReport report = tg::nn::gradcheck(model, {tg::randn({2, 8})}, {.gradcheck = {.order = 1}});
+if (!report) std::cout << report.text << "\n";          // "... (element 3 of up.weight)"
+EXPECT_TRUE(report.ok) << report.text;
+}
+
+TEST_F(Readme, Decoding) {
+const nn::Transformer model({.vocab_size = 6, .hidden_size = 4, .num_hidden_layers = 1, .num_attention_heads = 2, .intermediate_size = 8, .max_position_embeddings = 32});
+const nn::GPTModel gpt(nn::gpt_preset("tiny"));
+const tg::Tensor src = tg::tensor({{3, 4, 5, 0}}), start = tg::tensor({1}).reshape({1, 1}), prompt = tg::tensor({{3, 4}});
+nn::TransformerNext next(model, src, nn::padding_mask(src));
+nn::Generated best = nn::generate(next, start, {.max_new_tokens = 20, .end_token = 2, .beams = 4});
+nn::GPTNext gpt_next(gpt);
+nn::Generated drawn =
+    nn::generate(gpt_next, prompt, {.max_new_tokens = 20, .temperature = 0.8, .top_k = 50, .top_p = 0.9});
+EXPECT_EQ(drawn.lengths[0], 20);
+EXPECT_LE(best.lengths[0], 20);
+}
+
+TEST_F(Readme, Gpt) {
+const tg::Tensor ids = tg::tensor({{1, 2, 3}}), prompt = ids, next = tg::tensor({4}).reshape({1, 1});
+nn::GPTModel model(nn::gpt_preset("tiny"));
+tg::Tensor logits = model(ids);                 // ids [B, T] -> [B, T, V]
+nn::KVCache cache;
+model(prompt, &cache), model(next, &cache);     // computes the new positions only
+model.recompute_blocks = true;                  // activation checkpointing: backward runs each block again
+EXPECT_EQ(logits.shape(), (tg::Shape{1, 3, 50257}));
+EXPECT_EQ(cache.length(), 4);
+}
+
+TEST_F(Readme, Gpt2OfHuggingFace) {
+{
+const nn::GPTModel small({.vocab_size = 6, .context_length = 4, .emb_dim = 4, .n_heads = 2, .n_layers = 1, .qkv_bias = true, .tied_head = true});
+std::filesystem::create_directory("gpt2");
+tg::tests::spill("gpt2/config.json", nn::to_hugging_face_config(small.config));
+tg::save_safetensors("gpt2/model.safetensors", nn::to_hugging_face(small));
+}
+std::ifstream file("gpt2/config.json");
+std::string config(std::istreambuf_iterator<char>(file), {});
+nn::GPTModel model(nn::gpt_config_of_hugging_face(config, "gpt2/config.json"));
+nn::load_state_dict(model, nn::from_hugging_face(tg::load_safetensors("gpt2/").tensors, model.config));
+nn::eval(model);               // no dropout
+model.store_in_bfloat16();     // for generation: half the memory, twice the tokens per second
+EXPECT_EQ(model(tg::tensor({{1, 2}})).shape(), (tg::Shape{1, 2, 6}));
+}
+
+TEST_F(Readme, ATrainingLoop) {
+Mlp model(4);
+const std::vector<std::pair<tg::Tensor, tg::Tensor>> batches(3, {tg::randn({2, 4}), tg::randn({2, 4})});
+tg::optim::Adam adam(tg::nn::parameters(model), {.lr = 1e-4});
+tg::optim::Schedule schedule = tg::optim::Noam{.hidden_size = 64, .warmup = 400};
+for (const auto& [x, y] : batches) {
+  tg::Tape tape;
+  tg::Gradients grads = tape.backward(tg::mse_loss(model(x), y));
+  tg::optim::clip_grad_norm(grads, 1.0);
+  adam.set_lr(schedule(adam.steps() + 1));   // steps count from 1
+  adam.step(grads);
+}
+EXPECT_EQ(adam.steps(), 3);
+}
+// clang-format on
+
+std::string read(const std::string& path) {
+  std::ifstream in(std::string(tg::tests::kSourceDir) + "/" + path);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+TEST(ReadmeCode, IsInThisFileWordForWord) {
+  const std::string here = read("tests/nn/readme.cpp");
+  const std::string begin = "```cpp\n", end = "```\n";
+  int blocks = 0;
+  for (const char* const path : {"nn/README.md", "optim/README.md"}) {
+    const std::string text = read(path);
+    for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+      at += begin.size();
+      const std::string code = text.substr(at, text.find(end, at) - at);
+      EXPECT_NE(here.find(code), std::string::npos) << path << " has code that is not tested:\n" << code;
+      ++blocks;
+    }
+  }
+  EXPECT_EQ(blocks, 7);
+}
+
+}  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
+#include <tapegrad/tasks/gradcheck/op_samples.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/test_paths.h>
 

@@ -1,7 +1,8 @@
-// Faults of the system: a full disk and missing permission. Each is an Error of one line, and what was saved before
-// stays as it was.
+// Faults of the system: a full disk, missing permission, memory that is refused, a request to end. Each is an Error of
+// one line, and what was saved before stays as it was.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <tapegrad/autograd/io/files.h>
@@ -9,11 +10,14 @@
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/train/metrics.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/tiny_run.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -22,9 +26,12 @@
 namespace tapegrad::train {
 namespace {
 
+using tests::Arguments;
 using tests::error_of;
+using tests::joined;
 using tests::slurp;
 using tests::TemporaryFolder;
+using tests::tiny_run;
 
 // A file system of 1 MB in memory, mounted in a folder.
 class SmallDisk {
@@ -85,6 +92,25 @@ TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesStay) {
   EXPECT_EQ(Checkpoint::load(path).tensors[0].tensor.numel(), 1000);
 }
 
+// A run that meets a full disk ends with one line; when there is room again it goes on to the same bytes.
+TEST(FullDisk, ARunGoesOnWhenThereIsRoomAgain) {
+  const SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
+  const TemporaryFolder folder;
+  const Arguments small{"--hidden-size", "8", "--intermediate-size", "8"};
+  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole", small), {.folder = folder.path()}).code, 0);
+  const std::string run = disk.path() + "/run";
+  disk.fill();
+  tests::expect_error(tests::run_command(tiny_run("copy", run, small), {.folder = folder.path()}), 2,
+                      {"--out", "No space left on device"});
+  std::filesystem::remove(disk.path() + "/filler");
+  ASSERT_EQ(::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
+  const tests::Ran ran =
+      tests::run_command(tiny_run("copy", run, joined(small, {"--resume"})), {.folder = folder.path()});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(slurp(run + "/model.safetensors"), slurp(folder / "whole/model.safetensors"));
+}
+
 // Runs f in a process of its own; its Error, or "no error".
 std::string error_in_child(const std::function<void()>& f) {
   int ends[2];
@@ -128,6 +154,65 @@ TEST(AppendFile, DoesNotWriteThroughALink) {
   std::filesystem::create_symlink(folder / "elsewhere", folder / "metrics.jsonl");
   EXPECT_NE(error_of([&] { AppendFile file(folder / "metrics.jsonl"); }).find("symbolic links"), std::string::npos);
   EXPECT_EQ(slurp(folder / "elsewhere"), "precious");
+}
+
+// Starts the command with limits and signals of its own; its exit code and standard error.
+struct Ended {
+  int code;
+  std::string err;
+};
+Ended start(const Arguments& arguments, const std::string& err, const std::function<void()>& in_child,
+            const std::function<void(pid_t)>& meanwhile) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    in_child();
+    if (!std::freopen("/dev/null", "w", stdout) || !std::freopen(err.c_str(), "w", stderr)) ::_exit(99);
+    std::vector<char*> argv;
+    Arguments words = joined({tests::kCommand}, arguments);
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::execv(argv[0], argv.data());
+    ::_exit(99);
+  }
+  meanwhile(child);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), slurp(err)};
+}
+
+TEST(Memory, RefusedMemoryIsAnErrorOfOneLine) {
+  const TemporaryFolder folder;
+  const auto limit = [] {
+    const rlimit most{rlim_t{600} << 20, rlim_t{600} << 20};
+    ::setrlimit(RLIMIT_AS, &most);
+  };
+  const Ended ended = start({"train", "copy", "--out", folder / "run", "--no-progress", "--threads", "1",
+                             "--hidden-size", "4096", "--intermediate-size", "16384", "--num-attention-heads", "1"},
+                            folder / "err", limit, [](pid_t) {});
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_NE(ended.err.find("memory"), std::string::npos) << ended.err;
+  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+}
+
+// SIGTERM is what a system sends that shuts down: as Ctrl-C, the run ends after its step, with a checkpoint.
+TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
+  const TemporaryFolder folder;
+  const Arguments more{"--num-epochs", "40", "--checkpoint-every", "100000"};
+  ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole", more), {.folder = folder.path()}).code, 0);
+  const std::string metrics = folder / "run/metrics.jsonl";
+  const Ended ended = start(
+      tiny_run("copy", folder / "run", more), folder / "err", [] {},
+      [&](pid_t child) {
+        while (slurp(metrics).empty() && ::waitpid(child, nullptr, WNOHANG) == 0) ::usleep(2000);
+        ::kill(child, SIGTERM);
+      });
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find("interrupted after step"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("continue with --resume"), std::string::npos) << ended.err;
+  ASSERT_EQ(
+      tests::run_command(tiny_run("copy", folder / "run", joined(more, {"--resume"})), {.folder = folder.path()}).code,
+      0);
+  EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 
 }  // namespace

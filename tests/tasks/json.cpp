@@ -6,15 +6,19 @@
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/train/metrics.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <filesystem>
 #include <string>
 
 namespace tapegrad::train {
 namespace {
 
 using tests::error_of;
+using tests::expect_error;
+using tests::run_command;
 using tests::spill;
 using tests::TemporaryFolder;
 
@@ -56,9 +60,30 @@ TEST(Json, EveryReaderBoundsTheDepth) {
   expect_says(error_of([&] { data::load_tokenizer(folder.path()); }), "[tokenizer] ");
 }
 
+TEST(Json, ADeepConfigurationIsAnErrorOfTheCommand) {
+  const TemporaryFolder folder;
+  spill(folder / "config.json", R"({"model_type":"gpt2","vocab_size":)" + kDeep + "}");
+  expect_error(run_command({"generate", "gpt", "--model", folder.path(), "--prompt", "x"}), 1, {"config.json", kSaid});
+  for (const char* task : {"copy", "gpt"}) {  // the options in a model's metadata
+    const std::string file = folder / task;
+    save_safetensors(file, {{"x", ones({1})}}, {{"task", task}, {"config", R"({"task":)" + kDeep + "}"}},
+                     {.checksums = true});
+    expect_error(run_command({"test", task, "--model", file, "--text", folder / "config.json"}), 1,
+                 {"[" + file + "]", kSaid});
+  }
+}
+
 TEST(Json, AStringThatIsNotUtf8IsWrittenAsBytes) {
   const nlohmann::json value{{"a", "caf\xc3\xa9"}, {"b", {1, "\xff/x"}}};
   EXPECT_EQ(json::text_of(value), "{\"a\":\"caf\xc3\xa9\",\"b\":[1,{\"bytes\":[255,47,120]}]}");
+  const TemporaryFolder folder;
+  const std::string odd = folder / "\xff";
+  std::filesystem::copy_file(std::string(tests::kTestsDir) + "/data/version_0_1/copy.safetensors", odd);
+  const tests::Ran ran = run_command({"test", "copy", "--model", odd, "--count", "2", "--json"});
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  const auto found = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(found["model"]["bytes"].size(), odd.size());
+  EXPECT_EQ(found["model"]["bytes"].back(), 255);
 }
 
 }  // namespace

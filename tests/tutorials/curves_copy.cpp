@@ -1,6 +1,7 @@
 // Tutorial 003, section 8.5.1: the whole run of the copy task against the tutorial's own in PyTorch (seed 0), and
 // the first steps of two others.
 #include <gtest/gtest.h>
+#include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/curves.h>

@@ -250,7 +250,8 @@ std::string one_line(std::string text) {
 
 // Parses the arguments. The exit code if they asked for help or for the version, which are then printed.
 std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
-  if (!words.empty() && words.front() == "help") {  // help train copy = train copy --help
+  const bool of_itself = words.size() > 1 && words[1].starts_with('-');  // help --help
+  if (!words.empty() && words.front() == "help" && !of_itself) {         // help train copy = train copy --help
     words.erase(words.begin());
     words.emplace_back("--help");
   }

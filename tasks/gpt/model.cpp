@@ -72,7 +72,7 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
                              "read, too)",
                              file.string(), key));
   };
-  const std::string task = task_of_json(text("config"));
+  const std::string task = task_of_json(file.string(), text("config"));
   require(task == kGPTTask, "--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
   const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());

@@ -43,7 +43,7 @@ TrainedModel load_model(const fs::path& path, const TaskInfo& task) {
   const SafeTensors loaded = train::load_checked(path);
   const auto config = loaded.metadata.find("config");
   if (config == loaded.metadata.end()) fail(kWhere, fmt::format("{}: its metadata has no \"config\"", path.string()));
-  const std::string trained_for = task_of_json(config->second);
+  const std::string trained_for = task_of_json(path.string(), config->second);
   require(trained_for == task.name, "--model",
           fmt::format("{} was trained for the task {}, not for {}", path.string(), trained_for, task.name));
   RunOptions options = options_from_json(path.string(), config->second, task);

@@ -27,7 +27,7 @@ std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::st
 }
 
 void require_run_of(std::string_view task, std::string_view settings_json, const std::string& out) {
-  const std::string found = task_of_json(settings_json);
+  const std::string found = task_of_json("checkpoint", settings_json);
   require(found.empty() || found == task, "train --resume",
           fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
 }

@@ -177,9 +177,9 @@ void from_json(std::string_view where, std::string_view text, std::string_view t
   }
 }
 
-std::string task_of_json(std::string_view text) {
+std::string task_of_json(std::string_view where, std::string_view text) {
   const nlohmann::json json =
-      json::parse(text, [](const std::string& why) { fail("settings", fmt::format("of the run {}", why)); });
+      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the JSON of the settings {}", why)); });
   if (!json.is_object()) return "";
   const auto task = json.find("task");
   return task != json.end() && task->is_string() ? task->get<std::string>() : "";

@@ -105,8 +105,8 @@ std::string to_json(std::string_view task, const Fields& fields);
 /// did before the setting existed. Error about `where` for JSON of another task, of a newer version or with a value of
 /// another type.
 void from_json(std::string_view where, std::string_view json, std::string_view task, const Fields& fields);
-/// The task that JSON settings belong to; empty where they name none.
-std::string task_of_json(std::string_view json);
+/// The task that JSON settings belong to; empty where they name none. Error about `where` for what is not JSON.
+std::string task_of_json(std::string_view where, std::string_view json);
 
 /// BadRequest where `what` needs about that many bytes and this machine has less memory.
 void require_memory(std::string_view where, std::string_view what, double bytes);

@@ -189,7 +189,7 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
   expect_narrow(tested.out);
   for (const char* part : {"problems that no training step drew (seed 1), decoded\n  greedily:",
                            "Digit accuracy, by place", "Carries in the sum", "Digits of the longer number",
-                           "3, one above 499", "not in training", "10 positions hold numbers of up to 4 digits"})
+                           "3, one above 499", "not in training", "10 positions allow numbers of up to 4 digits"})
     EXPECT_NE(tested.out.find(part), std::string::npos) << part << "\n" << tested.out;
   const Ran counted =
       run_command({"test", "addition", "--count", "300", "--target", "0", "--json"}, {.folder = folder.path()});

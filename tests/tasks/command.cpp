@@ -22,7 +22,10 @@ std::vector<std::pair<std::string, std::string>> listed(const std::string& help)
   std::istringstream lines(help);
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("  ")) inside = line == "Verbs:" || line == "Tasks:" || line == "Topics:";
+    if (!line.starts_with("  ")) {
+      inside = line == "Verbs:" || line == "Tasks:" || line == "Topics:";
+      continue;
+    }
     if (!inside || line.size() < 3 || line[2] == ' ') continue;
     const auto end = line.find(' ', 2), text = std::min(line.find_first_not_of(' ', end), line.size());
     found.emplace_back(line.substr(2, end - 2), line.substr(text));
@@ -38,7 +41,9 @@ int walk_help(const Arguments& words) {
   EXPECT_EQ(ran.err, "");
   EXPECT_NE(ran.out.find("Usage: tapegrad"), std::string::npos) << ran.out;
   expect_narrow(ran.out);
-  EXPECT_EQ(run_command(joined({"help"}, words)).out, ran.out);
+  if (words != Arguments{"help"}) {
+    EXPECT_EQ(run_command(joined({"help"}, words)).out, ran.out);
+  }
   int count = 1;
   std::string summary;
   for (const auto& [name, text] : listed(ran.out)) {

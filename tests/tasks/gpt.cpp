@@ -354,7 +354,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   const std::string tokenizer = slurp(hf + "/tokenizer.json");
   spill(hf + "/tokenizer.json", "{}");
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
-               {"tokenizer.json", "holds no \"model\""});
+               {"tokenizer.json", "has no \"model\""});
   EXPECT_EQ(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}).code, 0);
   spill(hf + "/tokenizer.json", tokenizer);
   std::string fewer = config;

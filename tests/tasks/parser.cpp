@@ -319,7 +319,7 @@ TEST(ParserTask, HasExtraMetrics) {
 TEST(ParserTask, SettingsThatMakeNoTask) {
   RunOptions o = ParserTask::defaults();
   o.of<ParserTask>().depth = 3;
-  EXPECT_EQ(error_of([&] { resolve(o); }), "[--depth] 3 needs brackets, and with them --vocab-size 29 (not 25)");
+  EXPECT_EQ(error_of([&] { resolve(o); }), "[--depth] 3 needs brackets: --vocab-size must be at least 29, got 25");
   o.vocab_size = 29;
   o.max_position_embeddings = 32;
   EXPECT_EQ(error_of([&] { resolve(o); }),

@@ -49,7 +49,7 @@ TEST(Settings, LimitsAndChoicesAreChecked) {
 TEST(Settings, ComeBackFromJson) {
   Sample sample{.count = 9, .share = 0.1, .colour = "green", .file = "caf\xe9.txt", .flag = true, .seed = ~uint64_t{0}};
   const std::string json = to_json("sample", fields_of(sample));
-  EXPECT_EQ(task_of_json(json), "sample");
+  EXPECT_EQ(task_of_json("here", json), "sample");
   Sample read;
   from_json("here", json, "sample", fields_of(read));
   EXPECT_EQ(read.count, 9);

@@ -83,7 +83,7 @@ TEST(Tutorial003_8_2_5, CausalMaskAsShown) {
                                          "love        [       1.6][       1.8][      -inf][      -inf]\n"
                                          "deep        [       1.2][       1.5][       1.7][      -inf]\n"
                                          "learning    [       1.4][       1.3][       1.8][       1.6]\n",
-                                         "0.90 becomes 1.9. The softmax does not notice",
+                                         "becomes 1.9. The softmax is unchanged",
                                          "I           [      1.00][      0.00][      0.00][      0.00]\n"
                                          "love        [      0.45][      0.55][      0.00][      0.00]\n"
                                          "deep        [      0.25][      0.34][      0.41][      0.00]\n"

@@ -167,6 +167,9 @@ WorkerPool& worker_pool() {
   return pool;
 }
 
+// Made when the library is loaded: a fork while a thread makes it would leave the child waiting for that thread.
+[[maybe_unused]] const WorkerPool& kMadeAtLoad = worker_pool();
+
 }  // namespace
 
 int num_threads() { return worker_pool().count(); }

@@ -259,6 +259,8 @@ SharedPool& shared_pool() {
   }();
   return *pool;
 }
+[[maybe_unused]] const SharedPool& kMadeAtLoad =
+    shared_pool();  // a fork while a thread makes it would leave the child waiting
 
 class ThreadCache;
 // Looked at by every allocation: in the fixed part of the thread's memory, where it costs one load.

@@ -78,6 +78,8 @@ struct LiveTapes {
   }
 };
 
+[[maybe_unused]] const LiveTapes& kMadeAtLoad = LiveTapes::get();  // not by a thread that a fork may leave behind
+
 }  // namespace
 
 uint64_t begin_tape() {

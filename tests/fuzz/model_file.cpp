@@ -1,5 +1,6 @@
 // Model files of the copy task and of a GPT: as they come, and once more with checksums that fit.
 #include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
@@ -8,11 +9,12 @@ using namespace tapegrad::fuzz;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   static const MemoryFile file;
   static const std::string sealed = new_folder() + "/model.safetensors";
+  static const tapegrad::tasks::TaskInfo& copy = tapegrad::tasks::task_named("copy");
   file.fill(as_safetensors(data, size));
-  reads_or_throws([&] { tapegrad::tasks::load_model(file.path(), "copy"); });
+  reads_or_throws([&] { tapegrad::tasks::load_model(file.path(), copy); });
   reads_or_throws([&] {
     seal(file.path(), sealed, {});
-    reads_or_throws([&] { tapegrad::tasks::load_model(sealed, "copy"); });
+    reads_or_throws([&] { tapegrad::tasks::load_model(sealed, copy); });
     reads_or_throws([&] { tapegrad::tasks::load_gpt(sealed); });
   });
   return 0;

@@ -23,7 +23,7 @@ namespace {
 constexpr int kMaxWorkers = 256;
 constexpr auto kSpin = std::chrono::microseconds(200);  // waking a parked worker takes 30 to 60 us
 
-thread_local bool inside_piece = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool inside_piece = false;
 
 struct InsidePiece {
   const bool before = std::exchange(inside_piece, true);

@@ -1,4 +1,4 @@
-// The threads behind parallel_for: a spin-then-park worker pool with a range of pieces per worker and stealing. TBB
+// The threads of parallel_for: a spin-then-park worker pool with a range of pieces per worker and stealing. TBB
 // supplies the threads; the only file that includes TBB.
 #include <fmt/format.h>
 #include <oneapi/tbb/info.h>
@@ -30,7 +30,7 @@ struct InsidePiece {
   ~InsidePiece() { inside_piece = before; }
 };
 
-// One turn of waiting: at first on the spot (about 20 us in all), then other threads may have the core.
+// One step of waiting: spins at first (about 20 us in all), then yields the core to other threads.
 void pause(int& turn) {
   if (++turn < 1000 || turn % 32 != 0) {
     __builtin_ia32_pause();
@@ -80,7 +80,7 @@ class WorkerPool {
     busy_.clear(std::memory_order_release);
   }
 
-  // In the child of a fork, which has no workers: whoever held the pool is gone, and every loop runs in its own thread.
+  // In the child of a fork there are no workers: no thread holds the pool, and each loop runs in the calling thread.
   void abandon_workers() {
     processors_ = 1;
     busy_.clear(std::memory_order_release);
@@ -94,7 +94,8 @@ class WorkerPool {
     std::atomic<bool> occupied{false};  // a thread works or spins here
   };
 
-  // The thread sanitizer cannot see TBB hand this over; spin_then_park() synchronises before it touches anything.
+  // The thread sanitizer does not see how TBB passes this on; spin_then_park() synchronises before it accesses
+  // anything.
   struct Task {
     WorkerPool* pool;
     int w;

@@ -191,7 +191,7 @@ class SharedPool {
     return stats_;
   }
 
-  // Over a fork, so that the child finds the pool as it was and not in another thread's hands.
+  // Held during a fork, so that in the child no other thread holds the lock and the pool is in a consistent state.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 

@@ -68,8 +68,8 @@ struct TapeMemory {
     ++count_;
     return fresh;
   }
-  /// Destroys all nodes, from the last to the first: what a node kept dies before what it was computed from, without
-  /// recursion.
+  /// Destroys all nodes, from the last to the first: the tensors that a node kept are freed before those they were
+  /// computed from, without recursion.
   void release_nodes() noexcept;
 
  private:

@@ -18,7 +18,7 @@ void dot_bfloat16(int64_t begin, int64_t end, int64_t n, int64_t k, const float*
                   [=](int i, int64_t j, float sum) { c[i * n + begin + j] = sum; });
 }
 
-// A few rows of A against rows [begin, end) of W.
+// Few rows of A times rows [begin, end) of W.
 void dot_rows_bfloat16(int64_t m, int64_t begin, int64_t end, int64_t n, int64_t k, const float* a, const uint16_t* w,
                        float* c) {
   if (m == 1) return dot_bfloat16<1>(begin, end, n, k, a, w, c);
@@ -41,7 +41,7 @@ namespace {
 
 constexpr int64_t kGrain = 32768;   // elements for one thread to convert at a time
 constexpr int64_t kRead = 1 << 18;  // elements of W for one thread to read at a time
-constexpr int64_t kWidened = 1024;  // rows of W that are widened at a time
+constexpr int64_t kWidened = 1024;  // rows of W that are converted at a time
 
 HWY_EXPORT(dot_rows_bfloat16);
 

@@ -1,4 +1,4 @@
-// How products of matrices are cut into tiles, and which kernel multiplies each.
+// Cuts matrix products into tiles, and chooses the kernel for each.
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/kernels/blas_blis.h>
 #include <tapegrad/autograd/kernels/blas_kernels.h>
@@ -14,20 +14,20 @@ using blas::Kernels;
 using blas::kernels;
 using blas::Tile;
 
-constexpr int64_t kTile = 256;              // rows and columns of a tile of C at most: it stays in the second cache
-constexpr int64_t kLargeTile = 512;         // the same where BLIS does the blocking
-constexpr int64_t kLeast = 1024;            // the least rows, columns and depth of what goes to BLIS,
-constexpr int64_t kWideLeast = 192;         // and with AVX-512
-constexpr int64_t kPieceWork = 800000;      // multiplications worth handing to another thread: about 20 us
-constexpr int64_t kPieces = 16;             // tiles wanted of a product that is worth so many
-constexpr int64_t kOwnB = 8 << 10;          // elements of B up to which every tile packs its own,
-constexpr int64_t kSharedB = 1 << 20;       // and from there on up to which it is packed once for all of them
-constexpr int64_t kUnaliasedA = 16 << 20;   // elements of A up to which its rows are copied once for all tiles
-constexpr int64_t kPackWork = 16 << 10;     // elements worth packing on another thread
-constexpr int64_t kFewOutputs = 128 * 128;  // a C of this size at most is cut along k instead, where k is long
-constexpr int64_t kFewSums = 64;            // the same where B is read column by column
+constexpr int64_t kTile = 256;              // most rows and columns of a tile of C: it fits the second-level cache
+constexpr int64_t kLargeTile = 512;         // the same if BLIS does the blocking
+constexpr int64_t kLeast = 1024;            // BLIS computes products with at least this many rows, columns and depth;
+constexpr int64_t kWideLeast = 192;         // the same with AVX-512
+constexpr int64_t kPieceWork = 800000;      // least multiplications of a piece for another thread: about 20 us
+constexpr int64_t kPieces = 16;             // tiles of a product that is large enough
+constexpr int64_t kOwnB = 8 << 10;          // up to this many elements of B, each tile packs its own part;
+constexpr int64_t kSharedB = 1 << 20;       // up to this many, B is packed once for all tiles
+constexpr int64_t kUnaliasedA = 16 << 20;   // up to this many elements, aliased rows of A are copied once for all tiles
+constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another thread
+constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
+constexpr int64_t kFewSums = 64;            // the same if B is read column by column
 
-// A block of the pool for the length of a call.
+// A block of the memory pool, for one call.
 template <class T>
 class Scratch {
  public:
@@ -54,14 +54,14 @@ struct Product {
   T beta;
   MatrixView<T> c;
 
-  // Whether C is computed row by row: its rows are contiguous, or at least its columns are not. C' = B' A' otherwise.
+  // Whether C is computed by rows: its rows are contiguous, or its columns are not. Otherwise C' = B' A' is computed.
   bool row_major_c() const {
     if (n == 1 && m > 1) return false;
     return c.col_stride == 1 || c.row_stride != 1 || m == 1;
   }
-  // A few rows times columns that are contiguous along k: dot products, which read B once, column by column.
+  // Few rows times columns that are contiguous along k: dot products, which read B once, column by column.
   bool dot_shaped() const { return m <= blas::kDotRows && a.col_stride == 1 && b.row_stride == 1; }
-  // Multiplications; for one row or column, where reading the other operand takes longer, as many as take that time.
+  // The multiplications. For one row or column, reading the other operand takes longer; then an equivalent number.
   int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
   Product transposed() const {
     return {n,
@@ -90,7 +90,7 @@ struct Product {
   }
 };
 
-// One tile in this thread, whatever the strides of C.
+// Computes one tile in this thread, for any strides of C.
 template <class T>
 void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
   if (c_cols == 1 || t.n == 1) {
@@ -98,7 +98,7 @@ void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
     use.multiply(t, scratch.get());
     return;
   }
-  const Scratch<T> dense(t.m * t.n);  // C's rows are not contiguous: there and back
+  const Scratch<T> dense(t.m * t.n);  // C's rows are not contiguous: copy them there and back
   const Tile<T> outer = t;
   t.c = dense.get();
   t.c_rows = t.n;
@@ -116,14 +116,15 @@ void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
 
 int64_t pieces_of(int64_t size, int64_t most) { return (size + most - 1) / most; }
 
-// How C is cut: by the sizes alone.
+// How C is cut into tiles; depends on the sizes alone.
 struct Cut {
   int64_t rows, cols;    // of a tile
   int64_t down, across;  // tiles
 
   Cut(int64_t m, int64_t n, int64_t work, int64_t most_rows, int64_t most_cols, int64_t unit_rows, int64_t unit_cols)
       : down(pieces_of(m, most_rows)), across(pieces_of(n, most_cols)) {
-    // Few tiles: more of them along the longer side, so that several threads find work; for two, an even number.
+    // If there are few tiles, more along the longer side, so that all threads have work; for two threads, an even
+    // number.
     const int64_t wanted = std::clamp<int64_t>(work / kPieceWork, 1, kPieces);
     const int64_t tiles = down * across;
     if (tiles < wanted || (tiles % 2 == 1 && tiles > 1 && tiles < kPieces)) {
@@ -141,7 +142,7 @@ struct Cut {
   }
 };
 
-// Whether BLIS can read these strides: those of a matrix that is stored in full.
+// Whether BLIS accepts these strides: rows or columns are contiguous and do not overlap.
 bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
   return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
 }
@@ -155,8 +156,8 @@ bool suits_blis(const Product<T>& p) {
          blis_strides(p.m, p.n, p.c.row_stride, p.c.col_stride);
 }
 
-// A copy of the rows of A at another distance, made once, for rows that would share cache lines when several
-// neighbouring tiles read them.
+// A copy of A with another distance between rows, made once for all tiles, because its rows map to the same cache
+// lines.
 template <class T>
 class UnaliasedRows {
  public:
@@ -178,7 +179,7 @@ void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
   const bool on_blis = suits_blis(p);
   const int64_t most_rows = on_blis ? kLargeTile : kTile;
-  const int64_t most_cols = !on_blis && p.a.col_stride != 1 ? 3 * kTile : most_rows;  // wide where A must be packed
+  const int64_t most_cols = !on_blis && p.a.col_stride != 1 ? 3 * kTile : most_rows;  // wide if A must be packed
   const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
   const bool unalias = !on_blis && cut.across > 1 && p.m > 8 && p.m * p.k <= kUnaliasedA &&
                        blas::aliased<T>(p.a.row_stride, p.a.col_stride);
@@ -211,7 +212,7 @@ void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
   });
 }
 
-// C is small and k is long: products over parts of k, in parallel, which are then added in order.
+// For small C and long k: products over parts of k, in parallel, which are then added in order.
 template <class T>
 void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
@@ -281,7 +282,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
                   BatchOffsets offsets) {
   if (batch == 0 || m == 0 || n == 0) return;
   const int64_t work = m * n * (k + 1);
-  if (batch == 1 || work > 16 * kPieceWork) {  // few and large: over the tiles of each
+  if (batch == 1 || work > 16 * kPieceWork) {  // few and large: in parallel over the tiles of each
     for (int64_t i = 0; i < batch; ++i) {
       const BatchOffset at = offsets(i);
       gemm<T>(m, n, k, alpha, {a.data + at.a, a.row_stride, a.col_stride}, {b.data + at.b, b.row_stride, b.col_stride},

@@ -1,4 +1,4 @@
-// Products of matrices, one or many, on rows and columns of any stride.
+// Matrix products, single or batched, for rows and columns of any stride.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct MatrixView {
   int64_t row_stride = 0, col_stride = 0;
 };
 
-/// A borrowed function that is called with the rows [row_begin, row_end) and columns [col_begin, col_end) of C that
-/// have just been finished, on the thread that computed them. It must not start another product.
+/// A reference to a function that is called with the rows [row_begin, row_end) and columns [col_begin, col_end) of each
+/// finished tile of C, on the thread that computed it. It must not start another product.
 class Epilogue {
  public:
   Epilogue() = default;
@@ -34,7 +34,7 @@ class Epilogue {
 };
 
 /// C = alpha A B + beta C with A [m, k], B [k, n], C [m, n], for float and double. With beta = 0 the old C is not read;
-/// NaN and infinities in A and B propagate, and so they do when alpha is 0. The elements of C must be distinct.
+/// NaN and infinities in A and B propagate, also if alpha is 0. The elements of C must be distinct.
 /// In parallel over tiles of C; tiles and the order of every sum depend on the sizes alone.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
@@ -46,7 +46,7 @@ struct BatchOffset {
   int64_t a = 0, b = 0, c = 0;
 };
 
-/// A borrowed function from the index in the batch to its offsets; called on any thread, once or more.
+/// A reference to a function from an index in the batch to its offsets; called on any thread, once or more.
 class BatchOffsets {
  public:
   template <class F>
@@ -60,8 +60,8 @@ class BatchOffsets {
 };
 
 /// The same for each index of a batch: C_i = alpha A_i B_i + beta C_i, where A_i is `a` moved by offsets(i).a and so
-/// on. A and B may repeat, C may not. In parallel over the batch (and over tiles, where the products are few and
-/// large).
+/// on. Several i may have the same A_i or B_i, but not the same C_i. In parallel over the batch, and over tiles if the
+/// products are few and large.
 template <class T>
 void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
                   MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,

@@ -1,7 +1,8 @@
 // Large products on BLIS: its blocking around our innermost kernels and our packing.
 //
-// BLIS 0.9 chooses kernels by a list of processors that ends in 2021 and takes "generic" ones for the rest. So it works
-// with a context of ours: a copy of its own with block sizes and kernels of the family in use. Calls only read it.
+// BLIS 0.9 chooses its kernels by a list of processors that ends in 2021, and uses "generic" ones on all others. We
+// therefore pass it a context of our own: a copy of its context with the block sizes and kernels of the family in use.
+// Calls only read the context.
 #include <blis.h>
 #include <fmt/format.h>
 
@@ -55,7 +56,7 @@ struct Context {
     const Kernels<double>& d = kernels<double>();
     bli_cntx_set_l3_nat_ukrs(2, BLIS_GEMM_UKR, BLIS_FLOAT, micro<float>, TRUE, BLIS_GEMM_UKR, BLIS_DOUBLE,
                              micro<double>, TRUE, &cntx);
-    // blocks: a panel of B in the first cache, a block of A in half of the second, B in the third
+    // blocks: a panel of B in the first-level cache, a block of A in half of the second, B in the third
     const bool wide = kernel_family() == KernelFamily::avx512;
     const int64_t mc = (wide ? 280 : 168) / s.rows * s.rows, kc = wide ? 384 : 256, nc = 3072;
     blksz_t mr, nr, m, k, n;
@@ -94,7 +95,7 @@ void multiply_on_blis(const Tile<T>& t) {
   bli_obj_set_pack_params(&use.pack_b_by, &b);
   rntm_t rntm;
   bli_rntm_init_from_global(&rntm);
-  bli_rntm_disable_l3_sup(&rntm);  // its path for small products has kernels of its own
+  bli_rntm_disable_l3_sup(&rntm);  // its path for small products uses its own kernels
   bli_gemm_ex(&alpha, &a, &b, &beta, &c, &use.cntx, &rntm);
 }
 

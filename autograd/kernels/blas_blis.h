@@ -1,4 +1,4 @@
-// The one door to BLIS.
+// The interface to BLIS.
 #pragma once
 
 #include <string>

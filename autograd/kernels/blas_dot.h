@@ -34,8 +34,8 @@ HWY_INLINE Vec<float> load_wide(const uint16_t* p, int64_t n) {
   return load_wide(part);
 }
 
-// done(i, j, sum) for every row i of A and column j of B, sum = A[i, :] B[:, j]: each a sum of its own. B is read once,
-// as kStreams ranges of neighbouring columns in parallel, each read in order.
+// Calls done(i, j, sum) for each row i of A and column j of B, where sum = A[i, :] B[:, j]. B is read once, as kStreams
+// ranges of adjacent columns in parallel, each in order.
 template <int kRows, class T, class B, class Done>
 HWY_INLINE void dot_rows(int64_t n, int64_t k, const T* a, int64_t a_rows, const B* b, int64_t b_cols,
                          const Done& done) {

@@ -1,4 +1,4 @@
-// Tiles of matrix products from the innermost kernels, compiled for every instruction set.
+// Computes tiles of matrix products with the innermost kernels; compiled for each instruction set.
 #include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/blas_kernels.cpp"
@@ -30,9 +30,9 @@ HWY_INLINE int64_t sliver_rows(int64_t m, int64_t most = kMaxRows) {
   return (m + slivers - 1) / slivers;
 }
 
-constexpr int64_t kSmall = 4096;  // elements of an operand that stays in the first cache as it is
+constexpr int64_t kSmall = 4096;  // elements of an operand that fits the first-level cache unpacked
 
-// How a tile reads its operands: in place where that is as fast.
+// How a tile reads its operands: unpacked if that is as fast.
 template <class T>
 struct Plan {
   bool pack_a, rows_of_a, pack_b;
@@ -55,8 +55,8 @@ int64_t scratch_size(const Tile<T>& t) {
   return Plan<T>(t).a_size(t, depth) + kPanel<T> * (depth + 1) + 64;
 }
 
-// A share of the next panel of B on its way into the cache, while the present one is multiplied: every line of it is
-// in some part of `parts`.
+// Prefetches one of `parts` parts of the next panel of B while the current one is multiplied; the parts cover all of
+// it.
 template <class T>
 HWY_INLINE void fetch_part(int64_t part, int64_t parts, int64_t k, int64_t width, const T* b, int64_t b_rows,
                            int64_t b_cols) {
@@ -74,7 +74,7 @@ HWY_INLINE void fetch_part(int64_t part, int64_t parts, int64_t k, int64_t width
   }
 }
 
-// A few rows against columns that are contiguous along k.
+// Few rows times columns that are contiguous along k.
 template <int kRows, class T>
 void dot_tile(const Tile<T>& t) {
   dot_rows<kRows>(t.n, t.k, t.a, t.a_rows, t.b, t.b_cols, [&](int i, int64_t j, T sum) {
@@ -93,7 +93,7 @@ void multiply(const Tile<T>& t, T* scratch) {
   const int64_t depth = block_depth(t.k), high = sliver_rows(t.m), slivers = (t.m + high - 1) / high;
   T* const packed_a = scratch + (kPanel<T> * depth + 15) / 16 * 16;
   int64_t begin = 0;
-  do {  // once for k = 0 too: C = beta C
+  do {  // once also for k = 0: C = beta C
     const int64_t k = std::min(depth, t.k - begin);
     const T beta = begin == 0 ? t.beta : T(1);
     const T* const a = t.a + begin * t.a_cols;

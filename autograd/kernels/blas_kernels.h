@@ -1,4 +1,4 @@
-// The kernels under matrix products, one table a family; blas.cpp is their only user.
+// The kernels of matrix products, one table per kernel family; only blas.cpp uses them.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Tile {
   T beta;
   T* c;
   int64_t c_rows;
-  const T* panels = nullptr;            // all of B as pack_panels left it, where tiles share that
-  int64_t first_col = 0, all_cols = 0;  // this tile's place in it, and its columns as packed
+  const T* panels = nullptr;            // all of B as pack_panels packed it, if tiles share it
+  int64_t first_col = 0, all_cols = 0;  // the tile's first column in it, and the number of its packed columns
 };
 
 template <class T>
@@ -26,7 +26,7 @@ struct Kernels {
   int64_t rows, cols;   // of C that one call of the innermost kernel holds in registers
   int64_t packed_rows;  // elements from one column of a packed sliver of A to the next, at least `rows`
 
-  /// Does a tile in the calling thread; `scratch` holds scratch_size(tile) elements, 64-byte aligned.
+  /// Computes a tile in the calling thread; `scratch` holds scratch_size(tile) elements, 64-byte aligned.
   void (*multiply)(const Tile<T>& tile, T* scratch);
   int64_t (*scratch_size)(const Tile<T>& tile);
 
@@ -35,21 +35,22 @@ struct Kernels {
   void (*pack_panels)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, int64_t first_panel,
                       int64_t last_panel, T* panels);
 
-  /// The parts, for BLIS: C [m <= rows, n <= cols] = alpha A B + beta C on a packed sliver and a packed panel; and to
-  /// pack those, to[p * packed_rows + i] = a(i, p) for i < m and to[p * cols + j] = b(p, j) for j < n, zeros around.
+  /// For BLIS: C [m <= rows, n <= cols] = alpha A B + beta C from a packed sliver and a packed panel; and the packing,
+  /// to[p * packed_rows + i] = a(i, p) for i < m and to[p * cols + j] = b(p, j) for j < n, with zeros elsewhere.
   void (*micro)(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
                 int64_t c_rows);
   void (*pack_sliver)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to);
   void (*pack_panel)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* to);
 };
 
-/// k is cut into blocks of this size at most, so that a panel of B stays in the first cache.
+/// The largest block along k: a panel of B then stays in the first-level cache.
 inline constexpr int64_t kDepth = 256;
 
-/// Rows of A at most that are multiplied as sums along k, where A's rows and B's columns are contiguous.
+/// The most rows of A for which products are computed as dot products along k, if A's rows and B's columns are
+/// contiguous.
 inline constexpr int64_t kDotRows = 3;
 
-/// Rows of A, each contiguous, that fall on the same lines of the cache.
+/// Whether the rows of A, each contiguous, map to the same cache lines.
 template <class T>
 bool aliased(int64_t a_rows, int64_t a_cols) {
   return a_cols == 1 && a_rows * int64_t{sizeof(T)} % 2048 == 0;

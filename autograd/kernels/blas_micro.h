@@ -1,4 +1,4 @@
-// The innermost kernels of matrix products, and the packing they want; included once for every instruction set.
+// The innermost kernels of matrix products, and the packing that they need; included once for each instruction set.
 #if defined(TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
 #undef TAPEGRAD_AUTOGRAD_BLAS_MICRO_H_
@@ -13,12 +13,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// Rows of C that stay in registers, two vectors each: 6 x 2 of 16 registers, 14 x 2 of 32.
+// Rows of C that are kept in registers, two vectors each: 6 x 2 of 16 registers, 14 x 2 of 32.
 inline constexpr int kMaxRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
 template <class T>
-inline constexpr int64_t kPanel = 2 * kLanes<T>;  // columns of C in those
+inline constexpr int64_t kPanel = 2 * kLanes<T>;  // columns of C in two vectors
 
-// C = alpha sum + beta C; kOld: beta is not 0. kPart: only `last` columns of the last vector are C's.
+// C = alpha sum + beta C. kOld: beta is not 0. kPart: only the first `last` columns of the last vector belong to C.
 template <bool kOld, bool kPart, class T, int kRows, int kVecs>
 HWY_INLINE void put(const typename Vec<T>::Raw (&sum)[kRows][kVecs], T alpha, T beta, T* c, int64_t c_rows,
                     int64_t last) {
@@ -50,7 +50,7 @@ void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const
 #pragma GCC unroll 2
     for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
   }
-  for (int i = 0; i < kRows; ++i) {  // C arrives while the sums are made
+  for (int i = 0; i < kRows; ++i) {  // C is loaded into the cache while the sums are computed
     hwy::Prefetch(c + i * c_rows);
     hwy::Prefetch(c + i * c_rows + width - 1);
   }
@@ -85,7 +85,7 @@ void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const
 template <class T>
 using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, int64_t);
 
-// Rows of C with one vector each: more of them, for it takes ten sums at once to keep the multipliers busy.
+// Rows of C with one vector each: more of them, because it takes ten independent sums to use the multipliers fully.
 inline constexpr int kTallRows = HWY_TARGET == HWY_AVX3 ? 14 : 12;
 
 template <class T>
@@ -102,7 +102,7 @@ template <class T>
 inline constexpr MicroTable<T> kMicro = micro_table<T>(std::make_integer_sequence<int, kTallRows>(),
                                                        std::make_integer_sequence<int, kMaxRows>());
 
-// A whole vector whose blocks of 16 bytes come from *p, p[stride], p[2 stride], ..., each `at` elements on.
+// A whole vector whose blocks of 16 bytes are loaded from p[0] + at, p[kStride] + at, p[2 kStride] + at, ...
 template <int kStride, class T>
 HWY_INLINE typename Vec<T>::Raw load_blocks(const T* const* p, int64_t at) {
   constexpr int64_t kBlock = 16 / sizeof(T);
@@ -120,7 +120,7 @@ HWY_INLINE typename Vec<T>::Raw load_blocks(const T* const* p, int64_t at) {
   }
 }
 
-// to[p * to_rows + j] = from[j * step + p] for p < rows, j < cols; what follows in the vector is some of that again.
+// to[p * to_rows + j] = from[j * step + p] for p < rows, j < cols; the remaining lanes repeat the last column.
 template <class T>
 HWY_INLINE void transpose_lanes(int64_t rows, int64_t cols, const T* from, int64_t step, T* to, int64_t to_rows) {
   constexpr int64_t kBlock = 16 / sizeof(T);
@@ -149,7 +149,8 @@ HWY_INLINE void transpose_lanes(int64_t rows, int64_t cols, const T* from, int64
   }
 }
 
-// A panel of B: to[p * padded + j] = b[p * b_rows + j * b_cols] for j < width, any numbers from there to whole vectors.
+// A panel of B: to[p * padded + j] = b[p * b_rows + j * b_cols] for j < width, any values from there to the end of the
+// vector.
 template <class T>
 void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_cols, int64_t padded, T* to) {
   if (b_cols == 1 && width == kPanel<T>) {
@@ -175,23 +176,23 @@ void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_
   }
 }
 
-// Slivers of A for `micro` with a_rows = 1 and a_cols = kSliver<T>: of `high` rows each, one after another, with
-// to[p * kSliver<T> + i] = a[i * a_rows + p * a_cols] in each.
+// Packs slivers of A, of `high` rows each, one after another, for `micro` with a_rows = 1 and a_cols = kSliver<T>; in
+// each, to[p * kSliver<T> + i] = a[i * a_rows + p * a_cols].
 template <class T>
 inline constexpr int64_t kSliver = (kMaxRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;
 
 template <class T>
 void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
-  constexpr int64_t kSome = 16;  // columns of A at a time: their lines stay cached from sliver to sliver
+  constexpr int64_t kSome = 16;  // columns of A at a time: their cache lines are used again by the next sliver
   for (int64_t first = 0; first < k; first += kSome) {
     const int64_t end = first + kSome < k ? first + kSome : k;
-    for (int64_t p = end; a_rows == 1 && p < end + kSome && p < k; ++p) {  // the next ones arrive meanwhile
+    for (int64_t p = end; a_rows == 1 && p < end + kSome && p < k; ++p) {  // prefetch the next ones
       for (int64_t i = 0; i < m; i += 64 / sizeof(T)) hwy::Prefetch(a + i + p * a_cols);
     }
     T* sliver = to;
     for (int64_t i = 0; i < m; i += high, sliver += kSliver<T> * k) {
       const T* const from = a + i * a_rows;
-      if (a_rows == 1 && i + kSliver<T> <= m) {  // more is read than the sliver has rows, but all of it is A
+      if (a_rows == 1 && i + kSliver<T> <= m) {  // reads more rows than the sliver has, all within A
         for (int64_t p = first; p < end; ++p) {
           for (int64_t q = 0; q < kSliver<T>; q += kLanes<T>)
             store(load(from + p * a_cols + q), sliver + p * kSliver<T> + q);

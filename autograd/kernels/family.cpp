@@ -1,4 +1,4 @@
-// The choice of a kernel family, and its place in Highway's tables of kernels.
+// Chooses the kernel family, and its index in Highway's tables of kernels.
 #include <tapegrad/autograd/kernels/family.h>
 
 #include <tapegrad/autograd/kernels/simd_targets.h>
@@ -69,7 +69,7 @@ KernelFamily kernel_family() {
 }
 
 std::size_t detail::choose_kernel_index() {
-  hwy::ChosenTarget chosen;  // our own, not the one of the process
+  hwy::ChosenTarget chosen;  // not the process-wide one
   chosen.Update(target(kernel_family()));
   kernel_index.store(chosen.GetIndex(), std::memory_order_relaxed);
   return chosen.GetIndex();

@@ -1,4 +1,4 @@
-// Which family of kernels runs: chosen once per process from the processor's features, or by TAPEGRAD_KERNELS.
+// The kernel family in use, chosen once per process from the processor's features, or by TAPEGRAD_KERNELS.
 #pragma once
 
 #include <atomic>

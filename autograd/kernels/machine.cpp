@@ -1,4 +1,4 @@
-// Measurements of the machine: arithmetic from registers, reads from memory, matrix products.
+// Measures the machine: arithmetic on registers, reads from memory, matrix products.
 #include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/machine.cpp"
@@ -84,7 +84,7 @@ double best_time(double budget, const F& f) {
   return best;
 }
 
-std::atomic<float> sink;  // what is stored here counts as used
+std::atomic<float> sink;  // storing a result here keeps the compiler from omitting it
 
 struct Loop {
   float (*run)(int64_t, float);

@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kState = 624, kShift = 397;
 
-using Words = hn::CappedTag<uint32_t, 16>;  // the room behind a block is 16 words
+using Words = hn::CappedTag<uint32_t, 16>;  // there are 16 words after a block
 using Eight = hn::CappedTag<float, 8>;      // half of a Box-Muller block
 using WordsV = hn::Vec<Words>;
 using EightV = hn::Vec<Eight>;
@@ -48,7 +48,7 @@ void refill(uint32_t* words) {
     const uint32_t* other = i < kState - kShift ? words + i + kShift : words + i + kShift - kState;
     const auto x = hn::Xor(hn::Xor(hn::LoadU(d, other), hn::ShiftRight<1>(y)), odd);
     hn::StoreU(x, d, words + i);
-    if (i == 0) hn::StoreU(x, d, words + kState);  // a vector that reads past the end finds the new start there
+    if (i == 0) hn::StoreU(x, d, words + kState);  // a vector that reads past the end gets the new start
   }
 }
 
@@ -60,7 +60,7 @@ void temper_words(const uint32_t* words, int64_t n, uint32_t* out) {
   for (; i < n; ++i) out[i] = temper(words[i]);
 }
 
-// a * b + c in one rounding, on every target: PyTorch's streams are those of machines that have the instruction.
+// a * b + c in one rounding, on every target: PyTorch's numbers are those of machines that have the instruction.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V fused(D d, V a, V b, V c) {
   if constexpr (HWY_NATIVE_FMA) {
@@ -89,8 +89,8 @@ void uniform(const uint32_t* words, int64_t n, float from, float range, float* o
   for (; i < n; ++i) out[i] = std::fma(static_cast<float>(temper(words[i]) & 0xffffffu) * 0x1p-24f, range, from);
 }
 
-// The top 21 bits of the 53 decide all but one pair in 2^21, so only first words are tempered; a block that meets
-// the exception (equal top bits) is compared again in full.
+// The top 21 of the 53 bits decide all but one pair in 2^21, so only first words are tempered; a block with such a pair
+// (equal top bits) is compared again with all bits.
 void keep(const uint32_t* words, int64_t n, uint64_t threshold, uint8_t* out) {
   const Words d;
   const hn::Rebind<int32_t, Words> di;

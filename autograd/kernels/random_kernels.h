@@ -15,7 +15,7 @@ inline constexpr std::array<uint64_t, 256> kBytesOfBits = [] {
   return table;
 }();
 
-/// Replaces a block of 624 words by the next block; there must be room for 640.
+/// Replaces a block of 624 words by the next block. `words` must have space for 640.
 void mt_refill(uint32_t* words);
 
 /// out[i] = word i, tempered.
@@ -24,10 +24,10 @@ void mt_temper(const uint32_t* words, int64_t n, uint32_t* out);
 /// out[i] = u * range + from in one rounding, u the low 24 bits of tempered word i as a fraction.
 void mt_uniform(const uint32_t* words, int64_t n, float from, float range, float* out);
 
-/// keep[i] = the low 53 bits of the tempered pair (2i on top, 2i + 1) are below `threshold` <= 2^53.
+/// keep[i]: the low 53 bits of the tempered words 2i (high half) and 2i + 1 are less than `threshold` <= 2^53.
 void mt_keep(const uint32_t* words, int64_t n, uint64_t threshold, uint8_t* keep);
 
-/// x [blocks, 16] in place: uniforms become normals, lanes j and j + 8 of a block a pair.
+/// x [blocks, 16] in place: uniform numbers become normal ones; elements j and j + 8 of a block are a pair.
 void box_muller(float* x, int64_t blocks, float mean, float std);
 
 }  // namespace tapegrad::detail

@@ -120,7 +120,7 @@ HWY_INLINE Vec<T> load(const T* p) {
 template <class T>
 HWY_INLINE Vec<T> load(const T* p, int64_t n) {
   const hn::ScalableTag<T> d;
-#if HWY_TARGET == HWY_SSE4  // its masked load reads a whole vector
+#if HWY_TARGET == HWY_SSE4  // its masked load reads the whole vector
   HWY_ALIGN T lanes[kLanes<T>] = {};
   std::memcpy(lanes, p, n * sizeof(T));
   return hn::Load(d, lanes);
@@ -129,7 +129,7 @@ HWY_INLINE Vec<T> load(const T* p, int64_t n) {
 #endif
 }
 
-// One step of a partial store: the lower half of v if n has that bit, and what is left to store after it.
+// One step of a partial store: stores the lower half of v if n has that bit, and returns what is left to store.
 template <class V, class D, class T = hn::TFromD<D>>
 HWY_INLINE auto store_half(V v, T* p, int64_t n, D) {
   const hn::Half<D> half;
@@ -164,7 +164,8 @@ HWY_INLINE void store(Vec<T> v, T* p, int64_t n) {
 #endif
 }
 
-/// Past the caches, for results that are not read soon. p must be aligned to a vector; call stream_end() after the row.
+/// Stores past the caches, for results that are not read soon. p must be aligned to a vector; call stream_end() after
+/// the row.
 template <class T>
 HWY_INLINE void stream(Vec<T> v, T* p) {
   hn::Stream(v.raw, hn::ScalableTag<T>(), p);

@@ -2,7 +2,7 @@
 //
 // All results are within three units in the last place of the exact value (most within one and a half), also those of
 // sin and cos near their zeros. Signed zeros, infinities, NaN and denormals give what <cmath> gives. The polynomials
-// are minimax fits of our own; known algorithms are named.
+// are our own minimax fits; known algorithms are named.
 #if defined(TAPEGRAD_AUTOGRAD_SIMD_MATH_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_SIMD_MATH_H_
 #undef TAPEGRAD_AUTOGRAD_SIMD_MATH_H_
@@ -352,7 +352,7 @@ HWY_INLINE Vec<T> cos(Vec<T> x) {
   return math::sin_turned(x, T(1), [](T lane) { return std::cos(lane); });
 }
 
-/// Lane by lane through <cmath>: as accurate, and as slow.
+/// Lane by lane with <cmath>: as accurate, and as slow.
 template <class T>
 HWY_INLINE Vec<T> pow(Vec<T> x, Vec<T> exponent) {
   HWY_ALIGN T base[kLanes<T>], by[kLanes<T>];

@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/kernels/family.h>
 
 // The portable family is x86-64-v2 with AES (SSE4 in Highway's terms, any processor since 2010): this version
-// of Highway has no plainer vectors. kernel_family() refuses a processor below that with an Error.
+// of Highway has no smaller instruction set. kernel_family() raises an Error on older processors.
 #if HWY_ARCH_X86
 #define HWY_BASELINE_TARGETS HWY_SSE4
 #define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SSSE3 | HWY_AVX3_DL)

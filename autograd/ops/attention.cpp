@@ -21,7 +21,7 @@ struct AttentionRows {
   double keep_probability;        // 1 - p of dropout
   bool causal;                    // query t sees the keys 0 .. t
   void* weights;                  // [rows, columns]; the scores on entry
-  const bool* keep = nullptr;     // [rows, columns] of dropout, or none
+  const bool* keep = nullptr;     // [rows, columns], dropout's mask, or none
   const bool* allowed = nullptr;  // one of the two masks, or none
   const void* added = nullptr;
   int64_t mask_row = 0;  // its strides
@@ -36,7 +36,7 @@ struct AttentionRows {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// One row of scores becomes weights: softmax over n scores that are already scaled, and -inf where masked.
+// Turns one row of scores into weights: softmax over n scores that are already scaled, and -inf where masked.
 template <class T>
 void softmax_row(T* row, int64_t n) {
   constexpr int64_t kStep = kLanes<T>;
@@ -90,7 +90,7 @@ void scores_to_weights(const AttentionRows& a) {
   });
 }
 
-// The factor of the weights that dropout keeps, rounded as PyTorch does.
+// The factor of the weights that dropout keeps, rounded as in PyTorch.
 template <class T>
 T dropout_factor(const AttentionRows& a) {
   return T{1} / static_cast<T>(a.keep_probability);
@@ -162,7 +162,7 @@ HWY_EXPORT(weights_backward);
 
 const Op kAttention{"scaled_dot_product_attention"};
 
-// The operands of one call. The leading axes of query, key and value are equal (expanded where they broadcast). The
+// The arguments of one call. The leading axes of query, key and value are equal (expanded where they broadcast). The
 // weights are not kept: backward computes them again.
 struct Attention {
   Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
@@ -180,7 +180,7 @@ struct Attention {
     const int64_t work = std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
     return std::max<int64_t>(1, (int64_t{1} << 20) / work);
   }
-  // Queries whose weights are held at a time: their scores stay in the second-level cache.
+  // Queries whose weights are in memory at a time: their scores fit the second-level cache.
   int64_t block_rows() const {
     const int64_t fit = kBlockCells / std::max<int64_t>(1, columns());
     return std::max<int64_t>(1, std::min(rows(), std::max(fit, kLeastRows)));
@@ -332,7 +332,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
   });
 }
 
-// The weights again, made of recorded operations, for second-order gradients.
+// Computes the weights again with recorded operations, for second-order gradients.
 Tensor composed_weights(const Attention& a) {
   Tensor scores = matmul(a.query, a.key.t()) * a.scale;
   const double nothing = -std::numeric_limits<double>::infinity();

@@ -76,7 +76,7 @@ const Comparisons& kernels() {
   return chosen;
 }
 
-// Not Ops: operations without a gradient are never recorded.
+// Names, not Ops: operations without a gradient are never recorded.
 constexpr std::string_view kEq = "eq";
 constexpr std::string_view kNe = "ne";
 constexpr std::string_view kLt = "lt";
@@ -143,7 +143,7 @@ bool contains(const Tensor& x, bool value) {
   return std::find(from, from + all.numel(), value) != from + all.numel();
 }
 
-// Along one axis: whether `value` occurs there.
+// Whether `value` occurs along one axis.
 Tensor contains(std::string_view where, const Tensor& x, int axis, bool keepdim, bool value) {
   require_bool(where, x, "operand");
   const int i = normal_axis(where, axis, x.shape());
@@ -161,7 +161,7 @@ Tensor contains(std::string_view where, const Tensor& x, int axis, bool keepdim,
   return y;
 }
 
-// Whether no number has an exponent of all ones, as infinities and NaN do.
+// Whether no element has an exponent of all ones, as infinities and NaN do.
 template <class Bits>
 bool all_finite_in(const Bits* bits, int64_t n, Bits exponent) {
   Bits found = 0;

@@ -48,7 +48,7 @@ HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothin
     const int64_t length = std::min(kChunk, n - at);
     const T top = largest(x + at, length);
     if (top > m) {
-      sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // of nothing but -inf: 0, or NaN if there was one
+      sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // all -inf so far: 0, or NaN if there was one
       m = top;
     }
     const T reference = m == kLowest ? T{0} : m;
@@ -73,7 +73,7 @@ HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothin
       int64_t i = 0;
       T* const out = dx + at;
       const int64_t ragged = static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) / sizeof(T)) & (kLanes<T> - 1);
-      if (n >= kStreamFrom) {  // aligned stores past the caches; the ends of the chunk go the ordinary way
+      if (n >= kStreamFrom) {  // aligned stores past the caches; the ends of the chunk use ordinary stores
         const int64_t head = std::min(length, ragged == 0 ? 0 : kLanes<T> - ragged);
         store(load(work + at, head) * scale - even, out, head);
         for (i = head; i + kLanes<T> <= length; i += kLanes<T>) stream(load(work + at + i) * scale - even, out + i);
@@ -84,7 +84,7 @@ HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothin
     stream_end();
     if (sum != 0) dx[target] -= (1 - smoothing) * factor;
   }
-  if (sum == 0) return -kLowest;  // nothing but -inf: every class has probability 0
+  if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
   const T log_sum = m + std::log(sum);
   T loss = log_sum - x[target];
   if (smoothing != 0) loss = (1 - smoothing) * loss + smoothing * (log_sum - logits / static_cast<T>(n));
@@ -125,7 +125,7 @@ namespace {
 const Op kCrossEntropy{"cross_entropy"};
 
 // The gradient (softmax - target distribution) * factor, made of recorded operations. It is 0 in rows whose target is
-// ignored and in rows of nothing but -inf.
+// ignored and in rows that are all -inf.
 Tensor composed_gradient(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options,
                          double factor) {
   if (logits.numel() == 0) return zeros_like(logits);

@@ -1,4 +1,4 @@
-// A dropout mask that outlives the forward pass, with one bit per element.
+// A dropout mask that backward keeps, with one bit per element.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>

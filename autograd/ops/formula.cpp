@@ -1,4 +1,4 @@
-// How formulas are run: fused, or recorded.
+// Runs formulas: fused, or recorded.
 #include <tapegrad/autograd/ops/formula.h>
 #include <tapegrad/autograd/ops/kernel.h>
 

@@ -217,7 +217,7 @@ Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Ten
       T* row = to + lines.start(line, y.strides());
       const T* values = from + lines.start(line, source.strides());
       const int64_t at = lines.start(line, ids.strides());
-      for (int64_t k = 0; k < lines.size; ++k) {  // elements of one line may meet, those of two lines never do
+      for (int64_t k = 0; k < lines.size; ++k) {  // indices may repeat within a line; different lines never overlap
         T& sum = row[id[at + k * ids.strides()[i]] * y.strides()[i]];
         sum = static_cast<T>(sum + values[k * source.strides()[i]]);
       }
@@ -225,7 +225,7 @@ Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Ten
   });
   return record(kScatterAdd, y, {x, source}, [i, ids, from = source.shape()](const Tensor& dy) -> Grads {
     Tensor dsource = gather(dy, i, ids);
-    for (int k = 0; k < from.rank(); ++k) {  // elements outside the indices took no part
+    for (int k = 0; k < from.rank(); ++k) {  // elements outside the indices have no gradient
       if (dsource.shape()[k] == from[k]) continue;
       Shape rest = dsource.shape();
       rest[k] = from[k] - rest[k];

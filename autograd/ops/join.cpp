@@ -18,7 +18,7 @@ constexpr std::string_view kNarrow = "narrow";
 
 constexpr int64_t kGrainBytes = 1 << 16;  // bytes for one thread to copy at a time
 
-// A part of shape [0] joins anything, as in PyTorch.
+// A part of shape [0] can be joined with any shape, as in PyTorch.
 bool is_nothing(const Tensor& part) { return part.dim() == 1 && part.numel() == 0; }
 
 }  // namespace

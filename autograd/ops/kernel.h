@@ -1,4 +1,4 @@
-// What operations share: checks of operands, the cut of rows among threads, and the way every fused kernel is written.
+// Shared by operations: checks of operands, the division of rows among threads, and how every fused kernel is written.
 //
 // A fused kernel is one function for all element types, compiled once for each instruction set. Its arguments are a
 // struct of a DType and untyped pointers, set with designated initialisers; it works on the rows [begin, end):

@@ -1,4 +1,5 @@
-// All losses except cross_entropy: nll_loss, kl_div, mse_loss, binary cross-entropy with logits; and what they share.
+// All losses except cross_entropy: nll_loss, kl_div, mse_loss, binary cross-entropy with logits; and their shared
+// parts.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops/index_text.h>
 #include <tapegrad/autograd/ops/kernel.h>
@@ -89,7 +90,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, Red
   require_classes(kNll, x, target_given);
   const Tensor target = packed(target_given);
   const int64_t counted = count_targets(kNll, target, x.shape().back(), ignore_index);
-  const Tensor places = Tensor::empty(target.shape(), kInt64);      // where an ignored target points at class 0 ...
+  const Tensor places = Tensor::empty(target.shape(), kInt64);      // an ignored target becomes class 0 ...
   const Tensor factors = Tensor::empty(target.shape(), x.dtype());  // ... with a factor of 0
   const Tensor losses = Tensor::empty(target.shape(), x.dtype());
   with_floating_type(x.dtype(), [&](auto t) {
@@ -141,7 +142,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
       kBinary, logits, target, reduction,
       [](const Tensor& x, const Tensor& t) {
         const Tensor losses = maximum(x, 0.) - x * t + log1p(exp(-abs(x)));  // no exp of a large number
-        // An infinite logit makes infinity - infinity of it; (1 - t) x is the same loss there.
+        // With an infinite logit this is infinity - infinity; (1 - t) x is the same loss there.
         return all_finite(x) ? losses : where(x == kInfinity, (1 - t) * x, losses);
       },
       [](const Tensor& x, const Tensor& t, const Tensor& dy, bool wants_target) -> Grads {

@@ -1,4 +1,4 @@
-// The cut, the strides and the gathering of the elementwise loop.
+// Divides the elementwise loop among threads, and gathers operands that are not contiguous.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/map.h>
 #include <tapegrad/autograd/parallel.h>
@@ -77,7 +77,7 @@ class StridedReader {
       if (n == 0) return;
       at[last] += row;
       offset += row * strides_[last];
-      for (int i = last; at[i] == sizes_[i]; --i) {  // ends: elements are left, so an outer axis can advance
+      for (int i = last; at[i] == sizes_[i]; --i) {  // terminates: elements are left, so an outer axis can advance
         offset -= sizes_[i] * strides_[i];
         at[i] = 0;
         ++at[i - 1];

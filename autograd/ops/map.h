@@ -1,5 +1,4 @@
-// The loop under all elementwise operations: broadcasting, strides and threads, around a kernel that sees contiguous
-// rows only.
+// The loop of all elementwise operations: broadcasting, strides and threads, around a kernel for contiguous rows.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -14,8 +13,8 @@ using MapKernel = void (*)(const void* const* x, void* y, int64_t n, const void*
 inline constexpr int kMaxOperands = 6;
 
 /// Fills y (fresh, contiguous) from operands that broadcast to its shape. An operand with another layout than y is read
-/// through a small buffer in the first-level cache. The cut depends on y's size alone; the kernel may run on several
-/// threads.
+/// through a small buffer in the first-level cache. The division into pieces depends on y's size alone; the kernel may
+/// run on several threads.
 void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
          const void* context = nullptr);
 

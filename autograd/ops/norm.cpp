@@ -14,7 +14,7 @@ namespace tapegrad {
 
 enum class Norm { layer, std, rms };
 
-// What backward needs of each row: x became (x - mean) * scale; `pull` is a factor in dx (see norm_backward_row).
+// What backward needs of each row: forward computed (x - mean) * scale; `pull` is a factor in dx (norm_backward_row).
 template <class T>
 struct NormRow {
   T mean, scale, pull;

@@ -23,8 +23,7 @@ const Op kLogsumexp{"logsumexp"};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The variance of one row where the sums of T overflow: in float64, updated by one element after another (Welford
-// 1962).
+// The variance of one row if its sums overflow in T: in float64, updated element by element (Welford 1962).
 template <class T>
 double variance_of_row(const T* x, int64_t n, double divisor) {
   double mean = 0, squares = 0;
@@ -36,8 +35,8 @@ double variance_of_row(const T* x, int64_t n, double divisor) {
   return squares / divisor;
 }
 
-// The sum of squared differences from the mean, over (n - correction), or its root. PyTorch's rule where n - correction
-// is 0 or less: NaN or infinity. Not recorded.
+// The sum of squared differences from the mean, over (n - correction), or its root. If n - correction is 0
+// or less, NaN or infinity, as in PyTorch. Not recorded.
 Tensor variance(const Op& op, const Tensor& given, const Axes& axes, bool keepdim, double correction, bool root) {
   require_floating(op.name, {&given});
   const ReduceView x = view_for_reduction(op.name, given, axes, true);  // [outer, n]
@@ -77,8 +76,9 @@ Tensor variance(const Op& op, const Tensor& given, const Axes& axes, bool keepdi
   return y;
 }
 
-// prod over the rows of x [m, n] as a tree of pairs, and for each element the product of all others: down the tree,
-// each child gets its parent's times its sibling. No division, so zeros are right, and all steps are recorded.
+// prod over the rows of x [m, n] as a tree of pairs, and for each element the product of all others: from the root
+// down, each child gets its parent's product times its sibling. Without division, so that zeros work; all steps are
+// recorded.
 Tensor product_of_others(const Tensor& x) {
   const int64_t n = x.shape().back();
   if (n == 1) return ones_like(x);

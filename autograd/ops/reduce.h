@@ -1,4 +1,4 @@
-// What the reductions share: a tensor as [outer, n, inner] whose middle axis is reduced, and the reduction itself.
+// Shared by the reductions: a tensor as [outer, n, inner] whose middle axis is reduced, and the reduction itself.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -27,7 +27,7 @@ Dims reduced_axes_last(std::string_view where, const Shape& shape, const Axes& a
 /// The cut into blocks depends on the sizes alone.
 void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y);
 
-/// Which rows of x [..., n] hold nothing but -inf: bool [..., 1]; rows without elements count. Not recorded.
+/// Which rows of x [..., n] consist of -inf only: bool [..., 1]; also true for rows without elements. Not recorded.
 Tensor rows_of_minus_infinity(const Tensor& x);
 
 /// dy of a reduction over `axes` of `shape`, expanded back to `shape` by views (recorded).

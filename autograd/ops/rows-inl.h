@@ -46,7 +46,7 @@ HWY_INLINE void each_span(int64_t n, F f) {
   if (i < n) f(LastSpan<T>{i, n - i});
 }
 
-// Two sums that are made in one loop.
+// Two sums computed in one loop.
 template <class T>
 struct TwoSums {
   Vec<T> a, b;
@@ -89,7 +89,7 @@ HWY_INLINE auto sum_spans(int64_t n, F f) {
   return total;
 }
 
-// The largest element of a row; -inf of an empty one. A NaN may be missed: the computation that follows must find it.
+// The largest element of a row; -inf of an empty one. May miss a NaN; the computation that follows must detect it.
 template <class T>
 HWY_INLINE T largest(const T* x, int64_t n) {
   const T lowest = -std::numeric_limits<T>::infinity();

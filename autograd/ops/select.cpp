@@ -9,7 +9,7 @@
 #define TAPEGRAD_SELECT_KERNELS
 namespace tapegrad {
 
-// condition ? a : b, by the size of an element: values are moved, not read. A number operand is in the context.
+// condition ? a : b, by the size of an element: values are copied as bytes. A number operand is in the context.
 struct Selection {
   MapKernel bytes1, bytes4, bytes8;
 };

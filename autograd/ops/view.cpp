@@ -67,7 +67,7 @@ bool strides_for(const Tensor& x, const Shape& shape, Strides& strides) {
     while (to >= 0 && (want < have || shape[to] == 1)) {
       strides[to] = step * want;
       want *= shape[to--];
-      while (want > have && group > 0) {  // the target's axis spans several of ours: they must follow one another
+      while (want > have && group > 0) {  // the target's axis spans several axes of x: these must be contiguous
         if (steps[group - 1] != steps[group] * sizes[group]) return false;
         have *= sizes[--group];
       }

@@ -225,8 +225,7 @@ class Check {
       under_graph = evaluate(2, x).to_vector<double>();
     } catch (const Error& error) {
       if (std::string_view(error.what()).find("] cannot be differentiated twice") == std::string_view::npos) throw;
-      return fault(2,
-                   fmt::format("{}; here: name it as GradcheckOptions::refuses, or ask for order = 1", error.what()));
+      return fault(2, fmt::format("{}; here: name it in GradcheckOptions::refuses, or use order = 1", error.what()));
     }
     expect_same(under_graph, gradients_under(x.back(), wanted_), "under create_graph the gradient is another one", 2);
     if (report_.ok) compare(2, x, packed, wanted);
@@ -257,7 +256,7 @@ class Check {
       all_zero = all_zero && zero;
       if (order == 1 && zero && !options_.zero_gradient && count > 0 && numel_ > 0 && report_.ok) {
         fault(1,
-              fmt::format("the numeric gradient of input {} is zero everywhere (say zero_gradient where that is right)",
+              fmt::format("the numeric gradient of input {} is zero everywhere (set zero_gradient if that is correct)",
                           input));
         report_.input = input;
       }

@@ -25,7 +25,7 @@ class KVCache {
 
   // --- for models ---
   /// Appends keys and values [B, heads, T, head_dim] of T new tokens to what `layer` holds. Returns views of all of
-  /// them; they keep their values, and the next pass is cheaper when they are gone by then.
+  /// them; they keep their values, and the next pass is cheaper if they no longer exist.
   KeysAndValues append(std::size_t layer, const KeysAndValues& fresh);
   /// To be called after the last layer of a pass over `tokens` tokens.
   void advance(int64_t tokens) { length_ += tokens; }

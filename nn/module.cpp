@@ -25,7 +25,7 @@ Tensor own(Tensor&& values) {
 Tensor leaf_of(const Tensor& values) { return is_floating(values.dtype()) ? values.as_leaf() : values; }
 
 void require_clone(std::string_view what) {
-  if (clone_scopes == 0) fail(what, "a model was copied, which copies every parameter (move it, or say clone(model))");
+  if (clone_scopes == 0) fail(what, "a model was copied, which copies every parameter (move it, or use clone(model))");
 }
 
 bool is_real(DType dtype) { return is_floating(dtype) || dtype == kBFloat16; }

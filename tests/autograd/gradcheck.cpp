@@ -1,4 +1,4 @@
-// The tester under test: planted wrong operations, each of which gradcheck must catch, at the right order.
+// Tests gradcheck: it must detect each of these wrong operations, at the right order.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>
@@ -14,7 +14,7 @@ const Op kFused{"planted_fused", false};
 const Tensor kX = tensor({{0.3, -1.2, 0.7}, {1.9, 0.4, -0.6}}, kFloat64);
 const Tensor kRow = tensor({0.9, -0.2, 1.4}, kFloat64);
 
-// Records f(x), computed off the tape, with a backward of the test's own.
+// Records f(x), computed without recording, with the backward of the test.
 template <class F, class B>
 Tensor planted(const Tensor& x, F f, B backward, const Op& op = kPlanted) {
   return record(op, f(x.detach()).detach(), {x}, [x, backward](const Tensor& dy) -> Grads { return backward(dy, x); });
@@ -31,7 +31,7 @@ std::string error_of(auto&& f) {
   return "no error";
 }
 
-TEST(Gradcheck, PassesRightOperations) {
+TEST(Gradcheck, PassesCorrectOperations) {
   const auto right = [](const Tensor& x) {
     return planted(x, cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; });
   };
@@ -94,7 +94,7 @@ TEST(Gradcheck, CatchesALostDependenceOnDy) {
   EXPECT_TRUE(gradcheck(wrong, {kX}, {.order = 1}));
   const GradcheckReport report = gradcheck(wrong, {kX});
   EXPECT_EQ(report.order, 2);
-  EXPECT_EQ(report.input, 1);  // the seed stands behind the inputs
+  EXPECT_EQ(report.input, 1);  // dy comes after the inputs
   EXPECT_NE(report.text.find("by the seed at"), std::string::npos) << report.text;
 }
 
@@ -109,7 +109,7 @@ TEST(Gradcheck, CatchesAnotherFormulaUnderCreateGraph) {
   EXPECT_EQ(report.text.substr(0, 56), "order 2: under create_graph the gradient is another one:") << report.text;
 }
 
-TEST(Gradcheck, CatchesWhatIsWrongUnderBroadcastingOnly) {
+TEST(Gradcheck, CatchesMistakesUnderBroadcasting) {
   const auto wrong = [](const Tensor& a, const Tensor& b) {
     return record(kPlanted, (a.detach() * b.detach()), {a, b}, [a, b](const Tensor& dy) -> Grads {
       const bool stretched = !(a.shape() == b.shape());
@@ -122,7 +122,7 @@ TEST(Gradcheck, CatchesWhatIsWrongUnderBroadcastingOnly) {
   EXPECT_EQ(report.input, 1);
 }
 
-TEST(Gradcheck, CatchesWhatIsWrongForStridedInputsOnly) {
+TEST(Gradcheck, CatchesMistakesForStridedInputs) {
   const auto in_order_of_memory = [](const Tensor& x) {
     return from_data(x.data<double>(), x.numel(), x.shape(), kFloat64);
   };
@@ -182,7 +182,7 @@ TEST(Gradcheck, CatchesAGradientThatDependsOnOtherLeaves) {
       << report.text;
 }
 
-TEST(Gradcheck, CatchesFunctionsThatAreNone) {
+TEST(Gradcheck, CatchesFunctionsThatAreNotDeterministic) {
   int calls = 0;
   const auto random = [&](const Tensor& x) { return x * ++calls; };
   EXPECT_EQ(gradcheck(random, {kX}).text,
@@ -200,19 +200,19 @@ TEST(Gradcheck, CatchesFunctionsThatAreNone) {
 TEST(Gradcheck, NoticesAGradientThatIsZero) {
   const auto zero = [](const Tensor& x) { return x * 0.0; };
   EXPECT_EQ(gradcheck(zero, {kX}).text,
-            "order 1: the numeric gradient of input 0 is zero everywhere (say zero_gradient where that is right)");
+            "order 1: the numeric gradient of input 0 is zero everywhere (set zero_gradient if that is correct)");
   EXPECT_TRUE(gradcheck(zero, {kX}, {.zero_gradient = true}));
   EXPECT_EQ(gradcheck([](const Tensor& x) { return x * x; }, {kX}, {.zero_gradient = true}).text,
             "order 1: the gradient was said to be zero, and it is not");
 }
 
-TEST(Gradcheck, DemandsThatFusedOperationsRefuse) {
+TEST(Gradcheck, RequiresThatFusedOperationsRejectCreateGraph) {
   const auto slope = [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; };
   const auto fused = [&](const Tensor& x) { return planted(x, cube, slope, kFused); };
   EXPECT_TRUE(gradcheck(fused, {kX}, {.refuses = "planted_fused"}));
   EXPECT_EQ(gradcheck(fused, {kX}).text,
             "order 2: [planted_fused] cannot be differentiated twice: its backward is a fused kernel (compose it of "
-            "plain operations); here: name it as GradcheckOptions::refuses, or ask for order = 1");
+            "plain operations); here: name it in GradcheckOptions::refuses, or use order = 1");
   EXPECT_TRUE(gradcheck(fused, {kX}, {.order = 1}));
   const auto plain = [&](const Tensor& x) { return planted(x, cube, slope); };
   EXPECT_EQ(gradcheck(plain, {kX}, {.refuses = "planted_fused"}).text,
@@ -230,7 +230,7 @@ TEST(Gradcheck, TakesSeveralInputsAndTypes) {
   EXPECT_TRUE(gradcheck([](const Tensor& x) { return x * x; }, {kX.slice(1, kAll, kAll, -2)}));
 }
 
-TEST(Gradcheck, RefusesWhatItCannotCheck) {
+TEST(Gradcheck, RejectsWhatItCannotCheck) {
   const auto square = [](const Tensor& x) { return x * x; };
   EXPECT_EQ(error_of([&] { gradcheck(square, {ones({2})}); }),
             "[gradcheck] input 0 is float32, in which differences are noise (convert it by to(kFloat64))");
@@ -245,7 +245,7 @@ TEST(Gradcheck, RefusesWhatItCannotCheck) {
   EXPECT_EQ(error_of([&] { gradcheck(square, {kX}, {.order = 3}); }), "[gradcheck] expected order 1 or 2, got 3");
 }
 
-TEST(Gradcheck, LeavesALiveTapeAlone) {
+TEST(Gradcheck, DoesNotChangeALiveTape) {
   Tape tape;
   const Tensor x = kX.as_leaf();
   const Tensor y = x * x;

@@ -102,7 +102,7 @@ TEST(Module, CloneIsDeepAndExplicit) {
   EXPECT_NE(model.blocks[1].up.bias->to_vector<float>(), copy.blocks[1].up.bias->to_vector<float>());
   EXPECT_EQ(model.table->to_vector<float>(), std::vector<float>(6, 0));
   EXPECT_EQ(error_of([&] { const Mlp silent = model.blocks[0]; }),
-            "[parameter] a model was copied, which copies every parameter (move it, or say clone(model))");
+            "[parameter] a model was copied, which copies every parameter (move it, or use clone(model))");
 }
 
 struct Gated {
@@ -110,7 +110,7 @@ struct Gated {
   void visit(auto&& field) { field("gate", gate); }
 };
 
-TEST(Module, OptionalModulesAreClonedTooOrStayMissing) {
+TEST(Module, OptionalModulesAreCloned) {
   Gated model;
   EXPECT_EQ(nn::count_parameters(nn::clone(model)), 0);
   model.gate.emplace(2, 3);
@@ -153,7 +153,7 @@ TEST(Module, AParameterIsVisitedOnceAndUnderAName) {
             "[visit] two members are named \"w.weight\" (the names in one visit must differ)");
 }
 
-TEST(Module, AParameterWithoutPartInTheLossIsNamed) {
+TEST(Module, AnUnusedParameterIsNamed) {
   Mlp idle(2);
   tg::Tape tape;
   const tg::Gradients grads = tape.backward(tg::sum(idle.up(tg::ones({1, 2}))));
@@ -175,7 +175,7 @@ TEST(Module, TrainAndEvalReachEveryDropout) {
   EXPECT_TRUE(model.drop.training && model.extra->training);
 }
 
-TEST(Module, ALeafOfItsOwn) {
+TEST(Module, AParameterIsALeaf) {
   const tg::Tensor values = tg::ones({2});
   nn::Parameter p(values);
   p.set(tg::zeros({2}));
@@ -196,7 +196,7 @@ TEST(Module, ALeafOfItsOwn) {
   EXPECT_EQ(error_of([&] { p.set(tg::ones({3})); }), "[parameter] \"w\" has shape [2], values of shape [3] were given");
 }
 
-TEST(Module, StateGoesOutAndIn) {
+TEST(Module, StateRoundTrips) {
   Model from(2), to(2);
   from.table.set(tg::full({2, 3}, 7));
   const tg::NamedTensors state = nn::state_dict(from);

@@ -159,9 +159,6 @@ void add_all(CLI::App& top, Parsed& parsed) {
   set_help_style(top, "verb");
   top.set_version_flag("--version", fmt::format("tapegrad {}", kVersion), "print the version and exit");
   top.set_help_flag("-h,--help", "print this help and exit");
-  top.footer(
-      "'tapegrad help train copy' shows the options of a verb and a task. Exit status: 0 success;\n"
-      "1 the run failed or missed its target; 2 invalid arguments.");
   for (const Verb& verb : kVerbs) {
     CLI::App* app = top.add_subcommand(verb.name, verb.summary)->group("Verbs");
     set_help_style(*app, kind_of_parts(*app));
@@ -264,7 +261,9 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
   } catch (const CLI::Success& e) {
     std::ostringstream text;
     const int code = top.exit(e, text, text);
-    fmt::print("{}", drawing::wrapped(text.str()));
+    std::string shown = drawing::wrapped(text.str());
+    while (shown.ends_with("\n\n")) shown.pop_back();
+    fmt::print("{}", shown);
     return code;
   } catch (const CLI::ExtrasError&) {
     wrong_request(app, unexpected(top, app));

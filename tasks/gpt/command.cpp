@@ -23,6 +23,7 @@ void add_model(CLI::App* app, std::string& model) {
 
 void add_gpt_train(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTTrainRequest>();
+  r->out = default_folder(kGPTTask).string();
   add_options(app, fields_of(r->options));
   add_options(app, fields_of(*r));
   app->callback([app, r, &run] {
@@ -50,16 +51,18 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   app->add_option("--max-new-tokens", r->max_new_tokens, "number of tokens to generate")
       ->capture_default_str()
       ->type_name("N");
-  app->add_option("--temperature", r->temperature, "0 always takes the most likely token; otherwise sample")
+  app->add_option("--temperature", r->temperature, "0 takes the most likely token; larger values sample")
       ->capture_default_str()
       ->type_name("T");
-  app->add_option("--top-k", r->top_k, "sample from the K most likely tokens; 0: from all")
+  app->add_option("--top-k", r->top_k, "sample from the K most likely tokens only; 0: from all")
       ->capture_default_str()
       ->type_name("K");
   app->add_option("--top-p", r->top_p, "sample from the smallest set of tokens whose probability reaches P")
       ->capture_default_str()
       ->type_name("P");
-  app->add_option("--beams", r->beams, "beam-search width")->capture_default_str()->type_name("B");
+  app->add_option("--beams", r->beams, "width of the beam search; 1 is no search")
+      ->capture_default_str()
+      ->type_name("B");
   app->add_option("--seed", r->seed, "random seed of the samples")->capture_default_str()->type_name("SEED");
   add_dtype(app, r->dtype);
   app->callback([r, &run] { run = [r] { return generate_gpt(*r); }; });
@@ -68,7 +71,7 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
 void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTTestRequest>();
   add_model(app, r->model);
-  app->add_option("--text", r->text, "file to test on: a text or a token file")->type_name("FILE");
+  app->add_option("--text", r->text, "text or token file to test on")->type_name("FILE");
   add_dtype(app, r->dtype);
   app->add_flag("--json", r->json, "print one JSON object");
   app->callback([r, &run] { run = [r] { return test_gpt(*r); }; });

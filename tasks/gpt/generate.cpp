@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// "15496,11" -> 15496, 11. Blanks separate, too.
+// "15496,11" -> 15496, 11. Spaces also separate ids.
 std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
   std::vector<int64_t> ids;
   const char *at = text.data(), *const end = at + text.size();
@@ -35,9 +35,10 @@ std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
     const auto [stop, error] = std::from_chars(at, end, id);
     const bool whole = error == std::errc() && (stop == end || *stop == ' ' || *stop == ',');
     if (!whole)
-      bad_request("--prompt-ids", fmt::format("\"{}\" is no list of token ids (15496,11)", data::valid_utf8(text)));
+      bad_request("--prompt-ids",
+                  fmt::format("expected token ids such as 15496,11, got \"{}\"", data::valid_utf8(text)));
     if (id < 0 || id >= vocab_size)
-      bad_request("--prompt-ids", fmt::format("{} is no token: there are {}, from 0 on", id, vocab_size));
+      bad_request("--prompt-ids", fmt::format("expected token ids from 0 to {}, got {}", vocab_size - 1, id));
     ids.push_back(id);
     at = stop;
   }
@@ -45,7 +46,7 @@ std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
 
 std::vector<int64_t> prompt_of(const GPTGenerateRequest& request, const TrainedGPT& trained) {
   if (!request.prompt_ids.empty()) return parse_ids(request.prompt_ids, trained.model.config.vocab_size);
-  if (!trained.tokenizer) bad_request("--prompt", "the model's folder has no tokenizer (name --prompt-ids, and --ids)");
+  if (!trained.tokenizer) bad_request("--prompt", "the model's folder has no tokenizer (use --prompt-ids and --ids)");
   std::vector<int64_t> ids = trained.tokenizer->encode(request.prompt);
   if (ids.empty() && trained.tokenizer->end_of_text()) ids.push_back(*trained.tokenizer->end_of_text());
   return ids;
@@ -69,14 +70,14 @@ void print(std::string_view text) {
 
 int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
-  const bool in_words = request.prompt_ids.empty() || !request.ids;
-  const TrainedGPT trained = load_gpt(request.model, request.dtype, in_words);
+  const bool needs_tokenizer = request.prompt_ids.empty() || !request.ids;
+  const TrainedGPT trained = load_gpt(request.model, request.dtype, needs_tokenizer);
   const std::vector<int64_t> prompt = prompt_of(request, trained);
   const std::string_view asked = request.prompt_ids.empty() ? "--prompt" : "--prompt-ids";
-  if (prompt.empty()) bad_request(asked, "a prompt of one token at least is needed");
+  if (prompt.empty()) bad_request(asked, "expected at least one token, got none");
   if (static_cast<int64_t>(prompt.size()) > trained.model.config.context_length) {
-    bad_request(asked, fmt::format("has {} tokens, the model's context takes {}", prompt.size(),
-                                   trained.model.config.context_length));
+    bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}",
+                                   trained.model.config.context_length, prompt.size()));
   }
   if (!request.ids && !trained.tokenizer)
     bad_request("--model", "its folder has no tokenizer (--ids prints token ids)");
@@ -90,7 +91,7 @@ int generate_gpt(const GPTGenerateRequest& request) {
     if (id < trained.tokenizer->size()) print(stream->push(id));  // vocabularies are padded to round numbers
   };
   for (const int64_t id : prompt) show(id);
-  const bool streams = request.beams == 1;
+  const bool streams = request.beams == 1;  // tokens are printed as they are generated
   nn::GenerateOptions options{.max_new_tokens = request.max_new_tokens,
                               .temperature = request.temperature,
                               .top_k = request.top_k,
@@ -114,22 +115,22 @@ int generate_gpt(const GPTGenerateRequest& request) {
 }
 
 int test_gpt(const GPTTestRequest& request) {
-  if (request.text.empty()) bad_request("--text", "a file is needed");
+  if (request.text.empty()) bad_request("--text", "expected a file, got none");
   if (!fs::is_regular_file(request.text)) bad_request("--text", fmt::format("there is no file {}", request.text));
   const TrainedGPT trained = load_gpt(request.model, request.dtype);
   const int64_t length = trained.model.config.context_length;
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
-    bad_request("--model", "its folder has no tokenizer, and --text is no file of tokens");
+    bad_request("--model", "its folder has no tokenizer (give --text a token file)");
   const data::Tokens tokens = data::is_safetensors_file(request.text)
                                   ? data::Tokens::open(request.text)
                                   : data::Tokens(trained.tokenizer->encode(train::read_file(request.text)));
   if (tokens.size() <= length) {
-    bad_request("--text", fmt::format("{} has {} tokens, a window as long as the model's context takes {}",
-                                      request.text, tokens.size(), length + 1));
+    bad_request("--text", fmt::format("expected at least {} tokens, one window of the model's context, got {} in {}",
+                                      length + 1, tokens.size(), request.text));
   }
   if (tokens.largest() >= trained.model.config.vocab_size)
-    bad_request("--text", fmt::format("holds the token {}, the model knows {}", tokens.largest(),
-                                      trained.model.config.vocab_size));
+    bad_request("--text", fmt::format("expected token ids from 0 to {}, got {}", trained.model.config.vocab_size - 1,
+                                      tokens.largest()));
   const data::TextLoader loader(data::Windows(tokens, length, length), {.batch_size = 1});
   Generator unused;
   data::TextLoader::Iteration iteration = loader.begin(unused);
@@ -145,7 +146,8 @@ int test_gpt(const GPTTestRequest& request) {
   const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / seconds_since(start);
   if (!std::isfinite(loss)) {
     fail("test",
-         fmt::format("the loss over {} tokens is no number: the model's weights are damaged, or it diverged", count));
+         fmt::format("the loss over {} tokens is not finite (the training diverged, or the weights are damaged)",
+                     count));
   }
   if (request.json) {
     const nlohmann::ordered_json json{

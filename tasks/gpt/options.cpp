@@ -50,13 +50,17 @@ void GPTOptions::list(Fields& f) {
   f.add({.name = "positions", .help = "positional encoding", .choices = nn::kPositionNames}, positions);
   f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
   f.add({.name = "text",
-         .help = "file to train on, a text or a token file (default: sums in words, generated here)",
+         .help = "text or token file to train on (default: sums in words, generated here)",
          .group = Group::data,
          .type = "FILE"},
         text);
   f.add({"tokenizer", "folder of a byte-pair vocabulary, or char: one token per character of the text", Group::data},
         tokenizer);
-  f.add({"stride", "tokens from the start of one window to the next (0: --context-length)", Group::data, kCountOrNone},
+  f.add({.name = "stride",
+         .help = "tokens from the start of one window to the next",
+         .group = Group::data,
+         .limits = kCountOrNone,
+         .special = "0: the value of --context-length"},
         stride);
   f.add({"train-ratio", "share of the text, from its start, to train on; the rest is for validation", Group::data,
          kShare},
@@ -68,7 +72,12 @@ void GPTOptions::list(Fields& f) {
          "start of the sample after each epoch (default: the text's first tokens; book: \"Every effort moves you\")",
          Group::training},
         start_context);
-  f.add({"sample-tokens", "tokens of that sample (0: no sample)", Group::training, kCountOrNone}, sample_tokens);
+  f.add({.name = "sample-tokens",
+         .help = "tokens of that sample",
+         .group = Group::training,
+         .limits = kCountOrNone,
+         .special = "0: no sample"},
+        sample_tokens);
 }
 
 nn::GPTConfig GPTOptions::model(int64_t vocab_size) const {

@@ -10,7 +10,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// The run's own settings; what was named on the command line must agree with them.
+// The settings of the run; those given on the command line must be the same.
 GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest& request) {
   require_run_of(kGPTTask, GPTTrainer::settings_json(checkpoint), request.out);
   GPTOptions run = GPTTrainer::options_of(checkpoint);
@@ -18,7 +18,7 @@ GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest&
   return run;
 }
 
-// The folder of --save-hugging-face, tried before anything is computed; nullptr where none is asked for.
+// The folder of --save-hugging-face, created before anything is computed; nullptr without that option.
 std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest& request, const GPTOptions& options) {
   constexpr std::string_view kOption = "--save-hugging-face";
   if (request.hugging_face.empty()) return nullptr;
@@ -27,7 +27,7 @@ std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest
   std::error_code code;
   if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
     bad_request(kOption,
-                fmt::format("{} is --out, too: both would hold a {}", request.hugging_face, train::kModelFile));
+                fmt::format("{} is also --out: both would have a {}", request.hugging_face, train::kModelFile));
   return take_folder(request.hugging_face, kOption);
 }
 
@@ -114,7 +114,7 @@ int train_gpt(GPTTrainRequest request) {
     fmt::print("Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training, found.validation);
     std::fflush(stdout);
   }
-  trainer.loop().run(run_files(trainer, request), *folder, std::move(saved));
+  run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
   remember_last_run(kGPTTask, folder->path());
   return 0;
 }

@@ -1,4 +1,4 @@
-// model.safetensors: the parameters under PyTorch's names, with settings and a checksum beside them.
+// model.safetensors: the parameters under PyTorch's names, with settings and a checksum.
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tasks/train/checked_file.h>

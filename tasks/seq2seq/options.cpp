@@ -38,12 +38,13 @@ void RunOptions::list(Fields& f) {
   f.add({"num-hidden-layers", "layers of the encoder, and of the decoder", Group::model, kCount}, num_hidden_layers);
   f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, num_attention_heads);
   f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, intermediate_size);
-  f.add({"max-position-embeddings",
-         "longest sequence that the model accepts (0: the tutorial's length, or more where the sequences are longer)",
-         Group::model, kCountOrNone},
+  f.add({.name = "max-position-embeddings",
+         .help = "longest sequence that the model accepts",
+         .limits = kCountOrNone,
+         .special = "0: the tutorial's length, or more if the sequences are longer"},
         max_position_embeddings);
   f.add({.name = "positions",
-         .help = "positional encoding (only learned positions bound the length)",
+         .help = "positional encoding; only learned positions bound the length",
          .choices = nn::kPositionNames},
         positions);
   f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);

@@ -11,7 +11,7 @@ namespace {
 
 void tell_answers(std::string& out, const Task& task, const std::vector<Answer>& all) {
   out +=
-      "<h2>Answers to fresh sequences</h2>\n<p>Decoded greedily: each token is the most likely one after those before "
+      "<h2>Answers to new sequences</h2>\n<p>Decoded greedily: each token is the most likely one after those before "
       "it. "
       "Wrong tokens are highlighted.</p>\n<div "
       "class=\"card\"><table>\n<tr><th>input</th><th>output</th><th></th></tr>\n";

@@ -7,7 +7,7 @@
 
 namespace tapegrad::tasks {
 
-/// What a task adds to the report of its run: answers to fresh examples, and attention maps. The model is in eval mode.
+/// What a task adds to the report of its run: answers to new examples, and attention maps. The model is in eval mode.
 std::string report_sections(const Task& task, const RunOptions& options, const nn::Transformer& model);
 
 /// A page with one drawing.

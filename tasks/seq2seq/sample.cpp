@@ -36,7 +36,7 @@ struct MapName {
 // Of a row of weights the share that lies on its largest entry.
 struct Focus {
   double peak = 0;      // mean over the rows of the largest weight
-  double diagonal = 0;  // share of rows whose largest weight stands on the diagonal
+  double diagonal = 0;  // share of rows whose largest weight is on the diagonal
 };
 
 Focus focus_of(const HeadMap& head) {

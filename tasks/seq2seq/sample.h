@@ -12,7 +12,7 @@ namespace tapegrad::tasks {
 // Greedy answers to sources [N, S], [N, length], as many at a time as are quick.
 Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, int64_t length, int64_t beams = 1);
 
-// Greedy answers to `count` fresh examples.
+// Greedy answers to `count` new examples.
 std::vector<Answer> answers(const Task& task, const nn::Transformer& model, int64_t count, Generator& generator);
 
 // The weights of one head: rows are queries, columns keys.

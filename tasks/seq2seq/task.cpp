@@ -10,7 +10,7 @@
 
 namespace tapegrad::tasks {
 TestSet Task::test_set(int64_t count, Generator& generator) const {
-  return {draw(count, generator), fmt::format("{} fresh sequences", count)};
+  return {draw(count, generator), fmt::format("{} new sequences", count)};
 }
 
 Batch Task::read_expression(std::string_view) const { bad_request("--expression", "this task reads no expressions"); }

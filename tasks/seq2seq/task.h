@@ -31,19 +31,19 @@ struct Answer {
   bool right() const { return output == target; }
 };
 
-// Examples to test with, and what they are: "1000 fresh sequences".
+// Examples to test with, and what they are: "1000 new sequences".
 struct TestSet {
   Batch examples;
   std::string what;
 };
 
-// What else can be told of a trained model: a text, and the same as the members of a JSON object ("" for none).
+// More metrics of a trained model: as a text, and as a JSON object ("": none).
 struct ExtraMetrics {
   std::string text;
   std::string json;
 };
 
-// What stands before, between and behind the tokens of a row: "[7, 15, 2]".
+// The text before, between and after the tokens of a row: "[7, 15, 2]".
 struct RowStyle {
   std::string_view open = "[", between = ", ", close = "]";
 };
@@ -53,7 +53,7 @@ class Task {
   // Each task also has these static members; those with a value here are optional.
   //   static constexpr std::string_view kName, kHelp;   "copy", "repeat the input"
   //   struct Settings { void list(Fields&); };          the settings that only this task has
-  //   static RunOptions defaults();                     what `train` does without options
+  //   static RunOptions defaults();                     the settings of `train` without options
   //   static int64_t longest(const RunOptions&);        tokens of the longer one of source and target
   static constexpr int64_t kLeastPositions = 1;     // the least that --max-position-embeddings 0 means
   static constexpr bool kTakesExpressions = false;  // --expression, read by read_expression
@@ -62,41 +62,41 @@ class Task {
   static void check(const RunOptions&) {}           // BadRequest for settings that are not possible
   // Changes defaults that depend on the options that were given by name.
   static void adapt(RunOptions&, const Given&) {}
-  // Changes defaults for `explain`; `expression` is empty where none was given.
+  // Changes defaults for `explain`; `expression` is empty if none was given.
   static void for_explain(RunOptions&, std::string_view /*expression*/) {}
 
   virtual ~Task() = default;
 
   // --- data ---
-  // `count` fresh examples.
+  // `count` new examples.
   virtual Batch draw(int64_t count, Generator& generator) const = 0;
-  // The same for a step of training; a task may keep a stream of its own, or remember what it drew.
+  // The same for a training step; a task may have its own random stream, or record what it draws.
   virtual Batch draw_training(int64_t count, Generator& generator) { return draw(count, generator); }
-  // What draw_training changes: kept in checkpoints and model files. set_state: Error when the bytes are no state.
+  // What draw_training changes, for checkpoints and model files. set_state: Error if the bytes are not a valid state.
   virtual std::vector<std::byte> state() const { return {}; }
   virtual void set_state(std::span<const std::byte> /*state*/) {}
-  // Examples to test with: unseen in training, where the task can tell.
+  // Examples to test with; not seen in training, if the task has a record of its draws.
   virtual TestSet test_set(int64_t count, Generator& generator) const;
-  // The share of them that `test` wants to be right as a whole.
+  // The exact-match rate that `test` requires.
   virtual double test_target() const = 0;
-  // One example, [1, S] and [1, T], from a text. BadRequest "[--expression] ..." that points at what is wrong.
+  // One example, [1, S] and [1, T], from a text. BadRequest "[--expression] ..." with the position of the fault.
   virtual Batch read_expression(std::string_view text) const;
 
   // --- masks, loss, accuracy ---
-  // Which source tokens may be seen, for nn::MultiHeadAttention; an empty handle: all.
+  // Which source tokens may be attended to, for nn::MultiHeadAttention; an empty handle: all.
   virtual Tensor source_mask(const Tensor& source) const;
-  // What the decoder is given at first.
+  // The decoder's first input.
   virtual int64_t start_token() const { return 0; }
   // outputs [B, T, V] are log-probabilities. The loss is one number.
   virtual Tensor loss(const Tensor& outputs, const Tensor& target) const;
   // Which tokens are right, [B, T] bool. An example is right when all of its tokens are.
   virtual Tensor right_tokens(const Tensor& predicted, const Tensor& target) const;
-  // The token behind examples that are shorter than others, if they are not equally long: it counts in no rate.
+  // The token that pads shorter examples, if lengths differ; it does not count in any rate.
   virtual std::optional<int64_t> padding() const { return {}; }
-  // Whether the tokens that a model gave so far are a whole answer: it is asked for no more then.
+  // Whether the tokens decoded so far are a complete answer, after which decoding stops.
   virtual bool ends_answer(std::span<const int64_t> /*tokens*/) const { return false; }
 
-  // --- for people ---
+  // --- texts and pictures ---
   virtual std::string token_text(int64_t token) const { return std::to_string(token); }
   virtual std::string axis_text(int64_t token) const { return token_text(token); }  // of at most two characters
   virtual std::string source_text(const Tokens& tokens) const;                      // "[7, 15, 2]"
@@ -109,7 +109,7 @@ class Task {
   virtual std::optional<drawing::Drawing> picture(const Answer& /*answer*/) const { return {}; }
   // The section's explanation: data, masks and loss. The example is the tutorial's where it is nullptr.
   virtual std::string explain(const Batch* example) const = 0;
-  // What `test` reports besides the rates; predicted [N, T] answers `tests`.
+  // What `test` reports in addition to the rates; predicted [N, T] answers `tests`.
   virtual ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
                                      Generator& generator) const;
   // How show_tokens and the report write a row.
@@ -118,11 +118,10 @@ class Task {
 
 // The decoder's input in training: the start token, then the target without its last token. [B, T].
 Tensor shifted(const Task& task, const Tensor& target);
-// The share of examples that are right as a whole; predicted and target [B, T].
+// The exact-match rate; predicted and target [B, T].
 double accuracy(const Task& task, const Tensor& predicted, const Tensor& target);
 std::string show_tokens(const Task& task, const Tokens& tokens);  // in the task's row style
-// What a model predicts out of outputs [B, T, V] for targets [B, T]: the likeliest tokens, padding where the target has
-// it.
+// The predicted tokens: the most likely ones of outputs [B, T, V], and padding where the target [B, T] has it.
 Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& target);
 // The rows of a batch with what was predicted for them, the first `count` of them, without padding at their ends.
 std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tensor& predicted, int64_t count);

@@ -1,4 +1,4 @@
-// What the command knows of a task before one is made.
+// The description of a task, which the command uses without creating the task.
 #pragma once
 
 #include <tapegrad/tasks/settings/settings.h>
@@ -13,7 +13,7 @@ namespace tapegrad::tasks {
 class Task;
 struct RunOptions;
 
-/// The static members of a task's class; task.h says what each is for.
+/// The static members of a task's class; see task.h.
 struct TaskInfo {
   std::string_view name, help;
   RunOptions (*defaults)();

@@ -1,4 +1,4 @@
-// The list of tasks: it knows each of them, and none of them knows it.
+// The list of tasks; no task depends on it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>

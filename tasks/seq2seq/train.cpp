@@ -11,7 +11,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// The run's own settings; what was named on the command line must agree with them.
+// The settings of the run; those given on the command line must be the same.
 RunOptions settings_of_run(const train::Checkpoint& checkpoint, TrainRequest& request) {
   const TaskInfo& task = *request.options.info;
   require_run_of(task.name, Trainer::settings_json(checkpoint), request.out);
@@ -94,7 +94,7 @@ int train(TrainRequest request) {
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
   std::optional<train::Checkpoint> saved = saved_run(request);
   Trainer trainer(saved ? settings_of_run(*saved, request) : request.options);
-  trainer.loop().run(run_files(trainer, request), *folder, std::move(saved));
+  run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
   remember_last_run(task, folder->path());
   return 0;
 }

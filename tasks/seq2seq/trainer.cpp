@@ -1,4 +1,4 @@
-// The loss of a batch, and what a checkpoint says of its run.
+// The loss of a batch, and the settings in a checkpoint.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
@@ -19,7 +19,7 @@ train::LoopOptions loop_options(const RunOptions& o) {
           .max_steps = o.max_steps,
           .accumulate = o.accumulate,
           .clip_grad_norm = o.clip_grad,
-          // A run that is shorter than the warm-up is its beginning.
+          // A run that is shorter than the warm-up ends while the rate rises.
           .schedule = o.schedule_of(o.hidden_size, std::max(o.total_steps(), o.warmup + 1)),
           .save = [&o](train::Checkpoint& out) { out.set("options", to_json(o)); }};
 }

@@ -1,5 +1,5 @@
-// What the command's verbs are asked for, and the functions behind them. Each returns the exit code: 0 done, 1 failed
-// or below the target; a BadRequest is 2, any other Error 1.
+// The requests of the command's verbs, and the functions that do them. They return the exit code: 0, or 1 below the
+// target. A BadRequest becomes 2, any other Error 1.
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/options.h>
@@ -18,12 +18,12 @@ struct TrainRequest : RunRequest {
 };
 int train(TrainRequest request);
 
-/// What verbs that show or test examples have in common.
+/// Common to the verbs that show or test examples.
 struct ExampleRequest {
   explicit ExampleRequest(const TaskInfo& task) : options(task.defaults()) {}
   RunOptions options;      // settings that decide how long an example is
   Given given;             // those named on the command line
-  std::string expression;  // this example, for tasks that read expressions
+  std::string expression;  // the example, for tasks that read expressions
 };
 
 struct TestRequest : ExampleRequest {
@@ -40,7 +40,7 @@ int test(const TestRequest& request);
 
 struct ExplainRequest : ExampleRequest {
   using ExampleRequest::ExampleRequest;
-  std::optional<uint64_t> seed;  // draws another example than the tutorial's
+  std::optional<uint64_t> seed;  // of a random example; otherwise the tutorial's
 };
 int explain(ExplainRequest request);
 

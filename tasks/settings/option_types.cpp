@@ -55,7 +55,10 @@ class HelpStyle : public CLI::Formatter {
  private:
   std::string make_usage(const CLI::App* app, std::string name) const override {
     const bool parts = !app->get_subcommands([](const CLI::App*) { return true; }).empty();
-    return fmt::format("\nUsage: {}{} [options]\n", name, parts ? fmt::format(" <{}>", part_) : "");
+    return fmt::format("\nUsage: {}{} [options]\n\n", name, parts ? fmt::format(" <{}>", part_) : "");
+  }
+  std::string make_group(std::string group, bool positional, std::vector<const CLI::Option*> options) const override {
+    return CLI::Formatter::make_group(std::move(group), positional, std::move(options)).substr(1);  // one blank line
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_type_size() == 0 ? "" : " " + option->get_type_name();

@@ -45,10 +45,19 @@ train::RunFiles run_files(const RunRequest& request) {
           .progress = !request.no_progress};
 }
 
+void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::RunFolder& folder,
+                std::optional<train::Checkpoint> saved) {
+  try {
+    loop.run(files, folder, std::move(saved));
+  } catch (const train::Interrupted& e) {
+    throw Error(fmt::format("{} (use --resume --out {})", e.what(), files.folder));
+  }
+}
+
 std::vector<train::ReportText::Setting> report_settings(const Fields& fields) {
   std::vector<train::ReportText::Setting> rows;
   for (const Field& field : fields)
-    rows.push_back({fmt::format("--{}", field.setting.name), field.text(), std::string(field.setting.help)});
+    rows.push_back({fmt::format("--{}", field.setting.name), field.text(), field.report_text()});
   return rows;
 }
 

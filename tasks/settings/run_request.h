@@ -1,4 +1,4 @@
-// What every `train` verb is asked for besides its settings, the folders of runs, and which run was the last.
+// The options that every `train` verb has besides its settings, the folders of runs, and which run was the last.
 #pragma once
 
 #include <tapegrad/tasks/settings/settings.h>
@@ -30,8 +30,11 @@ std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::st
 void require_run_of(std::string_view task, std::string_view settings_json, const std::string& out);
 /// The checkpoint to continue from, where --resume asks for one and the folder has one.
 std::optional<train::Checkpoint> saved_run(const RunRequest& request);
-/// The request in the loop's words.
+/// The request as the loop's options.
 train::RunFiles run_files(const RunRequest& request);
+/// Runs the loop to its end. An interrupted run is an Error that says how the command continues it.
+void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::RunFolder& folder,
+                std::optional<train::Checkpoint> saved);
 /// The settings as a report shows them.
 std::vector<train::ReportText::Setting> report_settings(const Fields& fields);
 

@@ -102,6 +102,17 @@ std::string Field::text() const {
   return std::visit([](const auto* value) { return fmt::format("{}", *value); }, value);
 }
 
+std::string Field::default_text() const {
+  const std::string value = text();
+  if (setting.special.empty()) return value;
+  if (!setting.special.starts_with(value + ": ")) return fmt::format("{}; {}", value, setting.special);
+  return fmt::format("{}, which means {}", value, setting.special.substr(value.size() + 2));
+}
+
+std::string Field::report_text() const {
+  return setting.special.empty() ? std::string(setting.help) : fmt::format("{} ({})", setting.help, setting.special);
+}
+
 const Field* Fields::find(std::string_view name) const {
   for (const Field& field : fields_)
     if (field.setting.name == name) return &field;

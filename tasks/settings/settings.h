@@ -47,7 +47,8 @@ struct Setting {
   Limits limits = {};
   std::span<const std::string_view> choices = {};  // the values of a text; empty: any text
   std::string_view type = {};                      // in --help: "FILE"; empty: by the member's type
-  bool example = false;  // decides how long an example is: test, explain and attention offer it
+  bool example = false;           // decides how long an example is: test, explain and attention offer it
+  std::string_view special = {};  // what one value means, as "0: no clipping"
 };
 
 /// A declaration and the member that holds the value.
@@ -55,8 +56,12 @@ struct Field {
   Setting setting;
   std::variant<bool*, int64_t*, uint64_t*, double*, std::string*> value;
 
-  /// The value as --help, errors and reports show it.
+  /// The value as errors and reports show it.
   std::string text() const;
+  /// The value as the default in --help, with the special one: "0, which means no clipping" or "1; 0: no clipping".
+  std::string default_text() const;
+  /// The help of a report: with the special value, "clip gradients to this norm (0: no clipping)".
+  std::string report_text() const;
 };
 
 /// The settings of one run, in order. Refers to the members of the struct that listed them.

@@ -13,7 +13,12 @@ constexpr std::string_view kSchedules[] = {"constant", "noam", "warmup-cosine"};
 
 void TrainingSettings::list(Fields& f, const Limits& epochs) {
   f.add({"num-epochs", "number of epochs", Group::training, epochs}, num_epochs);
-  f.add({"max-steps", "stop after N steps (0: after the last epoch)", Group::training, kCountOrNone}, max_steps);
+  f.add({.name = "max-steps",
+         .help = "stop after N steps",
+         .group = Group::training,
+         .limits = kCountOrNone,
+         .special = "0: no limit"},
+        max_steps);
   f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
   f.add({"accumulate", "batches per step; their gradients are averaged", Group::training, {.least = 1, .most = 10'000}},
         accumulate);
@@ -30,7 +35,12 @@ void TrainingSettings::list(Fields& f, const Limits& epochs) {
   f.add({"factor", "factor of the noam schedule", Group::rate, kPositive}, factor);
   f.add({"min-lr", "rate at the end of the cosine", Group::rate, kNotNegative}, min_lr);
   f.add({"weight-decay", "decoupled weight decay, as in AdamW", Group::rate, kNotNegative}, weight_decay);
-  f.add({"clip-grad", "clip gradients to this norm (0: no clipping)", Group::rate, kNotNegative}, clip_grad);
+  f.add({.name = "clip-grad",
+         .help = "clip gradients to this norm",
+         .group = Group::rate,
+         .limits = kNotNegative,
+         .special = "0: no clipping"},
+        clip_grad);
 }
 
 void TrainingSettings::check() const {

@@ -12,7 +12,7 @@ namespace tapegrad::tasks {
 /// The common settings, embedded in the settings of each kind of model.
 struct TrainingSettings {
   int64_t num_epochs = 1;
-  int64_t max_steps = 0;  // 0: all epochs
+  int64_t max_steps = 0;  // 0: no limit
   int64_t batch_size = 1;
   int64_t accumulate = 1;  // batches per step
   uint64_t seed = 0;
@@ -22,7 +22,7 @@ struct TrainingSettings {
   double factor = 1;
   double min_lr = 0;
   double weight_decay = 0;
-  double clip_grad = 0;  // 0: gradients of any norm
+  double clip_grad = 0;  // 0: no clipping
 
   /// Lists the settings; `epochs` are the limits of --num-epochs.
   void list(Fields& fields, const Limits& epochs = kCount);
@@ -31,7 +31,7 @@ struct TrainingSettings {
   /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter
   /// than the warm-up ends while the rate rises.
   optim::Schedule schedule_of(int64_t width, int64_t total) const;
-  /// `steps`, the steps of all epochs, or --max-steps where that is less.
+  /// The smaller of `steps`, the steps of all epochs, and --max-steps.
   int64_t limited(int64_t steps) const;
 };
 

@@ -10,7 +10,7 @@ void save_checked(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata);
 
 /// Error for a file without checksums, for a damaged one, and for whatever load_safetensors rejects. Files of tapegrad
-/// 0.1.0, whose checksum was another one, are read without comparing it.
+/// 0.1.0, whose checksum was a different one, are read without a check.
 SafeTensors load_checked(const std::string& path);
 
 }  // namespace tapegrad::train

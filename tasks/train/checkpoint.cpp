@@ -82,7 +82,7 @@ void Checkpoint::save(const std::string& path) const {
 Checkpoint Checkpoint::load(const std::string& path) {
   if (is_old(path)) {
     fail(kWhere, fmt::format("{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does "
-                             "not read (finish the run with that version, or begin again without --resume)",
+                             "not read (finish the run with that version, or start a new one)",
                              path));
   }
   const SafeTensorsFile file(path);

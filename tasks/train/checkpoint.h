@@ -11,7 +11,8 @@
 
 namespace tapegrad::train {
 
-/// The state of any model, optimiser, generator and program, under names of your choice:
+/// The state of a training program: of models, optimisers, generators, and fields of its own, under names that it
+/// chooses:
 ///
 ///     Checkpoint out;
 ///     out.add("model.", nn::state_dict(model));
@@ -39,10 +40,10 @@ struct Checkpoint {
   /// The tensors whose names begin with `prefix`, without it.
   NamedTensors with_prefix(std::string_view prefix) const;
 
-  /// The state of a generator, and back. Error where the checkpoint has none of this name.
+  /// Adds the state of a generator, and restores it. Error if the checkpoint has none of this name.
   void add(std::string_view name, const Generator& generator);
   void restore(std::string_view name, Generator& generator) const;
-  /// Bytes that were saved under this name. Error where there are none.
+  /// Bytes that were saved under this name. Error if there are none.
   const std::vector<std::byte>& bytes_named(std::string_view name) const;
 
   /// A number or a text as a field. A floating-point number comes back with the same bits.
@@ -57,7 +58,7 @@ struct Checkpoint {
     }
   }
   bool has(std::string_view name) const { return fields.contains(std::string(name)); }
-  /// T: int64_t, uint64_t, double or std::string. Error where the field is missing or is not of this type.
+  /// T: int64_t, uint64_t, double or std::string. Error if the field is missing or is not of this type.
   template <class T>
   T get(std::string_view name) const;
 

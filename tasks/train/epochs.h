@@ -1,4 +1,4 @@
-// Epochs of a DataLoader, one after another, as a source of batches that a checkpoint can hold.
+// Epochs of a DataLoader, one after another, as a source of batches whose position a checkpoint can save.
 #pragma once
 
 #include <tapegrad/tasks/train/checkpoint.h>
@@ -8,7 +8,7 @@
 
 namespace tapegrad::train {
 
-/// The loader must outlive it. Draws from the default generator what the loader draws.
+/// The loader must outlive it. The loader draws from the default generator.
 template <class Loader, class Batch = typename Loader::Batch>
 class Epochs {
  public:
@@ -25,7 +25,7 @@ class Epochs {
   /// Batches per epoch.
   int64_t size() const { return loader_->size(); }
 
-  /// The position in the running epoch, and back.
+  /// Saves the position in the current epoch, and loads it.
   void save(Checkpoint& out) const {
     out.set("epoch.batch", iteration_ ? iteration_->position().batch : int64_t{0});
     if (iteration_ && iteration_->position().order_seed)

@@ -27,7 +27,7 @@ void write_all(int file, std::span<const std::byte> bytes, const fs::path& path)
   }
 }
 
-// Some file systems cannot sync a folder and say so by EINVAL: then nothing can be done.
+// Some file systems cannot sync a folder, and return EINVAL: that is not an error.
 void sync_folder(const fs::path& folder) {
   const Descriptor file(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.get() >= 0 && ::fsync(file.get()) != 0 && errno != EINVAL) fail_system("cannot sync", folder, errno);
@@ -59,7 +59,7 @@ RunFolder::RunFolder(const fs::path& folder) : path_(folder) {
   Descriptor taken(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (taken.get() < 0) fail_system("cannot use as a folder", folder, errno);
   if (::flock(taken.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    fail("file", fmt::format("another process is training in {} (choose another --out)", folder.string()));
+    fail("file", fmt::format("another process is training in {} (choose another folder)", folder.string()));
   reserve(1);
   file_ = taken.release();
 }

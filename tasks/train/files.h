@@ -1,4 +1,4 @@
-// The files of a run: appended in whole lines, and tried before the run relies on them.
+// The files of a run: a file of lines, and a folder that is locked and checked before the run starts.
 #pragma once
 
 #include <tapegrad/autograd/io/files.h>
@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 using tapegrad::read_file;
 using tapegrad::replace_file;
 
-/// What a run leaves in its folder.
+/// The files that a run writes into its folder.
 inline constexpr std::string_view kModelFile = "model.safetensors", kCheckpointFile = "checkpoint",
                                   kMetricsFile = "metrics.jsonl", kReportFile = "report.html";
 
-/// A file that grows at its end. What was appended survives the process; sync() makes it survive a loss of power.
+/// A file that is appended to. Appended text survives the end of the process; after sync() also a loss of power.
 class AppendFile {
  public:
   /// Creates the file where it is missing. Error when it cannot be written or is a symbolic link.
@@ -38,7 +38,7 @@ class AppendFile {
   int file_;
 };
 
-/// A folder that this process alone may write a run into, as long as the object lives.
+/// A folder, locked for the runs of this process as long as the object exists.
 class RunFolder {
  public:
   /// Creates the folder where it is missing, and locks it. Error when it cannot be written to, or another process has
@@ -49,10 +49,10 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   const fs::path& path() const { return path_; }
-  /// Makes sure that so many bytes can be written into the folder now. Error otherwise.
+  /// Error unless that many bytes can be written into the folder now.
   void reserve(int64_t bytes) const;
   /// Moves the named files, where they exist, into a new subfolder previous-1, previous-2 ... in the order given.
-  /// Returns that subfolder, or an empty path when there was nothing to move.
+  /// Returns that subfolder, or an empty path if there was nothing to move.
   fs::path put_aside(std::span<const std::string_view> names) const;
 
  private:

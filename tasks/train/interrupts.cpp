@@ -1,17 +1,17 @@
-// Notes the first Ctrl-C.
+// Records the first signal.
 #include <tapegrad/tasks/train/interrupts.h>
 
 namespace tapegrad::train {
 namespace {
 
-volatile std::sig_atomic_t noted = 0;
+volatile std::sig_atomic_t received = 0;
 
 }  // namespace
 
 CatchInterrupts::CatchInterrupts() {
-  noted = 0;
+  received = 0;
   struct sigaction action {};
-  action.sa_handler = [](int) { noted = 1; };
+  action.sa_handler = [](int) { received = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &action, &before_[i]);
 }
@@ -20,6 +20,6 @@ CatchInterrupts::~CatchInterrupts() {
   for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 
-bool CatchInterrupts::interrupted() { return noted != 0; }
+bool CatchInterrupts::interrupted() { return received != 0; }
 
 }  // namespace tapegrad::train

@@ -1,17 +1,18 @@
-// Ctrl-C while a run goes on.
+// Ctrl-C and SIGTERM during a run.
 #pragma once
 
 #include <csignal>
 
 namespace tapegrad::train {
 
-// While one is alive, the first interruption or termination is noted; a second one ends the process.
+/// While an object exists, the first SIGINT or SIGTERM is recorded; the second one ends the process.
 class CatchInterrupts {
  public:
   CatchInterrupts();
   ~CatchInterrupts();
   CatchInterrupts(const CatchInterrupts&) = delete;
   CatchInterrupts& operator=(const CatchInterrupts&) = delete;
+  /// Whether a signal was recorded since the last object was created.
   static bool interrupted();
 
  private:

@@ -23,8 +23,8 @@ void say(std::FILE* to, std::string_view lines) {
   std::fflush(to);
 }
 
-// What an earlier run left in the folder is moved aside. With `resume` only a finished run is: one that was killed
-// before its first checkpoint starts again.
+// Moves the files of an earlier run aside. With `resume`, only those of a finished run: a run that was killed before
+// its first checkpoint starts again.
 void put_earlier_run_aside(const RunFolder& folder, const RunFiles& files) {
   if (files.resume)
     fmt::print(stderr, "note: {} has no checkpoint yet; the run starts at its first step\n", files.folder);
@@ -65,7 +65,7 @@ Gradients Loop::gradients(StepMetrics& metrics) {
     ++batch_;
     const double loss = found.loss.item();
     if (!std::isfinite(loss))
-      fail("train", fmt::format("the loss of step {} is not finite (a smaller --lr may help)", metrics.step));
+      fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", metrics.step));
     metrics.loss += share * loss;
     metrics.accuracy += share * found.accuracy;
     metrics.tokens += found.tokens;
@@ -107,7 +107,7 @@ Evaluation Loop::evaluate() const {
 void Loop::evaluate_into(StepMetrics& metrics) {
   const Evaluation found = evaluate();
   if (!std::isfinite(found.validation) || !std::isfinite(found.training.value_or(0)))
-    fail("train", fmt::format("the losses after step {} are not finite (a smaller --lr may help)", steps_));
+    fail("train", fmt::format("the losses after step {} are not finite (a smaller learning rate may help)", steps_));
   metrics.validation_loss = found.validation;
   metrics.train_loss = found.training;
   ++stale_;
@@ -214,8 +214,8 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
   if (saved != steps_) save();
   if (finished() && m.step > 0 && files.ended) files.ended(m);
   if (!finished())
-    fail("train", fmt::format("interrupted after step {} of {}; continue with --resume --out {}", steps_, total_steps(),
-                              files.folder));
+    throw Interrupted(fmt::format("[train] interrupted after step {} of {}; the checkpoint in {} continues the run",
+                                  steps_, total_steps(), files.folder));
 }
 
 void Loop::write_results(const RunFiles& files, const std::string& folder) {

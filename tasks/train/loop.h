@@ -33,40 +33,47 @@ struct Evaluation {
   std::optional<double> training = {};
 };
 
-/// What is computed.
+/// How the model is trained.
 struct LoopOptions {
   int64_t epochs = 1;
-  int64_t max_steps = 0;      ///< stop after that many steps; 0: after the last epoch
+  int64_t max_steps = 0;      ///< stop after that many steps; 0: no limit
   int64_t accumulate = 1;     ///< batches per step, whose gradients are averaged; fewer at the end of an epoch
-  double clip_grad_norm = 0;  ///< 0: gradients of any norm
-  std::optional<optim::Schedule> schedule = {};  ///< the rate of each step; none: the optimiser's
+  double clip_grad_norm = 0;  ///< 0: no clipping
+  std::optional<optim::Schedule> schedule = {};  ///< the learning rate of each step; none: the optimiser's
   /// Called after the first step and then every `evaluate_every` steps, with the model in eval mode and nothing
   /// recorded.
   std::function<Evaluation()> evaluate = {};
   int64_t evaluate_every = 0;  ///< 0: never
   int64_t patience = 0;        ///< stop after that many evaluations in a row without a lower validation loss; 0: never
-  /// More to keep in a checkpoint, and back.
+  /// Write more of the program's state to a checkpoint, and read it back.
   std::function<void(Checkpoint&)> save = {};
   std::function<void(const Checkpoint&)> load = {};
 };
 
-/// Where a run leaves its files, and what it prints.
+/// Where a run writes its files, and what it prints.
 struct RunFiles {
   std::string folder;   ///< created where it is missing; one run at a time may use it
   bool resume = false;  ///< continue from the folder's checkpoint, if there is one
   int64_t checkpoint_every = 100;
   bool keep_best = false;  ///< write best.safetensors after each evaluation with the lowest validation loss so far
   bool progress = true;    ///< a progress bar on a terminal, lines elsewhere
-  std::FILE* messages = stdout;   ///< where the run says what it does
-  std::string announcement = {};  ///< what a run says before its first step
+  std::FILE* messages = stdout;   ///< where the run prints its messages
+  std::string announcement = {};  ///< printed before the first step
   ReportText report = {};         ///< the words and sections of report.html
-  /// After a step that was evaluated, and after an epoch, whose metrics may get a sample; nothing: a line each.
+  /// Called after each evaluation and after each epoch; `ended_epoch` may add a sample to the metrics. Without them, a
+  /// line is printed.
   std::function<void(const StepMetrics&, Progress&)> evaluated = {};
   std::function<void(EpochMetrics&, const StepMetrics&, Progress&)> ended_epoch = {};
-  /// After the last step, before the results are written.
+  /// Called after the last step, before the results are written.
   std::function<void(const StepMetrics&)> ended = {};
-  /// Writes the model; nothing: its parameters, with checksums.
+  /// Writes the model. Without it, the file has the parameters and checksums.
   std::function<void(const std::string& path)> save_model = {};
+};
+
+/// What Loop::run throws after Ctrl-C or SIGTERM, when it has written a checkpoint.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
 };
 
 /// A model in training, one step at a time or as a run with all its files:
@@ -104,20 +111,20 @@ class Loop {
   bool finished() const { return steps_ >= total_steps() || stopped(); }
   const Evaluation& best() const { return best_; }
 
-  /// Trains to the end, and writes checkpoint, metrics.jsonl, model.safetensors and report.html into the folder. Error
-  /// when Ctrl-C or SIGTERM ended the run, which has a checkpoint then.
+  /// Trains to the end, and writes checkpoint, metrics.jsonl, model.safetensors and report.html into the folder.
+  /// Interrupted after Ctrl-C or SIGTERM; Error when a file cannot be written, or the loss is not finite.
   void run(const RunFiles& files);
-  /// The same in a folder that is taken already, from a checkpoint that is loaded already.
+  /// The same with a folder that the caller has locked, and from a checkpoint that the caller has loaded.
   void run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved);
 
  private:
-  struct ModelDoor {  // what the loop does with the model, whatever its type
+  struct ModelAccess {  // what the loop does with the model, whatever its type
     std::function<NamedTensors()> state;
     std::function<void(const NamedTensors&)> load;
     std::function<void(bool training)> set_mode;
     std::function<int64_t()> parameters;
   };
-  struct SourceDoor {
+  struct SourceAccess {
     std::function<BatchLoss()> next_loss;
     std::function<int64_t()> size;
     std::function<void(Checkpoint&)> save;
@@ -129,13 +136,13 @@ class Loop {
   void train_to_end(const RunFiles& files, const std::string& folder);
   void write_results(const RunFiles& files, const std::string& folder);
 
-  ModelDoor model_;
-  SourceDoor source_;
+  ModelAccess model_;
+  SourceAccess source_;
   optim::Optimizer& optimizer_;
   LoopOptions options_;
   int64_t steps_ = 0;
-  int64_t batch_ = 0;                       // of the running epoch: those that were read
-  double loss_sum_ = 0, accuracy_sum_ = 0;  // over the steps of the running epoch
+  int64_t batch_ = 0;                       // batches of the current epoch that were read
+  double loss_sum_ = 0, accuracy_sum_ = 0;  // over the steps of the current epoch
   Evaluation best_{.validation = std::numeric_limits<double>::infinity()};
   int64_t stale_ = 0;  // evaluations since the best one
 };

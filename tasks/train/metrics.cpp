@@ -1,4 +1,4 @@
-// Formats, cuts and reads metrics.jsonl.
+// Writes, shortens and reads metrics.jsonl.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/detail/json.h>
@@ -10,7 +10,7 @@
 namespace tapegrad::train {
 namespace {
 
-// Calls line(object, end) for every whole line, end being the offset behind it, until it returns false.
+// Calls line(object, end) for each complete line, where `end` is the offset after it, until it returns false.
 template <class F>
 void each_line(const fs::path& path, const std::string& text, const F& line) {
   std::size_t begin = 0;
@@ -24,17 +24,17 @@ void each_line(const fs::path& path, const std::string& text, const F& line) {
     const bool step = object.is_object() && object.contains("step") && object["step"].is_number_integer();
     const bool epoch = object.is_object() && object.contains("epoch") && object["epoch"].is_number_integer();
     if (!step && !epoch)
-      fail("metrics", fmt::format("{}, line {}: neither a step's nor an epoch's object", path.string(), number));
+      fail("metrics", fmt::format("{}, line {}: expected the object of a step or an epoch", path.string(), number));
     if (!line(object, static_cast<int64_t>(end + 1))) return;
     begin = end + 1;
   }
 }
 
-// How many bytes at the start of the file tell of the first `steps` steps.
+// The length of the lines of the first `steps` steps, in bytes.
 int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_epoch) {
   if (steps == 0 || !fs::exists(path)) {
     if (steps > 0)
-      fail("metrics", fmt::format("{} is missing, and the checkpoint stands at step {}", path.string(), steps));
+      fail("metrics", fmt::format("{} is missing, but the checkpoint is of step {}", path.string(), steps));
     return 0;
   }
   const std::string text = read_file(path);
@@ -43,24 +43,23 @@ int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_ep
     if (object.contains("step")) {
       const auto step = object["step"].get<int64_t>();
       if (step > steps) return false;
-      if (step != ++seen)
-        fail("metrics", fmt::format("{}: step {} stands where step {} belongs", path.string(), step, seen));
+      if (step != ++seen) fail("metrics", fmt::format("{}: expected step {}, got step {}", path.string(), seen, step));
     } else {
       const auto epoch = object["epoch"].get<int64_t>();
       if ((epoch + 1) * steps_per_epoch > steps) return false;
       if (epoch != epochs++)
-        fail("metrics", fmt::format("{}: epoch {} stands where epoch {} belongs", path.string(), epoch, epochs - 1));
+        fail("metrics", fmt::format("{}: expected epoch {}, got epoch {}", path.string(), epochs - 1, epoch));
     }
     kept = end;
     return seen < steps || epochs < steps / steps_per_epoch;
   });
   if (seen < steps || epochs < steps / steps_per_epoch)
-    fail("metrics", fmt::format("{} ends at step {} (epoch lines: {}), but the checkpoint stands at step {}",
-                                path.string(), seen, epochs, steps));
+    fail("metrics", fmt::format("{} ends at step {} (epoch lines: {}), but the checkpoint is of step {}", path.string(),
+                                seen, epochs, steps));
   return kept;
 }
 
-// JSON knows no infinity: a loss that is not finite is null.
+// JSON has no infinity: a loss that is not finite is written as null.
 char* put_number(char* out, double value) {
   return value - value == 0 ? fmt::format_to(out, "{}", value) : fmt::format_to(out, "null");
 }
@@ -103,7 +102,7 @@ void MetricsFile::add(const EpochMetrics& m) {
   end = put_number(end, m.loss);
   end = put_accuracy(end, m.accuracy);
   std::string text(line, end);
-  // Bytes that are no UTF-8, as a vocabulary of bytes may write them, become U+FFFD.
+  // Bytes that are not UTF-8, which a byte vocabulary may generate, become U+FFFD.
   if (m.sample)
     text += ",\"sample\":" + nlohmann::json(*m.sample).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   file_.append(text + "}\n");

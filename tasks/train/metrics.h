@@ -1,4 +1,4 @@
-// metrics.jsonl: one line a step and one an epoch, as a run goes along; cut back to a step when a run resumes.
+// metrics.jsonl: one line per step and one per epoch, written during the run; cut back to a step when a run resumes.
 #pragma once
 
 #include <tapegrad/tasks/train/files.h>
@@ -16,10 +16,10 @@ inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 struct StepMetrics {
   int64_t step = 0;                // from 1
   double loss = 0;                 // of the step's batch, before its update
-  double accuracy = kNotMeasured;  // left out of the file then
+  double accuracy = kNotMeasured;  // not in the file if it was not measured
   double lr = 0;
   double tokens_per_s = 0;                                      // target tokens
-  std::optional<double> train_loss = {}, validation_loss = {};  // after the update, where it was evaluated
+  std::optional<double> train_loss = {}, validation_loss = {};  // after the update, if it was evaluated
   int64_t tokens = 0;                                           // target tokens; not in the file
 };
 
@@ -27,14 +27,14 @@ struct EpochMetrics {
   int64_t epoch = 0;  // from 0
   double loss = 0;    // means over the epoch's steps
   double accuracy = kNotMeasured;
-  std::optional<std::string> sample = {};  // a text that the model wrote then
+  std::optional<std::string> sample = {};  // a text that the model generated
 };
 
-// The file of a run that goes on. Lines survive the process as soon as they are added.
+// The file of a run in progress. A line survives the end of the process as soon as it is added.
 class MetricsFile {
  public:
-  // Keeps the lines of the first `steps` steps and of the epochs that ended with them, drops all others. Error when a
-  // line is missing among them or is no JSON.
+  // Keeps the lines of the first `steps` steps and of the epochs that ended with them, removes all others. Error when
+  // one of them is missing or is not valid JSON.
   MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_epoch);
 
   void add(const StepMetrics& metrics);
@@ -50,7 +50,7 @@ struct Metrics {
   std::vector<EpochMetrics> epochs;
 };
 
-// All of a metrics.jsonl; a last line without its end is left out.
+// Reads a whole metrics.jsonl; an incomplete last line is ignored.
 Metrics read_metrics(const fs::path& path);
 
 }  // namespace tapegrad::train

@@ -54,25 +54,25 @@ void Progress::step(const StepMetrics& step) {
   const double thousands_per_s = static_cast<double>(std::exchange(tokens_, 0)) / seconds * 1e-3;
   const std::string left = duration(seconds_left(step.step, now));
   const std::string accuracy = std::isnan(step.accuracy) ? "" : fmt::format("  accuracy {:.3f}", step.accuracy);
-  const std::string told = fmt::format("{}/{}  loss {:.4f}{}  {:.1f}k tokens/s  {} left", step.step, total_, step.loss,
+  const std::string text = fmt::format("{}/{}  loss {:.4f}{}  {:.1f}k tokens/s  {} left", step.step, total_, step.loss,
                                        accuracy, thousands_per_s, left);
   if (!bar) {
-    fmt::print(lines_, "step {}\n", told);
+    fmt::print(lines_, "step {}\n", text);
     std::fflush(lines_);
     return;
   }
-  const int room = std::min(40, terminal_width() - 4 - static_cast<int>(told.size()));
-  std::string drawn;
-  if (room >= 8) {
-    const double eighths = 8.0 * room * static_cast<double>(step.step) / static_cast<double>(total_);
+  const int width = std::min(40, terminal_width() - 4 - static_cast<int>(text.size()));
+  std::string blocks;
+  if (width >= 8) {
+    const double eighths = 8.0 * width * static_cast<double>(step.step) / static_cast<double>(total_);
     const int full = static_cast<int>(eighths) / 8, part = static_cast<int>(eighths) % 8;
     constexpr const char* kParts[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    for (int i = 0; i < full; ++i) drawn += "█";
-    if (full < room) drawn += kParts[part] + std::string(static_cast<std::size_t>(room - full - 1), ' ');
-    drawn = fmt::format("|{}| ", drawn);
+    for (int i = 0; i < full; ++i) blocks += "█";
+    if (full < width) blocks += kParts[part] + std::string(static_cast<std::size_t>(width - full - 1), ' ');
+    blocks = fmt::format("|{}| ", blocks);
   }
-  fmt::print(stderr, "\r\x1b[K{}{}", drawn,
-             told.substr(0, static_cast<std::size_t>(std::max(1, terminal_width() - 1))));
+  fmt::print(stderr, "\r\x1b[K{}{}", blocks,
+             text.substr(0, static_cast<std::size_t>(std::max(1, terminal_width() - 1))));
   std::fflush(stderr);
   bar_shown_ = true;
 }

@@ -1,4 +1,4 @@
-// How a run tells where it is: a bar on a terminal, plain lines elsewhere, nothing where it was told to be silent.
+// Shows the progress of a run: a bar on a terminal, lines of text elsewhere, or nothing.
 #pragma once
 
 #include <tapegrad/tasks/train/metrics.h>
@@ -11,26 +11,27 @@
 
 namespace tapegrad::train {
 
+/// Prints to standard error (the bar) and standard output (lines). The bar is removed before a line is printed.
 class Progress {
  public:
   enum class Style { kSilent, kLines, kBar };
-  // kBar when standard error is a terminal, kLines otherwise.
+  /// kBar when standard error is a terminal, kLines otherwise.
   static Style style_here();
 
-  // Step `done` of `total` stands behind us already. Plain lines about steps go to `lines`.
+  /// `done` of `total` steps were done before this run. Lines about steps go to `lines`.
   Progress(Style style, int64_t done, int64_t total, std::FILE* lines = stdout);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // After every step; draws at most ten times a second, prints a plain line every ten seconds. The tokens a second that
-  // it tells are those since it last told them.
+  /// Call it after every step. Draws the bar at most ten times per second, or prints a line every ten seconds, with the
+  /// tokens per second since the last time.
   void step(const StepMetrics& step);
-  // A line that stays, above the bar.
+  /// Prints a line above the bar, except in style kSilent.
   void line(std::string_view text);
-  // The same, where lines are wanted in every style.
+  /// Prints a line in every style.
   void result(std::string_view text);
-  // Takes the bar away.
+  /// Removes the bar; later steps are not shown.
   void finish();
 
  private:
@@ -42,11 +43,11 @@ class Progress {
   int64_t first_, total_;
   std::FILE* lines_;
   Clock::time_point start_, shown_;
-  int64_t tokens_ = 0;  // since shown_
+  int64_t tokens_ = 0;  // since shown_, when progress was last shown
   bool bar_shown_ = false;
 };
 
-// "4 s", "2 min 05 s", "3 h 07 min".
+/// "4 s", "2 min 05 s", "3 h 07 min".
 std::string duration(double seconds);
 
 }  // namespace tapegrad::train

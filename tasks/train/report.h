@@ -1,4 +1,4 @@
-// report.html: the page of a training run, which needs nothing from outside.
+// report.html: the page of a training run; it loads no other files.
 #pragma once
 
 #include <tapegrad/tasks/train/metrics.h>
@@ -10,7 +10,7 @@
 
 namespace tapegrad::train {
 
-/// What a report says besides the numbers of the run.
+/// The texts of a report.
 struct ReportText {
   struct Setting {
     std::string name, value, help;
@@ -20,7 +20,7 @@ struct ReportText {
   std::string loss = "Loss";  ///< the title of its curve
   std::string accuracy = "Accuracy";
   std::string rate = "Learning rate";
-  std::string tokens = "tokens per second";                  ///< what the speed counts
+  std::string tokens = "tokens per second";                  ///< the unit of the speed
   bool log_loss = false;                                     ///< a logarithmic axis
   std::vector<Setting> settings = {};                        ///< the table at the end; none: no table
   std::function<std::string(const Metrics&)> sections = {};  ///< more HTML, made when the run has ended

@@ -1,4 +1,4 @@
-// The addition task in the command: its own options, its answers, its files, and every wrong request.
+// The addition task in the command: its options, answers and files, and every wrong request.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
@@ -32,7 +32,7 @@ std::string refused(const AdditionTask& task, const std::string& expression) {
   return "nothing was refused";
 }
 
-TEST(Expression, IsReadWithAndWithoutBlanks) {
+TEST(Expression, IsReadWithAndWithoutSpaces) {
   const AdditionTask task(AdditionTask::defaults());
   for (const char* text : {"310+98", " 310 + 98 ", "310 +098", "310+0098"}) {
     const Batch example = task.read_expression(text);
@@ -56,16 +56,16 @@ TEST(Expression, ErrorsPointAtTheCharacter) {
       {"1 0+2", "column 3: expected a digit or +, got '0'"},
       {"é1+2", "column 1: expected a digit, got 'é'"},
       {"1+é", "column 3: expected a digit, got 'é'"},
-      {"1234+5", "the number 1234 in column 1 has 4 digits, the model reads at most 3"},
-      {"5+ 1234", "the number 1234 in column 4 has 4 digits"},
-      {"99999999999999999999999+1", "has 23 digits"},
-      {"600+400", "the sum 1000 has 4 digits, the model writes at most 3"},
+      {"1234+5", "column 1: expected at most 3 digits, got 1234"},
+      {"5+ 1234", "column 4: expected at most 3 digits, got 1234"},
+      {"99999999999999999999999+1", "at most 3 digits, got 99999999999999999999999 (as"},
+      {"600+400", "expected a sum of at most 3 digits, got 1000"},
   };
   for (const auto& [text, told] : cases)
     EXPECT_NE(refused(task, text).find(told), std::string::npos) << refused(task, text);
 }
 
-TEST(Draws, AreRememberedAndLeftOutOfTheTestSet) {
+TEST(Draws, AreRecordedAndLeftOutOfTheTestSet) {
   RunOptions options = tiny_options("addition");
   options.of<AdditionTask>().max_digits = 2;  // operands below 50: 2,500 problems
   AdditionTask task(options);
@@ -88,7 +88,7 @@ TEST(Draws, AreRememberedAndLeftOutOfTheTestSet) {
   EXPECT_THROW(AdditionTask(AdditionTask::defaults()).set_state(task.state()), Error);
 }
 
-TEST(Carries, AreCountedAndChainsAreSeen) {
+TEST(Carries, AndChainsOfCarriesAreCounted) {
   const auto expect = [](int64_t a, int64_t b, int64_t count, bool chained) {
     EXPECT_EQ(carries_of(a, b).count, count) << a << " + " << b;
     EXPECT_EQ(carries_of(a, b).chained, chained) << a << " + " << b;
@@ -101,7 +101,7 @@ TEST(Carries, AreCountedAndChainsAreSeen) {
   expect(90, 20, 1, false);
 }
 
-TEST(Masks, HideNothingUnlessTheTutorialsAreAskedFor) {
+TEST(Masks, MaskNothingUnlessTheTutorialsAreSelected) {
   RunOptions options = AdditionTask::defaults();
   const Tensor source = AdditionTask(options).read_expression("310+98").source;
   EXPECT_FALSE(AdditionTask(options).source_mask(source).defined());
@@ -128,7 +128,7 @@ TEST(Recipe, IsTheTutorialsWithItsMasks) {
   EXPECT_EQ(to_json(o), to_json(AdditionTask::defaults()));
 }
 
-TEST(Command, WrongRequestsAreToldInOneLine) {
+TEST(Command, WrongRequestsAreErrorsOfOneLine) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
   const auto train = [&](const Arguments& more) { return joined({"train", "addition", "--out", out}, more); };
@@ -163,7 +163,7 @@ TEST(Run, OfTheLongestNumbersFitsIntoEightyColumns) {
   expect_narrow(tested.out);
 }
 
-TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
+TEST(Run, WritesAModelThatOtherVerbsRead) {
   const TemporaryFolder folder;
   const std::string out = folder / "run", model = out + "/model.safetensors";
   const Ran ran = run_command(tiny_run("addition", out), {.folder = folder.path()});
@@ -180,7 +180,7 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
   const Ran as_json = run_command({"test", "addition", "--expression", "310+98", "--json"}, {.folder = folder.path()});
   EXPECT_EQ(nlohmann::json::parse(as_json.out)["expected"], "408");
   const Ran beyond = run_command({"test", "addition", "--expression", "700+98"}, {.folder = folder.path()});
-  EXPECT_NE(beyond.out.find("no number above 499"), std::string::npos) << beyond.out;
+  EXPECT_NE(beyond.out.find("draws numbers up to 499"), std::string::npos) << beyond.out;
   expect_error(run_command({"test", "addition", "--expression", "31o+98"}, {.folder = folder.path()}), 2,
                {"[--expression]", "column 3: expected a digit or +, got 'o'"});
 
@@ -188,7 +188,7 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
   ASSERT_EQ(tested.code, 0) << tested.err;
   expect_narrow(tested.out);
   for (const char* part : {"problems that no training step drew (seed 1), decoded\n  greedily:",
-                           "Digit accuracy, by place", "Carries in the sum", "Digits of the longer number",
+                           "Digit accuracy, by position", "Carries in the sum", "Digits of the longer number",
                            "3, one above 499", "not in training", "10 positions allow numbers of up to 4 digits"})
     EXPECT_NE(tested.out.find(part), std::string::npos) << part << "\n" << tested.out;
   const Ran counted =
@@ -211,7 +211,7 @@ TEST(Run, LeavesAModelThatIsTestedShownAndKnownAsAnAdditionModel) {
   expect_narrow(shown.out);
   EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
 
-  // A model of another task says whose it is, and a checkpoint too.
+  // The errors for a model and a checkpoint of another task name that task.
   expect_error(run_command({"test", "copy", "--model", model}, {.folder = folder.path()}), 2,
                {"[--model]", "was trained for the task addition, not for copy"});
   expect_error(run_command({"attention", "copy", "--model", model}, {.folder = folder.path()}), 2, {"task addition"});

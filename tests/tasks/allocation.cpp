@@ -1,5 +1,4 @@
-// The training loop and the system's memory: a steady step asks for none, and ten thousand steps hold no more than a
-// hundred.
+// Memory of the training loop: a steady step requests none from the system, and 10,000 steps use no more than 100.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
@@ -10,7 +9,7 @@ namespace {
 
 using tests::tiny_options;
 
-TEST(Memory, ASteadyStepAsksNothingOfTheSystem) {
+TEST(Memory, ASteadyStepAllocatesNothing) {
   Trainer trainer(tiny_options("copy"));
   for (int i = 0; i < 20; ++i) trainer.step();
   const auto calls = pool::stats().system_calls;

@@ -28,7 +28,7 @@ struct Own {
   void visit(auto&& field) { field("first", first), field("second", second); }
 };
 
-TEST(Checkpoint, HoldsAnyModelOptimiserGeneratorAndFields) {
+TEST(Checkpoint, StoresModelOptimiserGeneratorAndFields) {
   const TemporaryFolder folder;
   const std::string path = folder / "checkpoint";
   Own model;
@@ -114,13 +114,13 @@ TEST(Checkpoint, OtherFilesAreNotCheckpoints) {
 
 const std::string kOld = std::string(tests::kTestsDir) + "/data/version_0_1/";
 
-TEST(Version01, ItsModelsAreTested) {
+TEST(Version01, ItsModelsAreRead) {
   const TemporaryFolder folder;
   struct Found {
     const char* task;
     double token_accuracy;
   };
-  // What version 0.1.0 itself found for them.
+  // The figures that version 0.1.0 printed for them.
   for (const auto& [task, token_accuracy] : {Found{"copy", 0.04}, {"addition", 0.09}, {"parser", 0.012}}) {
     const Ran ran = run_command({"test", task, "--model", kOld + task + ".safetensors", "--count", "50", "--json"},
                                 {.folder = folder.path()});
@@ -134,12 +134,12 @@ TEST(Version01, ItsModelsAreTested) {
   EXPECT_EQ(text.out, "two plus w wew..zp\n");
 }
 
-TEST(Version01, ItsCheckpointsAreRecognised) {
+TEST(Version01, ItsCheckpointsAreRejectedByName) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "run");
   spill(folder / "run/checkpoint", slurp(kOld + "gpt.checkpoint"));
   expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run"}, {.folder = folder.path()}), 1,
-               {"[checkpoint]", "run/checkpoint", "written by tapegrad 0.1.0", "begin again without --resume"});
+               {"[checkpoint]", "run/checkpoint", "written by tapegrad 0.1.0", "or start a new one"});
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using tests::Ran;
 using tests::run_command;
 using tests::TemporaryFolder;
 
-// What a help text lists under Verbs, Tasks or Topics, and the text beside each.
+// The entries of a help text under Verbs, Tasks or Topics, and their descriptions.
 std::vector<std::pair<std::string, std::string>> listed(const std::string& help) {
   std::vector<std::pair<std::string, std::string>> found;
   std::istringstream lines(help);
@@ -33,7 +33,15 @@ std::vector<std::pair<std::string, std::string>> listed(const std::string& help)
   return found;
 }
 
-// Help of these words and of whatever it lists, each in 80 columns; returns how many there were.
+// The words of a text, without its line breaks.
+std::string one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string out;
+  for (std::string word; words >> word;) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+// Checks the help of these words and of all entries in it, in 80 columns; returns their number.
 int walk_help(const Arguments& words) {
   const Ran ran = run_command(joined(words, {"--help"}));
   SCOPED_TRACE(testing::PrintToString(words));
@@ -65,12 +73,16 @@ TEST(CommandHelp, WithoutArgumentsItIsPrinted) {
   EXPECT_EQ(ran.err, "");
 }
 
-TEST(CommandHelp, TellsDefaultsAndChoices) {
+TEST(CommandHelp, ShowsDefaultsAndChoices) {
   const std::string help = run_command({"generate", "gpt", "--help"}).out;
   EXPECT_NE(help.find("--max-new-tokens N"), std::string::npos);
   EXPECT_NE(help.find("(default: 50)"), std::string::npos);
   EXPECT_NE(help.find("--dtype {float32,bfloat16}"), std::string::npos);
   EXPECT_EQ(help.find("N=50"), std::string::npos);
+  const std::string gpt = one_line(run_command({"train", "gpt", "--help"}).out);
+  for (const char* part : {"(default: out/gpt)", "(default: 1; 0: no clipping)", "(default: 50; 0: no sample)",
+                           "(default: 0, which means the value of --context-length)"})
+    EXPECT_NE(gpt.find(part), std::string::npos) << part;
 }
 
 TEST(CommandWords, MistypedOnesGetSuggestions) {

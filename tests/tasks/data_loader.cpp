@@ -39,7 +39,7 @@ std::vector<Ids> batches_of(const Loader& loader, Generator& generator) {
   std::vector<Ids> out;
   auto iteration = loader.begin(generator);
   while (const auto batch = iteration.next()) out.push_back(batch->template to_vector<int64_t>());
-  EXPECT_FALSE(iteration.next()) << "the end stays the end";
+  EXPECT_FALSE(iteration.next()) << "it ended before";
   return out;
 }
 
@@ -105,7 +105,7 @@ TEST(Samplers, DrawWhatPyTorchDraws) {
   }
 }
 
-TEST(Samplers, TakeTheirSizes) {
+TEST(Samplers, CheckTheirSizes) {
   Generator generator(5);
   Ids permutation(6), again(6);
   generator.randperm(permutation.data(), 6);
@@ -282,7 +282,7 @@ TEST(DataLoaders, AnEpochContinuesAtAnyPosition) {
   }
 }
 
-// Fails at one example, and notes the threads that it was called on.
+// Fails at one example, and records the threads that it was called on.
 struct Failing {
   std::set<std::thread::id>* threads;
   int64_t size() const { return 10; }
@@ -293,7 +293,7 @@ struct Failing {
   }
 };
 
-TEST(DataLoaders, WhatADatasetThrowsComesBackWithItsBatch) {
+TEST(DataLoaders, ErrorsOfADatasetAreRaisedAtTheirBatch) {
   for (const int64_t prefetch : {0, 1, 4}) {
     std::set<std::thread::id> threads;
     {
@@ -310,7 +310,7 @@ TEST(DataLoaders, WhatADatasetThrowsComesBackWithItsBatch) {
   }
 }
 
-TEST(DataLoaders, AnIterationCanBeMovedAndLeftEarly) {
+TEST(DataLoaders, AnIterationCanBeMovedAndEndedEarly) {
   const DataLoader loader(Counting{1000}, {.batch_size = 3, .shuffle = true, .prefetch = 4});
   Generator generator(2), same(2);
   const std::vector<Ids> whole = batches_of(loader, same);

@@ -1,5 +1,5 @@
-// Faults of the system: a full disk, missing permission, memory that is refused, a request to end. Each is an Error of
-// one line, and what was saved before stays as it was.
+// Faults of the system: a full disk, missing permission, failed allocations, SIGTERM. Each is an Error of one line, and
+// saved files are not changed.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -66,7 +66,7 @@ std::size_t files_in(const std::string& folder) {
       std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
 }
 
-TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesStay) {
+TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
   const SmallDisk disk;
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const std::string path = disk.path() + "/checkpoint", metrics = disk.path() + "/metrics.jsonl";
@@ -92,8 +92,8 @@ TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesStay) {
   EXPECT_EQ(Checkpoint::load(path).tensors[0].tensor.numel(), 1000);
 }
 
-// A run that meets a full disk ends with one line; when there is room again it goes on to the same bytes.
-TEST(FullDisk, ARunGoesOnWhenThereIsRoomAgain) {
+// A run on a full disk ends with one line; when there is space again, it continues to the same bytes.
+TEST(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
   const SmallDisk disk;
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const TemporaryFolder folder;
@@ -111,7 +111,7 @@ TEST(FullDisk, ARunGoesOnWhenThereIsRoomAgain) {
   EXPECT_EQ(slurp(run + "/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 
-// Runs f in a process of its own; its Error, or "no error".
+// Runs f in a child process; returns its Error, or "no error".
 std::string error_in_child(const std::function<void()>& f) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";
@@ -156,7 +156,7 @@ TEST(AppendFile, DoesNotWriteThroughALink) {
   EXPECT_EQ(slurp(folder / "elsewhere"), "precious");
 }
 
-// Starts the command with limits and signals of its own; its exit code and standard error.
+// Starts the command with the given limits and signals; returns its exit code and standard error.
 struct Ended {
   int code;
   std::string err;
@@ -180,7 +180,7 @@ Ended start(const Arguments& arguments, const std::string& err, const std::funct
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), slurp(err)};
 }
 
-TEST(Memory, RefusedMemoryIsAnErrorOfOneLine) {
+TEST(Memory, FailedAllocationIsAnErrorOfOneLine) {
   const TemporaryFolder folder;
   const auto limit = [] {
     const rlimit most{rlim_t{600} << 20, rlim_t{600} << 20};
@@ -194,7 +194,7 @@ TEST(Memory, RefusedMemoryIsAnErrorOfOneLine) {
   EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
 }
 
-// SIGTERM is what a system sends that shuts down: as Ctrl-C, the run ends after its step, with a checkpoint.
+// A system that shuts down sends SIGTERM: as with Ctrl-C, the run ends after its step, with a checkpoint.
 TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
   const TemporaryFolder folder;
   const Arguments more{"--num-epochs", "40", "--checkpoint-every", "100000"};
@@ -208,7 +208,7 @@ TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
       });
   EXPECT_EQ(ended.code, 1);
   EXPECT_NE(ended.err.find("interrupted after step"), std::string::npos) << ended.err;
-  EXPECT_NE(ended.err.find("continue with --resume"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("(use --resume --out " + (folder / "run") + ")"), std::string::npos) << ended.err;
   ASSERT_EQ(
       tests::run_command(tiny_run("copy", folder / "run", joined(more, {"--resume"})), {.folder = folder.path()}).code,
       0);

@@ -195,7 +195,7 @@ TEST(GptCommand, AResumedRunReportsEverySample) {
     EXPECT_NE(samples("part").find(part), std::string::npos) << samples("part");
 }
 
-TEST(GptCommand, HuggingFacesFoldersGoOutAndComeIn) {
+TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
   const TemporaryFolder folder;
   const Ran ran = run_command(small_run(
       folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"}));
@@ -235,16 +235,16 @@ TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
                {"[train --resume]", "--factor 0.5 (not 1)"});
 }
 
-TEST(GptCommand, ARunThatDivergesStopsBeforeItTellsItsLosses) {
+TEST(GptCommand, ARunThatDivergesStopsBeforeItPrintsLosses) {
   const TemporaryFolder folder;
   const Ran ran = run_command(
       small_run(folder, "run", {"--schedule", "constant", "--lr", "1e30", "--clip-grad", "0", "--no-progress"}));
   EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(ran.err.find("not finite (a smaller --lr may help)"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("not finite (a smaller learning rate may help)"), std::string::npos) << ran.err;
   EXPECT_EQ(ran.out.find("nan"), std::string::npos) << ran.out;
 }
 
-TEST(GptCommand, RunsOfAnotherTaskDoNotGoOn) {
+TEST(GptCommand, RunsOfAnotherTaskAreNotContinued) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command(small_run(folder, "gpt", {"--max-steps", "1"})).code, 0);
   ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), {.folder = folder.path()}).code, 0);
@@ -256,7 +256,7 @@ TEST(GptCommand, RunsOfAnotherTaskDoNotGoOn) {
                {"[train --resume]", "holds a run of the task copy, not of gpt"});
 }
 
-TEST(GptCommand, MakesATextOfItsOwnAndSaysSo) {
+TEST(GptCommand, GeneratesATextIfNoneIsGiven) {
   const TemporaryFolder folder;
   const Ran ran = run_command(
       {"train", "gpt", "--out", folder / "run", "--max-steps", "1", "--sample-tokens", "0", "--eval-batches", "1"});
@@ -265,7 +265,7 @@ TEST(GptCommand, MakesATextOfItsOwnAndSaysSo) {
   expect_narrow(ran.err);
 }
 
-TEST(GptCommand, RefusesWrongRequests) {
+TEST(GptCommand, RejectsWrongRequests) {
   const TemporaryFolder folder;
   spill(folder / "short.txt", "too short");
   const std::string out = folder / "run";
@@ -292,7 +292,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   expect_error(train({"--text", ""}), 2, {"[--text] expected a name, got an empty text"});
   expect_error(train({"--save-hugging-face", "/proc/hf"}), 2, {"[--save-hugging-face]", "/proc/hf"});
   expect_error(train({"--save-hugging-face", folder / "short.txt"}), 2, {"[--save-hugging-face]", "short.txt"});
-  expect_error(train({"--save-hugging-face", out}), 2, {"[--save-hugging-face]", "is --out, too"});
+  expect_error(train({"--save-hugging-face", out}), 2, {"[--save-hugging-face]", "is also --out"});
   EXPECT_FALSE(fs::exists(out));
 
   ASSERT_EQ(run_command(small_run(folder, "good", {"--max-steps", "1"})).code, 0);
@@ -300,28 +300,30 @@ TEST(GptCommand, RefusesWrongRequests) {
   const auto generate = [&](const Arguments& more) {
     return run_command(joined({"generate", "gpt", "--model", good}, more));
   };
-  expect_error(generate({"--prompt", "The cat sat on the mat"}), 2, {"[--prompt]", "22 tokens", "context takes 16"});
+  expect_error(generate({"--prompt", "The cat sat on the mat"}), 2,
+               {"[--prompt] expected at most 16 tokens", "got 22"});
   expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
   expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] must be between 1 and 1000, got 0"});
   expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2,
                {"[--beams] must be between 1 and 1000, got 100000"});
   expect_error(generate({"--prompt", "The", "--dtype", "float16"}), 2, {"--dtype", "float16", "bfloat16"});
   expect_error(generate({"--prompt-ids", "1,x"}), 2, {"[--prompt-ids]"});
-  expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "9999 is no token"});
-  expect_error(generate({"--prompt-ids", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}), 2, {"[--prompt-ids] has 17 tokens"});
+  expect_error(generate({"--prompt-ids", "9999"}), 2, {"[--prompt-ids]", "expected token ids from 0 to "});
+  expect_error(generate({"--prompt-ids", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}), 2,
+               {"[--prompt-ids] expected at most 16 tokens", "got 17"});
   expect_error(generate({"--prompt", "ZZZ"}), 2, {"[tokenizer]", "\"Z\" (U+005A) at byte 0"});
   expect_error(generate({"--prompt", "The", "--top-p", "0"}), 2, {"[--top-p]"});
   expect_error(generate({"--prompt", "The", "--beams", "2", "--temperature", "1"}), 2, {"[--beams]"});
   expect_error(run_command({"generate", "gpt", "--model", folder / "none", "--prompt", "x"}), 2, {"[--model]"});
   spill(folder / "cat.txt", "The cat");
   expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "cat.txt"}), 2,
-               {"[--text]", "has 7 tokens", "takes 17"});
+               {"[--text] expected at least 17 tokens", "got 7 in "});
   expect_error(run_command({"test", "gpt", "--model", good, "--text", folder / "short.txt"}), 2,
                {"[tokenizer]", "\"r\" (U+0072)"});
-  expect_error(run_command({"test", "gpt", "--model", good}), 2, {"[--text]", "a file is needed"});
+  expect_error(run_command({"test", "gpt", "--model", good}), 2, {"[--text]", "expected a file, got none"});
   expect_error(run_command({"generate", "copy"}), 2, {"unknown task \"copy\"; choose from gpt"});
 
-  // A configuration that does not fit the tensors, and a download that was cut off.
+  // A configuration that does not fit the tensors, and an incomplete download.
   const std::string hf = folder / "hf";
   ASSERT_EQ(run_command(small_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})).code, 0);
   const std::string config = slurp(hf + "/config.json");
@@ -338,7 +340,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 1048576"));
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 2,
                {hf + ": a model of its sizes takes about", " GB, this machine has "});
-  std::string layers = config;  // of few elements, but many of them
+  std::string layers = config;  // small ones, but many
   for (const auto& [key, value] :
        {std::pair("n_embd", "1"), std::pair("n_head", "1"), std::pair("n_layer", "100000000")}) {
     const std::size_t at = layers.find(fmt::format("\"{}\": ", key)) + std::string_view(key).size() + 4;
@@ -350,7 +352,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   spill(hf + "/config.json", config);
   EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
 
-  // A tokenizer that does not fit is told before anything is printed, and not asked for where ids go in and out.
+  // A tokenizer that does not fit is an error before anything is printed; with ids in and out it is not needed.
   const std::string tokenizer = slurp(hf + "/tokenizer.json");
   spill(hf + "/tokenizer.json", "{}");
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
@@ -373,7 +375,7 @@ TEST(GptCommand, RefusesWrongRequests) {
   save_safetensors(hf + "/model.safetensors", damaged.tensors);
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt-ids", "1", "--ids"}), 1, {"[generate]", "NaN"});
   expect_error(run_command({"test", "gpt", "--model", hf, "--text", folder / "text.txt"}), 1,
-               {"[test]", "is no number"});
+               {"[test]", "is not finite"});
   spill(hf + "/model.safetensors", weights.substr(0, weights.size() / 2));
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"[safetensors]", "truncated"});
 }

@@ -143,7 +143,7 @@ TEST(Loop, ATerminatedRunHasACheckpointAndContinues) {
   Trained broken(stopping);
   const RunFiles files{.folder = folder / "run", .resume = true, .checkpoint_every = 5, .progress = false};
   EXPECT_EQ(error_of([&] { broken.loop.run(files); }),
-            "[train] interrupted after step 10 of 32; continue with --resume --out " + (folder / "run"));
+            "[train] interrupted after step 10 of 32; the checkpoint in " + (folder / "run") + " continues the run");
   Trained resumed(options);
   resumed.loop.run(files);
   EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));

@@ -42,7 +42,7 @@ TEST(Expression, Precedence) {
   EXPECT_EQ(parse_expression("  x = ( ( 7 ) ) /\t9 "), x_is(op('/', digit(7), digit(9))));
 }
 
-TEST(Expression, ParenthesesOnlyWhereTheyCount) {
+TEST(Expression, ParenthesesOnlyIfNeeded) {
   for (const char* text : {"x=1+2+3", "y=1-(2-3)", "z=1*(2/3)", "x=(1+2)*(3-4)", "y=1+2*3-4/5", "z=(1*2+3)/4",
                            "x=1+(2+3)", "x=((1+2)*3+4)*5"})
     EXPECT_EQ(expression_text(parse_expression(text)), text);
@@ -136,7 +136,7 @@ TEST(Expression, FaultsNameTheirColumn) {
   EXPECT_EQ(operator_depth(parse_expression(many)), 500);
 }
 
-TEST(Trees, RowsThatAreNoTree) {
+TEST(Trees, RowsThatAreNotATree) {
   const auto flat = [](const Row& row) { return read_tree(row, TreeForm::flat); };
   EXPECT_TRUE(flat({6, 11, 7, 15, 16}).whole);
   for (const Row& row :
@@ -194,7 +194,7 @@ TEST(ParserTask, AllFlatExpressionsOnce) {
   EXPECT_TRUE(texts.count("x=0+0") == 1 && texts.count("z=9/9") == 1);
 }
 
-TEST(ParserTask, PaddingIsNeitherSeenNorCounted) {
+TEST(ParserTask, PaddingIsMaskedAndNotCounted) {
   const RunOptions options = options_of(3);
   const ParserTask task(options);
   const Tree small = parse_expression("x=1+2"), large = parse_expression("y=(1+2)*(3-4*5)");
@@ -230,7 +230,7 @@ TEST(ParserTask, PaddingIsNeitherSeenNorCounted) {
   tests::expect_near(narrow(narrow(padded, 0, 0, 1), 1, 0, one.target.size(1)).contiguous(), alone);
 }
 
-TEST(ParserTask, StreamsComeBack) {
+TEST(ParserTask, StreamsAreRestored) {
   for (const int64_t depth : {1, 3}) {
     const RunOptions options = options_of(depth);
     ParserTask first(options), second(options);
@@ -316,7 +316,7 @@ TEST(ParserTask, HasExtraMetrics) {
   }
 }
 
-TEST(ParserTask, SettingsThatMakeNoTask) {
+TEST(ParserTask, InvalidSettings) {
   RunOptions o = ParserTask::defaults();
   o.of<ParserTask>().depth = 3;
   EXPECT_EQ(error_of([&] { resolve(o); }), "[--depth] 3 needs brackets: --vocab-size must be at least 29, got 25");

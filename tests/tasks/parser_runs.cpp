@@ -124,7 +124,7 @@ TEST(ParserCommand, FlatRun) {
                {"[--expression]", "nesting depth 2", "--depth 1"});
 }
 
-TEST(ParserCommand, WrongRequestsAreToldInOneLine) {
+TEST(ParserCommand, WrongRequestsAreErrorsOfOneLine) {
   const TemporaryFolder folder;
   const auto train = [&](const Arguments& more) {
     return run_command(joined({"train", "parser", "--out", folder / "run"}, more));
@@ -145,7 +145,7 @@ TEST(ParserCommand, WrongRequestsAreToldInOneLine) {
   EXPECT_FALSE(fs::exists(folder / "run"));
 }
 
-// Data seed: the default is the seed, and it decides nothing but the data.
+// The data seed defaults to the seed, and has an effect on the data only.
 TEST(ParserCommand, DataSeed) {
   RunOptions options = ParserTask::defaults();
   options.seed = 7;

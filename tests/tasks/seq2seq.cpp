@@ -49,7 +49,7 @@ std::vector<nlohmann::json> lines_of(const std::string& file) {
   return out;
 }
 
-// What a run decides, without its speed.
+// The results of a run, without its speed.
 std::vector<nlohmann::json> decided(const std::string& file) {
   std::vector<nlohmann::json> all = lines_of(file);
   for (nlohmann::json& line : all) line.erase("tokens_per_s");
@@ -80,7 +80,7 @@ TEST(Command, HelpAndVersion) {
   EXPECT_EQ(run_command({"--version"}).out.rfind("tapegrad ", 0), 0u);
 }
 
-TEST(Command, WrongRequestsAreToldInOneLine) {
+TEST(Command, WrongRequestsAreErrorsOfOneLine) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
   struct Case {
@@ -138,14 +138,14 @@ TEST(Command, WrongRequestsAreToldInOneLine) {
   EXPECT_FALSE(fs::exists(out));
 }
 
-TEST(Command, KernelsThatAreNoneAreAWrongRequest) {
+TEST(Command, UnknownKernelsAreAWrongRequest) {
   ::setenv("TAPEGRAD_KERNELS", "foo", 1);
   const Ran ran = run_command({"explain", "copy"});
   ::unsetenv("TAPEGRAD_KERNELS");
   expect_error(ran, 2, {"[kernels] expected TAPEGRAD_KERNELS to be one of portable"});
 }
 
-TEST(Command, TokenizersAndTokensGoWhereTheyCanBeWritten) {
+TEST(Command, TokenizersAndTokensNeedAWritableFolder) {
   const TemporaryFolder folder;
   const std::string text = folder / "text.txt";
   spill(text, "abcabc");
@@ -158,8 +158,8 @@ TEST(Command, TokenizersAndTokensGoWhereTheyCanBeWritten) {
                {"[tokenizer]", "\"d\" (U+0064) at byte 2"});
 }
 
-// The rate is that since the last line: a stall counts, and so do the steps that were not shown.
-TEST(Progress, TellsTheTokensASecondSinceItLastDid) {
+// The speed is that since the last line: it includes pauses, and steps that were not shown.
+TEST(Progress, ShowsTheSpeedSinceTheLastLine) {
   const auto told = [](train::Progress& progress, const train::StepMetrics& step) {
     std::this_thread::sleep_for(std::chrono::milliseconds(120));
     testing::internal::CaptureStderr();
@@ -177,7 +177,7 @@ TEST(Progress, TellsTheTokensASecondSinceItLastDid) {
   progress.finish();
 }
 
-TEST(Command, WithoutAModelItSaysHowToGetOne) {
+TEST(Command, WithoutAModelTheErrorHasAHint) {
   const TemporaryFolder folder;
   expect_error(run_command({"test", "copy"}, {.folder = folder.path()}), 2,
                {"out/copy/model.safetensors", "tapegrad train copy"});
@@ -237,7 +237,7 @@ TEST(Train, WritesItsFiles) {
                {"[--seq-length] 5 is longer"});
 }
 
-TEST(Train, IsSilentWhenToldTo) {
+TEST(Train, NoProgressPrintsNothing) {
   const TemporaryFolder folder;
   const Ran ran = run_command(tiny_run("copy", folder / "run", {"--no-progress"}), {.folder = folder.path()});
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -312,7 +312,7 @@ TEST(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
   }
 }
 
-TEST(Resume, OtherSettingsAreRefusedByName) {
+TEST(Resume, OtherSettingsAreRejectedByName) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
   ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
@@ -390,7 +390,7 @@ TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
                {"[safetensors]", "model.safetensors", "truncated"});
 }
 
-TEST(Damage, WithoutRoomNothingIsTouched) {
+TEST(Damage, WithoutSpaceNothingIsChanged) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
   ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);

@@ -1,4 +1,4 @@
-// The table of settings: limits, choices, JSON of other versions, and what runs have in common.
+// The table of settings: limits, choices, JSON of other versions, and the settings that all runs have.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
@@ -46,7 +46,7 @@ TEST(Settings, LimitsAndChoicesAreChecked) {
   check_limits(fields_of(good));
 }
 
-TEST(Settings, ComeBackFromJson) {
+TEST(Settings, RoundTripThroughJson) {
   Sample sample{.count = 9, .share = 0.1, .colour = "green", .file = "caf\xe9.txt", .flag = true, .seed = ~uint64_t{0}};
   const std::string json = to_json("sample", fields_of(sample));
   EXPECT_EQ(task_of_json("here", json), "sample");
@@ -76,7 +76,7 @@ TEST(Settings, OlderJsonLacksSettingsAndNewerJsonIsRejected) {
     EXPECT_TRUE(error(json).starts_with("[here] the settings ")) << json << ": " << error(json);
 }
 
-TEST(Settings, GivenOnesOverrideAndMustAgreeOnResume) {
+TEST(Settings, GivenOnesOverrideAndMustBeEqualOnResume) {
   Sample run, asked;
   asked.count = 5;
   require_same(fields_of(run), fields_of(asked), {"share"}, "out/x");
@@ -89,7 +89,7 @@ TEST(Settings, GivenOnesOverrideAndMustAgreeOnResume) {
   EXPECT_EQ(run.count, 5);
 }
 
-// Every option of training is there for every task.
+// Every training option exists for every task.
 TEST(Settings, AllRunsHaveTheCommonOnes) {
   TrainingSettings common;
   GPTOptions gpt;
@@ -102,7 +102,7 @@ TEST(Settings, AllRunsHaveTheCommonOnes) {
   }
 }
 
-// The settings in a model file of version 0.1, which knew neither --clip-grad nor --positions for this task.
+// The settings in a model file of version 0.1, which had neither --clip-grad nor --positions for this task.
 TEST(Settings, OldModelFilesAreRead) {
   const char* const json =
       R"({"task":"copy","vocab_size":6,"hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,)"

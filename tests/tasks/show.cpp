@@ -96,7 +96,7 @@ TEST(Command, ExplanationsFitIntoEightyColumns) {
   for (const char* task : {"copy", "addition"}) expect_narrow(run_command({"explain", task}).out);
 }
 
-TEST(Show, WrongRequestsAreToldInOneLine) {
+TEST(Show, WrongRequestsAreErrorsOfOneLine) {
   const TemporaryFolder folder;
   struct Case {
     Arguments arguments;
@@ -143,7 +143,7 @@ drawing::Series series_of(const char* name, std::vector<double> y,
 
 Faults faults_of(const drawing::Drawing& drawing) { return faults_of_svg(drawing::svg_file(drawing)); }
 
-TEST(Charts, HardCasesStayReadable) {
+TEST(Charts, HardCasesAreReadable) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const std::vector<std::vector<double>> all{{},
                                              {1},
@@ -173,7 +173,7 @@ TEST(Charts, BarsOfAnySign) {
   EXPECT_EQ(faults_of(draw(chart)), Faults());
 }
 
-TEST(Heatmaps, LabelsOfAnyLengthStayApart) {
+TEST(Heatmaps, LabelsDoNotOverlap) {
   for (const std::size_t size : {1, 2, 5, 20, 64, 200}) {
     for (const char* label : {"7", "words", "internationalisation"}) {
       drawing::Heatmap map;
@@ -237,7 +237,7 @@ TEST(Drawings, SizesThatDoNotFitAreErrors) {
             "[shaded_maps] expected 2 rows and 1 columns in every map, got 1 rows and 1 weights");
 }
 
-TEST(Checker, FindsWhatIsWrong) {
+TEST(Checker, FindsFaults) {
   const auto svg = [](const std::string& inside) {
     return faults_of_svg("<svg width=\"100\" height=\"50\">" + inside + "</svg>");
   };

@@ -1,4 +1,4 @@
-// Windows, batches and token files: PyTorch's order number for number, and files that are not right.
+// Windows, batches and token files: PyTorch's order number for number, and invalid files.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/data/tokenizer.h>
@@ -19,7 +19,7 @@ using tests::error_of;
 using Ids = std::vector<int64_t>;
 using Json = nlohmann::json;
 
-// A task's sequence and a text's are two types, which one file can use.
+// A task's batch and a text's batch are two types, which one file can use.
 static_assert(!std::is_same_v<tasks::Tokens, data::Tokens>);
 
 data::Tokens counting(int64_t n) {
@@ -33,7 +33,7 @@ data::TextLoader loader_of(const Json& one) {
                           {.batch_size = one["batch_size"], .shuffle = one["shuffle"], .drop_last = one["drop_last"]});
 }
 
-// The first token of each window, which in `counting` is its place.
+// The first token of each window, which in `counting` is its position.
 Ids firsts(const data::TextBatch& batch) { return batch.inputs.select(1, 0).contiguous().to_vector<int64_t>(); }
 
 const Json& golden() {
@@ -62,7 +62,7 @@ TEST(TextLoader, BatchesComeInPyTorchsOrder) {
   }
 }
 
-TEST(TextLoader, AnIterationGoesOnFromAnyPosition) {
+TEST(TextLoader, AnIterationContinuesFromAnyPosition) {
   const Json& one = golden()[3];
   const data::TextLoader loader = loader_of(one);
   for (int64_t stop = 0; stop <= loader.size(); ++stop) {
@@ -80,7 +80,7 @@ TEST(TextLoader, AnIterationGoesOnFromAnyPosition) {
             "[data_loader] expected a position from batch 0 to 7, got 99");
 }
 
-TEST(TextLoader, WindowsThatAreNone) {
+TEST(TextLoader, InvalidWindows) {
   EXPECT_EQ(error_of([] { data::Windows(counting(5), 256, 256); }),
             "[text] the text has 5 tokens, a window of 256 needs 257 (a longer text, or a shorter context)");
   EXPECT_EQ(error_of([] { data::Windows(counting(256), 256, 256); }),
@@ -110,7 +110,7 @@ TEST(Tokens, PiecesOfASequence) {
   EXPECT_EQ(error_of([&] { tokens.slice(4, 11); }), "[text] expected tokens within 0 to 10, got 4 to 11");
 }
 
-TEST(TokenFile, HoldsTheTextsTokensAndIsMapped) {
+TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
   const tests::TemporaryFolder folder;
   const auto tokenizer = data::load_tokenizer((fs::path(tests::kTestsDir) / "data/gpt2_cut").string());
   // Lines that end in white space of all kinds, and in none; pieces of many lengths.
@@ -150,7 +150,7 @@ TEST(TokenFile, LargeVocabulariesTakeFourBytes) {
   EXPECT_EQ(fs::file_size(folder / "a.tokens"), 256 + 16u);
 }
 
-TEST(TokenFile, FilesThatAreNone) {
+TEST(TokenFile, InvalidFiles) {
   const tests::TemporaryFolder folder;
   const std::string path = folder / "x.tokens";
   save_safetensors(path, {{"tokens", ones({3})}});

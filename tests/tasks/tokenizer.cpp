@@ -1,4 +1,4 @@
-// Tokenizers against Hugging Face's and tiktoken on text that is hard to cut, their files, and broken ones.
+// Tokenizers against Hugging Face's and tiktoken on texts that are hard to split, and their files, valid and invalid.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/data/byte_pair.h>
@@ -59,7 +59,7 @@ void expect_golden(const data::Tokenizer& tokenizer) {
 
 // ---- Values ----
 
-TEST(BytePairs, HardTextIsCutAndMergedAsTheReferenceDoes) {
+TEST(BytePairs, HardTextsEqualTheReference) {
   expect_golden(*data::load_tokenizer(kCut.string()));
   EXPECT_GT(golden()["cases"].size(), 390u);
 }
@@ -68,7 +68,7 @@ TEST(BytePairs, EveryKindOfFileGivesTheSameTokenizer) {
   const tests::TemporaryFolder folder;
   fs::create_directory(folder / "two");
   spill(folder / "two/vocab.json", slurp(kCut / "encoder.json"));
-  std::string merges;  // lines as Windows ends them
+  std::string merges;  // with the line ends of Windows
   for (const char c : slurp(kCut / "vocab.bpe")) {
     if (c == '\n') merges.push_back('\r');
     merges.push_back(c);
@@ -87,7 +87,7 @@ TEST(BytePairs, EveryKindOfFileGivesTheSameTokenizer) {
   EXPECT_FALSE(data::has_tokenizer(folder.path().string()));
 }
 
-TEST(BytePairs, ALongWordTakesNoTimeToSpeakOf) {
+TEST(BytePairs, ALongWordIsFast) {
   const auto tokenizer = data::load_tokenizer(kCut.string());
   std::mt19937 draw(1);
   std::string letters(1 << 20, 'a'), mixed = letters;
@@ -100,7 +100,7 @@ TEST(BytePairs, ALongWordTakesNoTimeToSpeakOf) {
   }
 }
 
-TEST(BytePairs, AllBytesAndAllPairsOfBytesComeBack) {
+TEST(BytePairs, AllBytesAndAllPairsOfBytesRoundTrip) {
   const auto tokenizer = data::load_tokenizer(kCut.string());
   std::string all;
   for (int a = 0; a < 256; ++a) {
@@ -109,7 +109,7 @@ TEST(BytePairs, AllBytesAndAllPairsOfBytesComeBack) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(all)), all);
 }
 
-TEST(BytePairs, LearnsWhatHuggingFaceLearns) {
+TEST(BytePairs, TrainingEqualsHuggingFaces) {
   const Json& training = golden()["training"];
   const auto tokenizer = data::train_byte_pairs(training["text"].get<std::string>(), training["vocab_size"]);
   EXPECT_EQ(tokenizer->size(), 400);
@@ -119,7 +119,7 @@ TEST(BytePairs, LearnsWhatHuggingFaceLearns) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
 }
 
-TEST(BytePairs, LearningEndsWhenNoPairComesTwice) {
+TEST(BytePairs, TrainingEndsWhenNoPairOccursTwice) {
   EXPECT_EQ(data::train_byte_pairs("abcd", 1000)->size(), 257);
   EXPECT_EQ(data::train_byte_pairs("", 300)->size(), 257);
   EXPECT_EQ(data::train_byte_pairs("ab ab", 1000)->size(), 258) << "\"ab\" twice, \" ab\" once";
@@ -127,7 +127,7 @@ TEST(BytePairs, LearningEndsWhenNoPairComesTwice) {
             "[tokenizer] vocab_size must be between 257 (all bytes and <|endoftext|>) and 1048576, got 256");
 }
 
-TEST(BytePairs, AWordMayTakeTheSameTokenByTwoWays) {
+TEST(BytePairs, TwoMergesMayGiveTheSameToken) {
   // "ab" + "c" and "a" + "bc" both make "abc".
   const std::string text = "abc abc abc bc bc bcbc abcd abd abdab ab";
   const auto tokenizer = data::train_byte_pairs(text, 270);
@@ -137,10 +137,10 @@ TEST(BytePairs, AWordMayTakeTheSameTokenByTwoWays) {
 
 // ---- Characters ----
 
-TEST(Characters, OneTokenACharacter) {
+TEST(Characters, OneTokenPerCharacter) {
   const std::string text = "가나, 가🙂\n";
   const auto tokenizer = data::make_character_tokenizer(text);
-  EXPECT_EQ(tokenizer->size(), 6);  // newline, blank, comma, two syllables, the face
+  EXPECT_EQ(tokenizer->size(), 6);  // newline, space, comma, two syllables, the face
   EXPECT_EQ(tokenizer->encode(text), (Ids{3, 4, 2, 1, 3, 5, 0}));
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
   EXPECT_EQ(tokenizer->end_of_text(), std::nullopt);
@@ -163,7 +163,7 @@ TEST(Characters, BytesThatBelongToNoCharacterAreKept) {
   EXPECT_EQ(tokenizer->json(), made->json());
 }
 
-TEST(Characters, ABytesNameIsNotTheCharacter) {
+TEST(Characters, AByteIsNotTheCharacterOfItsName) {
   const auto tokenizer = data::parse_tokenizer(
       R"({"model":{"byte_fallback":true,"vocab":{"A":0,"<0x41>":1,"<0xEA>":2,"<0xB0>":3,"<0x80>":4,"B":5},"merges":[]}})",
       "x");
@@ -171,9 +171,9 @@ TEST(Characters, ABytesNameIsNotTheCharacter) {
   EXPECT_EQ(tokenizer->decode(Ids{1, 0, 2, 3, 4}), "AA가");
 }
 
-// ---- Decoding while tokens come ----
+// ---- Streaming ----
 
-TEST(Streaming, CharactersNeverBreak) {
+TEST(Streaming, CharactersAreNeverSplit) {
   const auto tokenizer = data::load_tokenizer(kCut.string());
   const std::string text = "한국어 문장은 🙂 글자가 깨지지 않습니다. 日本語 naïve e\u0301";
   data::TextStream stream(*tokenizer);
@@ -226,7 +226,7 @@ TEST(Utf8, CountsAndSplitsByCharacters) {
   EXPECT_EQ(data::utf8(0x110000), "\ufffd");
 }
 
-// ---- Files that are not right ----
+// ---- Invalid files ----
 
 class BrokenFiles : public testing::Test {
  protected:
@@ -239,7 +239,7 @@ class BrokenFiles : public testing::Test {
     spill(folder_ / "tokenizer.json", text);
     return said();
   }
-  // What load_tokenizer says, without "[tokenizer] folder/".
+  // The error of load_tokenizer, without "[tokenizer] folder/".
   std::string said() {
     std::string message = error_of([&] { data::load_tokenizer(folder_.path().string()); });
     const std::string start = "[tokenizer] " + folder_.path().string();
@@ -298,7 +298,7 @@ TEST_F(BrokenFiles, Merges) {
             "interrupted?)");
 }
 
-TEST_F(BrokenFiles, WhatNoMergeMakesStandsForItself) {
+TEST_F(BrokenFiles, TokensWithoutAMergeAreSpecial) {
   ASSERT_EQ(two(R"({"a":0,"b":1,"<pad>":2,"<pad><pad>":4})", ""), "no error");
   const auto tokenizer = data::load_tokenizer(folder_.path().string());
   EXPECT_EQ(tokenizer->encode("a<pad>b<pad><pad>a"), (Ids{0, 2, 1, 4, 0})) << "the longest one counts";
@@ -312,7 +312,7 @@ TEST_F(BrokenFiles, TokenizerJson) {
   const std::string good = slurp(kCut / "hugging_face.json");
   EXPECT_EQ(json(good), "no error");
   EXPECT_NE(json(good.substr(0, good.size() / 2)).find("was its download interrupted?"), std::string::npos);
-  // As other versions of Hugging Face's library write the same.
+  // The same in the form of other versions of Hugging Face's library.
   auto empty = Json::parse(good);
   empty["model"]["dropout"] = nullptr;
   empty["model"]["continuing_subword_prefix"] = empty["model"]["end_of_word_suffix"] = "";
@@ -374,7 +374,7 @@ tests::Ran run(const std::vector<std::string>& more, const std::string& input = 
   return tests::run_command(arguments, setting);
 }
 
-TEST(TokenizeCommand, ThereAndBack) {
+TEST(TokenizeCommand, RoundTrips) {
   int tried = 0;
   for (const Json& one : golden()["cases"]) {
     if (one["ids"].size() < (one.contains("hex") ? 22 : 80)) continue;  // a few of the longest
@@ -391,7 +391,7 @@ TEST(TokenizeCommand, ThereAndBack) {
             run({"--tokenizer", kCut.string(), "--decode"}, "72 101 108").out);
 }
 
-TEST(TokenizeCommand, MakesTokenizersAndTokenFiles) {
+TEST(TokenizeCommand, TrainsTokenizersAndWritesTokenFiles) {
   const tests::TemporaryFolder folder;
   const std::string text = "가나다라 가나다 가나 가나.\nThe text, the text!\n";
   spill(folder / "text.txt", text);

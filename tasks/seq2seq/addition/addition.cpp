@@ -1,4 +1,4 @@
-// Draws additions, remembers those of training, and parses expressions.
+// Draws addition problems, records those drawn in training, and parses expressions.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
@@ -10,7 +10,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kMostDrawn = int64_t{1} << 20;  // remembered pairs of operands, one bit each
+constexpr int64_t kMostDrawn = int64_t{1} << 20;  // pairs of operands that are recorded, one bit each
 
 int64_t power_of_10(int64_t exponent) {
   int64_t power = 1;
@@ -40,7 +40,7 @@ class ExpressionReader {
     const int64_t sum = first + second;
     const std::string written = std::to_string(sum);
     if (static_cast<int64_t>(written.size()) > max_digits_)
-      wrong(fmt::format("the sum {} has {} digits, the model writes at most {}", sum, written.size(), max_digits_));
+      wrong(fmt::format("expected a sum of at most {} digits, got {}", max_digits_, sum));
     return {first, second};
   }
 
@@ -64,8 +64,7 @@ class ExpressionReader {
     std::string_view digits = text_.substr(begin, at_ - begin);
     while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
     if (static_cast<int64_t>(digits.size()) > max_digits_)
-      wrong(fmt::format("the number {} in column {} has {} digits, the model reads at most {}", digits, first_column,
-                        digits.size(), max_digits_));
+      wrong(fmt::format("column {}: expected at most {} digits, got {}", first_column, max_digits_, digits));
     int64_t number = 0;
     for (const char c : digits) number = 10 * number + (c - '0');
     return number;
@@ -193,13 +192,13 @@ Batch AdditionTask::draw_training(int64_t count, Generator& generator) {
 
 void AdditionTask::set_state(std::span<const std::byte> state) {
   if (state.size() != drawn_.size())
-    fail("addition", fmt::format("the record of drawn problems has {} bytes, {} are needed for {} digits", state.size(),
-                                 drawn_.size(), max_digits_));
+    fail("addition", fmt::format("expected a record of drawn problems of {} bytes, for {} digits, got {} bytes",
+                                 drawn_.size(), max_digits_, state.size()));
   drawn_.assign(state.begin(), state.end());
 }
 
 TestSet AdditionTask::test_set(int64_t count, Generator& generator) const {
-  if (drawn_.empty()) return {draw(count, generator), fmt::format("{} fresh problems", count)};
+  if (drawn_.empty()) return {draw(count, generator), fmt::format("{} new problems", count)};
   std::vector<int64_t> unseen;
   for (int64_t pair = 0; pair < limit_ * limit_; ++pair) {
     const auto i = static_cast<std::size_t>(pair);
@@ -249,7 +248,7 @@ std::string AdditionTask::answer_text(const Answer& answer) const {
   return drawing::wrapped(
       fmt::format("{} = {} (actual answer: {})\nCorrect: {}\n{}", source_text(answer.input), target_text(answer.output),
                   target_text(answer.target), answer.right() ? "True" : "False",
-                  beyond ? fmt::format("(training draws no number above {})\n", limit_ - 1) : ""),
+                  beyond ? fmt::format("(training draws numbers up to {})\n", limit_ - 1) : ""),
       4);
 }
 

@@ -1,4 +1,4 @@
-// The addition task (tutorial 003, section 8.5.2): reads the digits of two numbers and writes those of their sum.
+// The addition task (tutorial 003, section 8.5.2): the input is two numbers, the output is their sum, both as digits.
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/task.h>
@@ -42,7 +42,7 @@ class AdditionTask : public Task {
   // `count` of the problems that training never drew, or all of them; if none is left, of all problems.
   TestSet test_set(int64_t count, Generator& generator) const override;
   double test_target() const override { return tutorial_masks_ ? 0.99 : 0.999; }
-  // "310+98"; blanks are allowed.
+  // "310+98"; spaces are allowed.
   Batch read_expression(std::string_view text) const override;
 
   Tensor source_mask(const Tensor& source) const override;
@@ -53,7 +53,7 @@ class AdditionTask : public Task {
   std::string answer_text(const Answer& answer) const override;
   std::string samples_text(const std::vector<Answer>& answers) const override;
   std::string explain(const Batch* example) const override;
-  // Accuracy by place, by carries, and by the number of digits.
+  // Accuracy by digit position, by carries, and by the number of digits.
   ExtraMetrics extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
                              Generator& generator) const override;
 

@@ -1,4 +1,4 @@
-// Explains the addition task, and analyses a trained model's answers by digit, by carries and by length.
+// Explains the addition task, and measures a trained model's accuracy by digit position, carries and length.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
@@ -14,7 +14,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kProblemsOfARow = 2000;
+constexpr int64_t kProblemsPerLength = 2000;
 
 void explain_data(std::string& out, const Tokens& source, const Tokens& target, int64_t width, int64_t limit) {
   auto to = std::back_inserter(out);
@@ -114,11 +114,11 @@ std::vector<int64_t> numbers(const Tensor& source, int64_t begin, int64_t width)
   return out;
 }
 
-// right [N, T]: the rate of correct digits at each place.
-void tell_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& right) {
+// right [N, T]: the share of correct digits at each position.
+void report_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& right) {
   std::vector<double> shares = mean(right.to(kFloat64), {0}).to_vector<double>();
-  constexpr std::size_t kTogether = 8;  // columns that fit into the terminal
-  out.text += "\nDigit accuracy, by place\n";
+  constexpr std::size_t kTogether = 8;  // columns that fit the terminal
+  out.text += "\nDigit accuracy, by position\n";
   for (std::size_t begin = 0; begin < shares.size(); begin += kTogether) {
     std::string places, values;
     for (std::size_t i = begin; i < std::min(begin + kTogether, shares.size()); ++i) {
@@ -130,8 +130,8 @@ void tell_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& 
   json["digit_accuracy"] = shares;
 }
 
-void tell_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& source,
-                  const std::vector<bool>& exact) {
+void report_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& source,
+                    const std::vector<bool>& exact) {
   const int64_t width = source.size(1) / 2;
   const std::vector<int64_t> first = numbers(source, 0, width), second = numbers(source, width + 1, width);
   std::vector<Count> by_count(static_cast<std::size_t>(width));
@@ -161,8 +161,8 @@ void tell_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor&
 struct Length {
   std::string name;
   int64_t digits, width;
-  int64_t low, high;        // of the first number, before the two may swap
-  bool fits_first = false;  // the second number is drawn so that the sum keeps its width
+  int64_t low, high;        // the first number is in [low, high); the two may be exchanged
+  bool fits_first = false;  // the second number is drawn so that the sum has no more digits
   bool trained = false;
 };
 
@@ -175,7 +175,7 @@ Batch problems_of(const Length& length, int64_t top, Generator& generator) {
       second.push_back(pair % length.high);
     }
   }
-  while (length.digits > 1 && static_cast<int64_t>(first.size()) < kProblemsOfARow) {
+  while (length.digits > 1 && static_cast<int64_t>(first.size()) < kProblemsPerLength) {
     int64_t a = length.low + below(length.high - length.low);
     int64_t b = below(length.fits_first ? top - a : length.high);
     if (below(2) == 1) std::swap(a, b);
@@ -203,8 +203,8 @@ ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Bat
   ExtraMetrics out;
   nlohmann::ordered_json json;
   const Tensor right = right_tokens(predicted, tests.target);
-  tell_digits(out, json, right);
-  tell_carries(out, json, tests.source, all(right, 1).to_vector<bool>());
+  report_digits(out, json, right);
+  report_carries(out, json, tests.source, all(right, 1).to_vector<bool>());
 
   std::vector<Length> lengths;
   int64_t power = 1;  // 10^(digits - 1)

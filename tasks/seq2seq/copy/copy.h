@@ -23,7 +23,7 @@ class CopyTask : public Task {
 
   explicit CopyTask(const RunOptions& options) : vocab_size_(options.vocab_size), seq_length_(longest(options)) {}
   Batch draw(int64_t count, Generator& generator) const override;
-  // The rate of the last ten batches of the tutorial's run: nine without a fault, one with 38 of 40 right.
+  // The accuracy over the last ten batches of the tutorial's run: nine with 40 of 40 right, one with 38.
   double test_target() const override { return 0.995; }
   std::string explain(const Batch* example) const override;
 

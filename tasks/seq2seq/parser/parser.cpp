@@ -1,4 +1,4 @@
-// Draws expressions, and makes batches and tests of them.
+// Draws expressions, and makes batches and test sets of them.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
@@ -54,7 +54,7 @@ Tensor padded(const std::vector<Tokens>& rows, int64_t least) {
   return out;
 }
 
-// Expressions of the flat form, without building trees.
+// Expressions of the flat form, made without building trees.
 Batch draw_flat_batch(int64_t count, NumpyRandom& stream) {
   const Tensor source = Tensor::empty({count, 5}, kInt64), target = Tensor::empty({count, 5}, kInt64);
   int64_t *in = source.mutable_data<int64_t>(), *out = target.mutable_data<int64_t>();
@@ -75,7 +75,8 @@ std::vector<Tree> draw_trees(int64_t count, NumpyRandom& stream, int depth) {
   return trees;
 }
 
-// Trees of similar size, to reduce padding: draws kPool batches, sorts them by size, and chooses one batch at random.
+// Trees of similar size, to reduce padding: draws the trees of kPool batches, sorts them by size, and returns a random
+// batch.
 std::vector<Tree> draw_like_trees(int64_t count, NumpyRandom& stream, int depth) {
   constexpr int64_t kPool = 8;
   struct Sized {
@@ -102,10 +103,11 @@ void ParserTask::Settings::list(Fields& f) {
          Group::data,
          {.least = 1, .most = kDeepest}},
         depth);
-  f.add({"data-seed",
-         "seed of NumPy's stream, which draws the expressions (-1: --seed)",
-         Group::data,
-         {.least = -1, .most = 0xffffffff}},  // what NumPy accepts
+  f.add({.name = "data-seed",
+         .help = "seed of NumPy's stream, which draws the expressions",
+         .group = Group::data,
+         .limits = {.least = -1, .most = 0xffffffff},  // what NumPy accepts
+         .special = "-1: the value of --seed"},
         data_seed);
 }
 

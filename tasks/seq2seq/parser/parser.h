@@ -1,4 +1,4 @@
-// The parser task (tutorial 003, section 8.5.3): reads an expression and writes its parse tree, both as tokens.
+// The parser task (tutorial 003, section 8.5.3): the input is an expression, the output its parse tree, both as tokens.
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
@@ -26,7 +26,7 @@ class ParserTask : public Task {
   static constexpr int64_t kDeepest = 5;
   struct Settings {
     int64_t depth = 1;
-    int64_t data_seed = -1;  // -1: the seed
+    int64_t data_seed = -1;  // -1: the run's seed
     void list(Fields& fields);
   };
   static RunOptions defaults();
@@ -39,7 +39,7 @@ class ParserTask : public Task {
   explicit ParserTask(const RunOptions& options);
   TreeForm form() const { return form_; }
 
-  Batch draw(int64_t count, Generator& generator) const override;  // a word of `generator` seeds the stream
+  Batch draw(int64_t count, Generator& generator) const override;  // a draw of `generator` seeds the stream
   Batch draw_training(int64_t count, Generator& generator) override;
   std::vector<std::byte> state() const override { return stream_.state(); }
   void set_state(std::span<const std::byte> state) override { stream_.set_state({state.begin(), state.end()}); }
@@ -76,7 +76,7 @@ class ParserTask : public Task {
 };
 
 // One random expression, drawn in the tutorial's order: variable, left digit, operator, right digit. For depths above
-// 1: variable, operator, and for each side a coin (0: digit, 1: operator) while the depth allows it.
+// 1: variable, operator, and for each operand a random bit (0: digit, 1: operator) while the depth allows it.
 Tree draw_expression(NumpyRandom& stream, int depth);
 // The tutorial's expressions, all 1,200.
 std::vector<Tree> every_flat_expression();
@@ -87,7 +87,7 @@ struct ParserScore {
     int64_t expressions = 0, exact = 0;
   };
   int64_t expressions = 0;
-  int64_t whole = 0;      // answers that are trees
+  int64_t whole = 0;      // answers that are complete trees
   int64_t structure = 0;  // trees whose operators are all right
   int64_t exact = 0;
   int64_t nodes = 0, right_nodes = 0;

@@ -7,7 +7,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// A null truth: the right tree is unknown. kNothing: the right tree ends here.
+// A null truth: the correct tree is unknown. kNothing: the correct tree has no node here.
 const Tree kNothing{-1, {}};
 
 const Tree* truth_of_child(const Tree* truth, std::size_t i) {

@@ -1,4 +1,4 @@
-// Parse trees as pictures: text for the terminal, SVG, and a page.
+// Parse trees as pictures: text for the terminal, and SVG.
 #pragma once
 
 #include <tapegrad/tasks/drawing/svg.h>

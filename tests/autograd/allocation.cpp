@@ -1,4 +1,4 @@
-// From the third training step on, nothing asks the system for memory; and memory does not grow over many steps.
+// From the third training step on, no memory is requested from the system, and memory does not grow over many steps.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
@@ -18,7 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// Every way to memory leads through these, from whichever library it is called.
+// Every allocation of any library goes through these functions.
 namespace {
 std::atomic<bool> counting{false};
 std::atomic<int64_t> requests{0};
@@ -67,7 +67,7 @@ void* mmap(void* address, std::size_t bytes, int protection, int flags, int file
 namespace tapegrad::tests {
 namespace {
 
-// How often memory was asked for while f ran.
+// The number of memory requests while f ran.
 int64_t requests_of(auto&& f) {
   requests = 0;
   counting = true;
@@ -109,7 +109,7 @@ struct MlpStep {
   }
 };
 
-// One step of the copy task's model, made small, with dropout and masks.
+// One step of a small version of the copy task's model, with dropout and masks.
 struct TransformerStep {
   nn::Transformer model{{.vocab_size = 11,
                          .hidden_size = 32,
@@ -141,11 +141,11 @@ void expect_no_requests() {
   for (int i = 3; i <= 10; ++i) EXPECT_EQ(requests_of(step), 0) << "in step " << i;
 }
 
-TEST_F(Steps, OfAnMlpAskForNoMemory) { expect_no_requests<MlpStep>(); }
+TEST_F(Steps, OfAnMlpRequestNoMemory) { expect_no_requests<MlpStep>(); }
 
-TEST_F(Steps, OfATransformerAskForNoMemory) { expect_no_requests<TransformerStep>(); }
+TEST_F(Steps, OfATransformerRequestNoMemory) { expect_no_requests<TransformerStep>(); }
 
-TEST_F(Steps, DoNotMakeMemoryGrow) {
+TEST_F(Steps, UseConstantMemory) {
   MlpStep step;
   for (int i = 0; i < 100; ++i) step();
   const int64_t resident = resident_bytes();
@@ -156,7 +156,7 @@ TEST_F(Steps, DoNotMakeMemoryGrow) {
   EXPECT_LT(resident_bytes() - resident, 4 << 20);
 }
 
-TEST_F(Steps, ThatDifferInShapeDoNotMakeMemoryGrowForEver) {
+TEST_F(Steps, OfDifferentShapesUseBoundedMemory) {
   const Tensor weight = randn({64, 64}).as_leaf();
   const auto step = [&](int64_t rows) {
     Tape tape;
@@ -170,8 +170,8 @@ TEST_F(Steps, ThatDifferInShapeDoNotMakeMemoryGrowForEver) {
   EXPECT_EQ(pool::stats().reserved, reserved);
 }
 
-// The counter counts.
-TEST_F(Steps, CounterSeesWhatIsAskedFor) {
+// Tests the counter itself.
+TEST_F(Steps, CounterCountsRequests) {
   EXPECT_GE(requests_of([] { delete new std::string(100, 'x'); }), 1);
   EXPECT_GE(requests_of([] { Tensor::empty({1 << 26}); }), 1);
 }

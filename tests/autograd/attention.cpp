@@ -1,4 +1,4 @@
-// Attention against its definition, and what its masks promise.
+// Attention against its definition, and the effect of its masks.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOfShape,
                                          Case{{2, 150, 8}, {2, 300, 8}, {2, 300, 5}},  // several blocks of queries
                                          Case{{300, 6}, {130, 6}, {130, 6}}));
 
-TEST(Attention, AHeadViewNeedsNoCopyOnTheWayBack) {
+TEST(Attention, BackwardOfAHeadViewCopiesNothing) {
   const Tensor x = normal({2, 5, 12}, kFloat32, 0);
   const Tensor heads = x.reshape({2, 5, 3, 4}).transpose(1, 2);
   const Tensor y = scaled_dot_product_attention(heads, heads, heads);
@@ -85,7 +85,7 @@ TEST(Attention, AHeadViewNeedsNoCopyOnTheWayBack) {
   EXPECT_TRUE(y.transpose(1, 2).is_contiguous());
 }
 
-TEST(Attention, TheFutureHasNoInfluenceAtAll) {
+TEST(Attention, LaterKeysHaveNoInfluence) {
   const Tensor q = normal({3, 9, 4}, kFloat32, 0), k = normal({3, 9, 4}, kFloat32, 1),
                v = normal({3, 9, 4}, kFloat32, 2);
   const Tensor other_k = cat({k.slice(1, 0, 5), normal({3, 4, 4}, kFloat32, 7)}, 1);
@@ -96,7 +96,7 @@ TEST(Attention, TheFutureHasNoInfluenceAtAll) {
   EXPECT_EQ(y.to_vector<float>(), other.to_vector<float>());
 }
 
-TEST(Attention, AQueryThatMaySeeNothingGivesZerosAndNoGradient) {
+TEST(Attention, AFullyMaskedQueryGivesZerosAndNoGradient) {
   const Tensor q = normal({2, 3, 4}, kFloat32, 0).as_leaf(), k = normal({2, 3, 4}, kFloat32, 1).as_leaf();
   const Tensor v = normal({2, 3, 4}, kFloat32, 2).as_leaf();
   const double nothing = -std::numeric_limits<double>::infinity();
@@ -112,7 +112,7 @@ TEST(Attention, AQueryThatMaySeeNothingGivesZerosAndNoGradient) {
   }
 }
 
-TEST(Attention, WeightsAreThoseBeforeDropoutAndDropoutDrawsOneNumberAWeight) {
+TEST(Attention, WeightsAreThoseBeforeDropoutWhichDrawsOneNumberPerWeight) {
   const Tensor q = normal({2, 4, 4}, kFloat32, 0), k = normal({2, 4, 4}, kFloat32, 1);
   const Tensor identity = eye(4);
   Generator generator(5), same(5);
@@ -158,7 +158,7 @@ TEST(Attention, DropoutOverSeveralBlocksEqualsItsDefinition) {
   }
 }
 
-TEST(Attention, HoldsNoWeightsOfAllQueriesAndKeys) {
+TEST(Attention, KeepsNoWeights) {
   const int64_t length = 4096;  // whose weights would take 64 MB
   const int64_t before = pool::stats().reserved;
   const Tensor q = normal({length, 8}, kFloat32, 0).as_leaf();

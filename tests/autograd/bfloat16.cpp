@@ -1,4 +1,4 @@
-// bfloat16, the type of weights that are only read: conversions, products, and that nothing else computes with it.
+// bfloat16, the type of weights for generation: conversions, products, and that no other operation accepts it.
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/random.h>
@@ -20,7 +20,7 @@ namespace {
 using tests::error_of;
 using tests::expect_near;
 
-TEST(BFloat16, RoundsToTheNearestOfTwoToTheEvenOne) {
+TEST(BFloat16, RoundsToNearestEven) {
   const auto rounded = [](uint32_t bits) { return round_to_bfloat16(std::bit_cast<float>(bits)); };
   EXPECT_EQ(rounded(0x3f800000), 0x3f80);
   EXPECT_EQ(rounded(0x3f807fff), 0x3f80);
@@ -37,7 +37,7 @@ TEST(BFloat16, RoundsToTheNearestOfTwoToTheEvenOne) {
   EXPECT_EQ(rounded(0xffc00001), 0x7fc0);
 }
 
-TEST(BFloat16, ComesFromEveryTypeAndGoesBackToIt) {
+TEST(BFloat16, ConvertsFromAndToEveryType) {
   const Tensor x = tensor({1.0, -2.5, 3.140625, 0.0, 256.0});
   const Tensor narrow = x.to(kBFloat16);
   EXPECT_EQ(narrow.dtype(), kBFloat16);
@@ -48,7 +48,7 @@ TEST(BFloat16, ComesFromEveryTypeAndGoesBackToIt) {
             (std::vector<float>{0.10009765625F, 1.0078125F}));
 }
 
-TEST(BFloat16, IsSeenThroughViewsAndPrintsWithItsName) {
+TEST(BFloat16, HasViewsAndPrintsItsName) {
   const Tensor x = arange(0, 12, 1, kFloat32).reshape({3, 4}), narrow = x.to(kBFloat16);
   expect_near(narrow.t().to(kFloat32), x.t());
   expect_near(narrow.slice(1, kAll, kAll, 2).contiguous().to(kFloat32), x.slice(1, kAll, kAll, 2));
@@ -83,7 +83,7 @@ TEST(BFloat16, EmbeddingGivesFloat32) {
   expect_near(y, embedding(table, ids));
 }
 
-TEST(BFloat16, LeavesNoGradient) {
+TEST(BFloat16, HasNoGradient) {
   const Tensor weight = ones({2, 2}).to(kBFloat16), x = ones({1, 2}).as_leaf();
   EXPECT_NE(error_of([&] { weight.as_leaf(); }).find("expected float32 or float64, got bfloat16"), std::string::npos);
   Tape tape;
@@ -92,8 +92,8 @@ TEST(BFloat16, LeavesNoGradient) {
   EXPECT_EQ(linear(ones({1, 2}), weight).to_vector<float>(), (std::vector<float>{2, 2}));
 }
 
-// Every operation of the table, called with bfloat16 in the place of its floating inputs, either says that it does not
-// compute with it or gives what it gives for the widened inputs: it only moves elements, or promotes them to float32.
+// Every operation of the table, called with bfloat16 inputs in place of floating ones, either raises an Error or
+// returns the same as for the converted inputs: it only moves elements, or promotes them to float32.
 TEST(BFloat16, IsNeverMistakenForAnotherType) {
   int refused = 0, right = 0;
   for (const tasks::OpSamples& of : tasks::op_samples()) {
@@ -131,7 +131,7 @@ TEST(BFloat16, HasNanAndInfinity) {
   EXPECT_FALSE(all_finite(x.slice(0, kAll, kAll, -1)));
 }
 
-TEST(BFloat16, IsWrittenToFilesAsItIs) {
+TEST(BFloat16, IsWrittenToFilesUnchanged) {
   const std::string path = (std::filesystem::temp_directory_path() / "tapegrad_bfloat16.safetensors").string();
   const Tensor x = tensor({0.1, -7.25, 1e30}).to(kBFloat16);
   save_safetensors(path, {{"x", x}, {"y", ones({3})}});

@@ -12,7 +12,7 @@
 namespace tapegrad {
 namespace {
 
-// The positions of the generator are equal: neither has drawn more than the other.
+// The generators are at equal positions: neither has drawn more than the other.
 bool equal_streams(const Generator& a, const Generator& b) { return a.state() == b.state(); }
 
 TEST(Dropout, MultipliesByTheMaskThatTheGeneratorDraws) {
@@ -52,7 +52,7 @@ TEST(Dropout, DrawsInRowMajorOrderWhateverTheStrides) {
   EXPECT_EQ(turned, dropout(x.t().contiguous(), 0.3, true, &b).to_vector<float>());
 }
 
-TEST(Dropout, DrawsNothingWithoutNeed) {
+TEST(Dropout, DrawsNothingIfNothingIsDropped) {
   Generator g(1);
   const Generator before = g;
   const Tensor x = ones({4});
@@ -63,7 +63,7 @@ TEST(Dropout, DrawsNothingWithoutNeed) {
   EXPECT_TRUE(equal_streams(g, before));
 }
 
-TEST(Dropout, WhatIsDroppedStillShowsThatItWasNotFinite) {
+TEST(Dropout, DroppedNanAndInfinityPropagate) {
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor y = dropout(full({64}, inf), 0.5);
   int infinite = 0, nan = 0;
@@ -82,7 +82,7 @@ TEST(Dropout, TheGradientIsTheMaskScaled) {
   EXPECT_EQ(grads[x].to_vector<double>(), y.to_vector<double>());
 }
 
-TEST(Dropout, TheSecondDerivativeGoesThroughTheSameMask) {
+TEST(Dropout, TheSecondDerivativeUsesTheSameMask) {
   // With m the mask over 1-p: y = sum(m x^2), dy/dx = 2 m x, and the sum of that has the derivative 2 m.
   Generator g(2);
   const Tensor x = randn({6, 5}, kFloat64, &g).as_leaf();

@@ -1,4 +1,4 @@
-// Elementwise operations: values with the special ones, types, broadcasting, strides, derivatives to second order.
+// Elementwise operations: values, special values, types, broadcasting, strides, derivatives to second order.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
 
@@ -13,7 +13,7 @@ std::size_t allocations = 0;
 
 }  // namespace
 
-// Counts what reaches the heap. Not inlined: the compiler would take malloc and delete for a mismatch.
+// Counts heap allocations. Not inlined: the compiler would report malloc and delete as a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* block = std::malloc(bytes)) return block;
@@ -178,7 +178,7 @@ TEST(Elementwise, SpecialValues) {
   }
 }
 
-TEST(Elementwise, PowersAtTheirEdges) {
+TEST(Elementwise, PowersAtSpecialValues) {
   const Tensor base = tensor({0., 0., 0., -2., 2., 0., -8., kNan}, kFloat64);
   const Tensor exponent = tensor({0., 1., -1., 3., 0., 2., 1. / 3, 0.}, kFloat64);
   expect_values(pow(base, exponent), {1, 0, kInf, -8, 1, 0, kNan, 1});
@@ -193,7 +193,7 @@ TEST(Elementwise, PowersAtTheirEdges) {
                "[pow] integer exponents must not be negative (convert the base with to(kFloat32))");
 }
 
-TEST(Elementwise, GradientsWhereSlopesBreak) {
+TEST(Elementwise, GradientsAtKinks) {
   expect_values(slope([](const Tensor& x) { return abs(x); }, tensor({-2., 0., 3.})), {-1, 0, 1});
   expect_values(slope([](const Tensor& x) { return relu(x); }, tensor({-2., 0., 3., kNan})), {0, 0, 1, 1});
   expect_values(slope([](const Tensor& x) { return sign(x); }, tensor({-2., 0., 3.})), {0, 0, 0});
@@ -407,7 +407,7 @@ TEST(Select, Triangles) {
   expect_error([] { tril(ones({3})); }, "[tril] expected two axes or more, got shape [3]");
 }
 
-TEST(Elementwise, SteadyStateTouchesNoHeap) {
+TEST(Elementwise, SteadyStateAllocatesNothing) {
   const Tensor x = full({8}, 0.5).as_leaf(), seed = ones({8});
   const auto step = [&] {
     Tape tape;

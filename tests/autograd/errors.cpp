@@ -1,4 +1,4 @@
-// What operations say about wrong shapes, axes and types: every text, word by word.
+// The errors of operations for wrong shapes, axes and types, word for word.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

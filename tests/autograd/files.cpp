@@ -1,4 +1,4 @@
-// Atomic files: whole or not at all, never through a link that somebody has put there, and without leftovers.
+// Atomic files: written completely or not at all, never through links, and without leftover temporary files.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <tapegrad/autograd/io/files.h>
@@ -26,7 +26,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-TEST(AtomicFile, TakesThePlaceOfAFileWhenItIsCommitted) {
+TEST(AtomicFile, ReplacesAFileWhenItIsCommitted) {
   const TemporaryFolder folder;
   const std::string path = folder / "a";
   spill(path, "old");
@@ -44,7 +44,7 @@ TEST(AtomicFile, TakesThePlaceOfAFileWhenItIsCommitted) {
   EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"a"}));
 }
 
-TEST(AtomicFile, PlantedLinksAreNotFollowed) {
+TEST(AtomicFile, DoesNotFollowLinks) {
   const TemporaryFolder folder;
   const std::string path = folder / "checkpoint", other = folder / "elsewhere";
   spill(other, "precious");
@@ -67,11 +67,11 @@ TEST(AtomicFile, NamesOfTemporaryFilesAreDrawnAtRandom) {
   }
 }
 
-TEST(AtomicFile, RemovesWhatKilledProcessesLeft) {
+TEST(AtomicFile, RemovesFilesOfKilledProcesses) {
   const TemporaryFolder folder;
   spill(folder / ".tapegrad-0123456789abcdef.new", "left behind");
   spill(folder / ".tapegrad-notes.new", "not ours");
-  const AtomicFile writing(folder / "b");  // alive: it stays
+  const AtomicFile writing(folder / "b");  // in use: not removed
   const pid_t child = ::fork();
   if (child == 0) {
     AtomicFile file(folder / "c");
@@ -87,7 +87,7 @@ TEST(AtomicFile, RemovesWhatKilledProcessesLeft) {
   EXPECT_TRUE(names.contains("a") && names.contains(".tapegrad-notes.new"));
 }
 
-TEST(AtomicFile, SaysWhyItCannotBeWritten) {
+TEST(AtomicFile, ErrorsNameTheCause) {
   const TemporaryFolder folder;
   const std::string deeper = folder / "none/a";
   EXPECT_EQ(error_of([&] { replace_file(deeper, ""); }),

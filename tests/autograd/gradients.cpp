@@ -35,7 +35,7 @@ TEST(Gradients, EveryOperationHasSamples) {
   for (const std::string& op : samples_without_op()) ADD_FAILURE() << op << " has samples, and is no operation";
 }
 
-TEST(Gradients, OperationsHaveOneNameEach) {
+TEST(Gradients, OperationNamesAreUnique) {
   std::set<std::string_view> names;
   for (const Op* op : Op::all())
     EXPECT_TRUE(names.insert(op->name).second) << op->name << " is the name of two operations";
@@ -67,7 +67,7 @@ TEST(Gradients, EveryModuleHasSamples) {
   }
 }
 
-TEST(GradcheckVerb, ChecksOneByNameAndListsNearNames) {
+TEST(GradcheckVerb, ChecksOneByNameAndListsSimilarNames) {
   EXPECT_EQ(gradcheck({.op = "tanh", .module = ""}), 0);
   EXPECT_EQ(gradcheck({.op = "", .module = "Linear"}), 0);
   const auto refused = [](const std::string& op, const std::string& module) -> std::string {

@@ -1,4 +1,4 @@
-// The lowest layer against plain loops: threads, elementary functions on vectors, matrix products.
+// The kernels against plain loops: threads, elementary functions on vectors, matrix products.
 #include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/kernels.cpp"
@@ -175,7 +175,7 @@ TEST(Parallel, TheNumberOfThreadsDoesNotChangeInsideALoop) {
   }
 }
 
-TEST(Parallel, ErrorsComeBack) {
+TEST(Parallel, ErrorsReachTheCaller) {
   const Threads restore;
   for (int threads : {1, 2, 7}) {
     set_num_threads(threads);
@@ -292,7 +292,7 @@ TEST(Simd, FormulasReadAsOnScalars) {
   EXPECT_EQ(y.back(), -19);
 }
 
-TEST(Simd, PartsOfVectorsTouchNothingElse) {
+TEST(Simd, PartialVectorsAccessNothingElse) {
   EXPECT_TRUE(kernel_of(HWY_DISPATCH_TABLE(parts_float))());
   EXPECT_TRUE(kernel_of(HWY_DISPATCH_TABLE(parts_double))());
 }
@@ -450,7 +450,7 @@ TEST(Blas, EdgesOnBlis) {
   }
 }
 
-TEST(Blas, FourteenRowsOnAnyVectors) {
+TEST(Blas, FourteenRowKernelWithAnyVectors) {
   EXPECT_TRUE(kernel_of(HWY_DISPATCH_TABLE(fourteen_rows_float))());
   EXPECT_TRUE(kernel_of(HWY_DISPATCH_TABLE(fourteen_rows_double))());
 }
@@ -518,7 +518,7 @@ TEST(Kernels, TheFamilyIsOneThatTheProcessorRuns) {
 }
 
 // The table of a kernel in which every family would be chosen by Highway.
-TEST(Kernels, LeaveHighwaysChoiceToOthers) {
+TEST(Kernels, DoNotChangeHighwaysChoice) {
   const auto ours = kernel_of(HWY_DISPATCH_TABLE(parts_float));
   const int64_t supported = hwy::SupportedTargets();
   if (available_kernel_families().size() > 1) {

@@ -28,8 +28,8 @@ std::vector<GoldenCase> cases_of(const std::string& file) {
   return read_goldens(std::string(kTestsDir) + "/golden/" + file);
 }
 
-// Within 1.3e-6 relative and 1e-5 absolute for float32, 1e-7 both for float64; NaN is NaN, an infinity itself. With
-// `ulp` also within so many units in the last place: that holds for small numbers too.
+// Within 1.3e-6 relative and 1e-5 absolute for float32, 1e-7 both for float64; NaN equals NaN, infinities must be
+// equal. With `ulp` also within so many units in the last place: that holds for small numbers too.
 template <class T>
 bool close(T ours, T theirs, int ulp) {
   if (std::isnan(theirs)) return std::isnan(ours);
@@ -59,7 +59,7 @@ std::string difference(const Tensor& ours, const Tensor& theirs, int ulp) {
   return {};
 }
 
-// What differs, in words; empty if nothing does.
+// Describes the difference; empty if there is none.
 std::string difference(const Tensor& ours, const Tensor& theirs, int ulp) {
   if (!(ours.shape() == theirs.shape()))
     return fmt::format("the shape is {}, {} is right", str(ours.shape()), str(theirs.shape()));
@@ -103,7 +103,7 @@ std::string describe(const GoldenCase& golden) {
 
 class Operations : public testing::TestWithParam<std::string> {};
 
-TEST_P(Operations, GiveWhatPyTorchGives) {
+TEST_P(Operations, EqualPyTorch) {
   for (const GoldenCase& golden : cases_of(GetParam())) {
     const auto call = golden_calls().find(golden.op);
     if (call == golden_calls().end()) {

@@ -1,4 +1,4 @@
-// The pool: memory that one size gives back serves others, and a fork finds it usable.
+// The memory pool: blocks are reused for other sizes, and it works after a fork.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
@@ -48,7 +48,7 @@ TEST(Pool, HoldsNoMoreThanTwiceWhatWasInUse) {
   EXPECT_LE(most, 250 * kMegabyte);
 }
 
-TEST(Pool, LargeBlocksServeSmallerSizes) {
+TEST(Pool, SplitsLargeBlocks) {
   Tensor::empty({int64_t{16} << 20});  // 64 MB, free again
   const int64_t calls = pool::stats().system_calls;
   std::vector<Tensor> parts;
@@ -59,7 +59,7 @@ TEST(Pool, LargeBlocksServeSmallerSizes) {
   EXPECT_EQ(pool::stats().system_calls, calls);
 }
 
-TEST(Pool, GivesBackWhenTheSystemHasNoMore) {
+TEST(Pool, ReleasesBlocksWhenTheSystemHasNoMemory) {
   EXPECT_EQ(in_child(60,
                      [] {
                        const rlimit limit{1LL << 30, 1LL << 30};

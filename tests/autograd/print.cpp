@@ -1,4 +1,4 @@
-// How tensors print: the texts are PyTorch's, but for "torch." in front of a type.
+// How tensors print: the texts are PyTorch's, except "torch." before a type.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
 
@@ -35,7 +35,7 @@ TEST(Print, Shapes) {
   EXPECT_EQ(str(arange(4).reshape({2, 1, 2})), "tensor([[[0, 1]],\n\n        [[2, 3]]])");
 }
 
-TEST(Print, LongOnesBreakAndLargeOnesShowTheirEdges) {
+TEST(Print, LongOnesAreBrokenAndLargeOnesAbbreviated) {
   EXPECT_EQ(str(arange(30)),
             "tensor([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17,\n"
             "        18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29])");

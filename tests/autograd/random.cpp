@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-// tests/data/random.json, made by make_random.py beside it.
+// tests/data/random.json, made by make_random.py in the same folder.
 const json& vectors() {
   static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/random.json"));
   return data;
@@ -115,20 +115,20 @@ TEST(Random, EveryCallDrawsWhatPyTorchDraws) {
   }
 }
 
-TEST(Random, SeedsAreCutTo32Bits) {
+TEST(Random, SeedsAreTruncatedTo32Bits) {
   Generator a((uint64_t{1} << 40) + 7), b(7);
   EXPECT_EQ(a.seed(), (uint64_t{1} << 40) + 7);
   for (int i = 0; i < 700; ++i) ASSERT_EQ(a.random32(), b.random32());
   EXPECT_EQ(Generator().seed(), Generator::kDefaultSeed);
 }
 
-TEST(Random, TheFirstWordOfAPairStandsOnTop) {
+TEST(Random, TheFirstWordOfAPairIsTheHighHalf) {
   Generator a(3), b(3);
   const uint64_t first = a.random32();
   EXPECT_EQ(b.random64(), first << 32 | a.random32());
 }
 
-TEST(Random, SeedingForgetsTheCachedNormal) {
+TEST(Random, SeedingDropsTheCachedNormal) {
   Generator g(11);
   double first, again;
   g.normal(&first, 1);
@@ -145,7 +145,7 @@ TEST(Random, TheDefaultGenerator) {
   EXPECT_EQ(Generator().random32(), default_generator().random32());
 }
 
-TEST(Random, ACallIsOnePieceOfTheStreamWhateverTheThreads) {
+TEST(Random, ACallDrawsTheSameWithAnyNumberOfThreads) {
   constexpr int kThreads = 4, kDraws = 20000;
   Generator shared(1), alone(1);
   std::vector<std::vector<uint64_t>> drawn(kThreads);
@@ -165,7 +165,7 @@ TEST(Random, ACallIsOnePieceOfTheStreamWhateverTheThreads) {
 // ---- The other streams ----
 
 // The masks that viRngBernoulli of Intel's MKL draws from an MCG31m1 seeded with the first two words of seed 123.
-TEST(Random, TheMcg31StreamTakesOneWordAMask) {
+TEST(Random, TheMcg31StreamTakesOneWordPerMask) {
   Generator g(123);
   g.set_mask_stream(MaskStream::kMcg31m1);
   const std::pair<double, std::string> masks[] = {{0.5, "111111010000001010110001100001010000"},
@@ -202,7 +202,7 @@ TEST(Random, NumpysLegacyStream) {
 
 // ---- Tensors ----
 
-TEST(RandomTensors, DrawWhatTheFillsDraw) {
+TEST(RandomTensors, DrawTheSameAsFills) {
   Generator a(8), b(8);
   std::vector<double> x(60);
   const auto expect = [&](const Tensor& drawn, const Shape& shape, DType dtype) {
@@ -255,7 +255,7 @@ TEST(Random, AStateContinuesExactly) {
     Generator g(5);
     for (int i = 0; i < words; ++i) g.random32();
     double normal;
-    g.normal(&normal, 1);  // leaves a cached one behind
+    g.normal(&normal, 1);  // leaves a cached normal
     g.set_mask_stream(MaskStream::kMcg31m1);
     Generator h(99);
     h.set_state(g.state());
@@ -276,7 +276,7 @@ TEST(Random, AStateContinuesExactly) {
   }
 }
 
-TEST(Random, ABadStateIsRefusedAndChangesNothing) {
+TEST(Random, ABadStateIsRejectedAndChangesNothing) {
   Generator g(5);
   const auto good = g.state();
   const auto refused = [&](size_t offset, std::vector<unsigned char> bytes) {
@@ -309,7 +309,7 @@ TEST(Random, ABadStateIsRefusedAndChangesNothing) {
             "[NumpyRandom.set_state] expected the 2500 bytes of a state, got 5056");
 }
 
-TEST(Random, EveryAlteredByteOfAStateIsReadOrRefused) {
+TEST(Random, EveryAlteredByteOfAStateIsReadOrRejected) {
   Generator g(5);
   double normal;
   g.normal(&normal, 1);

@@ -44,7 +44,7 @@ TEST(Sum, OverAxes) {
   expect_near(tg::sum(tg::tensor({1., 2.}).reshape({2, 1}).expand({2, 3}), 0), {3, 3, 3});
 }
 
-TEST(Sum, OfOtherTypesAndOfNothing) {
+TEST(Sum, OfOtherTypesAndOfNoElements) {
   EXPECT_EQ(tg::sum(tg::tensor({true, true, false})).item(), 2);
   EXPECT_EQ(tg::sum(tg::tensor({true, true, false})).dtype(), tg::kInt64);
   EXPECT_EQ(tg::sum(tg::tensor({1, 2, 3})).dtype(), tg::kInt64);
@@ -91,7 +91,7 @@ TEST(Sum, NamesABadAxis) {
             "[mean] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))");
 }
 
-TEST(Mean, OfValuesAndOfNothing) {
+TEST(Mean, OfValuesAndOfNoElements) {
   expect_near(tg::mean(tg::tensor({{1., 2.}, {3., 6.}}), 0), {2, 4});
   expect_near(tg::mean(tg::zeros({0})), {kNan});
   expect_near(gradient([](const tg::Tensor& x) { return tg::mean(x, 0); }, tg::ones({4, 2}), tg::tensor({1., 2.})),
@@ -129,13 +129,13 @@ TEST(Variance, OfValuesWhoseSquaresOverflow) {
   expect_near(gradient(std_of, tg::tensor({1e30, -1e30}), tg::scalar(1)), {.5, -.5});
 }
 
-TEST(Variance, SlopeOfStdIsZeroWhereAllAreEqual) {
+TEST(Variance, GradientOfStdIsZeroIfAllValuesAreEqual) {
   const auto std_of = [](const tg::Tensor& x) { return tg::std(x, -1); };
   expect_near(gradient(std_of, tg::ones({2, 2}), tg::ones({2})), {0, 0, 0, 0});
   expect_near(gradient(std_of, tg::tensor({0., 2.}), tg::scalar(1)), {-std::sqrt(.5), std::sqrt(.5)});
 }
 
-TEST(Prod, IsRightWithZeros) {
+TEST(Prod, IsCorrectWithZeros) {
   const tg::Tensor x = tg::tensor({{1., 0., 3., 2.}, {0., 0., 4., 5.}, {1., 2., 3., 4.}});
   const auto rows = [](const tg::Tensor& v) { return tg::prod(v, 1); };
   expect_near(rows(x), {0, 0, 24});
@@ -149,7 +149,7 @@ TEST(Prod, IsRightWithZeros) {
   EXPECT_EQ(tg::prod(tg::tensor({true, false})).dtype(), tg::kInt64);
 }
 
-TEST(Prod, OverAnyAxisOfAsManyAxesAsThereMayBe) {
+TEST(Prod, OverAnyAxisOfATensorOfMaximumRank) {
   const tg::Tensor x = tg::sin(tg::arange(1, 25, 1, tg::kFloat64)).reshape({1, 2, 1, 2, 1, 2, 1, 3});
   const tg::Tensor flat = x.reshape({4, 6});
   const auto over = [](const tg::Axes& axes) { return [axes](const tg::Tensor& v) { return tg::prod(v, axes); }; };
@@ -170,7 +170,7 @@ TEST(Extremes, ShareTheGradientEvenly) {
   expect_near(gradient(smallest, x, tg::tensor({1., 4.}), true), {1, 0, 0, 0, 4, 0});
 }
 
-TEST(Extremes, NanWinsAndNothingIsAnError) {
+TEST(Extremes, PropagateNanAndRejectNoElements) {
   for (int n : {3, 9, 40}) {
     for (int at = 0; at < n; ++at) {
       std::vector<float> row(static_cast<std::size_t>(n), 1);

@@ -1,4 +1,4 @@
-// Safetensors files: what is written comes back, foreign files are read, and broken ones are refused with a reason.
+// Safetensors files: round trips, files of other writers, and the error for each kind of invalid file.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -45,14 +45,14 @@ class SafeTensorsTest : public testing::Test {
     text << std::ifstream(path_, std::ios::binary).rdbuf();
     return text.str();
   }
-  // A file as the format's page draws it: length, header, data.
+  // A file in the order of the format: length, header, data.
   static std::string compose(const std::string& header, const std::string& data = "") {
     const uint64_t length = header.size();
     std::string file(8, '\0');
     std::memcpy(file.data(), &length, 8);
     return file + header + data;
   }
-  // What load_safetensors says of these bytes, without "[safetensors] path: ".
+  // The error of load_safetensors for these bytes, without "[safetensors] path: ".
   std::string refusal(const std::string& bytes) const {
     write(bytes);
     return message([&] { load_safetensors(path_); });
@@ -74,11 +74,11 @@ class SafeTensorsTest : public testing::Test {
   std::string path_;
 };
 
-// One float32 [2] with the values 1 and -2, as the header tells of it.
+// The header of one float32 tensor [2] with the values 1 and -2.
 const std::string kOne = R"("x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
 const std::string kOneData("\0\0\x80\x3f\0\0\0\xc0", 8);
 
-TEST_F(SafeTensorsTest, WhatIsWrittenComesBack) {
+TEST_F(SafeTensorsTest, RoundTrips) {
   Generator g(1);
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   NamedTensors tensors{{"mask", tensor({true, false, true})},
@@ -125,7 +125,7 @@ TEST_F(SafeTensorsTest, TheSameTensorsGiveTheSameBytesAndTheDataIsAligned) {
             R"("b":{"dtype":"BOOL","shape":[3],"data_offsets":[36,39]}})");
 }
 
-TEST_F(SafeTensorsTest, NoTensorsAtAll) {
+TEST_F(SafeTensorsTest, NoTensors) {
   save_safetensors(path_, {});
   const SafeTensors back = load_safetensors(path_);
   EXPECT_TRUE(back.tensors.empty());
@@ -151,7 +151,7 @@ TEST_F(SafeTensorsTest, UnalignedAndUnorderedTensorsAreRead) {
   EXPECT_EQ(read["x"].to_vector<float>(), (std::vector<float>{1, -2}));
 }
 
-TEST_F(SafeTensorsTest, NarrowTypesBecomeOurs) {
+TEST_F(SafeTensorsTest, NarrowTypesAreConverted) {
   std::string data, header = "{";
   std::size_t at = 0;
   const auto add = [&](const char* type, auto... values) {
@@ -230,10 +230,10 @@ TEST_F(Shards, AreReadByTheirIndexOrTheirFolder) {
     EXPECT_EQ(read.metadata.at("format"), "pt");
   }
   save_safetensors((folder_ / "model.safetensors").string(), {{"c", ones({2})}});
-  EXPECT_EQ(load_safetensors(folder_.string()).tensors[0].name, "c") << "one file stands before an index";
+  EXPECT_EQ(load_safetensors(folder_.string()).tensors[0].name, "c") << "a single file is preferred to an index";
 }
 
-TEST_F(Shards, AnIndexThatIsNotRight) {
+TEST_F(Shards, InvalidIndexes) {
   EXPECT_EQ(error_of([&] { load_safetensors(path_); }), "[file] cannot read " + path_ + ": No such file or directory");
   EXPECT_EQ(refusal(index(kSecond).substr(0, 40)),
             "is not complete JSON: it ends after 40 bytes (was its download interrupted?)");
@@ -258,7 +258,7 @@ TEST_F(Shards, AnIndexThatIsNotRight) {
 
 // ---- Broken files ----
 
-TEST_F(SafeTensorsTest, BrokenFrames) {
+TEST_F(SafeTensorsTest, InvalidFrames) {
   EXPECT_EQ(message([&] { load_safetensors(path_); }), "cannot open: No such file or directory");
   EXPECT_EQ(refusal(""), "has 0 bytes, expected at least the 8 of the header's length");
   EXPECT_EQ(refusal("1234567"), "has 7 bytes, expected at least the 8 of the header's length");
@@ -283,7 +283,7 @@ TEST_F(SafeTensorsTest, BrokenFrames) {
             "the folder has neither model.safetensors nor model.safetensors.index.json");
 }
 
-TEST_F(SafeTensorsTest, BrokenHeaders) {
+TEST_F(SafeTensorsTest, InvalidHeaders) {
   const auto one = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return compose("{\"x\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}",
                    kOneData);
@@ -323,7 +323,7 @@ TEST_F(SafeTensorsTest, BrokenHeaders) {
   EXPECT_EQ(refusal(compose(R"({"__metadata__":{"a":3}})")), "__metadata__: expected a string for \"a\", got 3");
 }
 
-TEST_F(SafeTensorsTest, BrokenData) {
+TEST_F(SafeTensorsTest, InvalidData) {
   const auto two = [](const std::string& x, const std::string& y, std::size_t bytes) {
     return compose(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":)" + x +
                        R"(},"y":{"dtype":"U8","shape":[4],"data_offsets":)" + y + "}}",
@@ -402,7 +402,7 @@ TEST_F(SafeTensorsTest, AFullDiskLeavesTheOldFileUntouched) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "a temporary file stayed";
 }
 
-TEST_F(SafeTensorsTest, PlacesThatCannotBeWritten) {
+TEST_F(SafeTensorsTest, PathsThatCannotBeWritten) {
   const std::string folder = path_, deeper = folder + "/deeper/x.safetensors";
   EXPECT_EQ(error_of([&] { save_safetensors(deeper, {}); }),
             "[file] cannot write " + deeper + ": No such file or directory");
@@ -414,7 +414,7 @@ TEST_F(SafeTensorsTest, PlacesThatCannotBeWritten) {
 // ---- Many tensors ----
 
 // Ten times as many take about ten times as long; with a search per tensor it would be a hundred times.
-TEST_F(SafeTensorsTest, HeadersTakeTimeInProportionToTheirLength) {
+TEST_F(SafeTensorsTest, HeadersTakeLinearTime) {
   const Tensor one = ones({1});
   const auto seconds = [&](int count) {
     NamedTensors tensors;
@@ -454,7 +454,7 @@ TEST_F(SafeTensorsTest, BytesAreEntriesOfTypeU8) {
             "two tensors are named \"x\"");
 }
 
-// The checksums are XXH3's as its specification gives them, at the places that the format's description names.
+// The checksums are XXH3 by its specification, at the positions that the format describes.
 TEST_F(SafeTensorsTest, ChecksumsAreXxh3) {
   EXPECT_EQ(checksum({}), 0x2d06800538d394c2u);  // of no bytes, from xxHash's own test vectors
   save_safetensors(path_, {{"x", tensor({1.0, -2.0})}}, {{"a", "1"}}, {.checksums = true});

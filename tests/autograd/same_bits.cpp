@@ -33,7 +33,7 @@ Tensor ids(const Shape& shape, int64_t bound) {
   return (numbers(shape, 0, 1) * static_cast<double>(bound)).to(kInt64);  // truncates
 }
 
-// Two rows of a grain's length at least, sizes that no width divides.
+// At least two rows of a grain's length; sizes that are not multiples of a vector.
 constexpr int64_t kRows = 301, kColumns = 1003;
 
 // Large inputs for the forms of the table of samples.

@@ -1,4 +1,4 @@
-// The tape: what it records, what backward gives, what it refuses, and how it ends.
+// The tape: what it records, the results of backward, errors, and its end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
@@ -25,7 +25,7 @@ Tensor number(double value) { return scalar(value, kFloat64); }
 
 // --- gradients ---
 
-TEST(Tape, RecordsOnlyWhatALeafTakesPartIn) {
+TEST(Tape, RecordsOnlyOperationsThatDependOnALeaf) {
   const Tensor x = number(3).as_leaf();
   const Tensor before = x * x;
   Tape tape;
@@ -44,7 +44,7 @@ TEST(Tape, RecordsOnlyWhatALeafTakesPartIn) {
   EXPECT_EQ(error_of([&] { tape.op_name(0); }), "[tape] expected a position below 0, got 0");
 }
 
-TEST(Tape, AddsUpWhereATensorIsUsedOften) {
+TEST(Tape, AddsUpGradientsOfATensorUsedSeveralTimes) {
   const Tensor x = tensor({1.0, 2.0}, kFloat64).as_leaf();
   Tape tape;
   const Tensor y = x * 2;
@@ -86,13 +86,13 @@ TEST(Tape, NestsWithOthersAsConstants) {
     const Tensor z = y * x;  // y is a constant here
     EXPECT_EQ(inner.size(), 2);
     EXPECT_EQ(inner.backward(z)[x].item(), 4);
-    EXPECT_EQ((y * x).tape_index().tape, 0u);  // a spent tape records nothing, and hides the outer one
+    EXPECT_EQ((y * x).tape_index().tape, 0u);  // after backward, a tape records nothing, and hides the outer one
   }
   EXPECT_EQ(outer.size(), 2);
   EXPECT_EQ(outer.backward(y * x)[x].item(), 12);
 }
 
-TEST(Tape, PausesAndGoesOn) {
+TEST(Tape, PausesAndContinues) {
   const Tensor x = number(2).as_leaf();
   Tape tape;
   {
@@ -103,7 +103,7 @@ TEST(Tape, PausesAndGoesOn) {
   EXPECT_TRUE(needs_grad(x * x));
 }
 
-TEST(Tape, BeginsToRecordUnderAPause) {
+TEST(Tape, RecordsIfItBeginsUnderAPause) {
   const Tensor x = number(3).as_leaf();
   Tape outer;
   const PauseRecording pause;
@@ -134,7 +134,7 @@ TEST(Tape, RecordsAgainAfterPausesThatEndInAnyOrder) {
   EXPECT_EQ(Tape::current(), nullptr);
 }
 
-TEST(Tape, OutlivedByAPause) {
+TEST(Tape, MayEndBeforeAPause) {
   const Tensor x = number(2).as_leaf();
   auto outer = std::make_unique<Tape>();
   {
@@ -177,7 +177,7 @@ TEST(Tape, TakesOuterTensorsAsLeaves) {
   EXPECT_EQ(grads.size(), 2u);
 }
 
-// What an operation does inside is not recorded, whatever the number of threads.
+// Operations inside an operation are not recorded, with any number of threads.
 TEST(Tape, HasOneNodePerFusedOperation) {
   const int threads_before = num_threads();
   const Tensor q = randn({2, 4, 64, 16}).as_leaf(), w = randn({8, 16}).as_leaf();
@@ -211,7 +211,7 @@ TEST(Gradients, CanBeReplaced) {
             "[gradients] expected a gradient of shape [], got [2]");
 }
 
-TEST(Gradients, OfAConstantAreNone) {
+TEST(Gradients, OfAConstantDoNotExist) {
   const Tensor x = number(2).as_leaf();
   Gradients grads;
   EXPECT_EQ(error_of([&] { grads.set(number(1), number(8)); }),
@@ -248,9 +248,9 @@ TEST(Gradients, ThatAreRecordedAddUpOnTheTape) {
   EXPECT_EQ(tape.backward(sum[x])[x].item(), 14);  // 6 x + 2
 }
 
-// --- refusals ---
+// --- errors ---
 
-TEST(TapeRefuses, ASecondBackward) {
+TEST(TapeRejects, ASecondBackward) {
   const Tensor x = number(2).as_leaf();
   Tape tape;
   const Tensor y = x * x;
@@ -259,7 +259,7 @@ TEST(TapeRefuses, ASecondBackward) {
             "[backward] this tape has been run backward and holds nothing any more (start a new Tape for each step)");
 }
 
-TEST(TapeRefuses, LossesThatAreNone) {
+TEST(TapeRejects, InvalidLosses) {
   const Tensor x = tensor({1.0, 2.0}).as_leaf();
   Tape tape;
   EXPECT_EQ(error_of([&] { tape.backward(scalar(1)); }),
@@ -280,10 +280,11 @@ TEST(TapeRefuses, LossesThatAreNone) {
               tape.backward(sum(y));
             }),
             "[backward] an inner tape is still alive (end its scope first)");
-  EXPECT_EQ(tape.backward(sum(y))[x].to_vector<float>(), (std::vector<float>{2, 4}));  // nothing of this did harm
+  EXPECT_EQ(tape.backward(sum(y))[x].to_vector<float>(),
+            (std::vector<float>{2, 4}));  // the errors above changed nothing
 }
 
-TEST(TapeRefuses, GradientsOfWhatTookNoPart) {
+TEST(TapeRejects, GradientsOfUnusedLeaves) {
   const Tensor x = ones({2, 3}).as_leaf(), idle = ones({4}).as_leaf();
   Tape tape;
   const Tensor y = x * x;
@@ -297,11 +298,11 @@ TEST(TapeRefuses, GradientsOfWhatTookNoPart) {
   EXPECT_TRUE(grads.contains(x));
 }
 
-TEST(TapeRefuses, LeavesOfIntegers) {
+TEST(TapeRejects, LeavesOfIntegers) {
   EXPECT_EQ(error_of([] { arange(3).as_leaf(); }), "[as_leaf] expected float32 or float64, got int64");
 }
 
-TEST(TapeRefuses, TensorsOfAnotherThread) {
+TEST(TapeRejects, TensorsOfAnotherThread) {
   const Tensor x = ones({2}).as_leaf();
   Tape tape;
   const Tensor y = x * x;
@@ -318,7 +319,7 @@ TEST(TapeRefuses, TensorsOfAnotherThread) {
   EXPECT_EQ(detached_there, "no error");
 }
 
-TEST(TapeRefuses, WrongBackwards) {
+TEST(TapeRejects, WrongBackwards) {
   const Tensor x = ones({2}).as_leaf();
   const auto with = [&](auto backward) {
     Tape tape;
@@ -335,7 +336,7 @@ TEST(TapeRefuses, WrongBackwards) {
             "[wrong] backward returned a float64 gradient for a float32 input");
 }
 
-TEST(TapeRefuses, SecondOrderOfFusedOperations) {
+TEST(TapeRejects, SecondOrderOfFusedOperations) {
   const Tensor x = ones({2}).as_leaf();
   Tape tape;
   const Tensor y = sum(record(kFused, x.detach() * 2, {x}, [](const Tensor& dy) -> Grads { return dy * 2; }));
@@ -344,7 +345,7 @@ TEST(TapeRefuses, SecondOrderOfFusedOperations) {
   EXPECT_EQ(tape.backward(y)[x].to_vector<float>(), (std::vector<float>{2, 2}));  // once is possible still
 }
 
-TEST(TapeRefuses, ToChangeAParameterThatItRecorded) {
+TEST(TapeRejects, ChangesOfAParameterThatItRecorded) {
   nn::Parameter weight(ones({2}));
   {
     Tape tape;
@@ -352,12 +353,12 @@ TEST(TapeRefuses, ToChangeAParameterThatItRecorded) {
     const std::string error = error_of([&] { weight.set(zeros({2})); });
     EXPECT_NE(error.find("recorded"), std::string::npos) << error;
     tape.backward(y);
-    weight.set(zeros({2}));  // a spent tape holds nothing
+    weight.set(zeros({2}));  // after backward, a tape holds nothing
   }
   EXPECT_EQ(weight->to_vector<float>(), (std::vector<float>{0, 0}));
 }
 
-TEST(Tape, SurvivesWhatABackwardThrows) {
+TEST(Tape, IsUsableAfterABackwardThrows) {
   const Tensor x = ones({2}).as_leaf();
   {
     Tape tape;
@@ -370,9 +371,9 @@ TEST(Tape, SurvivesWhatABackwardThrows) {
   EXPECT_EQ(tape.backward(sum(x * x))[x].to_vector<float>(), (std::vector<float>{2, 2}));
 }
 
-// --- the trap for NaN ---
+// --- the NaN trap ---
 
-TEST(NanTrap, NamesOperationPlaceAndShapesOfAValue) {
+TEST(NanTrap, NamesOperationPositionAndShapesOfAValue) {
   const Tensor x = tensor({{1.0, -1.0}}).as_leaf();
   Tape tape;
   tape.trap_nan();
@@ -381,7 +382,7 @@ TEST(NanTrap, NamesOperationPlaceAndShapesOfAValue) {
             "[log] the value is not finite at place 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
 }
 
-TEST(NanTrap, NamesOperationPlaceAndShapesOfAGradient) {
+TEST(NanTrap, NamesOperationPositionAndShapesOfAGradient) {
   const Tensor x = tensor({{0.0, 4.0}}).as_leaf();
   Tape tape;
   tape.trap_nan();
@@ -427,7 +428,7 @@ TEST(Tape, RunsAChainOfAMillionOperations) {
   EXPECT_LT(seconds.count(), 60);  // about one without sanitizers
 }
 
-TEST(Tape, FreesWhatANodeKeptOnItsTurn) {
+TEST(Tape, FreesTheTensorsOfEachNodeInItsTurn) {
   const Tensor x = ones({64, 1024}).as_leaf();
   Tape tape;
   Tensor y = x;
@@ -436,11 +437,11 @@ TEST(Tape, FreesWhatANodeKeptOnItsTurn) {
   y = Tensor();
   const int64_t reserved = pool::stats().reserved;
   tape.backward(loss);
-  // What the chain frees on its way is what its gradients are made of.
+  // The memory that the chain frees is reused for its gradients.
   EXPECT_LE(pool::stats().reserved - reserved, 6 * 64 * 1024 * 4);
 }
 
-// --- operations of a user's own ---
+// --- custom operations ---
 
 const Op kSoftplus{"softplus"};
 Tensor softplus(const Tensor& x) {
@@ -523,7 +524,7 @@ TEST(Views, AreNeverObservableAsAliases) {
             (std::vector<double>{2 + 1 + 2 + 1, 4 + 1 + 6 + 2, 1 + 4 + 2 + 3, 1 + 8 + 1 + 3}));
 }
 
-TEST(Views, GradientsThatLeaveAreNotChangedByLaterOnes) {
+TEST(Views, ReturnedGradientsAreNotChangedLater) {
   const Tensor x = ones({2, 2}).as_leaf();
   Tape tape;
   const Tensor y = x * 1;

@@ -1,4 +1,4 @@
-// A user's file: a model, an operation of one's own, and training steps.
+// A user's program: a model, a custom operation, and training steps.
 #include <tapegrad/tapegrad.h>
 
 #include <cmath>

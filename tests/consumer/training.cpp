@@ -1,4 +1,4 @@
-// A user's file that trains with tapegrad::train: a tokenizer, a loader of text windows and a drawing.
+// A user's program that trains with tapegrad::train: a tokenizer, a loader of text windows and a drawing.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 

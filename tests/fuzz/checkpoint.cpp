@@ -1,4 +1,4 @@
-// Checkpoints: as they come, and once more with checksums that fit.
+// Checkpoints: unchanged, and again with correct checksums.
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 

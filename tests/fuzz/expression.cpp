@@ -1,4 +1,4 @@
-// Expressions of the parser task: what is parsed, is written and parsed again, is the same tree.
+// Expressions of the parser task: a parsed expression, written and parsed again, is the same tree.
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 

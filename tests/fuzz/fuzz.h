@@ -1,4 +1,4 @@
-// What the fuzzers have in common: a file in memory, and what every reader promises.
+// Shared by the fuzzers: a file in memory, and the check that every reader must pass.
 #pragma once
 
 #include <sys/mman.h>
@@ -61,8 +61,8 @@ inline std::string as_safetensors(const uint8_t* data, std::size_t size) {
   return bytes;
 }
 
-/// Writes what the safetensors file `from` has to `to`, with checksums that fit: so that mutations reach what is read
-/// after the checksums were compared. `metadata` overrides the file's.
+/// Copies the safetensors file `from` to `to` with correct checksums, so that mutations reach the code after the
+/// comparison of checksums. `metadata` overrides the file's.
 inline void seal(const std::string& from, const std::string& to, std::map<std::string, std::string> metadata) {
   const SafeTensorsFile file(from);
   metadata.insert(file.metadata().begin(), file.metadata().end());

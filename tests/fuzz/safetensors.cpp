@@ -1,5 +1,5 @@
-// Feeds the safetensors reader whatever libFuzzer makes: it must read a file or reject it by an Error of one line, and
-// what it has read must survive being written and read again, with checksums.
+// The safetensors reader: it must read a file or reject it with an Error of one line, and its result, written with
+// checksums and read again, must be equal.
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 #include <cstring>

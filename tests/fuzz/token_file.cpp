@@ -1,4 +1,4 @@
-// Token files: what is opened gives its tokens, inside the sequence and nowhere else.
+// Token files: a file that can be opened returns its tokens, and raises an Error outside of the sequence.
 #include <tapegrad/tasks/data/tokens.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 

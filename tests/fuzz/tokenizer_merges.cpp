@@ -1,4 +1,4 @@
-// encoder.json and vocab.bpe: the input is the one, a zero byte, and the other.
+// encoder.json and vocab.bpe: the input is the first, a zero byte, and the second.
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 

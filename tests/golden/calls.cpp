@@ -1,5 +1,5 @@
-// How each operation that a golden file names is called: by the table of samples, or by an entry here where arguments
-// besides tensors and axes are needed.
+// Calls each operation of the golden files: through the table of samples, or through an entry here if it needs
+// arguments besides tensors and axes.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
@@ -276,7 +276,7 @@ void add_factories(Calls& calls) {
   };
 }
 
-// What the table of samples knows how to call: functions of one tensor, and reductions.
+// Operations that are called through the table of samples: functions of one tensor, and reductions.
 void add_forms(Calls& calls) {
   for (const tasks::OpSamples& of : tasks::op_samples()) {
     if (!of.unary.empty()) {

@@ -72,7 +72,7 @@ std::vector<GoldenCase> read_goldens(const std::string& path) {
 
 std::vector<std::string> operations_in(const std::string& header) {
   const std::string text = contents(header);
-  // A declaration starts a line with its type; operators and what is inline is made of these.
+  // A declaration starts a line with its type; operators and inline functions call these.
   const std::regex declaration(
       R"(\n(?:Tensor|Sorted|bool|void|std::vector<Tensor>|std::pair<Tensor, Tensor>) (\w+)\()");
   std::set<std::string> names;

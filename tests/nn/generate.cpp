@@ -1,4 +1,4 @@
-// Decoding: greedy, beam search and sampling, their stops, and that a cache changes nothing.
+// Decoding: greedy, beam search and sampling, stopping, and caches.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -42,7 +42,8 @@ nn::Transformer some_model(uint64_t seed, Positions positions = Positions::learn
   return model;
 }
 
-// A chain of tokens, from 0: 1 with 0.6, 2 with 0.4. 1 goes on evenly to 1, 2, 3; 2 goes to 3 with 0.99. 3 is the end.
+// A chain of tokens, from 0: 1 with 0.6, 2 with 0.4. After 1: 1, 2 and 3 with 1/3 each; after 2: 3 with 0.99. 3 is the
+// end.
 Tensor garden_path(const Tensor& ids) {
   const Tensor table =
       tensor({{1e-9, 0.6, 0.4, 1e-9}, {1e-9, 0.34, 0.33, 0.33}, {1e-9, 0.005, 0.005, 0.99}, {1e-9, 1e-9, 1e-9, 1.0}});
@@ -53,7 +54,7 @@ const Tensor kStart = zeros({1, 1}, kInt64);
 
 // --- greedy ---
 
-TEST(Generate, GreedyTakesTheLikeliestToken) {
+TEST(Generate, GreedyTakesTheMostLikelyToken) {
   nn::NextTokenFunction model(garden_path);
   const nn::Generated out = nn::generate(model, kStart, {.max_new_tokens = 4});
   EXPECT_EQ(row(out.tokens, 0), (Tokens{1, 1, 1, 1}));
@@ -61,7 +62,7 @@ TEST(Generate, GreedyTakesTheLikeliestToken) {
   EXPECT_NEAR(out.scores[0], std::log(0.6 * 0.34 * 0.34 * 0.34), 1e-6);
 }
 
-TEST(Generate, GreedyDecodeIsWhatItWas) {
+TEST(Generate, GreedyDecodeEqualsStoredTokens) {
   const nn::Transformer model = some_model(1);
   const Tensor src = randint(1, 7, {3, 6}), mask = nn::padding_mask(src);
   const Tensor tokens = nn::greedy_decode(model, src, mask, 5, 2);
@@ -72,7 +73,7 @@ TEST(Generate, GreedyDecodeIsWhatItWas) {
 
 // --- stops ---
 
-TEST(Generate, AModelMayBeAskedAgainForAnotherPrompt) {
+TEST(Generate, AModelCanBeUsedForSeveralPrompts) {
   manual_seed(4);
   nn::GPTModel gpt(
       {.vocab_size = 41, .context_length = 24, .emb_dim = 16, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
@@ -121,7 +122,7 @@ TEST(Generate, StopsByLengthEndTokenAndPredicate) {
     return tokens.back() == 3;
   };
   EXPECT_EQ(run({.max_new_tokens = 5, .stop = third}), std::pair(Rows({{1, 2, 3}, {3, 0, 0}}), Tokens({3, 1})));
-  EXPECT_EQ(asked, (std::vector<std::size_t>{1, 1, 2, 3}));  // never with nothing
+  EXPECT_EQ(asked, (std::vector<std::size_t>{1, 1, 2, 3}));  // never empty
 }
 
 TEST(Generate, EmptyTargetsAndStopsAtTheFirstToken) {
@@ -144,7 +145,7 @@ TEST(Generate, EmptyTargetsAndStopsAtTheFirstToken) {
   }
 }
 
-TEST(Generate, FullyPaddedSourcesAreReadAsEmpty) {
+TEST(Generate, FullyMaskedSourcesHaveNoInfluence) {
   for (const Positions positions : {Positions::learned, Positions::rope, Positions::shaw, Positions::t5}) {
     const nn::Transformer model = some_model(3, positions);
     const Tensor src = tensor({{3, 1, 4}, {0, 0, 0}});
@@ -153,7 +154,7 @@ TEST(Generate, FullyPaddedSourcesAreReadAsEmpty) {
       const nn::Generated out = nn::generate(both, zeros({2, 1}, kInt64), {.max_new_tokens = 6, .beams = beams});
       EXPECT_EQ(out.lengths, (Tokens{6, 6}));
       EXPECT_TRUE(std::isfinite(out.scores[1]));
-      // Whatever it holds, a hidden source says nothing.
+      // A fully masked source has no influence.
       const Tensor other = tensor({{5, 5, 6}});
       nn::TransformerNext alone(model, other, zeros({1, 1, 1, 3}, kBool));
       const nn::Generated same = nn::generate(alone, kStart, {.max_new_tokens = 6, .beams = beams});
@@ -177,7 +178,7 @@ TEST(Generate, BeamsFindWhatGreedyMisses) {
   EXPECT_NEAR(divided.scores[0], std::log(0.4 * 0.99) / std::sqrt(7.0 / 6.0), 1e-6);
 }
 
-// All sequences of a small chain, counted out: a beam as wide as their number finds the best one.
+// Compares with all sequences of a small chain: a beam as wide as their number finds the best one.
 TEST(Generate, WideBeamsFindTheBestSequence) {
   const nn::Transformer model = some_model(4);
   const Tensor src = randint(1, 7, {1, 5});
@@ -380,7 +381,7 @@ TEST(Generate, TheGlobalGeneratorAndARowThatEndedDrawAsPyTorch) {
   }
 }
 
-// --- sampling from the models themselves ---
+// --- sampling from models ---
 
 // A small model with prompts of several rows: how to decode with it, and its scores [B, N, V] of the tokens [B, N] that
 // follow the prompt, out of one pass over all of them.
@@ -397,8 +398,8 @@ struct Sampled {
   }
 };
 
-// Whatever is sampled is sampled from a Transformer and from a GPT. The prompts' rows differ, unless `equal_rows` asks
-// for so many of one.
+// Samples are drawn from a Transformer and from a GPT. The rows of the prompts differ; with `equal_rows`, that many are
+// equal.
 void for_both_models(const std::function<void(const Sampled&)>& check, int64_t equal_rows = 0) {
   const auto rows = [&](const Tensor& x) { return equal_rows ? x[0].expand({equal_rows, x.size(1)}).contiguous() : x; };
   const auto tail = [](const Tensor& y, const Tensor& prompt) {
@@ -431,7 +432,7 @@ void for_both_models(const std::function<void(const Sampled&)>& check, int64_t e
   }
 }
 
-// How many tokens are likelier than this one, and what these add up to.
+// The number of tokens that are more likely than this one, and the sum of their probabilities.
 struct Rank {
   int64_t rank = 0;
   double before = 0;
@@ -446,7 +447,7 @@ Rank place_of(const std::vector<double>& p, int64_t token) {
   return place;
 }
 
-TEST(Generate, SamplesLieWithinTheKLargestAndTheNucleusOfTheModel) {
+TEST(Generate, SamplesAreWithinTopKAndTheNucleus) {
   struct Setting {
     double temperature;
     int64_t top_k;
@@ -491,7 +492,7 @@ TEST(Generate, SamplesLieWithinTheKLargestAndTheNucleusOfTheModel) {
       }
       EXPECT_GT(likeliest, 0);
       EXPECT_GT(others, 0);   // not greedy
-      EXPECT_GT(outside, 0);  // what the limits keep out is drawn without them
+      EXPECT_GT(outside, 0);  // without the limits, such tokens are drawn
     }
   });
 }
@@ -521,7 +522,7 @@ TEST(Generate, TemperatureNearZeroIsGreedyForTheModel) {
 }
 
 // Two thousand first tokens of one prompt, counted: within four standard deviations of what the model gives.
-TEST(Generate, TokensAreDrawnAsOftenAsTheModelSays) {
+TEST(Generate, TokensAreDrawnWithTheModelsProbabilities) {
   constexpr int64_t kRows = 2000;
   for_both_models(
       [](const Sampled& model) {
@@ -540,7 +541,7 @@ TEST(Generate, TokensAreDrawnAsOftenAsTheModelSays) {
       kRows);
 }
 
-// Rows end where they are told to; until there, and in the rows that go on, what is drawn stays as it was.
+// Rows end at the end token or by the predicate; before that, and in the other rows, the draws are the same.
 TEST(Generate, SamplesOfTheModelEndAtTheEndTokenAndByThePredicate) {
   using Ends = std::function<bool(std::span<const int64_t>)>;
   for_both_models([](const Sampled& model) {

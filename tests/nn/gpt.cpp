@@ -108,7 +108,7 @@ TEST(Gpt, ShapesAndAttentionMaps) {
   EXPECT_EQ(sum(abs(later)).item(), 0);
 }
 
-TEST(Gpt, SeesNothingOfWhatComesLater) {
+TEST(Gpt, IsCausal) {
   nn::GPTModel model(small());
   nn::eval(model);
   const Tensor a = tensor({{3, 1, 4, 1, 5, 9}}), b = tensor({{3, 1, 4, 2, 6, 0}});
@@ -120,7 +120,7 @@ TEST(Gpt, SeesNothingOfWhatComesLater) {
   EXPECT_EQ(sum(abs(narrow(grads[model.pos_emb.learned.weight], 0, 2, 6))).item(), 0);
 }
 
-TEST(Gpt, WithACacheGivesTheSame) {
+TEST(Gpt, CachedEqualsUncached) {
   for (const DType dtype : {kFloat64, kFloat32}) {
     nn::GPTModel model(small());
     nn::to(model, dtype);
@@ -141,7 +141,7 @@ TEST(Gpt, WithACacheGivesTheSame) {
   }
 }
 
-TEST(Gpt, CacheFollowsBeamsAndForgets) {
+TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
   nn::GPTModel model(small());
   nn::eval(model);
   const Tensor a = tensor({{3, 1, 4}, {2, 6, 5}}), next = tensor({7, 8, 9}).reshape({3, 1});
@@ -211,11 +211,11 @@ TEST(Gpt, ACacheWritesInPlaceUnlessItsMemoryIsShared) {
   EXPECT_NE(kept.keys.raw_data(), memory);
   EXPECT_EQ(append(cache, 4).keys.raw_data(), memory);
   copy.truncate(2);
-  append(copy, 6);  // what was returned before keeps its values
+  append(copy, 6);  // tensors that were returned before keep their values
   EXPECT_EQ(kept.keys.select(1, 0).select(-1, 0).to_vector<float>(), (std::vector<float>{1, 2, 3}));
   EXPECT_EQ(kept.values.select(1, 1).select(-1, 3).to_vector<float>(), (std::vector<float>{-1, -2, -3}));
   nn::KVCache last = cache;
-  cache = {};  // nobody else holds it any more
+  cache = {};  // no other cache uses it now
   const void* const adopted = append(last, 7).keys.raw_data();
   EXPECT_EQ(adopted, memory);
 }
@@ -231,7 +231,7 @@ TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
     std::vector<Tensor> found{loss.detach()};
     const Gradients grads = tape.backward(loss);
     for (const NamedTensor& p : nn::parameters(model)) found.push_back(grads[p.tensor]);
-    found.push_back(rand({4}));  // the stream goes on from the same place
+    found.push_back(rand({4}));  // the stream continues at the same position
     return found;
   };
   const std::vector<Tensor> plain = run(false), again = run(true);
@@ -253,7 +253,7 @@ TEST(Gpt, ClonesAndKeepsNamesOfThePyTorchModel) {
   for (const auto& entry : nn::state_dict(copy)) EXPECT_TRUE(golden()["start"].contains(entry.name)) << entry.name;
 }
 
-TEST(Gpt, GoesToHuggingFacesLayoutAndBack) {
+TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
   for (const bool tied : {false, true}) {
     nn::GPTModel model(small(0, true, tied));
     NamedTensors theirs = nn::to_hugging_face(model);
@@ -300,7 +300,7 @@ TEST(Gpt, GoesToHuggingFacesLayoutAndBack) {
             "[config.json] expected layer_norm_epsilon 1e-05, got 1e-06");
 }
 
-TEST(Gpt, RefusesWhatMakesNoModel) {
+TEST(Gpt, RejectsInvalidConfigurations) {
   EXPECT_EQ(error_of([] { nn::GPTModel({.emb_dim = 10, .n_heads = 3}); }),
             "[gpt_config] emb_dim 10 is not divisible by n_heads 3 (each head takes an equal share)");
   EXPECT_EQ(error_of([] { nn::GPTModel({.context_length = 0}); }),

@@ -1,4 +1,4 @@
-// Gradient checks of whole modules: right ones pass, planted mistakes are found and named.
+// Gradient checks of whole modules: correct ones pass, mistakes are found and named.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -15,7 +15,7 @@ using tests::error_of;
 
 const Op kForgetful{"forgetful"};
 
-// x * scale, whose backward forgets the factor for x, or is off by a little for scale.
+// x * scale, whose backward omits the factor for x, or is slightly wrong for scale.
 struct Scale {
   nn::Parameter scale;
   bool forgets_x = false;
@@ -45,7 +45,7 @@ struct Block {
   }
 };
 
-TEST(ModuleGradcheck, RightModulesPassAndStayAsTheyAre) {
+TEST(ModuleGradcheck, CorrectModulesPassUnchanged) {
   manual_seed(3);
   nn::FeedForward block(3, 5, 0.2, nn::Activation::gelu);
   const std::vector<float> weight = block.w_1.weight->to_vector<float>();
@@ -83,7 +83,7 @@ TEST(ModuleGradcheck, FindsAWrongGradientAndNamesItsParameter) {
   EXPECT_TRUE(report.ok) << report.text;
 }
 
-TEST(ModuleGradcheck, WhatTheModuleThrowsComesThrough) {
+TEST(ModuleGradcheck, ErrorsOfTheModuleReachTheCaller) {
   EXPECT_EQ(error_of([] { nn::gradcheck(nn::Linear(2, 3), {ones({2, 5})}); }).substr(0, 8), "[linear]");
 }
 

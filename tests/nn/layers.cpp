@@ -130,7 +130,7 @@ TEST(Mask, PaddingAndCausal) {
             "[padding_mask] expected ids int64 [B, S], got float32 [2, 2]");
 }
 
-TEST(Mask, CausalityIsExact) {  // what comes later changes not one bit of what came before
+TEST(Mask, CausalityIsExact) {  // later tokens do not change a bit of earlier outputs
   tg::manual_seed(1);
   const nn::MultiHeadAttention attention(8, 2);
   const tg::Tensor x = tg::randn({2, 6, 8}), later = tg::randn({2, 2, 8});

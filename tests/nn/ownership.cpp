@@ -1,4 +1,4 @@
-// Values are immutable to everybody but a leaf's owner: whoever writes a parameter changes that leaf, and nothing else.
+// Writing a parameter changes that leaf only; all other tensors keep their values.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -32,7 +32,7 @@ void step(optim::Optimizer& optimizer, const Tensor& leaf) {
   optimizer.step(tape.backward(sum(leaf * 10)));
 }
 
-TEST(Ownership, AnOptimizerLeavesTheConstantsOfATapeAlone) {
+TEST(Ownership, AnOptimizerDoesNotChangeConstantsOfATape) {
   nn::Parameter w(tensor({2., 3.}));
   const Tensor v = tensor({1., 1.}).as_leaf();
   optim::SGD sgd({{"w", w.tensor()}}, {.lr = 1});
@@ -43,7 +43,7 @@ TEST(Ownership, AnOptimizerLeavesTheConstantsOfATapeAlone) {
   EXPECT_EQ(values_of(outer.backward(loss)[v]), (Values{2, 3}));
 }
 
-TEST(Ownership, AnOptimizerLeavesTheTensorOfALeafAlone) {
+TEST(Ownership, AnOptimizerDoesNotChangeTheTensorOfALeaf) {
   const Tensor x = tensor({1., 2.}), leaf = x.as_leaf(), part = leaf.slice(0, 1);
   optim::SGD sgd({{"w", leaf}}, {.lr = 1});
   step(sgd, leaf);
@@ -52,7 +52,7 @@ TEST(Ownership, AnOptimizerLeavesTheTensorOfALeafAlone) {
   EXPECT_EQ(values_of(leaf), (Values{-9, -8}));
 }
 
-TEST(Ownership, TwoLeavesOfOneTensorAreTrainedApart) {
+TEST(Ownership, TwoLeavesOfOneTensorAreTrainedSeparately) {
   const Tensor x = tensor({1., 2.}), a = x.as_leaf(), b = x.as_leaf();
   optim::SGD sgd({{"a", a}, {"b", b}}, {.lr = 1});
   Tape tape;
@@ -87,7 +87,7 @@ TEST(Ownership, AParameterTakesValuesThatShareItsMemory) {
   EXPECT_EQ(values_of(w), (Values{1, 3, 1, 3}));
 }
 
-TEST(Ownership, AStateIsASnapshotAndMayComeBackSwapped) {
+TEST(Ownership, AStateIsASnapshotAndMayBeLoadedSwapped) {
   Two model;
   NamedTensors state = nn::state_dict(model);
   const NamedTensors kept = nn::state_dict(model);
@@ -103,7 +103,7 @@ TEST(Ownership, AStateIsASnapshotAndMayComeBackSwapped) {
   EXPECT_EQ(values_of(model.a), (Values{7, 7}));
 }
 
-TEST(Ownership, AnOptimizersStateIsASnapshotAndMayComeBackSwapped) {
+TEST(Ownership, AnOptimizersStateIsASnapshotAndMayBeLoadedSwapped) {
   nn::Parameter a(tensor({1., 2.})), b(tensor({3., 4.}));
   optim::Adam adam({{"a", a}, {"b", b}}, {.lr = 0.1});
   const auto train = [&] {
@@ -141,7 +141,7 @@ TEST(Ownership, ASubstituteKeepsItsValues) {
 
 TEST(Ownership, ALeafThatATapeHasRecordedDoesNotChange) {
   nn::Parameter w(tensor({1., 2.}));
-  const Tensor twin = w.tensor().detach().as_leaf();  // shares the memory, not the fate
+  const Tensor twin = w.tensor().detach().as_leaf();  // shares the memory, but is not changed with it
   optim::SGD sgd({{"twin", twin}}, {.lr = 1});
   Tape tape;
   const Tensor loss = sum(w * w);

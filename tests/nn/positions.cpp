@@ -1,4 +1,4 @@
-// Positions: tables and attention against PyTorch goldens of the papers' formulas, and what each kind promises.
+// Positions: tables and attention against the papers' formulas in PyTorch, and the properties of each kind.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -37,7 +37,7 @@ double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a 
 
 // --- tables ---
 
-TEST(Positions, RopeTurnsPairsAsComplexNumbers) {
+TEST(Positions, RopeRotatesPairs) {
   const Tensor x = filled({2, 6, 8}, 7);
   expect_close(nn::rope(x, 3), golden()["rope"], "rope");
   expect_close(nn::rope(x, 3, nn::ntk_base(10000, 4, 8)), golden()["rope_ntk"], "with NTK-aware scaling");
@@ -150,7 +150,7 @@ TEST(Positions, RelativeOnesAreShiftInvariant) {
       const Tensor mask = cat({zeros({1, 1, 1, 7}, kBool), ones({1, 1, 1, 5}, kBool)}, 3);
       const Tensor shifted = narrow(model(cat({other, x}, 1), mask), 1, 7, 5);
       EXPECT_LT(largest_difference(shifted, model(x)), 1e-12) << nn::name(kind);
-      const Tensor swapped = tensor({1, 0, 2, 3, 4});  // sees order
+      const Tensor swapped = tensor({1, 0, 2, 3, 4});  // depends on the order
       EXPECT_GT(largest_difference(model(index_select(x, 1, swapped)), index_select(model(x), 1, swapped)), 1e-4)
           << nn::name(kind);
     }
@@ -180,7 +180,7 @@ TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
       const Tensor mask = nn::padding_mask(tensor({{1, 2, 3}, {0, 0, 0}}));
       Tape tape;
       const Tensor y = model(x, mask);
-      // Nothing seen: only the output layer's bias is left.
+      // Fully masked: the output is the output layer's bias.
       for (int t = 0; t < 3; ++t) {
         EXPECT_EQ(largest_difference(y[1][t], model.attention.linear_layers[3].bias), 0) << nn::name(kind);
       }
@@ -285,7 +285,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
   }
 }
 
-TEST(Positions, OnlyLearnedOnesEnd) {
+TEST(Positions, OnlyLearnedPositionsAreBounded) {
   const Tensor src = ones({1, 9}, kInt64), tgt = ones({1, 7}, kInt64);
   for (const Positions kind : kAll) {
     const std::string error = error_of([&] { nn::Transformer(small(kind))(src, tgt); });
@@ -364,7 +364,7 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
   EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
 
-  nn::KVCache cache;  // later tokens by themselves, too
+  nn::KVCache cache;  // also with later tokens alone
   const Tensor begun = scaled(narrow(tokens, 1, 0, 13), &cache), rest = scaled(narrow(tokens, 1, 13, 7), &cache);
   EXPECT_LT(largest_difference(cat({begun, rest}, 1), y), 1e-12);
 }

@@ -49,7 +49,7 @@ TEST(Recompute, Nests) {
   EXPECT_EQ(found[1], found[0]);
 }
 
-TEST(Recompute, OfAConstantIsOne) {
+TEST(Recompute, OfAConstantIsAConstant) {
   const Tensor w = tensor({3., 4.}).as_leaf();
   const Tensor ids = tensor({1, 0});
   Tape tape;
@@ -66,7 +66,7 @@ bool belongs_to_its_forward(const Tensor& x, Generator* generator) {
   return !any(ne(grads[x] * x, y.detach()));
 }
 
-TEST(Recompute, DrawsTheSameFromAGeneratorOfItsOwn) {
+TEST(Recompute, DrawsTheSameFromAnExplicitGenerator) {
   Generator own(7), twin(7);
   const Tensor x = randn({64, 64}).as_leaf();
   EXPECT_TRUE(belongs_to_its_forward(x, &own));
@@ -74,11 +74,11 @@ TEST(Recompute, DrawsTheSameFromAGeneratorOfItsOwn) {
   EXPECT_EQ(own.state(), twin.state());  // one forward was drawn, and nothing in backward
 }
 
-TEST(Recompute, LeavesTheDefaultGeneratorAloneInBackward) {
+TEST(Recompute, DoesNotChangeTheDefaultGeneratorInBackward) {
   const Tensor x = randn({8, 8}).as_leaf();
   Tape tape;
   const Tensor y = nn::recompute(x, [](const Tensor& in) { return dropout(in, 0.5); });
-  rand({5});  // somebody else's draws between forward and backward
+  rand({5});  // other draws between forward and backward
   const auto before = default_generator().state();
   tape.backward(sum(y));
   EXPECT_EQ(default_generator().state(), before);
@@ -97,7 +97,7 @@ TEST(Recompute, TwoThreadsShareTheDefaultGenerator) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Recompute, SaysThatTheFunctionChanged) {
+TEST(Recompute, DetectsThatTheFunctionChanged) {
   const Tensor x = randn({4}).as_leaf();
   int calls = 0;
   Tape tape;
@@ -114,7 +114,7 @@ nn::GPTModel small_gpt() {
   return model;
 }
 
-TEST(Recompute, LeavesTheNamesOfAConstModelAlone) {
+TEST(Recompute, DoesNotChangeTheNamesOfAConstModel) {
   nn::GPTModel model = small_gpt();
   nn::parameters(model);
   const std::string name = "trf_blocks.1.att.W_query.weight";

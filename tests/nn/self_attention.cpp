@@ -27,7 +27,7 @@ TEST(SelfAttention, EqualsItsFormula) {
   expect_near(seen, weights);
 }
 
-TEST(SelfAttention, AMaskHidesInAdditionToCausality) {
+TEST(SelfAttention, AMaskIsAddedToTheCausalMask) {
   manual_seed(6);
   const nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2});
   const Tensor x = randn({2, 4, 3});
@@ -37,10 +37,10 @@ TEST(SelfAttention, AMaskHidesInAdditionToCausality) {
   EXPECT_EQ(amax(weights * (!mask).to(kFloat32)).item(), 0);
   EXPECT_EQ(amax(triu(weights, 1)).item(), 0);
   expect_near(sum(weights[0], -1), std::vector<double>(8, 1));
-  EXPECT_EQ(amax(weights[1].select(1, 0)).item(), 0);  // the first word may see nothing: no NaN
+  EXPECT_EQ(amax(weights[1].select(1, 0)).item(), 0);  // the first word is fully masked: no NaN
 }
 
-TEST(SelfAttention, WithACacheAndAMaskGivesTheSame) {
+TEST(SelfAttention, CachedEqualsUncachedWithAMask) {
   manual_seed(8);
   nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5});
   nn::to(attention, kFloat64);

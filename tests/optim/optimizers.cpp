@@ -1,4 +1,4 @@
-// Optimisers, schedules and clipping against PyTorch, and the state that goes in and out.
+// Optimisers, schedules and clipping against PyTorch, and saving and loading their state.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
@@ -112,7 +112,7 @@ TEST(Optimizer, EqualsPyTorchOverManySteps) {
   }
 }
 
-// PyTorch's AdamW decays by 0.01 unless it is told otherwise, whatever else it is told.
+// PyTorch's AdamW has a weight decay of 0.01 by default, with any other options.
 TEST(Optimizer, AdamWDecaysByDefault) {
   nn::Parameter p(ones({1}));
   optim::AdamW adamw({{"p", p}}, {.lr = 0.1});
@@ -121,7 +121,7 @@ TEST(Optimizer, AdamWDecaysByDefault) {
   EXPECT_FLOAT_EQ(p->item<float>(), 0.999F);
 }
 
-TEST(Optimizer, ManyParametersOfAllSizesInOneRow) {
+TEST(Optimizer, ManyParametersOfAllSizes) {
   const int64_t sizes[] = {1, 70000, 3, 19, 32768, 2, 40000};
   NamedTensors together;
   for (const int64_t n : sizes)
@@ -161,7 +161,7 @@ TEST(Optimizer, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-TEST(Optimizer, GroupsHaveRatesAndDecaysOfTheirOwn) {
+TEST(Optimizer, GroupsHaveTheirOwnRatesAndDecays) {
   const Tensor a = ones({2}).as_leaf(), b = ones({2}).as_leaf();
   std::vector<optim::ParameterGroup> groups{{.parameters = {{"a", a}}, .lr = 0.5, .weight_decay = 0.0},
                                             {.parameters = {{"b", b}}}};
@@ -275,7 +275,7 @@ TEST(Optimizer, ASubclassNeedsAnUpdateOnly) {
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{0.75F, 1.25F, 0.75F}));
 }
 
-TEST(Optimizer, StateGoesOutAndInAndContinuesInTheSameBits) {
+TEST(Optimizer, StateRoundTripsAndContinuesInTheSameBits) {
   const auto step = [](optim::Optimizer& optimizer, const Tensor& p, int number) {
     Gradients grads;
     grads.set(p, gradient(number, kFloat32));
@@ -331,7 +331,7 @@ TEST(Clip, NormEqualsPyTorch) {
   }
 }
 
-TEST(Clip, LeavesSharedTensorsAlone) {
+TEST(Clip, DoesNotChangeSharedTensors) {
   const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf();
   const Tensor shared = tensor({3., 4.});
   Gradients grads;

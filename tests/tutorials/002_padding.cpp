@@ -139,7 +139,7 @@ TEST(Tutorial002_3, WhatTheTutorialsMaskDoes) {
 }
 
 // pad_length 0 in the tutorial's test makes `mask[i, -0:]` mask the whole sequence. The result is zeros, not NaN.
-TEST(Tutorial002_2, ASequenceOfNothingButPadding) {
+TEST(Tutorial002_2, ASequenceOfPaddingOnly) {
   const Golden g;
   NamedTensors steps;
   const Tensor output = g.attention(g.x, last_are_padding(2, 5, 5), &steps);

@@ -18,7 +18,7 @@ TEST(Tutorial003_8_5_2, ExampleInTokens) {
   EXPECT_EQ(example.target.shape(), (Shape{1, 3}));
 }
 
-TEST(Tutorial003_8_5_2, NumbersAreFilledUpWithZeros) {
+TEST(Tutorial003_8_5_2, NumbersHaveLeadingZeros) {
   const auto digits = [](int64_t number) {
     return task().read_expression(std::to_string(number) + "+0").target.to_vector<int64_t>();
   };

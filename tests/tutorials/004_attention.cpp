@@ -158,7 +158,7 @@ constexpr char kCausalWeights[] = R"(tensor([[1.0000, 0.0000, 0.0000, 0.0000, 0.
         [0.2175, 0.1983, 0.1984, 0.1888, 0.1971, 0.0000],
         [0.1935, 0.1663, 0.1666, 0.1542, 0.1666, 0.1529]]))";
 
-TEST(Tutorial004, Cells28To31HidingTheFutureAfterSoftmax) {
+TEST(Tutorial004, Cells28To31MaskingAfterSoftmax) {
   const Tensor weights = softmax(scores_of_v2() / std::sqrt(2.0));
   EXPECT_EQ(str(weights), R"(tensor([[0.1921, 0.1646, 0.1652, 0.1550, 0.1721, 0.1510],
         [0.2041, 0.1659, 0.1662, 0.1496, 0.1665, 0.1477],
@@ -183,7 +183,7 @@ TEST(Tutorial004, Cells28To31HidingTheFutureAfterSoftmax) {
   EXPECT_EQ(str(masked / sum(masked, -1, true)), kCausalWeights);
 }
 
-TEST(Tutorial004, Cells32And33HidingTheFutureBeforeSoftmax) {
+TEST(Tutorial004, Cells32And33MaskingBeforeSoftmax) {
   EXPECT_EQ(str(masked_fill(scores_of_v2(), triu(ones({6, 6}), 1).to(kBool), -INFINITY)),
             R"(tensor([[0.2899,   -inf,   -inf,   -inf,   -inf,   -inf],
         [0.4656, 0.1723,   -inf,   -inf,   -inf,   -inf],

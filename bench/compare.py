@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Our benchmarks beside PyTorch's, in turns, and the ratios of the medians.
+"""Runs our benchmarks and PyTorch's alternately, and prints the ratios of the medians.
 
     bench/compare.py [--python PYTHON] [--build DIR] [--rounds N] [--only TEXT] [--steps N]
 
-PYTHON is an interpreter that has torch. Needs a build with -D TAPEGRAD_BENCH=ON. Every round runs ours, then the peer's;
-PyTorch runs with malloc told to keep its memory, without which it asks the system for every large block anew.
+PYTHON is an interpreter that has torch. Needs a build with -D TAPEGRAD_BENCH=ON. Each round runs ours, then PyTorch's.
+PyTorch runs with malloc settings that keep freed memory; otherwise it requests each large block from the system again.
 """
 import argparse
 import json

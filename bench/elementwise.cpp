@@ -1,4 +1,4 @@
-// Elementwise operations where memory and arithmetic count: 16 M floats, forward alone and with backward.
+// Elementwise operations on 16 M floats, limited by memory and arithmetic: forward only, and with backward.
 #include <benchmark/benchmark.h>
 #include <tapegrad/tapegrad.h>
 

@@ -1,6 +1,5 @@
-// Generation by GPT-2's smallest model, one sequence: every token reads all weights once, so the memory's bandwidth
-// bounds it. The counters: tokens a second, the bytes of weights that one token reads, and which share of the measured
-// read bandwidth that makes.
+// Generation with GPT-2's smallest model, one sequence. Each token reads all weights once, so memory bandwidth is the
+// limit. Counters: tokens per second, bytes of weights per token, and the share of the measured read bandwidth.
 #include <benchmark/benchmark.h>
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/tapegrad.h>

@@ -1,5 +1,4 @@
-// Products of layers as operations, y = x W^T and its two gradients, and dropout: the cases that a peer is timed on
-// too.
+// Linear layers, y = x W^T and its two gradients, and dropout: the cases that are compared with PyTorch.
 #include <benchmark/benchmark.h>
 #include <tapegrad/tapegrad.h>
 

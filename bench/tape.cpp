@@ -1,4 +1,4 @@
-// What recording and backward cost where the arithmetic costs nothing: chains of 100 operations on a few numbers.
+// The cost of recording and backward: chains of 100 operations on a few numbers, whose arithmetic takes no time.
 #include <benchmark/benchmark.h>
 #include <tapegrad/tapegrad.h>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GPT in PyTorch, with the parameter names of tutorial 000, and the training run of chapter 5: the peer for speed, and the
-oracle for losses step by step.
+"""GPT in PyTorch, with the parameter names of tutorial 000, and the training run of chapter 5: for comparisons of speed,
+and for the reference losses of each step.
 
     gpt.py --text FILE --tokenizer DIR [--seed S] [--threads T] [--epochs N] [--steps N] [--losses]
 

@@ -1,5 +1,5 @@
-// The operations that models meet most, in LibTorch, under the names and sizes of bench/elementwise.cpp, reduce.cpp and
-// layers.cpp.
+// The most frequent operations of models, in LibTorch, with the names and sizes of bench/elementwise.cpp, reduce.cpp
+// and layers.cpp.
 #include <benchmark/benchmark.h>
 #include <torch/torch.h>
 

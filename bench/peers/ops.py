@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The benchmarks of single operations, done by PyTorch: prints {name: milliseconds} under the names of ours.
+"""The benchmarks of single operations in PyTorch: prints {name: milliseconds}, with the names of our benchmarks.
 
     ops.py [--threads T] [--only TEXT]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The three encoder-decoder tasks in PyTorch: the peer for speed, and the oracle for losses step by step.
+"""The three encoder-decoder tasks in PyTorch: for comparisons of speed, and for the reference losses of each step.
 
     seq2seq.py copy|addition|parser [--steps N] [--seed S] [--threads T] [--dropout P] [--json]
 

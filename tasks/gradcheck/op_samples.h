@@ -20,7 +20,7 @@ struct OpSample {
   GradcheckOptions options = {};
 };
 
-// The function behind a family of samples, for tests that call it on inputs of their own: float32 or float64, in [low,
+// The function behind a family of samples, for tests that call it on other inputs: float32 or float64, in [low,
 // high], of any shape.
 struct UnaryForm {
   std::function<Tensor(const Tensor&)> f;
@@ -44,7 +44,8 @@ struct OpSamples {
 // gradcheck runs them; tests/autograd/same_bits.cpp and tests/golden/calls.cpp call their forms.
 const std::vector<OpSamples>& op_samples();
 
-// Operations in Op::all() that the table does not know, and entries of the table that are no Op. Both must be empty.
+// Operations in Op::all() that the table does not know, and entries of the table that are not an Op. Both must be
+// empty.
 std::vector<std::string> ops_without_samples();
 std::vector<std::string> samples_without_op();
 

@@ -24,7 +24,7 @@ struct ShowRequest {
 };
 int show(const ShowRequest& request);
 
-// What a topic shows.
+// The output of a topic.
 struct Exhibit {
   std::string title;
   std::string text;  // for a terminal of 80 columns
@@ -34,7 +34,7 @@ struct Exhibit {
 
 struct Topic {
   std::string_view name, help;
-  std::string_view length, dim, seed, example;  // help for these options; empty where the topic has none
+  std::string_view length, dim, seed, example;  // help for these options; empty if the topic has no such option
   std::span<const std::string_view> examples;   // choices of --example
   Exhibit (*make)(const ShowRequest& request);
 };

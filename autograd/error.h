@@ -13,7 +13,10 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws Error("[where] message"). Operations call Op::fail, which supplies their name.
+/// "[where] message" as one line: control characters, as a file may hold them, are written as \n, \t, \r or \x1b.
+std::string error_text(std::string_view where, std::string_view message);
+
+/// Throws Error(error_text(where, message)). Operations call Op::fail, which supplies their name.
 [[noreturn]] void fail(std::string_view where, std::string_view message);
 
 }  // namespace tapegrad

@@ -146,7 +146,7 @@ constexpr Verb kVerbs[] = {
     {"tokenize", "tokenize text, or train a new tokenizer", add_tokenize},
     {"gradcheck", "check every gradient against finite differences", add_gradcheck},
     {"info", "show processor, kernels and measured speed", add_info},
-    {"help", "show the help of a verb or task", [](CLI::App* verb, Parsed&) { verb->prefix_command(); }},
+    {"help", "show the help of a verb or task", [](CLI::App*, Parsed&) {}},
 };
 
 // What the subcommands of `app` are called.

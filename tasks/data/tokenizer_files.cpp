@@ -19,16 +19,12 @@ using Vocabulary = std::unordered_map<std::string, int64_t>;
 
 constexpr int64_t kMostIds = int64_t{1} << 22;  // bounds the memory that a damaged id can take
 
-// The file that an Error is about: throws "[tokenizer] file: ...", always one line.
+// The file that an Error is about: throws "[tokenizer] file: ...".
 struct FileName {
   std::string file;
   template <class... T>
   [[noreturn]] void fail_with(fmt::format_string<const T&...> text, const T&... values) const {
-    std::string message = file + ": " + fmt::vformat(text, fmt::make_format_args(values...));
-    for (char& c : message) {
-      if (static_cast<unsigned char>(c) < ' ') c = '?';
-    }
-    fail("tokenizer", message);
+    fail("tokenizer", file + ": " + fmt::vformat(text, fmt::make_format_args(values...)));
   }
 };
 

@@ -15,7 +15,7 @@ class BadRequest : public Error {
 
 /// Throws a BadRequest "[where] message"; `where` is an option ("--lr") or a verb ("test copy").
 [[noreturn]] inline void bad_request(std::string_view where, std::string_view message) {
-  throw BadRequest(std::string("[").append(where).append("] ").append(message));
+  throw BadRequest(error_text(where, message));
 }
 
 /// BadRequest about `where` unless `good`.

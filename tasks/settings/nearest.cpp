@@ -4,7 +4,7 @@
 #include <tapegrad/tasks/settings/nearest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cstddef>
 #include <utility>
 
 namespace tapegrad::tasks {
@@ -12,19 +12,23 @@ namespace {
 
 constexpr std::size_t kMostSuggestions = 3;
 
-// Levenshtein distance: insertions, deletions and changes of one letter that turn a into b.
+// Edits that turn a into b: a letter inserted, deleted or changed, or two neighbours exchanged (optimal string
+// alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> edits((a.size() + 1) * width);  // [i, j]: from the first i letters to the first j
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      std::size_t& here = edits[i * width + j];
+      here = i + j;
+      if (i == 0 || j == 0) continue;
+      const std::size_t* const above = &here - width;
+      here = std::min({above[-1] + (a[i - 1] == b[j - 1] ? 0 : 1), above[0] + 1, (&here)[-1] + 1});
+      const bool exchanged = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (exchanged) here = std::min(here, above[-2 - static_cast<std::ptrdiff_t>(width)] + 1);
     }
   }
-  return row.back();
+  return edits.back();
 }
 
 }  // namespace

@@ -11,8 +11,11 @@ volatile std::sig_atomic_t received = 0;
 CatchInterrupts::CatchInterrupts() {
   received = 0;
   struct sigaction action {};
-  action.sa_handler = [](int) { received = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_handler = [](int) {
+    received = 1;
+    for (const int each : kSignals) std::signal(each, SIG_DFL);
+  };
+  action.sa_flags = SA_RESTART;
   for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &action, &before_[i]);
 }
 

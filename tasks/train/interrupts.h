@@ -5,7 +5,8 @@
 
 namespace tapegrad::train {
 
-/// While an object exists, the first SIGINT or SIGTERM is recorded; the second one ends the process.
+/// While an object exists, the first SIGINT or SIGTERM is recorded; the second one, of either kind, ends
+/// the process.
 class CatchInterrupts {
  public:
   CatchInterrupts();

@@ -57,7 +57,7 @@ struct RunFiles {
   int64_t checkpoint_every = 100;
   bool keep_best = false;  ///< write best.safetensors after each evaluation with the lowest validation loss so far
   bool progress = true;    ///< a progress bar on a terminal, lines elsewhere
-  std::FILE* messages = stdout;   ///< where the run prints its messages
+  std::FILE* messages = stdout;   ///< start, steps, epochs and end; the bar goes to standard error
   std::string announcement = {};  ///< printed before the first step
   ReportText report = {};         ///< the words and sections of report.html
   /// Called after each evaluation and after each epoch; `ended_epoch` may add a sample to the metrics. Without them, a

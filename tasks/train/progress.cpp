@@ -78,13 +78,15 @@ void Progress::step(const StepMetrics& step) {
 }
 
 void Progress::line(std::string_view text) {
-  if (style_ != Style::kSilent) result(text);
+  if (style_ != Style::kSilent) print(lines_, text);
 }
 
-void Progress::result(std::string_view text) {
+void Progress::result(std::string_view text) { print(stdout, text); }
+
+void Progress::print(std::FILE* to, std::string_view text) {
   clear_bar();
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
+  fmt::print(to, "{}\n", text);
+  std::fflush(to);
 }
 
 void Progress::clear_bar() {

@@ -27,9 +27,9 @@ class Progress {
   /// Call it after every step. Draws the bar at most ten times per second, or prints a line every ten seconds, with the
   /// tokens per second since the last time.
   void step(const StepMetrics& step);
-  /// Prints a line above the bar, except in style kSilent.
+  /// Prints a line on `lines`, above the bar; not in style kSilent.
   void line(std::string_view text);
-  /// Prints a line in every style.
+  /// Prints a line on standard output, in every style.
   void result(std::string_view text);
   /// Removes the bar; later steps are not shown.
   void finish();
@@ -38,6 +38,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   double seconds_left(int64_t step, Clock::time_point now) const;
   void clear_bar();
+  void print(std::FILE* to, std::string_view text);
 
   Style style_;
   int64_t first_, total_;

@@ -25,6 +25,12 @@ void expect_texts(const std::vector<WrongCall>& calls) {
   for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
 }
 
+TEST(Errors, AreOneLine) {
+  EXPECT_EQ(error_text("config.json", "got \"a\nb\tc\r\x1b[1m\x7f\""),
+            "[config.json] got \"a\\nb\\tc\\r\\x1b[1m\\x7f\"");
+  EXPECT_EQ(error_of([] { fail("here", "one\ntwo"); }), "[here] one\\ntwo");
+}
+
 TEST(Errors, OfTensors) {
   expect_texts({
       {"[tensor] an empty handle was used (it was never given a value, or was moved from)", [] { Tensor().shape(); }},

@@ -89,6 +89,8 @@ TEST(CommandWords, MistypedOnesGetSuggestions) {
   const std::vector<std::pair<Arguments, Arguments>> cases{
       {{"tran"}, {"[tapegrad] unknown verb \"tran\" (did you mean train?); choose from train, test, "}},
       {{"help", "tran"}, {"unknown verb \"tran\""}},
+      {{"help", "--no-such-option"}, {"[tapegrad help] unknown option --no-such-option"}},
+      {{"tr\nain"}, {"unknown verb \"tr\\nain\" (did you mean train?)"}},
       {{"train"}, {"[tapegrad train] expected a task: copy, addition, parser, gpt (see tapegrad train --help)"}},
       {{"train", "--seed", "3"}, {"[tapegrad train] expected a task"}},
       {{"train", "copi"},
@@ -113,7 +115,8 @@ TEST(CommandWords, Nearest) {
   const std::vector<std::string> known{"train", "test", "tokenize", "--hidden-size", "--hidden-dim"};
   using Words = std::vector<std::string>;
   EXPECT_EQ(nearest("train", known), Words{"train"});
-  EXPECT_EQ(nearest("tset", known), Words());  // two edits of four letters
+  EXPECT_EQ(nearest("tset", known), Words{"test"});  // an exchange is one edit
+  EXPECT_EQ(nearest("tsta", known), Words());        // two edits of four letters
   EXPECT_EQ(nearest("tes", known), Words{"test"});
   EXPECT_EQ(nearest("token", known), Words{"tokenize"});
   EXPECT_EQ(nearest("--hidden", known), (Words{"--hidden-dim", "--hidden-size"}));  // the closest first

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/threads.h>
 
 #include <cmath>
 #include <limits>
@@ -172,7 +173,7 @@ TEST(Attention, RecordsItselfAloneWithAnyNumberOfThreads) {
   const Shape shape{8, 16, 128, 64};
   const Tensor q = normal(shape, kFloat32, 1).as_leaf(), k = normal(shape, kFloat32, 2).as_leaf();
   const Tensor weight = normal({8, 64}, kFloat32, 3).as_leaf(), bias = normal({8}, kFloat32, 4).as_leaf();
-  const int before = num_threads();
+  const tests::KeepThreads restore;
   for (int threads : {1, 2, 4}) {
     set_num_threads(threads);
     Tape tape;
@@ -181,7 +182,6 @@ TEST(Attention, RecordsItselfAloneWithAnyNumberOfThreads) {
     linear(y, weight, bias);
     EXPECT_EQ(tape.size(), 6);
   }
-  set_num_threads(before);
 }
 
 TEST(Attention, SecondDerivativesFlow) {

@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
-#include <set>
 
 namespace tapegrad {
 namespace {

@@ -3,8 +3,6 @@
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>
 
-#include <cmath>
-
 namespace tapegrad {
 namespace {
 

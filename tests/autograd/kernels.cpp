@@ -1,4 +1,4 @@
-// The kernels against plain loops: threads, elementary functions on vectors, matrix products.
+// The kernels against plain loops: elementary functions on vectors, matrix products.
 #include <tapegrad/autograd/kernels/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/kernels.cpp"
@@ -109,18 +109,17 @@ HWY_AFTER_NAMESPACE();
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
-#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/kernels/blas_blis.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/tests/support/threads.h>
 
 namespace tapegrad {
 namespace {
@@ -131,65 +130,6 @@ HWY_EXPORT(parts_float);
 HWY_EXPORT(parts_double);
 HWY_EXPORT(fourteen_rows_float);
 HWY_EXPORT(fourteen_rows_double);
-
-// Sets the number of threads for one test.
-struct Threads {
-  int before = num_threads();
-  ~Threads() { set_num_threads(before); }
-};
-
-// ---- Threads ----
-
-TEST(Parallel, EveryElementOnceForAnyNumberOfThreads) {
-  const Threads restore;
-  for (int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
-    EXPECT_EQ(num_threads(), threads);
-    for (int64_t n : {0, 1, 6, 7, 8, 1000}) {
-      std::vector<int> hits(n);
-      parallel_for(n, 7, [&](int64_t begin, int64_t end) {
-        EXPECT_EQ(begin % 7, 0);
-        EXPECT_EQ(end, std::min<int64_t>(begin + 7, n));
-        for (int64_t i = begin; i < end; ++i) ++hits[i];
-        parallel_for(10, 1, [&](int64_t, int64_t) {});  // from inside a piece: in place
-      });
-      for (int hit : hits) EXPECT_EQ(hit, 1);
-    }
-  }
-}
-
-TEST(Parallel, TheNumberOfThreadsDoesNotChangeInsideALoop) {
-  const Threads restore;
-  for (int threads : {1, 2}) {
-    set_num_threads(threads);
-    std::string error = "no error";
-    try {
-      parallel_for(4, 1, [](int64_t i, int64_t) {
-        if (i == 0) set_num_threads(3);
-      });
-    } catch (const Error& e) {
-      error = e.what();
-    }
-    EXPECT_EQ(error, "[set_num_threads] cannot be called inside a parallel_for (the loop would wait for itself)");
-    EXPECT_EQ(num_threads(), threads);
-  }
-}
-
-TEST(Parallel, ErrorsReachTheCaller) {
-  const Threads restore;
-  for (int threads : {1, 2, 7}) {
-    set_num_threads(threads);
-    EXPECT_THROW(parallel_for(100, 1,
-                              [](int64_t begin, int64_t) {
-                                if (begin == 50) throw Error("fifty");
-                              }),
-                 Error);
-    std::atomic<int> hits{0};
-    parallel_for(100, 1, [&](int64_t, int64_t) { ++hits; });
-    EXPECT_EQ(hits, 100);
-  }
-  EXPECT_THROW(set_num_threads(0), Error);
-}
 
 // ---- Elementary functions ----
 
@@ -379,7 +319,7 @@ void check_gemm(const Case& s) {
 }
 
 TEST(Blas, ProductsOfOddSizesInEveryLayout) {
-  const Threads restore;
+  const tests::KeepThreads restore;
   const int64_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 8, 13, 15, 16, 17, 31, 33, 64, 65};
   std::mt19937 draw(5);
   for (int a = 0; a < 7; ++a) {
@@ -396,7 +336,7 @@ TEST(Blas, ProductsOfOddSizesInEveryLayout) {
 }
 
 TEST(Blas, ProductsCutIntoTiles) {
-  const Threads restore;
+  const tests::KeepThreads restore;
   for (const Case& s : {Case{300, 257, 100, 0, 1, 0, 1, 0},    // tiles down and across
                         Case{800, 64, 64, 0, 1, 0, 1, 0},      // a shared panel of B
                         Case{100, 300, 270, 1, 0, 1, 1, 1},    // C by columns
@@ -410,7 +350,7 @@ TEST(Blas, ProductsCutIntoTiles) {
 }
 
 TEST(Blas, ThinProducts) {
-  const Threads restore;
+  const tests::KeepThreads restore;
   for (const Case& s :
        {Case{1, 1500, 700, 0, 1, 0, 1, 0}, Case{2, 65, 133, 0, 1, 3, 2, 1}, Case{3, 70, 64, 2, 1, 1, 1, 0.5},
         Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}}) {
@@ -420,7 +360,7 @@ TEST(Blas, ThinProducts) {
 }
 
 TEST(Blas, LargeProductsOnBlis) {
-  const Threads restore;
+  const tests::KeepThreads restore;
   check_gemm<float>({513, 530, 517, 0, 1, 0, 1, 0});
   check_gemm<float>({512, 515, 600, 1, 0, 2, -0.5, 1});
   check_gemm<double>({520, 512, 512, 2, 1, 0, 1, 0.75});
@@ -471,7 +411,7 @@ TEST(Blas, NanAndInfinityPropagate) {
 }
 
 TEST(Blas, BatchesWithRepeatedOperands) {
-  const Threads restore;
+  const tests::KeepThreads restore;
   // [2, 3] products A_ij B_j as heads have them: A [2, 3, m, k] read through transposed axes, B [3, k, n] repeated
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{7, 9, 5}, {20, 20, 32}, {64, 70, 300}, {300, 310, 200}}) {
     std::vector<double> a(6 * m * k), b(3 * k * n), first;

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
 
 #include <limits>
 
@@ -68,7 +69,7 @@ TEST(Sum, FloatOverManyElementsIsAccurate) {
 
 TEST(Sum, SameBitsForAnyNumberOfThreads) {
   const tg::Tensor x = tg::sin(tg::arange(0, 3 * 70'001, 1, tg::kFloat32)).reshape({3, 70'001});
-  const int before = tg::num_threads();
+  const tg::tests::KeepThreads restore;
   tg::set_num_threads(1);
   const std::vector<float> rows = tg::sum(x, 1).to_vector<float>();
   const std::vector<float> columns = tg::sum(x.t().contiguous(), 0).to_vector<float>();
@@ -77,7 +78,6 @@ TEST(Sum, SameBitsForAnyNumberOfThreads) {
     EXPECT_EQ(tg::sum(x, 1).to_vector<float>(), rows);
     EXPECT_EQ(tg::sum(x.t().contiguous(), 0).to_vector<float>(), columns);
   }
-  tg::set_num_threads(before);
 }
 
 TEST(Sum, NamesABadAxis) {

@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <unistd.h>
 
@@ -18,9 +19,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -32,19 +31,8 @@ using tests::error_of;
 
 class SafeTensorsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("tapegrad_safetensors_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    path_ = (folder_ / "model.safetensors").string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
-  std::string read() const {
-    std::ostringstream text;
-    text << std::ifstream(path_, std::ios::binary).rdbuf();
-    return text.str();
-  }
+  void write(const std::string& bytes) const { tests::spill(path_, bytes); }
+  std::string read() const { return tests::slurp(path_); }
   // A file in the order of the format: length, header, data.
   static std::string compose(const std::string& header, const std::string& data = "") {
     const uint64_t length = header.size();
@@ -70,8 +58,18 @@ class SafeTensorsTest : public testing::Test {
     return "no error";
   }
 
-  fs::path folder_;
-  std::string path_;
+  // Whether load() reads the open file with the byte `bad` at one position; an Error is one line.
+  template <class F>
+  static bool reads_with(int file, std::size_t at, const std::string& good, char bad, const F& load) {
+    EXPECT_EQ(::pwrite(file, &bad, 1, static_cast<off_t>(at)), 1);
+    const std::string error = error_of(load);
+    EXPECT_EQ(error.find('\n'), std::string::npos);
+    EXPECT_EQ(::pwrite(file, &good[at], 1, static_cast<off_t>(at)), 1);
+    return error == "no error";
+  }
+
+  const tests::TemporaryFolder folder_;
+  std::string path_ = folder_ / "model.safetensors";
 };
 
 // The header of one float32 tensor [2] with the values 1 and -2.
@@ -210,10 +208,10 @@ class Shards : public SafeTensorsTest {
  protected:
   void SetUp() override {
     SafeTensorsTest::SetUp();
-    save_safetensors((folder_ / "model-00001-of-00002.safetensors").string(), {{"a", ones({2})}, {"x", ones({9})}},
+    save_safetensors(folder_ / "model-00001-of-00002.safetensors", {{"a", ones({2})}, {"x", ones({9})}},
                      {{"format", "pt"}});
-    save_safetensors((folder_ / "model-00002-of-00002.safetensors").string(), {{"b", zeros({3})}});
-    path_ = (folder_ / "model.safetensors.index.json").string();
+    save_safetensors(folder_ / "model-00002-of-00002.safetensors", {{"b", zeros({3})}});
+    path_ = folder_ / "model.safetensors.index.json";
   }
   static std::string index(const std::string& b) {
     return R"({"metadata":{"total_size":20},"weight_map":{"a":"model-00001-of-00002.safetensors","b":)" + b + "}}";
@@ -223,14 +221,14 @@ class Shards : public SafeTensorsTest {
 
 TEST_F(Shards, AreReadByTheirIndexOrTheirFolder) {
   write(index(kSecond));
-  for (const std::string& path : {path_, folder_.string()}) {
+  for (const std::string& path : {path_, folder_.path().string()}) {
     const SafeTensors read = load_safetensors(path);
     EXPECT_EQ(read.tensors.size(), 2u) << "what the index does not name is left out";
     EXPECT_EQ(read["a"].numel() + read["b"].numel(), 5);
     EXPECT_EQ(read.metadata.at("format"), "pt");
   }
-  save_safetensors((folder_ / "model.safetensors").string(), {{"c", ones({2})}});
-  EXPECT_EQ(load_safetensors(folder_.string()).tensors[0].name, "c") << "a single file is preferred to an index";
+  save_safetensors(folder_ / "model.safetensors", {{"c", ones({2})}});
+  EXPECT_EQ(load_safetensors(folder_.path().string()).tensors[0].name, "c") << "a single file is preferred to an index";
 }
 
 TEST_F(Shards, InvalidIndexes) {
@@ -252,7 +250,7 @@ TEST_F(Shards, InvalidIndexes) {
   const fs::path second = folder_ / "model-00002-of-00002.safetensors";
   fs::resize_file(second, fs::file_size(second) - 5);
   path_ = second.string();
-  EXPECT_EQ(message([&] { load_safetensors(folder_.string()); }),
+  EXPECT_EQ(message([&] { load_safetensors(folder_.path().string()); }),
             "tensor \"b\" ends at byte 12 of the data, of which there are 7 (truncated?)");
 }
 
@@ -352,19 +350,12 @@ TEST_F(SafeTensorsTest, EveryAlteredByteGivesAnErrorOrAValidFile) {
   ASSERT_GE(file, 0);
   int refused = 0, read = 0;
   for (std::size_t i = 0; i < good.size(); ++i) {
-    const off_t at = static_cast<off_t>(i);
     for (const int change : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
-      const char bad = static_cast<char>(good[i] ^ change);
-      ASSERT_EQ(::pwrite(file, &bad, 1, at), 1);
-      try {
+      const bool whole = reads_with(file, i, good, static_cast<char>(good[i] ^ change), [&] {
         for (const NamedTensor& t : load_safetensors(path_).tensors) t.tensor.to(kFloat64).to_vector<double>();
-        ++read;
-      } catch (const Error& error) {
-        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-        ++refused;
-      }
+      });
+      ++(whole ? read : refused);
     }
-    ASSERT_EQ(::pwrite(file, &good[i], 1, at), 1);
   }
   EXPECT_NO_THROW(load_safetensors(path_));
   for (std::size_t size = good.size(); size-- > 0;) {
@@ -399,7 +390,8 @@ TEST_F(SafeTensorsTest, AFullDiskLeavesTheOldFileUntouched) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(said, "[file] cannot write " + path_ + ": File too large");
   EXPECT_EQ(before, read());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "a temporary file stayed";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1)
+      << "a temporary file stayed";
 }
 
 TEST_F(SafeTensorsTest, PathsThatCannotBeWritten) {
@@ -408,7 +400,8 @@ TEST_F(SafeTensorsTest, PathsThatCannotBeWritten) {
             "[file] cannot write " + deeper + ": No such file or directory");
   fs::create_directories(folder + "/full");
   EXPECT_EQ(error_of([&] { save_safetensors(folder, {}); }), "[file] cannot replace " + folder + ": Is a directory");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "a temporary file stayed";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1)
+      << "a temporary file stayed";
 }
 
 // ---- Many tensors ----
@@ -488,16 +481,10 @@ TEST_F(SafeTensorsTest, WithChecksumsEveryChangedByteIsFound) {
   const int file = ::open(path_.c_str(), O_RDWR);
   ASSERT_GE(file, 0);
   for (std::size_t i = 0; i < good.size(); ++i) {
-    const auto at = static_cast<off_t>(i);
-    const char bad = static_cast<char>(good[i] ^ (i % 2 == 0 ? 1 : 0x20));
-    ASSERT_EQ(::pwrite(file, &bad, 1, at), 1);
-    try {
+    reads_with(file, i, good, static_cast<char>(good[i] ^ (i % 2 == 0 ? 1 : 0x20)), [&] {
       load_safetensors(path_);
       EXPECT_FALSE(SafeTensorsFile(path_).has_checksums()) << "byte " << i;
-    } catch (const Error& error) {
-      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-    }
-    ASSERT_EQ(::pwrite(file, &good[i], 1, at), 1);
+    });
   }
   ::close(file);
   std::string bad = good;

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
 
 #include <limits>
 
@@ -240,14 +241,13 @@ TEST(CrossEntropy, SameBitsForAnyNumberOfThreads) {
     tg::Tape tape;
     return tape.backward(tg::cross_entropy(logits, target))[logits].to_vector<float>();
   };
-  const int before = tg::num_threads();
+  const tg::tests::KeepThreads restore;
   tg::set_num_threads(1);
   const std::vector<float> alone = run();
   for (int threads : {2, 3, 7}) {
     tg::set_num_threads(threads);
     EXPECT_EQ(run(), alone);
   }
-  tg::set_num_threads(before);
 }
 
 TEST(CrossEntropy, ErrorsNameTheValues) {

@@ -1,7 +1,7 @@
 // Model files of the copy task and of a GPT: unchanged, and again with correct checksums.
 #include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 using namespace tapegrad::fuzz;

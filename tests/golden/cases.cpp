@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/tests/golden/cases.h>
 
-#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>

@@ -10,7 +10,6 @@
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 
-#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 

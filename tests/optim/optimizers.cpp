@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
 
 #include <cmath>
 #include <fstream>
@@ -145,7 +145,7 @@ TEST(Optimizer, ManyParametersOfAllSizes) {
 }
 
 TEST(Optimizer, SameBitsForAnyNumberOfThreads) {
-  const int before = num_threads();
+  const tests::KeepThreads restore;
   std::vector<float> first;
   for (const int threads : {1, 2, 3, 7}) {
     set_num_threads(threads);
@@ -158,7 +158,6 @@ TEST(Optimizer, SameBitsForAnyNumberOfThreads) {
     if (first.empty()) first = p.to_vector<float>();
     EXPECT_EQ(p.to_vector<float>(), first) << threads << " threads";
   }
-  set_num_threads(before);
 }
 
 TEST(Optimizer, GroupsHaveTheirOwnRatesAndDecays) {

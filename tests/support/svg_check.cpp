@@ -4,7 +4,6 @@
 #include <tapegrad/tests/support/svg_check.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <stdexcept>

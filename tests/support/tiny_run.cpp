@@ -9,7 +9,7 @@ namespace tapegrad::tests {
 namespace {
 
 tasks::RunOptions unresolved(const std::string& task) {
-  tasks::RunOptions o = tasks::default_options(task);
+  tasks::RunOptions o = tasks::task_named(task).defaults();
   o.hidden_size = 8;
   o.num_hidden_layers = 1;
   o.intermediate_size = 16;
@@ -43,7 +43,7 @@ Arguments as_arguments(const tasks::Fields& settings, const tasks::Fields& usual
 }
 
 Arguments tiny_run(const std::string& task, const std::string& out, const Arguments& more) {
-  tasks::RunOptions tiny = unresolved(task), usual = tasks::default_options(task);
+  tasks::RunOptions tiny = unresolved(task), usual = tasks::task_named(task).defaults();
   const Arguments own =
       joined(as_arguments(tasks::fields_of(tiny), tasks::fields_of(usual)), {"--checkpoint-every", "7"});
   Arguments all{"train", task, "--out", out};

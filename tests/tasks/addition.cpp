@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/tiny_run.h>
 

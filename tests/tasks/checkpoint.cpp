@@ -8,7 +8,6 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 

@@ -6,6 +6,7 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -236,7 +237,7 @@ TEST(DataLoaders, OrdersAndSizes) {
 }
 
 TEST(DataLoaders, PrefetchChangesNothing) {
-  const int before = num_threads();
+  const tests::KeepThreads restore;
   std::vector<std::string> seen;
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
@@ -254,7 +255,6 @@ TEST(DataLoaders, PrefetchChangesNothing) {
       EXPECT_EQ(seen.back(), seen.front()) << threads << " threads, prefetch " << prefetch;
     }
   }
-  set_num_threads(before);
 }
 
 TEST(DataLoaders, AnEpochContinuesAtAnyPosition) {

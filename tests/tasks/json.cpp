@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
-#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/train/metrics.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/linear.h>
-#include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/tasks/data/data_loader.h>
 #include <tapegrad/tasks/train/loop.h>

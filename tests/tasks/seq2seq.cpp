@@ -1,7 +1,7 @@
 // The copy task in the command: runs, files, resumption, damage, and every wrong request.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tasks/train/progress.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/tiny_run.h>

@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/heatmap.h>
-#include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tests/support/command_runner.h>

@@ -1,7 +1,8 @@
 // Windows, batches and token files: PyTorch's order number for number, and invalid files.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/windows.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/test_paths.h>

@@ -2,7 +2,10 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/data/byte_pair.h>
+#include <tapegrad/tasks/data/byte_pair_train.h>
+#include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>

@@ -4,7 +4,6 @@
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/test_paths.h>
-#include <tapegrad/tests/support/command_runner.h>
 
 #include <cmath>
 #include <cstdio>

@@ -7,7 +7,6 @@
 #include <tapegrad/tests/support/curves.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

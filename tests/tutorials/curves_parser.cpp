@@ -8,7 +8,6 @@
 #include <tapegrad/tests/support/curves.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

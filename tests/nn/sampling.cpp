@@ -1,0 +1,298 @@
+// Sampling: PyTorch's draws, the limits of top-k and nucleus, and samples of whole models.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using Tokens = std::vector<int64_t>;
+
+Tokens row(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
+
+TEST(Sampling, SamplesAreThoseOfTorchsMultinomial) {
+  const json runs = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/generate.json"));
+  for (const json& run : runs) {
+    SCOPED_TRACE(run.dump().substr(0, 80));
+    const int64_t vocabulary = run["vocabulary"];
+    nn::NextTokenFunction model([&](const Tensor& ids) {  // ((37 i + 101 step) mod 1021 - 510) / 128
+      std::vector<double> values;
+      for (int64_t i = 0; i < 2 * vocabulary; ++i) {
+        values.push_back(static_cast<double>((37 * i + 101 * (ids.size(1) - 1)) % 1021 - 510) / 128);
+      }
+      return tensor(values, {2, vocabulary}).to(kFloat32);
+    });
+    Generator generator(run["seed"].get<uint64_t>());
+    const nn::Generated out = nn::generate(model, zeros({2, 1}, kInt64),
+                                           {.max_new_tokens = 24,
+                                            .temperature = run["temperature"],
+                                            .top_k = run.value("top_k", 0),
+                                            .top_p = run.value("top_p", 1.0),
+                                            .generator = &generator});
+    EXPECT_EQ(row(out.tokens, 0), run["tokens"][0].get<Tokens>());
+    EXPECT_EQ(row(out.tokens, 1), run["tokens"][1].get<Tokens>());
+  }
+}
+
+TEST(Sampling, ProbabilitiesOfTopKAndNucleus) {
+  const Tensor scores = log(tensor({{0.1, 0.5, 0.15, 0.25}}));
+  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1}), {0.1, 0.5, 0.15, 0.25});
+  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 0.5}),
+                     {0.01 / 0.345, 0.25 / 0.345, 0.0225 / 0.345, 0.0625 / 0.345});
+  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_k = 2}), {0, 2.0 / 3, 0, 1.0 / 3});
+  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_k = 9}), {0.1, 0.5, 0.15, 0.25});
+  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 0.7}), {0, 2.0 / 3, 0, 1.0 / 3});
+  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 0.8}),
+                     {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
+  tests::expect_near(nn::sampling_probabilities(scores, {.temperature = 1, .top_p = 1e-9}), {0, 1, 0, 0});
+}
+
+// scores / temperature overflows in float32, or the temperature rounds to 0: the limit is the most likely token.
+TEST(Sampling, ProbabilitiesAtTemperaturesNearZero) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const double temperature : {1e-30, 1e-38, 1e-40, 1e-50, 1e-300, 1e-310, 5e-324}) {
+      SCOPED_TRACE(testing::Message() << name(dtype) << ", temperature " << temperature);
+      const auto of = [&](const Tensor& scores) {
+        return nn::sampling_probabilities(scores.to(dtype), {.temperature = temperature});
+      };
+      tests::expect_near(of(tensor({{1.0, 50.0, -2.0}, {-3.0, -4.0, -2.0}})), {0, 1, 0, 0, 0, 1});
+      tests::expect_near(of(tensor({{-1.0, 0.0, -2.0, 0.0}})), {0, 0.5, 0, 0.5});
+      const double nothing = -std::numeric_limits<double>::infinity();
+      tests::expect_near(of(tensor({{nothing, 7.0, 5.0}})), {0, 1, 0});
+      tests::expect_near(nn::sampling_probabilities(tensor({{1.0, 50.0, -2.0}}).to(dtype),
+                                                    {.temperature = temperature, .top_k = 2, .top_p = 0.9}),
+                         {0, 1, 0});
+    }
+  }
+}
+
+TEST(Sampling, TheGlobalGeneratorAndARowThatEndedDrawAsPyTorch) {
+  nn::NextTokenFunction model([](const Tensor& ids) { return zeros({ids.size(0), 3}); });
+  manual_seed(9);
+  const nn::Generated all = nn::generate(model, zeros({2, 1}, kInt64), {.max_new_tokens = 8, .temperature = 1});
+  manual_seed(9);
+  const nn::Generated ended =
+      nn::generate(model, zeros({2, 1}, kInt64), {.max_new_tokens = 8, .end_token = 2, .temperature = 1});
+  for (int64_t i = 0; i < 2; ++i) {
+    const auto length = static_cast<std::size_t>(ended.lengths[static_cast<std::size_t>(i)]);
+    for (std::size_t t = 0; t < length; ++t) EXPECT_EQ(row(ended.tokens, i)[t], row(all.tokens, i)[t]);
+  }
+}
+
+// --- sampling from models ---
+
+// A small model with prompts of several rows: how to decode with it, and its scores [B, N, V] of the tokens [B, N] that
+// follow the prompt, out of one pass over all of them.
+struct Sampled {
+  const char* name;
+  Tensor prompt;
+  std::function<std::unique_ptr<nn::NextTokenLogits>(bool cached)> next;
+  std::function<Tensor(const Tensor& tokens)> scores;
+
+  nn::Generated draw(nn::GenerateOptions options, uint64_t seed, bool cached = true) const {
+    Generator generator(seed);
+    options.generator = &generator;
+    return nn::generate(*next(cached), prompt, options);
+  }
+};
+
+// Samples are drawn from a Transformer and from a GPT. The rows of the prompts differ; with `equal_rows`, that many are
+// equal.
+void for_both_models(const std::function<void(const Sampled&)>& check, int64_t equal_rows = 0) {
+  const auto rows = [&](const Tensor& x) { return equal_rows ? x[0].expand({equal_rows, x.size(1)}).contiguous() : x; };
+  const auto tail = [](const Tensor& y, const Tensor& prompt) {
+    return narrow(y, 1, prompt.size(1) - 1, y.size(1) - prompt.size(1) + 1);
+  };
+  const auto given = [](const Tensor& prompt, const Tensor& tokens) {
+    return cat({prompt, narrow(tokens, 1, 0, tokens.size(1) - 1)}, 1);
+  };
+  {
+    SCOPED_TRACE("Transformer");
+    manual_seed(12);
+    nn::Transformer model({.vocab_size = 7,
+                           .hidden_size = 8,
+                           .num_hidden_layers = 2,
+                           .num_attention_heads = 2,
+                           .intermediate_size = 16,
+                           .max_position_embeddings = 9});
+    nn::to(model, kFloat64);
+    nn::eval(model);
+    const Tensor src = rows(tensor({{3, 1, 4, 1, 5}, {2, 6, 5, 3, 0}, {1, 4, 0, 0, 0}})), mask = nn::padding_mask(src);
+    const Tensor prompt = zeros({src.size(0), 1}, kInt64);
+    check({"Transformer", prompt,
+           [&](bool cached) { return std::make_unique<nn::TransformerNext>(model, src, mask, cached); },
+           [&](const Tensor& tokens) {
+             return tail(model(src, given(prompt, tokens), mask, nn::causal_mask(tokens.size(1))), prompt);
+           }});
+  }
+  {
+    SCOPED_TRACE("GPT");
+    manual_seed(13);
+    nn::GPTModel model({.vocab_size = 9, .context_length = 12, .emb_dim = 8, .n_heads = 2, .n_layers = 2});
+    nn::to(model, kFloat64);
+    nn::eval(model);
+    const Tensor prompt = rows(tensor({{3, 1, 4}, {8, 0, 2}, {7, 7, 7}}));
+    check({"GPT", prompt, [&](bool cached) { return std::make_unique<nn::GPTNext>(model, cached); },
+           [&](const Tensor& tokens) { return tail(model(given(prompt, tokens)), prompt); }});
+  }
+}
+
+// The number of tokens that are more likely than this one, and the sum of their probabilities.
+struct Rank {
+  int64_t rank = 0;
+  double before = 0;
+};
+Rank place_of(const std::vector<double>& p, int64_t token) {
+  Rank place;
+  for (const double other : p) {
+    if (other <= p[static_cast<std::size_t>(token)]) continue;
+    ++place.rank;
+    place.before += other;
+  }
+  return place;
+}
+
+TEST(Sampling, SamplesAreWithinTopKAndTheNucleus) {
+  struct Setting {
+    double temperature;
+    int64_t top_k;
+    double top_p;
+  };
+  constexpr Setting kSettings[] = {{1, 3, 1}, {1, 0, 0.6}, {2, 4, 0.8}, {0.5, 0, 0.7}};
+  for_both_models([&](const Sampled& model) {
+    for (const Setting& c : kSettings) {
+      SCOPED_TRACE(testing::Message() << "temperature " << c.temperature << ", top_k " << c.top_k << ", top_p "
+                                      << c.top_p);
+      const auto within = [&](std::vector<double> p, int64_t token) {
+        std::vector<double> largest = p;
+        std::ranges::sort(largest, std::greater{});
+        if (c.top_k) largest.resize(static_cast<std::size_t>(c.top_k));
+        const double sum = std::accumulate(largest.begin(), largest.end(), 0.0);
+        const Rank place = place_of(p, token);
+        return (!c.top_k || place.rank < c.top_k) && place.before / sum < c.top_p;
+      };
+      int64_t likeliest = 0, others = 0, outside = 0;
+      for (const bool limited : {true, false}) {
+        for (uint64_t seed = 0; seed < 8; ++seed) {
+          nn::GenerateOptions options{.max_new_tokens = 8, .temperature = c.temperature};
+          if (limited) {
+            options.top_k = c.top_k;
+            options.top_p = c.top_p;
+          }
+          const Tensor tokens = model.draw(std::move(options), seed).tokens;
+          const Tensor p = softmax(model.scores(tokens) / c.temperature);
+          for (int64_t i = 0; i < tokens.size(0); ++i) {
+            for (int64_t t = 0; t < tokens.size(1); ++t) {
+              const std::vector<double> row = p[i][t].to_vector<double>();
+              const int64_t token = tokens[i].to_vector<int64_t>()[static_cast<std::size_t>(t)];
+              if (limited) {
+                EXPECT_TRUE(within(row, token)) << "seed " << seed << ", row " << i << ", token " << t;
+                ++(place_of(row, token).rank == 0 ? likeliest : others);
+              } else {
+                outside += within(row, token) ? 0 : 1;
+              }
+            }
+          }
+        }
+      }
+      EXPECT_GT(likeliest, 0);
+      EXPECT_GT(others, 0);   // not greedy
+      EXPECT_GT(outside, 0);  // without the limits, such tokens are drawn
+    }
+  });
+}
+
+TEST(Sampling, TheSameSeedDrawsTheSameTokensFromTheModel) {
+  for_both_models([](const Sampled& model) {
+    const auto draw = [&](uint64_t seed, bool cached = true) {
+      return model.draw({.max_new_tokens = 8, .temperature = 1.3, .top_k = 5, .top_p = 0.9}, seed, cached);
+    };
+    const nn::Generated first = draw(4), again = draw(4);
+    const Tokens tokens = first.tokens.to_vector<int64_t>();
+    EXPECT_EQ(again.tokens.to_vector<int64_t>(), tokens);
+    EXPECT_EQ(again.scores, first.scores);
+    EXPECT_EQ(draw(4, false).tokens.to_vector<int64_t>(), tokens) << "without a cache";
+    EXPECT_NE(draw(5).tokens.to_vector<int64_t>(), tokens);
+  });
+}
+
+TEST(Sampling, TemperatureNearZeroIsGreedyForTheModel) {
+  for_both_models([](const Sampled& model) {
+    const Tokens greedy = model.draw({.max_new_tokens = 8}, 0).tokens.to_vector<int64_t>();
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      EXPECT_EQ(model.draw({.max_new_tokens = 8, .temperature = 1e-5}, seed).tokens.to_vector<int64_t>(), greedy);
+    }
+    EXPECT_NE(model.draw({.max_new_tokens = 8, .temperature = 1}, 0).tokens.to_vector<int64_t>(), greedy);
+  });
+}
+
+// Two thousand first tokens of one prompt, counted: within four standard deviations of what the model gives.
+TEST(Sampling, TokensAreDrawnWithTheModelsProbabilities) {
+  constexpr int64_t kRows = 2000;
+  for_both_models(
+      [](const Sampled& model) {
+        for (const double temperature : {0.5, 1.0, 3.0}) {
+          const Tensor tokens = model.draw({.max_new_tokens = 1, .temperature = temperature}, 2).tokens;
+          const std::vector<double> p = softmax(model.scores(tokens)[0][0] / temperature).to_vector<double>();
+          std::vector<double> counts(p.size());
+          for (const int64_t token : tokens.to_vector<int64_t>()) ++counts[static_cast<std::size_t>(token)];
+          for (std::size_t token = 0; token < p.size(); ++token) {
+            const double mean = kRows * p[token];
+            EXPECT_NEAR(counts[token], mean, 4 * std::sqrt(mean * (1 - p[token])) + 1)
+                << "token " << token << ", temperature " << temperature;
+          }
+        }
+      },
+      kRows);
+}
+
+// Rows end at the end token or by the predicate; before that, and in the other rows, the draws are the same.
+TEST(Sampling, SamplesOfTheModelEndAtTheEndTokenAndByThePredicate) {
+  using Ends = std::function<bool(std::span<const int64_t>)>;
+  for_both_models([](const Sampled& model) {
+    const Tensor drawn = model.draw({.max_new_tokens = 8, .temperature = 1.5}, 3).tokens;
+    int64_t shortened = 0;
+    const auto expect_ends = [&](const nn::Generated& out, int64_t pad, const Ends& ends) {
+      const auto longest = static_cast<std::size_t>(*std::ranges::max_element(out.lengths));
+      ASSERT_EQ(out.tokens.shape(), (Shape{drawn.size(0), static_cast<int64_t>(longest)}));
+      for (int64_t i = 0; i < drawn.size(0); ++i) {
+        Tokens tokens = row(drawn, i);
+        std::size_t length = 1;
+        while (length < tokens.size() && !ends(std::span(tokens).first(length))) ++length;
+        shortened += length < tokens.size() ? 1 : 0;
+        tokens.resize(length);
+        tokens.resize(longest, pad);
+        EXPECT_EQ(row(out.tokens, i), tokens) << "row " << i;
+        EXPECT_EQ(out.lengths[static_cast<std::size_t>(i)], static_cast<int64_t>(length)) << "row " << i;
+      }
+    };
+    for (int64_t end = 0; end < 7; ++end) {
+      expect_ends(model.draw({.max_new_tokens = 8, .end_token = end, .pad_token = 5, .temperature = 1.5}, 3), 5,
+                  [&](auto tokens) { return tokens.back() == end; });
+    }
+    EXPECT_GT(shortened, 3);
+    shortened = 0;
+    const auto repeats = [](std::span<const int64_t> tokens) { return std::ranges::count(tokens, tokens.back()) > 1; };
+    expect_ends(model.draw({.max_new_tokens = 8, .stop = repeats, .temperature = 1.5}, 3), 0, repeats);
+    EXPECT_GT(shortened, 1);
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -46,6 +46,8 @@ class Gradients {
   };
   Entry* begin() { return entries_.data(); }
   Entry* end() { return entries_.data() + entries_.size(); }
+  const Entry* begin() const { return entries_.data(); }
+  const Entry* end() const { return entries_.data() + entries_.size(); }
 
  private:
   using Entries = std::vector<Entry, pool::Allocator<Entry>>;

@@ -1,5 +1,5 @@
 // Generators: which words of the stream each call takes, and in which order.
-#include <tapegrad/autograd/detail/draw_log.h>
+#include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/kernels/random_kernels.h>
 #include <tapegrad/autograd/random.h>
@@ -63,40 +63,25 @@ T get(const std::vector<std::byte>& bytes, size_t offset) {
   return value;
 }
 
-// A twister never leaves the state whose first word has a zero top bit and whose other words are all zero.
-bool is_dead(const uint32_t* words) {
-  return (words[0] >> 31) == 0 && std::all_of(words + 1, words + Mt19937::kWords, [](uint32_t w) { return w == 0; });
-}
-
 }  // namespace
 
-// ---- Mersenne Twister ----
-
-Mt19937::Mt19937(uint32_t seed) {
-  words[0] = seed;
-  for (uint32_t i = 1; i < kWords; ++i) words[i] = 1812433253u * (words[i - 1] ^ (words[i - 1] >> 30)) + i;
-  std::fill(words + kWords, std::end(words), 0u);
-}
-
-void Mt19937::refill() {
-  detail::mt_refill(words);
-  next = 0;
-}
-
-// ---- Generator ----
+constinit thread_local Generator::Redirect Generator::redirect_ = nullptr;
 
 // One thread at a time in a generator, or in what takes its place while a DrawLog is replayed.
 class Generator::Hold {
  public:
   explicit Hold(const Generator& g) : flag_(g.held_), state_(&g.state_) {
     while (flag_.test_and_set(std::memory_order_acquire)) flag_.wait(true, std::memory_order_relaxed);
+    if (!redirect_) {
+      state_->version = 0;
+      return;
+    }
     try {
-      if (detail::DrawLog::active()) state_ = &detail::DrawLog::draw(g.state_);
+      state_ = &redirect_(g.state_);
     } catch (...) {
       release();
       throw;
     }
-    if (!detail::DrawLog::active()) state_->version = 0;
   }
   ~Hold() { release(); }
   Hold(const Hold&) = delete;
@@ -188,9 +173,7 @@ void check_exponential(double lambda) {
   if (!(lambda > 0)) fail("exponential", fmt::format("expected a positive rate, got {}", lambda));
 }
 
-void check_probability(double p) {
-  if (!(p >= 0 && p <= 1)) fail("bernoulli", fmt::format("expected a probability in [0, 1], got {}", p));
-}
+void check_probability(double p) { require_probability("bernoulli", "the probability", p); }
 
 }  // namespace
 
@@ -420,7 +403,7 @@ void Generator::set_state(const std::vector<std::byte>& bytes) {
     if (word >> 32 != 0) fail(kWhere, fmt::format("expected words of 32 bits, got word {} = {}", i, word));
     s.words.words[i] = static_cast<uint32_t>(word);
   }
-  if (is_dead(s.words.words)) fail(kWhere, "expected a seeded state, got all words zero");
+  if (!s.words.is_seeded()) fail(kWhere, "expected a seeded state, got all words zero");
   const int32_t has_normal = get<int32_t>(bytes, kHasNormalAt);
   s.cached_normal = get<double>(bytes, kNormalAt);
   s.has_cached_normal = has_normal == 1;
@@ -498,7 +481,7 @@ void NumpyRandom::set_state(const std::vector<std::byte>& bytes) {
   if (mt.next < 0 || mt.next > Mt19937::kWords) {
     fail(kWhere, fmt::format("expected a position from 0 to {}, got {}", Mt19937::kWords, mt.next));
   }
-  if (is_dead(mt.words)) fail(kWhere, "expected a seeded state, got all words zero");
+  if (!mt.is_seeded()) fail(kWhere, "expected a seeded state, got all words zero");
   words_ = mt;
 }
 

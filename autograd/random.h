@@ -1,6 +1,7 @@
 // Random numbers: PyTorch's CPU streams, number for number, and NumPy's legacy stream.
 #pragma once
 
+#include <tapegrad/autograd/mersenne_twister.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <atomic>
@@ -13,26 +14,6 @@ namespace tapegrad {
 namespace detail {
 class DrawLog;
 }
-
-/// The Mersenne Twister MT19937 (Matsumoto and Nishimura 1998), seeded by init_genrand.
-/// The words are made a block at a time; `words` and `next` are its whole state.
-struct Mt19937 {
-  static constexpr int kWords = 624;
-
-  explicit Mt19937(uint32_t seed);
-  uint32_t operator()() {
-    if (next == kWords) refill();
-    uint32_t y = words[next++];
-    y ^= y >> 11;
-    y ^= (y << 7) & 0x9d2c5680u;
-    y ^= (y << 15) & 0xefc60000u;
-    return y ^ (y >> 18);
-  }
-  void refill();  // makes the next block and sets `next` to its start
-
-  alignas(64) uint32_t words[kWords + 16];  // untempered; the last 16 are room for the kernel
-  int next = kWords;
-};
 
 /// Which stream draws Bernoulli masks. PyTorch on MKL takes one word as the seed of an MCG31m1 for every mask.
 enum class MaskStream : uint8_t { kMt19937, kMcg31m1 };
@@ -118,6 +99,10 @@ class Generator {
   void multinomial_of(int64_t* out, int64_t samples, const T* weights, int64_t n, bool replacement);
   State copy_state() const;
   static Generator& make_default();  // held over a fork, so that the child finds it free
+
+  // Set while a DrawLog records or replays on this thread: gives the state to draw from in place of the generator's.
+  using Redirect = State& (*)(State&);
+  static constinit thread_local Redirect redirect_;
 
   mutable State state_;
   mutable std::atomic_flag held_;

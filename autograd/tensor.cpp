@@ -1,13 +1,11 @@
 // Handles, factories and access to values. Views and copies are operations: ops/view.cpp.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <new>
 
 namespace tapegrad {
@@ -104,12 +102,6 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) 
 int64_t Tensor::size(int64_t axis) const { return shape()[normal_axis("size", axis, shape())]; }
 
 Tensor Tensor::detach() const { return tape_index().tape == 0 ? *this : view(shape(), strides()); }
-
-Tensor Tensor::clone() const {
-  const Tensor copy = empty(shape(), dtype());
-  copy_into(copy, detach());
-  return copy;
-}
 
 Tensor Tensor::as_leaf() const {
   if (!is_floating(dtype())) fail("as_leaf", fmt::format("expected float32 or float64, got {}", name(dtype())));

@@ -247,6 +247,26 @@ Tensor linspace(double first, double last, int64_t count, DType dtype = kFloat32
 /// [n, n], ones on the diagonal.
 Tensor eye(int64_t n, DType dtype = kFloat32);
 
+// Written out in a program: tensor({1., 2.}) and tensor({{1, 2}, {3, 4}}).
+
+/// One axis. Floating literals become float32, integers int64 and bools bool, unless `dtype` says otherwise.
+Tensor tensor(std::initializer_list<double> values, DType dtype = kFloat32);
+Tensor tensor(std::initializer_list<float> values, DType dtype = kFloat32);
+Tensor tensor(std::initializer_list<int> values, DType dtype = kInt64);
+Tensor tensor(std::initializer_list<bool> values, DType dtype = kBool);
+
+template <class T>
+concept Literal =
+    std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, int> || std::is_same_v<T, bool>;
+template <Literal T>
+inline constexpr DType kLiteralType = std::is_same_v<T, bool>  ? kBool
+                                      : std::is_same_v<T, int> ? kInt64
+                                                               : kFloat32;
+/// Two axes, one inner list per row; Error if the rows differ in length. (A template, because clang finds overloads on
+/// nested lists ambiguous.)
+template <Literal T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, DType dtype = kLiteralType<T>);
+
 /// A copy of `count` values in row-major order. Error unless count == shape.numel().
 Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dtype);
 template <class T>
@@ -263,5 +283,3 @@ std::string str(const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 }  // namespace tapegrad
-
-#include <tapegrad/autograd/tensor_literals.h>  // tensor({{1, 2}, {3, 4}})

@@ -1,24 +1,11 @@
-// Multi-head attention, and what all attention modules take and give. Vaswani et al. 2017; tutorial 003, section 8.2.4.
+// Multi-head attention. Vaswani et al. 2017; tutorial 003, section 8.2.4.
 #pragma once
 
+#include <tapegrad/nn/attention_pass.h>
 #include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/kv_cache.h>
 #include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/relative_positions.h>
 
 namespace tapegrad::nn {
-
-/// The attention weights of a forward pass by name: "encoder.layers.0.attention" -> [B, heads, T, S].
-using AttentionMaps = NamedTensors;
-
-/// What an attention module takes in addition to its inputs. Every member may be left out.
-struct AttentionPass {
-  Tensor mask = {};  ///< broadcasts to [B, heads, T, S]; bool: true may be attended to; floating: added to scores
-  KVCache* cache = nullptr;                 ///< the inputs continue what it holds (generation)
-  std::size_t layer = 0;                    ///< the module's index in its stack, and so in the cache
-  const PositionBias* positions = nullptr;  ///< of the stack's RelativePositions
-  Tensor* weights = nullptr;  ///< receives the attention weights [B, heads, T, S] before dropout, detached
-};
 
 /// Projects query, key and value, attends in every head (softmax(q k^T / sqrt(head_dim)) v), and projects the result.
 /// Scores are scaled by the size of a head, not of the model.

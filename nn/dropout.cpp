@@ -1,6 +1,6 @@
 // Dropout as a module.
+#include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/dropout.h>
 
 namespace tapegrad::nn {

@@ -25,7 +25,6 @@ inline constexpr std::string_view kPositionNames[] = {"none", "index", "learned"
 std::string_view name(Positions positions);
 /// Error for an unknown name; it lists the known ones.
 Positions positions_named(std::string_view name);
-inline bool is_relative(Positions positions) { return positions >= Positions::rope; }
 
 /// Options of the kinds; each kind reads its own members only.
 struct PositionOptions {

@@ -1,5 +1,6 @@
 // Multi-head self-attention from one width to another.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/nn/detail/attention_core.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/self_attention.h>

@@ -1,5 +1,6 @@
 // The encoder-decoder Transformer.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/check.h>

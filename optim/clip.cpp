@@ -4,7 +4,6 @@
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/detail/kernels.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace tapegrad::optim {

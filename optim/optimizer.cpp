@@ -110,11 +110,10 @@ void Optimizer::gather(const Gradients& grads) {
 
 // Error unless every gradient of a leaf is that of an active parameter.
 void Optimizer::require_used(const Gradients& grads) const {
-  Gradients& all = const_cast<Gradients&>(grads);  // only read
   const auto is_leaf = [](const Gradients::Entry& entry) { return entry.place.tape == TapeIndex::kLeaf; };
-  if (static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_leaf)) == active_.size()) return;
+  if (static_cast<std::size_t>(std::count_if(grads.begin(), grads.end(), is_leaf)) == active_.size()) return;
   std::vector<std::string> shapes;
-  for (const Gradients::Entry& entry : all) {
+  for (const Gradients::Entry& entry : grads) {
     const bool used = std::any_of(active_.begin(), active_.end(), [&entry](const Slot* slot) {
       return slot->parameter.tape_index().position == entry.place.position;
     });

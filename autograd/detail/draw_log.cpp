@@ -15,13 +15,25 @@ std::atomic<uint64_t> last_version{0};
 
 }  // namespace
 
-DrawLog::Recording::Recording(DrawLog& log) : log_(log), outer_(recording) { recording = this; }
-DrawLog::Recording::~Recording() { recording = outer_; }
+DrawLog::Recording::Recording(DrawLog& log) : log_(log), outer_(recording) {
+  recording = this;
+  update_redirection();
+}
+DrawLog::Recording::~Recording() {
+  recording = outer_;
+  update_redirection();
+}
 
-DrawLog::Replay::Replay(DrawLog& log) : log_(log), outer_(replay) { replay = this; }
-DrawLog::Replay::~Replay() { replay = outer_; }
+DrawLog::Replay::Replay(DrawLog& log) : log_(log), outer_(replay) {
+  replay = this;
+  update_redirection();
+}
+DrawLog::Replay::~Replay() {
+  replay = outer_;
+  update_redirection();
+}
 
-bool DrawLog::active() { return recording || replay; }
+void DrawLog::update_redirection() { Generator::redirect_ = recording || replay ? draw : nullptr; }
 
 Generator::State& DrawLog::draw(Generator::State& state) {
   Generator::State* from = &state;

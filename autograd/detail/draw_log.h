@@ -43,12 +43,10 @@ class DrawLog {
     std::size_t next_ = 0;
   };
 
-  /// Is this thread recording or replaying?
-  static bool active();
-  /// Called by a generator before each draw, if active(): the state to draw from.
-  static Generator::State& draw(Generator::State& state);
-
  private:
+  // Called by a generator before each draw, while this thread records or replays: the state to draw from.
+  static Generator::State& draw(Generator::State& state);
+  static void update_redirection();
   struct Run {
     Generator::State state;  // before its first draw
     uint64_t version;        // of the generator's state after its last draw

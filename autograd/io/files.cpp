@@ -9,9 +9,7 @@
 #include <tapegrad/autograd/io/detail/descriptor.h>
 #include <tapegrad/autograd/io/files.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 namespace tapegrad {

@@ -5,7 +5,6 @@
 #include <hwy/foreach_target.h>
 
 #include <algorithm>
-#include <utility>
 
 #include <tapegrad/autograd/kernels/blas_dot.h>
 #include <tapegrad/autograd/kernels/blas_kernels.h>

@@ -1,4 +1,5 @@
 // Kernels of the random streams: Mersenne Twister blocks, keep masks, and single precision Box-Muller.
+#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/random_kernels.h>
 #include <tapegrad/autograd/kernels/simd_targets.h>
 
@@ -50,14 +51,6 @@ void refill(uint32_t* words) {
     hn::StoreU(x, d, words + i);
     if (i == 0) hn::StoreU(x, d, words + kState);  // a vector that reads past the end gets the new start
   }
-}
-
-void temper_words(const uint32_t* words, int64_t n, uint32_t* out) {
-  const Words d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(temper(hn::LoadU(d, words + i)), d, out + i);
-  for (; i < n; ++i) out[i] = temper(words[i]);
 }
 
 // a * b + c in one rounding, on every target: PyTorch's numbers are those of machines that have the instruction.
@@ -193,17 +186,12 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad::detail {
 namespace {
 HWY_EXPORT(refill);
-HWY_EXPORT(temper_words);
 HWY_EXPORT(uniform);
 HWY_EXPORT(keep);
 HWY_EXPORT(box_muller_blocks);
 }  // namespace
 
 void mt_refill(uint32_t* words) { kernel_of(HWY_DISPATCH_TABLE(refill))(words); }
-
-void mt_temper(const uint32_t* words, int64_t n, uint32_t* out) {
-  kernel_of(HWY_DISPATCH_TABLE(temper_words))(words, n, out);
-}
 
 void mt_uniform(const uint32_t* words, int64_t n, float from, float range, float* out) {
   kernel_of(HWY_DISPATCH_TABLE(uniform))(words, n, from, range, out);

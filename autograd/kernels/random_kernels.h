@@ -18,9 +18,6 @@ inline constexpr std::array<uint64_t, 256> kBytesOfBits = [] {
 /// Replaces a block of 624 words by the next block. `words` must have space for 640.
 void mt_refill(uint32_t* words);
 
-/// out[i] = word i, tempered.
-void mt_temper(const uint32_t* words, int64_t n, uint32_t* out);
-
 /// out[i] = u * range + from in one rounding, u the low 24 bits of tempered word i as a fraction.
 void mt_uniform(const uint32_t* words, int64_t n, float from, float range, float* out);
 

@@ -35,6 +35,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <tapegrad/autograd/kernels/family.h>
+
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
@@ -211,11 +213,6 @@ template <class T>
 HWY_INLINE T reduce_max(Vec<T> v) {
   const hn::ScalableTag<T> d;
   return hn::GetLane(hn::MaxOfLanes(d, v.raw));
-}
-template <class T>
-HWY_INLINE T reduce_min(Vec<T> v) {
-  const hn::ScalableTag<T> d;
-  return hn::GetLane(hn::MinOfLanes(d, v.raw));
 }
 
 // ---- Rows ----

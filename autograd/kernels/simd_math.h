@@ -50,14 +50,6 @@ template <class T>
 HWY_INLINE Vec<T> sign(Vec<T> x) {
   return where(x > 0, Vec<T>(1), where(x < 0, Vec<T>(-1), Vec<T>(0)));
 }
-template <class T>
-HWY_INLINE Mask<T> is_nan(Vec<T> x) {
-  return hn::IsNaN(x.raw);
-}
-template <class T>
-HWY_INLINE Mask<T> is_finite(Vec<T> x) {
-  return x - x == 0;
-}
 
 namespace math {
 

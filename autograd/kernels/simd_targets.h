@@ -2,7 +2,6 @@
 #pragma once
 
 #include <hwy/detect_compiler_arch.h>
-#include <tapegrad/autograd/kernels/family.h>
 
 // The portable family is x86-64-v2 with AES (SSE4 in Highway's terms, any processor since 2010): this version
 // of Highway has no smaller instruction set. kernel_family() raises an Error on older processors.

@@ -63,8 +63,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cmath>
 
 namespace tapegrad {
 namespace {

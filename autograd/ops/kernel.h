@@ -1,4 +1,4 @@
-// Shared by operations: checks of operands, the division of rows among threads, and how every fused kernel is written.
+// Shared by operations: the division of rows among threads, and how every fused kernel is written.
 //
 // A fused kernel is one function for all element types, compiled once for each instruction set. Its arguments are a
 // struct of a DType and untyped pointers, set with designated initialisers; it works on the rows [begin, end):
@@ -43,32 +43,15 @@
 // A kernel that is not cut into rows has no `begin` and `end`; an elementwise one is a MapKernel (map.h).
 #pragma once
 
+#include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <string_view>
 #include <type_traits>
 
 namespace tapegrad {
-
-// --- checks ---
-
-/// Error unless `dtype` is float32 or float64.
-void require_floating(std::string_view where, DType dtype);
-[[noreturn]] void fail_floating(std::string_view where, std::initializer_list<const Tensor*> operands);
-/// Error unless all operands are float32 or all are float64. Empty handles after the first are skipped.
-inline void require_floating(std::string_view where, std::initializer_list<const Tensor*> operands) {
-  const DType dtype = (*operands.begin())->dtype();
-  bool fits = is_floating(dtype);
-  for (const Tensor* x : operands) fits = fits && (!x->defined() || x->dtype() == dtype);
-  if (!fits) fail_floating(where, operands);
-}
-/// Error unless `x` is bool; `what` names it ("mask").
-void require_bool(std::string_view where, const Tensor& x, std::string_view what);
-/// Error unless 0 <= p <= 1; `what` names it ("dropout").
-void require_probability(std::string_view where, std::string_view what, double p);
 
 // --- rows ---
 

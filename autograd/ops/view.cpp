@@ -1,4 +1,5 @@
-// Views (reshape, transpose, permute, slice, select, expand, squeeze, unsqueeze), and the copies contiguous and to.
+// Views (reshape, transpose, permute, slice, select, expand, squeeze, unsqueeze), and the copies contiguous, clone and
+// to.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/ops.h>
@@ -260,6 +261,12 @@ Tensor Tensor::contiguous() const {
   const Tensor y = empty(shape(), dtype());
   copy_into(y, *this);
   return record(kContiguous, y, {*this}, [](const Tensor& dy) -> Grads { return dy; });
+}
+
+Tensor Tensor::clone() const {
+  const Tensor copy = empty(shape(), dtype());
+  copy_into(copy, detach());
+  return copy;
 }
 
 Tensor Tensor::to(DType wanted) const {

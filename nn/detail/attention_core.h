@@ -1,7 +1,9 @@
 // What all attention modules do; they differ in the names and widths of their projections.
 #pragma once
 
-#include <tapegrad/nn/attention.h>
+#include <tapegrad/nn/attention_pass.h>
+#include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/linear.h>
 
 namespace tapegrad::nn::detail {
 

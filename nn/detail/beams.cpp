@@ -4,7 +4,6 @@
 #include <tapegrad/nn/detail/decoding.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 

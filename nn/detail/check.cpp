@@ -9,10 +9,6 @@ void require_positive(std::string_view where, std::string_view name, int64_t val
   if (value <= 0) fail(where, fmt::format("{} must be positive, got {}", name, value));
 }
 
-void require_probability(std::string_view where, std::string_view name, double p) {
-  if (!(p >= 0 && p <= 1)) fail(where, fmt::format("{} must be between 0 and 1, got {}", name, p));
-}
-
 void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
                        int64_t heads) {
   if (size % heads == 0) return;

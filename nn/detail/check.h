@@ -8,8 +8,6 @@ namespace tapegrad::nn {
 
 // Error "[where] name must be positive, got 0" unless value > 0.
 void require_positive(std::string_view where, std::string_view name, int64_t value);
-// Error unless 0 <= p <= 1.
-void require_probability(std::string_view where, std::string_view name, double p);
 // Error unless every head gets an equal share of `size`.
 void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
                        int64_t heads);

@@ -1,6 +1,6 @@
-// Checks of operands that operations share.
+// The errors of these checks.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/detail/check.h>
 
 namespace tapegrad {
 
@@ -24,8 +24,8 @@ void require_bool(std::string_view where, const Tensor& x, std::string_view what
                           str(x.shape())));
 }
 
-void require_probability(std::string_view where, std::string_view what, double p) {
-  if (!(p >= 0 && p <= 1)) fail(where, fmt::format("{} must be between 0 and 1, got {}", what, p));
+void fail_probability(std::string_view where, std::string_view what, double p) {
+  fail(where, fmt::format("{} must be between 0 and 1, got {}", what, p));
 }
 
 }  // namespace tapegrad

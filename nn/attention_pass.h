@@ -1,0 +1,24 @@
+// What all attention modules take and give.
+#pragma once
+
+#include <tapegrad/autograd/named_tensor.h>
+#include <tapegrad/nn/kv_cache.h>
+#include <tapegrad/nn/relative_positions.h>
+
+#include <cstddef>
+
+namespace tapegrad::nn {
+
+/// The attention weights of a forward pass by name: "encoder.layers.0.attention" -> [B, heads, T, S].
+using AttentionMaps = NamedTensors;
+
+/// What an attention module takes in addition to its inputs. Every member may be left out.
+struct AttentionPass {
+  Tensor mask = {};  ///< broadcasts to [B, heads, T, S]; bool: true may be attended to; floating: added to scores
+  KVCache* cache = nullptr;                 ///< the inputs continue what it holds (generation)
+  std::size_t layer = 0;                    ///< the module's index in its stack, and so in the cache
+  const PositionBias* positions = nullptr;  ///< of the stack's RelativePositions
+  Tensor* weights = nullptr;  ///< receives the attention weights [B, heads, T, S] before dropout, detached
+};
+
+}  // namespace tapegrad::nn

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
-#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/byte_pair_train.h>
+#include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/tokens.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/tokenize.h>
@@ -18,28 +20,26 @@ constexpr std::string_view kWhere = "tokenize";
 constexpr int64_t kDefaultSize = 1000;
 
 void check(const TokenizeRequest& r) {
-  const auto need = [](bool good, std::string_view option, std::string_view message) {
-    if (!good) bad_request(option, message);
-  };
-  need(r.text.empty() || (fs::exists(r.text) && !fs::is_directory(r.text)), "--text",
-       fmt::format("there is no file {}", r.text));
+  require(r.text.empty() || (fs::exists(r.text) && !fs::is_directory(r.text)), "--text",
+          fmt::format("there is no file {}", r.text));
   if (r.train.empty()) {
-    need(!r.tokenizer.empty(), kWhere, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
-    need(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
-    need(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
-    need(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
-    need(data::has_tokenizer(r.tokenizer) || fs::is_regular_file(r.tokenizer), "--tokenizer",
-         fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or encoder.json and "
-                     "vocab.bpe",
-                     r.tokenizer));
+    require(!r.tokenizer.empty(), kWhere, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
+    require(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
+    require(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
+    require(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
+    require(
+        data::has_tokenizer(r.tokenizer) || fs::is_regular_file(r.tokenizer), "--tokenizer",
+        fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or encoder.json and "
+                    "vocab.bpe",
+                    r.tokenizer));
     return;
   }
-  need(r.tokenizer.empty(), "--tokenizer", "is for encoding and decoding, --train makes a new one");
-  need(!r.decode && r.save.empty(), r.decode ? "--decode" : "--save", "needs a tokenizer, --train makes one");
-  need(!r.out.empty(), "--train", "needs --out DIR");
-  need(r.vocab_size == 0 || r.train == "bpe", "--vocab-size", "follows from the text for char");
-  need(r.vocab_size == 0 || r.vocab_size >= 257, "--vocab-size",
-       fmt::format("must be at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
+  require(r.tokenizer.empty(), "--tokenizer", "is for encoding and decoding, --train makes a new one");
+  require(!r.decode && r.save.empty(), r.decode ? "--decode" : "--save", "needs a tokenizer, --train makes one");
+  require(!r.out.empty(), "--train", "needs --out DIR");
+  require(r.vocab_size == 0 || r.train == "bpe", "--vocab-size", "follows from the text for char");
+  require(r.vocab_size == 0 || r.vocab_size >= 257, "--vocab-size",
+          fmt::format("must be at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
 }
 
 std::string read_input(const TokenizeRequest& request) {

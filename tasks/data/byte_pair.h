@@ -1,10 +1,9 @@
-// Byte-pair encoding on bytes, as GPT-2 does it; see load_tokenizer() and train_byte_pairs() of tokenizer.h.
+// Byte-pair encoding on bytes, as GPT-2 does it; see tokenizer_files.h and byte_pair_train.h.
 #pragma once
 
 #include <tapegrad/tasks/data/tokenizer.h>
 
 #include <array>
-#include <utility>
 
 namespace tapegrad::data {
 

@@ -1,6 +1,7 @@
 // Trains byte pairs. Words are counted once; a merge visits only the words that contain its pair.
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/byte_pair.h>
+#include <tapegrad/tasks/data/byte_pair_train.h>
 #include <tapegrad/tasks/data/split.h>
 
 #include <algorithm>

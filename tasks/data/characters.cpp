@@ -2,7 +2,6 @@
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/utf8.h>
 
-#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>

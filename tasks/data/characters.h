@@ -1,4 +1,4 @@
-// A tokenizer whose tokens are characters; see make_character_tokenizer() of tokenizer.h.
+// A tokenizer whose tokens are characters.
 #pragma once
 
 #include <tapegrad/tasks/data/tokenizer.h>
@@ -29,5 +29,9 @@ class CharacterTokenizer final : public Tokenizer {
   std::unordered_map<uint32_t, int64_t> ids_;  // of characters, by code point
   std::array<int64_t, 256> byte_ids_;          // of bytes that are not valid UTF-8; -1: not in the vocabulary
 };
+
+/// A tokenizer with one token per distinct character of `text`, in the order of their code points. Bytes that are not
+/// valid UTF-8 get a token each.
+std::unique_ptr<Tokenizer> make_character_tokenizer(std::string_view text);
 
 }  // namespace tapegrad::data

@@ -2,8 +2,6 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/data/dataset.h>
 
-#include <numeric>
-
 namespace tapegrad::data::detail {
 
 void check_indices(std::span<const int64_t> indices, int64_t size) {

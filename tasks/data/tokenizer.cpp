@@ -1,23 +1,12 @@
-#include <fmt/format.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/train/files.h>
 
 namespace tapegrad::data {
-
-namespace fs = std::filesystem;
 
 std::string Tokenizer::decode(std::span<const int64_t> ids) const {
   std::string text;
   for (const int64_t id : ids) text += bytes(id);
   return text;
-}
-
-void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) fail("tokenizer", fmt::format("cannot create the folder {}: {}", folder, code.message()));
-  train::replace_file(fs::path(folder) / "tokenizer.json", tokenizer.json() + "\n");
 }
 
 std::string TextStream::push(int64_t id) {

@@ -1,11 +1,11 @@
-// Tokenizers: text to token ids and back, files of tokenizers, training, and decoding token by token.
+// Tokenizers: text to token ids and back, and decoding token by token.
 //
-//     const auto tokenizer = data::load_tokenizer("gpt2");             // a folder, or a tokenizer.json
+//     const auto tokenizer = data::load_tokenizer("gpt2");        // tokenizer_files.h: a folder, or a tokenizer.json
 //     const std::vector<int64_t> ids = tokenizer->encode("Hello, I am");
 //     const std::string text = tokenizer->decode(ids);
 //
-//     const auto trained = data::train_byte_pairs(text, 1000);         // or make_character_tokenizer(text)
-//     data::save_tokenizer(*trained, "my-tokenizer");                  // my-tokenizer/tokenizer.json
+//     const auto trained = data::train_byte_pairs(text, 1000);    // byte_pair_train.h; characters.h has another kind
+//     data::save_tokenizer(*trained, "my-tokenizer");             // my-tokenizer/tokenizer.json
 #pragma once
 
 #include <tapegrad/autograd/error.h>
@@ -50,29 +50,6 @@ class Tokenizer {
   /// The tokenizer as a tokenizer.json, which parse_tokenizer() and Hugging Face's `tokenizers` read.
   virtual std::string json() const = 0;
 };
-
-/// Reads a tokenizer: a tokenizer.json, or a folder with tokenizer.json, vocab.json and merges.txt, or encoder.json and
-/// vocab.bpe (the first of these that exists). Error where there is none, for damaged files, and for kinds other than
-/// GPT-2's byte pairs and character tokenizers.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
-/// Whether a folder has one of these files.
-bool has_tokenizer(const std::string& folder);
-
-/// The tokenizer in the text of a tokenizer.json; an Error names it `where`.
-std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view json, const std::string& where);
-
-/// Writes folder/tokenizer.json, and creates the folder if necessary.
-void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder);
-
-/// A tokenizer with one token per distinct character of `text`, in the order of their code points. Bytes that are not
-/// valid UTF-8 get a token each.
-std::unique_ptr<Tokenizer> make_character_tokenizer(std::string_view text);
-
-/// Trains byte pairs on a text (Sennrich, Haddow and Birch 2016, on bytes as GPT-2 does). The vocabulary is 256 bytes,
-/// then the merges, then "<|endoftext|>". The most frequent pair is merged first; of equally frequent pairs, the one
-/// with the smaller ids. Training ends early, with a smaller vocabulary, when no pair occurs twice. Error where
-/// vocab_size is below 257.
-std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab_size);
 
 /// Decodes tokens as they are generated. Each piece that it returns is valid UTF-8 and ends at the end of a character;
 /// bytes that are not valid UTF-8 become U+FFFD.

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/train/files.h>
 
 #include <algorithm>
@@ -294,6 +295,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   fail("tokenizer", fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or "
                                 "encoder.json and vocab.bpe",
                                 folder));
+}
+
+void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {
+  train::create_folder(folder);
+  train::replace_file(fs::path(folder) / "tokenizer.json", tokenizer.json() + "\n");
 }
 
 }  // namespace tapegrad::data

@@ -1,6 +1,5 @@
 // Decodes UTF-8 by the table of well-formed byte sequences (The Unicode Standard, table 3-7).
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <utf8.h>
 
@@ -74,7 +73,7 @@ std::string valid_utf8(std::string_view text) {
 }
 
 std::pair<std::string_view, std::string_view> split_characters(std::string_view text, double share) {
-  if (!(share >= 0 && share <= 1)) fail("text", fmt::format("the share must be between 0 and 1, got {}", share));
+  require_probability("text", "the share", share);
   auto first = static_cast<int64_t>(share * static_cast<double>(count_characters(text)));
   std::size_t at = 0;
   for (; first > 0; --first) at += static_cast<std::size_t>(first_character(text.substr(at)).bytes);

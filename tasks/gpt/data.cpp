@@ -1,9 +1,12 @@
-// The text that a GPT is trained on: read or made, split by characters, encoded, cut into windows.
+// Reads or makes the text that a GPT is trained on: split by characters, encoded, cut into windows.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/tasks/gpt/data.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/train/files.h>
 
 #include <algorithm>
 

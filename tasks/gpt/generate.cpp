@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
+#include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/data/windows.h>
 #include <tapegrad/tasks/gpt/model.h>

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/train/checked_file.h>
@@ -95,7 +96,7 @@ void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions&
 }
 
 void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer) {
-  fs::create_directories(folder);
+  train::create_folder(folder);
   save_safetensors((folder / "model.safetensors").string(), nn::to_hugging_face(model), {{"format", "pt"}});
   train::replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
   data::save_tokenizer(tokenizer, folder.string());

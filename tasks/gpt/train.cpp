@@ -1,6 +1,6 @@
 // The verb `train gpt`.
 #include <fmt/format.h>
-#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/drawing/svg.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/gpt/verbs.h>
@@ -12,7 +12,7 @@ namespace {
 
 // The settings of the run; those given on the command line must be the same.
 GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest& request) {
-  require_run_of(kGPTTask, GPTTrainer::settings_json(checkpoint), request.out);
+  require_run_of(kGPTTask, checkpoint, request.out);
   GPTOptions run = GPTTrainer::options_of(checkpoint);
   require_same(fields_of(run), fields_of(request.options), request.given, request.out);
   return run;

@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/generate.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/tasks/settings/run_request.h>
 
 #include <algorithm>
 
@@ -98,10 +99,6 @@ std::string GPTTrainer::sample() {
   std::string text = data::valid_utf8(tokenizer().decode(ids));
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
-}
-
-std::string GPTTrainer::settings_json(const train::Checkpoint& checkpoint) {
-  return checkpoint.get<std::string>("options");
 }
 
 GPTOptions GPTTrainer::options_of(const train::Checkpoint& checkpoint) {

@@ -3,30 +3,14 @@
 
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/tasks/data/tokenizer.h>
-#include <tapegrad/tasks/data/windows.h>
-#include <tapegrad/tasks/gpt/options.h>
+#include <tapegrad/tasks/gpt/data.h>
 #include <tapegrad/tasks/train/loop.h>
 
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace tapegrad::tasks {
-
-// A text as a GPT reads it: a part to train on and a part to validate with.
-struct GPTData {
-  std::unique_ptr<data::Tokenizer> tokenizer;
-  data::TextLoader train, validation;
-  std::vector<int64_t> start;  // what samples begin with
-  uint64_t checksum;           // of the text
-};
-// Reads, splits and encodes what the options name; `tokenizer`, where it is given, instead of the one they name.
-// BadRequest for files that are missing and texts that are too short.
-GPTData load_gpt_data(const GPTOptions& options, std::unique_ptr<data::Tokenizer> tokenizer = {});
-// What is trained on where no text is named: "three plus four is seven." and the like, every sum up to twenty.
-std::string made_text();
 
 /// A GPT in training. Draws come from the default generator in the order of chapter 5's PyTorch program: the
 /// constructors', for every epoch the loader's, for every step the dropout masks', for every evaluation the loaders'.
@@ -52,7 +36,6 @@ class GPTTrainer {
   std::string sample();
 
   /// The settings of the run that a checkpoint belongs to, and its tokenizer.
-  static std::string settings_json(const train::Checkpoint& checkpoint);
   static GPTOptions options_of(const train::Checkpoint& checkpoint);
   static std::unique_ptr<data::Tokenizer> tokenizer_of(const train::Checkpoint& checkpoint);
 

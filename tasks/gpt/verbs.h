@@ -6,9 +6,7 @@
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/settings/run_request.h>
 
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace tapegrad::tasks {
 

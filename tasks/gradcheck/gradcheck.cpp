@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 
 namespace tapegrad::tasks {
 namespace {
@@ -40,8 +39,8 @@ void print(const Row& row) {
 }
 
 Row check(const OpSamples& samples) {
-  Row row{samples.op, false, {}};
-  for (const Op* op : Op::all()) row.refuses |= op->name == samples.op && !op->twice;
+  const Op* const op = find_op(samples.op);
+  Row row{samples.op, op && !op->twice, {}};
   for (const OpSample& sample : samples.samples)
     row.reports.emplace_back(sample.label, check_sample(samples.op, sample));
   return row;
@@ -58,40 +57,39 @@ struct Tally {
   std::size_t rows = 0, samples = 0, wrong = 0;
 };
 template <class Table>
-bool run(const Table& table, std::string_view wanted, Tally& tally, std::string_view kind, auto name_of) {
-  bool headed = false;
+void run(const Table& table, std::string_view wanted, Tally& tally, std::string_view kind, auto name) {
+  fmt::print("{:<34}{:>7}  {:<10}{:<10}{:>10}\n", kind, "samples", "1st order", "2nd order", "worst");
   for (const auto& entry : table) {
-    if (!wanted.empty() && name_of(entry) != wanted) continue;
-    if (!std::exchange(headed, true)) {
-      fmt::print("{:<34}{:>7}  {:<10}{:<10}{:>10}\n", kind, "samples", "1st order", "2nd order", "worst");
-    }
+    if (!wanted.empty() && entry.*name != wanted) continue;
     const Row row = check(entry);
     print(row);
     ++tally.rows;
     tally.samples += row.reports.size();
     tally.wrong += row.ok() ? 0 : 1;
   }
-  return headed;
+}
+
+// BadRequest about `option` unless the table has the entry `wanted`, or none is wanted.
+template <class Table>
+void require_known(std::string_view option, const std::string& wanted, std::string_view kind, const Table& table,
+                   auto name) {
+  std::vector<std::string> names;
+  for (const auto& entry : table) names.push_back(entry.*name);
+  if (!wanted.empty() && std::find(names.begin(), names.end(), wanted) == names.end())
+    bad_request(option, unknown(kind, wanted, names));
 }
 
 }  // namespace
 
 int gradcheck(const GradcheckRequest& request) {
-  const auto op_name = [](const OpSamples& s) -> const std::string& { return s.op; };
-  const auto module_name = [](const ModuleSamples& s) -> const std::string& { return s.module; };
-  std::vector<std::string> ops, modules;
-  for (const OpSamples& s : op_samples()) ops.push_back(s.op);
-  for (const ModuleSamples& s : module_samples()) modules.push_back(s.module);
-  const auto known = [](const std::vector<std::string>& names, const std::string& name) {
-    return name.empty() || std::find(names.begin(), names.end(), name) != names.end();
-  };
-  if (!known(ops, request.op)) bad_request("--op", unknown("operation", request.op, ops));
-  if (!known(modules, request.module)) bad_request("--module", unknown("module", request.module, modules));
+  require_known("--op", request.op, "operation", op_samples(), &OpSamples::op);
+  require_known("--module", request.module, "module", module_samples(), &ModuleSamples::module);
 
   Tally tally;
   const bool everything = request.op.empty() && request.module.empty();
-  if (everything || !request.op.empty()) run(op_samples(), request.op, tally, "operation", op_name);
-  if (everything || !request.module.empty()) run(module_samples(), request.module, tally, "module", module_name);
+  if (everything || !request.op.empty()) run(op_samples(), request.op, tally, "operation", &OpSamples::op);
+  if (everything || !request.module.empty())
+    run(module_samples(), request.module, tally, "module", &ModuleSamples::module);
   if (everything) {
     for (const std::string& op : ops_without_samples()) {
       fmt::print("{:<34}{:>7}  WRONG\n", op, "none");

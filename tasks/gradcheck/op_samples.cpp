@@ -20,25 +20,15 @@ std::vector<int64_t> shuffled(int64_t n) {
   return order;
 }
 
-const Op* find_op(std::string_view name) {
-  for (const Op* op : Op::all()) {
-    if (op->name == name) return op;
-  }
-  return nullptr;
-}
-
 bool records(std::string_view op, const OpSample& sample) {
   Tape tape;
-  const auto recorded = [&] {
-    for (int64_t i = 0; i < tape.size(); ++i) {
-      if (tape.op_name(i) == op) return true;
-    }
-    return false;
-  };
   std::vector<Tensor> leaves;
   for (const Tensor& x : sample.inputs) leaves.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
   const Tensor y = sample.f(leaves);
-  return recorded();
+  for (int64_t i = 0; i < tape.size(); ++i) {
+    if (tape.op_name(i) == op) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -55,6 +45,11 @@ const std::vector<OpSamples>& op_samples() {
     return std::move(table.ops);
   }();
   return all;
+}
+
+const Op* find_op(std::string_view name) {
+  const auto at = std::ranges::find(Op::all(), name, &Op::name);
+  return at != Op::all().end() ? *at : nullptr;
 }
 
 std::vector<std::string> ops_without_samples() {

@@ -44,6 +44,8 @@ struct OpSamples {
 // gradcheck runs them; tests/autograd/same_bits.cpp and tests/golden/calls.cpp call their forms.
 const std::vector<OpSamples>& op_samples();
 
+// nullptr for a name that no Op has.
+const Op* find_op(std::string_view name);
 // Operations in Op::all() that the table does not know, and entries of the table that are not an Op. Both must be
 // empty.
 std::vector<std::string> ops_without_samples();

@@ -1,8 +1,8 @@
 // The verbs `explain` and `attention`: what a task is, and what a trained model looks at.
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tasks/seq2seq/report.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 
 namespace tapegrad::tasks {
@@ -37,9 +37,7 @@ int attention(const AttentionRequest& request) {
              request.expression.empty() ? task.draw(1, generator) : task.read_expression(request.expression));
 
   const fs::path folder = request.out.empty() ? file.parent_path() : fs::path(request.out);
-  std::error_code code;
-  if (!folder.empty()) fs::create_directories(folder, code);
-  if (code) bad_request("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
+  if (!folder.empty()) as_bad_request("--out", [&] { train::create_folder(folder); });
   train::replace_file(folder / "attention.svg", drawing::svg_file(draw(sample)));
   train::replace_file(folder / "attention.html", attention_html(task, trained.options, sample));
 

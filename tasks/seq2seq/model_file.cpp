@@ -1,6 +1,6 @@
 // model.safetensors: the parameters under PyTorch's names, with settings and a checksum.
 #include <fmt/format.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tasks/train/checked_file.h>
 
 namespace tapegrad::tasks {

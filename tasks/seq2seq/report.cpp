@@ -4,8 +4,6 @@
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 
-#include <algorithm>
-
 namespace tapegrad::tasks {
 namespace {
 

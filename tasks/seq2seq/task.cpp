@@ -37,6 +37,20 @@ Tensor shifted(const Task& task, const Tensor& target) {
   return cat({start, target.slice(1, kAll, -1)}, 1);
 }
 
+std::string causal_mask_text(std::size_t n) {
+  std::string out;
+  for (std::size_t row = 0; row < n; ++row) {
+    out += "   ";
+    for (std::size_t column = 0; column < n; ++column) out += column <= row ? "1 " : "0 ";
+    out.back() = '\n';
+  }
+  return out;
+}
+
+double share(int64_t part, int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));
+}
+
 double accuracy(const Task& task, const Tensor& predicted, const Tensor& target) {
   return mean(all(task.right_tokens(predicted, target), 1).to(kFloat64)).item();
 }

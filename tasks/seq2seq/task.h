@@ -118,6 +118,10 @@ class Task {
 
 // The decoder's input in training: the start token, then the target without its last token. [B, T].
 Tensor shifted(const Task& task, const Tensor& target);
+// The causal mask of n tokens as rows of 1 (visible) and 0.
+std::string causal_mask_text(std::size_t n);
+// part / whole; 0 of nothing.
+double share(int64_t part, int64_t whole);
 // The exact-match rate; predicted and target [B, T].
 double accuracy(const Task& task, const Tensor& predicted, const Tensor& target);
 std::string show_tokens(const Task& task, const Tokens& tokens);  // in the task's row style

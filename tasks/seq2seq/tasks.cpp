@@ -22,6 +22,4 @@ const TaskInfo& task_named(std::string_view name) {
   fail("task", fmt::format("expected one of {}, got \"{}\"", fmt::join(names, ", "), name));
 }
 
-RunOptions default_options(std::string_view task) { return task_named(task).defaults(); }
-
 }  // namespace tapegrad::tasks

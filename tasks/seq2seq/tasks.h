@@ -9,8 +9,7 @@ namespace tapegrad::tasks {
 
 /// All tasks, in the order of --help.
 std::span<const TaskInfo* const> all_tasks();
-/// Error for a name that no task has, here and below.
+/// Error for a name that no task has.
 const TaskInfo& task_named(std::string_view name);
-RunOptions default_options(std::string_view task);
 
 }  // namespace tapegrad::tasks

@@ -5,9 +5,9 @@
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 
@@ -24,9 +24,6 @@ struct Score {
   int64_t right = 0, right_tokens = 0;  // decoded
   int64_t forced_right = 0;             // each token predicted from the right ones before it
 
-  static double share(int64_t part, int64_t whole) {
-    return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));
-  }
   double exact() const { return share(right, examples); }
   double token() const { return share(right_tokens, tokens); }
   double forced() const { return share(forced_right, examples); }
@@ -94,12 +91,7 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
   return 0;
 }
 
-}  // namespace
-
-int test(const TestRequest& request) {
-  const TaskInfo& info = *request.options.info;
-  const std::string_view name = info.name;
-  const std::string where = fmt::format("test {}", name);
+void check(const TestRequest& request) {
   check_limits("--count", static_cast<double>(request.count), kCount);
   if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
   check_limits("--beams", static_cast<double>(request.beams), kBeams);
@@ -108,6 +100,15 @@ int test(const TestRequest& request) {
   const std::string suffix = fs::path(request.draw).extension();
   if (!request.draw.empty() && suffix != ".svg" && suffix != ".html")
     bad_request("--draw", fmt::format("{} ends neither in .svg nor in .html", request.draw));
+}
+
+}  // namespace
+
+int test(const TestRequest& request) {
+  check(request);
+  const TaskInfo& info = *request.options.info;
+  const std::string_view name = info.name;
+  const std::string where = fmt::format("test {}", name);
   const fs::path file = model_file(where, name, request.model);
   TrainedModel trained = load_model(file, info);
   override_examples(trained, request.options, request.given);

@@ -1,12 +1,12 @@
 // The verb `train`.
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace tapegrad::tasks {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 // The settings of the run; those given on the command line must be the same.
 RunOptions settings_of_run(const train::Checkpoint& checkpoint, TrainRequest& request) {
   const TaskInfo& task = *request.options.info;
-  require_run_of(task.name, Trainer::settings_json(checkpoint), request.out);
+  require_run_of(task.name, checkpoint, request.out);
   RunOptions run = Trainer::options_of(checkpoint, task);
   require_same(fields_of(run), fields_of(request.options), request.given, request.out);
   resolve(run);

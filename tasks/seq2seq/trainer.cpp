@@ -1,8 +1,8 @@
 // The loss of a batch, and the settings in a checkpoint.
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tasks/settings/run_request.h>
 
 #include <algorithm>
 
@@ -45,10 +45,6 @@ train::BatchLoss Trainer::loss_of(const Batch& batch) {  // source [B, S], targe
   last_batch_ = batch;
   last_predicted_ = predicted_tokens(*task_, outputs, batch.target);
   return {.loss = loss, .accuracy = accuracy(*task_, last_predicted_, batch.target), .tokens = batch.target.numel()};
-}
-
-std::string Trainer::settings_json(const train::Checkpoint& checkpoint) {
-  return checkpoint.get<std::string>("options");
 }
 
 RunOptions Trainer::options_of(const train::Checkpoint& checkpoint, const TaskInfo& task) {

@@ -1,4 +1,4 @@
-// Training of the sequence-to-sequence tasks (tutorial 003, section 8.5), and trained models in files.
+// Training of the sequence-to-sequence tasks (tutorial 003, section 8.5).
 #pragma once
 
 #include <tapegrad/nn/transformer.h>
@@ -34,7 +34,6 @@ class Trainer {
   const Tensor& last_predicted() const { return last_predicted_; }
 
   /// The settings of the run that a checkpoint belongs to.
-  static std::string settings_json(const train::Checkpoint& checkpoint);
   static RunOptions options_of(const train::Checkpoint& checkpoint, const TaskInfo& task);
 
   const RunOptions& options() const { return options_; }
@@ -64,19 +63,5 @@ class Trainer {
   Tensor last_predicted_;
   train::Loop loop_;
 };
-
-// A trained model, the settings it was trained with, and its task.
-struct TrainedModel {
-  RunOptions options;
-  nn::Transformer model;
-  std::unique_ptr<Task> task;
-};
-// model.safetensors: PyTorch's parameter names; in __metadata__ the settings as JSON ("config") and the steps trained.
-void save_model(const fs::path& path, const Trainer& trainer);
-// Error for a file that is damaged or was trained for another task.
-TrainedModel load_model(const fs::path& path, const TaskInfo& task);
-// Examples of another length, where `given` names settings that decide it. BadRequest when they are too long for the
-// model.
-void override_examples(TrainedModel& trained, RunOptions asked, const Given& given);
 
 }  // namespace tapegrad::tasks

@@ -26,8 +26,10 @@ std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::st
   return as_bad_request(option, [&] { return std::make_unique<train::RunFolder>(folder); });
 }
 
-void require_run_of(std::string_view task, std::string_view settings_json, const std::string& out) {
-  const std::string found = task_of_json("checkpoint", settings_json);
+std::string settings_json(const train::Checkpoint& checkpoint) { return checkpoint.get<std::string>("options"); }
+
+void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
+  const std::string found = task_of_json("checkpoint", settings_json(checkpoint));
   require(found.empty() || found == task, "train --resume",
           fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
 }

@@ -26,8 +26,10 @@ struct RunRequest {
 
 /// Takes the folder that `option` names. BadRequest about that option where it cannot be written to.
 std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option = "--out");
+/// The settings of the run that a checkpoint belongs to, as JSON.
+std::string settings_json(const train::Checkpoint& checkpoint);
 /// BadRequest about --resume unless the checkpoint in the folder `out` has the settings of this task.
-void require_run_of(std::string_view task, std::string_view settings_json, const std::string& out);
+void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out);
 /// The checkpoint to continue from, where --resume asks for one and the folder has one.
 std::optional<train::Checkpoint> saved_run(const RunRequest& request);
 /// The request as the loop's options.

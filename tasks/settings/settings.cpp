@@ -52,17 +52,8 @@ void check_limits(const Field& field) {
           must_be_one_of({s.choices.begin(), s.choices.end()}, text));
 }
 
-// A text as JSON. Bytes that are not UTF-8, as a file's name may have, are kept as numbers.
-nlohmann::ordered_json json_of(const std::string& text) {
-  try {
-    nlohmann::json(text).dump();
-    return text;
-  } catch (const nlohmann::json::exception&) {
-    return {{"bytes", std::vector<unsigned char>(text.begin(), text.end())}};
-  }
-}
-
-std::string text_of(const nlohmann::json& json) {
+// Of JSON that json::text_of() wrote.
+std::string string_of(const nlohmann::json& json) {
   if (!json.is_object()) return json.get<std::string>();
   const auto bytes = json.at("bytes").get<std::vector<unsigned char>>();
   return {bytes.begin(), bytes.end()};
@@ -73,7 +64,7 @@ void read_value(std::string_view where, const nlohmann::json& json, const Field&
       [&](auto* value) {
         using T = std::remove_pointer_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::string>) {
-          *value = text_of(json);
+          *value = string_of(json);
         } else {
           const bool same_kind = std::is_same_v<T, bool>     ? json.is_boolean()
                                  : std::is_same_v<T, double> ? json.is_number()
@@ -153,19 +144,9 @@ void require_same(const Fields& run, const Fields& asked, const Given& given, st
 
 std::string to_json(std::string_view task, const Fields& fields) {
   nlohmann::ordered_json json{{"task", task}, {"version", kVersion}};
-  for (const Field& field : fields) {
-    nlohmann::ordered_json& entry = json[key_of(field.setting)];
-    if (const auto* text = std::get_if<std::string*>(&field.value)) {
-      entry = json_of(**text);
-    } else {
-      std::visit(
-          [&](const auto* value) {
-            if constexpr (!std::is_same_v<decltype(value), const std::string*>) entry = *value;
-          },
-          field.value);
-    }
-  }
-  return json.dump();
+  for (const Field& field : fields)
+    std::visit([&](const auto* value) { json[key_of(field.setting)] = *value; }, field.value);
+  return json::text_of(json);
 }
 
 void from_json(std::string_view where, std::string_view text, std::string_view task, const Fields& fields) {

@@ -7,7 +7,6 @@
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace tapegrad::tasks {
 namespace {

@@ -7,7 +7,6 @@
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace tapegrad::tasks {

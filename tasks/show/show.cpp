@@ -1,6 +1,5 @@
 // The list of topics, and their files.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
@@ -9,7 +8,6 @@
 #include <tapegrad/tasks/train/files.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace tapegrad::tasks {
 
@@ -21,45 +19,31 @@ constexpr std::string_view kSentences[] = {"time-flies", "journey"};
 constexpr Topic kTopics[] = {
     {.name = "causal-mask",
      .help = "a token never attends to later tokens (tutorial 003, 8.2.5)",
+     .make = show_causal_mask,
      .length = "number of tokens, from 1 to 64, of a random example",
-     .dim = "",
-     .seed = "random seed of a random example",
-     .example = "",
-     .examples = {},
-     .make = show_causal_mask},
+     .seed = "random seed of a random example"},
     {.name = "padding-mask",
      .help = "padding tokens are masked out (8.2.5)",
+     .make = show_padding_mask,
      .length = "number of tokens, from 1 to 64, of random sentences",
-     .dim = "",
-     .seed = "random seed of random sentences",
-     .example = "",
-     .examples = {},
-     .make = show_padding_mask},
+     .seed = "random seed of random sentences"},
     {.name = "positional-encoding",
      .help = "position indices, and sines and cosines of many wavelengths (8.3.1, 8.3.2)",
+     .make = show_positional_encoding,
      .length = "number of positions to draw, from 2 to 1000 (default: 100)",
-     .dim = "width of the model, a multiple of 4 from 16 to 4096 (default: 512)",
-     .seed = "",
-     .example = "",
-     .examples = {},
-     .make = show_positional_encoding},
+     .dim = "width of the model, a multiple of 4 from 16 to 4096 (default: 512)"},
     {.name = "layer-norm",
      .help = "normalise each token, then scale and shift it (8.4.1)",
+     .make = show_layer_norm,
      .length = "tokens per sequence, from 1 to 32 (default: 5)",
      .dim = "features per token, from 2 to 16 (default: 6)",
-     .seed = "random seed of data, scale and shift (default: 0)",
-     .example = "",
-     .examples = {},
-     .make = show_layer_norm},
+     .seed = "random seed of data, scale and shift (default: 0)"},
     {.name = "attention-steps",
      .help = "from word vectors to contextual vectors, step by step (8.2.1, 8.2.2; tutorial 004)",
-     .length = "",
-     .dim = "",
-     .seed = "",
+     .make = show_attention_steps,
      .example = "time-flies: five words without weights (8.2.1, 8.2.2); journey: six words with random "
                 "weights, causal mask and dropout (tutorial 004)",
-     .examples = kSentences,
-     .make = show_attention_steps},
+     .examples = kSentences},
 };
 
 std::string html_of(const Exhibit& exhibit) {
@@ -105,9 +89,7 @@ int show(const ShowRequest& request) {
   const std::string name = request.topic + (topic->examples.empty() ? "" : "-" + request.example);
 
   const fs::path folder(request.out);
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) bad_request("--out", fmt::format("cannot create the folder {}: {}", folder.string(), code.message()));
+  as_bad_request("--out", [&] { train::create_folder(folder); });
   const fs::path svg = folder / (name + ".svg"), html = folder / (name + ".html");
   train::replace_file(svg, drawing::svg_file(drawing::grid(exhibit.drawings, exhibit.columns)));
   train::replace_file(html, html_of(exhibit));

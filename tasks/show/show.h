@@ -34,9 +34,10 @@ struct Exhibit {
 
 struct Topic {
   std::string_view name, help;
-  std::string_view length, dim, seed, example;  // help for these options; empty if the topic has no such option
-  std::span<const std::string_view> examples;   // choices of --example
   Exhibit (*make)(const ShowRequest& request);
+  // Help for these options; empty if the topic has no such option.
+  std::string_view length = {}, dim = {}, seed = {}, example = {};
+  std::span<const std::string_view> examples = {};  // choices of --example
 };
 std::span<const Topic> topics();
 

@@ -3,8 +3,6 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/train/checked_file.h>
 
-#include <algorithm>
-
 namespace tapegrad::train {
 namespace {
 

@@ -52,10 +52,14 @@ void AppendFile::sync() {
   if (::fdatasync(file_) != 0 && errno != EINVAL) fail_system("cannot sync", path_, errno);
 }
 
-RunFolder::RunFolder(const fs::path& folder) : path_(folder) {
+void create_folder(const fs::path& folder) {
   std::error_code code;
   fs::create_directories(folder, code);
   if (code) fail_system("cannot create the folder", folder, code.value());
+}
+
+RunFolder::RunFolder(const fs::path& folder) : path_(folder) {
+  create_folder(folder);
   Descriptor taken(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (taken.get() < 0) fail_system("cannot use as a folder", folder, errno);
   if (::flock(taken.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)

@@ -38,6 +38,9 @@ class AppendFile {
   int file_;
 };
 
+/// Creates a folder and its parents, unless they exist. Error when that fails.
+void create_folder(const fs::path& folder);
+
 /// A folder, locked for the runs of this process as long as the object exists.
 class RunFolder {
  public:

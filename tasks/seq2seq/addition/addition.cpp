@@ -4,6 +4,7 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tasks/seq2seq/text_reader.h>
 
 #include <algorithm>
 
@@ -24,19 +25,19 @@ int64_t number_of(const Tokens& digits, std::size_t begin, std::size_t end) {
   return number;
 }
 
-// Parses "310 + 98". Errors name the column, counted in characters from 1.
-class ExpressionReader {
+// Parses "310 + 98".
+class ExpressionReader : TextReader {
  public:
-  ExpressionReader(std::string_view text, int64_t max_digits) : text_(text), max_digits_(max_digits) {}
+  ExpressionReader(std::string_view text, int64_t max_digits) : TextReader(text), max_digits_(max_digits) {}
 
   std::pair<int64_t, int64_t> read() {
     const int64_t first = operand();
     skip_blanks();
-    if (here() != '+') fault("a digit or +");
+    if (done() || here() != '+') fault("a digit or +", kHint);
     ++at_;
     const int64_t second = operand();
     skip_blanks();
-    if (at_ < text_.size()) fault("a digit or the end");
+    if (!done()) fault("a digit or the end", kHint);
     const int64_t sum = first + second;
     const std::string written = std::to_string(sum);
     if (static_cast<int64_t>(written.size()) > max_digits_)
@@ -45,44 +46,27 @@ class ExpressionReader {
   }
 
  private:
-  char here() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  std::size_t column() const {  // in characters, not bytes
-    const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-    return 1 + static_cast<std::size_t>(
-                   std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), begins));
-  }
-  void skip_blanks() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  static constexpr std::string_view kHint = " (as in 310+98)";
 
   int64_t operand() {
     skip_blanks();
-    if (!is_digit(here())) fault("a digit");
-    const std::size_t begin = at_, first_column = column();
-    while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+    if (!at_digit()) fault("a digit", kHint);
+    const std::size_t begin = at_;
+    while (at_digit()) ++at_;
     std::string_view digits = text_.substr(begin, at_ - begin);
     while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
     if (static_cast<int64_t>(digits.size()) > max_digits_)
-      wrong(fmt::format("column {}: expected at most {} digits, got {}", first_column, max_digits_, digits));
+      wrong(fmt::format("column {}: expected at most {} digits, got {}", column_of(begin), max_digits_, digits));
     int64_t number = 0;
     for (const char c : digits) number = 10 * number + (c - '0');
     return number;
   }
 
-  [[noreturn]] void fault(std::string_view expected) const {
-    std::size_t end = at_ + 1;
-    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0) == 0x80) ++end;
-    const std::string got = at_ < text_.size() ? fmt::format("'{}'", text_.substr(at_, end - at_)) : "the end";
-    wrong(fmt::format("column {}: expected {}, got {}", column(), expected, got));
-  }
   [[noreturn]] void wrong(std::string_view message) const {
-    bad_request("--expression", fmt::format("\"{}\": {} (as in 310+98)", text_, message));
+    bad_request("--expression", fmt::format("{}: {}{}", quoted(), message, kHint));
   }
 
-  std::string_view text_;
   int64_t max_digits_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace

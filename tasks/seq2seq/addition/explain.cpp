@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
@@ -58,14 +57,7 @@ void explain_masks(std::string& out, const Tokens& source, const Tokens& target)
                  "   [1, 1, 0, 1, 0, 1, 1].\n"
                  "Causal mask of the decoder (row t attends to tokens 0 to t):\n",
                  read, Tokens(source.size(), 1), seen);
-  const std::size_t n = target.size();
-  const std::vector<bool> causal = nn::causal_mask(static_cast<int64_t>(n)).to_vector<bool>();
-  for (std::size_t row = 0; row < n; ++row) {
-    out += "   ";
-    for (std::size_t column = 0; column < n; ++column) out += causal[row * n + column] ? "1 " : "0 ";
-    out.back() = '\n';
-  }
-  out += '\n';
+  out += causal_mask_text(target.size()) + '\n';
 }
 
 // The section's example: one answer of three digits; its numbers are probabilities.
@@ -92,10 +84,6 @@ void explain_loss(std::string& out) {
     fmt::format_to(to, "{}{:.3f}", i == 0 ? "" : " + ", -std::log(kShown[i][target[i]]));
   fmt::format_to(to, " = {:.3f}\n   Accuracy is exact match: one wrong digit makes an answer wrong.\n",
                  nn::sequence_loss(outputs, targets).item());
-}
-
-double share(int64_t part, int64_t whole) {
-  return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));
 }
 
 struct Count {

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 
 #include <cmath>
@@ -38,13 +37,7 @@ void explain_masks(std::string& out, const Tokens& example) {
                  "   All sequences have the same length, so nothing is masked.\n"
                  "Causal mask of the decoder (row t attends to tokens 0 to t):\n",
                  shifted, std::vector<int>(n, 1));
-  const std::vector<bool> causal = nn::causal_mask(static_cast<int64_t>(n)).to_vector<bool>();
-  for (std::size_t row = 0; row < n; ++row) {
-    out += "   ";
-    for (std::size_t column = 0; column < n; ++column) out += causal[row * n + column] ? "1 " : "0 ";
-    out.back() = '\n';
-  }
-  out += '\n';
+  out += causal_mask_text(n) + '\n';
 }
 
 // The section's example: batch 2, length 3, vocabulary 5; its numbers are probabilities.

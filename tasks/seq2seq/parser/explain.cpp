@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
@@ -78,15 +77,7 @@ void explain_masks(std::string& out, const std::vector<Tree>& trees, TreeForm fo
                  "   longest of their batch; padding is masked and does not count in the loss.\n"
                  "Causal mask of the decoder (row t attends to tokens 0 to t):\n",
                  read, seen);
-  const auto n = static_cast<int64_t>(target.size());
-  const std::vector<bool> causal = nn::causal_mask(n).to_vector<bool>();
-  for (std::size_t row = 0; row < target.size(); ++row) {
-    out += "   ";
-    for (std::size_t column = 0; column < target.size(); ++column)
-      out += causal[row * target.size() + column] ? "1 " : "0 ";
-    out.back() = '\n';
-  }
-  out += '\n';
+  out += causal_mask_text(target.size()) + '\n';
 }
 
 // The section's example: batch 2, length 4, vocabulary 5.

@@ -1,6 +1,7 @@
 // Reads and writes expressions, trees and tokens.
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
+#include <tapegrad/tasks/seq2seq/text_reader.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 
 #include <algorithm>
@@ -20,9 +21,9 @@ bool is_product(int64_t op) { return op >= T::kAdd + 2; }
 
 // --- text to tree ---
 
-class Parser {
+class Parser : TextReader {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : TextReader(text) {}
 
   Tree assignment() {
     if (text_.size() > kLongest)
@@ -43,15 +44,10 @@ class Parser {
   static constexpr int kDeepest = 64;  // nested parentheses
   static constexpr std::string_view kOperator = "an operator (+ - * /)";
 
-  bool done() const { return at_ == text_.size(); }
-  char here() const { return text_[at_]; }
   char take() {
     const char c = text_[at_++];
     skip_blanks();
     return c;
-  }
-  void skip_blanks() {
-    while (!done() && (here() == ' ' || here() == '\t')) ++at_;
   }
 
   Tree chain(std::string_view operators, Tree (Parser::*operand)()) {
@@ -69,11 +65,11 @@ class Parser {
   Tree sum() { return chain("+-", &Parser::product); }
   Tree product() { return chain("*/", &Parser::operand); }
   Tree operand() {
-    if (done() || (here() != '(' && (here() < '0' || here() > '9'))) fault("a digit or (");
+    if (!at_digit() && (done() || here() != '(')) fault("a digit or (");
     if (here() != '(') {
       Tree digit{T::kDigit + text_[at_] - '0', {}};
       ++at_;
-      if (!done() && here() >= '0' && here() <= '9') fault(kOperator, " (numbers have one digit)");
+      if (at_digit()) fault(kOperator, " (numbers have one digit)");
       skip_blanks();
       return digit;
     }
@@ -87,44 +83,6 @@ class Parser {
     return inside;
   }
 
-  // Bytes that continue a UTF-8 character do not count as columns.
-  static bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-  std::size_t column_of(std::size_t at) const {
-    return 1 + static_cast<std::size_t>(std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at),
-                                                      [](char c) { return !goes_on(c); }));
-  }
-  std::string_view character() const {
-    std::size_t end = at_ + 1;
-    while (end < text_.size() && goes_on(text_[end])) ++end;
-    return text_.substr(at_, end - at_);
-  }
-  static std::string printable(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-        out += fmt::format("\\x{:02x}", c);
-      else
-        out += c;
-    }
-    return out;
-  }
-  // The text around the fault; a long text is cut.
-  std::string quoted() const {
-    constexpr std::size_t kAround = 30;
-    std::size_t begin = at_ > kAround ? at_ - kAround : 0, end = std::min(text_.size(), at_ + kAround);
-    while (begin > 0 && goes_on(text_[begin])) --begin;
-    while (end < text_.size() && goes_on(text_[end])) ++end;
-    return fmt::format("\"{}{}{}\"", begin > 0 ? "..." : "", printable(text_.substr(begin, end - begin)),
-                       end < text_.size() ? "..." : "");
-  }
-  [[noreturn]] void fault(std::string_view expected, std::string_view hint = "") const {
-    const std::string got = done() ? "the end" : fmt::format("'{}'", printable(character()));
-    bad_request("--expression",
-                fmt::format("{}: column {}: expected {}, got {}{}", quoted(), column_of(at_), expected, got, hint));
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
   int open_ = 0;
 };
 

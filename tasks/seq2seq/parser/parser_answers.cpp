@@ -22,10 +22,6 @@ constexpr std::size_t kIndent = 4;  // of the continuation lines of a long tree
 
 const char* true_or_false(bool b) { return b ? "True" : "False"; }
 
-double share(int64_t part, int64_t whole) {
-  return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));
-}
-
 }  // namespace
 
 // ":=" for ASSIGN and "+" for ADD.

@@ -1,0 +1,28 @@
+// The text that a GPT is trained on.
+#pragma once
+
+#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/windows.h>
+#include <tapegrad/tasks/gpt/options.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tasks {
+
+// A text as a GPT reads it: a part to train on and a part to validate with.
+struct GPTData {
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  data::TextLoader train, validation;
+  std::vector<int64_t> start;  // what samples begin with
+  uint64_t checksum;           // of the text
+};
+// Reads, splits and encodes what the options name; `tokenizer`, where it is given, instead of the one they name.
+// BadRequest for files that are missing and texts that are too short.
+GPTData load_gpt_data(const GPTOptions& options, std::unique_ptr<data::Tokenizer> tokenizer = {});
+// What is trained on where no text is named: "three plus four is seven." and the like, every sum up to twenty.
+std::string made_text();
+
+}  // namespace tapegrad::tasks

@@ -26,6 +26,7 @@ BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
   sampler_ = options.sampler   ? *std::move(options.sampler)
              : options.shuffle ? shuffled(examples)
                                : sequential(examples);
+  if (sampler_.size < 0) fail(kWhere, fmt::format("the sampler's size must be at least 0, got {}", sampler_.size));
   if (!sampler_.order && sampler_.size > examples) {
     fail(kWhere, fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
   }
@@ -35,16 +36,17 @@ int64_t BatchPlan::batches() const {
   return sampler_.size / batch_size_ + (!drop_last_ && sampler_.size % batch_size_ != 0 ? 1 : 0);
 }
 
-void BatchPlan::draw(LoaderPosition& position, std::vector<int64_t>& order, Generator& generator) const {
-  if (!sampler_.order) return;
+std::vector<int64_t> BatchPlan::draw(LoaderPosition& position, Generator& generator) const {
+  if (!sampler_.order) return {};
   constexpr uint64_t kPositive = ~uint64_t{0} >> 1;
   if (!position.order_seed) position.order_seed = generator.random64() & kPositive;
   Generator own(*position.order_seed);
-  order = sampler_.order(own);
+  std::vector<int64_t> order = sampler_.order(own);
   if (static_cast<int64_t>(order.size()) != sampler_.size) {
     fail(kWhere, fmt::format("expected {} indices from the sampler, got {}", sampler_.size, order.size()));
   }
   check_indices(order, examples_);
+  return order;
 }
 
 std::vector<int64_t> BatchPlan::indices(int64_t batch, std::span<const int64_t> order) const {

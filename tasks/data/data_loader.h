@@ -38,8 +38,8 @@ class BatchPlan {
   BatchPlan(int64_t examples, LoaderOptions options);
   int64_t batches() const;
   int64_t prefetch() const { return prefetch_; }
-  // Draws the epoch's seed where the order is random and it is not drawn yet, and sets `order`.
-  void draw(LoaderPosition& position, std::vector<int64_t>& order, Generator& generator) const;
+  // Draws the epoch's seed where the order is random and it is not drawn yet. Returns the order.
+  std::vector<int64_t> draw(LoaderPosition& position, Generator& generator) const;
   // The indices of a batch; an empty order is 0, 1, 2 ...
   std::vector<int64_t> indices(int64_t batch, std::span<const int64_t> order) const;
   // Error for a position that this loader cannot have.
@@ -98,7 +98,8 @@ auto make_batch(const D& dataset, const Collate& collate, std::span<const int64_
 /// Random numbers are those of PyTorch's DataLoader: begin() draws one 64-bit number, and the first next() of a
 /// shuffled epoch draws one more, the seed of its order. Batches, their order and the numbers drawn are the same with
 /// and without prefetch. With prefetch, dataset and collate function are called on another thread, where no tape
-/// records; what they throw comes back from the next() whose batch it belongs to.
+/// records; what they throw comes back from the next() whose batch it belongs to, and the call after that tries the
+/// same batch again.
 template <Dataset D, class Collate = Stack>
 class DataLoader {
  public:
@@ -131,7 +132,7 @@ class DataLoader {
     friend class DataLoader;
     Iteration(const DataLoader& loader, Generator& generator, const Position& position)
         : loader_(&loader), generator_(&generator), position_(position) {}
-    void start();
+    void start_thread();
     // The order, and what the background thread uses: stays where it is when the iteration moves.
     struct Epoch {
       std::vector<int64_t> order;
@@ -163,11 +164,8 @@ class DataLoader {
 };
 
 template <Dataset D, class Collate>
-void DataLoader<D, Collate>::Iteration::start() {
-  epoch_ = std::make_unique<Epoch>();
+void DataLoader<D, Collate>::Iteration::start_thread() {
   const detail::BatchPlan& plan = loader_->plan_;
-  plan.draw(position_, epoch_->order, *generator_);
-  if (plan.prefetch() == 0 || position_.batch >= plan.batches()) return;
   epoch_->made.resize(static_cast<std::size_t>(plan.prefetch()));
   const auto make = [loader = loader_, epoch = epoch_.get()](int64_t i) {
     epoch->made[static_cast<std::size_t>(i) % epoch->made.size()] =
@@ -178,15 +176,21 @@ void DataLoader<D, Collate>::Iteration::start() {
 
 template <Dataset D, class Collate>
 bool DataLoader<D, Collate>::Iteration::next(Batch& batch) {
-  if (!epoch_) start();
-  if (position_.batch >= loader_->size()) return false;
-  if (epoch_->thread) {
-    epoch_->thread->wait(position_.batch);
+  const detail::BatchPlan& plan = loader_->plan_;
+  if (!epoch_) epoch_.reset(new Epoch{.order = plan.draw(position_, *generator_), .made = {}, .thread = {}});
+  if (position_.batch >= plan.batches()) return false;
+  if (plan.prefetch() == 0) {
+    batch = detail::make_batch(loader_->dataset_, loader_->collate_, plan.indices(position_.batch, epoch_->order));
+  } else {
+    if (!epoch_->thread) start_thread();
+    try {
+      epoch_->thread->wait(position_.batch);
+    } catch (...) {
+      epoch_->thread.reset();  // the next call tries this batch again, as it does without prefetch
+      throw;
+    }
     batch = std::move(epoch_->made[static_cast<std::size_t>(position_.batch) % epoch_->made.size()]);
     epoch_->thread->taken();
-  } else {
-    batch = detail::make_batch(loader_->dataset_, loader_->collate_,
-                               loader_->plan_.indices(position_.batch, epoch_->order));
   }
   ++position_.batch;
   return true;

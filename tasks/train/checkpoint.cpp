@@ -1,8 +1,10 @@
 // Writes and reads checkpoints.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/train/checkpoint.h>
 
+#include <utf8.h>
 #include <charconv>
 #include <fstream>
 
@@ -46,6 +48,10 @@ const std::vector<std::byte>& Checkpoint::bytes_named(std::string_view name) con
 }
 
 void Checkpoint::set_text(std::string_view name, std::string_view value) {
+  for (const std::string_view text : {name, value})
+    if (!utf8::is_valid(text.begin(), text.end()))
+      fail(kWhere,
+           fmt::format("expected the field \"{}\" in UTF-8 (other bytes belong into `bytes`)", data::valid_utf8(name)));
   fields.insert_or_assign(std::string(name), std::string(value));
 }
 

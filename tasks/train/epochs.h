@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace tapegrad::train {
 
@@ -32,12 +33,12 @@ class Epochs {
       out.set("epoch.order_seed", *iteration_->position().order_seed);
   }
   void load(const Checkpoint& in) {
-    iteration_.reset();
     typename Loader::Position at;
     at.batch = in.get<int64_t>("epoch.batch");
-    if (at.batch == 0) return;
     if (in.has("epoch.order_seed")) at.order_seed = in.get<uint64_t>("epoch.order_seed");
-    iteration_.emplace(loader_->resume(at));
+    auto iteration = loader_->resume(at);
+    iteration_.reset();
+    if (at.batch > 0) iteration_.emplace(std::move(iteration));
   }
 
  private:

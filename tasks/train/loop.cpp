@@ -12,11 +12,24 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 namespace tapegrad::train {
 namespace {
 
 constexpr std::string_view kBestFile = "best.safetensors";
+
+// In eval mode as long as it lives.
+class EvalMode {
+ public:
+  explicit EvalMode(const std::function<void(bool)>& set_mode) : set_mode_(set_mode) { set_mode_(false); }
+  ~EvalMode() { set_mode_(true); }
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
+
+ private:
+  const std::function<void(bool)>& set_mode_;
+};
 
 void say(std::FILE* to, std::string_view lines) {
   fmt::print(to, "{}", drawing::wrapped(lines));
@@ -34,6 +47,54 @@ void put_earlier_run_aside(const RunFolder& folder, const RunFiles& files) {
   if (!aside.empty()) fmt::print(stderr, "note: the earlier run in {} is now in {}\n", files.folder, aside.string());
 }
 
+bool same_names_and_shapes(const NamedTensors& a, const NamedTensors& b) {
+  std::map<std::string_view, Shape> shapes;
+  for (const NamedTensor& entry : a) shapes.emplace(entry.name, entry.tensor.shape());
+  return a.size() == b.size() && std::all_of(b.begin(), b.end(), [&](const NamedTensor& entry) {
+           const auto found = shapes.find(entry.name);
+           return found != shapes.end() && found->second == entry.tensor.shape();
+         });
+}
+
+// Adds what the program saves. Error for a name of the loop's.
+void add_own(Checkpoint& to, Checkpoint own) {
+  const auto check = [](std::string_view name, bool taken) {
+    for (const std::string_view prefix : {kModelPrefix, kAdamPrefix, std::string_view("epoch.")})
+      taken = taken || name.starts_with(prefix);
+    if (taken || name == "best_training" || name == kGeneratorName)
+      fail("checkpoint", fmt::format("expected a name other than the training loop's, got \"{}\"", name));
+  };
+  for (NamedTensor& entry : own.tensors) {
+    check(entry.name, false);
+    to.tensors.push_back(std::move(entry));
+  }
+  for (auto& [name, bytes] : own.bytes) {
+    check(name, to.bytes.contains(name));
+    to.bytes.emplace(name, std::move(bytes));
+  }
+  for (auto& [name, text] : own.fields) {
+    check(name, to.fields.contains(name));
+    to.fields.emplace(name, std::move(text));
+  }
+}
+
+// What the files of a run need beyond those that are there: at most two checkpoints at once, each with the parameters
+// and two moments, the best model, and the lines of metrics.
+void need_space(const RunFolder& folder, const RunFiles& files, const NamedTensors& model, bool resumed,
+                int64_t steps) {
+  int64_t bytes = 0;
+  for (const NamedTensor& entry : model) bytes += entry.tensor.numel() * item_size(entry.tensor.dtype());
+  const int64_t models = (resumed ? 3 : 6) + (files.keep_best ? 2 : 1);
+  constexpr int64_t kLine = 220, kMostLines = 1'000'000, kOther = int64_t{8} << 20;
+  const int64_t all = models * bytes + kLine * std::min(steps, kMostLines) + kOther;
+  try {
+    folder.reserve(all);
+  } catch (const Error& error) {
+    fail("run", fmt::format("the files of this run may need {} bytes in {}, which cannot be reserved: {}", all,
+                            files.folder, error.what()));
+  }
+}
+
 std::string evaluation_text(const StepMetrics& m) {
   const std::string training = m.train_loss ? fmt::format("training loss {:.4f}, ", *m.train_loss) : "";
   return fmt::format("step {}: {}validation loss {:.4f}", m.step, training, *m.validation_loss);
@@ -46,10 +107,32 @@ std::string epoch_text(const EpochMetrics& m, const StepMetrics& last) {
 
 }  // namespace
 
-int64_t Loop::steps_per_epoch() const { return (source_.size() + options_.accumulate - 1) / options_.accumulate; }
+void Loop::check_options() const {
+  const LoopOptions& o = options_;
+  const auto at_least = [](std::string_view name, int64_t value, int64_t least) {
+    if (value < least) fail("loop", fmt::format("{} must be at least {}, got {}", name, least, value));
+  };
+  at_least("epochs", o.epochs, 0);
+  at_least("max_steps", o.max_steps, 0);
+  at_least("accumulate", o.accumulate, 1);
+  at_least("evaluate_every", o.evaluate_every, 0);
+  at_least("patience", o.patience, 0);
+  if (!(o.clip_grad_norm >= 0))
+    fail("loop", fmt::format("clip_grad_norm must be at least 0 (no clipping), got {}", o.clip_grad_norm));
+  if (o.evaluate_every > 0 && !o.evaluate) fail("loop", "evaluate_every is set, but evaluate is not");
+  if (o.patience > 0 && o.evaluate_every == 0) fail("loop", "patience counts evaluations, but evaluate_every is 0");
+  if (source_.size() < 1) fail("loop", "the source has no batches (is batch_size larger than the data?)");
+}
+
+int64_t Loop::steps_per_epoch() const {
+  const int64_t batches = source_.size();
+  return batches / options_.accumulate + (batches % options_.accumulate != 0 ? 1 : 0);
+}
 
 int64_t Loop::total_steps() const {
-  const int64_t all = options_.epochs * steps_per_epoch();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t each = steps_per_epoch();
+  const int64_t all = options_.epochs > kMost / each ? kMost : options_.epochs * each;
   return options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
 }
 
@@ -77,6 +160,8 @@ Gradients Loop::gradients(StepMetrics& metrics) {
 
 StepMetrics Loop::step() {
   const auto start = std::chrono::steady_clock::now();
+  if (failed_) fail("train", "an earlier step of this loop failed (restore a checkpoint, or make the loop anew)");
+  failed_ = true;
   if (batch_ == 0) loss_sum_ = accuracy_sum_ = 0;
   StepMetrics metrics;
   metrics.step = steps_ + 1;
@@ -94,14 +179,14 @@ StepMetrics Loop::step() {
   metrics.tokens_per_s = static_cast<double>(metrics.tokens) / std::max(spent.count(), 1e-9);
   if (options_.evaluate_every > 0 && (steps_ - 1) % options_.evaluate_every == 0) evaluate_into(metrics);
   if (batch_ == source_.size()) batch_ = 0;
+  failed_ = false;
   return metrics;
 }
 
 Evaluation Loop::evaluate() const {
-  model_.set_mode(false);
-  const Evaluation found = options_.evaluate();
-  model_.set_mode(true);
-  return found;
+  if (!options_.evaluate) fail("loop", "expected the option evaluate, got none");
+  const EvalMode eval(model_.set_mode);
+  return options_.evaluate();
 }
 
 void Loop::evaluate_into(StepMetrics& metrics) {
@@ -131,28 +216,46 @@ Checkpoint Loop::checkpoint() const {
   out.add(kAdamPrefix, optimizer_.state());
   out.add(kGeneratorName, default_generator());
   out.set("steps", steps_);
+  out.set("steps_per_epoch", steps_per_epoch());
   out.set("batch", batch_);
   out.set("loss_sum", loss_sum_);
   out.set("accuracy_sum", accuracy_sum_);
   out.set("best", best_.validation);
+  if (best_.training) out.set("best_training", *best_.training);
   out.set("stale", stale_);
   source_.save(out);
-  if (options_.save) options_.save(out);
+  if (options_.save) {
+    Checkpoint own;
+    options_.save(own);
+    add_own(out, std::move(own));
+  }
   return out;
 }
 
+// First all that may throw and changes nothing, the model's values last.
 void Loop::restore(const Checkpoint& in) {
-  model_.load(in.with_prefix(kModelPrefix));
-  optimizer_.load_state(in.with_prefix(kAdamPrefix));
-  in.restore(kGeneratorName, default_generator());
-  steps_ = in.get<int64_t>("steps");
-  batch_ = in.get<int64_t>("batch");
-  loss_sum_ = in.get<double>("loss_sum");
-  accuracy_sum_ = in.get<double>("accuracy_sum");
-  best_.validation = in.get<double>("best");
-  stale_ = in.get<int64_t>("stale");
-  source_.load(in);
+  const NamedTensors values = in.with_prefix(kModelPrefix);
+  if (!same_names_and_shapes(values, model_.state())) model_.load(values);  // throws what does not fit
+  const auto steps = in.get<int64_t>("steps"), each = in.get<int64_t>("steps_per_epoch");
+  if (each != steps_per_epoch())
+    fail("train", fmt::format("expected a checkpoint with {} steps per epoch, got {} (the data, the batch size and "
+                              "accumulate must be those of the run that wrote it)",
+                              steps_per_epoch(), each));
+  const auto batch = in.get<int64_t>("batch"), stale = in.get<int64_t>("stale");
+  const auto loss_sum = in.get<double>("loss_sum"), accuracy_sum = in.get<double>("accuracy_sum");
+  Evaluation best{.validation = in.get<double>("best")};
+  if (in.has("best_training")) best.training = in.get<double>("best_training");
+  Generator generator;
+  in.restore(kGeneratorName, generator);
   if (options_.load) options_.load(in);
+  source_.load(in);
+  optimizer_.load_state(in.with_prefix(kAdamPrefix));
+  model_.load(values);
+  default_generator().set_state(generator.state());
+  steps_ = steps, batch_ = batch, stale_ = stale;
+  loss_sum_ = loss_sum, accuracy_sum_ = accuracy_sum;
+  best_ = best;
+  failed_ = false;
 }
 
 // --- runs ---
@@ -168,13 +271,15 @@ void Loop::run(const RunFiles& files) {
 void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved) {
   if (files.checkpoint_every < 1)
     fail("run", fmt::format("expected checkpoint_every of at least 1, got {}", files.checkpoint_every));
-  const int64_t parameters = model_.parameters();  // two checkpoints with two moments each, models, lines of metrics
-  folder.reserve((2 * 3 + (files.keep_best ? 2 : 1)) * 4 * parameters + 220 * total_steps() + (int64_t{8} << 20));
+  if (!saved && steps_ > 0)
+    fail("run", fmt::format("expected a loop before its first step, or a checkpoint, got one after step {}", steps_));
   if (saved) {
     restore(*saved);
     saved.reset();
+    need_space(folder, files, model_.state(), true, total_steps() - steps_);
     say(files.messages, fmt::format("Resuming {} after step {} of {}", files.folder, steps_, total_steps()));
   } else {
+    need_space(folder, files, model_.state(), false, total_steps());
     put_earlier_run_aside(folder, files);
     if (!files.announcement.empty()) say(files.messages, files.announcement);
   }
@@ -225,10 +330,11 @@ void Loop::write_results(const RunFiles& files, const std::string& folder) {
   } else {
     save_checked(model.string(), model_.state(), {{"format", "pt"}, {"steps", std::to_string(steps_)}});
   }
-  model_.set_mode(false);
-  replace_file(report, report_html(files.report, read_metrics(fs::path(folder) / kMetricsFile), steps_per_epoch(),
-                                   model_.parameters()));
-  model_.set_mode(true);
+  {
+    const EvalMode eval(model_.set_mode);
+    replace_file(report, report_html(files.report, read_metrics(fs::path(folder) / kMetricsFile), steps_per_epoch(),
+                                     model_.parameters()));
+  }
   say(files.messages, fmt::format("Model saved to {}\nReport: {}", model.string(), report.string()));
 }
 

@@ -93,14 +93,18 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   /// One step: forward and backward over `accumulate` batches, the update, and an evaluation where one is due. Error,
-  /// before the update, when the loss is not finite.
+  /// before the update, when the loss is not finite. After a step that failed, the loop refuses to go on until a
+  /// checkpoint is restored: batches were read that no update has used.
   StepMetrics step();
   /// The means of the epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;
   /// evaluate() in eval mode.
   Evaluation evaluate() const;
 
-  /// Everything that decides the rest of the training, and back.
+  /// Everything that decides the rest of the training, and back. `save` of the options may use any names but the
+  /// loop's own: those that begin with "model.", "adam." or "epoch.", "generator", "steps", "steps_per_epoch", "batch",
+  /// "loss_sum", "accuracy_sum", "best", "best_training" and "stale". A checkpoint that does not fit is an Error, and
+  /// nothing is changed.
   Checkpoint checkpoint() const;
   void restore(const Checkpoint& checkpoint);
 
@@ -111,8 +115,9 @@ class Loop {
   bool finished() const { return steps_ >= total_steps() || stopped(); }
   const Evaluation& best() const { return best_; }
 
-  /// Trains to the end, and writes checkpoint, metrics.jsonl, model.safetensors and report.html into the folder.
-  /// Interrupted after Ctrl-C or SIGTERM; Error when a file cannot be written, or the loss is not finite.
+  /// Trains to the end, from the first step or from a checkpoint, and writes checkpoint, metrics.jsonl,
+  /// model.safetensors and report.html into the folder. Interrupted after Ctrl-C or SIGTERM; Error when a file cannot
+  /// be written, or the loss is not finite.
   void run(const RunFiles& files);
   /// The same with a folder that the caller has locked, and from a checkpoint that the caller has loaded.
   void run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved);
@@ -130,6 +135,7 @@ class Loop {
     std::function<void(Checkpoint&)> save;
     std::function<void(const Checkpoint&)> load;
   };
+  void check_options() const;
   Gradients gradients(StepMetrics& metrics);
   void evaluate_into(StepMetrics& metrics);
   bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
@@ -144,7 +150,8 @@ class Loop {
   int64_t batch_ = 0;                       // batches of the current epoch that were read
   double loss_sum_ = 0, accuracy_sum_ = 0;  // over the steps of the current epoch
   Evaluation best_{.validation = std::numeric_limits<double>::infinity()};
-  int64_t stale_ = 0;  // evaluations since the best one
+  int64_t stale_ = 0;    // evaluations since the best one
+  bool failed_ = false;  // a step has thrown
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -168,6 +175,7 @@ Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf los
   } else {
     connect(&source);
   }
+  check_options();
   model_.set_mode(true);
 }
 

@@ -65,7 +65,12 @@ char* put_number(char* out, double value) {
 }
 
 char* put_accuracy(char* out, double accuracy) {
-  return std::isnan(accuracy) ? out : fmt::format_to(out, ",\"accuracy\":{}", accuracy);
+  return std::isfinite(accuracy) ? fmt::format_to(out, ",\"accuracy\":{}", accuracy) : out;
+}
+
+// With one decimal, where that is not longer than the number itself.
+char* put_rate(char* out, double value) {
+  return std::abs(value) < 1e15 ? fmt::format_to(out, "{:.1f}", value) : put_number(out, value);
 }
 
 std::optional<double> maybe(const nlohmann::json& object, const char* key) {
@@ -85,11 +90,12 @@ MetricsFile::MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_
       }()) {}
 
 void MetricsFile::add(const StepMetrics& m) {
-  char line[384];
+  char line[384];  // each number has at most 25 characters
   char* end = fmt::format_to(line, "{{\"step\":{},\"loss\":", m.step);
   end = put_number(end, m.loss);
   end = put_accuracy(end, m.accuracy);
-  end = fmt::format_to(end, ",\"lr\":{},\"tokens_per_s\":{:.1f}", m.lr, m.tokens_per_s);
+  end = put_number(fmt::format_to(end, ",\"lr\":"), m.lr);
+  end = put_rate(fmt::format_to(end, ",\"tokens_per_s\":"), m.tokens_per_s);
   if (m.train_loss) end = put_number(fmt::format_to(end, ",\"train_loss\":"), *m.train_loss);
   if (m.validation_loss) end = put_number(fmt::format_to(end, ",\"validation_loss\":"), *m.validation_loss);
   end = fmt::format_to(end, "}}\n");

@@ -141,5 +141,13 @@ TEST(Version01, ItsCheckpointsAreRejectedByName) {
                {"[checkpoint]", "run/checkpoint", "written by tapegrad 0.1.0", "or start a new one"});
 }
 
+TEST(Checkpoints, FieldsAreUtf8) {
+  Checkpoint out;
+  EXPECT_EQ(error_of([&] { out.set("text", std::string("a\xff")); }),
+            "[checkpoint] expected the field \"text\" in UTF-8 (other bytes belong into `bytes`)");
+  out.set("text", std::string("가"));
+  EXPECT_EQ(out.get<std::string>("text"), "가");
+}
+
 }  // namespace
 }  // namespace tapegrad::train

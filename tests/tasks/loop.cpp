@@ -5,12 +5,17 @@
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/tasks/data/data_loader.h>
+#include <tapegrad/tasks/train/interrupts.h>
 #include <tapegrad/tasks/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <cmath>
 #include <csignal>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
 
 namespace tapegrad::train {
 namespace {
@@ -36,7 +41,7 @@ struct Trained {
         loop(
             model, sgd, loader,
             [this](const auto& batch) {
-              ++batches;
+              if (++batches == fail_at) fail("test", "no batch");
               return BatchLoss{.loss = mse_loss(model(batch.first).reshape({-1}), batch.second), .tokens = 4};
             },
             std::move(options)) {}
@@ -45,7 +50,7 @@ struct Trained {
   nn::Linear model;
   optim::SGD sgd;
   data::DataLoader<Numbers> loader;
-  int64_t batches = 0;
+  int64_t batches = 0, fail_at = 0;
   Loop loop;
 };
 
@@ -146,6 +151,178 @@ TEST(Loop, ATerminatedRunHasACheckpointAndContinues) {
   Trained resumed(options);
   resumed.loop.run(files);
   EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
+}
+
+TEST(Loop, OptionsThatCannotBeMeantAreErrors) {
+  const auto none = [] { return Evaluation{1}; };
+  const std::pair<LoopOptions, std::string> wrong[] = {
+      {{.epochs = -3}, "[loop] epochs must be at least 0, got -3"},
+      {{.max_steps = -1}, "[loop] max_steps must be at least 0, got -1"},
+      {{.accumulate = 0}, "[loop] accumulate must be at least 1, got 0"},
+      {{.clip_grad_norm = -1}, "[loop] clip_grad_norm must be at least 0 (no clipping), got -1"},
+      {{.clip_grad_norm = std::nan("")}, "[loop] clip_grad_norm must be at least 0 (no clipping), got nan"},
+      {{.evaluate_every = 2}, "[loop] evaluate_every is set, but evaluate is not"},
+      {{.evaluate = none, .evaluate_every = -1}, "[loop] evaluate_every must be at least 0, got -1"},
+      {{.evaluate = none, .patience = 2}, "[loop] patience counts evaluations, but evaluate_every is 0"},
+  };
+  for (const auto& [options, text] : wrong) {
+    EXPECT_EQ(error_of([&, given = &options] { Trained run(*given); }), text);
+  }
+  EXPECT_EQ(Trained({.epochs = std::numeric_limits<int64_t>::max()}).loop.total_steps(),
+            std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(Trained({.accumulate = std::numeric_limits<int64_t>::max()}).loop.total_steps(), 1);
+  data::DataLoader<Numbers> empty(Numbers(), {.batch_size = 64, .drop_last = true});
+  nn::Linear model(2, 1);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  EXPECT_EQ(error_of([&] { Loop(model, sgd, empty, [](const auto&) { return BatchLoss{}; }); }),
+            "[loop] the source has no batches (is batch_size larger than the data?)");
+}
+
+TEST(Loop, AProgramsOwnStateCannotReplaceTheLoops) {
+  const std::pair<std::string, std::function<void(Checkpoint&)>> cases[] = {
+      {"steps", [](Checkpoint& out) { out.set("steps", 3); }},
+      {"best", [](Checkpoint& out) { out.set("best", 3.0); }},
+      {"best_training", [](Checkpoint& out) { out.set("best_training", 3.0); }},
+      {"epoch.order_seed", [](Checkpoint& out) { out.set("epoch.order_seed", 3); }},
+      {"generator", [](Checkpoint& out) { out.add("generator", Generator(1)); }},
+      {"model.ema.w",
+       [](Checkpoint& out) {
+         out.add("model.ema.", {{"w", zeros({1})}});
+       }},
+      {"adam.other.m",
+       [](Checkpoint& out) {
+         out.add("adam.other.", {{"m", zeros({1})}});
+       }},
+  };
+  for (const auto& [name, save] : cases) {
+    Trained run({.save = save});
+    EXPECT_EQ(error_of([&] { run.loop.checkpoint(); }),
+              "[checkpoint] expected a name other than the training loop's, got \"" + name + "\"");
+  }
+  double mine = 0;
+  Trained run({.save = [](Checkpoint& out) { out.set("mine", 0.5); },
+               .load = [&](const Checkpoint& in) { mine = in.get<double>("mine"); }});
+  run.loop.restore(run.loop.checkpoint());
+  EXPECT_EQ(mine, 0.5);
+}
+
+TEST(Loop, ACheckpointThatDoesNotFitChangesNothing) {
+  Trained other({.epochs = 2});
+  other.loop.step();
+  const Checkpoint good = other.loop.checkpoint();
+  Checkpoint bad_optimizer = good, bad_generator = good, bad_model = good, bad_position = good, bad_epoch = good;
+  bad_optimizer.tensors.push_back({"adam.surprise", zeros({1})});
+  bad_generator.bytes.at("generator").clear();
+  bad_model.tensors[0].tensor = zeros({7});
+  bad_position.set("epoch.batch", 99);
+  bad_epoch.set("steps_per_epoch", 5);
+  for (const Checkpoint* bad : {&bad_optimizer, &bad_generator, &bad_model, &bad_position, &bad_epoch}) {
+    Trained run({.epochs = 2});
+    manual_seed(11);
+    const std::vector<float> before = run.weights();
+    EXPECT_NE(error_of([&] { run.loop.restore(*bad); }), "no error");
+    EXPECT_EQ(run.weights(), before);
+    EXPECT_EQ(run.loop.steps(), 0);
+    EXPECT_EQ(default_generator().random64(), Generator(11).random64());
+  }
+  Trained run({.epochs = 2});
+  run.loop.restore(good);
+  EXPECT_EQ(run.weights(), other.weights());
+  EXPECT_EQ(run.loop.steps(), 1);
+}
+
+TEST(Loop, AStepThatFailedEndsTheTrainingUntilACheckpointIsRestored) {
+  Trained run({.epochs = 2, .accumulate = 3});
+  run.loop.step();
+  const Checkpoint saved = run.loop.checkpoint();
+  run.fail_at = run.batches + 2;
+  EXPECT_EQ(error_of([&] { run.loop.step(); }), "[test] no batch");
+  run.fail_at = 0;
+  EXPECT_EQ(error_of([&] { run.loop.step(); }),
+            "[train] an earlier step of this loop failed (restore a checkpoint, or make the loop anew)");
+  run.loop.restore(saved);
+  Trained unbroken({.epochs = 2, .accumulate = 3});
+  for (int i = 0; i < 3; ++i) unbroken.loop.step();
+  manual_seed(3);
+  run.loop.restore(saved);
+  run.loop.step();
+  run.loop.step();
+  EXPECT_EQ(run.weights(), unbroken.weights());
+}
+
+struct WithMode {
+  nn::Linear linear{2, 1};
+  bool training = true;
+  void visit(auto&& field) { field("linear", linear); }
+};
+
+TEST(Loop, AnEvaluationThatFailsLeavesTheModelInTraining) {
+  WithMode model;
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  data::DataLoader<Numbers> loader{Numbers(), {.batch_size = 4}};
+  const Loop loop(model, sgd, loader, [](const auto&) { return BatchLoss{}; },
+                  {.evaluate = []() -> Evaluation { fail("test", "no evaluation"); }, .evaluate_every = 1});
+  EXPECT_EQ(error_of([&] { loop.evaluate(); }), "[test] no evaluation");
+  EXPECT_TRUE(model.training);
+}
+
+TEST(Loop, TheBestEvaluationIsResumed) {
+  const LoopOptions options{.evaluate = [] { return Evaluation{2, 1}; }, .evaluate_every = 1};
+  Trained first(options), second(options);
+  first.loop.step();
+  second.loop.restore(first.loop.checkpoint());
+  EXPECT_EQ(second.loop.best().validation, 2);
+  EXPECT_EQ(second.loop.best().training, 1);
+}
+
+TEST(Loop, ARunBeginsAtTheFirstStepOrAtACheckpoint) {
+  const TemporaryFolder folder;
+  Trained run;
+  run.loop.step();
+  EXPECT_EQ(error_of([&] { run.loop.run({.folder = folder / "run"}); }),
+            "[run] expected a loop before its first step, or a checkpoint, got one after step 1");
+  EXPECT_FALSE(fs::exists(folder / "run/previous-1"));
+}
+
+TEST(Loop, NumbersThatAreNotFiniteDoNotSpoilTheMetrics) {
+  const TemporaryFolder folder;
+  const double infinity = std::numeric_limits<double>::infinity();
+  {
+    MetricsFile file(folder / "metrics.jsonl", 0, 1);
+    file.add(StepMetrics{.step = 1, .loss = infinity, .accuracy = infinity, .lr = infinity, .tokens_per_s = infinity});
+    file.add(StepMetrics{.step = 2, .loss = -1.7976931348623157e308, .lr = 1e-300, .tokens_per_s = 1e308});
+    file.add(EpochMetrics{.epoch = 0, .loss = infinity, .accuracy = -infinity});
+  }
+  const Metrics read = read_metrics(folder / "metrics.jsonl");
+  ASSERT_EQ(read.steps.size(), 2u);
+  EXPECT_TRUE(std::isnan(read.steps[0].accuracy));
+  EXPECT_EQ(read.steps[1].tokens_per_s, 1e308);
+  EXPECT_EQ(read.epochs.size(), 1u);
+}
+
+TEST(Interrupts, AreSharedByThreadsAndRespectIgnoredSignals) {
+  const auto handler = [](int signal) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    return action.sa_handler;
+  };
+  const auto before = handler(SIGINT);
+  auto first = std::make_unique<CatchInterrupts>(), second = std::make_unique<CatchInterrupts>();
+  first.reset();
+  EXPECT_NE(handler(SIGINT), before);
+  std::raise(SIGINT);
+  EXPECT_TRUE(CatchInterrupts::interrupted());
+  EXPECT_EQ(handler(SIGTERM), SIG_DFL) << "the next signal, of either kind, ends the process";
+  second.reset();
+  EXPECT_EQ(handler(SIGINT), before);
+  std::signal(SIGINT, SIG_IGN);
+  {
+    const CatchInterrupts catching;
+    std::raise(SIGINT);
+    EXPECT_FALSE(CatchInterrupts::interrupted());
+  }
+  EXPECT_EQ(handler(SIGINT), SIG_IGN);
+  std::signal(SIGINT, before);
 }
 
 TEST(Loop, ALossThatIsNotFiniteIsAnErrorBeforeTheUpdate) {

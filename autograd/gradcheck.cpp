@@ -202,11 +202,18 @@ class Check {
       moved = from_data(still.raw_data(), still.numel(), still.shape(), kFloat64);
       moved.mutable_data<double>()[index] = at + steps * h;
       const Values y = evaluate(order, x).to_vector<double>();
+      if (!slope.empty() && y.size() != slope.size()) fail_sizes(slope.size(), y.size());
       slope.resize(y.size());
       for (std::size_t k = 0; k < y.size(); ++k) slope[k] += weight / (12 * h) * y[k];
     }
     moved = still;
     return slope;
+  }
+
+  [[noreturn]] static void fail_sizes(std::size_t before, std::size_t now) {
+    fail("gradcheck", fmt::format("the function returned {} elements, and {} near the same point (its shape must not "
+                                  "depend on values)",
+                                  before, now));
   }
 
   // --- the checks ---
@@ -241,6 +248,7 @@ class Check {
       bool zero = true;
       for (int64_t index = 0; index < count; ++index, ++at) {
         const Values numeric = column(order, packed, input, index);
+        if (numeric.size() != ours.size()) fail_sizes(ours.size(), numeric.size());
         for (std::size_t k = 0; k < numeric.size(); ++k) {
           const double error = std::abs(ours[k][at] - numeric[k]);
           const double tolerance = options_.atol + options_.rtol * std::abs(numeric[k]);

@@ -47,11 +47,12 @@ const Tensor* Gradients::find(const Tensor& leaf) const {
 const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
   if (const Tensor* grad = find(leaf)) return *grad;
   const std::string called = name.empty() ? "" : fmt::format(" \"{}\"", name);
-  fail(kWhere, leaf.is_leaf()
-                   ? fmt::format("the leaf{} of shape {} took no part in the loss", called, str(leaf.shape()))
-                   : fmt::format("the tensor of shape {} is not a leaf (ask for its gradient by BackwardOptions::keep, "
-                                 "or make it a leaf by as_leaf())",
-                                 str(leaf.shape())));
+  fail(kWhere,
+       leaf.is_leaf()
+           ? fmt::format("the leaf{} of shape {} took no part in the loss", called, str(leaf.shape()))
+           : fmt::format("the tensor of shape {} is not a leaf, and BackwardOptions::keep has not named it, or it "
+                         "took no part in the loss (name it there, or make it a leaf by as_leaf())",
+                         str(leaf.shape())));
 }
 
 void Gradients::set(const Tensor& leaf, Tensor grad) {
@@ -62,6 +63,9 @@ void Gradients::set(const Tensor& leaf, Tensor grad) {
   }
   if (!(grad.shape() == leaf.shape())) {
     fail(kWhere, fmt::format("expected a gradient of shape {}, got {}", str(leaf.shape()), str(grad.shape())));
+  }
+  if (grad.dtype() != leaf.dtype()) {
+    fail(kWhere, fmt::format("expected a {} gradient, got {}", name(leaf.dtype()), name(grad.dtype())));
   }
   const auto at = first_from(entries_, place);
   if (at != entries_.end() && at->place == place) {

@@ -30,10 +30,10 @@ class Gradients {
   bool contains(const Tensor& leaf) const { return find(leaf) != nullptr; }
   std::size_t size() const { return entries_.size(); }
 
-  /// Replaces a gradient, or adds one. Error if `leaf` is a constant, or the shapes differ.
+  /// Replaces a gradient, or adds one. Error if `leaf` is a constant, or shapes or types differ.
   void set(const Tensor& leaf, Tensor grad);
   /// Adds gradients of another backward, leaf by leaf: accumulation over micro-batches. A leaf that one side lacks has
-  /// a zero gradient there. Takes the memory of `more`.
+  /// a zero gradient there. Takes the memory of `more`; references to gradients of either become invalid.
   Gradients& operator+=(Gradients&& more);
   /// Multiplies every gradient.
   Gradients& operator*=(double factor);

@@ -113,7 +113,7 @@ Tensor custom(const Op& op, const Input (&inputs)[N], Forward&& forward, Derivat
       const PauseRecording pause;
       y = forward(static_cast<const Tensor&>(inputs[I])...);
     }
-    if (y.tape_index().tape != 0) y = y.view(y.shape(), y.strides());  // forward returned one of its inputs
+    y = y.view(y.shape(), y.strides());  // a handle of its own: forward may return an input, or a tensor that it holds
     if constexpr (std::is_invocable_v<Derivative&, const Tensor&, const Tensor&>) {
       auto with_result = [y, backward = std::move(backward)](const Tensor& dy) mutable { return backward(dy, y); };
       return record(op, y, {inputs[I]...}, std::move(with_result));

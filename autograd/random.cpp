@@ -329,6 +329,7 @@ void Generator::multinomial_of(int64_t* out, int64_t samples, const T* weights, 
   }
   T sum = 0;
   for (int64_t i = 0; i < n; ++i) x[i] = sum += weights[i];
+  if (!std::isfinite(sum)) fail("multinomial", "the sum of the weights is too large for their type");
   for (T& c : x) c /= sum;
   x.back() = 1;
   const Hold hold(*this);
@@ -434,6 +435,11 @@ Generator& default_generator() {
   static Generator& generator = Generator::make_default();
   return generator;
 }
+
+namespace {
+// Made when the library is loaded: a fork while a thread makes it would leave the child waiting for that thread.
+[[maybe_unused]] const Generator& kMadeAtLoad = default_generator();
+}  // namespace
 
 void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
 

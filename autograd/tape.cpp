@@ -5,6 +5,8 @@
 #include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -22,11 +24,19 @@ constexpr std::string_view kBackward = "backward";
 // --- life ---
 
 Tape::Tape(OuterTensors outer_tensors)
-    : outer_(innermost), id_(detail::begin_tape()), memory_(detail::TapeMemory::take()), outer_tensors_(outer_tensors) {
+    : thread_(&innermost),
+      outer_(innermost),
+      id_(detail::begin_tape()),
+      memory_(detail::TapeMemory::take()),
+      outer_tensors_(outer_tensors) {
   innermost = this;
 }
 
 Tape::~Tape() {
+  if (&innermost != thread_) {
+    std::fputs("[tape] a tape ended on another thread than the one that began it\n", stderr);
+    std::abort();  // that thread would go on recording on it
+  }
   memory_->release_nodes();
   memory_->give_back();
   detail::end_tape(id_);
@@ -119,6 +129,7 @@ Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backw
     return y;
   }
   if (y.tape_index().tape != 0) y = y.view(y.shape(), y.strides());  // one of the inputs itself: a handle of its own
+  if (!backward) op.fail("recorded without a backward: expected a function of dy, got an empty one");
   detail::Node& node = memory.push(&op, y);
   node.backward = std::move(backward);
   node.first_input = static_cast<int64_t>(first);
@@ -150,11 +161,13 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   PoolVector<int64_t> kept;
   for (const Tensor& x : options.keep) kept.push_back(position_of(x));
 
+  in_backward_ = true;
   // Also if a backward throws: nodes that ran are gone by then, and the tape is spent.
   struct End {
     Tape& tape;
     const bool create_graph;
     ~End() {
+      tape.in_backward_ = false;
       tape.memory_->sums.clear();
       if (!create_graph) tape.memory_->release_nodes();
       tape.state_ = create_graph ? State::recording : State::spent;
@@ -186,6 +199,10 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
 }
 
 void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& options) {
+  if (in_backward_) fail(kBackward, "this tape is running backward (an operation's backward must not start it again)");
+  if (options.create_graph && pauses_ > 0) {
+    fail(kBackward, "create_graph records backward, but recording is paused (end the PauseRecording first)");
+  }
   if (state_ != State::recording) {
     fail(kBackward, "this tape has been run backward and holds nothing any more (start a new Tape for each step)");
   }

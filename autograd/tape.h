@@ -37,7 +37,8 @@ enum class OuterTensors {
 /// only the innermost records. Everything that the tape has not recorded is a constant, except leaves. Without a tape
 /// nothing is recorded, and nothing is kept for backward.
 ///
-/// A tape belongs to the thread that began it. Tapes may end in any order.
+/// A tape belongs to the thread that began it, and must end there (the process is aborted otherwise). Tapes may end in
+/// any order.
 class Tape {
  public:
   explicit Tape(OuterTensors outer_tensors = OuterTensors::constants);
@@ -77,12 +78,14 @@ class Tape {
   void accumulate(const Op& op, int64_t position, Tensor grad, bool create_graph);
   void check_finite(const Tensor& x, std::string_view op, int64_t position, std::string_view what) const;
 
-  Tape* outer_;  // the tape that was innermost before
+  Tape** const thread_;  // the innermost tape of the thread that it belongs to
+  Tape* outer_;          // the tape that was innermost before
   const uint64_t id_;
   detail::TapeMemory* const memory_;
   int pauses_ = 0;  // PauseRecordings alive that began after it
   State state_ = State::recording;
   const OuterTensors outer_tensors_;
+  bool in_backward_ = false;
   bool trap_nan_ = false;
 };
 

@@ -110,14 +110,17 @@ Tensor Tensor::as_leaf() const {
   return leaf;
 }
 
+void Tensor::require_writable(std::string_view where, std::string_view name) const {
+  if (body().recordings.load(std::memory_order_acquire) == 0) return;
+  fail(where,
+       fmt::format("{} cannot be changed while a live tape has recorded it (run backward or end the tape first)",
+                   name.empty() ? fmt::format("a parameter of shape {}", str(shape())) : fmt::format("\"{}\"", name)));
+}
+
 void Tensor::prepare_write(std::string_view where, std::string_view name, Values values) const {
+  require_writable(where, name);
   Body& own = body();
-  if (own.recordings.load(std::memory_order_acquire) > 0) {
-    fail(where, fmt::format(
-                    "{} cannot be changed while a live tape has recorded it (run backward or end the tape first)",
-                    name.empty() ? fmt::format("a parameter of shape {}", str(shape())) : fmt::format("\"{}\"", name)));
-  }
-  if (own.storage.unique()) return;
+  if (own.storage.unique() && own.contiguous) return;
   const Tensor moved = values == Values::keep ? clone() : empty(shape(), dtype());
   own.storage = moved.storage();
   own.strides = moved.strides();
@@ -157,6 +160,8 @@ Tensor full(const Shape& shape, double value, DType dtype) {
   const Tensor x = Tensor::empty(shape, dtype);
   with_type(dtype, [&](auto t) {
     using T = decltype(t);
+    if (std::is_same_v<T, int64_t> && !(value >= -0x1p63 && value < 0x1p63))
+      fail("full", fmt::format("expected a value that int64 can hold, got {}", value));
     std::fill_n(x.mutable_data<T>(), x.numel(), static_cast<T>(value));
   });
   return x;

@@ -187,11 +187,13 @@ class Tensor {
 
   // --- for whoever owns a leaf: optimisers and nn::Parameter ---
 
+  /// Error "[where] <name> ..." while a live tape has recorded this leaf.
+  void require_writable(std::string_view where, std::string_view name) const;
   /// What happens to a leaf's values if it must move to memory of its own.
   enum class Values { keep, discard };
   /// To be called before a leaf is written to in place. If a view, a detached tensor or any other tensor shares its
   /// memory, the leaf moves to memory of its own (every handle to it follows), so that nothing but the leaf changes.
-  /// Error "[where] <name> ..." while a live tape has recorded the leaf.
+  /// Afterwards it is contiguous. The Error of require_writable.
   void prepare_write(std::string_view where, std::string_view name, Values values = Values::keep) const;
   /// Counts the live tapes that have recorded this leaf.
   void add_recording(int16_t change) const { body().recordings.fetch_add(change, std::memory_order_acq_rel); }

@@ -70,6 +70,10 @@ void Parameter::substitute(const Tensor& values) {
     fail("parameter", fmt::format("{} has shape {}, got a tensor of shape {} to substitute", quoted(name_),
                                   str(leaf_.shape()), str(values.shape())));
   }
+  if (!is_floating(values.dtype())) {
+    fail("parameter", fmt::format("expected float32 or float64 values to substitute for {}, got {}", quoted(name_),
+                                  tapegrad::name(values.dtype())));
+  }
   leaf_ = values;
 }
 
@@ -78,9 +82,11 @@ void Parameter::set(const Tensor& values) {
     fail("parameter", fmt::format("{} has shape {}, values of shape {} were given", quoted(name_), str(leaf_.shape()),
                                   str(values.shape())));
   }
-  const Tensor source = values.detach();  // keeps the memory that it shares with the leaf
+  leaf_.require_writable("parameter", name_);
+  // Keeps the memory that it shares with the leaf. All that needs memory comes before the values are given up.
+  const Tensor source = values.dtype() == leaf_.dtype() ? values.detach() : values.detach().to(leaf_.dtype());
   prepare_write(Tensor::Values::discard);
-  copy_into(leaf_, source.dtype() == leaf_.dtype() ? source : source.to(leaf_.dtype()));
+  copy_into(leaf_, source);
 }
 
 void Parameter::convert(DType dtype) {
@@ -111,7 +117,7 @@ void Buffer::set(const Tensor& values) {
 }
 
 void Buffer::convert(DType dtype) {
-  if (is_floating(values_.dtype())) values_ = values_.detach().to(dtype);
+  if (is_real(values_.dtype())) values_ = values_.detach().to(dtype);
 }
 
 // --- walks ---
@@ -203,7 +209,12 @@ void set_training(const AnyModel& model, bool training) {
 }
 
 void convert(const AnyModel& model, DType dtype) {
-  for (const Entry& e : state_of(model)) e.parameter ? e.parameter->convert(dtype) : e.buffer->convert(dtype);
+  if (!is_real(dtype)) fail("to", fmt::format("expected float32, float64 or bfloat16, got {}", name(dtype)));
+  const std::vector<Entry> entries = state_of(model);
+  for (const Entry& e : entries) {
+    if (e.parameter) e.tensor().require_writable("to", e.name);
+  }
+  for (const Entry& e : entries) e.parameter ? e.parameter->convert(dtype) : e.buffer->convert(dtype);
 }
 
 NamedTensors state_dict(const AnyModel& model) {
@@ -221,7 +232,7 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
   for (const NamedTensor& t : state) {
     if (!given.emplace(t.name, &t.tensor).second) wrong.push_back(fmt::format("\"{}\" is given twice", t.name));
   }
-  std::vector<std::pair<const Entry*, const Tensor*>> found;
+  std::vector<std::pair<const Entry*, Tensor>> found;  // detached: shares memory with a leaf that it is
   for (const Entry& e : entries) {
     const auto at = given.find(e.name);
     if (at == given.end()) {
@@ -235,7 +246,7 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
       wrong.push_back(
           fmt::format("expected {} for \"{}\", got {}", name(e.tensor().dtype()), e.name, name(at->second->dtype())));
     }
-    found.emplace_back(&e, at->second);
+    found.emplace_back(&e, at->second->detach());
     given.erase(at);
   }
   for (const NamedTensor& t : state) {
@@ -250,8 +261,11 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
   for (const Entry& e : entries) {
     if (e.parameter) e.parameter->set_name(e.name);
   }
-  for (const auto& [entry, tensor] : found) {
-    entry->parameter ? entry->parameter->set(*tensor) : entry->buffer->set(*tensor);
+  for (const auto& [entry, values] : found) {
+    if (entry->parameter) entry->tensor().require_writable("load_state_dict", entry->name);
+  }
+  for (const auto& [entry, values] : found) {
+    entry->parameter ? entry->parameter->set(values) : entry->buffer->set(values);
   }
   return report;
 }

@@ -121,6 +121,7 @@ class List : public std::vector<Module> {
 /// A list of `count` modules, each made with the same arguments: repeat<GPTBlock>(config.n_layers, config).
 template <class Module, class... Arguments>
 List<Module> repeat(int64_t count, const Arguments&... arguments) {
+  if (count < 0) fail("repeat", "expected a count of 0 or more modules, got " + std::to_string(count));
   List<Module> modules;
   modules.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) modules.emplace_back(arguments...);
@@ -200,13 +201,11 @@ NamedTensors parameters(Model& model) {
 
 /// Sets `training` of every module that has it (Dropout).
 template <class Model>
-void train(Model& model, bool training = true) {
+requires(!std::is_const_v<Model>) void train(Model& model, bool training = true) {
   detail::set_training(detail::AnyModel(model), training);
 }
 template <class Model>
-void eval(Model& model) {
-  train(model, false);
-}
+requires(!std::is_const_v<Model>) void eval(Model& model) { train(model, false); }
 
 /// A deep copy: equal values in new leaves and new memory; draws no random numbers. Members that are lists of modules
 /// must be nn::List, and optional modules nn::Optional (the standard ones cannot copy what does not copy).
@@ -234,7 +233,7 @@ std::string summary(const Model& model) {
 
 /// Converts every floating parameter and buffer: to(model, kFloat64). To be called before an optimiser is made.
 template <class Model>
-void to(Model& model, DType dtype) {
+requires(!std::is_const_v<Model>) void to(Model& model, DType dtype) {
   detail::convert(detail::AnyModel(model), dtype);
 }
 
@@ -249,7 +248,8 @@ NamedTensors state_dict(const Model& model) {
 /// mis-shaped entry; then nothing is changed. If not strict, it reports missing and unexpected entries and loads the
 /// rest.
 template <class Model>
-LoadReport load_state_dict(Model& model, const NamedTensors& state, bool strict = true) {
+requires(!std::is_const_v<Model>) LoadReport
+    load_state_dict(Model& model, const NamedTensors& state, bool strict = true) {
   return detail::load_state_dict(detail::AnyModel(model), state, strict);
 }
 

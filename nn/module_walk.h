@@ -104,6 +104,12 @@ struct CloneCheck {
     } else if constexpr (kIsVector<Field>) {
       static_assert(std::is_copy_constructible_v<typename Field::value_type>,
                     "clone cannot copy a std::vector of modules: use nn::List");
+    } else if constexpr (requires {
+                           field.get();
+                           field.use_count();
+                         }) {
+      static_assert(!std::is_copy_constructible_v<Field>,
+                    "clone would share a std::shared_ptr instead of copying its module: use nn::Optional");
     } else if constexpr (ModuleList<Field>) {
       (*this)({}, *field.begin());
     } else if constexpr (requires { field.has_value(); }) {

@@ -22,10 +22,9 @@ struct Again {
   Recomputed f;
 
   Grads gradients(const Tensor& dy) {
-    const detail::DrawLog::Replay same_draws(draws);
     Tape tape(OuterTensors::leaves);
     const Tensor leaf = leaf_of(x);
-    const Gradients found = tape.backward(f(leaf), {.grad_output = dy});
+    const Gradients found = tape.backward(again(leaf), {.grad_output = dy});
     const auto of = [&](const Tensor& input) {
       const Tensor* grad = found.find(input);
       return grad ? *grad : Tensor();
@@ -35,11 +34,18 @@ struct Again {
     for (const Tensor& input : inputs) grads.push_back(of(input));
     return grads;
   }
+
+  // Only f repeats the draws of forward: an operation's backward may draw numbers of its own.
+  Tensor again(const Tensor& leaf) {
+    const detail::DrawLog::Replay same_draws(draws);
+    return f(leaf);
+  }
 };
 
 }  // namespace
 
 Tensor recompute(const Tensor& x, Recomputed f) {
+  if (!f) kRecompute.fail("expected a function, got an empty one");
   if (!Tape::current()) return f(x);
   Again again{.x = x.detach(), .inputs = {}, .draws = {}, .f = std::move(f)};
   std::vector<Tensor> inputs{x};
@@ -48,7 +54,9 @@ Tensor recompute(const Tensor& x, Recomputed f) {
     const detail::DrawLog::Recording draws(again.draws);
     Tape tape(OuterTensors::leaves);  // finds what takes part, and is dropped
     const Tensor leaf = leaf_of(again.x);
-    y = again.f(leaf).detach();
+    const Tensor result = again.f(leaf);
+    y = result.view(result.shape(), result.strides());  // f may return a tensor that it holds
+    if (tape.position_of(result) < 0) return y;         // a constant; what f returns as it is becomes a leaf
     for (const Tensor& used : tape.leaves()) {
       if (used.same(leaf)) continue;
       inputs.push_back(used);

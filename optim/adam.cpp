@@ -19,7 +19,8 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
   };
   check_beta("beta1", options.beta1);
   check_beta("beta2", options.beta2);
-  if (!(options.eps >= 0)) fail("adam", fmt::format("eps must not be negative, got {}", options.eps));
+  if (!(options.eps >= 0 && std::isfinite(options.eps)))
+    fail("adam", fmt::format("eps must be finite and not negative, got {}", options.eps));
 }
 
 AdamW::AdamW(NamedTensors parameters, AdamWOptions options) : AdamW(one_group(std::move(parameters)), options) {}

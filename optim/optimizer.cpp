@@ -63,16 +63,31 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
     if (range.second - range.first > 1)
       fail(kWhere, fmt::format("{} is given twice", describe(slot.name, slot.parameter)));
   }
+  std::vector<std::string_view> names;
+  for (const Slot& slot : slots_) {
+    if (!slot.name.empty()) names.push_back(slot.name);
+  }
+  std::sort(names.begin(), names.end());
+  if (const auto same = std::adjacent_find(names.begin(), names.end()); same != names.end()) {
+    fail(kWhere, fmt::format("two parameters are named \"{}\" (state() could not tell them apart)", *same));
+  }
   active_.reserve(slots_.size());
 }
 
 void Optimizer::set_lr(double lr) { lr_ = checked("lr", lr); }
 
-double Optimizer::group_lr(std::size_t group) const { return groups_.at(group).lr.value_or(lr_); }
+double Optimizer::group_lr(std::size_t group) const {
+  require_group(group);
+  return groups_[group].lr.value_or(lr_);
+}
 
 void Optimizer::set_group_lr(std::size_t group, double lr) {
-  if (group >= groups_.size()) fail(kWhere, fmt::format("expected a group below {}, got {}", groups_.size(), group));
+  require_group(group);
   groups_[group].lr = checked("lr", lr);
+}
+
+void Optimizer::require_group(std::size_t group) const {
+  if (group >= groups_.size()) fail(kWhere, fmt::format("expected a group below {}, got {}", groups_.size(), group));
 }
 
 // Checks everything before anything is written.
@@ -182,7 +197,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
     for (Slot& slot : slots_) {
       Tensor& to = slot.buffers[b];
-      copies.emplace_back(&to, take(buffer_names_[b] + "." + slot.name, to.shape(), to.dtype()));
+      copies.emplace_back(&to, take(buffer_names_[b] + "." + slot.name, to.shape(), to.dtype()).clone());
     }
   }
   if (!given.empty()) fail(kWhere, fmt::format("the state has an unexpected \"{}\"", given.begin()->first));
@@ -190,7 +205,10 @@ void Optimizer::load_state(const NamedTensors& state) {
     if (count < 0) fail(kWhere, fmt::format("the state has a negative step count, {}", count));
   }
   checked("lr", rates[0]);
-  for (const auto& [to, from] : copies) *to = from.clone();
+  for (const double rate : rates) {
+    if (!std::isnan(rate)) checked("lr", rate);  // NaN: the group has none of its own
+  }
+  for (auto& [to, from] : copies) *to = std::move(from);
   steps_ = steps[0];
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].steps = steps[i + 1];
   lr_ = rates[0];

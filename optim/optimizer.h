@@ -91,6 +91,7 @@ class Optimizer {
   };
   void gather(const Gradients& grads);
   void require_used(const Gradients& grads) const;
+  void require_group(std::size_t group) const;
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
   std::vector<Slot*> active_;  // those of this step

@@ -3,6 +3,8 @@
 #include <tapegrad/optim/detail/kernels.h>
 #include <tapegrad/optim/sgd.h>
 
+#include <cmath>
+
 namespace tapegrad::optim {
 
 SGD::SGD(NamedTensors parameters, SGDOptions options) : SGD(one_group(std::move(parameters)), options) {}
@@ -11,7 +13,10 @@ SGD::SGD(std::vector<ParameterGroup> groups, SGDOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay,
                 options.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{}),
       options_(options) {
-  if (!(options.momentum >= 0)) fail("sgd", fmt::format("momentum must not be negative, got {}", options.momentum));
+  if (!(options.momentum >= 0 && std::isfinite(options.momentum)))
+    fail("sgd", fmt::format("momentum must be finite and not negative, got {}", options.momentum));
+  if (!std::isfinite(options.dampening))
+    fail("sgd", fmt::format("dampening must be finite, got {}", options.dampening));
   if (options.nesterov && !(options.momentum > 0 && options.dampening == 0)) {
     fail("sgd", fmt::format("nesterov needs momentum and no dampening, got momentum {} and dampening {}",
                             options.momentum, options.dampening));

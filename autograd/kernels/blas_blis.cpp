@@ -5,8 +5,10 @@
 // Calls only read the context.
 #include <blis.h>
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include <tapegrad/autograd/kernels/blas_blis.h>
 #include <tapegrad/autograd/kernels/family.h>
@@ -73,6 +75,48 @@ struct Context {
   }
 };
 
+// BLIS has mutexes of its own, for packing buffers and settings, which a fork would leave locked in the child. So a
+// fork waits until no thread is inside BLIS, and keeps threads out meanwhile.
+class ForkGate {
+ public:
+  void enter() {
+    while (inside_.fetch_add(1, std::memory_order_acquire) & kClosed) {
+      inside_.fetch_sub(1, std::memory_order_release);
+      for (unsigned now; (now = inside_.load(std::memory_order_relaxed)) & kClosed;) inside_.wait(now);
+    }
+  }
+  void leave() { inside_.fetch_sub(1, std::memory_order_release); }
+
+  static ForkGate& gate() {
+    static ForkGate& made = []() -> ForkGate& {
+      pthread_atfork([] { gate().close(); }, [] { gate().open(); }, [] { gate().inside_.store(0); });
+      return *new ForkGate;
+    }();
+    return made;
+  }
+
+ private:
+  static constexpr unsigned kClosed = 1u << 31;
+  void close() {
+    inside_.fetch_or(kClosed);
+    while (inside_.load(std::memory_order_acquire) != kClosed) __builtin_ia32_pause();
+  }
+  void open() {
+    inside_.fetch_and(~kClosed, std::memory_order_release);
+    inside_.notify_all();
+  }
+  std::atomic<unsigned> inside_{0};  // threads inside BLIS, and the bit kClosed
+};
+
+[[maybe_unused]] const ForkGate& kMadeAtLoad = ForkGate::gate();
+
+struct InsideBlis {
+  InsideBlis() { ForkGate::gate().enter(); }
+  ~InsideBlis() { ForkGate::gate().leave(); }
+  InsideBlis(const InsideBlis&) = delete;
+  InsideBlis& operator=(const InsideBlis&) = delete;
+};
+
 Context& context() {
   static Context& made = *new Context;
   return made;
@@ -82,6 +126,7 @@ Context& context() {
 
 template <class T>
 void multiply_on_blis(const Tile<T>& t) {
+  const InsideBlis inside;
   Context& use = context();
   T alpha_value = t.alpha, beta_value = t.beta;
   obj_t alpha, beta, a, b, c;

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
 
 #include <vector>
 
@@ -72,6 +73,33 @@ TEST(CustomOperation, TakesManyInputsOfWhichSomeAreConstants) {
   const std::vector<Tensor> inputs(7, tensor({1.0, 2.0}, kFloat64));
   const GradcheckReport report = gradcheck(weighted, inputs);
   EXPECT_TRUE(report.ok) << report.text;
+}
+
+TEST(CustomOperation, MayReturnATensorThatItHolds) {
+  static const Op kHeld{"held"};
+  const Tensor constant = tensor({1., 2.}), w = tensor({5., 7.}).as_leaf(), v = tensor({1., 1.}).as_leaf();
+  Tape tape;
+  const Tensor of_input = custom(
+      kHeld, {constant, w}, [](const Tensor& x, const Tensor&) { return x; },
+      [](const Tensor& dy) -> Grads {
+        return {Tensor(), dy};
+      });
+  const auto held = [&](const Tensor& in) {
+    return custom(
+        kHeld, {in}, [&](const Tensor&) { return constant; }, [](const Tensor& dy) -> Grads { return dy; });
+  };
+  EXPECT_EQ(constant.tape_index().tape, 0u);
+  const Gradients grads = tape.backward(sum(of_input) + sum(constant * 100) + sum(held(w) * 10) + sum(held(v) * 1000));
+  EXPECT_EQ(grads[w].to_vector<float>(), (std::vector<float>{11, 11}));
+  EXPECT_EQ(grads[v].to_vector<float>(), (std::vector<float>{1000, 1000}));
+}
+
+TEST(CustomOperation, NeedsABackward) {
+  static const Op kNone{"none"};
+  const Tensor x = tensor({1., 2.}).as_leaf();
+  Tape tape;
+  EXPECT_EQ(error_of([&] { record(kNone, x * 2, {x}, Backward()); }),
+            "[none] recorded without a backward: expected a function of dy, got an empty one");
 }
 
 }  // namespace

@@ -471,5 +471,38 @@ TEST(Views, ReturnedGradientsAreNotChangedLater) {
   EXPECT_EQ(grads[x].to_vector<float>(), std::vector<float>(4, 9));
 }
 
+TEST(TapeRejects, ABackwardInsideItsOwnBackward) {
+  static const Op kAgain{"again"};
+  const Tensor x = scalar(2).as_leaf();
+  Tape tape;
+  const Tensor inner = x * x;
+  const Tensor y = record(kAgain, x.detach() * 3, {x}, [&](const Tensor& dy) -> Grads {
+    return dy * tape.backward(inner, {.create_graph = true})[x];
+  });
+  EXPECT_EQ(error_of([&] { tape.backward(y + inner, {.create_graph = true}); }),
+            "[backward] this tape is running backward (an operation's backward must not start it again)");
+}
+
+TEST(TapeRejects, AGraphOfBackwardWhileRecordingIsPaused) {
+  const Tensor x = scalar(2).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  {
+    const PauseRecording pause;
+    EXPECT_EQ(error_of([&] { tape.backward(y, {.create_graph = true}); }),
+              "[backward] create_graph records backward, but recording is paused (end the PauseRecording first)");
+  }
+  EXPECT_EQ(tape.backward(y)[x].item(), 4);
+}
+
+TEST(TapeDeathTest, EndsOnItsOwnThread) {
+  EXPECT_DEATH(
+      {
+        auto tape = std::make_unique<Tape>();
+        std::thread([&] { tape.reset(); }).join();
+      },
+      "a tape ended on another thread than the one that began it");
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

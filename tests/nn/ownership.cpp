@@ -168,5 +168,49 @@ TEST(Ownership, AStepOfTrainingCopiesNothing) {
   EXPECT_EQ(snapshot.raw_data(), memory);
 }
 
+TEST(Ownership, AStateOfLeavesMayBeLoadedSwapped) {
+  Two model;
+  nn::load_state_dict(model, {{"a", model.b.tensor()}, {"b", model.a.tensor()}, {"c", model.c.tensor()}});
+  EXPECT_EQ(values_of(model.a), (Values{3, 4}));
+  EXPECT_EQ(values_of(model.b), (Values{1, 2}));
+}
+
+TEST(Ownership, ALoadThatIsRejectedChangesNothing) {
+  Two model;
+  Tape tape;
+  const Tensor loss = sum(model.b * 2);
+  const Tensor ten = full({2}, 10);
+  const std::string why = " cannot be changed while a live tape has recorded it (run backward or end the tape first)";
+  EXPECT_EQ(error_of([&] {
+              nn::load_state_dict(model, {{"a", ten}, {"b", ten}, {"c", ten}});
+            }),
+            "[load_state_dict] \"b\"" + why);
+  EXPECT_EQ(error_of([&] { nn::to(model, kFloat64); }), "[to] \"b\"" + why);
+  EXPECT_EQ(values_of(model.a), (Values{1, 2}));
+  EXPECT_EQ(error_of([&] { nn::to(model, kInt64); }), "[to] expected float32, float64 or bfloat16, got int64");
+  EXPECT_EQ(values_of(model.c), (Values{5, 6}));
+}
+
+TEST(Ownership, AModelReturnsFromBFloat16) {
+  Two model;
+  nn::to(model, kBFloat16);
+  EXPECT_EQ(model.c->dtype(), kBFloat16);
+  nn::to(model, kFloat32);
+  EXPECT_EQ(values_of(model.a), (Values{1, 2}));
+  EXPECT_EQ(values_of(model.c), (Values{5, 6}));
+}
+
+TEST(Ownership, ASubstituteOfAnyLayoutIsOverwrittenInOrder) {
+  for (const Tensor& other : {tensor({{1., 2.}, {3., 4.}}).t(), zeros({1, 2}).expand({2, 2})}) {
+    nn::Parameter w(zeros({2, 2}));
+    w.substitute(other.as_leaf());
+    w.set(tensor({{5., 6.}, {7., 8.}}));
+    EXPECT_EQ(values_of(w), (Values{5, 6, 7, 8}));
+  }
+  nn::Parameter w(zeros({2}));
+  EXPECT_EQ(error_of([&] { w.substitute(zeros({2}, kInt64)); }),
+            "[parameter] expected float32 or float64 values to substitute for a parameter, got int64");
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

@@ -58,6 +58,43 @@ TEST(Recompute, OfAConstantIsAConstant) {
   EXPECT_EQ(tape.backward(sum(y * tensor({1., 5.})))[w].to_vector<float>(), (Values{5, 1}));
 }
 
+TEST(Recompute, OfWhatTheFunctionReturnsAsItIs) {
+  const Tensor x = tensor({1., 2.}).as_leaf(), w = tensor({3., 4.}).as_leaf();
+  const Tensor table = tensor({8., 9.});
+  std::vector<Values> found[2];
+  for (const bool again : {false, true}) {
+    Tape tape;
+    const Tensor h = x * w;
+    Tensor loss = sum(x) + sum(w);
+    loss = loss + sum(10 * maybe_recomputed(again, h, [&](const Tensor&) { return h; }));      // recorded
+    loss = loss + sum(20 * maybe_recomputed(again, h, [&](const Tensor&) { return w; }));      // a leaf
+    loss = loss + sum(30 * maybe_recomputed(again, h, [&](const Tensor& in) { return in; }));  // its operand
+    loss = loss + sum(40 * maybe_recomputed(again, h, [&](const Tensor&) { return table; }));  // a constant
+    const Gradients grads = tape.backward(loss);
+    for (const Tensor& t : {grads[x], grads[w]}) found[again].push_back(t.to_vector<float>());
+    EXPECT_EQ(table.tape_index().tape, 0u) << "it was not recorded";
+  }
+  EXPECT_EQ(found[1], found[0]);
+}
+
+TEST(Recompute, ABackwardMayDrawNumbersOfItsOwn) {
+  static const Op kNoise{"noise"};
+  const auto noisy = [](const Tensor& in) {
+    return custom(
+        kNoise, {in * 2}, [](const Tensor& a) { return a * 1; },
+        [](const Tensor& dy) -> Grads { return dy + 0.001 * randn(dy.shape()); });
+  };
+  const Tensor x = tensor({1., 2.}).as_leaf();
+  Values found[2];
+  for (const bool again : {false, true}) {
+    manual_seed(1);
+    Tape tape;
+    found[again] = tape.backward(sum(maybe_recomputed(again, x, noisy)))[x].to_vector<float>();
+  }
+  EXPECT_EQ(found[1], found[0]);
+  EXPECT_EQ(error_of([&] { nn::recompute(x, {}); }), "[recompute] expected a function, got an empty one");
+}
+
 // y = dropout(x): x * dy/dx is y.
 bool belongs_to_its_forward(const Tensor& x, Generator* generator) {
   Tape tape;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/nn/module.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/schedule.h>
@@ -217,7 +218,7 @@ TEST(Optimizer, Errors) {
   const auto adam = [&](optim::AdamOptions o) { return error_of([&] { optim::Adam(NamedTensors{{"a", a}}, o); }); };
   EXPECT_EQ(adam({.lr = -1}), "[optimizer] lr must be finite and not negative, got -1");
   EXPECT_EQ(adam({.beta1 = 1}), "[adam] beta1 must be in [0, 1), got 1");
-  EXPECT_EQ(adam({.eps = -1}), "[adam] eps must not be negative, got -1");
+  EXPECT_EQ(adam({.eps = -1}), "[adam] eps must be finite and not negative, got -1");
   EXPECT_EQ(adam({.weight_decay = std::nan("")}), "[optimizer] weight_decay must be finite and not negative, got nan");
   EXPECT_EQ(error_of([&] { optim::SGD(NamedTensors{}, {}); }), "[optimizer] expected at least one parameter, got none");
   EXPECT_EQ(error_of([&] {
@@ -232,6 +233,19 @@ TEST(Optimizer, Errors) {
               optim::SGD(NamedTensors{{"a", a}}, {.nesterov = true});
             }),
             "[sgd] nesterov needs momentum and no dampening, got momentum 0 and dampening 0");
+  EXPECT_EQ(error_of([&] {
+              optim::SGD(NamedTensors{{"a", a}}, {.momentum = INFINITY});
+            }),
+            "[sgd] momentum must be finite and not negative, got inf");
+  EXPECT_EQ(error_of([&] {
+              optim::SGD(NamedTensors{{"a", a}}, {.momentum = 0.9, .dampening = std::nan("")});
+            }),
+            "[sgd] dampening must be finite, got nan");
+  EXPECT_EQ(error_of([&] {
+              optim::SGD(NamedTensors{{"a", a}, {"a", b}}, {});
+            }),
+            "[optimizer] two parameters are named \"a\" (state() could not tell them apart)");
+  EXPECT_EQ(error_of([&] { sgd.group_lr(7); }), "[optimizer] expected a group below 1, got 7");
 }
 
 TEST(Optimizer, GradientsOfOtherLeavesAreNamedByTheirShapes) {

@@ -1,0 +1,14 @@
+// clone would share a std::shared_ptr instead of copying its module: use nn::Optional
+#include <tapegrad/nn/linear.h>
+
+#include <memory>
+
+struct Model {
+  std::shared_ptr<tapegrad::nn::Linear> layer;
+  void visit(auto&& field) { field("layer", layer); }
+};
+
+int main() {
+  Model model;
+  return static_cast<int>(tapegrad::nn::count_parameters(tapegrad::nn::clone(model)));
+}

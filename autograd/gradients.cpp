@@ -50,8 +50,8 @@ const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
   fail(kWhere,
        leaf.is_leaf()
            ? fmt::format("the leaf{} of shape {} took no part in the loss", called, str(leaf.shape()))
-           : fmt::format("the tensor of shape {} is not a leaf, and BackwardOptions::keep has not named it, or it "
-                         "took no part in the loss (name it there, or make it a leaf by as_leaf())",
+           : fmt::format("the tensor of shape {} is not a leaf: BackwardOptions::keep did not name it, or it took no "
+                         "part in the loss",
                          str(leaf.shape())));
 }
 

@@ -14,19 +14,19 @@
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/option_types.h>
+#include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <sstream>
+#include <system_error>
 
 namespace tapegrad::tasks {
 namespace {
@@ -281,11 +281,14 @@ int run_or_throw(int argc, const char* const* argv) {
   Parsed parsed;
   CLI::App top("Automatic differentiation on a tape, and Transformers built with it", "tapegrad");
   add_all(top, parsed);
-  if (const auto code = parse(top, {argv + 1, argv + argc})) return *code;
+  if (const auto code = parse(top, {argv + 1, argv + argc})) {
+    check_output();
+    return *code;
+  }
   if (std::getenv("TAPEGRAD_KERNELS") != nullptr) as_bad_request("kernels", [] { return kernel_family(); });
   if (parsed.threads > 0) set_num_threads(static_cast<int>(parsed.threads));
   const int code = parsed.run();
-  if (std::fflush(stdout) != 0) fail("output", fmt::format("cannot write: {}", std::strerror(errno)));
+  check_output();
   return code;
 }
 
@@ -293,6 +296,7 @@ int run_or_throw(int argc, const char* const* argv) {
 
 int run_command(int argc, const char* const* argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // writing a file beyond the size limit becomes an Error instead of a signal
+  hold_standard_streams();
   int code = 1;
   std::string message;
   try {
@@ -305,13 +309,16 @@ int run_command(int argc, const char* const* argv) {
     message = e.what();
   } catch (const Error& e) {
     message = e.what();
+  } catch (const std::system_error& e) {  // of fmt::print, or of the library
+    message = std::ferror(stdout) != 0 ? fmt::format("[output] cannot write to standard output: {}", e.code().message())
+                                       : fmt::format("[tapegrad] {}", e.what());
   } catch (const std::bad_alloc&) {
     message = "[memory] the system has no more memory";
   } catch (const std::exception& e) {
     message = fmt::format("[tapegrad] {}", e.what());
   }
   std::fflush(stdout);
-  fmt::print(stderr, "{}\n", one_line(message));
+  std::fputs((one_line(message) + "\n").c_str(), stderr);  // where that fails, the exit code is all that can be said
   return code;
 }
 

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/tokens.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/train/files.h>
 #include <unistd.h>
@@ -76,8 +77,6 @@ void try_replacing(const fs::path& path) {
   const AtomicFile trial(path);
 }
 
-void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
-
 int make(const TokenizeRequest& request) {
   as_bad_request("--out", [&] { const train::RunFolder tried(request.out); });
   const std::string text = read_input(request);
@@ -109,13 +108,13 @@ int tokenize(const TokenizeRequest& request) {
   }
   const std::string input = read_input(request);
   if (request.decode) {
-    print(tokenizer->decode(parse_ids(input, *tokenizer)));
+    print_now(tokenizer->decode(parse_ids(input, *tokenizer)));
     return 0;
   }
   std::string line;
   for (const int64_t id : tokenizer->encode(input)) fmt::format_to(std::back_inserter(line), "{} ", id);
   if (!line.empty()) line.pop_back();
-  print(line + "\n");
+  print_now(line + "\n");
   return 0;
 }
 

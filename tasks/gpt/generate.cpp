@@ -9,6 +9,7 @@
 #include <tapegrad/tasks/data/windows.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/verbs.h>
+#include <tapegrad/tasks/settings/output.h>
 
 #include <charconv>
 #include <chrono>
@@ -62,11 +63,6 @@ void check(const GPTGenerateRequest& r) {
   require(r.beams == 1 || r.temperature == 0, "--beams", "must be 1 with a --temperature above 0");
 }
 
-void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
 }  // namespace
 
 int generate_gpt(const GPTGenerateRequest& request) {
@@ -88,8 +84,8 @@ int generate_gpt(const GPTGenerateRequest& request) {
   if (!request.ids) stream.emplace(*trained.tokenizer);
   bool first = true;
   const auto show = [&](int64_t id) {
-    if (!stream) return print(fmt::format("{}{}", std::exchange(first, false) ? "" : " ", id));
-    if (id < trained.tokenizer->size()) print(stream->push(id));  // vocabularies are padded to round numbers
+    if (!stream) return print_now(fmt::format("{}{}", std::exchange(first, false) ? "" : " ", id));
+    if (id < trained.tokenizer->size()) print_now(stream->push(id));  // vocabularies are padded to round numbers
   };
   for (const int64_t id : prompt) show(id);
   const bool streams = request.beams == 1;  // tokens are printed as they are generated
@@ -111,7 +107,7 @@ int generate_gpt(const GPTGenerateRequest& request) {
     const bool end = id == options.end_token;
     if (end ? request.ids : !streams) show(id);
   }
-  print(stream ? stream->finish() + "\n" : "\n");
+  print_now(stream ? stream->finish() + "\n" : "\n");
   return 0;
 }
 

@@ -19,6 +19,12 @@ int terminal_width() {
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+// A training does not end for a line that cannot be written: std::ferror(to) says so at its end.
+void write(std::FILE* to, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
 }  // namespace
 
 std::string duration(double seconds) {
@@ -57,8 +63,7 @@ void Progress::step(const StepMetrics& step) {
   const std::string text = fmt::format("{}/{}  loss {:.4f}{}  {:.1f}k tokens/s  {} left", step.step, total_, step.loss,
                                        accuracy, thousands_per_s, left);
   if (!bar) {
-    fmt::print(lines_, "step {}\n", text);
-    std::fflush(lines_);
+    write(lines_, fmt::format("step {}\n", text));
     return;
   }
   const int width = std::min(40, terminal_width() - 4 - static_cast<int>(text.size()));
@@ -71,9 +76,8 @@ void Progress::step(const StepMetrics& step) {
     if (full < width) blocks += kParts[part] + std::string(static_cast<std::size_t>(width - full - 1), ' ');
     blocks = fmt::format("|{}| ", blocks);
   }
-  fmt::print(stderr, "\r\x1b[K{}{}", blocks,
-             text.substr(0, static_cast<std::size_t>(std::max(1, terminal_width() - 1))));
-  std::fflush(stderr);
+  const auto most = static_cast<std::size_t>(std::max(1, terminal_width() - 1));
+  write(stderr, fmt::format("\r\x1b[K{}{}", blocks, text.substr(0, most)));
   bar_shown_ = true;
 }
 
@@ -85,14 +89,12 @@ void Progress::result(std::string_view text) { print(stdout, text); }
 
 void Progress::print(std::FILE* to, std::string_view text) {
   clear_bar();
-  fmt::print(to, "{}\n", text);
-  std::fflush(to);
+  write(to, fmt::format("{}\n", text));
 }
 
 void Progress::clear_bar() {
   if (!bar_shown_) return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  write(stderr, "\r\x1b[K");
   bar_shown_ = false;
 }
 

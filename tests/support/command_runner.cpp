@@ -21,6 +21,10 @@ namespace fs = std::filesystem;
 namespace {
 
 void redirect(const std::string& file, int mode, int to) {
+  if (file == "closed") {
+    ::close(to);
+    return;
+  }
   const int opened = ::open(file.c_str(), mode, 0666);
   if (opened < 0 || ::dup2(opened, to) < 0) ::_exit(126);
   ::close(opened);
@@ -44,8 +48,8 @@ Ran run_command(const Arguments& arguments, const RunSetting& setting) {
   const pid_t child = ::fork();
   if (child == 0) {
     redirect(in, O_RDONLY, STDIN_FILENO);
-    redirect(out, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
-    redirect(err, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
+    redirect(setting.output.empty() ? out : setting.output, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
+    redirect(setting.errors.empty() ? err : setting.errors, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
     if (!setting.folder.empty() && ::chdir(setting.folder.c_str()) != 0) ::_exit(126);
     if (setting.largest_file >= 0) {
       const rlimit limit{static_cast<rlim_t>(setting.largest_file), static_cast<rlim_t>(setting.largest_file)};

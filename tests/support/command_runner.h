@@ -22,6 +22,8 @@ struct RunSetting {
   int64_t largest_file = -1;          // limit on the size of files that it writes; -1: none
   double kill_after_seconds = -1;     // when to send SIGKILL; -1: never
   std::string input = {};             // its standard input
+  std::string output = {};            // file for its standard output, "closed" for none; empty: Ran::out
+  std::string errors = {};            // the same for standard error and Ran::err
 };
 
 Ran run_command(const Arguments& arguments, const RunSetting& setting = {});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/tiny_run.h>
 
 #include <sstream>
 
@@ -153,6 +154,35 @@ TEST(CommandNumbers, AreOfBaseTen) {
                {"[--lr] must fit into a d"});
   expect_error(run_command({"info", "--threads", "0"}), 2, {"[--threads] must be between 1 and 1024, got 0"});
   expect_error(run_command({"info", "--threads", "4294967297"}), 2, {"[--threads] must be between 1 and 1024"});
+}
+
+// A full disk, and a closed standard output: nothing that was printed is lost with the exit code 0.
+TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
+  const TemporaryFolder folder;
+  tests::spill(folder / "text.txt", std::string(200'000, 'a'));
+  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}).code,
+            0);
+  const Arguments encode{"tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"},
+      one{"tokenize", "--tokenizer", folder / "tok"}, version{"--version"}, help{"train", "copy", "--help"},
+      show{"show", "padding-mask", "--out", folder / "show"}, run = tests::tiny_run("copy", folder / "run");
+  for (const Arguments& words : {encode, one, version, help, show, run}) {
+    SCOPED_TRACE(testing::PrintToString(words));
+    for (const char* output : {"/dev/full", "closed"}) {
+      const Ran ran = run_command(words, {.folder = folder.path(), .input = "a", .output = output});
+      EXPECT_EQ(ran.code, 1);
+      EXPECT_NE(ran.err.find("[output] "), std::string::npos) << ran.err;
+      EXPECT_NE(ran.err.find("standard output"), std::string::npos) << ran.err;
+    }
+  }
+  expect_error(run_command(encode, {.output = "/dev/full"}), 1,
+               {"[output] cannot write to standard output: No space left on device"});
+  expect_error(run_command(encode, {.output = "closed"}), 1,
+               {"[output] cannot write to standard output: Bad file descriptor"});
+  // The disk fills up in the middle.
+  expect_error(run_command(encode, {.largest_file = 40'000, .output = folder / "ids.txt"}), 1,
+               {"[output] cannot write to standard output: File too large"});
+  EXPECT_EQ(run_command({"tran"}, {.errors = "/dev/full"}).code, 2);
+  EXPECT_EQ(run_command({"tran"}, {.errors = "closed"}).code, 2);
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+// Standard output, whose loss is an error: of a full disk, or where it is closed.
+#pragma once
+
+#include <string_view>
+
+namespace tapegrad::tasks {
+
+/// Makes the standard streams that are closed fail when they are used, and no file take their numbers.
+void hold_standard_streams();
+
+/// Writes to standard output, at once. Error with the system's reason where that fails.
+void print_now(std::string_view text);
+/// Error where anything that was printed could not be written.
+void check_output();
+
+}  // namespace tapegrad::tasks

@@ -236,6 +236,16 @@ std::string unexpected(const CLI::App& top, const CLI::App& app) {
   return fmt::format("{}", fmt::join(faults, "; "));
 }
 
+// What CLI11 says of an option with too few values, with too many, or of a flag with one: "--seed: 1 required SEED
+// missing", "--seed: At Most 1 required but received 2", "--json was given a disallowed flag override".
+[[noreturn]] void wrong_values(std::string_view text) {
+  const std::string_view option = text.substr(0, text.find_first_of(": "));
+  if (text.find("missing") != std::string_view::npos) bad_request(option, "expected a value, got none");
+  if (text.find("received") == std::string_view::npos) bad_request(option, "expected no value, got one");
+  bad_request(option, fmt::format("expected one value, got {} (the option was given more than once)",
+                                  text.substr(text.rfind(' ') + 1)));
+}
+
 // CLI11's texts may have several lines; ours have one.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -269,9 +279,8 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
     wrong_request(app, unexpected(top, app));
   } catch (const CLI::RequiredError&) {
     wrong_request(app, fmt::format("expected a {}: {}", kind_of_parts(app), fmt::join(names_of(parts_of(app)), ", ")));
-  } catch (const CLI::ArgumentMismatch& e) {  // "--seed: 1 required SEED missing"
-    const std::string text = e.what();
-    bad_request(text.substr(0, text.find(':')), "expected a value, got none");
+  } catch (const CLI::ArgumentMismatch& e) {
+    wrong_values(e.what());
   } catch (const CLI::ParseError& e) {
     wrong_request(app, one_line(e.what()));
   }

@@ -21,15 +21,20 @@ constexpr std::string_view kWhere = "tokenize";
 constexpr int64_t kDefaultSize = 1000;
 
 void check(const TokenizeRequest& r) {
-  require(r.text.empty() || (fs::exists(r.text) && !fs::is_directory(r.text)), "--text",
-          fmt::format("there is no file {}", r.text));
+  if (!r.text.empty()) {  // a pipe is a text, too
+    const FileKind kind = as_bad_request("--text", [&] { return kind_of_file(r.text); });
+    require(kind != FileKind::none, "--text", fmt::format("there is no file {}", r.text));
+    require(kind != FileKind::folder, "--text", fmt::format("expected a file, got the folder {}", r.text));
+  }
   if (r.train.empty()) {
     require(!r.tokenizer.empty(), kWhere, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
     require(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
     require(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
     require(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
+    const bool found = as_bad_request(
+        "--tokenizer", [&] { return data::has_tokenizer(r.tokenizer) || kind_of_file(r.tokenizer) == FileKind::file; });
     require(
-        data::has_tokenizer(r.tokenizer) || fs::is_regular_file(r.tokenizer), "--tokenizer",
+        found, "--tokenizer",
         fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or encoder.json and "
                     "vocab.bpe",
                     r.tokenizer));
@@ -73,7 +78,7 @@ std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tok
 
 // Error where replace_file could put nothing in the place of `path`.
 void try_replacing(const fs::path& path) {
-  if (fs::is_directory(path)) fail("file", fmt::format("{} is a folder", path.string()));
+  if (kind_of_file(path) == FileKind::folder) fail("file", fmt::format("{} is a folder", path.string()));
   const AtomicFile trial(path);
 }
 

@@ -81,6 +81,16 @@ std::string read_file(const std::string& path, uint64_t most) {
   return text;
 }
 
+FileKind kind_of_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return FileKind::none;
+    fail_system("cannot look at", path, errno);
+  }
+  if (S_ISREG(status.st_mode)) return FileKind::file;
+  return S_ISDIR(status.st_mode) ? FileKind::folder : FileKind::other;
+}
+
 AtomicFile::AtomicFile(const std::string& path) : path_(path), folder_(folder_of(path)) {
   remove_leftovers(folder_);
   while (descriptor_ < 0) {

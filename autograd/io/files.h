@@ -13,6 +13,12 @@ namespace tapegrad {
 /// The bytes of the file, which has at most `most` of them. Error "[file] ..." when it cannot be read or is longer.
 std::string read_file(const std::string& path, uint64_t most = std::numeric_limits<uint64_t>::max());
 
+/// What is at `path`, after symbolic links. Error "[file] ..." where the system does not say: a folder without
+/// permission, a name that is too long.
+enum class FileKind { none, file, folder, other };  // other: a device, a pipe, a socket
+FileKind kind_of_file(const std::string& path);
+inline bool is_there(const std::string& path) { return kind_of_file(path) != FileKind::none; }
+
 /// A new file that takes the place of `path` when it is complete: at every moment, also after a loss of power, `path`
 /// has either its old contents or the new ones.
 ///

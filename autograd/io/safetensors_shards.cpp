@@ -1,6 +1,7 @@
 // Reads whole models: one safetensors file, the shards that an index names, or whichever of them a folder holds.
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
+#include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/safetensors.h>
 
 #include <filesystem>
@@ -42,7 +43,7 @@ Metadata read_shards(const std::string& path, Take& take) {
   const Shards shards = read_index(index);
   const fs::path folder = fs::path(path).parent_path();
   for (const auto& [shard, tensors] : shards) {
-    if (!fs::exists(folder / shard)) {
+    if (!is_there((folder / shard).string())) {
       index.refuse("the file {}, one of {} that it names, does not exist (was the download interrupted?)", shard,
                    shards.size());
     }
@@ -76,9 +77,10 @@ const Tensor& SafeTensors::operator[](std::string_view name) const {
 }
 
 std::map<std::string, std::string> read_safetensors(const std::string& path, Take take) {
-  if (fs::is_directory(path)) {
+  if (kind_of_file(path) == FileKind::folder) {
     for (const std::string_view name : {kOneFile, kIndex}) {
-      if (fs::exists(fs::path(path) / name)) return read_safetensors((fs::path(path) / name).string(), std::move(take));
+      const std::string file = (fs::path(path) / name).string();
+      if (is_there(file)) return read_safetensors(file, std::move(take));
     }
     File(path).refuse("the folder has neither {} nor {}", kOneFile, kIndex);
   }

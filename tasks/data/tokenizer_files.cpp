@@ -272,20 +272,22 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
 
 bool has_tokenizer(const std::string& folder) {
   for (const char* name : {"tokenizer.json", "vocab.json", "encoder.json"}) {
-    if (fs::exists(fs::path(folder) / name)) return true;
+    if (is_there(fs::path(folder) / name)) return true;
   }
   return false;
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   const fs::path path(folder);
-  if (fs::is_regular_file(path)) return parse_tokenizer(train::read_file(path), folder);
-  if (!fs::is_directory(path)) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
-  if (fs::exists(path / "tokenizer.json")) {
+  if (folder.empty()) fail("tokenizer", "expected the name of a folder or a file, got an empty text");
+  const FileKind kind = kind_of_file(folder);
+  if (kind == FileKind::file) return parse_tokenizer(train::read_file(path), folder);
+  if (kind != FileKind::folder) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
+  if (is_there(path / "tokenizer.json")) {
     return parse_tokenizer(train::read_file(path / "tokenizer.json"), (path / "tokenizer.json").string());
   }
   for (const auto& [vocabulary, merges] : {std::pair{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}}) {
-    const bool one = fs::exists(path / vocabulary), other = fs::exists(path / merges);
+    const bool one = is_there(path / vocabulary), other = is_there(path / merges);
     if (one && other) return read_two_files(path / vocabulary, path / merges);
     if (one || other) {
       fail("tokenizer",

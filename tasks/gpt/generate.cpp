@@ -19,7 +19,6 @@
 
 namespace tapegrad::tasks {
 
-namespace fs = std::filesystem;
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -113,7 +112,7 @@ int generate_gpt(const GPTGenerateRequest& request) {
 
 int test_gpt(const GPTTestRequest& request) {
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
-  if (!fs::is_regular_file(request.text)) bad_request("--text", fmt::format("there is no file {}", request.text));
+  require_file("--text", request.text);
   const TrainedGPT trained = load_gpt(request.model, request.dtype);
   const int64_t length = trained.model.config.context_length;
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))

@@ -109,16 +109,15 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const da
 
 TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer) {
   const fs::path path = model.empty() ? last_run(kGPTTask) : fs::path(model);
-  if (fs::is_directory(path)) {
-    if (fs::exists(path / "config.json")) return of_folder(path, dtype, with_tokenizer);
-    if (fs::exists(path / "model.safetensors")) return of_file(path / "model.safetensors", dtype);
-    bad_request("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
-  }
-  if (!fs::exists(path)) {
+  const auto has = [](const fs::path& file) { return as_bad_request("--model", [&] { return is_there(file); }); };
+  if (!has(path)) {
     bad_request("--model", fmt::format("there is no {}{}", path.string(),
                                        model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
   }
-  return of_file(path, dtype);
+  if (kind_of_file(path) != FileKind::folder) return of_file(path, dtype);
+  if (has(path / "config.json")) return of_folder(path, dtype, with_tokenizer);
+  if (has(path / train::kModelFile)) return of_file(path / train::kModelFile, dtype);
+  bad_request("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
 }
 
 }  // namespace tapegrad::tasks

@@ -7,6 +7,8 @@ namespace {
 
 fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.last", task); }
 
+std::string checkpoint_of(const RunRequest& request) { return fs::path(request.out) / train::kCheckpointFile; }
+
 }  // namespace
 
 void RunRequest::list(Fields& f) {
@@ -26,6 +28,13 @@ std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::st
   return as_bad_request(option, [&] { return std::make_unique<train::RunFolder>(folder); });
 }
 
+void require_file(std::string_view option, const std::string& path) {
+  const FileKind kind = as_bad_request(option, [&] { return kind_of_file(path); });
+  require(kind != FileKind::none, option, fmt::format("there is no file {}", path));
+  require(kind != FileKind::folder, option, fmt::format("expected a file, got the folder {}", path));
+  require(kind == FileKind::file, option, fmt::format("expected a regular file, got the device or pipe {}", path));
+}
+
 std::string settings_json(const train::Checkpoint& checkpoint) { return checkpoint.get<std::string>("options"); }
 
 void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
@@ -34,10 +43,13 @@ void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, 
           fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
 }
 
+bool has_checkpoint(const RunRequest& request) {
+  return request.resume && as_bad_request("--out", [&] { return is_there(checkpoint_of(request)); });
+}
+
 std::optional<train::Checkpoint> saved_run(const RunRequest& request) {
-  const fs::path file = fs::path(request.out) / train::kCheckpointFile;
-  if (!request.resume || !fs::exists(file)) return {};
-  return train::Checkpoint::load(file.string());
+  if (!has_checkpoint(request)) return {};
+  return train::Checkpoint::load(checkpoint_of(request));
 }
 
 train::RunFiles run_files(const RunRequest& request) {
@@ -64,7 +76,7 @@ std::vector<train::ReportText::Setting> report_settings(const Fields& fields) {
 }
 
 fs::path last_run(std::string_view task) {
-  if (!fs::exists(note(task))) return default_folder(task);
+  if (!is_there(note(task))) return default_folder(task);
   std::string folder = train::read_file(note(task));
   while (!folder.empty() && folder.back() == '\n') folder.pop_back();
   return folder.empty() ? default_folder(task) : fs::path(folder);
@@ -85,12 +97,13 @@ void remember_last_run(std::string_view task, const fs::path& folder) {
 
 fs::path model_file(std::string_view where, std::string_view task, const std::string& model) {
   fs::path file = model.empty() ? last_run(task) / train::kModelFile : fs::path(model);
-  if (fs::is_directory(file)) {
-    require(fs::exists(file / train::kModelFile), "--model",
+  const auto kind = [](const fs::path& path) { return as_bad_request("--model", [&] { return kind_of_file(path); }); };
+  if (kind(file) == FileKind::folder) {
+    require(kind(file / train::kModelFile) != FileKind::none, "--model",
             fmt::format("{} has no {}", file.string(), train::kModelFile));
     file /= train::kModelFile;
   }
-  if (!fs::exists(file)) {
+  if (kind(file) == FileKind::none) {
     bad_request(
         where,
         fmt::format("there is no file {}{}", file.string(),

@@ -26,10 +26,14 @@ struct RunRequest {
 
 /// Takes the folder that `option` names. BadRequest about that option where it cannot be written to.
 std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option = "--out");
+/// BadRequest about `option` unless `path` is a file that can be read in any order: not a folder, a device or a pipe.
+void require_file(std::string_view option, const std::string& path);
 /// The settings of the run that a checkpoint belongs to, as JSON.
 std::string settings_json(const train::Checkpoint& checkpoint);
 /// BadRequest about --resume unless the checkpoint in the folder `out` has the settings of this task.
 void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out);
+/// Whether --resume is asked for and the folder has a checkpoint.
+bool has_checkpoint(const RunRequest& request);
 /// The checkpoint to continue from, where --resume asks for one and the folder has one.
 std::optional<train::Checkpoint> saved_run(const RunRequest& request);
 /// The request as the loop's options.

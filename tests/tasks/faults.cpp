@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/train/metrics.h>
@@ -129,23 +130,60 @@ std::string error_in_child(const std::function<void()>& f) {
   return said;
 }
 
+// The same as a user who may write nothing.
+std::string as_nobody(const std::function<void()>& f) {
+  return error_in_child([&] {
+    if (::geteuid() == 0 && ::setuid(65534) != 0) fail("test", "cannot become another user");
+    f();
+  });
+}
+
 TEST(Permission, AFolderThatMayNotBeWrittenTo) {
   const TemporaryFolder folder;
   const std::string path = folder / "checkpoint";
   tests::spill(path, "old");
   ::chmod(folder.path().c_str(), 0555);
-  const auto as_nobody = [](const std::function<void()>& f) {
-    return error_in_child([&] {
-      if (::geteuid() == 0 && ::setuid(65534) != 0) fail("test", "cannot become another user");
-      f();
-    });
-  };
   EXPECT_EQ(as_nobody([&] { replace_file(path, "new"); }), "[file] cannot write " + path + ": Permission denied");
   EXPECT_EQ(as_nobody([&] { Checkpoint().save(path); }), "[file] cannot write " + path + ": Permission denied");
   EXPECT_NE(as_nobody([&] { RunFolder run(folder.path()); }).find("Permission denied"), std::string::npos);
   EXPECT_NE(as_nobody([&] { RunFolder run(folder / "deeper"); }).find("Permission denied"), std::string::npos);
   EXPECT_EQ(slurp(path), "old");
   ::chmod(folder.path().c_str(), 0755);
+}
+
+// What the system does not say is an error about the file, with the option that names it.
+TEST(Permission, NamesThatCannotBeLookedAt) {
+  const TemporaryFolder folder;
+  const std::string file = folder / std::string(300, 'x');
+  tests::spill(folder / "text.txt", "abc");
+  const auto rejected = [&](const Arguments& words, const char* option) {
+    tests::expect_error(tests::run_command(words, {.folder = folder.path()}), 2,
+                        {std::string("[") + option + "] ", "File name too long", file});
+  };
+  rejected({"train", "gpt", "--out", file}, "--out");
+  rejected({"train", "gpt", "--out", file, "--resume"}, "--out");
+  rejected({"train", "copy", "--out", file, "--resume"}, "--out");
+  rejected({"train", "gpt", "--out", folder / "run", "--text", file}, "--text");
+  rejected({"train", "gpt", "--out", folder / "run", "--tokenizer", file}, "--tokenizer");
+  rejected({"train", "gpt", "--out", folder / "run", "--save-hugging-face", file}, "--save-hugging-face");
+  rejected({"test", "gpt", "--text", file}, "--text");
+  rejected({"test", "gpt", "--text", folder / "text.txt", "--model", file}, "--model");
+  rejected({"generate", "gpt", "--prompt", "a", "--model", file}, "--model");
+  rejected({"test", "copy", "--model", file}, "--model");
+  rejected({"attention", "copy", "--model", file}, "--model");
+  rejected({"tokenize", "--text", file, "--tokenizer", folder.path()}, "--text");
+  rejected({"tokenize", "--tokenizer", file}, "--tokenizer");
+  rejected({"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", file}, "--out");
+
+  std::filesystem::create_directory(folder / "closed");
+  ::chmod((folder / "closed").c_str(), 0);
+  ::chmod(folder.path().c_str(), 0755);
+  const std::string inside = folder / "closed/file";
+  EXPECT_EQ(as_nobody([&] { kind_of_file(inside); }), "[file] cannot look at " + inside + ": Permission denied");
+  EXPECT_EQ(as_nobody([&] { data::load_tokenizer(inside); }),
+            "[file] cannot look at " + inside + ": Permission denied");
+  EXPECT_EQ(as_nobody([&] { load_safetensors(inside); }), "[file] cannot look at " + inside + ": Permission denied");
+  ::chmod((folder / "closed").c_str(), 0755);
 }
 
 TEST(AppendFile, DoesNotWriteThroughALink) {

@@ -48,15 +48,27 @@ data::TextLoader loader(const GPTOptions& o, data::Tokens tokens, bool training)
   return made;
 }
 
-constexpr std::size_t kStart = 12;  // tokens
-constexpr std::size_t kWidest = 4;  // bytes of a character
+// The first `most` bytes of a text, or fewer where they would end inside of a character.
+std::string_view first_bytes(std::string_view text, std::size_t most) {
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const auto bytes = static_cast<std::size_t>(data::first_character(text.substr(end)).bytes);
+    if (end + bytes > most) break;
+    end += bytes;
+  }
+  return text.substr(0, end);
+}
+
+constexpr std::size_t kStart = 12;   // tokens
+constexpr std::size_t kRead = 1000;  // bytes that surely have as many
+constexpr std::size_t kWidest = 4;   // bytes of a character
 
 // The tokens that samples begin with: the start context, or else the first ones of the text's first line.
 std::vector<int64_t> start_of(const GPTOptions& o, const data::Tokenizer& tokenizer, std::string_view text) {
   if (!o.start_context.empty())
     return as_bad_request("--start-context", [&] { return tokenizer.encode(o.start_context); });
   const std::size_t begin = std::min(text.find_first_not_of(" \r\n\t"), text.size());
-  const std::string_view line = text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 1000));
+  const std::string_view line = first_bytes(text.substr(begin, text.find('\n', begin) - begin), kRead);
   std::vector<int64_t> ids = tokenizer.encode(line);
   if (ids.size() > kStart) {
     ids.resize(kStart);

@@ -5,14 +5,13 @@
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/data.h>
-#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/train/files.h>
 
 #include <algorithm>
 
 namespace tapegrad::tasks {
 
-namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kNumbers[] = {
@@ -87,25 +86,32 @@ std::vector<int64_t> start_of(const GPTOptions& o, const data::Tokenizer& tokeni
   return ids;
 }
 
-GPTData of_token_file(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer) {
+uint64_t checksum_of(const data::Tokens& tokens) {
+  uint64_t sum = 0;
+  std::vector<int64_t> some;
+  for (int64_t at = 0; at < tokens.size(); at += static_cast<int64_t>(some.size())) {
+    some.resize(static_cast<std::size_t>(std::min<int64_t>(tokens.size() - at, 1 << 16)));
+    tokens.copy(at, static_cast<int64_t>(some.size()), some.data());
+    sum = checksum(std::as_bytes(std::span(some)), sum);
+  }
+  return sum;
+}
+
+GPTData of_token_file(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer,
+                      std::optional<uint64_t> expected) {
   if (!tokenizer) {
     if (o.tokenizer == "char")
       bad_request("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
     tokenizer = tokenizer_for(o, {});
   }
   const data::Tokens all = data::Tokens::open(o.text);
+  const uint64_t sum = checksum_of(all);
+  if (expected) require_text(o, sum, *expected);
   if (all.largest() >= tokenizer->size()) {
     bad_request("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", o.text, all.largest(),
                                       tokenizer->size()));
   }
   const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
-  uint64_t sum = 0;
-  std::vector<int64_t> some;
-  for (int64_t at = 0; at < all.size(); at += static_cast<int64_t>(some.size())) {
-    some.resize(static_cast<std::size_t>(std::min<int64_t>(all.size() - at, 1 << 16)));
-    all.copy(at, static_cast<int64_t>(some.size()), some.data());
-    sum = checksum(std::as_bytes(std::span(some)), sum);
-  }
   std::vector<int64_t> start(std::min(static_cast<std::size_t>(all.size()), kStart));
   all.copy(0, static_cast<int64_t>(start.size()), start.data());
   if (!o.start_context.empty()) start = start_of(o, *tokenizer, {});
@@ -114,6 +120,12 @@ GPTData of_token_file(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
 }
 
 }  // namespace
+
+void require_text(const GPTOptions& o, uint64_t found, uint64_t expected) {
+  require(found == expected, "train --resume",
+          fmt::format("{} is not the text that the run was started with",
+                      o.text.empty() ? "what this version generates" : o.text));
+}
 
 std::string made_text() {
   constexpr uint32_t kMost = 20;
@@ -135,18 +147,21 @@ std::string made_text() {
   return text;
 }
 
-GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer) {
+GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer,
+                      std::optional<uint64_t> expected) {
   if (!o.text.empty()) {
-    if (!fs::is_regular_file(o.text)) bad_request("--text", fmt::format("there is no file {}", o.text));
-    if (data::is_safetensors_file(o.text)) return of_token_file(o, std::move(tokenizer));
+    require_file("--text", o.text);
+    if (data::is_safetensors_file(o.text)) return of_token_file(o, std::move(tokenizer), expected);
   }
   const std::string text = o.text.empty() ? made_text() : train::read_file(o.text);
+  const uint64_t sum = checksum(bytes_of(text));
+  if (expected) require_text(o, sum, *expected);
   if (!tokenizer) tokenizer = tokenizer_for(o, text);
   const auto [first, rest] = data::split_characters(text, o.train_ratio);
   data::TextLoader train = loader(o, data::Tokens(tokenizer->encode(first)), true);
   data::TextLoader validation = loader(o, data::Tokens(tokenizer->encode(rest)), false);
   std::vector<int64_t> start = start_of(o, *tokenizer, text);
-  return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start), checksum(bytes_of(text))};
+  return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start), sum};
 }
 
 }  // namespace tapegrad::tasks

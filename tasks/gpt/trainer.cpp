@@ -63,13 +63,12 @@ train::LoopOptions GPTTrainer::loop_options() {
                 out.set("options", to_json(options_));
                 out.set("tokenizer", tokenizer().json());
                 out.set("text", data_.checksum);
-              },
-          .load =
-              [this](const train::Checkpoint& in) {
-                require(in.get<uint64_t>("text") == data_.checksum, "train --resume",
-                        fmt::format("{} is not the text that the run was started with",
-                                    options_.text.empty() ? "what this version generates" : options_.text));
               }};
+}
+
+void GPTTrainer::restore(const train::Checkpoint& checkpoint) {
+  require_text(options_, data_.checksum, text_of(checkpoint));
+  loop_.restore(checkpoint);
 }
 
 train::Evaluation GPTTrainer::losses(int64_t batches) const {
@@ -104,6 +103,8 @@ std::string GPTTrainer::sample() {
 GPTOptions GPTTrainer::options_of(const train::Checkpoint& checkpoint) {
   return gpt_options_from_json("checkpoint", settings_json(checkpoint));
 }
+
+uint64_t GPTTrainer::text_of(const train::Checkpoint& checkpoint) { return checkpoint.get<uint64_t>("text"); }
 
 std::unique_ptr<data::Tokenizer> GPTTrainer::tokenizer_of(const train::Checkpoint& checkpoint) {
   return data::parse_tokenizer(checkpoint.get<std::string>("tokenizer"), "checkpoint");

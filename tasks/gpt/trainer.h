@@ -23,7 +23,7 @@ class GPTTrainer {
   std::optional<train::EpochMetrics> ended_epoch() const { return loop_.ended_epoch(); }
   train::Checkpoint checkpoint() const { return loop_.checkpoint(); }
   /// BadRequest where the text is another one than the run was started with.
-  void restore(const train::Checkpoint& checkpoint) { loop_.restore(checkpoint); }
+  void restore(const train::Checkpoint& checkpoint);
   int64_t steps() const { return loop_.steps(); }
   bool finished() const { return loop_.finished(); }
   train::Loop& loop() { return loop_; }
@@ -38,6 +38,8 @@ class GPTTrainer {
   /// The settings of the run that a checkpoint belongs to, and its tokenizer.
   static GPTOptions options_of(const train::Checkpoint& checkpoint);
   static std::unique_ptr<data::Tokenizer> tokenizer_of(const train::Checkpoint& checkpoint);
+  /// The checksum of its text (GPTData::checksum).
+  static uint64_t text_of(const train::Checkpoint& checkpoint);
 
   const GPTOptions& options() const { return options_; }
   const data::Tokenizer& tokenizer() const { return *data_.tokenizer; }

@@ -112,13 +112,17 @@ GPTOptions with_preset(GPTOptions asked, const Given& given) {
   return options;
 }
 
+void fill_in(GPTOptions& o) {
+  if (o.stride == 0) o.stride = o.context_length;
+}
+
 void resolve(GPTOptions& o) {
   check_limits(fields_of(o));
   o.check();
   require(o.emb_dim % o.n_heads == 0, "--emb-dim",
           fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
   check_rotary(o.positions, o.emb_dim / o.n_heads, fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
-  if (o.stride == 0) o.stride = o.context_length;
+  fill_in(o);
 }
 
 double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes that are not possible would overflow

@@ -13,9 +13,17 @@ namespace {
 // The settings of the run; those given on the command line must be the same.
 GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest& request) {
   require_run_of(kGPTTask, checkpoint, request.out);
-  GPTOptions run = GPTTrainer::options_of(checkpoint);
-  require_same(fields_of(run), fields_of(request.options), request.given, request.out);
+  GPTOptions run = GPTTrainer::options_of(checkpoint), asked = run;
+  override_with(fields_of(asked), fields_of(request.options), request.given);
+  fill_in(asked);
+  require_same(fields_of(run), fields_of(asked), request.given, request.out);
   return run;
+}
+
+GPTOptions settings_of_request(const GPTTrainRequest& request) {
+  GPTOptions options = with_preset(request.options, request.given);
+  resolve(options);
+  return options;
 }
 
 // The folder of --save-hugging-face, created before anything is computed; nullptr without that option.
@@ -98,8 +106,11 @@ void GPTTrainRequest::list(Fields& f) {
 int train_gpt(GPTTrainRequest request) {
   if (request.out.empty()) request.out = default_folder(kGPTTask).string();
   check_limits(fields_of(request));
-  GPTOptions options = with_preset(request.options, request.given);
-  resolve(options);
+  check_limits(fields_of(request.options));
+  // A run that is resumed is locked before its checkpoint is read, since another process may be writing it. Otherwise
+  // everything that may be rejected is read before the folder is touched.
+  std::unique_ptr<train::RunFolder> folder;
+  if (has_checkpoint(request)) folder = take_folder(request.out);
   std::optional<train::Checkpoint> saved = saved_run(request);
   if (saved) options = settings_of_run(*saved, request);
   // Everything that may be rejected is read before the folder is touched.

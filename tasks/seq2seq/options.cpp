@@ -74,6 +74,10 @@ Fields example_fields(RunOptions& options) {
   return examples;
 }
 
+void fill_in(RunOptions& o) {
+  if (o.max_position_embeddings == 0) o.max_position_embeddings = std::max(o.info->longest(o), o.info->least_positions);
+}
+
 void resolve(RunOptions& o) {
   check_limits(fields_of(o));
   o.check();
@@ -82,9 +86,8 @@ void resolve(RunOptions& o) {
   check_rotary(o.positions, o.hidden_size / o.num_attention_heads,
                fmt::format("--hidden-size {} over --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
   o.info->check(o);
-  const int64_t longest = o.info->longest(o);
-  if (o.max_position_embeddings == 0) o.max_position_embeddings = std::max(longest, o.info->least_positions);
-  check_length(o, longest);
+  fill_in(o);
+  check_length(o, o.info->longest(o));
   require_memory("train", kModelAndBatch, training_bytes(o));
 }
 

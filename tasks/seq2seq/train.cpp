@@ -15,8 +15,10 @@ namespace {
 RunOptions settings_of_run(const train::Checkpoint& checkpoint, TrainRequest& request) {
   const TaskInfo& task = *request.options.info;
   require_run_of(task.name, checkpoint, request.out);
-  RunOptions run = Trainer::options_of(checkpoint, task);
-  require_same(fields_of(run), fields_of(request.options), request.given, request.out);
+  RunOptions run = Trainer::options_of(checkpoint, task), asked = run;
+  override_with(fields_of(asked), fields_of(request.options), request.given);
+  fill_in(asked);
+  require_same(fields_of(run), fields_of(asked), request.given, request.out);
   resolve(run);
   return run;
 }
@@ -89,7 +91,8 @@ int train(TrainRequest request) {
   const std::string_view task = request.options.info->name;
   if (request.out.empty()) request.out = default_folder(task).string();
   check_limits(fields_of<RunRequest>(request));
-  resolve(request.options);
+  check_limits(fields_of(request.options));
+  if (!has_checkpoint(request)) resolve(request.options);
 
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
   std::optional<train::Checkpoint> saved = saved_run(request);

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/tiny_run.h>
@@ -165,8 +167,81 @@ TEST(GptCommand, AResumedRunEndsInTheSameBits) {
   spill(folder / "text.txt", kText + "The");
   const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
   expect_error(changed, 2, {"[train --resume]", "text.txt is not the text that the run was started with"});
+  for (const std::string& text :
+       {kText.substr(0, 1200), kText + "\xe2\x98\x83", std::string("no")}) {  // shorter ones too
+    spill(folder / "text.txt", text);
+    expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "whole"}), 2,
+                 {"[train --resume]", "text.txt is not the text that the run was started with"});
+  }
   const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--emb-dim", "32"});
   expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
+}
+
+TEST(GptCommand, ATrainerIsNotContinuedWithAnotherText) {
+  const TemporaryFolder folder;
+  GPTOptions options = small_options(folder);
+  resolve(options);
+  GPTTrainer trainer(options, load_gpt_data(options));
+  for (int i = 0; i < 7; ++i) trainer.step();
+  const train::Checkpoint saved = trainer.checkpoint();
+  spill(options.text, kText.substr(0, 1200));  // fewer batches than were read
+  GPTTrainer other(options, load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
+  EXPECT_THROW(other.restore(saved), BadRequest);
+}
+
+// The same command line with --resume continues the run, whatever a 0 stands for in it.
+TEST(GptCommand, TheSameOptionsResume) {
+  const TemporaryFolder folder;
+  const Arguments words = small_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
+  ASSERT_EQ(run_command(words).code, 0);
+  const Ran again = run_command(joined(words, {"--resume"}));
+  EXPECT_EQ(again.code, 0) << again.err;
+  for (const char* stride : {"0", "16"}) {
+    const Ran ran = run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
+  // Options are compared with the run's, not with those of the usual preset, which these do not fit.
+  for (const char* width : {"15", "18"})
+    expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--emb-dim", width}), 2,
+                 {"[train --resume]", "--emb-dim 16 (not " + std::string(width) + ")"});
+  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", "3"}), 2,
+               {"[train --resume]", "--stride 16 (not 3)"});
+}
+
+// The folder is locked before its checkpoint is read: whoever is writing it is named, not what was read of it.
+TEST(GptCommand, AResumedRunIsLockedBeforeItIsRead) {
+  const TemporaryFolder folder;
+  const train::RunFolder taken(folder / "run");
+  spill(folder / "run/checkpoint", "half");
+  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume"}), 2,
+               {"[--out] another process is training in"});
+}
+
+// One long line: samples begin with its first characters, none of which is cut.
+TEST(GptCommand, ALongLineIsNotCutWithinACharacter) {
+  const TemporaryFolder folder;
+  GPTOptions options = small_options(folder);
+  options.start_context.clear();
+  for (const char* start : {"", "a", "aa", "aaa"}) {
+    std::string text = start;
+    for (int i = 0; i < 400; ++i) text += "가나다… ";
+    spill(options.text, text);
+    resolve(options);
+    const GPTData data = load_gpt_data(options);
+    EXPECT_EQ(data.tokenizer->decode(data.start), std::string(data::split_characters(text, 12.5 / (5 * 400)).first))
+        << start;
+  }
+}
+
+TEST(GptCommand, StopsEarly) {
+  const TemporaryFolder folder;
+  const Ran ran =
+      run_command(small_run(folder, "run",
+                            {"--lr", "1e-12", "--schedule", "constant", "--weight-decay", "0", "--eval-interval", "1",
+                             "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_LT(lines(slurp(folder / "run/metrics.jsonl")).size(), 12U);
+  EXPECT_FALSE(slurp(folder / "run/model.safetensors").empty());
 }
 
 // A run that breaks in the second of its two epochs keeps the first one's sample.

@@ -323,6 +323,20 @@ TEST(Resume, OtherSettingsAreRejectedByName) {
   EXPECT_EQ(slurp(out + "/model.safetensors"), model);
 }
 
+// The same command line with --resume continues the run, whatever a 0 stands for in it.
+TEST(Resume, TheSameOptions) {
+  const TemporaryFolder folder;
+  const Arguments words = tiny_run("copy", folder / "run", {"--seq-length", "30", "--max-position-embeddings", "0"});
+  ASSERT_EQ(run_command(words, {.folder = folder.path()}).code, 0);
+  const Arguments again{"train", "copy", "--out", folder / "run", "--resume", "--max-position-embeddings"};
+  for (const char* positions : {"0", "30"}) {
+    const Ran ran = run_command(joined(again, {positions}), {.folder = folder.path()});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
+  expect_error(run_command(joined(again, {"8"}), {.folder = folder.path()}), 2,
+               {"[train --resume]", "--max-position-embeddings 30 (not 8)"});
+}
+
 TEST(Damage, EveryByteOfACheckpointCounts) {
   const TemporaryFolder folder;
   const std::string file = folder / "checkpoint";

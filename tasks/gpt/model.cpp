@@ -1,5 +1,6 @@
 // Trained GPTs in files.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
@@ -14,6 +15,9 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr std::string_view kWhere = "model";
+constexpr const char* kRun = "run";  // in __metadata__
+constexpr const char* kFolderFiles[] = {"model.safetensors", "model.safetensors.index.json", "config.json",
+                                        "tokenizer.json", "tokenizer_config.json"};
 
 // A model whose parameters will be loaded, in eval mode.
 nn::GPTModel unfilled(const nn::GPTConfig& config, DType dtype, const fs::path& path) {
@@ -95,9 +99,30 @@ void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions&
                        {"tokenizer", tokenizer.json()}});
 }
 
-void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer) {
+std::string run_name(const GPTOptions& options, const data::Tokenizer& tokenizer, uint64_t text) {
+  return fmt::format("{:016x}", checksum(bytes_of(to_json(options)), checksum(bytes_of(tokenizer.json()), text)));
+}
+
+std::string other_model_in(const fs::path& folder, std::string_view run) {
+  std::string found;
+  for (const char* name : kFolderFiles)
+    if (found.empty() && is_there(folder / name)) found = name;
+  if (found.empty() || !is_there(folder / train::kModelFile)) return found;
+  try {
+    const SafeTensorsFile file((folder / train::kModelFile).string());
+    const auto written_by = file.metadata().find(kRun);
+    return written_by != file.metadata().end() && written_by->second == run ? "" : found;
+  } catch (const Error&) {  // not even a model
+    return found;
+  }
+}
+
+void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer,
+                     std::string_view run) {
   train::create_folder(folder);
-  save_safetensors((folder / "model.safetensors").string(), nn::to_hugging_face(model), {{"format", "pt"}});
+  // The model is the first file: where it is this run's, the others are, too.
+  save_safetensors((folder / train::kModelFile).string(), nn::to_hugging_face(model),
+                   {{"format", "pt"}, {kRun, std::string(run)}});
   train::replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
   data::save_tokenizer(tokenizer, folder.string());
   // Without a class of its own, a model_type of gpt2 would be read with GPT-2's cutting of words.

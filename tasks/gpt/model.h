@@ -22,8 +22,15 @@ struct TrainedGPT {
 // the tokenizer ("tokenizer", a tokenizer.json) and the steps trained.
 void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps);
-// config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2.
-void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer);
+// config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2; `run` (run_name)
+// is kept in __metadata__ of model.safetensors.
+void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer,
+                     std::string_view run);
+// What a run is known by: the same settings, tokenizer and text train the same model.
+std::string run_name(const GPTOptions& options, const data::Tokenizer& tokenizer, uint64_t text);
+// The name of a file in `folder` that save_gpt_folder would replace, or that belongs to the shards of a model; empty
+// where there is none, and where the folder's model is that of the same run.
+std::string other_model_in(const fs::path& folder, std::string_view run);
 
 // A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
 // the folder of a run. An empty name: the last run's. BadRequest where nothing is there, and for another task's model.

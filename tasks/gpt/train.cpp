@@ -27,7 +27,8 @@ GPTOptions settings_of_request(const GPTTrainRequest& request) {
 }
 
 // The folder of --save-hugging-face, created before anything is computed; nullptr without that option.
-std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest& request, const GPTOptions& options) {
+std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest& request, const GPTOptions& options,
+                                                           std::string_view run) {
   constexpr std::string_view kOption = "--save-hugging-face";
   if (request.hugging_face.empty()) return nullptr;
   if (options.positions != "learned")
@@ -36,6 +37,11 @@ std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest
   if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
     bad_request(kOption,
                 fmt::format("{} is also --out: both would have a {}", request.hugging_face, train::kModelFile));
+  const std::string there = as_bad_request(kOption, [&] { return other_model_in(request.hugging_face, run); });
+  if (!there.empty())
+    bad_request(kOption, fmt::format("expected a folder without a model, got one that has a {} (choose another folder, "
+                                     "or move its files away)",
+                                     there));
   return take_folder(request.hugging_face, kOption);
 }
 
@@ -63,7 +69,7 @@ std::string samples_html(const train::Metrics& metrics) {
 
 // The losses of evaluations and the samples go to standard output, in the format of chapter 5; all else goes to
 // standard error.
-train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
+train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request, const std::string& run) {
   GPTOptions shown = trainer.options();
   train::RunFiles files = run_files(request);
   files.messages = stderr;
@@ -86,7 +92,7 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
   };
   files.save_model = [&](const std::string& path) {
     save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
-    if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer());
+    if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer(), run);
   };
   return files;
 }
@@ -112,12 +118,13 @@ int train_gpt(GPTTrainRequest request) {
   std::unique_ptr<train::RunFolder> folder;
   if (has_checkpoint(request)) folder = take_folder(request.out);
   std::optional<train::Checkpoint> saved = saved_run(request);
-  if (saved) options = settings_of_run(*saved, request);
-  // Everything that may be rejected is read before the folder is touched.
-  GPTData data = load_gpt_data(options, saved ? GPTTrainer::tokenizer_of(*saved) : nullptr);
+  const GPTOptions options = saved ? settings_of_run(*saved, request) : settings_of_request(request);
+  GPTData data = saved ? load_gpt_data(options, GPTTrainer::tokenizer_of(*saved), GPTTrainer::text_of(*saved))
+                       : load_gpt_data(options);
   require_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
-  const std::unique_ptr<train::RunFolder> hugging_face = take_hugging_face_folder(request, options);
-  const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  const std::string run = run_name(options, *data.tokenizer, data.checksum);
+  const std::unique_ptr<train::RunFolder> hugging_face = take_hugging_face_folder(request, options, run);
+  if (!folder) folder = take_folder(request.out);
   GPTTrainer trainer(options, std::move(data));
   if (hugging_face) hugging_face->reserve(4 * nn::count_parameters(trainer.model()));
   if (request.untrained_losses && !saved) {
@@ -125,7 +132,7 @@ int train_gpt(GPTTrainRequest request) {
     fmt::print("Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training, found.validation);
     std::fflush(stdout);
   }
-  run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
+  run_to_end(trainer.loop(), run_files(trainer, request, run), *folder, std::move(saved));
   remember_last_run(kGPTTask, folder->path());
   return 0;
 }

@@ -288,6 +288,33 @@ TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
             run_command(joined({"generate", "gpt", "--model", folder / "hf"}, tail)).out);
 }
 
+TEST(GptCommand, AnotherModelInHuggingFacesFolderIsKept) {
+  const TemporaryFolder folder;
+  const std::string hf = folder / "hf";
+  const auto run = [&](const std::string& out, const Arguments& more) {
+    return run_command(small_run(folder, out, joined({"--max-steps", "2"}, more)));
+  };
+  ASSERT_EQ(run("first", {"--save-hugging-face", hf}).code, 0);
+  const std::string model = slurp(hf + "/model.safetensors");
+  const Ran same = run("first", {"--save-hugging-face", hf, "--resume"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
+  const std::vector<std::string> said{"[--save-hugging-face] expected a folder without a model", "model.safetensors"};
+  expect_error(run("second", {"--seed", "5", "--save-hugging-face", hf}), 2, said);
+  expect_error(run("second", {"--save-hugging-face", folder / "first"}), 2, said);  // a run's
+  spill(folder / "text.txt", kText + kText);
+  expect_error(run("second", {"--save-hugging-face", hf}), 2, said);
+  EXPECT_FALSE(fs::exists(folder / "second"));
+  EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
+  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors.index.json"}) {  // shards, a vocabulary
+    const std::string other = folder / (std::string("other-") + file);
+    fs::create_directory(other);
+    spill(other + "/" + file, "{}");
+    expect_error(run("second", {"--save-hugging-face", other}), 2, {"[--save-hugging-face]", file});
+    EXPECT_EQ(slurp(other + "/" + file), "{}");
+  }
+}
+
 TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
   const TemporaryFolder folder;
   const Ran ran = run_command(small_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"}));

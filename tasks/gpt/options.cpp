@@ -54,7 +54,10 @@ void GPTOptions::list(Fields& f) {
          .group = Group::data,
          .type = "FILE"},
         text);
-  f.add({"tokenizer", "folder of a byte-pair vocabulary, or char: one token per character of the text", Group::data},
+  f.add({.name = "tokenizer",
+         .help = "folder of a byte-pair vocabulary, or char: one token per character of the text",
+         .group = Group::data,
+         .type = "DIR"},
         tokenizer);
   f.add({.name = "stride",
          .help = "tokens from the start of one window to the next",

@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tapegrad::tasks {
@@ -55,7 +56,8 @@ std::string announcement(GPTTrainer& trainer) {
       "{}=== Training: gpt ({}) ===\n{} parameters, vocabulary of {}, {} epochs of {} steps, {} windows of {} tokens "
       "per step, seed {}",
       note, o.preset, nn::count_parameters(trainer.model()), trainer.tokenizer().size(), o.num_epochs,
-      trainer.loop().steps_per_epoch(), o.batch_size * o.accumulate, o.context_length, o.seed);
+      trainer.loop().steps_per_epoch(), o.batch_size * std::min(o.accumulate, trainer.batches_per_epoch()),
+      o.context_length, o.seed);
 }
 
 std::string samples_html(const train::Metrics& metrics) {

@@ -41,6 +41,7 @@ class GPTTrainer {
   /// The checksum of its text (GPTData::checksum).
   static uint64_t text_of(const train::Checkpoint& checkpoint);
 
+  int64_t batches_per_epoch() const { return data_.train.size(); }
   const GPTOptions& options() const { return options_; }
   const data::Tokenizer& tokenizer() const { return *data_.tokenizer; }
   const nn::GPTModel& model() const { return model_; }

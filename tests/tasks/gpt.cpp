@@ -365,6 +365,12 @@ TEST(GptCommand, GeneratesATextIfNoneIsGiven) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.err.find("no --text was given"), std::string::npos) << ran.err;
   expect_narrow(ran.err);
+  // A step has no more batches than an epoch.
+  const Ran all = run_command({"train", "gpt", "--out", folder / "all", "--max-steps", "1", "--accumulate", "10000",
+                               "--sample-tokens", "0", "--eval-batches", "1", "--emb-dim", "4", "--n-layers", "1"});
+  ASSERT_EQ(all.code, 0) << all.err;
+  EXPECT_NE(all.err.find("20 epochs of 1 steps"), std::string::npos) << all.err;
+  EXPECT_EQ(all.err.find("160000 windows"), std::string::npos) << all.err;
 }
 
 TEST(GptCommand, RejectsWrongRequests) {
@@ -391,6 +397,10 @@ TEST(GptCommand, RejectsWrongRequests) {
   expect_error(train({"--hidden-size", "8"}), 2, {"--hidden-size is an option of the tasks copy, addition and parser"});
   expect_error(train({"--seed", "99999999999999999999"}), 2,
                {"[--seed] must fit into 64 bits, got 99999999999999999999"});
+  expect_error(train({"--tokenizer", ""}), 2, {"[--tokenizer] expected a name, got an empty text"});
+  expect_error(train({"--text", folder.path()}), 2, {"[--text] expected a file, got the folder "});
+  expect_error(train({"--text", "/dev/null"}), 2,
+               {"[--text] expected a regular file, got the device or pipe /dev/null"});
   expect_error(train({"--text", ""}), 2, {"[--text] expected a name, got an empty text"});
   expect_error(train({"--save-hugging-face", "/proc/hf"}), 2, {"[--save-hugging-face]", "/proc/hf"});
   expect_error(train({"--save-hugging-face", folder / "short.txt"}), 2, {"[--save-hugging-face]", "short.txt"});

@@ -212,6 +212,12 @@ std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
   return std::move(work.ids);
 }
 
+std::vector<std::string> BytePairTokenizer::special_tokens() const {
+  std::vector<std::string> found;
+  for (const int64_t id : pairs_.specials) found.push_back(pairs_.tokens[static_cast<std::size_t>(id)]);
+  return found;
+}
+
 std::string_view BytePairTokenizer::bytes(int64_t id) const {
   if (id < 0 || id >= size() || pairs_.tokens[static_cast<std::size_t>(id)].empty()) {
     fail(kWhere, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));

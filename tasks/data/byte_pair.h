@@ -36,6 +36,7 @@ class BytePairTokenizer final : public Tokenizer {
   std::vector<int64_t> encode(std::string_view text) const override;
   std::string_view bytes(int64_t id) const override;
   int64_t size() const override { return static_cast<int64_t>(pairs_.tokens.size()); }
+  std::vector<std::string> special_tokens() const override;
   std::optional<int64_t> end_of_text() const override;
   std::string json() const override;
 

@@ -44,6 +44,9 @@ class Tokenizer {
   /// One more than the largest id: the vocab_size of a model.
   virtual int64_t size() const = 0;
 
+  /// The tokens that encode() finds in a text before it cuts the text into words, such as "<|endoftext|>".
+  virtual std::vector<std::string> special_tokens() const { return {}; }
+
   /// The id of "<|endoftext|>", where the vocabulary has it.
   virtual std::optional<int64_t> end_of_text() const { return std::nullopt; }
 

@@ -123,13 +123,32 @@ std::string header(int64_t count, int64_t width) {
   return bytes + json;
 }
 
+// Special tokens that an end of line is within.
+std::vector<std::string> tokens_across_lines(const Tokenizer& tokenizer) {
+  std::vector<std::string> found = tokenizer.special_tokens();
+  std::erase_if(found, [](const std::string& token) { return token.find('\n', 1) == std::string::npos; });
+  return found;
+}
+
+// Whether one of the tokens may have bytes on both sides of the end of line at `at`: the text has as much of it as it
+// goes on.
+bool is_within(const std::vector<std::string>& tokens, std::string_view text, std::size_t at) {
+  for (const std::string_view token : tokens) {
+    for (std::size_t line = token.find('\n', 1); line != std::string_view::npos; line = token.find('\n', line + 1)) {
+      if (line <= at && token.starts_with(text.substr(at - line, token.size()))) return true;
+    }
+  }
+  return false;
+}
+
 // The end of the next piece of the text, `least` or more bytes long: before an end of line that follows anything but
-// white space, across which no word and no special token of GPT-2 reaches. npos where there is none.
-std::size_t piece_end(std::string_view text, std::size_t least) {
+// white space, across which no word reaches, and that is not within a special token. npos where there is none.
+std::size_t piece_end(std::string_view text, std::size_t least, const std::vector<std::string>& across) {
   for (std::size_t at = text.find('\n', least); at != std::string_view::npos; at = text.find('\n', at + 1)) {
     std::size_t last = at - 1;  // start of the character before
     while (last > 0 && at - last < 4 && (static_cast<unsigned char>(text[last]) & 0xc0) == 0x80) --last;
-    if (class_of(first_character(text.substr(last, at - last)).code) != CharacterClass::space) return at;
+    if (class_of(first_character(text.substr(last, at - last)).code) == CharacterClass::space) continue;
+    if (!is_within(across, text, at)) return at;
   }
   return std::string_view::npos;
 }
@@ -161,6 +180,7 @@ int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_pat
   if (fs::equivalent(text_path, path, none)) fail("write_token_file", fmt::format("{} is the text itself", path));
   const detail::InputFile text(text_path);
   piece = std::max<std::size_t>(piece, 1);
+  const std::vector<std::string> across = tokens_across_lines(tokenizer);
   const int64_t width = tokenizer.size() <= 65536 ? 2 : 4;
   int64_t count = 0;
   AtomicFile file(path);
@@ -169,7 +189,7 @@ int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_pat
   uint64_t offset = 0;
   std::size_t searched = piece;  // no piece ends before
   for (bool whole = false; !whole || !held.empty();) {
-    std::size_t end = piece_end(held, searched);
+    std::size_t end = piece_end(held, searched, across);
     if (end == std::string_view::npos && !whole) {
       const std::size_t before = held.size();
       searched = std::max(piece, before);

@@ -139,6 +139,33 @@ TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
   EXPECT_EQ(fs::file_size(folder / "a.tokens"), 256 + 2 * ids.size());
 }
 
+// Tokens that reach over the end of a line stay whole, wherever pieces end.
+TEST(TokenFile, SpecialTokensWithEndsOfLines) {
+  const tests::TemporaryFolder folder;
+  const fs::path cut = fs::path(tests::kTestsDir) / "data/gpt2_cut";
+  Json json = Json::parse(data::load_tokenizer(cut.string())->json());
+  const int64_t next = data::load_tokenizer(cut.string())->size();
+  for (const char* content : {"x\ny", "<a\nb\nc>", "\nend\n."}) {
+    const auto id = next + static_cast<int64_t>(json["added_tokens"].size());
+    json["added_tokens"].push_back({{"id", id},
+                                    {"content", content},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false},
+                                    {"special", true}});
+  }
+  const auto tokenizer = data::parse_tokenizer(json.dump(), "x");
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "the x\nyes <a\nb\nc> and\nend\n. <a\nb\nd> x\nx\n";
+  tests::spill(folder / "text.txt", text);
+  const Ids ids = tokenizer->encode(text);
+  for (const std::size_t piece : {1, 2, 3, 5, 7, 11, 30, 1000}) {
+    data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", piece);
+    EXPECT_EQ(load_safetensors(folder / "a.tokens")["tokens"].to_vector<int64_t>(), ids) << piece;
+  }
+}
+
 TEST(TokenFile, LargeVocabulariesTakeFourBytes) {
   const tests::TemporaryFolder folder;
   std::string json = R"({"model":{"byte_fallback":true,"vocab":{"a":0,"b":70000}}})";

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/drawing/svg.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ double text_width(std::string_view text, Type type) {
 
 std::string escape_markup(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : data::valid_utf8(text)) {
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;

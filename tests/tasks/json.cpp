@@ -5,7 +5,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/drawing/svg.h>
 #include <tapegrad/tasks/train/metrics.h>
+#include <tapegrad/tasks/train/report.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
@@ -86,6 +89,12 @@ TEST(Json, AStringThatIsNotUtf8IsWrittenAsBytes) {
   const auto found = nlohmann::json::parse(ran.out);
   EXPECT_EQ(found["model"]["bytes"].size(), odd.size());
   EXPECT_EQ(found["model"]["bytes"].back(), 255);
+}
+
+TEST(Report, IsUtf8WhateverAPathHas) {
+  EXPECT_EQ(drawing::escape_markup("a\xff<\xea\xb0\x80\xea\xb0"), "a\xef\xbf\xbd&lt;\xea\xb0\x80\xef\xbf\xbd");
+  const std::string html = report_html({.title = "\xff", .settings = {{"--text", "caf\xe9.txt", "\xfe"}}}, {}, 1, 1);
+  EXPECT_EQ(data::valid_utf8(html), html);
 }
 
 }  // namespace

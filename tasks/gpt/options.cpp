@@ -68,9 +68,15 @@ void GPTOptions::list(Fields& f) {
   f.add({"train-ratio", "share of the text, from its start, to train on; the rest is for validation", Group::data,
          kShare},
         train_ratio);
-  TrainingSettings::list(f, kCountOrNone);
+  TrainingSettings::list(f);
   f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
   f.add({"eval-batches", "batches of each part of the text per evaluation", Group::training, kCount}, eval_batches);
+  f.add({.name = "patience",
+         .help = "stop after N evaluations in a row without a lower validation loss",
+         .group = Group::training,
+         .limits = kCountOrNone,
+         .special = "0: never"},
+        patience);
   f.add({"start-context",
          "start of the sample after each epoch (default: the text's first tokens; book: \"Every effort moves you\")",
          Group::training},

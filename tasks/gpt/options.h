@@ -33,6 +33,7 @@ struct GPTOptions : TrainingSettings {
   bool recompute = false;
   int64_t eval_interval = 5;
   int64_t eval_batches = 5;
+  int64_t patience = 0;  // evaluations; 0: never stop early
   std::string start_context = "Every effort moves you";
   int64_t sample_tokens = 50;
 

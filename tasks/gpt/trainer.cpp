@@ -58,6 +58,7 @@ train::LoopOptions GPTTrainer::loop_options() {
           .schedule = o.schedule_of(o.emb_dim, o.limited(o.num_epochs * steps_per_epoch)),
           .evaluate = [this] { return losses(options_.eval_batches); },
           .evaluate_every = o.eval_interval,
+          .patience = o.patience,
           .save =
               [this](train::Checkpoint& out) {
                 out.set("options", to_json(options_));

@@ -11,8 +11,13 @@ constexpr std::string_view kSchedules[] = {"constant", "noam", "warmup-cosine"};
 
 }  // namespace
 
-void TrainingSettings::list(Fields& f, const Limits& epochs) {
-  f.add({"num-epochs", "number of epochs", Group::training, epochs}, num_epochs);
+void TrainingSettings::list(Fields& f) {
+  f.add({.name = "num-epochs",
+         .help = "number of epochs",
+         .group = Group::training,
+         .limits = kCountOrNone,
+         .special = "0: write the untrained model"},
+        num_epochs);
   f.add({.name = "max-steps",
          .help = "stop after N steps",
          .group = Group::training,

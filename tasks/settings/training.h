@@ -24,8 +24,7 @@ struct TrainingSettings {
   double weight_decay = 0;
   double clip_grad = 0;  // 0: no clipping
 
-  /// Lists the settings; `epochs` are the limits of --num-epochs.
-  void list(Fields& fields, const Limits& epochs = kCount);
+  void list(Fields& fields);
   /// BadRequest for combinations that are not possible.
   void check() const;
   /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter

@@ -98,7 +98,7 @@ TEST(Command, WrongRequestsAreErrorsOfOneLine) {
       {train({"--num-hidden-layers", "-1"}), {"[--num-hidden-layers] must be between 1 and 10000000, got -1"}},
       {train({"--num-attention-heads", "0"}), {"--num-attention-heads"}},
       {train({"--intermediate-size", "0"}), {"--intermediate-size"}},
-      {train({"--num-epochs", "0"}), {"--num-epochs"}},
+      {train({"--num-epochs", "-1"}), {"--num-epochs"}},
       {train({"--steps-per-epoch", "-5"}), {"--steps-per-epoch"}},
       {train({"--batch-size", "0"}), {"--batch-size"}},
       {train({"--seq-length", "0"}), {"--seq-length"}},
@@ -235,6 +235,20 @@ TEST(Train, WritesItsFiles) {
   EXPECT_NE(slurp(out + "/attention.html").find("</html>"), std::string::npos);
   expect_error(run_command({"test", "copy", "--seq-length", "5"}, {.folder = folder.path()}), 2,
                {"[--seq-length] 5 is longer"});
+}
+
+TEST(Train, NoEpochsWriteTheUntrainedModel) {
+  const TemporaryFolder folder;
+  for (const char* task : {"copy", "addition", "parser"}) {
+    const std::string run = folder / task;
+    const Ran ran = run_command(tiny_run(task, run, {"--num-epochs", "0"}), {.folder = folder.path()});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(slurp(run + "/report.html").find("</html>"), std::string::npos);
+    EXPECT_EQ(slurp(run + "/metrics.jsonl"), "");
+    const Ran tested = run_command({"test", task, "--model", run, "--count", "20", "--target", "0"});
+    EXPECT_EQ(tested.code, 0) << tested.err;
+    EXPECT_EQ(run_command(tiny_run(task, run, {"--num-epochs", "0", "--resume"}), {.folder = folder.path()}).code, 0);
+  }
 }
 
 TEST(Train, NoProgressPrintsNothing) {

@@ -79,7 +79,8 @@ train::RunFiles run_files(Trainer& trainer, const TrainRequest& request) {
     if (!request.no_progress) show_epoch(trainer, epoch, last.lr, progress);
   };
   files.ended = [&](const train::StepMetrics& last) {
-    if (!request.no_progress) fmt::print("{}", loss_details(trainer, last));
+    // Where this cannot be written, the run still gets its files: the command fails at its end.
+    if (!request.no_progress) std::fputs(loss_details(trainer, last).c_str(), stdout);
   };
   files.save_model = [&trainer](const std::string& path) { save_model(path, trainer); };
   return files;

@@ -11,6 +11,8 @@
 namespace tapegrad::tasks {
 namespace {
 
+constexpr std::string_view kBestFile = "best.safetensors";
+
 // The settings of the run; those given on the command line must be the same.
 GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest& request) {
   require_run_of(kGPTTask, checkpoint, request.out);
@@ -83,7 +85,12 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request, c
                   .rate = fmt::format("Learning rate ({})", shown.schedule),
                   .settings = report_settings(fields_of(shown)),
                   .sections = samples_html};
-  files.evaluated = [&](const train::StepMetrics& m, train::Progress& progress) {
+  const auto save = [&trainer](const fs::path& path) {
+    save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
+  };
+  files.evaluated = [&, save](const train::StepMetrics& m, train::Progress& progress) {
+    if (request.keep_best && *m.validation_loss == trainer.loop().best().validation)
+      save(fs::path(request.out) / kBestFile);
     progress.result(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.loop().epoch() + 1,
                                 m.step - 1, *m.train_loss, *m.validation_loss));
   };
@@ -92,8 +99,8 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request, c
     epoch.sample = trainer.sample();
     progress.result(*epoch.sample);
   };
-  files.save_model = [&](const std::string& path) {
-    save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
+  files.save_model = [&, save](const std::string& path) {
+    save(path);
     if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer(), run);
   };
   return files;
@@ -108,6 +115,9 @@ void GPTTrainRequest::list(Fields& f) {
          .group = Group::run,
          .type = "DIR"},
         hugging_face);
+  f.add({"keep-best", "also write best.safetensors, the model with the lowest validation loss of an evaluation",
+         Group::run},
+        keep_best);
   f.add({"untrained-losses", "print the losses before the first step, over all batches", Group::run}, untrained_losses);
 }
 

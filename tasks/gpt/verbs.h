@@ -14,6 +14,7 @@ struct GPTTrainRequest : RunRequest {
   GPTOptions options = gpt_options(kGPTDefaultPreset);
   Given given;               // the settings named on the command line
   std::string hugging_face;  // folder for the model as Hugging Face's GPT-2; empty: none
+  bool keep_best = false;
   bool untrained_losses = false;
 
   void list(Fields& fields);  // those that are not `options`

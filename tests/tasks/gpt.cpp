@@ -1,73 +1,39 @@
-// GPT in the command: training, resumption, generation, tests, Hugging Face's folders, and wrong requests.
+// GPT in the command: training, generation, tests, Hugging Face's folders, and wrong requests.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/trainer.h>
-#include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
-#include <tapegrad/tests/support/tiny_run.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
 
 using tests::Arguments;
-using tests::as_arguments;
 using tests::error_of;
 using tests::expect_error;
 using tests::expect_narrow;
 using tests::joined;
+using tests::kGPTText;
+using tests::lines;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
+using tests::small_gpt_options;
+using tests::small_gpt_run;
 using tests::spill;
 using tests::TemporaryFolder;
 
-const std::string kText = [] {
-  std::string text;
-  for (int i = 0; i < 60; ++i) text += "나는 학교에 간다. The cat sat on the mat, again and again.\n";
-  return text;
-}();
-
-// Eight steps an epoch, two epochs, over kText, which is written into the folder.
-GPTOptions small_options(const TemporaryFolder& folder) {
-  GPTOptions o = gpt_options(kGPTDefaultPreset);
-  o.text = folder / "text.txt";
-  spill(o.text, kText);
-  o.emb_dim = 16;
-  o.n_heads = 2;
-  o.n_layers = 1;
-  o.context_length = 16;
-  o.num_epochs = 2;
-  o.eval_interval = 5;
-  o.sample_tokens = 8;
-  o.start_context = "The";
-  return o;
-}
-
-Arguments small_run(const TemporaryFolder& folder, const std::string& out, const Arguments& more = {}) {
-  GPTOptions own = small_options(folder), usual = gpt_options(kGPTDefaultPreset);
-  const Arguments settings = as_arguments(fields_of(own), fields_of(usual));
-  return joined(joined({"train", "gpt", "--out", folder / out, "--checkpoint-every", "3"}, settings), more);
-}
-
-std::vector<std::string> lines(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) out.push_back(line);
-  return out;
-}
-
 TEST(GptCommand, TrainsGeneratesAndTests) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(small_run(folder, "run"));
+  const Ran ran = run_command(small_gpt_run(folder, "run"));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const std::vector<std::string> printed = lines(ran.out);
   ASSERT_GE(printed.size(), 4U);
@@ -124,103 +90,28 @@ TEST(GptCommand, TrainsWithEveryKindOfPositions) {
   for (const std::string_view name : nn::kPositionNames) {
     const std::string kind(name);
     SCOPED_TRACE(kind);
-    const Ran ran = run_command(small_run(folder, kind, {"--positions", kind, "--max-steps", "2"}));
+    const Ran ran = run_command(small_gpt_run(folder, kind, {"--positions", kind, "--max-steps", "2"}));
     ASSERT_EQ(ran.code, 0) << ran.err;
     const Ran said = run_command({"generate", "gpt", "--model", folder / kind, "--prompt", "The", "--max-new-tokens",
                                   "4", "--temperature", "0"});
     EXPECT_EQ(said.code, 0) << said.err;
     EXPECT_TRUE(said.out.starts_with("The"));
   }
-  expect_error(run_command(small_run(folder, "wrong", {"--positions", "ropes"})), 2,
+  expect_error(run_command(small_gpt_run(folder, "wrong", {"--positions", "ropes"})), 2,
                {"[--positions] must be one of none, index, learned, sinusoidal"});
-  expect_error(run_command(small_run(folder, "foreign", {"--positions", "t5", "--save-hugging-face", folder / "hf"})),
-               2, {"[--save-hugging-face] GPT-2's positions are learned"});
+  expect_error(
+      run_command(small_gpt_run(folder, "foreign", {"--positions", "t5", "--save-hugging-face", folder / "hf"})), 2,
+      {"[--save-hugging-face] GPT-2's positions are learned"});
   GPTOptions odd = gpt_options("tiny");
   odd.positions = "rope", odd.emb_dim = 6, odd.n_heads = 2;
   EXPECT_EQ(error_of([&] { resolve(odd); }),
             "[--positions] rope rotates pairs of elements, got heads of size 3 (--emb-dim 6 over --n-heads 2)");
 }
 
-TEST(GptCommand, AResumedRunEndsInTheSameBits) {
-  const TemporaryFolder folder;
-  const Ran whole = run_command(small_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"}));
-  ASSERT_EQ(whole.code, 0) << whole.err;
-  // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
-  const GPTOptions options = [&] {
-    GPTOptions o = small_options(folder);
-    o.accumulate = 2, o.clip_grad = 0.5, o.recompute = true;
-    resolve(o);
-    return o;
-  }();
-  GPTTrainer unbroken(options, load_gpt_data(options));
-  GPTTrainer broken(options, load_gpt_data(options));  // seeds anew
-  for (int i = 0; i < 3; ++i) broken.step();
-  const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
-  resumed.restore(saved);
-  while (!resumed.finished()) resumed.step();
-  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed.model())) {
-    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
-  }
-
-  spill(folder / "text.txt", kText + "The");
-  const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
-  expect_error(changed, 2, {"[train --resume]", "text.txt is not the text that the run was started with"});
-  for (const std::string& text :
-       {kText.substr(0, 1200), kText + "\xe2\x98\x83", std::string("no")}) {  // shorter ones too
-    spill(folder / "text.txt", text);
-    expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "whole"}), 2,
-                 {"[train --resume]", "text.txt is not the text that the run was started with"});
-  }
-  const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--emb-dim", "32"});
-  expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
-}
-
-TEST(GptCommand, ATrainerIsNotContinuedWithAnotherText) {
-  const TemporaryFolder folder;
-  GPTOptions options = small_options(folder);
-  resolve(options);
-  GPTTrainer trainer(options, load_gpt_data(options));
-  for (int i = 0; i < 7; ++i) trainer.step();
-  const train::Checkpoint saved = trainer.checkpoint();
-  spill(options.text, kText.substr(0, 1200));  // fewer batches than were read
-  GPTTrainer other(options, load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
-  EXPECT_THROW(other.restore(saved), BadRequest);
-}
-
-// The same command line with --resume continues the run, whatever a 0 stands for in it.
-TEST(GptCommand, TheSameOptionsResume) {
-  const TemporaryFolder folder;
-  const Arguments words = small_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
-  ASSERT_EQ(run_command(words).code, 0);
-  const Ran again = run_command(joined(words, {"--resume"}));
-  EXPECT_EQ(again.code, 0) << again.err;
-  for (const char* stride : {"0", "16"}) {
-    const Ran ran = run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride});
-    EXPECT_EQ(ran.code, 0) << ran.err;
-  }
-  // Options are compared with the run's, not with those of the usual preset, which these do not fit.
-  for (const char* width : {"15", "18"})
-    expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--emb-dim", width}), 2,
-                 {"[train --resume]", "--emb-dim 16 (not " + std::string(width) + ")"});
-  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", "3"}), 2,
-               {"[train --resume]", "--stride 16 (not 3)"});
-}
-
-// The folder is locked before its checkpoint is read: whoever is writing it is named, not what was read of it.
-TEST(GptCommand, AResumedRunIsLockedBeforeItIsRead) {
-  const TemporaryFolder folder;
-  const train::RunFolder taken(folder / "run");
-  spill(folder / "run/checkpoint", "half");
-  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume"}), 2,
-               {"[--out] another process is training in"});
-}
-
 // One long line: samples begin with its first characters, none of which is cut.
 TEST(GptCommand, ALongLineIsNotCutWithinACharacter) {
   const TemporaryFolder folder;
-  GPTOptions options = small_options(folder);
+  GPTOptions options = small_gpt_options(folder);
   options.start_context.clear();
   for (const char* start : {"", "a", "aa", "aaa"}) {
     std::string text = start;
@@ -233,46 +124,9 @@ TEST(GptCommand, ALongLineIsNotCutWithinACharacter) {
   }
 }
 
-TEST(GptCommand, StopsEarly) {
-  const TemporaryFolder folder;
-  const Ran ran =
-      run_command(small_run(folder, "run",
-                            {"--lr", "1e-12", "--schedule", "constant", "--weight-decay", "0", "--eval-interval", "1",
-                             "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
-  EXPECT_LT(lines(slurp(folder / "run/metrics.jsonl")).size(), 12U);
-  EXPECT_FALSE(slurp(folder / "run/model.safetensors").empty());
-}
-
-// A run that breaks in the second of its two epochs keeps the first one's sample.
-TEST(GptCommand, AResumedRunReportsEverySample) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_run(folder, "whole")).code, 0);
-  GPTOptions options = small_options(folder);
-  resolve(options);
-  GPTTrainer trainer(options, load_gpt_data(options));
-  for (int i = 0; i < 10; ++i) {
-    trainer.step();
-    if (trainer.ended_epoch()) trainer.sample();
-  }
-  fs::create_directories(folder / "part");
-  trainer.checkpoint().save(folder / "part/checkpoint");
-  fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
-  const Ran resumed = run_command({"train", "gpt", "--resume", "--out", folder / "part"});
-  ASSERT_EQ(resumed.code, 0) << resumed.err;
-  const auto samples = [&](const char* run) {
-    const std::string report = slurp(folder / (std::string(run) + "/report.html"));
-    const std::size_t begin = report.find("<h2>Samples</h2>");
-    return report.substr(begin, report.find("<h2>Settings</h2>") - begin);
-  };
-  EXPECT_EQ(samples("part"), samples("whole"));
-  for (const char* part : {"After epoch 1:", "After epoch 2:", "The"})
-    EXPECT_NE(samples("part").find(part), std::string::npos) << samples("part");
-}
-
 TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(small_run(
+  const Ran ran = run_command(small_gpt_run(
       folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const TrainedGPT ours = load_gpt(folder / "run"), theirs = load_gpt(folder / "hf");
@@ -288,36 +142,9 @@ TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
             run_command(joined({"generate", "gpt", "--model", folder / "hf"}, tail)).out);
 }
 
-TEST(GptCommand, AnotherModelInHuggingFacesFolderIsKept) {
-  const TemporaryFolder folder;
-  const std::string hf = folder / "hf";
-  const auto run = [&](const std::string& out, const Arguments& more) {
-    return run_command(small_run(folder, out, joined({"--max-steps", "2"}, more)));
-  };
-  ASSERT_EQ(run("first", {"--save-hugging-face", hf}).code, 0);
-  const std::string model = slurp(hf + "/model.safetensors");
-  const Ran same = run("first", {"--save-hugging-face", hf, "--resume"});
-  EXPECT_EQ(same.code, 0) << same.err;
-  EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
-  const std::vector<std::string> said{"[--save-hugging-face] expected a folder without a model", "model.safetensors"};
-  expect_error(run("second", {"--seed", "5", "--save-hugging-face", hf}), 2, said);
-  expect_error(run("second", {"--save-hugging-face", folder / "first"}), 2, said);  // a run's
-  spill(folder / "text.txt", kText + kText);
-  expect_error(run("second", {"--save-hugging-face", hf}), 2, said);
-  EXPECT_FALSE(fs::exists(folder / "second"));
-  EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
-  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors.index.json"}) {  // shards, a vocabulary
-    const std::string other = folder / (std::string("other-") + file);
-    fs::create_directory(other);
-    spill(other + "/" + file, "{}");
-    expect_error(run("second", {"--save-hugging-face", other}), 2, {"[--save-hugging-face]", file});
-    EXPECT_EQ(slurp(other + "/" + file), "{}");
-  }
-}
-
 TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
   const TemporaryFolder folder;
-  const Ran ran = run_command(small_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"}));
+  const Ran ran = run_command(small_gpt_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   int64_t steps = 0;
   for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
@@ -335,27 +162,6 @@ TEST(GptCommand, NoamReachesTheMetricsAndTheReport) {
   EXPECT_EQ(with_preset(asked, {"schedule"}).warmup, 4000);
   expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run", "--factor", "1"}), 2,
                {"[train --resume]", "--factor 0.5 (not 1)"});
-}
-
-TEST(GptCommand, ARunThatDivergesStopsBeforeItPrintsLosses) {
-  const TemporaryFolder folder;
-  const Ran ran = run_command(
-      small_run(folder, "run", {"--schedule", "constant", "--lr", "1e30", "--clip-grad", "0", "--no-progress"}));
-  EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(ran.err.find("not finite (a smaller learning rate may help)"), std::string::npos) << ran.err;
-  EXPECT_EQ(ran.out.find("nan"), std::string::npos) << ran.out;
-}
-
-TEST(GptCommand, RunsOfAnotherTaskAreNotContinued) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(run_command(small_run(folder, "gpt", {"--max-steps", "1"})).code, 0);
-  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), {.folder = folder.path()}).code, 0);
-  expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,
-               {"[train --resume]", "holds a run of the task gpt, not of copy"});
-  expect_error(run_command({"train", "addition", "--resume", "--out", folder / "copy"}), 2,
-               {"[train --resume]", "holds a run of the task copy, not of addition"});
-  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "copy"}), 2,
-               {"[train --resume]", "holds a run of the task copy, not of gpt"});
 }
 
 TEST(GptCommand, GeneratesATextIfNoneIsGiven) {
@@ -407,7 +213,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   expect_error(train({"--save-hugging-face", out}), 2, {"[--save-hugging-face]", "is also --out"});
   EXPECT_FALSE(fs::exists(out));
 
-  ASSERT_EQ(run_command(small_run(folder, "good", {"--max-steps", "1"})).code, 0);
+  ASSERT_EQ(run_command(small_gpt_run(folder, "good", {"--max-steps", "1"})).code, 0);
   const std::string good = folder / "good";
   const auto generate = [&](const Arguments& more) {
     return run_command(joined({"generate", "gpt", "--model", good}, more));
@@ -437,7 +243,7 @@ TEST(GptCommand, RejectsWrongRequests) {
 
   // A configuration that does not fit the tensors, and an incomplete download.
   const std::string hf = folder / "hf";
-  ASSERT_EQ(run_command(small_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})).code, 0);
+  ASSERT_EQ(run_command(small_gpt_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})).code, 0);
   const std::string config = slurp(hf + "/config.json");
   std::string wider = config;
   wider.replace(wider.find("\"n_embd\": 16"), 12, "\"n_embd\": 32");

@@ -1,0 +1,211 @@
+// Runs of `train gpt`: resumption, the best model, early stops, and folders that have other models.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tests/support/gpt_run.h>
+
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::expect_error;
+using tests::joined;
+using tests::kGPTText;
+using tests::lines;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::small_gpt_options;
+using tests::small_gpt_run;
+using tests::spill;
+using tests::TemporaryFolder;
+
+TEST(GptRun, AResumedRunEndsInTheSameBits) {
+  const TemporaryFolder folder;
+  const Ran whole =
+      run_command(small_gpt_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"}));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
+  const GPTOptions options = [&] {
+    GPTOptions o = small_gpt_options(folder);
+    o.accumulate = 2, o.clip_grad = 0.5, o.recompute = true;
+    resolve(o);
+    return o;
+  }();
+  GPTTrainer unbroken(options, load_gpt_data(options));
+  GPTTrainer broken(options, load_gpt_data(options));  // seeds anew
+  for (int i = 0; i < 3; ++i) broken.step();
+  const train::Checkpoint saved = broken.checkpoint();
+  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
+  resumed.restore(saved);
+  while (!resumed.finished()) resumed.step();
+  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
+  for (const NamedTensor& own : nn::state_dict(resumed.model())) {
+    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+  }
+
+  spill(folder / "text.txt", kGPTText + "The");
+  const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
+  expect_error(changed, 2, {"[train --resume]", "text.txt is not the text that the run was started with"});
+  for (const std::string& text :
+       {kGPTText.substr(0, 1200), kGPTText + "\xe2\x98\x83", std::string("no")}) {  // shorter ones too
+    spill(folder / "text.txt", text);
+    expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "whole"}), 2,
+                 {"[train --resume]", "text.txt is not the text that the run was started with"});
+  }
+  const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--emb-dim", "32"});
+  expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
+}
+
+TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
+  const TemporaryFolder folder;
+  GPTOptions options = small_gpt_options(folder);
+  resolve(options);
+  GPTTrainer trainer(options, load_gpt_data(options));
+  for (int i = 0; i < 7; ++i) trainer.step();
+  const train::Checkpoint saved = trainer.checkpoint();
+  spill(options.text, kGPTText.substr(0, kGPTText.size() / 4));  // fewer batches than were read
+  GPTTrainer other(options, load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
+  EXPECT_THROW(other.restore(saved), BadRequest);
+}
+
+// The same command line with --resume continues the run, whatever a 0 stands for in it.
+TEST(GptRun, TheSameOptionsResume) {
+  const TemporaryFolder folder;
+  const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
+  ASSERT_EQ(run_command(words).code, 0);
+  const Ran again = run_command(joined(words, {"--resume"}));
+  EXPECT_EQ(again.code, 0) << again.err;
+  for (const char* stride : {"0", "16"}) {
+    const Ran ran = run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
+  // Options are compared with the run's, not with those of the usual preset, which these do not fit.
+  for (const char* width : {"15", "18"})
+    expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--emb-dim", width}), 2,
+                 {"[train --resume]", "--emb-dim 16 (not " + std::string(width) + ")"});
+  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", "3"}), 2,
+               {"[train --resume]", "--stride 16 (not 3)"});
+}
+
+// The folder is locked before its checkpoint is read: whoever is writing it is named, not what was read of it.
+TEST(GptRun, AResumedRunIsLockedBeforeItIsRead) {
+  const TemporaryFolder folder;
+  const train::RunFolder taken(folder / "run");
+  spill(folder / "run/checkpoint", "half");
+  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume"}), 2,
+               {"[--out] another process is training in"});
+}
+
+// A run that breaks in the second of its two epochs keeps the first one's sample.
+TEST(GptRun, AResumedRunReportsEverySample) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_gpt_run(folder, "whole")).code, 0);
+  GPTOptions options = small_gpt_options(folder);
+  resolve(options);
+  GPTTrainer trainer(options, load_gpt_data(options));
+  for (int i = 0; i < 10; ++i) {
+    trainer.step();
+    if (trainer.ended_epoch()) trainer.sample();
+  }
+  fs::create_directories(folder / "part");
+  trainer.checkpoint().save(folder / "part/checkpoint");
+  fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
+  const Ran resumed = run_command({"train", "gpt", "--resume", "--out", folder / "part"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  const auto samples = [&](const char* run) {
+    const std::string report = slurp(folder / (std::string(run) + "/report.html"));
+    const std::size_t begin = report.find("<h2>Samples</h2>");
+    return report.substr(begin, report.find("<h2>Settings</h2>") - begin);
+  };
+  EXPECT_EQ(samples("part"), samples("whole"));
+  for (const char* part : {"After epoch 1:", "After epoch 2:", "The"})
+    EXPECT_NE(samples("part").find(part), std::string::npos) << samples("part");
+}
+
+// best.safetensors is the model of the evaluation with the lowest validation loss, and a model as any other.
+TEST(GptRun, KeepsTheBestModel) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(
+      small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::string best = "none";
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
+    const auto json = nlohmann::json::parse(line);
+    if (!json.contains("validation_loss") || json["validation_loss"].get<double>() > least) continue;
+    least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
+  }
+  EXPECT_EQ(load_safetensors(folder / "run/best.safetensors").metadata.at("steps"), best);
+  const Ran said = run_command({"generate", "gpt", "--model", folder / "run/best.safetensors", "--prompt", "The"});
+  EXPECT_EQ(said.code, 0) << said.err;
+}
+
+TEST(GptRun, StopsEarly) {
+  const TemporaryFolder folder;
+  const Ran ran =
+      run_command(small_gpt_run(folder, "run",
+                                {"--lr", "1e-30", "--schedule", "constant", "--weight-decay", "0", "--eval-interval",
+                                 "1", "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_LT(lines(slurp(folder / "run/metrics.jsonl")).size(), 12U);
+  EXPECT_FALSE(slurp(folder / "run/model.safetensors").empty());
+}
+
+TEST(GptRun, AnotherModelInHuggingFacesFolderIsKept) {
+  const TemporaryFolder folder;
+  const std::string hf = folder / "hf";
+  const auto run = [&](const std::string& out, const Arguments& more) {
+    return run_command(small_gpt_run(folder, out, joined({"--max-steps", "2"}, more)));
+  };
+  ASSERT_EQ(run("first", {"--save-hugging-face", hf}).code, 0);
+  const std::string model = slurp(hf + "/model.safetensors");
+  const Ran same = run("first", {"--save-hugging-face", hf, "--resume"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
+  const std::vector<std::string> said{"[--save-hugging-face] expected a folder without a model", "model.safetensors"};
+  expect_error(run("second", {"--seed", "5", "--save-hugging-face", hf}), 2, said);
+  expect_error(run("second", {"--save-hugging-face", folder / "first"}), 2, said);  // a run's
+  const Arguments words = small_gpt_run(folder, "second", {"--max-steps", "2", "--save-hugging-face", hf});
+  spill(folder / "text.txt", kGPTText + kGPTText);
+  expect_error(run_command(words), 2, said);
+  EXPECT_FALSE(fs::exists(folder / "second"));
+  EXPECT_EQ(slurp(hf + "/model.safetensors"), model);
+  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors.index.json"}) {  // shards, a vocabulary
+    const std::string other = folder / (std::string("other-") + file);
+    fs::create_directory(other);
+    spill(other + "/" + file, "{}");
+    expect_error(run("second", {"--save-hugging-face", other}), 2, {"[--save-hugging-face]", file});
+    EXPECT_EQ(slurp(other + "/" + file), "{}");
+  }
+}
+
+TEST(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(
+      small_gpt_run(folder, "run", {"--schedule", "constant", "--lr", "1e30", "--clip-grad", "0", "--no-progress"}));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("not finite (a smaller learning rate may help)"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.out.find("nan"), std::string::npos) << ran.out;
+}
+
+TEST(GptRun, RunsOfAnotherTaskAreNotContinued) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "1"})).code, 0);
+  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "copy"), {.folder = folder.path()}).code, 0);
+  expect_error(run_command({"train", "copy", "--resume", "--out", folder / "gpt"}), 2,
+               {"[train --resume]", "holds a run of the task gpt, not of copy"});
+  expect_error(run_command({"train", "addition", "--resume", "--out", folder / "copy"}), 2,
+               {"[train --resume]", "holds a run of the task copy, not of addition"});
+  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "copy"}), 2,
+               {"[train --resume]", "holds a run of the task copy, not of gpt"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

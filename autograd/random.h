@@ -83,7 +83,7 @@ class Generator {
   friend Generator& default_generator();
   class Hold;
   struct State {
-    explicit State(uint64_t seed) : seed(seed), words(static_cast<uint32_t>(seed)) {}
+    explicit State(uint64_t start) : seed(start), words(static_cast<uint32_t>(start)) {}
     uint64_t next64();
     double next_double();  // [0, 1)
     double next_normal();

@@ -37,7 +37,7 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
 (cd "$work" && for program in readme readme_data readme_drawing; do "build/$program"; done)
 "$prefix/bin/tapegrad" --version
 
-flags=(-std=c++20 -O0 -I "$prefix/include")
+flags=(-std=c++20 -O0 -Wall -Wextra -Wshadow -Werror -I "$prefix/include")  # -I: not a system folder, so headers warn
 for program in model training; do
   if "$cxx" "${flags[@]}" -M "$here/$program.cpp" | grep -E '/(tbb|oneapi|hwy|blis[^/]*|nlohmann|fmt|CLI|utf8cpp)/'; then
     echo "a public header includes a private library"; exit 1
@@ -55,7 +55,7 @@ if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH
   "$cxx" "$work/model.o" -o "$work/by-pkg-config" $(pkg-config --libs tapegrad) -Wl,-rpath,"$(dirname "$library")"
   "$work/by-pkg-config"
-  "$cxx" -O0 $(pkg-config --cflags tapegrad-train) "$here/training.cpp" -o "$work/training" $(pkg-config --libs tapegrad-train) \
+  "$cxx" -O0 -Wall -Wextra -Wshadow -Werror $(pkg-config --cflags tapegrad-train) "$here/training.cpp" -o "$work/training" $(pkg-config --libs tapegrad-train) \
     -Wl,-rpath,"$(dirname "$library")"
   "$work/training"
 fi

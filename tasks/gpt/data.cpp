@@ -11,7 +11,6 @@
 #include <algorithm>
 
 namespace tapegrad::tasks {
-
 namespace {
 
 constexpr std::string_view kNumbers[] = {

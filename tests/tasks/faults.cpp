@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/train/metrics.h>

@@ -105,7 +105,6 @@ TEST(CommandWords, MistypedOnesGetSuggestions) {
       {{"train", "copy", "--seed", "1", "--lr", "1", "--seed", "2"},
        {"[--seed] expected one value, got 2 (the option was given more than once)"}},
       {{"generate", "gpt", "--prompt", "a", "--prompt=b", "--prompt", "c"}, {"[--prompt] expected one value, got 3"}},
-      {{"info", "--json=3"}, {"[--json] "}},
       {{"generate", "gpt", "--dtype", "bfloat"},
        {"[--dtype] must be one of float32, bfloat16, got \"bfloat\" (did you mean bfloat16"}},
   };

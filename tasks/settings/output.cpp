@@ -21,8 +21,9 @@ namespace {
 void hold_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The wrong way round, so that reads and writes fail. open() takes the lowest free number, which is this one.
-    if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+    // Input and output are opened the wrong way round, so that reads and writes fail; messages go nowhere. open() takes
+    // the lowest free number, which is this one.
+    if (::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY) < 0) return;
   }
 }
 

@@ -5,7 +5,8 @@
 
 namespace tapegrad::tasks {
 
-/// Makes the standard streams that are closed fail when they are used, and no file take their numbers.
+/// Where standard streams are closed, makes input and output fail and messages go nowhere, instead of into the next
+/// file that is opened.
 void hold_standard_streams();
 
 /// Writes to standard output, at once. Error with the system's reason where that fails.

@@ -186,6 +186,10 @@ TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
                {"[output] cannot write to standard output: File too large"});
   EXPECT_EQ(run_command({"tran"}, {.errors = "/dev/full"}).code, 2);
   EXPECT_EQ(run_command({"tran"}, {.errors = "closed"}).code, 2);
+  const Arguments gpt{"train", "gpt",       "--out", folder / "gpt",   "--max-steps",
+                      "1",     "--emb-dim", "8",     "--eval-batches", "1"};
+  EXPECT_EQ(run_command(gpt, {.folder = folder.path(), .errors = "closed"}).code, 0);
+  EXPECT_FALSE(tests::slurp(folder / "gpt/report.html").empty());
 }
 
 }  // namespace

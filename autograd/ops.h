@@ -1,4 +1,4 @@
-// Every operation on tensors. All are recorded on the tape, and all can be differentiated twice.
+// Every operation on tensors. Those that have a gradient are recorded on the tape and can be differentiated twice.
 //
 // Unless a declaration says otherwise, an operation takes bool, int64, float32 and float64, converts its operands to
 // the later type in that order, broadcasts them by NumPy's rule, and returns a tensor of that type and shape. Axes

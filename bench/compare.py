@@ -65,7 +65,7 @@ def main():
         for table, times in ((left, ours(options.build, options.only)), (right, peer(options.python, options.only))):
             for name, time in times.items():
                 table.setdefault(name, []).append(time)
-        for task in ("copy", "addition"):
+        for task in ("copy", "addition", "parser"):
             if options.steps and options.only in f"step/{task}":
                 left.setdefault(f"step/{task}", []).append(our_step(options.build, task, options.steps))
                 right.setdefault(f"step/{task}", []).append(peer_step(options.python, task, options.steps))

@@ -63,7 +63,7 @@ void shapes(benchmark::internal::Benchmark* bench) {
     // the copy task's linear layers, forward and both gradients
     bench->Args({800, 64, 64, 0, 1, threads})->Args({800, 128, 64, 0, 1, threads})->Args({800, 64, 128, 0, 0, threads});
     bench->Args({64, 64, 800, 1, 0, threads})->Args({128, 64, 800, 1, 0, threads});
-    // the addition task's
+    // layers of width 256
     bench->Args({1280, 256, 256, 0, 1, threads})->Args({1280, 256, 256, 0, 0, threads});
     bench->Args({256, 256, 1280, 1, 0, threads});
     // GPT-2's: up-projection, its gradients, logits

@@ -57,7 +57,7 @@ struct Context {
     const Kernels<double>& d = kernels<double>();
     bli_cntx_set_l3_nat_ukrs(2, BLIS_GEMM_UKR, BLIS_FLOAT, micro<float>, TRUE, BLIS_GEMM_UKR, BLIS_DOUBLE,
                              micro<double>, TRUE, &cntx);
-    // blocks: a panel of B in the first-level cache, a block of A in half of the second, B in the third
+    // blocks: a panel of B in L1, a block of A in half of L2, B in L3
     const bool wide = kernel_family() == KernelFamily::avx512;
     const int64_t mc = (wide ? 280 : 168) / s.rows * s.rows, kc = wide ? 384 : 256, nc = 3072;
     blksz_t mr, nr, m, k, n;

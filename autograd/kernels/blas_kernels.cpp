@@ -29,7 +29,7 @@ HWY_INLINE int64_t sliver_rows(int64_t m, int64_t most = kMaxRows) {
   return (m + slivers - 1) / slivers;
 }
 
-constexpr int64_t kSmall = 4096;  // elements of an operand that fits the first-level cache unpacked
+constexpr int64_t kSmall = 4096;  // elements of an operand that fits L1 unpacked
 
 // How a tile reads its operands: unpacked if that is as fast.
 template <class T>

@@ -43,7 +43,7 @@ struct Kernels {
   void (*pack_panel)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* to);
 };
 
-/// The largest block along k: a panel of B then stays in the first-level cache.
+/// The largest block along k: a panel of B then stays in L1.
 inline constexpr int64_t kDepth = 256;
 
 /// The most rows of A for which products are computed as dot products along k, if A's rows and B's columns are

@@ -36,7 +36,8 @@ struct AttentionRows {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// Turns one row of scores into weights: softmax over n scores that are already scaled, and -inf where masked.
+// Turns one row of scores into weights, in place (softmax.cpp has the softmax of tensors): softmax over n scores that
+// are already scaled, and -inf where masked.
 template <class T>
 void softmax_row(T* row, int64_t n) {
   constexpr int64_t kStep = kLanes<T>;

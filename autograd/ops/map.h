@@ -13,7 +13,7 @@ using MapKernel = void (*)(const void* const* x, void* y, int64_t n, const void*
 inline constexpr int kMaxOperands = 6;
 
 /// Fills y (fresh, contiguous) from operands that broadcast to its shape. An operand with another layout than y is read
-/// through a small buffer in the first-level cache. The division into pieces depends on y's size alone; the kernel may
+/// through a small buffer in the L1 cache. The division into pieces depends on y's size alone; the kernel may
 /// run on several threads.
 void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
          const void* context = nullptr);

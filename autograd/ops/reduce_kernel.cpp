@@ -153,7 +153,7 @@ namespace {
 // same way.
 constexpr int64_t kRowBlock = 8192;     // elements of a row in one block
 constexpr int64_t kColumnBlock = 128;   // rows in one block of columns
-constexpr int64_t kColumnWidth = 1024;  // columns in one block: the running result stays in the first-level cache
+constexpr int64_t kColumnWidth = 1024;  // columns in one block: the running result stays in the L1 cache
 
 }  // namespace
 

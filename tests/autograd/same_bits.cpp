@@ -1,5 +1,5 @@
-// Values and gradients of every operation are the same bits with 1, 2, 3 and 7 threads, on tensors that are cut in
-// pieces.
+// Values and gradients of every operation are the same bits with 1, 2, 3 and 7 threads, of which as many run at once as
+// the machine has processors, on tensors that are divided into pieces.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>

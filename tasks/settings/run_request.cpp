@@ -64,7 +64,8 @@ void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::Ru
   try {
     loop.run(files, folder, std::move(saved));
   } catch (const train::Interrupted& e) {
-    throw Error(fmt::format("{} (use --resume --out {})", e.what(), files.folder));
+    const std::string_view text = e.what();  // "[train] message"
+    fail("train", fmt::format("{} (use --resume --out {})", text.substr(text.find("] ") + 2), files.folder));
   }
 }
 

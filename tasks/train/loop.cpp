@@ -1,5 +1,6 @@
 // Trains step by step, and runs with all files from the first or the last saved step to the end.
 #include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/optim/clip.h>
@@ -319,8 +320,9 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
   if (saved != steps_) save();
   if (finished() && m.step > 0 && files.ended) files.ended(m);
   if (!finished())
-    throw Interrupted(fmt::format("[train] interrupted after step {} of {}; the checkpoint in {} continues the run",
-                                  steps_, total_steps(), files.folder));
+    throw Interrupted(
+        error_text("train", fmt::format("interrupted after step {} of {}; the checkpoint in {} continues the run",
+                                        steps_, total_steps(), files.folder)));
 }
 
 void Loop::write_results(const RunFiles& files, const std::string& folder) {

@@ -11,8 +11,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kBestFile = "best.safetensors";
-
 // The settings of the run; those given on the command line must be the same.
 GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest& request) {
   require_run_of(kGPTTask, checkpoint, request.out);
@@ -73,7 +71,7 @@ std::string samples_html(const train::Metrics& metrics) {
 
 // The losses of evaluations and the samples go to standard output, in the format of chapter 5; all else goes to
 // standard error.
-train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request, const std::string& run) {
+train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
   GPTOptions shown = trainer.options();
   train::RunFiles files = run_files(request);
   files.messages = stderr;
@@ -85,12 +83,8 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request, c
                   .rate = fmt::format("Learning rate ({})", shown.schedule),
                   .settings = report_settings(fields_of(shown)),
                   .sections = samples_html};
-  const auto save = [&trainer](const fs::path& path) {
-    save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
-  };
-  files.evaluated = [&, save](const train::StepMetrics& m, train::Progress& progress) {
-    if (request.keep_best && *m.validation_loss == trainer.loop().best().validation)
-      save(fs::path(request.out) / kBestFile);
+  files.keep_best = request.keep_best;
+  files.evaluated = [&](const train::StepMetrics& m, train::Progress& progress) {
     progress.result(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.loop().epoch() + 1,
                                 m.step - 1, *m.train_loss, *m.validation_loss));
   };
@@ -99,9 +93,8 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request, c
     epoch.sample = trainer.sample();
     progress.result(*epoch.sample);
   };
-  files.save_model = [&, save](const std::string& path) {
-    save(path);
-    if (!request.hugging_face.empty()) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer(), run);
+  files.save_model = [&](const std::string& path) {
+    save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
   };
   return files;
 }
@@ -144,7 +137,8 @@ int train_gpt(GPTTrainRequest request) {
     fmt::print("Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training, found.validation);
     std::fflush(stdout);
   }
-  run_to_end(trainer.loop(), run_files(trainer, request, run), *folder, std::move(saved));
+  run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
+  if (hugging_face) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer(), run);
   remember_last_run(kGPTTask, folder->path());
   return 0;
 }

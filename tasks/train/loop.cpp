@@ -32,20 +32,24 @@ class EvalMode {
   const std::function<void(bool)>& set_mode_;
 };
 
-void say(std::FILE* to, std::string_view lines) {
-  fmt::print(to, "{}", drawing::wrapped(lines));
+// A message that cannot be written does not end a run.
+void print_to(std::FILE* to, const std::string& text) {
+  std::fputs(text.c_str(), to);
   std::fflush(to);
 }
+
+void say(std::FILE* to, std::string_view lines) { print_to(to, drawing::wrapped(lines)); }
 
 // Moves the files of an earlier run aside. With `resume`, only those of a finished run: a run that was killed before
 // its first checkpoint starts again.
 void put_earlier_run_aside(const RunFolder& folder, const RunFiles& files) {
   if (files.resume)
-    fmt::print(stderr, "note: {} has no checkpoint yet; the run starts at its first step\n", files.folder);
-  if (files.resume && !fs::exists(folder.path() / kModelFile)) return;
+    print_to(stderr, fmt::format("note: {} has no checkpoint yet; the run starts at its first step\n", files.folder));
+  if (files.resume && !is_there((folder.path() / kModelFile).string())) return;
   const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile, kReportFile, kBestFile};
   const fs::path aside = folder.put_aside(names);
-  if (!aside.empty()) fmt::print(stderr, "note: the earlier run in {} is now in {}\n", files.folder, aside.string());
+  if (!aside.empty())
+    print_to(stderr, fmt::format("note: the earlier run in {} is now in {}\n", files.folder, aside.string()));
 }
 
 bool same_names_and_shapes(const NamedTensors& a, const NamedTensors& b) {
@@ -265,7 +269,7 @@ void Loop::run(const RunFiles& files) {
   const RunFolder folder(files.folder);
   const fs::path file = folder.path() / kCheckpointFile;
   std::optional<Checkpoint> saved;
-  if (files.resume && fs::exists(file)) saved = Checkpoint::load(file.string());
+  if (files.resume && is_there(file.string())) saved = Checkpoint::load(file.string());
   run(files, folder, std::move(saved));
 }
 
@@ -304,8 +308,7 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
     m = step();
     metrics.add(m);
     if (m.validation_loss) {
-      if (files.keep_best && stale_ == 0)
-        save_checked((fs::path(folder) / kBestFile).string(), model_.state(), {{"format", "pt"}});
+      if (files.keep_best && stale_ == 0) save_model(files, fs::path(folder) / kBestFile);
       files.evaluated ? files.evaluated(m, progress) : progress.line(evaluation_text(m));
     }
     if (auto epoch = ended_epoch()) {
@@ -325,13 +328,17 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
                                         steps_, total_steps(), files.folder)));
 }
 
+void Loop::save_model(const RunFiles& files, const fs::path& path) {
+  if (files.save_model) {
+    files.save_model(path.string());
+  } else {
+    save_checked(path.string(), model_.state(), {{"format", "pt"}, {"steps", std::to_string(steps_)}});
+  }
+}
+
 void Loop::write_results(const RunFiles& files, const std::string& folder) {
   const fs::path model = fs::path(folder) / kModelFile, report = fs::path(folder) / kReportFile;
-  if (files.save_model) {
-    files.save_model(model.string());
-  } else {
-    save_checked(model.string(), model_.state(), {{"format", "pt"}, {"steps", std::to_string(steps_)}});
-  }
+  save_model(files, model);
   {
     const EvalMode eval(model_.set_mode);
     replace_file(report, report_html(files.report, read_metrics(fs::path(folder) / kMetricsFile), steps_per_epoch(),

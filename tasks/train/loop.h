@@ -66,7 +66,7 @@ struct RunFiles {
   std::function<void(EpochMetrics&, const StepMetrics&, Progress&)> ended_epoch = {};
   /// Called after the last step, before the results are written.
   std::function<void(const StepMetrics&)> ended = {};
-  /// Writes the model. Without it, the file has the parameters and checksums.
+  /// Writes the model, the best one too. Without it, the file has the parameters and checksums.
   std::function<void(const std::string& path)> save_model = {};
 };
 
@@ -140,6 +140,7 @@ class Loop {
   void evaluate_into(StepMetrics& metrics);
   bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
   void train_to_end(const RunFiles& files, const std::string& folder);
+  void save_model(const RunFiles& files, const fs::path& path);
   void write_results(const RunFiles& files, const std::string& folder);
 
   ModelAccess model_;

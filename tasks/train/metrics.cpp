@@ -32,7 +32,7 @@ void each_line(const fs::path& path, const std::string& text, const F& line) {
 
 // The length of the lines of the first `steps` steps, in bytes.
 int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_epoch) {
-  if (steps == 0 || !fs::exists(path)) {
+  if (steps == 0 || !is_there(path.string())) {
     if (steps > 0)
       fail("metrics", fmt::format("{} is missing, but the checkpoint is of step {}", path.string(), steps));
     return 0;

@@ -139,7 +139,7 @@ TEST(GptRun, KeepsTheBestModel) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::string& line : lines(slurp(folder / "run/metrics.jsonl"))) {
     const auto json = nlohmann::json::parse(line);
-    if (!json.contains("validation_loss") || json["validation_loss"].get<double>() > least) continue;
+    if (!json.contains("validation_loss") || json["validation_loss"].get<double>() >= least) continue;
     least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
   }
   EXPECT_EQ(load_safetensors(folder / "run/best.safetensors").metadata.at("steps"), best);

@@ -15,6 +15,9 @@ std::mutex lock;
 int objects = 0;
 struct sigaction before[std::size(kSignals)];
 
+// What was ignored stays ignored, as `nohup` needs it.
+bool is_caught(std::size_t i) { return before[i].sa_handler != SIG_IGN; }
+
 }  // namespace
 
 CatchInterrupts::CatchInterrupts() {
@@ -24,13 +27,13 @@ CatchInterrupts::CatchInterrupts() {
   struct sigaction action {};
   action.sa_handler = [](int) {
     received = 1;
-    for (const int each : kSignals) std::signal(each, SIG_DFL);
+    for (std::size_t i = 0; i < std::size(kSignals); ++i)
+      if (is_caught(i)) std::signal(kSignals[i], SIG_DFL);
   };
   action.sa_flags = SA_RESTART;
-  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
-    sigaction(kSignals[i], nullptr, &before[i]);
-    if (before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);  // ignored: as `nohup` wants it
-  }
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], nullptr, &before[i]);
+  for (std::size_t i = 0; i < std::size(kSignals); ++i)
+    if (is_caught(i)) sigaction(kSignals[i], &action, nullptr);
 }
 
 CatchInterrupts::~CatchInterrupts() {

@@ -45,7 +45,7 @@ struct LoopOptions {
   std::function<Evaluation()> evaluate = {};
   int64_t evaluate_every = 0;  ///< 0: never
   int64_t patience = 0;        ///< stop after that many evaluations in a row without a lower validation loss; 0: never
-  /// Write more of the program's state to a checkpoint, and read it back.
+  /// Write more of the program's state to a checkpoint, and read it back, before the loop's own state is restored.
   std::function<void(Checkpoint&)> save = {};
   std::function<void(const Checkpoint&)> load = {};
 };

@@ -320,6 +320,9 @@ TEST(Interrupts, AreSharedByThreadsAndRespectIgnoredSignals) {
     const CatchInterrupts catching;
     std::raise(SIGINT);
     EXPECT_FALSE(CatchInterrupts::interrupted());
+    std::raise(SIGTERM);
+    EXPECT_TRUE(CatchInterrupts::interrupted());
+    EXPECT_EQ(handler(SIGINT), SIG_IGN) << "the other signal does not change that";
   }
   EXPECT_EQ(handler(SIGINT), SIG_IGN);
   std::signal(SIGINT, before);

@@ -57,9 +57,10 @@ TEST(Tutorial003_8_5_2, FirstHundredStepsWithoutDropout) {
   follow(options, "losses_nodropout");
 }
 
-// The means of all ten epochs within 5 % or 0.02. Takes minutes, so only with TAPEGRAD_LONG=1; the first hundred steps
-// are always compared, above.
+// The means of all ten epochs within 5 % or 0.02.
 TEST(Tutorial003_8_5_2, WholeRun) {
+  // A fifth of the time that all tests together may take, so only with TAPEGRAD_LONG=1; the first hundred steps are
+  // always compared, above.
   if (!tests::long_tests_are_wanted()) GTEST_SKIP() << "3,000 steps take about 8 minutes: TAPEGRAD_LONG=1 runs them";
   const std::vector<double> means = reference()["epoch_loss"], accuracies = reference()["epoch_accuracy"];
   Trainer trainer(tutorial_options());

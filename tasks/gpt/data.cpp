@@ -40,8 +40,8 @@ data::TextLoader loader(const GPTOptions& o, data::Tokens tokens, bool training)
   data::TextLoader made(data::Windows(std::move(tokens), o.context_length, o.stride),
                         {.batch_size = o.batch_size, .shuffle = training, .drop_last = training});
   if (made.size() == 0) {
-    bad_request("--batch-size", fmt::format("{} windows are not to be had: the training part has {}", o.batch_size,
-                                            made.dataset().size()));
+    bad_request("--batch-size", fmt::format("a batch of {} windows does not fit: the training part has {}",
+                                            o.batch_size, made.dataset().size()));
   }
   return made;
 }

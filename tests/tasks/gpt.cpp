@@ -195,6 +195,8 @@ TEST(GptCommand, RejectsWrongRequests) {
                {"[train] a model with batches of these sizes takes about", " GB, this machine has "});
   expect_error(train({"--emb-dim", "10000000", "--n-heads", "1"}), 2, {"[train] a model with batches of these sizes"});
   expect_error(train({"--drop-rate", "1"}), 2, {"[--drop-rate]"});
+  expect_error(train({"--batch-size", "5000"}), 2,
+               {"[--batch-size] a batch of 5000 windows does not fit: the training part has "});
   expect_error(train({"--schedule", "cosine"}), 2, {"[--schedule]", "constant, noam, warmup-cosine"});
   expect_error(train({"--schedule", "noam", "--warmup", "0"}), 2,
                {"[--warmup] must be at least 1 with --schedule noam, got 0"});

@@ -98,5 +98,6 @@ void add_index_samples(SampleTable& table);
 void add_reduction_samples(SampleTable& table);
 void add_product_samples(SampleTable& table);
 void add_loss_samples(SampleTable& table);
+void add_pooling_samples(SampleTable& table);
 
 }  // namespace tapegrad::tasks

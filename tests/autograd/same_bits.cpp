@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pooling.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/recompute.h>
@@ -144,6 +145,23 @@ std::vector<Large> large_samples() {
                [](const Inputs& v) { return layer_norm_std(v[0], v[1], v[2]); });
     add_sample("rms_norm", {rows, weight}, [](const Inputs& v) { return rms_norm(v[0], v[1]); });
   }
+  const auto add_pooling = [&](std::string op, const Shape& shape, Tensor (*f)(const Tensor&)) {
+    add_sample(std::move(op), {numbers(shape)}, [f](const Inputs& v) { return f(v[0]); });
+  };
+  const Shape signals{40, 30, 403};
+  for (const Shape& images : {Shape{7, 30, 61, 43}, Shape{1, 1, 701, 803}}) {
+    add_pooling("max_pool2d", images, [](const Tensor& x) { return max_pool2d(x, 3, {.stride = 2, .padding = 1}); });
+    add_pooling("avg_pool2d", images, [](const Tensor& x) { return avg_pool2d(x, 3, {.stride = 2, .padding = 1}); });
+    add_pooling("adaptive_max_pool2d", images, [](const Tensor& x) { return adaptive_max_pool2d(x, {7, 9}); });
+    add_pooling("adaptive_avg_pool2d", images, [](const Tensor& x) { return adaptive_avg_pool2d(x, {7, 9}); });
+    add_pooling("interpolate", images, [](const Tensor& x) { return interpolate(x, {.scale_factor = 1.7}); });
+    add_pooling("interpolate", images,
+                [](const Tensor& x) { return interpolate(x, {.scale_factor = 2, .mode = Interpolation::bilinear}); });
+  }
+  add_pooling("max_pool1d", signals, [](const Tensor& x) { return max_pool1d(x, 2); });
+  add_pooling("avg_pool1d", signals, [](const Tensor& x) { return avg_pool1d(x, 2); });
+  add_pooling("adaptive_max_pool1d", signals, [](const Tensor& x) { return adaptive_max_pool1d(x, 7); });
+  add_pooling("adaptive_avg_pool1d", signals, [](const Tensor& x) { return adaptive_avg_pool1d(x, 7); });
   for (Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
     add_sample("cross_entropy", {numbers({500, 1003}), ids({500}, 1003)}, [reduction](const Inputs& v) {
       return cross_entropy(v[0], v[1], {.reduction = reduction, .label_smoothing = 0.1});

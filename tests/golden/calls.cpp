@@ -300,6 +300,7 @@ const std::map<std::string, GoldenCall>& golden_calls() {
     add_shapes(calls);
     add_layers(calls);
     add_factories(calls);
+    add_pooling_calls(calls);
     add_forms(calls);
     return calls;
   }();

@@ -29,6 +29,10 @@ std::vector<GoldenCase> read_goldens(const std::string& path);
 using GoldenCall = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const nlohmann::json& args)>;
 const std::map<std::string, GoldenCall>& golden_calls();
 
+// For the files calls_*.cpp, which enter the calls of their families.
+using GoldenCalls = std::map<std::string, GoldenCall>;
+void add_pooling_calls(GoldenCalls& calls);
+
 // The names of the functions that autograd/ops.h declares.
 std::vector<std::string> operations_in(const std::string& header);
 

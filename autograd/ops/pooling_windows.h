@@ -1,0 +1,71 @@
+// Shared by pooling: images as planes, and the windows along one axis.
+#pragma once
+
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/spatial.h>
+
+#include <cstdint>
+
+namespace tapegrad {
+
+/// x [..., C, L] or [..., C, H, W] as planes [count, h, w]; a signal has h = 1.
+struct Planes {
+  int axes;  // spatial ones: 1 or 2
+  int64_t count = 1, h = 1, w = 1;
+  /// Error unless x is floating, has the spatial axes, C and perhaps N, and no spatial size of 0.
+  Planes(const Op& op, const Tensor& x, int axes, bool unbatched = true);
+  /// The shape of x with other spatial sizes.
+  Shape resized(const Tensor& x, int64_t out_h, int64_t out_w) const;
+  int64_t size(int axis) const { return axes == 2 && axis == 0 ? h : w; }
+};
+
+/// The outputs [begin, end) of an axis that all read `count` elements, each `stride` elements after the one before.
+struct RegularRun {
+  int64_t begin = 0, end = 0;
+  int64_t stride = 1, count = 1;
+};
+
+/// The run around the middle of `out` outputs: what is left out reaches into the padding, or is shorter.
+template <class First, class Count>
+RegularRun regular_run(int64_t out, First first, Count count) {
+  if (out == 0) return {};
+  const int64_t middle = (out - 1) / 2, next = middle + 1 < out ? middle + 1 : middle;
+  RegularRun run{middle, middle + 1, next > middle ? first(next) - first(middle) : 1, count(middle)};
+  const auto fits = [&](int64_t a, int64_t b) {
+    return count(a) == run.count && count(b) == run.count && first(b) - first(a) == run.stride;
+  };
+  while (run.begin > 0 && fits(run.begin - 1, run.begin)) --run.begin;
+  while (run.end < out && fits(run.end - 1, run.end)) ++run.end;
+  return run;
+}
+
+/// Windows along an axis: window o has the elements first, first + step, ..., `count` of them, none outside of the
+/// axis.
+struct Windows {
+  struct Window {
+    int64_t first, count;
+    int64_t padded;  // elements with those in the padding
+  };
+  int64_t in = 1;
+  int64_t step = 1;  // dilation
+  PoolVector<Window> windows;
+
+  int64_t out() const { return static_cast<int64_t>(windows.size()); }
+};
+
+struct WindowSettings {
+  const PerAxis<int64_t>& kernel;
+  const PerAxis<int64_t>& stride;  // may be left out
+  const PerAxis<int64_t>& padding;
+  const PerAxis<int64_t>& dilation;
+  bool ceil_mode;
+};
+
+/// The windows of a pooling, of height and width. Error for settings that make no sense.
+struct WindowPair {
+  Windows h, w;
+};
+WindowPair sliding_windows(const Op& op, const Tensor& x, const Planes& planes, const WindowSettings& settings);
+WindowPair adaptive_windows(const Op& op, const Planes& planes, const PerAxis<int64_t>& output_size);
+
+}  // namespace tapegrad

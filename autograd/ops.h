@@ -242,6 +242,31 @@ Tensor layer_norm_std(const Tensor& x, const Tensor& gamma, const Tensor& beta, 
 /// x / sqrt(mean(x^2) + eps) * weight over the last axis. Zhang, Sennrich 2019.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 
+// --- normalisation per channel (ops/batch_norm.cpp, ops/group_norm.cpp), fused, floating ---
+// x [N, C, ...]; weight and bias [C], each of which may be an empty handle. Where elements are NaN or infinite, all
+// that are normalised with them become NaN.
+
+/// (x - mean) / sqrt(var + eps) * weight + bias with the given statistics [C]: the form for evaluation. The statistics
+/// are constants; an Error if they need gradients. Ioffe, Szegedy 2015.
+Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = {},
+                  const Tensor& bias = {}, double eps = 1e-5);
+struct BatchNormed {
+  Tensor y;
+  Tensor mean;  ///< [C], of the batch
+  Tensor var;   ///< [C], the batch's sample variance (over n - 1): what running statistics take
+};
+/// The same with the batch's own mean and population variance: the form for training. Returns the statistics, so that
+/// the caller can update running ones; no gradient flows through them. They are NaN for an empty batch. Error if a
+/// channel has one element.
+BatchNormed batch_norm_training(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
+/// The same with mean and population variance over each of `groups` groups of neighbouring channels of each sample.
+/// Error unless groups divides C, and if all of x is one element per group. Wu, He 2018.
+Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight = {}, const Tensor& bias = {},
+                  double eps = 1e-5);
+/// group_norm with every channel of x [N, C, L, ...] in a group of its own. Error if a channel of a sample has one
+/// element. Ulyanov, Vedaldi, Lempitsky 2016.
+Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
+
 // --- dropout (ops/dropout.cpp), floating ---
 
 /// In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p). Draws one number per

@@ -11,6 +11,8 @@ import time
 import torch
 from torch.nn import functional as F
 
+import pooling
+
 
 def steady(function, seconds=0.6):
     """The median time of a call, in milliseconds, after two calls that warm up."""
@@ -72,6 +74,7 @@ def cases():
     }
     for shape in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768)):
         result.update(products(*shape))
+    result.update(pooling.cases())
     return result
 
 

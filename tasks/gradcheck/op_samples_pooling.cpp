@@ -76,7 +76,9 @@ void add_avg_pools(SampleTable& table) {
   add_images(table, "adaptive_avg_pool2d", "to 2 by 3", 5, 4, [](const Tensor& x) {
     return adaptive_avg_pool2d(x, {2, 3});
   });
-  add_images(table, "adaptive_avg_pool2d", "to 1", 3, 2, [](const Tensor& x) { return adaptive_avg_pool2d(x, 1); });
+  add_images(table, "adaptive_avg_pool2d", "to 1 by 2", 3, 2, [](const Tensor& x) {
+    return adaptive_avg_pool2d(x, {1, 2});
+  });
   add_images(table, "adaptive_avg_pool2d", "to more", 3, 2, [](const Tensor& x) {
     return adaptive_avg_pool2d(x, {5, 4});
   });

@@ -121,12 +121,59 @@ void add_norms(SampleTable& table) {
             [](auto x) { return layer_norm(x[0], {}, x[1], 1e-2); });
 }
 
+void add_channel_norms(SampleTable& table) {
+  const auto parameter = [](std::span<const Tensor> x, std::size_t i) { return i < x.size() ? x[i] : Tensor(); };
+  const auto trained = [=](std::span<const Tensor> x) {
+    return batch_norm_training(x[0], parameter(x, 1), parameter(x, 2), 1e-2).y;
+  };
+  const auto instances = [=](std::span<const Tensor> x) {
+    return instance_norm(x[0], parameter(x, 1), parameter(x, 2), 1e-2);
+  };
+  const auto all = [&](const std::string& label, const Tensor& x) {
+    const int64_t channels = x.size(1);
+    const Tensor weight = spread({channels}, 0.5, 2), bias = spread({channels}), mean = spread({channels}, -1, 1);
+    const auto evaluated = [=](std::span<const Tensor> x) {
+      return batch_norm(x[0], mean, weight.detach(), parameter(x, 1), parameter(x, 2), 1e-2);
+    };
+    const auto add = [&](std::string_view op, SampleTable::Function f) {
+      table.add(op, label, {x}, f);
+      table.add(op, label + ", weight", {x, weight}, f);
+      table.add(op, label + ", weight and bias", {x, weight, bias}, f);
+    };
+    add("batch_norm", evaluated);
+    add("batch_norm_training", trained);
+    for (const int64_t groups : {1, 2}) {
+      if (channels % groups != 0) continue;
+      add("group_norm",
+          [=](std::span<const Tensor> x) { return group_norm(x[0], groups, parameter(x, 1), parameter(x, 2), 1e-2); });
+    }
+    if (x.dim() > 2) add("instance_norm", instances);
+  };
+  all("[3, 4]", spread({3, 4}));
+  all("[19, 3]", spread({19, 3}));
+  all("[2, 3, 2]", spread({2, 3, 2}));
+  all("[2, 2, 2, 3]", spread({2, 2, 2, 3}));
+  all("[1, 2, 19]", spread({1, 2, 19}));
+  all("transposed", spread({2, 3, 4}).transpose(1, 2));
+  all("every second column", spread({2, 2, 6}).slice(2, 0, kAll, 2));
+  all("expanded", spread({1, 4, 3}).expand({2, 4, 3}));
+  all("no sample", spread({0, 2, 3}));
+  all("no channel", spread({2, 0, 3}));
+  table.add("batch_norm", "a bias alone", {spread({2, 3}), spread({3})},
+            [](auto x) { return batch_norm(x[0], zeros({3}, kFloat64), ones({3}, kFloat64), {}, x[1]); });
+  table.add("batch_norm_training", "a bias alone", {spread({2, 3}), spread({3})},
+            [](auto x) { return batch_norm_training(x[0], {}, x[1], 1e-2).y; });
+  table.add("group_norm", "a bias alone", {spread({2, 4}), spread({4})},
+            [](auto x) { return group_norm(x[0], 2, {}, x[1], 1e-2); });
+}
+
 }  // namespace
 
 void add_reduction_samples(SampleTable& table) {
   add_reductions(table);
   add_softmax(table);
   add_norms(table);
+  add_channel_norms(table);
 }
 
 }  // namespace tapegrad::tasks

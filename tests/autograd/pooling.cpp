@@ -61,7 +61,7 @@ TEST(AvgPool, OfOnesIsExactlyOne) {
     EXPECT_TRUE(all(y == 1)) << kernel;
     EXPECT_TRUE(all(avg_pool2d(ones({1, 1, 23, 40}), kernel, {.padding = 1, .count_include_pad = false}) == 1));
   }
-  EXPECT_TRUE(all(adaptive_avg_pool2d(full({2, 3, 7, 7}, 0.3), 1) == full({}, 0.3)));
+  EXPECT_TRUE(all(adaptive_avg_pool2d(ones({2, 3, 7, 7}), 1) == 1));
   EXPECT_EQ(adaptive_avg_pool2d(ones({2, 3, 7, 7}), {0, 2}).shape(), (Shape{2, 3, 0, 2}));
 }
 
@@ -98,6 +98,72 @@ TEST(Pooling, OfAViewLeavesTheRestAlone) {  // infinity next to the view must no
                           interpolate(x, {.size = {5, 9}, .mode = Interpolation::bilinear})}) {
     EXPECT_TRUE(all(y == 1));
   }
+}
+
+// Gradients for x, weight and bias of sum(f(x, weight, bias) * seed).
+template <class F>
+std::vector<Tensor> norm_gradients(F f, const Tensor& x, bool again) {
+  const int64_t channels = x.size(1);
+  const Tensor leaves[] = {x.as_leaf(), (image({channels}) + 3).as_leaf(), image({channels}).as_leaf()};
+  Tape tape;
+  const Tensor y = f(leaves[0], leaves[1], leaves[2]);
+  const Gradients found = tape.backward(y, {.create_graph = again, .grad_output = image(y.shape()) + 1, .keep = {}});
+  std::vector<Tensor> grads;
+  for (const Tensor& leaf : leaves) grads.push_back(found[leaf].detach());
+  return grads;
+}
+
+TEST(ChannelNorms, FusedAndRecordedGradientsAgree) {
+  using Norm = Tensor (*)(const Tensor&, const Tensor&, const Tensor&);
+  const Norm norms[] = {
+      [](const Tensor& x, const Tensor& w, const Tensor& b) { return batch_norm_training(x, w, b).y; },
+      [](const Tensor& x, const Tensor& w, const Tensor& b) {
+        return batch_norm(x, zeros({x.size(1)}), ones({x.size(1)}), w, b);
+      },
+      [](const Tensor& x, const Tensor& w, const Tensor& b) { return group_norm(x, 2, w, b); }};
+  for (const Shape& shape : {Shape{5, 4, 37}, Shape{200, 70}, Shape{3, 2, 3000}, Shape{40, 2, 900}, Shape{300, 4}}) {
+    for (const Norm& norm : norms) {
+      const std::vector<Tensor> fused = norm_gradients(norm, image(shape), false);
+      const std::vector<Tensor> composed = norm_gradients(norm, image(shape), true);
+      for (std::size_t i = 0; i < fused.size(); ++i) {
+        const Tensor scale = 1 + amax(abs(composed[i]));  // dweight is a sum over many elements
+        expect_near(fused[i] / scale, composed[i] / scale);
+      }
+    }
+  }
+}
+
+TEST(ChannelNorms, GradientOfABiasAloneNeedsNoX) {
+  const Tensor x = image({4, 2, 3}), bias = zeros({2}).as_leaf();
+  Tape tape;
+  const Tensor y = batch_norm(x, zeros({2}), ones({2}), {}, bias);
+  expect_near(tape.backward(sum(y))[bias], {12, 12});  // dy is expanded
+}
+
+TEST(BatchNorm, ReturnsTheBatchsMeanAndSampleVariance) {
+  for (const Shape& shape : {Shape{6, 3}, Shape{2, 3, 4}, Shape{100, 3, 1000}, Shape{2, 70, 11}}) {
+    const Tensor x = image(shape) + 5;
+    const BatchNormed all = batch_norm_training(x);
+    Axes axes;
+    for (int i = 0; i < x.dim(); ++i) {
+      if (i != 1) axes.push_back(i);
+    }
+    expect_near(all.mean, mean(x, axes));
+    expect_near(all.var, var(x, axes));
+    expect_near(all.y, (x - mean(x, axes, true)) / sqrt(var(x, axes, true, 0) + 1e-5));
+  }
+  EXPECT_TRUE(all(isnan(batch_norm_training(zeros({0, 3, 2})).mean)));
+}
+
+TEST(BatchNorm, IsAccurateFarFromZeroAndAcrossSteps) {
+  const Tensor x = cat({zeros({1, 2, 5000}), image({3, 2, 5000}) * 0.01 + 1000});
+  const Tensor exact = x.to(kFloat64);
+  const BatchNormed all = batch_norm_training(x);
+  const Tensor wanted = var(exact, {0, 2});
+  EXPECT_TRUE(tapegrad::all(abs(all.var.to(kFloat64) - wanted) < 1e-6 * wanted));
+  const Tensor shifted = image({64, 1, 500}) * 0.5 + 300;
+  const Tensor variance = var(shifted.to(kFloat64), {0, 2});
+  EXPECT_TRUE(tapegrad::all(abs(batch_norm_training(shifted).var.to(kFloat64) - variance) < 1e-6 * variance));
 }
 
 struct WrongCall {
@@ -174,6 +240,48 @@ TEST(Pooling, ErrorTexts) {
       {"[interpolate] expected size as one number or 2 numbers, got 3",
        [] {
          interpolate(x4(), {.size = {1, 2, 3}});
+       }},
+  });
+}
+
+TEST(ChannelNorms, ErrorTexts) {
+  expect_texts({
+      {"[batch_norm_training] expected x [N, C, ...], got shape [3]", [] { batch_norm_training(zeros({3})); }},
+      {"[batch_norm_training] expected weight [2] for x [1, 2, 4, 5], got shape [3]",
+       [] { batch_norm_training(x4(), zeros({3})); }},
+      {"[batch_norm_training] expected bias [2] for x [1, 2, 4, 5], got shape [2, 1]",
+       [] {
+         batch_norm_training(x4(), {}, zeros({2, 1}));
+       }},
+      {"[batch_norm_training] expected more than one element per channel, got shape [1, 3]",
+       [] {
+         batch_norm_training(zeros({1, 3}));
+       }},
+      {"[batch_norm_training] expected operands of one type, float32 or float64, got float32 of shape [1, 2, 4, 5] and "
+       "float64 of shape [2] (convert with to(kFloat32))",
+       [] { batch_norm_training(x4(), zeros({2}, kFloat64)); }},
+      {"[batch_norm] expected running_mean [2] for x [1, 2, 4, 5], got shape [3]",
+       [] { batch_norm(x4(), zeros({3}), ones({2})); }},
+      {"[batch_norm] expected running_var [2] for x [1, 2, 4, 5], got none", [] { batch_norm(x4(), zeros({2}), {}); }},
+      {"[batch_norm] expected running_var without a gradient: it is a constant",
+       [] {
+         const Tensor var = ones({2}).as_leaf();
+         const Tape tape;
+         batch_norm(x4(), zeros({2}), var);
+       }},
+      {"[group_norm] expected groups that divide the 2 channels, got 3", [] { group_norm(x4(), 3); }},
+      {"[group_norm] expected groups that divide the 2 channels, got 0", [] { group_norm(x4(), 0); }},
+      {"[group_norm] expected more than one element per group, got shape [1, 4] in 4 groups",
+       [] {
+         group_norm(zeros({1, 4}), 4);
+       }},
+      {"[instance_norm] expected x [N, C, L, ...], got shape [2, 3]",
+       [] {
+         instance_norm(zeros({2, 3}));
+       }},
+      {"[instance_norm] expected more than one element per channel, got shape [2, 3, 1]",
+       [] {
+         instance_norm(zeros({2, 3, 1}));
        }},
   });
 }

@@ -145,6 +145,19 @@ std::vector<Large> large_samples() {
                [](const Inputs& v) { return layer_norm_std(v[0], v[1], v[2]); });
     add_sample("rms_norm", {rows, weight}, [](const Inputs& v) { return rms_norm(v[0], v[1]); });
   }
+  for (const Shape& shape :
+       {Shape{9, 70, 37, 5}, Shape{70, 3, 1003}, Shape{1000, 300}, Shape{3000, 6}, Shape{40, 6, 3001}}) {
+    const int64_t channels = shape[1];
+    const Inputs inputs{numbers(shape), numbers({channels}, 0.5, 2), numbers({channels})};
+    add_sample("batch_norm_training", inputs, [](const Inputs& v) { return batch_norm_training(v[0], v[1], v[2]).y; });
+    add_sample("batch_norm", inputs,
+               [](const Inputs& v) { return batch_norm(v[0], v[2].detach(), v[1].detach(), v[1], v[2]); });
+    add_sample("group_norm", inputs,
+               [](const Inputs& v) { return group_norm(v[0], v[0].size(1) % 2 ? 1 : 2, v[1], v[2]); });
+    if (shape.rank() > 2) {
+      add_sample("instance_norm", inputs, [](const Inputs& v) { return instance_norm(v[0], v[1], v[2]); });
+    }
+  }
   const auto add_pooling = [&](std::string op, const Shape& shape, Tensor (*f)(const Tensor&)) {
     add_sample(std::move(op), {numbers(shape)}, [f](const Inputs& v) { return f(v[0]); });
   };

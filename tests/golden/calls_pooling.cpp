@@ -1,4 +1,5 @@
-// Calls of pooling and interpolation for the golden files.
+// Calls of pooling, interpolation and normalisation per channel for the golden files.
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/tests/golden/cases.h>
 
@@ -44,9 +45,27 @@ Interpolation mode(const json& args) {
                                 : Interpolation::nearest;
 }
 
+void add_channel_norms(GoldenCalls& calls) {
+  const auto optional = [](const Inputs& x, std::size_t i) { return i < x.size() ? x[i] : Tensor(); };
+  calls["batch_norm"] = [=](const Inputs& x, const json& args) -> Outputs {
+    return {batch_norm(x[0], x[1].detach(), x[2].detach(), optional(x, 3), optional(x, 4), args.value("eps", 1e-5))};
+  };
+  calls["batch_norm_training"] = [=](const Inputs& x, const json& args) -> Outputs {
+    const BatchNormed all = batch_norm_training(x[0], optional(x, 1), optional(x, 2), args.value("eps", 1e-5));
+    return {all.y, all.mean, all.var};
+  };
+  calls["group_norm"] = [=](const Inputs& x, const json& args) -> Outputs {
+    return {group_norm(x[0], args.at("groups"), optional(x, 1), optional(x, 2), args.value("eps", 1e-5))};
+  };
+  calls["instance_norm"] = [=](const Inputs& x, const json& args) -> Outputs {
+    return {instance_norm(x[0], optional(x, 1), optional(x, 2), args.value("eps", 1e-5))};
+  };
+}
+
 }  // namespace
 
 void add_pooling_calls(GoldenCalls& calls) {
+  add_channel_norms(calls);
   using MaxPool = Tensor (*)(const Tensor&, const PerAxis<int64_t>&, const MaxPoolOptions&);
   using MaxPoolIndices = MaxPooled (*)(const Tensor&, const PerAxis<int64_t>&, const MaxPoolOptions&);
   using AvgPool = Tensor (*)(const Tensor&, const PerAxis<int64_t>&, const AvgPoolOptions&);

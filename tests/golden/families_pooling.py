@@ -1,4 +1,4 @@
-"""Pooling and interpolation."""
+"""Pooling, interpolation and normalisation per channel."""
 import torch
 import torch.nn.functional as F
 
@@ -135,4 +135,49 @@ def interpolate():
     return f
 
 
-FAMILIES = (max_pool, avg_pool, interpolate)
+def channel_norm():
+    f = Family("channel_norm")
+
+    def training(eps):
+        def run(x, w=None, b=None):
+            axes = [a for a in range(x.dim()) if a != 1]
+            return F.batch_norm(x, None, None, w, b, True, 0.1, eps), x.detach().mean(axes), x.detach().var(axes)
+        return run
+
+    def exact(reference):  # in float64: PyTorch's own result for a constant channel has rounding errors
+        return lambda *x: tuple(y.to(x[0].dtype) for y in reference(*(v.double() for v in x)))
+
+    def all_of(x, label="", groups=(1, 2), grad=True, of=lambda reference: reference):
+        values = x.values if isinstance(x, Laid) else x
+        c = values.shape[1]
+        r = lambda low=-2.0: rand(c, dtype=values.dtype, low=low)
+        for parameters in ([], [r(0.5)], [strided(r(0.5)), reversed_(r())]):
+            eps = 1e-2 if parameters else 1e-5
+            f.case("batch_norm_training", of(training(eps)), [x] + parameters, grad=grad, label=label, eps=eps)
+            statistics = [r(), r(0.1)]
+            f.case("batch_norm", lambda x, *s: F.batch_norm(x, s[0].detach(), s[1].detach(), *s[2:]), [x] + statistics + parameters, grad=grad, label=label)
+            for g in groups:
+                if c % g == 0:
+                    f.case("group_norm", of(lambda x, *p: (F.group_norm(x, g, *p),)), [x] + parameters, grad=grad, label=label, groups=g)
+            if values.dim() > 2:
+                f.case("instance_norm", of(lambda x, w=None, b=None: (F.instance_norm(x, None, None, w, b),)), [x] + parameters, grad=grad, label=label)
+
+    for dtype in FLOATS:
+        for shape in ((4, 6), (70, 3), (3, 4, 5), (2, 4, 3, 5), (5, 2, 37), (1, 2, 6), (2, 2, 2, 3, 2)):
+            all_of(rand(*shape, dtype=dtype))
+        for x in layouts(rand(3, 4, 5, dtype=dtype)):
+            all_of(x, "layouts", (2,))
+        for x in layouts(rand(5, 4, dtype=dtype)):
+            all_of(x, "layouts", (1,))
+        all_of(channels_last(rand(2, 4, 3, 5, dtype=dtype)), "channels last", (2,))
+        f.case("batch_norm_training", training(1e-5), [rand(7, 1, 300, dtype=dtype) + 100], label="far from zero, several blocks", eps=1e-5)
+        f.case("batch_norm_training", training(1e-5), [torch.cat([torch.zeros(1, 1, 1200, dtype=dtype), rand(1, 1, 1200, dtype=dtype) + 1000])],
+               label="a step", eps=1e-5)
+        x = rand(3, 4, 5, dtype=dtype)
+        x[:, 0] = 3.0
+        x[1, 1, 2], x[0, 2, 1] = NAN, INF
+        all_of(x, "constant channel, NaN, infinity", (2, 4), grad=False, of=exact)
+    return f
+
+
+FAMILIES = (max_pool, avg_pool, interpolate, channel_norm)

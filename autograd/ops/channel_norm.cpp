@@ -1,0 +1,35 @@
+// What batch_norm and group_norm have in common besides kernels.
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/check.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/channel_norm.h>
+
+namespace tapegrad {
+
+Channels::Channels(const Op& op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require_floating(op.name, {&x, &weight, &bias});
+  if (x.dim() < 2) op.fail(fmt::format("expected x [N, C, ...], got shape {}", str(x.shape())));
+  n = x.shape()[0];
+  c = x.shape()[1];
+  for (int i = 2; i < x.dim(); ++i) l *= x.shape()[i];
+  for (const auto& [name, parameter] : {std::pair{"weight", &weight}, {"bias", &bias}}) {
+    if (parameter->defined() && !(parameter->shape() == Shape{c})) {
+      op.fail(fmt::format("expected {} [{}] for x {}, got shape {}", name, c, str(x.shape()), str(parameter->shape())));
+    }
+  }
+}
+
+Grads composed_norm_backward(const Tensor& given_x, const Tensor& weight, const Shape& view, const Axes& axes,
+                             double eps, const GivenStatistics& given, const Tensor& given_dy) {
+  const Tensor x = given_x.reshape(view), dy = given_dy.reshape(view);
+  const Shape channels{view[1] * view[2]};
+  const Tensor g = weight.defined() ? dy * weight.reshape({view[1], view[2], 1}) : dy;
+  const bool measured = !given.mean.defined();
+  const Tensor centred = x - (measured ? mean(x, axes, true) : given.mean);
+  const Tensor scale = rsqrt((measured ? mean(centred * centred, axes, true) : given.var) + eps);
+  const Tensor normal = centred * scale;
+  const Tensor dx = measured ? scale * (g - mean(g, axes, true) - normal * mean(g * normal, axes, true)) : scale * g;
+  return {dx.reshape(given_x.shape()), sum(dy * normal, {0, 3}).reshape(channels), sum(dy, {0, 3}).reshape(channels)};
+}
+
+}  // namespace tapegrad

@@ -1,0 +1,32 @@
+// Shared by batch_norm and group_norm: the checks, and the recorded form of their gradients.
+#pragma once
+
+#include <tapegrad/autograd/op.h>
+
+namespace tapegrad {
+
+/// x [n, c, ...] with l elements per channel of a sample.
+struct Channels {
+  int64_t n, c, l = 1;
+  /// Error unless x, weight and bias are of one floating type, x has the axes N and C, and the others are [C] or empty.
+  Channels(const Op& op, const Tensor& x, const Tensor& weight, const Tensor& bias);
+};
+
+struct WantedGrads {
+  bool x, weight, bias;
+  bool any() const { return x || weight || bias; }
+};
+
+/// dx, dweight and dbias, every step recorded. x is seen as `view` [n, groups, channels of a group, l] and normalised
+/// over `axes` of it, or with the given mean and variance [1, groups, channels, 1].
+struct GivenStatistics {
+  Tensor mean, var;
+};
+Grads composed_norm_backward(const Tensor& x, const Tensor& weight, const Shape& view, const Axes& axes, double eps,
+                             const GivenStatistics& given, const Tensor& dy);
+
+inline const void* data_or_null(const Tensor& x) { return x.defined() ? x.raw_data() : nullptr; }
+inline void* mutable_data_or_null(const Tensor& x) { return x.defined() ? x.mutable_raw_data() : nullptr; }
+inline Tensor contiguous_or_empty(const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); }
+
+}  // namespace tapegrad

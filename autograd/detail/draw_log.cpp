@@ -33,6 +33,8 @@ DrawLog::Replay::~Replay() {
   update_redirection();
 }
 
+bool DrawLog::replaying() { return replay != nullptr; }
+
 void DrawLog::update_redirection() { Generator::redirect_ = recording || replay ? draw : nullptr; }
 
 Generator::State& DrawLog::draw(Generator::State& state) {

@@ -43,6 +43,9 @@ class DrawLog {
     std::size_t next_ = 0;
   };
 
+  /// Whether this thread repeats draws: then it repeats a computation, whose other effects must not happen twice.
+  static bool replaying();
+
  private:
   // Called by a generator before each draw, while this thread records or replays: the state to draw from.
   static Generator::State& draw(Generator::State& state);

@@ -1,9 +1,11 @@
 // Small copies of every module of nn/, and how they are called.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/batch_norm.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/gradcheck.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/pooling.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
@@ -93,6 +95,46 @@ void add_layers(ModuleTable& table) {
   table.add(
       "SublayerConnection", "around tanh", {spread({2, 3, 4})}, [] { return nn::SublayerConnection(4, 0.2, 1e-6); },
       [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
+}
+
+void add_channel_norms(ModuleTable& table) {
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  const auto evaluate = [](auto& module, X x) {
+    nn::eval(module);
+    return module(x[0]);
+  };
+  const nn::BatchNormOptions smooth{.eps = 1e-2};
+  const auto one = [=] { return nn::BatchNorm1d(3, smooth); };
+  const auto two = [=] { return nn::BatchNorm2d(2, smooth); };
+  const auto plain = [=] { return nn::BatchNorm(2, {.eps = 1e-2, .affine = false, .track_running_stats = false}); };
+  table.add("BatchNorm", "[2, 2, 3], without parameters", {spread({2, 2, 3})}, plain, apply);
+  table.add("BatchNorm1d", "[4, 3]", {spread({4, 3})}, one, apply);
+  table.add("BatchNorm1d", "[2, 3, 2]", {spread({2, 3, 2})}, one, apply);
+  table.add("BatchNorm1d", "in evaluation", {spread({2, 3})}, one, evaluate);
+  table.add("BatchNorm2d", "[2, 2, 2, 2]", {spread({2, 2, 2, 2})}, two, apply);
+  table.add("BatchNorm2d", "in evaluation", {spread({1, 2, 2, 2})}, two, evaluate);
+  table.add(
+      "GroupNorm", "[2, 4, 3]", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2); }, apply);
+  table.add(
+      "InstanceNorm1d", "[2, 3]", {spread({2, 3})}, [] { return nn::InstanceNorm1d(2, 1e-2, true); }, apply);
+  table.add(
+      "InstanceNorm2d", "[2, 2, 2, 2]", {spread({2, 2, 2, 2})}, [] { return nn::InstanceNorm2d(2, 1e-2); }, apply);
+}
+
+void add_pooling(ModuleTable& table) {
+  const auto add = [&](std::string_view name, const Shape& shape, auto module) {
+    table.add(
+        name, str(shape), {spread(shape)}, [=] { return module; }, [](auto& m, X x) { return m(x[0]); });
+  };
+  add("MaxPool1d", {2, 5}, nn::MaxPool1d(2));
+  add("MaxPool2d", {1, 2, 4, 5}, nn::MaxPool2d({2, 3}, {.stride = 1}));
+  add("AvgPool1d", {2, 5}, nn::AvgPool1d(2));
+  add("AvgPool2d", {1, 2, 4, 5}, nn::AvgPool2d(3, {.stride = 2, .padding = 1}));
+  add("AdaptiveAvgPool1d", {2, 5}, nn::AdaptiveAvgPool1d(2));
+  add("AdaptiveAvgPool2d", {1, 2, 4, 5}, nn::AdaptiveAvgPool2d(1));
+  add("AdaptiveMaxPool1d", {2, 5}, nn::AdaptiveMaxPool1d(2));
+  add("AdaptiveMaxPool2d", {1, 2, 4, 5}, nn::AdaptiveMaxPool2d({2, 1}));
+  add("Upsample", {1, 2, 3, 2}, nn::Upsample({.scale_factor = 2, .mode = Interpolation::bilinear}));
 }
 
 void add_attention(ModuleTable& table) {
@@ -227,6 +269,8 @@ const std::vector<ModuleSamples>& module_samples() {
   static const std::vector<ModuleSamples> all = [] {
     ModuleTable table;
     add_layers(table);
+    add_channel_norms(table);
+    add_pooling(table);
     add_attention(table);
     add_positions(table);
     add_transformer(table);

@@ -3,8 +3,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/batch_norm.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/pooling.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
@@ -128,6 +130,27 @@ struct TransformerStep {
   }
 };
 
+// One step with every kind of pooling and normalisation per channel.
+struct ImageStep {
+  nn::BatchNorm2d batch_norm{4};
+  nn::GroupNorm group_norm{2, 4};
+  nn::MaxPool2d max_pool{3, {.stride = 2, .padding = 1}};
+  nn::Upsample upsample{{.scale_factor = 2, .mode = Interpolation::bilinear}};
+  nn::AvgPool2d avg_pool{2};
+  optim::Adam adam{[this] {
+    NamedTensors all = nn::parameters(batch_norm);
+    for (NamedTensor& p : nn::parameters(group_norm)) all.push_back({"group_norm." + p.name, p.tensor});
+    return all;
+  }()};
+  Tensor x = randn({8, 4, 24, 24});
+  void operator()() {
+    Tape tape;
+    const Tensor h = avg_pool(upsample(max_pool(relu(batch_norm(x)))));
+    const Tensor y = group_norm(h);
+    adam.step(tape.backward(sum(y * y * y)));
+  }
+};
+
 class Steps : public testing::Test {
  protected:
   void SetUp() override { set_num_threads(2); }
@@ -144,6 +167,8 @@ void expect_no_requests() {
 TEST_F(Steps, OfAnMlpRequestNoMemory) { expect_no_requests<MlpStep>(); }
 
 TEST_F(Steps, OfATransformerRequestNoMemory) { expect_no_requests<TransformerStep>(); }
+
+TEST_F(Steps, OfImagesRequestNoMemory) { expect_no_requests<ImageStep>(); }
 
 TEST_F(Steps, UseConstantMemory) {
   MlpStep step;

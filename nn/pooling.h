@@ -1,0 +1,98 @@
+// Pooling and interpolation as modules; none has parameters.
+#pragma once
+
+#include <tapegrad/autograd/pooling.h>
+#include <tapegrad/nn/module.h>
+
+namespace tapegrad::nn {
+
+/// The largest element of each window of x [N, C, L] or [C, L]: max_pool1d.
+struct MaxPool1d {
+  explicit MaxPool1d(const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options = {})
+      : kernel_size(kernel_size), options(options) {}
+  Tensor operator()(const Tensor& x) const { return max_pool1d(x, kernel_size, options); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> kernel_size;
+  MaxPoolOptions options;
+};
+
+/// The largest element of each window of x [N, C, H, W] or [C, H, W]: max_pool2d.
+struct MaxPool2d {
+  explicit MaxPool2d(const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options = {})
+      : kernel_size(kernel_size), options(options) {}
+  Tensor operator()(const Tensor& x) const { return max_pool2d(x, kernel_size, options); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> kernel_size;
+  MaxPoolOptions options;
+};
+
+/// The average of each window of x [N, C, L] or [C, L]: avg_pool1d.
+struct AvgPool1d {
+  explicit AvgPool1d(const PerAxis<int64_t>& kernel_size, const AvgPoolOptions& options = {})
+      : kernel_size(kernel_size), options(options) {}
+  Tensor operator()(const Tensor& x) const { return avg_pool1d(x, kernel_size, options); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> kernel_size;
+  AvgPoolOptions options;
+};
+
+/// The average of each window of x [N, C, H, W] or [C, H, W]: avg_pool2d.
+struct AvgPool2d {
+  explicit AvgPool2d(const PerAxis<int64_t>& kernel_size, const AvgPoolOptions& options = {})
+      : kernel_size(kernel_size), options(options) {}
+  Tensor operator()(const Tensor& x) const { return avg_pool2d(x, kernel_size, options); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> kernel_size;
+  AvgPoolOptions options;
+};
+
+/// The averages of output_size windows of x [N, C, L] or [C, L]: adaptive_avg_pool1d.
+struct AdaptiveAvgPool1d {
+  explicit AdaptiveAvgPool1d(const PerAxis<int64_t>& output_size) : output_size(output_size) {}
+  Tensor operator()(const Tensor& x) const { return adaptive_avg_pool1d(x, output_size); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> output_size;
+};
+
+/// The averages of output_size windows of x [N, C, H, W] or [C, H, W]: adaptive_avg_pool2d.
+struct AdaptiveAvgPool2d {
+  explicit AdaptiveAvgPool2d(const PerAxis<int64_t>& output_size) : output_size(output_size) {}
+  Tensor operator()(const Tensor& x) const { return adaptive_avg_pool2d(x, output_size); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> output_size;
+};
+
+/// The largest elements of output_size windows of x [N, C, L] or [C, L]: adaptive_max_pool1d.
+struct AdaptiveMaxPool1d {
+  explicit AdaptiveMaxPool1d(const PerAxis<int64_t>& output_size) : output_size(output_size) {}
+  Tensor operator()(const Tensor& x) const { return adaptive_max_pool1d(x, output_size); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> output_size;
+};
+
+/// The largest elements of output_size windows of x [N, C, H, W] or [C, H, W]: adaptive_max_pool2d.
+struct AdaptiveMaxPool2d {
+  explicit AdaptiveMaxPool2d(const PerAxis<int64_t>& output_size) : output_size(output_size) {}
+  Tensor operator()(const Tensor& x) const { return adaptive_max_pool2d(x, output_size); }
+  void visit(auto&&) {}
+
+  PerAxis<int64_t> output_size;
+};
+
+/// x [N, C, L] or [N, C, H, W] in another size: interpolate. Upsample({.scale_factor = 2}).
+struct Upsample {
+  explicit Upsample(const InterpolateOptions& options) : options(options) {}
+  Tensor operator()(const Tensor& x) const { return interpolate(x, options); }
+  void visit(auto&&) {}
+
+  InterpolateOptions options;
+};
+
+}  // namespace tapegrad::nn

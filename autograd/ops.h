@@ -143,7 +143,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
 Tensor triu(const Tensor& x, int64_t diagonal = 0);
 
-// --- reductions (ops/reduce.cpp, ops/scan.cpp) ---
+// --- reductions (ops/reduce.cpp, ops/extreme.cpp, ops/vector_norm.cpp) ---
 // Over `axes`, or over all axes if none is named. The reduced axes are removed, or kept with size 1 (keepdim).
 
 /// The sum; 0 of no elements. bool is counted as int64.
@@ -162,14 +162,30 @@ Tensor amax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// log(sum(exp(x))) without overflow; -inf of no elements. Floating.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
-/// Running sums along one axis, in the shape of x. bool is counted as int64.
-Tensor cumsum(const Tensor& x, int64_t axis);
 /// The int64 index of the first largest (smallest) element, or of the first NaN, along one axis or in the flattened
 /// tensor. No gradient. Error for no elements.
 Tensor argmax(const Tensor& x, int64_t axis, bool keepdim = false);
 Tensor argmax(const Tensor& x);
 Tensor argmin(const Tensor& x, int64_t axis, bool keepdim = false);
 Tensor argmin(const Tensor& x);
+/// The largest (smallest) of all elements, as amax and amin: equal ones share the gradient.
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+/// How many elements are not zero, as int64; NaN is not zero. No gradient.
+Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+/// The vector norm sum(|x|^p)^(1/p). For p = 0 the number of elements that are not zero, without a gradient; for p =
+/// infinity (-infinity) the largest (smallest) |x|, whose gradient equal elements share. Gradient 0 for a vector of
+/// zeros; 0 of no elements, an Error for p < 0 and infinity. Floating.
+Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
+
+// --- along one axis, in the shape of x (ops/scan.cpp) ---
+
+/// Running sums. bool is counted as int64.
+Tensor cumsum(const Tensor& x, int64_t axis);
+/// Running products. Its gradient is exact with any number of zeros. bool is counted as int64.
+Tensor cumprod(const Tensor& x, int64_t axis);
+/// log(cumsum(exp(x))) without overflow; -inf, and gradient 0, before the first element above -inf. Floating.
+Tensor logcumsumexp(const Tensor& x, int64_t axis);
 
 // --- matrix products (ops/matmul.cpp): float32 or float64 ---
 
@@ -213,7 +229,7 @@ Tensor one_hot(const Tensor& index, int64_t classes);
 /// bfloat16 weight.
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {});
 
-// --- order (ops/sort.cpp) ---
+// --- order (ops/sort.cpp, ops/extreme.cpp, ops/scan.cpp): values and where they are ---
 
 struct Sorted {
   Tensor values;
@@ -221,6 +237,18 @@ struct Sorted {
 };
 /// x in order along an axis. Stable; NaN is the largest. The gradient flows through `values`.
 Sorted sort(const Tensor& x, int64_t axis = -1, bool descending = false);
+/// The largest (smallest) element along an axis: the first of equal ones, or the first NaN, which alone gets the
+/// gradient. Error for no elements.
+Sorted max(const Tensor& x, int64_t axis, bool keepdim = false);
+Sorted min(const Tensor& x, int64_t axis, bool keepdim = false);
+/// The largest (smallest) element so far along an axis: the last of equal ones, or the last NaN. In the shape of x.
+Sorted cummax(const Tensor& x, int64_t axis);
+Sorted cummin(const Tensor& x, int64_t axis);
+/// The median along an axis: of an even number, the lower of the two in the middle. The index is the one that a stable
+/// sort puts there; of the first NaN, if there is one. Error for no elements, and for bool.
+Sorted median(const Tensor& x, int64_t axis, bool keepdim = false);
+/// The median of all elements; NaN of none, if x is floating. Equal ones share the gradient evenly. Error for bool.
+Tensor median(const Tensor& x);
 /// The k largest (smallest) elements along an axis, in order. Error unless k is between 0 and the axis's size.
 Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);
 
@@ -292,7 +320,16 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                  const AttentionOptions& options = {});
 
-// --- losses (ops/cross_entropy.cpp, ops/loss.cpp), fused, floating ---
+// --- vectors along an axis (ops/vector_norm.cpp), floating ---
+
+/// x / max(norm(x, p, axis), eps): vectors of length 1.
+Tensor normalize(const Tensor& x, double p = 2, int64_t axis = 1, double eps = 1e-12);
+/// norm(a - b + eps, p) along the last axis; a and b broadcast.
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, bool keepdim = false);
+/// sum(a b) / (max(|a|, eps) max(|b|, eps)) along an axis; a and b broadcast.
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis = 1, double eps = 1e-8);
+
+// --- losses of classes (ops/cross_entropy.cpp, ops/loss_of_classes.cpp), fused, floating ---
 
 /// Of the losses of all elements; a mean of no losses is NaN, with gradient 0.
 enum class Reduction { none, sum, mean };
@@ -300,20 +337,65 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
   int64_t ignore_index = -100;  ///< targets that count neither in the loss nor in the mean
   double label_smoothing = 0;   ///< part of the target distribution that is spread evenly, 0 to 1
+  Tensor weight = {};           ///< [V] in the type of the logits: one factor per class, without a gradient
 };
 /// -log softmax(logits)[target]: logits [..., V], int64 target [...] -> a scalar, or [...]. The classes are the last
-/// axis. inf, and gradient 0, where all logits are -inf. Error for a target that is neither a class nor ignored.
+/// axis. inf, and gradient 0, where all logits are -inf. With weights, a mean divides by the sum of the targets'
+/// weights, and smoothing multiplies each class by its own. Error for a target that is neither a class nor ignored.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
 /// The same from log-probabilities [..., V].
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
-                int64_t ignore_index = -100);
-/// target * (log target - input), input being log-probabilities; input and target broadcast, a mean is over all pairs.
+                int64_t ignore_index = -100, const Tensor& weight = {});
+
+// --- losses of elements (ops/loss.cpp), fused, floating: the operands broadcast, and a mean is over all pairs ---
+
+/// target * (log target - input), input being log-probabilities.
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// (input - target)^2; both broadcast.
+/// (input - target)^2.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// -target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow; both broadcast.
+/// |input - target|; slope 0 at 0.
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+/// With d = |input - target|: d^2 / 2 up to delta, delta (d - delta / 2) above. Error unless delta > 0. Huber 1964.
+Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, double delta = 1);
+/// With d = |input - target|: d^2 / (2 beta) below beta, d - beta / 2 from there on; l1_loss for beta = 0. Error for
+/// beta < 0. Girshick 2015.
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
+                      double beta = 1);
+/// -target log(p) - (1 - target) log(1 - p), times `weight`, which broadcasts. Logarithms are at least -100, and the
+/// gradient (p - target) / (p (1 - p)) divides by at least 1e-12, as in PyTorch. Error for p outside of [0, 1].
+Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, Reduction reduction = Reduction::mean,
+                            const Tensor& weight = {});
+struct BinaryCrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  Tensor weight = {};      ///< of each element; broadcasts
+  Tensor pos_weight = {};  ///< factor of the term with `target`; broadcasts, usually [classes]
+};
+/// The same with p = sigmoid(logits), without overflow.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
                                         Reduction reduction = Reduction::mean);
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
+                                        const BinaryCrossEntropyOptions& options);
+/// (log(var) + (input - target)^2 / var) / 2, and log(2 pi) / 2 more if `full`. var broadcasts, or lacks the last axis.
+/// Values of var below eps count as eps, with the gradient of eps. Error for a negative var. Nix, Weigend 1994.
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full = false,
+                         double eps = 1e-6, Reduction reduction = Reduction::mean);
+
+// --- losses of vectors (ops/loss_of_vectors.cpp), floating: [..., D] -> a scalar, or [...] ---
+
+struct TripletMarginOptions {
+  double margin = 1;
+  double p = 2;       ///< of pairwise_distance
+  double eps = 1e-6;  ///< of pairwise_distance
+  bool swap = false;  ///< the distance from positive to negative instead, where it is smaller
+  Reduction reduction = Reduction::mean;
+};
+/// max(distance(anchor, positive) - distance(anchor, negative) + margin, 0) by pairwise_distance. Balntas et al. 2016.
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletMarginOptions& options = {});
+/// 1 - cos(a, b) where the target is 1, max(cos(a, b) - margin, 0) where it is -1; a and b [N, D] and target [N], or
+/// without N. The cosine is sum(a b) / sqrt((sum(a^2) + 1e-12) (sum(b^2) + 1e-12)).
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
+                             Reduction reduction = Reduction::mean);
 
 // --- for the engine ---
 

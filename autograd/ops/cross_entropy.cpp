@@ -20,7 +20,9 @@ struct CrossEntropyArgs {
   int64_t classes;
   int64_t ignore_index;
   double smoothing;
-  double factor;  // of the gradient: 1, or 1 / (targets that are not ignored)
+  double factor;        // of the gradient: 1, or 1 / (targets that are not ignored)
+  const void* weights;  // of the classes, or nullptr
+  double weight_sum;    // of all classes
   const void* logits;
   const int64_t* targets;
   void* losses;
@@ -37,9 +39,18 @@ namespace tapegrad::HWY_NAMESPACE {
 // The row is read from memory once, chunk by chunk. The exp of each chunk is taken relative to the largest logit so far
 // and stays in `work`, in the cache, until the whole sum is known; then the gradient is written past the caches.
 // Without `work` only the loss is computed.
-template <class T>
-HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothing, T factor, T* work, T* references,
+//
+// With class weights w, the target's part has the factor w[target], and the part that is spread evenly multiplies the
+// loss of each class by its own: dx = softmax(x) (total) - (target part) - even w, total being the sum of both parts.
+template <bool kWeighted, class T>
+HWY_INLINE T cross_entropy_row(const CrossEntropyArgs& args, const T* x, int64_t target, T* work, T* references,
                                T* dx) {
+  const int64_t n = args.classes;
+  const T* const w = static_cast<const T*>(args.weights);
+  const T smoothing = static_cast<T>(args.smoothing), factor = static_cast<T>(args.factor);
+  const T hot = (1 - smoothing) * (kWeighted ? w[target] : T{1});
+  const T each = smoothing / static_cast<T>(n);  // of the part that is spread evenly, per class
+  const T total = kWeighted ? hot + each * static_cast<T>(args.weight_sum) : T{1};
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
   T m = kLowest;
   T sum = 0;
@@ -62,33 +73,46 @@ HWY_INLINE T cross_entropy_row(const T* x, int64_t n, int64_t target, T smoothin
     } else {
       sum += reduce_sum(sum_spans<T>(length, [&](auto s) { return exp_nonpositive(s.load(x + at) - reference); }));
     }
-    if (smoothing != 0) logits += reduce_sum(sum_spans<T>(length, [&](auto s) { return s.load(x + at); }));
+    if (smoothing != 0) {
+      logits += reduce_sum(sum_spans<T>(length, [&](auto s) {
+        const Vec<T> v = s.load(x + at);
+        if constexpr (kWeighted) return v * s.load(w + at);
+        return v;
+      }));
+    }
   }
   if (work) {
     for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
       const int64_t length = std::min(kChunk, n - at);
       const T below = references[chunk] == kLowest ? T{0} : references[chunk] - m;
-      const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * factor;
-      const Vec<T> even = sum == 0 ? T{0} : smoothing / static_cast<T>(n) * factor;
+      const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * (total * factor);
+      const Vec<T> even = sum == 0 ? T{0} : each * factor;
+      const auto slope = [&](int64_t from, auto... lanes) {  // without the target's part
+        const Vec<T> p = load(work + at + from, lanes...) * scale;
+        if constexpr (kWeighted) return p - even * load(w + at + from, lanes...);
+        return p - even;
+      };
       int64_t i = 0;
       T* const out = dx + at;
       const int64_t ragged = static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) / sizeof(T)) & (kLanes<T> - 1);
       if (n >= kStreamFrom) {  // aligned stores past the caches; the ends of the chunk use ordinary stores
         const int64_t head = std::min(length, ragged == 0 ? 0 : kLanes<T> - ragged);
-        store(load(work + at, head) * scale - even, out, head);
-        for (i = head; i + kLanes<T> <= length; i += kLanes<T>) stream(load(work + at + i) * scale - even, out + i);
+        store(slope(0, head), out, head);
+        for (i = head; i + kLanes<T> <= length; i += kLanes<T>) stream(slope(i), out + i);
       }
-      for (; i + kLanes<T> <= length; i += kLanes<T>) store(load(work + at + i) * scale - even, out + i);
-      if (i < length) store(load(work + at + i, length - i) * scale - even, out + i, length - i);
+      for (; i + kLanes<T> <= length; i += kLanes<T>) store(slope(i), out + i);
+      if (i < length) store(slope(i, length - i), out + i, length - i);
     }
     stream_end();
-    if (sum != 0) dx[target] -= (1 - smoothing) * factor;
+    if (sum != 0) dx[target] -= hot * factor;
   }
   if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
   const T log_sum = m + std::log(sum);
-  T loss = log_sum - x[target];
-  if (smoothing != 0) loss = (1 - smoothing) * loss + smoothing * (log_sum - logits / static_cast<T>(n));
-  return loss;
+  const T loss = log_sum - x[target];
+  if constexpr (kWeighted) {
+    return smoothing == 0 ? hot * loss : hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - logits);
+  }
+  return smoothing == 0 ? loss : hot * loss + smoothing * (log_sum - logits / static_cast<T>(n));
 }
 
 void cross_entropy_rows(const CrossEntropyArgs& args, int64_t begin, int64_t end, void* work) {
@@ -106,8 +130,10 @@ void cross_entropy_rows(const CrossEntropyArgs& args, int64_t begin, int64_t end
         if (dx) std::fill(dx + i * n, dx + (i + 1) * n, T{0});
         continue;
       }
-      losses[i] = cross_entropy_row(x + i * n, n, target, static_cast<T>(args.smoothing), static_cast<T>(args.factor),
-                                    buffer, buffer ? buffer + n : nullptr, dx ? dx + i * n : nullptr);
+      T* const references = buffer ? buffer + n : nullptr;
+      T* const slopes = dx ? dx + i * n : nullptr;
+      losses[i] = args.weights ? cross_entropy_row<true>(args, x + i * n, target, buffer, references, slopes)
+                               : cross_entropy_row<false>(args, x + i * n, target, buffer, references, slopes);
     }
   });
 }
@@ -124,33 +150,40 @@ namespace {
 
 const Op kCrossEntropy{"cross_entropy"};
 
-// The gradient (softmax - target distribution) * factor, made of recorded operations. It is 0 in rows whose target is
-// ignored and in rows that are all -inf.
-Tensor composed_gradient(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options,
-                         double factor) {
+// The gradient (softmax * total - target's part - even part) * factor, made of recorded operations. It is 0 in rows
+// whose target is ignored and in rows that are all -inf.
+Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tensor& weight,
+                         const CrossEntropyOptions& options, double factor) {
   if (logits.numel() == 0) return zeros_like(logits);
   const DType dtype = logits.dtype();
   const int64_t classes = logits.shape().back();
   const Tensor ignored = target == static_cast<double>(options.ignore_index);
   const Tensor skipped = ignored.unsqueeze(-1) || rows_of_minus_infinity(logits);
-  const Tensor weights = where(skipped, zeros({}, dtype), full({}, factor, dtype));
+  const Tensor factors = where(skipped, zeros({}, dtype), full({}, factor, dtype));
   const Tensor hot = one_hot(where(ignored, zeros_like(target), target), classes).to(dtype);
-  const Tensor even = full({}, options.label_smoothing / static_cast<double>(classes), dtype);
-  return (softmax(masked_fill(logits, skipped, 0)) - (hot * (1 - options.label_smoothing) + even)) * weights;
+  const Tensor even = full({classes}, options.label_smoothing / static_cast<double>(classes), dtype);
+  Tensor parts = hot * (1 - options.label_smoothing) + even;
+  Tensor spread = softmax(masked_fill(logits, skipped, 0));
+  if (weight.defined()) {
+    parts = parts * weight;
+    spread = spread * sum(parts, -1, true);
+  }
+  return (spread - parts) * factors;
 }
 
 }  // namespace
 
 Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const CrossEntropyOptions& options) {
-  require_classes(kCrossEntropy, given, target_given);
+  require_classes(kCrossEntropy, given, target_given, options.weight);
   const double smoothing = options.label_smoothing;
   require_probability(kCrossEntropy.name, "label smoothing", smoothing);
   const Tensor logits = given.contiguous();
   const Tensor target = packed(target_given);
   const int64_t classes = logits.shape().back();
-  const int64_t counted = count_targets(kCrossEntropy, target, classes, options.ignore_index);
+  const Tensor weight = options.weight.defined() ? packed(options.weight).detach() : Tensor();
+  const double counted = count_targets(kCrossEntropy, target, weight, classes, options.ignore_index);
   const DType dtype = logits.dtype();
-  const double factor = options.reduction == Reduction::mean ? 1 / static_cast<double>(counted) : 1;
+  const double factor = options.reduction == Reduction::mean ? 1 / counted : 1;
   const bool wanted = needs_grad(logits);
 
   const Tensor losses = Tensor::empty(target.shape(), dtype);
@@ -160,6 +193,8 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
                               .ignore_index = options.ignore_index,
                               .smoothing = smoothing,
                               .factor = factor,
+                              .weights = weight.defined() ? weight.raw_data() : nullptr,
+                              .weight_sum = weight.defined() ? sum(weight).item() : 0,
                               .logits = logits.raw_data(),
                               .targets = target.data<int64_t>(),
                               .losses = losses.mutable_raw_data(),
@@ -172,13 +207,14 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
   });
   const Tensor y = reduce_losses(losses, options.reduction, counted);
   if (!wanted) return y;
-  return record(kCrossEntropy, y, {logits}, [logits, target, gradient, options, factor](const Tensor& dy) -> Grads {
-    const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
-    if (Tape::current()) return composed_gradient(logits, target, options, factor) * each;
-    // Usually the loss itself is differentiated: then the gradient is ready.
-    const bool one = options.reduction != Reduction::none && dy.item() == 1;
-    return one ? gradient : gradient * each;
-  });
+  return record(kCrossEntropy, y, {logits},
+                [logits, target, weight, gradient, options, factor](const Tensor& dy) -> Grads {
+                  const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
+                  if (Tape::current()) return composed_gradient(logits, target, weight, options, factor) * each;
+                  // Usually the loss itself is differentiated: then the gradient is ready.
+                  const bool one = options.reduction != Reduction::none && dy.item() == 1;
+                  return one ? gradient : gradient * each;
+                });
 }
 
 }  // namespace tapegrad

@@ -1,153 +1,278 @@
-// All losses except cross_entropy: nll_loss, kl_div, mse_loss, binary cross-entropy with logits; and their shared
-// parts.
-#include <fmt/format.h>
-#include <tapegrad/autograd/ops/index_text.h>
+// Losses of elements: each is a formula for the loss and one for each of its gradients.
+//
+// A new loss is an entry of the table, an Op, a function at the end of this file, a declaration in ops.h, and samples.
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss.cpp"
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
+#include <tapegrad/autograd/ops/formula_simd.h>
 #include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/loss.h>
+#include <tapegrad/autograd/ops/reduce.h>
 
-#include <algorithm>
+#ifndef TAPEGRAD_LOSS_FORMULAS
+#define TAPEGRAD_LOSS_FORMULAS
+#include <array>
 #include <limits>
 
 namespace tapegrad {
+
+inline constexpr int kLossOperands = 3;
+inline constexpr double kInfiniteLogit = std::numeric_limits<double>::infinity();
+
+// The loss of operands (and scalars), and the gradient of each operand from dy, the operands and the scalars.
+struct ElementLoss {
+  Formula value;
+  Formula gradients[kLossOperands];
+};
+
+struct LossFormulas {
+  ElementLoss kl_div, mse, l1, huber, smooth_l1, binary, binary_of_logits, binary_of_logits_weighted, gaussian;
+};
+
+}  // namespace tapegrad
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// log(1 + exp(-x)), without exp of a large number.
+constexpr auto kSoftplusOfMinus = [](auto x) { return log1p(exp(-abs(x))) - minimum(x, 0.); };
+
+const LossFormulas& loss_formulas() {
+  static constexpr LossFormulas formulas = {
+      .kl_div = {value_of<2>([](auto x, auto t) { return where(t == 0, 0, t * log(t)) - t * x; }),  // 0 log 0 = 0
+                 {derivative_of<3>([](auto dy, auto, auto t) { return -(t * dy); }),
+                  derivative_of<3>([](auto dy, auto x, auto t) { return (log(t) + 1 - x) * dy; })}},
+      .mse = {value_of<2>([](auto x, auto t) { return (x - t) * (x - t); }),
+              {derivative_of<3>([](auto dy, auto x, auto t) { return (x - t) * (dy * 2); }),
+               derivative_of<3>([](auto dy, auto x, auto t) { return (t - x) * (dy * 2); })}},
+      .l1 = {value_of<2>([](auto x, auto t) { return abs(x - t); }),
+             {derivative_of<3>([](auto dy, auto x, auto t) { return dy * sign(x - t); }),
+              derivative_of<3>([](auto dy, auto x, auto t) { return dy * sign(t - x); })}},
+      .huber = {value_of<2, 1>([](auto x, auto t, auto delta) {
+                  const auto d = abs(x - t);
+                  return where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta));
+                }),
+                {derivative_of<3, 1>(
+                     [](auto dy, auto x, auto t, auto delta) { return dy * maximum(minimum(x - t, delta), -delta); }),
+                 derivative_of<3, 1>(
+                     [](auto dy, auto x, auto t, auto delta) { return dy * maximum(minimum(t - x, delta), -delta); })}},
+      .smooth_l1 = {value_of<2, 1>([](auto x, auto t, auto beta) {
+                      const auto d = abs(x - t);
+                      return where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta);
+                    }),
+                    {derivative_of<3, 1>([](auto dy, auto x, auto t, auto beta) {
+                       return dy * maximum(minimum((x - t) / beta, 1.), -1.);
+                     }),
+                     derivative_of<3, 1>([](auto dy, auto x, auto t, auto beta) {
+                       return dy * maximum(minimum((t - x) / beta, 1.), -1.);
+                     })}},
+      .binary = {value_of<2>(
+                     [](auto p, auto t) { return (t - 1) * maximum(log1p(-p), -100.) - t * maximum(log(p), -100.); }),
+                 {derivative_of<3>([](auto dy, auto p, auto t) { return dy * (p - t) / maximum((1 - p) * p, 1e-12); }),
+                  derivative_of<3>([](auto dy, auto p, auto) {
+                    return dy * (maximum(log1p(-p), -100.) - maximum(log(p), -100.));
+                  })}},
+      // With an infinite logit the sum would be infinity - infinity; (1 - t) x is the same loss there.
+      .binary_of_logits = {value_of<2>([](auto x, auto t) {
+                             const auto loss = maximum(x, 0.) - x * t + log1p(exp(-abs(x)));
+                             return where(x == kInfiniteLogit, (1 - t) * x, loss);
+                           }),
+                           {derivative_of<3>([](auto dy, auto x, auto t) { return (sigmoid(x) - t) * dy; }),
+                            derivative_of<3>([](auto dy, auto x, auto) { return -(x * dy); })}},
+      // The term with the target is multiplied by w.
+      .binary_of_logits_weighted =
+          {value_of<3>([](auto x, auto t, auto w) { return (1 - t) * x + (1 + (w - 1) * t) * kSoftplusOfMinus(x); }),
+           {derivative_of<4>(
+                [](auto dy, auto x, auto t, auto w) { return dy * ((1 - t) + (1 + (w - 1) * t) * (sigmoid(x) - 1)); }),
+            derivative_of<4>([](auto dy, auto x, auto, auto w) { return dy * ((w - 1) * kSoftplusOfMinus(x) - x); }),
+            derivative_of<4>([](auto dy, auto x, auto t, auto) { return dy * (t * kSoftplusOfMinus(x)); })}},
+      .gaussian = {value_of<3, 1>([](auto x, auto t, auto v, auto constant) {
+                     const auto d = x - t;
+                     return 0.5 * (log(v) + d * d / v) + constant;
+                   }),
+                   {derivative_of<4, 1>([](auto dy, auto x, auto t, auto v, auto) { return dy * ((x - t) / v); }),
+                    derivative_of<4, 1>([](auto dy, auto x, auto t, auto v, auto) { return dy * ((t - x) / v); }),
+                    derivative_of<4, 1>([](auto dy, auto x, auto t, auto v, auto) {
+                      const auto d = (x - t) / v;
+                      return dy * (0.5 * (1 / v - d * d));
+                    })}},
+  };
+  return formulas;
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops/index_text.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tapegrad {
+
+HWY_EXPORT(loss_formulas);
+
 namespace {
 
-const Op kNll{"nll_loss"};
+const LossFormulas& formulas() {
+  static const LossFormulas& chosen = kernel_of(HWY_DISPATCH_TABLE(loss_formulas))();
+  return chosen;
+}
+
 const Op kKlDiv{"kl_div"};
 const Op kMse{"mse_loss"};
-const Op kBinary{"binary_cross_entropy_with_logits"};
+const Op kL1{"l1_loss"};
+const Op kHuber{"huber_loss"};
+const Op kSmoothL1{"smooth_l1_loss"};
+const Op kBinary{"binary_cross_entropy"};
+const Op kBinaryOfLogits{"binary_cross_entropy_with_logits"};
+const Op kGaussian{"gaussian_nll_loss"};
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// The loss of pairs: each(input, target) gives the losses of all pairs, slopes(input, target, dy, wants_target) the
-// gradients of both, made of recorded operations.
-template <class Each, class Slopes>
-Tensor loss_of_pairs(const Op& op, const Tensor& input_given, const Tensor& target_given, Reduction reduction,
-                     Each each, Slopes slopes) {
-  broadcast(op.name, input_given.shape(), target_given.shape());
-  require_floating(op.name, {&input_given});
-  require_floating(op.name, {&target_given});
-  const DType dtype = std::max(input_given.dtype(), target_given.dtype());
-  const Tensor input = input_given.to(dtype);
-  const Tensor target = target_given.to(dtype);
-  Tensor losses;
-  {
-    const PauseRecording pause;
-    losses = each(input, target);
+// The gradients of all operands under dy, which has the shape of the losses.
+template <int kOperands>
+Grads gradients_of(const ElementLoss& loss, const std::array<Tensor, kOperands>& x, unsigned wanted, const Tensor& dy,
+                   const Scalars& scalars) {
+  Grads grads;
+  for (int i = 0; i < kOperands; ++i) {
+    Tensor grad;
+    if (wanted >> i & 1) {
+      if constexpr (kOperands == 2) {
+        grad = derive(loss.gradients[i], {&dy, &x[0], &x[1]}, scalars);
+      } else {
+        grad = derive(loss.gradients[i], {&dy, &x[0], &x[1], &x[2]}, scalars);
+      }
+    }
+    grads.push_back(std::move(grad));
   }
-  const int64_t count = losses.numel();
-  const bool wants_target = needs_grad(target);
-  return record(op, reduce_losses(losses, reduction, count), {input, target},
-                [input, target, slopes, count, wants_target, mean = reduction == Reduction::mean](const Tensor& dy) {
-                  Grads grads = slopes(input, target, mean ? dy / static_cast<double>(count) : dy, wants_target);
-                  for (std::size_t i : {0, 1}) {  // an operand that broadcasts gets the gradient of every pair
-                    if (grads[i].defined()) {
-                      grads[i] = grads[i].expand(broadcast("loss", input.shape(), target.shape()));
-                    }
-                  }
-                  return grads;
+  return grads;
+}
+
+// The reduced loss of two or three operands, which are converted to the last of their types, and broadcast.
+template <class... Operands>
+Tensor loss_of(const Op& op, const ElementLoss& loss, Reduction reduction, const Scalars& scalars,
+               const Operands&... operands) {
+  constexpr int kOperands = sizeof...(Operands);
+  Shape shape;
+  DType dtype = kBool;
+  for (const Tensor* x : {&operands...}) {
+    require_floating(op.name, {x});
+    shape = broadcast(op.name, shape, x->shape());
+    dtype = std::max(dtype, x->dtype());
+  }
+  const std::array<Tensor, kOperands> x = {operands.to(dtype)...};
+  Tensor losses;
+  unsigned wanted = 0;  // one bit per operand
+  for (int i = 0; i < kOperands; ++i) wanted |= needs_grad(x[i]) ? 1u << i : 0u;
+  if constexpr (kOperands == 2) {
+    losses = compute(loss.value, shape, {&x[0], &x[1]}, scalars);
+  } else {
+    losses = compute(loss.value, shape, {&x[0], &x[1], &x[2]}, scalars);
+  }
+  const double count = static_cast<double>(losses.numel());
+  const Tensor y = reduce_losses(losses, reduction, count);
+  if (wanted == 0) return y;
+  return record(op, y, std::span<const Tensor>(x),
+                [&loss, x, wanted, shape, scalars, count, reduction](const Tensor& dy) {
+                  const Tensor each = reduction == Reduction::mean ? dy / count : dy;
+                  return gradients_of<kOperands>(loss, x, wanted, each.expand(shape), scalars);
                 });
+}
+
+// Error for the first element that is not in [low, high]; NaN is not.
+void require_between(const Op& op, std::string_view what, const Tensor& x, double low, double high) {
+  if (x.numel() == 0) return;
+  const Tensor values = packed(x);
+  with_floating_type(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* const from = values.data<T>();
+    const T least = reduced(op.name, ReduceKind::minimum, x, {}, false).template item<T>();
+    const T most = reduced(op.name, ReduceKind::maximum, x, {}, false).template item<T>();
+    if (least >= low && most <= high) return;
+    int64_t i = 0;
+    while (from[i] >= low && from[i] <= high) ++i;
+    op.fail(fmt::format("expected {}, got {} at {}", what, from[i], index_text(i, x.shape())));
+  });
 }
 
 }  // namespace
 
-void require_classes(const Op& op, const Tensor& x, const Tensor& target) {
-  require_floating(op.name, {&x});
-  if (target.dtype() != kInt64)
-    op.fail(fmt::format("expected int64 class numbers as the target, got {}", name(target.dtype())));
-  bool fits = x.dim() == target.dim() + 1;
-  for (int i = 0; fits && i < target.dim(); ++i) fits = x.shape()[i] == target.shape()[i];
-  if (!fits) {
-    op.fail(fmt::format("expected a target with the axes of the input {} except the last (the classes), got {}",
-                        str(x.shape()), str(target.shape())));
-  }
-}
-
-int64_t count_targets(const Op& op, const Tensor& target, int64_t classes, int64_t ignore_index) {
-  const int64_t* values = target.data<int64_t>();
-  int64_t counted = 0;
-  for (int64_t i = 0; i < target.numel(); ++i) {
-    if (values[i] == ignore_index) continue;
-    if (values[i] < 0 || values[i] >= classes) {
-      op.fail(fmt::format("target {} at {} is out of range (classes go from 0 to {}, and {} is ignored)", values[i],
-                          index_text(i, target.shape()), classes - 1, ignore_index));
-    }
-    ++counted;
-  }
-  return counted;
-}
-
-Tensor reduce_losses(const Tensor& losses, Reduction reduction, int64_t count) {
+Tensor reduce_losses(const Tensor& losses, Reduction reduction, double divisor) {
   if (reduction == Reduction::none) return losses;
   const Tensor y = sum(losses);
   if (reduction == Reduction::sum) return y;
-  with_floating_type(y.dtype(), [&](auto t) { *y.mutable_data<decltype(t)>() /= static_cast<decltype(t)>(count); });
+  with_floating_type(y.dtype(), [&](auto t) { *y.mutable_data<decltype(t)>() /= static_cast<decltype(t)>(divisor); });
   return y;
 }
 
-Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, Reduction reduction,
-                int64_t ignore_index) {
-  const Tensor& x = log_probabilities;
-  require_classes(kNll, x, target_given);
-  const Tensor target = packed(target_given);
-  const int64_t counted = count_targets(kNll, target, x.shape().back(), ignore_index);
-  const Tensor places = Tensor::empty(target.shape(), kInt64);      // an ignored target becomes class 0 ...
-  const Tensor factors = Tensor::empty(target.shape(), x.dtype());  // ... with a factor of 0
-  const Tensor losses = Tensor::empty(target.shape(), x.dtype());
-  with_floating_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const Tensor rows = packed(x);
-    const T* from = rows.data<T>();
-    const int64_t* wanted = target.data<int64_t>();
-    const int64_t classes = x.shape().back();
-    const T factor = reduction == Reduction::mean ? T{-1} / static_cast<T>(counted) : T{-1};
-    for (int64_t i = 0; i < target.numel(); ++i) {
-      const bool counts = wanted[i] != ignore_index;
-      places.mutable_data<int64_t>()[i] = counts ? wanted[i] : 0;
-      factors.mutable_data<T>()[i] = counts ? factor : T{0};
-      losses.mutable_data<T>()[i] = counts ? -from[i * classes + wanted[i]] : T{0};
-    }
-  });
-  return record(kNll, reduce_losses(losses, reduction, counted), {x},
-                [places, factors, shape = x.shape()](const Tensor& dy) -> Grads {
-                  return scatter_add(zeros(shape, dy.dtype()), -1, places.unsqueeze(-1), (dy * factors).unsqueeze(-1));
-                });
+Tensor reduce_recorded(const Tensor& losses, Reduction reduction) {
+  return reduction == Reduction::none ? losses : reduction == Reduction::sum ? sum(losses) : mean(losses);
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction) {
-  return loss_of_pairs(
-      kKlDiv, input, target, reduction,
-      [](const Tensor& x, const Tensor& t) {
-        return where(t == 0, 0., t * log(t)) - t * x;  // 0 log 0 = 0
-      },
-      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool wants_target) -> Grads {
-        return {-(t * dy), wants_target ? (log(t) + 1 - x) * dy : Tensor()};
-      });
+  return loss_of(kKlDiv, formulas().kl_div, reduction, {}, input, target);
 }
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  return loss_of_pairs(
-      kMse, input, target, reduction,
-      [](const Tensor& x, const Tensor& t) {
-        const Tensor d = x - t;
-        return d * d;
-      },
-      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool wants_target) -> Grads {
-        const Tensor dx = (x - t) * (dy * 2);
-        return {dx, wants_target ? -dx : Tensor()};
-      });
+  return loss_of(kMse, formulas().mse, reduction, {}, input, target);
+}
+
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  return loss_of(kL1, formulas().l1, reduction, {}, input, target);
+}
+
+Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
+  if (!(delta > 0)) kHuber.fail(fmt::format("expected a delta above 0, got {}", delta));
+  return loss_of(kHuber, formulas().huber, reduction, {delta}, input, target);
+}
+
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
+  if (!(beta >= 0)) kSmoothL1.fail(fmt::format("expected a beta of 0 or more, got {}", beta));
+  if (beta == 0) return loss_of(kSmoothL1, formulas().l1, reduction, {}, input, target);
+  return loss_of(kSmoothL1, formulas().smooth_l1, reduction, {beta}, input, target);
+}
+
+Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, Reduction reduction, const Tensor& weight) {
+  require_floating(kBinary.name, {&p});
+  require_between(kBinary, "probabilities between 0 and 1", p, 0, 1);
+  if (!weight.defined()) return loss_of(kBinary, formulas().binary, reduction, {}, p, target);
+  return reduce_recorded(binary_cross_entropy(p, target, Reduction::none) * weight, reduction);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
-  return loss_of_pairs(
-      kBinary, logits, target, reduction,
-      [](const Tensor& x, const Tensor& t) {
-        const Tensor losses = maximum(x, 0.) - x * t + log1p(exp(-abs(x)));  // no exp of a large number
-        // With an infinite logit this is infinity - infinity; (1 - t) x is the same loss there.
-        return all_finite(x) ? losses : where(x == kInfinity, (1 - t) * x, losses);
-      },
-      [](const Tensor& x, const Tensor& t, const Tensor& dy, bool wants_target) -> Grads {
-        return {(sigmoid(x) - t) * dy, wants_target ? -(x * dy) : Tensor()};
-      });
+  return loss_of(kBinaryOfLogits, formulas().binary_of_logits, reduction, {}, logits, target);
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
+                                        const BinaryCrossEntropyOptions& options) {
+  const Reduction reduction = options.weight.defined() ? Reduction::none : options.reduction;
+  const Tensor losses = options.pos_weight.defined() ? loss_of(kBinaryOfLogits, formulas().binary_of_logits_weighted,
+                                                               reduction, {}, logits, target, options.pos_weight)
+                                                     : binary_cross_entropy_with_logits(logits, target, reduction);
+  return options.weight.defined() ? reduce_recorded(losses * options.weight, options.reduction) : losses;
+}
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full, double eps,
+                         Reduction reduction) {
+  require_floating(kGaussian.name, {&var});
+  Tensor v = var;
+  if (var.numel() > 0) {
+    const Tensor values = var.detach();
+    const double least = reduced(kGaussian.name, ReduceKind::minimum, values, {}, false).item();
+    if (least < 0) kGaussian.fail(fmt::format("expected a variance of 0 or more, got {}", least));
+    if (least < eps) v = var + (maximum(values, eps) - values);  // the values are limited, the gradient is not
+  }
+  if (var.dim() + 1 == input.dim()) {  // one variance per vector
+    Shape vectors = input.shape();
+    vectors.erase(vectors.rank() - 1);
+    if (vectors == var.shape()) v = v.unsqueeze(-1);
+  }
+  const double constant = full ? 0.5 * std::log(2 * std::numbers::pi) : 0;
+  return loss_of(kGaussian, formulas().gaussian, reduction, {constant}, input, target, v);
 }
 
 }  // namespace tapegrad
+#endif  // HWY_ONCE

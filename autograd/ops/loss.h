@@ -1,4 +1,4 @@
-// Shared by the losses: checks of classes and targets, and the reduction of the losses of all rows.
+// Shared by the losses: checks of classes, targets and weights, and the reduction of the losses of all rows.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -6,15 +6,18 @@
 
 namespace tapegrad {
 
-/// Error unless x is floating [..., V] and target int64 [...].
-void require_classes(const Op& op, const Tensor& x, const Tensor& target);
+/// Error unless x is floating [..., V], target int64 [...], and weight empty or [V] in the type of x.
+void require_classes(const Op& op, const Tensor& x, const Tensor& target, const Tensor& weight);
 
-/// The number of targets (contiguous) that are not ignored. Error, with value, index and range, for a target that is
-/// neither a class nor ignored.
-int64_t count_targets(const Op& op, const Tensor& target, int64_t classes, int64_t ignore_index);
+/// The number of targets (contiguous) that are not ignored, or with weights [V] (contiguous) the sum of their weights.
+/// Error, with value, index and range, for a target that is neither a class nor ignored.
+double count_targets(const Op& op, const Tensor& target, const Tensor& weight, int64_t classes, int64_t ignore_index);
 
-/// The losses of all rows reduced to one number, or as they are; a mean divides by `count`, and is NaN where that is 0.
-/// Not recorded.
-Tensor reduce_losses(const Tensor& losses, Reduction reduction, int64_t count);
+/// The losses of all rows reduced to one number, or as they are; a mean divides by `divisor`, and is NaN where that is
+/// 0. Not recorded.
+Tensor reduce_losses(const Tensor& losses, Reduction reduction, double divisor);
+
+/// The losses reduced by recorded operations.
+Tensor reduce_recorded(const Tensor& losses, Reduction reduction);
 
 }  // namespace tapegrad

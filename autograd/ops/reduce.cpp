@@ -1,4 +1,4 @@
-// Reductions over axes: sum, mean, var, std, prod, amax, amin, logsumexp; and sum_to for the engine.
+// Reductions over axes: sum, mean, var, std, prod, logsumexp; and sum_to for the engine.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/kernel.h>
@@ -17,8 +17,6 @@ const Op kMean{"mean"};
 const Op kVar{"var"};
 const Op kStd{"std"};
 const Op kProd{"prod"};
-const Op kAmax{"amax"};
-const Op kAmin{"amin"};
 const Op kLogsumexp{"logsumexp"};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -94,44 +92,41 @@ Tensor product_of_others(const Tensor& x) {
   return cat({both, others.slice(-1, pairs)}, -1);
 }
 
-// A reduction in the type of x, not recorded.
-Tensor reduced(const Op& op, ReduceKind kind, const Tensor& x, const Axes& axes, bool keepdim) {
-  const ReduceView view = view_for_reduction(op.name, x, axes);
-  const Tensor y = Tensor::empty(reduced_shape(op.name, x.shape(), axes, keepdim), x.dtype());
-  reduce(kind, view, y);
-  return y;
-}
-
 // Elements of x per element of its reduction y.
 int64_t reduced_count(const Tensor& x, const Tensor& y) { return y.numel() == 0 ? 0 : x.numel() / y.numel(); }
 
-Tensor extreme(const Op& op, ReduceKind kind, const Tensor& x, const Axes& axes, bool keepdim) {
-  if (x.dtype() == kBool) return extreme(op, kind, x.to(kInt64), axes, keepdim).to(kBool);
-  if (x.numel() == 0 && reduced_shape(op.name, x.shape(), axes, keepdim).numel() > 0) {
-    op.fail(fmt::format("expected at least one element along axes {}, got shape {}", str(axes), str(x.shape())));
-  }
-  const Tensor y = reduced(op, kind, x, axes, keepdim);
-  return record(op, y, {x}, [x, y, axes](const Tensor& dy) -> Grads {
-    const Tensor chosen = (x.detach() == expand_to_input(y.detach(), x.shape(), axes)).to(dy.dtype());
-    return expand_to_input(dy, x.shape(), axes) * (chosen / sum(chosen, axes, true));
-  });
-}
-
 }  // namespace
 
+Tensor reduced(std::string_view where, ReduceKind kind, const Tensor& x, const Axes& axes, bool keepdim, ReduceOf of) {
+  const ReduceView view = view_for_reduction(where, x, axes);
+  const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), axes, keepdim), x.dtype());
+  reduce(kind, view, y, of);
+  return y;
+}
+
+void require_elements(std::string_view where, const Tensor& x, const Axes& axes) {
+  if (x.numel() > 0 || reduced_shape(where, x.shape(), axes, false).numel() == 0) return;
+  fail(where, fmt::format("expected at least one element along axes {}, got shape {}", str(axes), str(x.shape())));
+}
+
+Tensor share_evenly(const Tensor& dy, const Tensor& chosen, const Axes& axes) {
+  const Tensor parts = chosen.to(dy.dtype());
+  return expand_to_input(dy, chosen.shape(), axes) * (parts / sum(parts, axes, true));
+}
+
 Tensor rows_of_minus_infinity(const Tensor& x) {
-  return reduced(kAmax, ReduceKind::maximum, x, -1, true) == -kInfinity;
+  return reduced("softmax", ReduceKind::maximum, x, -1, true) == -kInfinity;
 }
 
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
   if (x.dtype() == kBool) return sum(x.to(kInt64), axes, keepdim);
-  return record(kSum, reduced(kSum, ReduceKind::sum, x, axes, keepdim), {x},
+  return record(kSum, reduced(kSum.name, ReduceKind::sum, x, axes, keepdim), {x},
                 [shape = x.shape(), axes](const Tensor& dy) -> Grads { return expand_to_input(dy, shape, axes); });
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
   require_floating(kMean.name, {&x});
-  const Tensor y = reduced(kMean, ReduceKind::sum, x, axes, keepdim);
+  const Tensor y = reduced(kMean.name, ReduceKind::sum, x, axes, keepdim);
   const int64_t n = reduced_count(x, y);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -163,7 +158,7 @@ Tensor std(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
 
 Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
   if (x.dtype() == kBool) return prod(x.to(kInt64), axes, keepdim);
-  const Tensor y = reduced(kProd, ReduceKind::product, x, axes, keepdim);
+  const Tensor y = reduced(kProd.name, ReduceKind::product, x, axes, keepdim);
   return record(kProd, y, {x}, [x, axes, n = reduced_count(x, y)](const Tensor& dy) -> Grads {
     if (x.numel() == 0) return zeros_like(x);
     const Dims order = reduced_axes_last(kProd.name, x.shape(), axes);
@@ -175,20 +170,12 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
   });
 }
 
-Tensor amax(const Tensor& x, const Axes& axes, bool keepdim) {
-  return extreme(kAmax, ReduceKind::maximum, x, axes, keepdim);
-}
-
-Tensor amin(const Tensor& x, const Axes& axes, bool keepdim) {
-  return extreme(kAmin, ReduceKind::minimum, x, axes, keepdim);
-}
-
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
   require_floating(kLogsumexp.name, {&x});
   Tensor y;
   {
     const PauseRecording pause;
-    Tensor top = reduced(kLogsumexp, ReduceKind::maximum, x, axes, true);  // of no elements: -inf
+    Tensor top = reduced(kLogsumexp.name, ReduceKind::maximum, x, axes, true);  // of no elements: -inf
     top = masked_fill(top, abs(top) == kInfinity, 0);
     y = (log(sum(exp(x - top), axes, true)) + top).reshape(reduced_shape(kLogsumexp.name, x.shape(), axes, keepdim));
   }

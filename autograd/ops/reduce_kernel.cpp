@@ -14,6 +14,7 @@ namespace tapegrad {
 // n rows of `width` columns, `stride` apart, to one row y; a stride of 1 means a single column, contiguous in memory.
 struct ReduceBlock {
   ReduceKind kind;
+  ReduceOf of;
   DType dtype;
   const void* x;
   int64_t n, stride, width;
@@ -49,8 +50,20 @@ HWY_INLINE V combine(V a, V b) {
   }
 }
 
+// x, |x| or x^2, of scalars and of vectors.
+template <ReduceOf of, class V>
+HWY_INLINE V element(V x) {
+  if constexpr (of == ReduceOf::square) {
+    return x * x;
+  } else if constexpr (of == ReduceOf::size) {
+    return abs(x);
+  } else {
+    return x;
+  }
+}
+
 // One row of n elements: parts of 32 steps in four chains of vectors, so that no chain of roundings is long.
-template <ReduceKind f, class T>
+template <ReduceKind f, ReduceOf of, class T>
 HWY_INLINE T reduce_row(const T* x, int64_t n) {
   const Vec<T> start = identity<f, T>();
   constexpr int64_t kStep = 4 * kLanes<T>;
@@ -60,17 +73,17 @@ HWY_INLINE T reduce_row(const T* x, int64_t n) {
     Vec<T> a = start, b = start, c = start, d = start;
     const int64_t end = std::min(n, i + 32 * kStep);
     for (; i + kStep <= end; i += kStep) {
-      a = combine<f>(a, load(x + i));
-      b = combine<f>(b, load(x + i + kLanes<T>));
-      c = combine<f>(c, load(x + i + 2 * kLanes<T>));
-      d = combine<f>(d, load(x + i + 3 * kLanes<T>));
+      a = combine<f>(a, element<of>(load(x + i)));
+      b = combine<f>(b, element<of>(load(x + i + kLanes<T>)));
+      c = combine<f>(c, element<of>(load(x + i + 2 * kLanes<T>)));
+      d = combine<f>(d, element<of>(load(x + i + 3 * kLanes<T>)));
     }
     total = combine<f>(total, combine<f>(combine<f>(a, b), combine<f>(c, d)));
   }
-  for (; i + kLanes<T> <= n; i += kLanes<T>) total = combine<f>(total, load(x + i));
+  for (; i + kLanes<T> <= n; i += kLanes<T>) total = combine<f>(total, element<of>(load(x + i)));
   if (i < n) {
     const LastSpan<T> last{i, n - i};
-    total = combine<f>(total, last.only(last.load(x), identity<f, T>()));
+    total = combine<f>(total, last.only(element<of>(last.load(x)), identity<f, T>()));
   }
   T lanes[kLanes<T>];
   store(total, lanes);
@@ -80,7 +93,7 @@ HWY_INLINE T reduce_row(const T* x, int64_t n) {
   return lanes[0];
 }
 
-template <ReduceKind f>
+template <ReduceKind f, ReduceOf>
 int64_t reduce_row(const int64_t* x, int64_t n) {
   int64_t y = identity<f, int64_t>();
   for (int64_t i = 0; i < n; ++i) y = combine<f>(y, x[i]);
@@ -88,7 +101,7 @@ int64_t reduce_row(const int64_t* x, int64_t n) {
 }
 
 // y[j] = reduction over i of x[i * stride + j], `width` columns of n rows, four rows at a time.
-template <ReduceKind f, class T>
+template <ReduceKind f, ReduceOf of, class T>
 HWY_INLINE void reduce_columns(const T* x, int64_t n, int64_t stride, int64_t width, T* y) {
   std::fill(y, y + width, identity<f, T>());
   int64_t i = 0;
@@ -98,17 +111,18 @@ HWY_INLINE void reduce_columns(const T* x, int64_t n, int64_t stride, int64_t wi
     const T* c = b + stride;
     const T* d = c + stride;
     each_span<T>(width, [&](auto s) {
-      const Vec<T> four = combine<f>(combine<f>(s.load(a), s.load(b)), combine<f>(s.load(c), s.load(d)));
-      s.store(combine<f>(s.load(y), four), y);
+      const Vec<T> two = combine<f>(element<of>(s.load(a)), element<of>(s.load(b)));
+      const Vec<T> more = combine<f>(element<of>(s.load(c)), element<of>(s.load(d)));
+      s.store(combine<f>(s.load(y), combine<f>(two, more)), y);
     });
   }
   for (; i < n; ++i) {
     const T* a = x + i * stride;
-    each_span<T>(width, [&](auto s) { s.store(combine<f>(s.load(y), s.load(a)), y); });
+    each_span<T>(width, [&](auto s) { s.store(combine<f>(s.load(y), element<of>(s.load(a))), y); });
   }
 }
 
-template <ReduceKind f>
+template <ReduceKind f, ReduceOf>
 void reduce_columns(const int64_t* x, int64_t n, int64_t stride, int64_t width, int64_t* y) {
   std::fill(y, y + width, identity<f, int64_t>());
   for (int64_t i = 0; i < n; ++i) {
@@ -116,26 +130,35 @@ void reduce_columns(const int64_t* x, int64_t n, int64_t stride, int64_t width, 
   }
 }
 
-template <ReduceKind f, class T>
+template <ReduceKind f, ReduceOf of, class T>
 void reduce_block_of(const ReduceBlock& b) {
   const T* const x = static_cast<const T*>(b.x);
   T* const y = static_cast<T*>(b.y);
   if (b.stride == 1) {
-    *y = reduce_row<f>(x, b.n);
+    *y = reduce_row<f, of>(x, b.n);
   } else {
-    reduce_columns<f>(x, b.n, b.stride, b.width, y);
+    reduce_columns<f, of>(x, b.n, b.stride, b.width, y);
+  }
+}
+
+template <ReduceOf of, class T>
+void reduce_block_of(const ReduceBlock& block) {
+  switch (block.kind) {
+    case ReduceKind::sum: return reduce_block_of<ReduceKind::sum, of, T>(block);
+    case ReduceKind::product: return reduce_block_of<ReduceKind::product, of, T>(block);
+    case ReduceKind::maximum: return reduce_block_of<ReduceKind::maximum, of, T>(block);
+    case ReduceKind::minimum: return reduce_block_of<ReduceKind::minimum, of, T>(block);
   }
 }
 
 void reduce_block(const ReduceBlock& block) {
   with_type(block.dtype, [&](auto t) {
     using T = std::conditional_t<std::is_same_v<decltype(t), bool>, int64_t, decltype(t)>;  // never called with bool
-    switch (block.kind) {
-      case ReduceKind::sum: return reduce_block_of<ReduceKind::sum, T>(block);
-      case ReduceKind::product: return reduce_block_of<ReduceKind::product, T>(block);
-      case ReduceKind::maximum: return reduce_block_of<ReduceKind::maximum, T>(block);
-      case ReduceKind::minimum: return reduce_block_of<ReduceKind::minimum, T>(block);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (block.of == ReduceOf::size) return reduce_block_of<ReduceOf::size, T>(block);
+      if (block.of == ReduceOf::square) return reduce_block_of<ReduceOf::square, T>(block);
     }
+    reduce_block_of<ReduceOf::value, T>(block);
   });
 }
 
@@ -202,7 +225,7 @@ ReduceView view_for_reduction(std::string_view where, const Tensor& x, const Axe
   return y;
 }
 
-void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y) {
+void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y, ReduceOf of) {
   if (y.numel() == 0) return;
   if (y.dtype() == kBool) fail("reduce", "expected int64, float32 or float64, got bool");
   const int64_t n = x.n, inner = x.inner;
@@ -220,6 +243,7 @@ void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y) {
       const int64_t row = piece / widths;  // of [outer, blocks]
       const int64_t top = row % blocks * rows;
       kernel_of(HWY_DISPATCH_TABLE(reduce_block))({.kind = kind,
+                                                   .of = of,
                                                    .dtype = y.dtype(),
                                                    .x = from + ((row / blocks * n + top) * inner + first) * item,
                                                    .n = std::min(rows, n - top),

@@ -45,11 +45,55 @@ void add_class_losses(SampleTable& table) {
   entropy("no row", spread({0, 3}), zeros({0}, kInt64), {.reduction = Reduction::sum});
 }
 
+void add_weighted_losses(SampleTable& table) {
+  for (const auto& [reduction, name] : kReductions) {
+    for (double smoothing : {0.0, 0.2}) {
+      const Tensor weight = spread({4}, 0.2, 2);
+      const CrossEntropyOptions options{
+          .reduction = reduction, .ignore_index = 1, .label_smoothing = smoothing, .weight = weight};
+      for (const LaidOut& a : layouts(3, 4)) {
+        table.add("cross_entropy", a.label + name + ", weighted", {a.x, tensor({3, 0, 1})},
+                  [options](auto v) { return cross_entropy(v[0], v[1], options); });
+      }
+    }
+    table.add("nll_loss", std::string("weighted") + name, {spread({4, 3}), tensor({2, 1, 0, 1})},
+              [reduction = reduction](auto v) { return nll_loss(v[0], v[1], reduction, 1, spread({3}, 0.2, 2)); });
+    const auto binary = [&, reduction = reduction, name = name](const std::string& label, const Tensor& x,
+                                                                const Tensor& target, const Tensor& weight) {
+      const std::string all = label + name;
+      table.add("binary_cross_entropy_with_logits", all + ", pos_weight", {x, target, weight}, [reduction](auto v) {
+        return binary_cross_entropy_with_logits(v[0], v[1], {.reduction = reduction, .pos_weight = v[2]});
+      });
+      table.add("binary_cross_entropy_with_logits", all + ", weight", {x, target, weight}, [reduction](auto v) {
+        return binary_cross_entropy_with_logits(v[0], v[1], {.reduction = reduction, .weight = v[2]});
+      });
+      table.add("gaussian_nll_loss", all, {x, target, weight},
+                [reduction](auto v) { return gaussian_nll_loss(v[0], v[1], v[2], true, 1e-6, reduction); });
+    };
+    for (const LaidOut& a : layouts(2, 3)) binary(a.label, a.x, spread({3, 2}, 0.1, 0.9).t(), spread({3}, 0.3, 2));
+    binary("scalar", spread({}), spread({}, 0.1, 0.9), spread({}, 0.3, 2));
+    binary("[19]", spread({19}), spread({19}, 0.1, 0.9), spread({19}, 0.3, 2));
+    binary("broadcast", spread({2, 1}), spread({3}, 0.1, 0.9), spread({2, 3}, 0.3, 2));
+    if (reduction != Reduction::mean) binary("[0]", spread({0}), spread({0}), spread({0}));
+  }
+}
+
 void add_pair_losses(SampleTable& table) {
   for (const auto& [reduction, name] : kReductions) {
     const auto all = [&, reduction = reduction, name = name](const std::string& label, const Tensor& x,
                                                              const Tensor& target) {
       table.add("mse_loss", label + name, {x, target}, [reduction](auto v) { return mse_loss(v[0], v[1], reduction); });
+      table.add("l1_loss", label + name, {x, target}, [reduction](auto v) { return l1_loss(v[0], v[1], reduction); });
+      table.add("huber_loss", label + name, {x, target},
+                [reduction](auto v) { return huber_loss(v[0], v[1], reduction, 0.7); });
+      table.add("smooth_l1_loss", label + name, {x, target},
+                [reduction](auto v) { return smooth_l1_loss(v[0], v[1], reduction, 0.7); });
+      table.add("smooth_l1_loss", label + name + ", beta 0", {x, target},
+                [reduction](auto v) { return smooth_l1_loss(v[0], v[1], reduction, 0); });
+      table.add("binary_cross_entropy", label + name, {target, x},
+                [reduction](auto v) { return binary_cross_entropy(v[0], v[1], reduction); });
+      table.add("binary_cross_entropy", label + name + ", weight", {target, x},
+                [reduction](auto v) { return binary_cross_entropy(v[0], v[1], reduction, spread({1}, 0.3, 2)); });
       table.add("kl_div", label + name, {x, target}, [reduction](auto v) { return kl_div(v[0], v[1], reduction); });
       table.add("binary_cross_entropy_with_logits", label + name, {x, target},
                 [reduction](auto v) { return binary_cross_entropy_with_logits(v[0], v[1], reduction); });
@@ -66,6 +110,7 @@ void add_pair_losses(SampleTable& table) {
 
 void add_loss_samples(SampleTable& table) {
   add_class_losses(table);
+  add_weighted_losses(table);
   add_pair_losses(table);
 }
 

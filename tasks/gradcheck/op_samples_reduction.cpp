@@ -2,6 +2,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 
+#include <limits>
+
 namespace tapegrad::tasks {
 namespace {
 
@@ -77,6 +79,67 @@ void add_reductions(SampleTable& table) {
   table.add("cumsum", "[0, 2]", {spread({0, 2})}, [](auto x) { return cumsum(x[0], 0); });
   table.add("sum_to", "[2, 3, 4] to [3, 1]", {spread({2, 3, 4})}, [](auto x) { return sum_to(x[0], {3, 1}); });
   table.add("sum_to", "[0, 3] to [3]", {spread({0, 3})}, [](auto x) { return sum_to(x[0], {3}); });
+}
+
+void add_norms_of_vectors(SampleTable& table) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (double p : {2., 1., 3., 1.5, 0.5, -1., kInfinity, -kInfinity}) {
+    const bool of_none = p > 0 && p < kInfinity;
+    add_reduction(
+        table, "norm", [p](const Tensor& x, const Axes& axes, bool keepdim) { return norm(x, p, axes, keepdim); },
+        of_none);
+  }
+}
+
+void add_scans(SampleTable& table) {
+  const auto all = [&](const std::string& label, const Tensor& x, int axis) {
+    table.add("cumprod", label, {x}, [axis](auto v) { return cumprod(v[0], axis); });
+    table.add("logcumsumexp", label, {x}, [axis](auto v) { return logcumsumexp(v[0], axis); });
+    table.add("cummax", label, {x}, [axis](auto v) { return cummax(v[0], axis).values; });
+    table.add("cummin", label, {x}, [axis](auto v) { return cummin(v[0], axis).values; });
+    table.add("recurrence", label, {x}, [axis](auto v) {
+      return pulled_back([axis](const Tensor& factors) { return cumprod(factors, axis); }, spread(v[0].shape(), -1, 2),
+                         v[0]);
+    });
+  };
+  for (const LaidOut& a : layouts(3, 4)) {
+    all(a.label, a.x, -1);
+    all(a.label + ", columns", a.x, 0);
+  }
+  all("[19]", spread({19}), 0);
+  all("[1]", spread({1}), 0);
+  all("[2, 3, 2]", spread({2, 3, 2}), 1);
+  all("expanded", spread({3, 1}).expand({3, 4}), 1);
+  all("[0, 2]", spread({0, 2}), 0);
+  all("[2, 0]", spread({2, 0}), 0);
+  all("scalar", spread({}), 0);
+  for (const std::vector<double>& factors :
+       {std::vector<double>{2, 0, 3, -1}, {0, 2, 0, 1}, {0, 0, 0, 0}, {1.5, 2, 3, 0}}) {
+    table.add("cumprod", "zeros", {tensor(factors, {4})}, [](auto v) { return cumprod(v[0], 0); });
+  }
+}
+
+void add_extremes(SampleTable& table) {
+  using Along = Sorted (*)(const Tensor&, int64_t, bool);
+  using Whole = Tensor (*)(const Tensor&);
+  const auto of = [&](const char* op, Along along, Whole whole) {
+    const auto both = [&](const std::string& label, const Tensor& x, int axis) {
+      table.add(op, label, {x}, [=](auto v) { return along(v[0], axis, false).values; });
+      table.add(op, label + ", kept", {x}, [=](auto v) { return along(v[0], axis, true).values; });
+      table.add(op, label + ", all", {x}, [=](auto v) { return whole(v[0]); });
+    };
+    for (const LaidOut& a : layouts(3, 4)) {
+      both(a.label, a.x, -1);
+      both(a.label + ", columns", a.x, 0);
+    }
+    both("[19]", spread({19}), 0);
+    both("[2, 3, 2]", spread({2, 3, 2}), 1);
+    both("scalar", spread({}), 0);
+    table.add(op, "no row is left", {spread({0, 3})}, [=](auto v) { return along(v[0], 1, false).values; });
+  };
+  of("max", max, max);
+  of("min", min, min);
+  of("median", median, median);
 }
 
 void add_softmax(SampleTable& table) {
@@ -171,6 +234,9 @@ void add_channel_norms(SampleTable& table) {
 
 void add_reduction_samples(SampleTable& table) {
   add_reductions(table);
+  add_norms_of_vectors(table);
+  add_scans(table);
+  add_extremes(table);
   add_softmax(table);
   add_norms(table);
   add_channel_norms(table);

@@ -72,7 +72,7 @@ std::vector<Large> large_samples() {
   for (const tasks::OpSamples& of : tasks::op_samples()) add_forms(all, of);
   const Tensor x = numbers({kRows, kColumns}), positive = numbers({kRows, kColumns}, 0.3, 2);
   const Tensor turned = numbers({kColumns, kRows}).t(), row = numbers({kColumns}, 0.3, 2), column = numbers({kRows, 1});
-  const Tensor mask = numbers({kRows, kColumns}) > 0;
+  const Tensor mask = numbers({kRows, kColumns}) > 0, probabilities = numbers({kRows, kColumns}, 0.01, 0.99);
 
   add_sample("where", {mask, x, row}, [](const Inputs& v) { return where(v[0], v[1], v[2]); });
   add_sample("masked_fill", {x, mask}, [](const Inputs& v) { return masked_fill(v[0], v[1], 0); });
@@ -81,6 +81,14 @@ std::vector<Large> large_samples() {
 
   for (int axis : {0, 1}) {
     add_sample("cumsum", {x}, [axis](const Inputs& v) { return cumsum(v[0], axis); });
+    add_sample("cumprod", {positive}, [axis](const Inputs& v) { return cumprod(v[0], axis); });
+    add_sample("recurrence", {positive}, [axis](const Inputs& v) { return cumprod(v[0], axis); });
+    add_sample("logcumsumexp", {turned}, [axis](const Inputs& v) { return logcumsumexp(v[0], axis); });
+    add_sample("cummax", {x}, [axis](const Inputs& v) { return cummax(v[0], axis).values; });
+    add_sample("cummin", {x}, [axis](const Inputs& v) { return cummin(v[0], axis).values; });
+    add_sample("max", {x}, [axis](const Inputs& v) { return max(v[0], axis).values; });
+    add_sample("min", {turned}, [axis](const Inputs& v) { return min(v[0], axis).values; });
+    add_sample("median", {x}, [axis](const Inputs& v) { return median(v[0], axis).values; });
     add_sample("softmax", {x}, [axis](const Inputs& v) { return softmax(v[0], axis); });
     add_sample("log_softmax", {turned}, [axis](const Inputs& v) { return log_softmax(v[0], axis); });
     add_sample("sort", {x}, [axis](const Inputs& v) { return sort(v[0], axis).values; });
@@ -179,12 +187,26 @@ std::vector<Large> large_samples() {
     add_sample("cross_entropy", {numbers({500, 1003}), ids({500}, 1003)}, [reduction](const Inputs& v) {
       return cross_entropy(v[0], v[1], {.reduction = reduction, .label_smoothing = 0.1});
     });
+    add_sample("cross_entropy", {numbers({500, 1003}), ids({500}, 1003)}, [reduction, row](const Inputs& v) {
+      return cross_entropy(v[0], v[1], {.reduction = reduction, .label_smoothing = 0.1, .weight = row});
+    });
     add_sample("nll_loss", {numbers({500, 1003}), ids({500}, 1003)},
                [reduction](const Inputs& v) { return nll_loss(v[0], v[1], reduction); });
     add_sample("mse_loss", {x, turned}, [reduction](const Inputs& v) { return mse_loss(v[0], v[1], reduction); });
+    add_sample("l1_loss", {x, turned}, [reduction](const Inputs& v) { return l1_loss(v[0], v[1], reduction); });
+    add_sample("huber_loss", {x, turned}, [reduction](const Inputs& v) { return huber_loss(v[0], v[1], reduction); });
+    add_sample("smooth_l1_loss", {x, turned},
+               [reduction](const Inputs& v) { return smooth_l1_loss(v[0], v[1], reduction); });
+    add_sample("binary_cross_entropy", {probabilities, probabilities},
+               [reduction](const Inputs& v) { return binary_cross_entropy(v[0], v[1], reduction); });
+    add_sample("gaussian_nll_loss", {x, turned, positive},
+               [reduction](const Inputs& v) { return gaussian_nll_loss(v[0], v[1], v[2], true, 1e-6, reduction); });
     add_sample("kl_div", {x, positive}, [reduction](const Inputs& v) { return kl_div(v[0], v[1], reduction); });
     add_sample("binary_cross_entropy_with_logits", {x, positive},
                [reduction](const Inputs& v) { return binary_cross_entropy_with_logits(v[0], v[1], reduction); });
+    add_sample("binary_cross_entropy_with_logits", {x, positive, row}, [reduction](const Inputs& v) {
+      return binary_cross_entropy_with_logits(v[0], v[1], {.reduction = reduction, .pos_weight = v[2]});
+    });
   }
   return all;
 }
@@ -208,7 +230,8 @@ Outcome run(const Large& sample) {
   const Tensor y = sample.f(leaves);
   std::string bits;
   append(bits, y);
-  bool recorded_it = sample.op == "unslice" || sample.op == "add_rows";  // what backward does below
+  // What backward does below.
+  bool recorded_it = sample.op == "unslice" || sample.op == "add_rows" || sample.op == "recurrence";
   for (int64_t i = 0; i < tape.size(); ++i) recorded_it |= tape.op_name(i) == sample.op;
   const int64_t nodes = tape.size();
   Generator generator(2);

@@ -36,12 +36,7 @@ DType dtype(const json& args) {
   return kFloat64;
 }
 
-Reduction reduction(const json& args) {
-  const std::string wanted = args.value("reduction", "mean");
-  return wanted == "none" ? Reduction::none : wanted == "sum" ? Reduction::sum : Reduction::mean;
-}
-
-using Calls = std::map<std::string, GoldenCall>;
+using Calls = GoldenCalls;
 
 // A function of two tensors, or of a tensor and the number "scalar" or "left".
 template <class Both, class Right>
@@ -243,22 +238,6 @@ void add_layers(Calls& calls) {
     const auto [y, weights] = attention_with_weights(x[0], x[1], x[2], options(x, args));
     return {y, weights};
   };
-  calls["cross_entropy"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {cross_entropy(x[0], x[1],
-                          {.reduction = reduction(args),
-                           .ignore_index = integer(args, "ignore_index", -100),
-                           .label_smoothing = args.value("label_smoothing", 0.0)})};
-  };
-  calls["nll_loss"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {nll_loss(x[0], x[1], reduction(args), integer(args, "ignore_index", -100))};
-  };
-  calls["kl_div"] = [](const Inputs& x, const json& args) -> Outputs { return {kl_div(x[0], x[1], reduction(args))}; };
-  calls["mse_loss"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {mse_loss(x[0], x[1], reduction(args))};
-  };
-  calls["binary_cross_entropy_with_logits"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {binary_cross_entropy_with_logits(x[0], x[1], reduction(args))};
-  };
 }
 
 void add_factories(Calls& calls) {
@@ -292,13 +271,15 @@ void add_forms(Calls& calls) {
 
 }  // namespace
 
-const std::map<std::string, GoldenCall>& golden_calls() {
+const GoldenCalls& golden_calls() {
   static const Calls all = [] {
     Calls calls;
     add_elementwise(calls);
     add_reductions(calls);
     add_shapes(calls);
     add_layers(calls);
+    add_reduce_calls(calls);
+    add_loss_calls(calls);
     add_factories(calls);
     add_pooling_calls(calls);
     add_forms(calls);

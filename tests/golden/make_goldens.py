@@ -10,9 +10,11 @@ import torch
 import families_layers
 import families_math
 import families_pooling
+import families_reduce
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     folder = pathlib.Path(__file__).parent
-    for family in families_math.FAMILIES + families_layers.FAMILIES + families_pooling.FAMILIES:
+    modules = (families_math, families_layers, families_pooling, families_reduce)
+    for family in (one for module in modules for one in module.FAMILIES):
         family().write(folder)

@@ -1,0 +1,127 @@
+// Lengths of vectors: norm, count_nonzero, and what is made of them: normalize, pairwise_distance, cosine_similarity.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/ops/reduce.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad {
+namespace {
+
+const Op kNorm{"norm"};
+constexpr std::string_view kCountNonzero = "count_nonzero";
+constexpr std::string_view kCosineSimilarity = "cosine_similarity";
+
+constexpr int64_t kCountBlock = 16384;  // elements, of few columns, that are counted at a time
+constexpr int64_t kCountColumns = 256;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The norm for each kind of p; most are one pass over x. Not recorded.
+Tensor norm_value(const Tensor& x, double p, const Axes& axes, bool keepdim) {
+  const auto over = [&](ReduceKind kind, ReduceOf of) { return reduced(kNorm.name, kind, x, axes, keepdim, of); };
+  if (p == 2) return sqrt(over(ReduceKind::sum, ReduceOf::square));
+  if (p == 1) return over(ReduceKind::sum, ReduceOf::size);
+  if (p == kInfinity) return over(ReduceKind::maximum, ReduceOf::size);
+  if (p == -kInfinity) return over(ReduceKind::minimum, ReduceOf::size);
+  if (p == 0) return count_nonzero(x, axes, keepdim).to(x.dtype());
+  return pow(sum(pow(abs(x), p), axes, keepdim), 1 / p);
+}
+
+Tensor norm_gradient(const Tensor& x, const Tensor& y, double p, const Axes& axes, const Tensor& dy) {
+  if (x.numel() == 0) return zeros_like(x);
+  const auto expanded = [&](const Tensor& value) { return expand_to_input(value, x.shape(), axes); };
+  if (p == 1) return expanded(dy) * sign(x);
+  if (std::isinf(p)) {
+    const Tensor chosen = abs(x.detach()) == expanded(y.detach()) || isnan(x.detach());
+    return share_evenly(dy, chosen, axes) * sign(x);
+  }
+  const Tensor zero = y == 0;
+  const Tensor safe = masked_fill(y, zero, 1);
+  if (p == 2) return expanded(masked_fill(dy, zero, 0) / safe) * x;  // dx = dy * x / y
+  // dx = dy * sign(x) * (|x| / y)^(p - 1), and 0 where x or y is 0
+  const Tensor nothing = x.detach() == 0 || expanded(zero);
+  const Tensor share = masked_fill(abs(x), nothing, 1) / expanded(safe);
+  return masked_fill(expanded(dy) * sign(x) * pow(share, p - 1), nothing, 0);
+}
+
+// Counts of one block of `rows` rows: small numbers, so that many fit into a vector.
+template <class T>
+void count_block(const T* x, int64_t rows, int64_t inner, int64_t width, int64_t* y) {
+  if (inner == 1) {
+    int32_t count = 0;
+    for (int64_t i = 0; i < rows; ++i) count += x[i] != T{0};
+    *y = count;
+    return;
+  }
+  int32_t counts[kCountColumns] = {};
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < width; ++j) counts[j] += x[i * inner + j] != T{0};
+  }
+  std::copy(counts, counts + width, y);
+}
+
+}  // namespace
+
+Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdim) {
+  const ReduceView view = view_for_reduction(kCountNonzero, x, axes);
+  const Tensor y = Tensor::empty(reduced_shape(kCountNonzero, x.shape(), axes, keepdim), kInt64);
+  const int64_t n = view.n, inner = view.inner;
+  const int64_t rows = std::clamp<int64_t>(kCountBlock / std::max<int64_t>(inner, 1), 64, kCountBlock);
+  const int64_t blocks = (n + rows - 1) / rows, tiles = (inner + kCountColumns - 1) / kCountColumns;
+  const ReduceView partial{Tensor::empty({view.outer, blocks, inner}, kInt64), view.outer, blocks, inner};
+  with_type(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    parallel_for(view.outer * blocks * tiles, rows_grain(std::min(rows, n) * std::min(inner, kCountColumns)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t piece = begin; piece < end; ++piece) {
+                     const int64_t first = piece % tiles * kCountColumns, row = piece / tiles;
+                     const int64_t top = row % blocks * rows;
+                     count_block(view.x.data<T>() + (row / blocks * n + top) * inner + first, std::min(rows, n - top),
+                                 inner, std::min(kCountColumns, inner - first),
+                                 partial.x.mutable_data<int64_t>() + row * inner + first);
+                   }
+                 });
+  });
+  reduce(ReduceKind::sum, partial, y);
+  return y;
+}
+
+Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
+  require_floating(kNorm.name, {&x});
+  if (std::isnan(p)) kNorm.fail("expected a number p, got nan");
+  if (p < 0 || p == kInfinity) require_elements(kNorm.name, x, axes);
+  Tensor y;
+  {
+    const PauseRecording pause;
+    y = norm_value(x, p, axes, keepdim);
+  }
+  if (p == 0) return y;
+  return record(kNorm, y, {x}, [x, y, p, axes](const Tensor& dy) -> Grads { return norm_gradient(x, y, p, axes, dy); });
+}
+
+Tensor normalize(const Tensor& x, double p, int64_t axis, double eps) {
+  if (is_scalar_axis(x, axis)) return normalize(x.reshape({1}), p, 0, eps).reshape({});
+  const int i = normal_axis("normalize", axis, x.shape());
+  return x / clamp(norm(x, p, i, true), eps, {});
+}
+
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
+  const Tensor apart = (a - b) + eps;
+  return apart.dim() == 0 ? norm(apart, p) : norm(apart, p, -1, keepdim);
+}
+
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis, double eps) {
+  const DType dtype = std::max(a.dtype(), b.dtype());
+  require_floating(kCosineSimilarity, dtype);
+  const Shape shape = broadcast(kCosineSimilarity, a.shape(), b.shape());
+  const Tensor x = a.to(dtype).expand(shape), y = b.to(dtype).expand(shape);
+  if (is_scalar_axis(x, axis)) return cosine_similarity(x.reshape({1}), y.reshape({1}), 0, eps);
+  const int i = normal_axis(kCosineSimilarity, axis, shape);
+  return sum(x * y, i) / clamp(norm(x, 2, i), eps, {}) / clamp(norm(y, 2, i), eps, {});
+}
+
+}  // namespace tapegrad

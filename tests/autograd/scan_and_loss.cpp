@@ -1,0 +1,284 @@
+// Norms, running results, extremes with positions and losses: cases that PyTorch's answers do not cover, and errors
+// word for word.
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <functional>
+#include <limits>
+
+namespace tapegrad::tests {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// The gradient of sum(f(x)).
+Tensor slope(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, bool again = false) {
+  const Tensor leaf = x.as_leaf();
+  Tape tape;
+  return tape.backward(sum(f(leaf)), {.create_graph = again, .grad_output = {}, .keep = {}})[leaf].detach();
+}
+
+void expect_gradients(const std::function<Tensor(std::span<const Tensor>)>& f, const std::vector<Tensor>& inputs) {
+  const GradcheckReport report = gradcheck(f, inputs);
+  EXPECT_TRUE(report.ok) << report.text;
+}
+
+Tensor some(const Shape& shape, double step = 0.37) {
+  const Tensor x = Tensor::empty(shape, kFloat64);
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    x.mutable_data<double>()[i] = std::sin(step * static_cast<double>(7 * i + 3)) * 2;
+  }
+  return x;
+}
+
+TEST(Norm, HasNoGradientAtZeroVectors) {
+  for (double p : {2., 1., 3., 0.5, kInf}) {
+    for (bool again : {false, true}) {
+      expect_near(slope([p](const Tensor& x) { return norm(x, p, 1); }, zeros({2, 3}), again), zeros({2, 3}));
+    }
+  }
+  expect_near(norm(tensor({{3., 4.}, {0., 0.}}), 2, 1), {5, 0});
+  EXPECT_EQ(norm(zeros({2, 3}), 2, 1, true).shape(), (Shape{2, 1}));
+  EXPECT_EQ(norm(scalar(-3)).item(), 3);
+  const Tensor leaf = tensor({1., 2.}).as_leaf();
+  Tape tape;
+  EXPECT_EQ(norm(leaf, 0).item(), 2);
+  EXPECT_EQ(tape.size(), 0) << "a number of elements has no gradient";
+}
+
+TEST(Norm, OfManyElements) {
+  const Tensor x = full({3, 100'000}, 0.5);
+  expect_near(norm(x, 2, 1), full({3}, 0.5 * std::sqrt(100'000.)));
+  expect_near(norm(x, 1), scalar(150'000));
+  EXPECT_EQ(count_nonzero(x).item<int64_t>(), 300'000);
+}
+
+TEST(Scans, AccumulateInDoublePrecision) {
+  const Tensor ones = full({200'000}, 0.1);
+  EXPECT_NEAR(cumsum(ones, 0)[199'999].item(), 20'000, 0.01);
+  EXPECT_NEAR(logcumsumexp(zeros({200'000}), 0)[199'999].item(), std::log(200'000.), 1e-5);
+  EXPECT_NEAR(cumprod(full({1000}, 1.001), 0)[999].item(), std::pow(static_cast<double>(1.001f), 1000), 1e-6);
+}
+
+TEST(Scans, PassNoGradientToMinusInfinity) {
+  const auto f = [](const Tensor& x) { return logcumsumexp(x, 0); };
+  for (bool again : {false, true}) {
+    expect_near(slope(f, tensor({-kInf, -kInf, 1., 2.}), again), {0, 0, 1.268941, 0.731059});
+    expect_near(slope(f, tensor({-kInf, -kInf}), again), {0, 0});
+  }
+}
+
+TEST(Scans, OfWideRows) {  // more columns than one thread takes at a time
+  const Tensor x = some({3, 700});
+  const Tensor y = cumprod(x, 0), z = logcumsumexp(x, 0), best = cummax(x, 0).values;
+  for (int64_t j : {0, 255, 256, 699}) {
+    const double a = x[0][j].item(), b = x[1][j].item(), c = x[2][j].item();
+    EXPECT_NEAR(y[2][j].item(), a * b * c, 1e-12);
+    EXPECT_NEAR(z[2][j].item(), std::log(std::exp(a) + std::exp(b) + std::exp(c)), 1e-12);
+    EXPECT_EQ(best[2][j].item(), std::max({a, b, c}));
+  }
+}
+
+TEST(Extremes, OfLongRowsAndWideColumns) {
+  for (const Shape& shape : {Shape{2, 70'000}, Shape{70, 700}}) {
+    const Tensor x = some(shape, 0.7310585);
+    for (int axis : {0, 1}) {
+      const Sorted y = max(x, axis);
+      expect_near(y.values, amax(x, axis));
+      expect_near(gather(x, axis, y.indices.unsqueeze(axis)).squeeze(axis), y.values);
+    }
+  }
+}
+
+TEST(Extremes, GiveTheGradientToTheFirst) {
+  const Tensor x = tensor({{1., 3., 3.}, {2., 2., 2.}});
+  expect_near(slope([](const Tensor& v) { return max(v, 1).values; }, x), {0, 1, 0, 1, 0, 0});
+  expect_near(slope([](const Tensor& v) { return min(v, 1).values; }, x), {1, 0, 0, 1, 0, 0});
+  expect_near(slope([](const Tensor& v) { return median(v, 1).values; }, x), {0, 1, 0, 0, 1, 0});
+  expect_near(slope([](const Tensor& v) { return max(v); }, x), {0, .5, .5, 0, 0, 0});
+  expect_near(slope([](const Tensor& v) { return median(v); }, x), {0, 0, 0, 1. / 3, 1. / 3, 1. / 3});
+  expect_near(slope([](const Tensor& v) { return median(v); }, tensor({kNan, 1., kNan})), {.5, 0, .5});
+}
+
+TEST(Median, OfManyEqualElements) {
+  const Tensor x = (arange(0, 20'001, 1, kFloat32) * 0).reshape({1, 20'001});
+  EXPECT_EQ(median(x, 1).indices.item<int64_t>(), 10'000);
+  EXPECT_TRUE(std::isnan(median(zeros({0})).item()));
+}
+
+TEST(Vectors, HaveSecondDerivatives) {
+  expect_gradients([](auto x) { return normalize(x[0]); }, {some({3, 4})});
+  expect_gradients([](auto x) { return normalize(x[0], 3, 0); }, {some({3, 4})});
+  expect_gradients([](auto x) { return pairwise_distance(x[0], x[1]); }, {some({3, 4}), some({4}, 0.9)});
+  expect_gradients([](auto x) { return cosine_similarity(x[0], x[1]); }, {some({3, 4}), some({3, 4}, 0.9)});
+  expect_gradients([](auto x) { return cosine_similarity(x[0], x[1], -1); }, {some({2, 1, 3}), some({4, 3}, 0.9)});
+  for (bool swap : {false, true}) {
+    expect_gradients([swap](auto x) { return triplet_margin_loss(x[0], x[1], x[2], {.margin = 3, .swap = swap}); },
+                     {some({3, 4}), some({3, 4}, 0.9), some({3, 4}, 1.7)});
+  }
+  expect_gradients(
+      [](auto x) {
+        return cosine_embedding_loss(x[0], x[1], tensor({1, -1, -1}), -0.9, Reduction::none);
+      },
+      {some({3, 4}), some({3, 4}, 0.9)});
+}
+
+// The norms of short vectors are limited, each by itself; below eps they are constants.
+TEST(Vectors, ShorterThanEps) {
+  const Tensor a = tensor({{0., 0.}, {1e-3, 2e-3}, {3., 4.}}), b = tensor({{1., 2.}, {.5, .7}, {1e-3, 0.}});
+  expect_near(cosine_similarity(a, b, 1, 0.1), {0, 0.022087051, 0.006});
+  expect_near(slope([b](const Tensor& x) { return cosine_similarity(x, b, 1, 0.1); }, a),
+              {4.4721360, 8.9442719, 5.8123822, 8.1373350, 0.00128, -0.00096});
+  expect_near(slope([](const Tensor& x) { return normalize(x); }, zeros({1, 2})), {1e12, 1e12});
+}
+
+TEST(Losses, OfElementsAtTheirKinks) {
+  const Tensor x = tensor({1., -1., 0.5, 0.}), t = zeros({4});
+  expect_near(huber_loss(x, t, Reduction::none), {.5, .5, .125, 0});
+  expect_near(slope([t](const Tensor& v) { return huber_loss(v, t, Reduction::sum); }, x), {1, -1, .5, 0});
+  expect_near(slope([t](const Tensor& v) { return smooth_l1_loss(v, t, Reduction::sum, 0); }, x), {1, -1, 1, 0});
+  expect_near(slope([t](const Tensor& v) { return l1_loss(v, t, Reduction::sum); }, x), {1, -1, 1, 0});
+  expect_near(slope([x](const Tensor& v) { return l1_loss(x, v); }, t), {-.25, .25, -.25, 0});
+  EXPECT_TRUE(std::isnan(l1_loss(zeros({0}), zeros({0})).item()));
+  EXPECT_EQ(l1_loss(zeros({0}), zeros({0}), Reduction::sum).item(), 0);
+}
+
+TEST(Losses, OfProbabilitiesAtTheEnds) {
+  const Tensor p = tensor({0., 1., 0., 1.}), t = tensor({1., 0., 0., 1.});
+  expect_near(binary_cross_entropy(p, t, Reduction::none), {100, 100, 0, 0});
+  for (bool again : {false, true}) {
+    expect_near(slope([t](const Tensor& v) { return binary_cross_entropy(v, t, Reduction::sum); }, p, again),
+                {-1e12, 1e12, 0, 0});
+  }
+}
+
+TEST(Losses, OfSmallVariancesPassTheGradientOfEps) {
+  const Tensor x = tensor({1., 2., 3.}), t = tensor({1., 2.5, 1.}), var = tensor({0., 1e-7, 2.});
+  expect_near(slope([=](const Tensor& v) { return gaussian_nll_loss(x, t, v, false, 1e-6, Reduction::sum); }, var),
+              {5e5, -1.249995e11, -0.25});
+}
+
+TEST(Losses, WeighClassesInTheMean) {
+  const Tensor logits = some({4, 3}), target = tensor({0, 1, -100, 1});
+  const Tensor weight = tensor({.5, 2., 0.}, kFloat64);
+  const Tensor each = cross_entropy(logits, target, {.reduction = Reduction::none, .weight = weight});
+  expect_near(cross_entropy(logits, target, {.weight = weight}), sum(each) / 4.5);
+  expect_near(nll_loss(log_softmax(logits), target, Reduction::mean, -100, weight), sum(each) / 4.5);
+  expect_near(cross_entropy(logits, target, {.label_smoothing = 0.3, .weight = ones({3}, kFloat64)}),
+              cross_entropy(logits, target, {.label_smoothing = 0.3}));
+  EXPECT_TRUE(std::isnan(cross_entropy(logits, tensor({2, 2, 2, 2}), {.weight = weight}).item()));
+}
+
+TEST(Losses, TakeWeightsOfElements) {
+  const Tensor x = some({2, 3}), t = tensor({{0., 1., 1.}, {1., 0., .5}}, kFloat64), w = tensor({1., 2., 3.}, kFloat64);
+  const Tensor plain = binary_cross_entropy_with_logits(x, t, Reduction::none);
+  expect_near(binary_cross_entropy_with_logits(x, t, {.weight = w}), mean(plain * w));
+  expect_near(binary_cross_entropy_with_logits(x, t, {.pos_weight = ones({3}, kFloat64)}), mean(plain));
+  const Tensor p = sigmoid(x);
+  expect_near(binary_cross_entropy_with_logits(x, t, {.reduction = Reduction::none, .pos_weight = w}),
+              -(w * t * log(p) + (1 - t) * log(1 - p)));
+  expect_near(binary_cross_entropy(p, t, Reduction::sum, w), sum(plain * w));
+}
+
+struct WrongCall {
+  const char* text;
+  std::function<void()> call;
+};
+
+void expect_texts(const std::vector<WrongCall>& calls) {
+  for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
+}
+
+const Tensor kX = zeros({2, 3});
+const Tensor kY = zeros({4, 5});
+const Tensor kIds = zeros({2, 3}, kInt64);
+
+TEST(Errors, OfNormsAndScans) {
+  expect_texts({
+      {"[norm] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [] { norm(kIds); }},
+      {"[norm] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { norm(kX, 2, 2); }},
+      {"[norm] expected a number p, got nan", [] { norm(kX, kNan); }},
+      {"[norm] expected at least one element along axes [0], got shape [0, 3]",
+       [] {
+         norm(zeros({0, 3}), kInf, 0);
+       }},
+      {"[norm] expected at least one element along axes [], got shape [0]", [] { norm(zeros({0}), -1); }},
+      {"[count_nonzero] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { count_nonzero(kX, 2); }},
+      {"[normalize] axis 1 is out of range for shape [3] (axes go from -1 to 0)", [] { normalize(zeros({3})); }},
+      {"[cosine_similarity] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or "
+       "1)",
+       [] { cosine_similarity(kX, kY); }},
+      {"[cumprod] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cumprod(kX, 2); }},
+      {"[cummax] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cummax(kX, 2); }},
+      {"[cummin] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { cummin(kX, 2); }},
+      {"[logcumsumexp] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { logcumsumexp(kIds, 0); }},
+      {"[max] expected at least one element along axis 0, got shape [0, 3]",
+       [] {
+         max(zeros({0, 3}), 0);
+       }},
+      {"[max] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { max(kX, 2); }},
+      {"[max] expected at least one element along axes [], got shape [0]", [] { max(zeros({0})); }},
+      {"[min] expected at least one element along axis 0, got shape [0, 3]",
+       [] {
+         min(zeros({0, 3}), 0);
+       }},
+      {"[median] expected at least one element along axes [0], got shape [0, 3]",
+       [] {
+         median(zeros({0, 3}), 0);
+       }},
+      {"[median] expected at least one element along axes [], got shape [0]", [] { median(zeros({0}, kInt64)); }},
+      {"[median] expected int64, float32 or float64, got bool (convert with to(kInt64))",
+       [] { median(zeros({2}, kBool)); }},
+  });
+}
+
+TEST(Errors, OfLosses) {
+  expect_texts({
+      {"[l1_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
+       [] { l1_loss(kX, kY); }},
+      {"[l1_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { l1_loss(kX, kIds); }},
+      {"[huber_loss] expected a delta above 0, got 0", [] { huber_loss(kX, kX, Reduction::mean, 0); }},
+      {"[smooth_l1_loss] expected a beta of 0 or more, got -1", [] { smooth_l1_loss(kX, kX, Reduction::mean, -1); }},
+      {"[binary_cross_entropy] expected probabilities between 0 and 1, got 1.5 at [1, 0]",
+       [] {
+         return binary_cross_entropy(tensor({{0., 1.}, {1.5, -1.}}), zeros({2, 2}));
+       }},
+      {"[binary_cross_entropy] expected probabilities between 0 and 1, got nan at [1]",
+       [] {
+         binary_cross_entropy(tensor({0., kNan}), zeros({2}));
+       }},
+      {"[gaussian_nll_loss] expected a variance of 0 or more, got -1",
+       [] {
+         gaussian_nll_loss(kX, kX, full({2, 3}, -1));
+       }},
+      {"[gaussian_nll_loss] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+       [] { gaussian_nll_loss(kX, kX, ones({4})); }},
+      {"[triplet_margin_loss] expected anchor, positive and negative with equally many axes, got [2, 3], [2, 3] and "
+       "[3]",
+       [] { triplet_margin_loss(kX, kX, zeros({3})); }},
+      {"[triplet_margin_loss] expected a margin above 0, got 0",
+       [] { triplet_margin_loss(kX, kX, kX, {.margin = 0}); }},
+      {"[triplet_margin_loss] expected float32 or float64, got int64", [] { triplet_margin_loss(kX, kIds, kX); }},
+      {"[triplet_margin_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal "
+       "or 1)",
+       [] { triplet_margin_loss(kX, kX, kY); }},
+      {"[cosine_embedding_loss] expected a target with the axes of the vectors [2, 3] and [2, 3] except the last, got "
+       "[3]",
+       [] { cosine_embedding_loss(kX, kX, zeros({3})); }},
+      {"[cross_entropy] expected one weight per class, float32 of shape [3], got float32 of shape [2]",
+       [] {
+         return cross_entropy(kX, tensor({0, 1}), {.weight = ones({2})});
+       }},
+      {"[nll_loss] expected one weight per class, float32 of shape [3], got float64 of shape [3]",
+       [] {
+         return nll_loss(kX, tensor({0, 1}), Reduction::mean, -100, ones({3}, kFloat64));
+       }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

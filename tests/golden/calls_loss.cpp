@@ -1,0 +1,81 @@
+// Calls of the golden files: losses.
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tests/golden/cases.h>
+
+namespace tapegrad::tests {
+namespace {
+
+using nlohmann::json;
+using Inputs = std::vector<Tensor>;
+using Outputs = std::vector<Tensor>;
+
+Reduction reduction(const json& args) {
+  const std::string wanted = args.value("reduction", "mean");
+  return wanted == "none" ? Reduction::none : wanted == "sum" ? Reduction::sum : Reduction::mean;
+}
+
+int64_t ignored(const json& args) { return args.value("ignore_index", int64_t{-100}); }
+
+Tensor weight(const Inputs& x) { return x.size() > 2 ? x[2] : Tensor(); }
+
+Tensor binary_of_logits(const Inputs& x, const json& args) {
+  const std::string given = args.value("given", "");
+  if (given.empty()) return binary_cross_entropy_with_logits(x[0], x[1], reduction(args));
+  if (given == "ones") {
+    return binary_cross_entropy_with_logits(x[0], ones_like(x[0]),
+                                            {.reduction = reduction(args), .pos_weight = x[1].detach()});
+  }
+  const Tensor pos_weight = given == "both" ? x[3] : given == "pos_weight" ? x[2] : Tensor();
+  return binary_cross_entropy_with_logits(
+      x[0], x[1],
+      {.reduction = reduction(args), .weight = given == "pos_weight" ? Tensor() : x[2], .pos_weight = pos_weight});
+}
+
+}  // namespace
+
+void add_loss_calls(GoldenCalls& calls) {
+  calls["cross_entropy"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {cross_entropy(x[0], x[1],
+                          {.reduction = reduction(args),
+                           .ignore_index = ignored(args),
+                           .label_smoothing = args.value("label_smoothing", 0.0),
+                           .weight = weight(x)})};
+  };
+  calls["nll_loss"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {nll_loss(x[0], x[1], reduction(args), ignored(args), weight(x))};
+  };
+  const auto pair = [&](const char* name, Tensor (*f)(const Tensor&, const Tensor&, Reduction)) {
+    calls[name] = [f](const Inputs& x, const json& args) -> Outputs { return {f(x[0], x[1], reduction(args))}; };
+  };
+  pair("kl_div", kl_div);
+  pair("mse_loss", mse_loss);
+  pair("l1_loss", l1_loss);
+  calls["huber_loss"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {huber_loss(x[0], x[1], reduction(args), args["delta"].get<double>())};
+  };
+  calls["smooth_l1_loss"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {smooth_l1_loss(x[0], x[1], reduction(args), args["beta"].get<double>())};
+  };
+  calls["binary_cross_entropy"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {binary_cross_entropy(x[0], args.contains("given") ? ones_like(x[0]) : x[1], reduction(args), weight(x))};
+  };
+  calls["binary_cross_entropy_with_logits"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {binary_of_logits(x, args)};
+  };
+  calls["gaussian_nll_loss"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {gaussian_nll_loss(x[0], x[1], x[2], args["full"].get<bool>(), 1e-6, reduction(args))};
+  };
+  calls["triplet_margin_loss"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {triplet_margin_loss(x[0], x[1], x[2],
+                                {.margin = args["margin"].get<double>(),
+                                 .p = args["p"].get<double>(),
+                                 .eps = args["eps"].get<double>(),
+                                 .swap = args["swap"].get<bool>(),
+                                 .reduction = reduction(args)})};
+  };
+  calls["cosine_embedding_loss"] = [](const Inputs& x, const json& args) -> Outputs {
+    return {cosine_embedding_loss(x[0], x[1], x[2], args["margin"].get<double>(), reduction(args))};
+  };
+}
+
+}  // namespace tapegrad::tests

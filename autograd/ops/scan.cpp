@@ -256,6 +256,7 @@ Tensor running_sum(const Tensor& x, int axis, bool backwards) {
 
 // x moved by one along the axis, with `filling` in front.
 Tensor moved_on(const Tensor& x, int axis, double filling) {
+  if (x.shape()[axis] == 0) return x;
   Shape first = x.shape();
   first[axis] = 1;
   return cat({full(first, filling, x.dtype()), x.slice(axis, 0, -1)}, axis);
@@ -305,7 +306,6 @@ Tensor cumprod(const Tensor& x, int64_t axis) {
   const int i = normal_axis(kCumprod.name, axis, x.shape());
   const Tensor y = scanned(Scan::product, x, i);
   return record(kCumprod, y, {x}, [x, y, i](const Tensor& dy) -> Grads {
-    if (x.numel() == 0) return zeros_like(x);
     // dx[i] = y[i - 1] (dy[i] + x[i + 1] (dy[i + 1] + x[i + 2] (...))), without a division: zeros are like any number
     return moved_on(y, i, 1) * recurrence(x, dy, i, true);
   });
@@ -317,7 +317,6 @@ Tensor logcumsumexp(const Tensor& x, int64_t axis) {
   const int i = normal_axis(kLogcumsumexp.name, axis, x.shape());
   const Tensor y = scanned(Scan::log_sum_exp, x, i);
   return record(kLogcumsumexp, y, {x}, [x, y, i](const Tensor& dy) -> Grads {
-    if (x.numel() == 0) return zeros_like(x);
     // dx[i] = exp(x[i] - y[i]) (dy[i] + exp(y[i] - y[i + 1]) (dy[i + 1] + ...)); no difference is above 0
     const Tensor earlier = moved_on(y, i, -kInfinity);
     const Tensor same = earlier == y && !isfinite(y.detach());

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 
+#include <cmath>
 #include <limits>
 
 namespace tapegrad::tasks {
@@ -85,8 +86,11 @@ void add_norms_of_vectors(SampleTable& table) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (double p : {2., 1., 3., 1.5, 0.5, -1., kInfinity, -kInfinity}) {
     const bool of_none = p > 0 && p < kInfinity;
+    // |x|^p is not smooth near 0, except for these powers.
+    const double shift = p == 1 || p == 2 || std::abs(p) == kInfinity ? 0 : 3;
     add_reduction(
-        table, "norm", [p](const Tensor& x, const Axes& axes, bool keepdim) { return norm(x, p, axes, keepdim); },
+        table, "norm",
+        [p, shift](const Tensor& x, const Axes& axes, bool keepdim) { return norm(x + shift, p, axes, keepdim); },
         of_none);
   }
 }
@@ -109,7 +113,6 @@ void add_scans(SampleTable& table) {
   all("[19]", spread({19}), 0);
   all("[1]", spread({1}), 0);
   all("[2, 3, 2]", spread({2, 3, 2}), 1);
-  all("expanded", spread({3, 1}).expand({3, 4}), 1);
   all("[0, 2]", spread({0, 2}), 0);
   all("[2, 0]", spread({2, 0}), 0);
   all("scalar", spread({}), 0);

@@ -15,6 +15,11 @@ namespace tapegrad {
 namespace {
 
 constexpr std::string_view kBackward = "backward";
+const Op kVariable{"variable"};
+
+// In TapeMemory::needed.
+constexpr uint8_t kWanted = 1;  // its gradient is asked for
+constexpr uint8_t kLeads = 2;   // an input of it is wanted, or leads to one that is
 
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
@@ -147,6 +152,22 @@ Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&&
   return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward));
 }
 
+Tensor Tape::variable(const Tensor& x) {
+  Tape* const tape = current();
+  if (!tape) kVariable.fail("expected a tape that records, got none");
+  if (!is_floating(x.dtype())) kVariable.fail(fmt::format("expected float32 or float64, got {}", name(x.dtype())));
+  const int64_t from = tape->position_of(x);
+  const Tensor y = x.view(x.shape(), x.strides());
+  detail::TapeMemory& memory = *tape->memory_;
+  detail::Node& node = memory.push(&kVariable, y);
+  node.backward = [](const Tensor& dy) -> Grads { return dy; };
+  node.first_input = static_cast<int64_t>(memory.inputs.size());
+  node.input_count = 1;
+  memory.inputs.push_back(from);
+  y.set_tape_index({tape->id_, memory.size() - 1});
+  return y;
+}
+
 bool needs_grad(const Tensor& x) {
   Tape* tape = Tape::current();
   return tape && x.defined() && tape->position_of(x) >= 0;
@@ -157,43 +178,49 @@ bool needs_grad(const Tensor& x) {
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
   const bool create_graph = options.create_graph;
+  const bool retain = create_graph || options.retain_graph;
   const int64_t start = position_of(loss);
   PoolVector<int64_t> kept;
-  for (const Tensor& x : options.keep) kept.push_back(position_of(x));
+  for (const std::vector<Tensor>* wanted : {&options.keep, &options.only}) {
+    for (const Tensor& x : *wanted) kept.push_back(position_of(x));
+  }
 
   in_backward_ = true;
   // Also if a backward throws: nodes that ran are gone by then, and the tape is spent.
   struct End {
     Tape& tape;
-    const bool create_graph;
+    const bool retain;
     ~End() {
       tape.in_backward_ = false;
       tape.memory_->sums.clear();
-      if (!create_graph) tape.memory_->release_nodes();
-      tape.state_ = create_graph ? State::recording : State::spent;
+      tape.memory_->needed.clear();
+      if (!retain) tape.memory_->release_nodes();
+      tape.state_ = retain ? State::recording : State::spent;
     }
-  } const end{*this, create_graph};
+  } const end{*this, retain};
   if (!create_graph) state_ = State::running_backward;  // records nothing
 
+  const int64_t last = options.only.empty() ? 0 : mark_needed(start, options.only);
   PoolVector<Tensor>& sums = memory_->sums;  // dL/d(result of the node), by position
   sums.clear();
   sums.resize(static_cast<std::size_t>(start) + 1);
   sums.back() = options.grad_output.defined() ? options.grad_output : ones(loss.shape(), loss.dtype());
   Gradients::Entries found;
-  for (int64_t position = start; position >= 0; --position) {
+  for (int64_t position = start; position >= last; --position) {
     detail::Node& node = memory_->node(position);
     const Tensor dy = std::move(sums[static_cast<std::size_t>(position)]);
     if (dy.defined()) {
       if (trap_nan_) check_finite(dy, op_name(position), position, "gradient");
       if (node.leaf.defined()) {
-        found.push_back({node.leaf.tape_index(), dy});
+        found.push_back({node.leaf.tape_index(), dy});  // with `only`, no other leaf gets here
       } else {
         const bool keep = std::find(kept.begin(), kept.end(), position) != kept.end();
         if (keep) found.push_back({TapeIndex{id_, position}, dy});
-        run_node(position, dy, create_graph);
+        if (!memory_->needed.empty() && !(memory_->needed[static_cast<std::size_t>(position)] & kLeads)) continue;
+        run_node(position, dy, create_graph, retain);
       }
     }
-    if (!create_graph) node.backward.reset();  // what it kept is freed in its turn
+    if (!retain) node.backward.reset();  // what it kept is freed in its turn
   }
   return Gradients(std::move(found));
 }
@@ -218,21 +245,45 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
     fail(kBackward, fmt::format("expected a grad_output of the loss's {} {}, got {} {}", name(loss.dtype()),
                                 str(loss.shape()), name(dy.dtype()), str(dy.shape())));
   }
-  for (const Tensor& x : options.keep) {
-    if (position_of(x) < 0) {
-      fail(kBackward, fmt::format("keep names a tensor of shape {} that is not on this tape", str(x.shape())));
+  for (const auto& [tensors, what] : {std::pair{&options.keep, "keep"}, {&options.only, "only"}}) {
+    for (const Tensor& x : *tensors) {
+      if (position_of(x) < 0) {
+        fail(kBackward, fmt::format("{} names a tensor of shape {} that is not on this tape", what, str(x.shape())));
+      }
     }
   }
 }
 
-void Tape::run_node(int64_t position, const Tensor& dy, bool create_graph) {
+// Marks the nodes up to `start` that are or lead to one of `only`. Returns the first of them.
+int64_t Tape::mark_needed(int64_t start, const std::vector<Tensor>& only) {
+  PoolVector<uint8_t>& needed = memory_->needed;
+  needed.clear();
+  needed.resize(static_cast<std::size_t>(start) + 1, 0);
+  int64_t first = start + 1;
+  for (const Tensor& x : only) {
+    const int64_t position = position_of(x);
+    if (position > start) continue;  // later than the loss
+    needed[static_cast<std::size_t>(position)] = kWanted;
+    first = std::min(first, position);
+  }
+  for (int64_t position = first; position <= start; ++position) {
+    const detail::Node& node = memory_->node(position);
+    for (uint32_t i = 0; i < node.input_count; ++i) {
+      const int64_t from = memory_->inputs[static_cast<std::size_t>(node.first_input) + i];
+      if (from >= first && needed[static_cast<std::size_t>(from)]) needed[static_cast<std::size_t>(position)] |= kLeads;
+    }
+  }
+  return first;
+}
+
+void Tape::run_node(int64_t position, const Tensor& dy, bool create_graph, bool retain) {
   detail::Node& node = memory_->node(position);
   const Op& op = *node.op;
   if (create_graph && !op.twice) {
     op.fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
   }
   Grads grads = node.backward(dy);
-  if (!create_graph) node.backward.reset();  // before the gradients are summed
+  if (!retain) node.backward.reset();  // before the gradients are summed
   if (grads.size() != node.input_count) {
     op.fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), node.input_count));
   }
@@ -241,7 +292,9 @@ void Tape::run_node(int64_t position, const Tensor& dy, bool create_graph) {
   }
   for (std::size_t i = 0; i < grads.size(); ++i) {
     const int64_t to = memory_->inputs[static_cast<std::size_t>(node.first_input) + i];
-    if (to >= 0 && grads[i].defined()) accumulate(op, to, std::move(grads[i]), create_graph);
+    if (to < 0 || !grads[i].defined()) continue;
+    if (!memory_->needed.empty() && !memory_->needed[static_cast<std::size_t>(to)]) continue;
+    accumulate(op, to, std::move(grads[i]), create_graph);
   }
 }
 

@@ -21,10 +21,15 @@ struct TapeMemory;
 struct BackwardOptions {
   /// Record backward itself, so that the gradients can be differentiated again; the tape stays usable.
   bool create_graph = false;
+  /// Keep what was recorded, so that backward can run again on this tape. create_graph implies it.
+  bool retain_graph = false;
   /// dL/dloss, in the loss's shape and element type. If left out it is 1, and the loss must have one element.
   Tensor grad_output = {};
   /// Recorded tensors, in addition to the leaves, to return gradients for.
   std::vector<Tensor> keep = {};
+  /// If not empty: return the gradients of these recorded tensors and leaves alone, and run no operation that they do
+  /// not need. One that took no part in the loss gets no gradient.
+  std::vector<Tensor> only = {};
 };
 
 /// How a tape treats tensors that an enclosing tape of this thread has recorded.
@@ -47,8 +52,8 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   /// dloss/dleaf for every leaf that took part in the loss. Frees what was recorded, node by node; the tape then
-  /// records nothing more, and cannot run backward again. With create_graph it keeps everything and records on. Error
-  /// if this is not the innermost tape, or the loss was not recorded on it.
+  /// records nothing more, and cannot run backward again. With create_graph or retain_graph it keeps everything and
+  /// records on. Error if this is not the innermost tape, or the loss was not recorded on it.
   Gradients backward(const Tensor& loss, const BackwardOptions& options = {});
 
   /// From now on, the first value or gradient that is not finite is an Error with its operation, position and shapes.
@@ -66,6 +71,9 @@ class Tape {
   /// The position of x on this tape, which a leaf is entered on; -1 for a constant. Error for a tensor that is recorded
   /// on a live tape of another thread.
   int64_t position_of(const Tensor& x);
+  /// The values of x at a position of their own on the current tape, so that backward can return gradients for them
+  /// (BackwardOptions::only, keep), whether x itself is recorded or a constant. Error if no tape records.
+  static Tensor variable(const Tensor& x);
 
  private:
   friend class PauseRecording;
@@ -74,7 +82,8 @@ class Tape {
   enum class State { recording, running_backward, spent };
   int64_t enter_leaf(const Tensor& x);
   void require_differentiable(const Tensor& loss, const BackwardOptions& options);
-  void run_node(int64_t position, const Tensor& dy, bool create_graph);
+  int64_t mark_needed(int64_t start, const std::vector<Tensor>& only);
+  void run_node(int64_t position, const Tensor& dy, bool create_graph, bool retain);
   void accumulate(const Op& op, int64_t position, Tensor grad, bool create_graph);
   void check_finite(const Tensor& x, std::string_view op, int64_t position, std::string_view what) const;
 

@@ -53,6 +53,7 @@ class LeafIndex {
 struct TapeMemory {
   PoolVector<int64_t> inputs;  // positions of all nodes' inputs, -1 for a constant
   PoolVector<Tensor> sums;     // during backward, the gradients found so far, by position
+  PoolVector<uint8_t> needed;  // during a backward of some tensors only: whether a node leads to any, by position
   LeafIndex leaves;
 
   ~TapeMemory();

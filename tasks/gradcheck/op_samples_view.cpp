@@ -1,5 +1,6 @@
 // Samples of views, copies, joining and cutting.
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 
 namespace tapegrad::tasks {
@@ -88,6 +89,9 @@ void add_slices(SampleTable& table) {
 }
 
 void add_copies(SampleTable& table) {
+  for (const LaidOut& x : layouts(2, 3)) {
+    table.add("variable", x.label, {x.x}, [](auto v) { return Tape::current() ? Tape::variable(v[0]) : v[0]; });
+  }
   table.add("contiguous", "transposed", {spread({2, 3}).t()}, [](auto x) { return x[0].contiguous(); });
   table.add("contiguous", "strided", {spread({3, 4}).slice(1, 1, kAll, 2)}, [](auto x) { return x[0].contiguous(); });
   table.add("contiguous", "reversed", {spread({3, 4}).slice(0, kAll, kAll, -1)},

@@ -116,6 +116,7 @@ std::vector<Large> large_samples() {
   add_sample("expand", {row}, [](const Inputs& v) { return v[0].expand({kRows, kColumns}) * 2; });
   add_sample("squeeze", {numbers({1, 200'000})}, [](const Inputs& v) { return v[0].squeeze(0) * 2; });
   add_sample("unsqueeze", {numbers({200'000})}, [](const Inputs& v) { return v[0].unsqueeze(0) * 2; });
+  add_sample("variable", {x}, [](const Inputs& v) { return Tape::current() ? Tape::variable(v[0]) : v[0]; });
   add_sample("contiguous", {turned}, [](const Inputs& v) { return v[0].contiguous(); });
   add_sample("to", {x}, [](const Inputs& v) { return v[0].to(kFloat64); });
 

@@ -1,0 +1,226 @@
+// Derivatives as functions: against closed forms, finite differences and each other, to third order.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/derivatives.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+
+namespace tapegrad {
+namespace {
+
+Tensor some(const Shape& shape, uint64_t seed = 3) {
+  Generator generator(seed);
+  return uniform(shape, -1.5, 1.5, kFloat64, &generator);
+}
+
+using tests::error_of;
+
+void expect_close(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
+  ASSERT_EQ(str(a.shape()), str(b.shape()));
+  ASSERT_EQ(a.dtype(), b.dtype());
+  const std::vector<double> x = a.to(kFloat64).to_vector<double>(), y = b.to(kFloat64).to_vector<double>();
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], tolerance * (1 + std::abs(y[i]))) << i;
+}
+
+const auto cubes = [](const Tensor& x) { return sum(x * x * x); };
+
+TEST(Derivatives, OfOneTensor) {
+  const Tensor x = some({2, 3});
+  expect_close(grad(cubes)(x), 3 * x * x);
+  const auto [value, dx] = value_and_grad(cubes)(x);
+  expect_close(value, cubes(x));
+  expect_close(dx, 3 * x * x);
+  expect_close(grad([](const Tensor&) { return scalar(1.0, kFloat64); })(x), zeros({2, 3}, kFloat64));
+  expect_close(grad(cubes)(x.to(kFloat32)), (3 * x * x).to(kFloat32), 1e-6);
+}
+
+TEST(Derivatives, OfSeveralTensorsAndOfSpans) {
+  const Tensor a = some({3}), b = some({3}, 5);
+  const auto [da, db] = grad([](const Tensor& x, const Tensor& y) { return sum(x * x * y); })(a, b);
+  expect_close(da, 2 * a * b);
+  expect_close(db, a * a);
+  const auto [value, grads] =
+      value_and_grad([](const Tensor& x, const Tensor& y, const Tensor&) { return sum(x / y); })(a, b, a);
+  expect_close(value, sum(a / b));
+  ASSERT_EQ(grads.size(), 3u);
+  expect_close(grads[1], -a / (b * b));
+  expect_close(grads[2], zeros({3}, kFloat64));
+  const std::vector<Tensor> list{a, b};
+  const std::vector<Tensor> both = grad([](std::span<const Tensor> x) { return sum(x[0] * x[1]); })(list);
+  ASSERT_EQ(both.size(), 2u);
+  expect_close(both[0], b);
+  expect_close(both[1], a);
+}
+
+TEST(Derivatives, OfAnyOrder) {
+  const Tensor x = scalar(0.7, kFloat64);
+  const auto f = [](const Tensor& v) { return sin(v) * exp(v); };
+  const double s = std::sin(0.7), c = std::cos(0.7), e = std::exp(0.7);
+  EXPECT_NEAR(grad(f)(x).item(), e * (s + c), 1e-14);
+  EXPECT_NEAR(grad(grad(f))(x).item(), 2 * e * c, 1e-14);
+  EXPECT_NEAR(grad(grad(grad(f)))(x).item(), 2 * e * (c - s), 1e-13);
+  EXPECT_NEAR(grad(grad(grad(grad(f))))(x).item(), -4 * e * s, 1e-13);
+}
+
+TEST(Derivatives, ThirdOrderOfATensor) {
+  const Tensor x = some({4}), v = some({4}, 8);
+  const auto f = [](const Tensor& y) { return sum(tanh(y) * y); };
+  const auto along = [&](const Tensor& y) { return sum(hvp(f, y, v).product * v); };  // v^T H v
+  const Tensor third = grad(along)(x);
+  const double h = 1e-5;
+  for (int64_t i = 0; i < 4; ++i) {
+    const Tensor step = zeros({4}, kFloat64);
+    step.mutable_data<double>()[i] = h;
+    const double numeric = (along(x + step).item() - along(x - step).item()) / (2 * h);
+    EXPECT_NEAR(third.data<double>()[i], numeric, 1e-7);
+  }
+}
+
+TEST(Derivatives, ProductsAreThoseOfTheWholeMatrices) {
+  const Tensor w = some({3, 4}, 1), x = some({4}, 2), v = some({4}, 6), u = some({3}, 7);
+  const auto f = [&](const Tensor& y) { return tanh(matmul(w, y)); };
+  const Tensor j = jacobian(f, x);  // [3, 4]
+  expect_close(j, (1 - f(x) * f(x)).reshape({3, 1}) * w);
+  const auto [y, jv] = jvp(f, x, v);
+  expect_close(y, f(x));
+  expect_close(jv, matmul(j, v));
+  expect_close(vjp(f, x, u).product, matmul(u, j));
+
+  const auto loss = [&](const Tensor& z) { return sum(exp(matmul(w, z))) + sum(z * z * z); };
+  const Tensor h = hessian(loss, x);
+  expect_close(h, h.t());
+  expect_close(h, matmul(w.t() * exp(matmul(w, x)), w) + 6 * x.reshape({4, 1}) * eye(4, kFloat64));
+  const auto [value, hv] = hvp(loss, x, v);
+  expect_close(value, loss(x));
+  expect_close(hv, matmul(h, v));
+}
+
+TEST(Derivatives, ShapesOfMatricesAreThoseOfBothSides) {
+  const Tensor x = some({2, 3});
+  const Tensor j = jacobian([](const Tensor& y) { return y.t() * 2; }, x);
+  ASSERT_EQ(str(j.shape()), "[3, 2, 2, 3]");
+  EXPECT_EQ(sum(j).item(), 12);
+  EXPECT_EQ(str(jacobian([](const Tensor& y) { return y.slice(0, 0, 0); }, x).shape()), "[0, 3, 2, 3]");
+  EXPECT_EQ(str(hessian(cubes, x).shape()), "[2, 3, 2, 3]");
+  EXPECT_EQ(str(hessian(cubes, scalar(2.0, kFloat64)).shape()), "[]");
+}
+
+TEST(Derivatives, OfListsOfTensors) {
+  const std::vector<Tensor> x{some({2}), some({3}, 4)}, v{some({2}, 5), some({3}, 6)};
+  const auto f = [](const Tensor& a, const Tensor& b) { return sum(a * a) * sum(b * b * b); };
+  const std::vector<std::vector<Tensor>> h = hessian(f, x);
+  expect_close(h[0][1], (2 * x[0]).reshape({2, 1}) * (3 * x[1] * x[1]));
+  const auto product = hvp(f, x, v).product;
+  expect_close(product[0], matmul(h[0][0], v[0]) + matmul(h[0][1], v[1]));
+  expect_close(product[1], matmul(h[1][0], v[0]) + matmul(h[1][1], v[1]));
+  const std::vector<Tensor> j = jacobian(f, x);
+  expect_close(jvp(f, x, v).product, sum(j[0] * v[0]) + sum(j[1] * v[1]));
+  expect_close(vjp(f, x, scalar(2.0, kFloat64)).product[1], 2 * j[1]);
+}
+
+// A loss made of derivatives, as in physics-informed nets: its gradient reaches what the function captures.
+TEST(Derivatives, AreRecordedOnATape) {
+  const Tensor w = some({3}).as_leaf(), x = some({3}, 9);
+  Tape tape;
+  const auto f = [&](const Tensor& y) { return sum(sin(w * y)); };
+  const Tensor slope = grad(f)(x);  // w cos(w x)
+  const Tensor curve =
+      jvp([&](const Tensor& y) { return grad(f)(y); }, x, ones({3}, kFloat64)).product;  // -w^2 sin(w x)
+  const Gradients grads = tape.backward(sum(slope + curve));
+  EXPECT_EQ(grads.size(), 1u);  // of w alone: the points of the derivatives are not leaves
+  const Tensor wx = w.detach() * x, v = w.detach();
+  expect_close(grads[w], cos(wx) - wx * sin(wx) - 2 * v * sin(wx) - v * v * x * cos(wx));
+}
+
+TEST(Derivatives, FlowIntoTheirPoint) {
+  const Tensor x = some({3}).as_leaf();
+  Tape tape;
+  const Tensor loss = sum(grad(cubes)(x * 2));  // 12 x^2
+  expect_close(tape.backward(loss)[x], 24 * x.detach());
+}
+
+TEST(Derivatives, LeaveNothingBehind) {
+  const Tensor x = some({3});
+  const Tensor g = grad(cubes)(x);
+  EXPECT_EQ(Tape::current(), nullptr);
+  EXPECT_EQ(g.tape_index().tape, 0u);
+  const Tensor leaf = x.as_leaf();
+  grad([&](const Tensor& y) { return sum(y * leaf); })(x);
+  leaf.require_writable("test", "leaf");
+}
+
+TEST(Derivatives, Errors) {
+  const Tensor x = some({3});
+  const auto same = [](const Tensor& y) { return y * 2; };
+  EXPECT_EQ(error_of([&] { grad(same)(x); }), "[grad] expected a function whose result has one element, got shape [3]");
+  EXPECT_EQ(error_of([&] { hessian(same, x); }),
+            "[hessian] expected a function whose result has one element, got shape [3]");
+  EXPECT_EQ(error_of([&] { grad(cubes)(arange(3)); }), "[grad] expected float32 or float64 arguments, got int64");
+  EXPECT_EQ(error_of([&] { vjp(same, x, some({2})); }),
+            "[vjp] expected v to be float64 [3], as the function's result, got float64 [2]");
+  EXPECT_EQ(error_of([&] { jvp(same, x, x.to(kFloat32)); }),
+            "[jvp] expected v to be float64 [3], as the argument, got float32 [3]");
+  EXPECT_EQ(error_of([&] { jvp(same, std::vector<Tensor>{x}, std::vector<Tensor>{}); }),
+            "[jvp] expected one v per argument, got 0 for 1");
+  EXPECT_EQ(error_of([&] { jacobian(same, std::vector<Tensor>{}); }),
+            "[jacobian] expected at least one tensor to differentiate by, got none");
+}
+
+// --- the options of backward that they are made of ---
+
+TEST(BackwardOptions, RetainGraphRunsAgain) {
+  const Tensor x = some({3}).as_leaf();
+  Tape tape;
+  const Tensor y = sum(exp(x) * x);
+  const Tensor first = tape.backward(y, {.retain_graph = true})[x];
+  const int64_t size = tape.size();
+  expect_close(tape.backward(y, {.retain_graph = true})[x], first);
+  EXPECT_EQ(tape.size(), size);  // backward itself was not recorded
+  expect_close(tape.backward(y)[x], first);
+  EXPECT_THROW(tape.backward(y), Error);
+}
+
+TEST(BackwardOptions, OnlyRunsWhatIsNeeded) {
+  const Tensor x = some({3}).as_leaf(), w = some({3}, 2).as_leaf(), unused = some({2}).as_leaf();
+  int calls = 0;
+  static const Op kCounted{"counted"};
+  const auto counted = [&](const Tensor& v) {
+    return record(kCounted, v.detach() * 1, {v}, [&calls](const Tensor& dy) -> Grads {
+      ++calls;
+      return dy;
+    });
+  };
+  Tape tape;
+  const Tensor a = counted(w), b = a * x, loss = sum(b * b);
+  Gradients only = tape.backward(loss, {.retain_graph = true, .only = {x}});
+  EXPECT_EQ(only.size(), 1u);
+  EXPECT_EQ(calls, 0);
+  const Tensor dx = only[x];
+  only = tape.backward(loss, {.retain_graph = true, .only = {a}});
+  EXPECT_EQ(only.size(), 1u);
+  EXPECT_EQ(calls, 0);
+  only = tape.backward(loss, {.retain_graph = true, .only = {unused}});
+  EXPECT_EQ(only.size(), 0u);
+  const Gradients all = tape.backward(loss);
+  EXPECT_EQ(calls, 1);
+  expect_close(all[x], dx);
+  EXPECT_EQ(all.size(), 2u);
+}
+
+TEST(BackwardOptions, Errors) {
+  EXPECT_EQ(error_of([] { Tape::variable(ones({2})); }), "[variable] expected a tape that records, got none");
+  const Tensor x = some({3}).as_leaf();
+  Tape tape;
+  const Tensor y = sum(x);
+  EXPECT_EQ(error_of([&] { tape.backward(y, {.only = {ones({2})}}); }),
+            "[backward] only names a tensor of shape [2] that is not on this tape");
+  EXPECT_EQ(error_of([] {
+              Tape inner;
+              Tape::variable(arange(2));
+            }),
+            "[variable] expected float32 or float64, got int64");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -41,7 +41,7 @@ Reduction reduction(const json& args) {
   return wanted == "none" ? Reduction::none : wanted == "sum" ? Reduction::sum : Reduction::mean;
 }
 
-using Calls = std::map<std::string, GoldenCall>;
+using Calls = GoldenCalls;
 
 // A function of two tensors, or of a tensor and the number "scalar" or "left".
 template <class Both, class Right>
@@ -169,15 +169,8 @@ void add_shapes(Calls& calls) {
   calls["transpose"] = [](const Inputs& x, const json& args) -> Outputs {
     return {x[0].transpose(integer(args, "a"), integer(args, "b"))};
   };
-  calls["slice"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {x[0].slice(integer(args, "axis"), integer(args, "start", kAll), integer(args, "stop", kAll),
-                       integer(args, "step"))};
-  };
   calls["select"] = [](const Inputs& x, const json& args) -> Outputs {
     return {x[0].select(integer(args, "axis"), integer(args, "index"))};
-  };
-  calls["squeeze"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {args.contains("axis") ? x[0].squeeze(integer(args, "axis")) : x[0].squeeze()};
   };
   calls["unsqueeze"] = [](const Inputs& x, const json& args) -> Outputs {
     return {x[0].unsqueeze(integer(args, "axis"))};
@@ -292,12 +285,13 @@ void add_forms(Calls& calls) {
 
 }  // namespace
 
-const std::map<std::string, GoldenCall>& golden_calls() {
+const GoldenCalls& golden_calls() {
   static const Calls all = [] {
     Calls calls;
     add_elementwise(calls);
     add_reductions(calls);
     add_shapes(calls);
+    add_shape_calls(calls);
     add_layers(calls);
     add_factories(calls);
     add_pooling_calls(calls);

@@ -27,7 +27,12 @@ std::vector<GoldenCase> read_goldens(const std::string& path);
 
 // How to call the operations that golden files name.
 using GoldenCall = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const nlohmann::json& args)>;
-const std::map<std::string, GoldenCall>& golden_calls();
+using GoldenCalls = std::map<std::string, GoldenCall>;
+const GoldenCalls& golden_calls();
+
+// --- for golden_calls ---
+
+void add_shape_calls(GoldenCalls& calls);
 
 // For the files calls_*.cpp, which enter the calls of their families.
 using GoldenCalls = std::map<std::string, GoldenCall>;

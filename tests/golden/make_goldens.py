@@ -10,9 +10,10 @@ import torch
 import families_layers
 import families_math
 import families_pooling
+import families_shape
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     folder = pathlib.Path(__file__).parent
-    for family in families_math.FAMILIES + families_layers.FAMILIES + families_pooling.FAMILIES:
+    for family in families_math.FAMILIES + families_layers.FAMILIES + families_pooling.FAMILIES + families_shape.FAMILIES:
         family().write(folder)

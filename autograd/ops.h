@@ -237,9 +237,9 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes);
 /// What padding consists of: a value; the elements inwards from the edge, without it; the edge; those at the other end.
 enum class PadMode { constant, reflect, replicate, circular };
 /// x with widths[0] elements added before and widths[1] after those of the last axis, the next two for the axis before
-/// it, and so on: {left, right, top, bottom}. A negative width cuts. Any number of axes. Error for an odd number of
-/// widths; for a negative size; for a width that the axis is too short for (reflect takes up to size - 1, circular up
-/// to size, replicate needs one element); for int64 x and a value that is not whole.
+/// it, and so on: {left, right, top, bottom}. Any number of axes. A negative width cuts; circular wraps what is left.
+/// Error for an odd number of widths; for a negative size; for a width that the axis is too short for (reflect takes up
+/// to size - 1, circular up to size, replicate needs one element); for int64 x and a value that is not whole.
 Tensor pad(const Tensor& x, std::span<const int64_t> widths, PadMode mode = PadMode::constant, double value = 0);
 Tensor pad(const Tensor& x, std::initializer_list<int64_t> widths, PadMode mode = PadMode::constant, double value = 0);
 

@@ -222,6 +222,16 @@ Tensor pad(const Tensor& x, std::span<const int64_t> given, PadMode mode, double
                           text_of(given)));
   }
   require_number(kPad.name, x.dtype(), value);
+  const auto cuts = [](int64_t width) { return width < 0; };
+  if (mode == PadMode::circular && std::ranges::any_of(given, cuts)) {  // wraps what is left
+    int64_t cut[2 * kMaxRank], added[2 * kMaxRank];
+    for (std::size_t k = 0; k < given.size(); ++k) {
+      cut[k] = std::min<int64_t>(given[k], 0);
+      added[k] = std::max<int64_t>(given[k], 0);
+    }
+    return pad(pad(x, std::span<const int64_t>(cut, given.size())), std::span<const int64_t>(added, given.size()),
+               mode);
+  }
   Widths widths;
   Shape shape = x.shape();
   for (std::size_t k = 0; k < given.size() / 2; ++k) {

@@ -45,7 +45,7 @@ void add_writing(SampleTable& table) {
               [](auto x) { return scatter(x[0], 0, x[1], 1.5); });
     for (int axis : {0, 1}) {
       const Shape source = axis == 0 ? Shape{4, 4} : Shape{3, 4};
-      const Tensor repeated = tensor({2, 0, 2, 1});
+      const Tensor repeated = tensor({2, 0, 2, 0});
       const std::string label = a.label + (axis == 0 ? ", rows" : ", columns");
       table.add("index_add", label, {a.x, repeated, spread(source, 0, 1)},
                 [axis](auto x) { return index_add(x[0], axis, x[1], x[2]); });
@@ -70,7 +70,7 @@ void add_writing(SampleTable& table) {
   table.add("index_add", "expanded source", {spread({3, 2}), tensor({0, 2}), spread({2}, 0, 1).expand({2, 2})}, add);
   table.add("index_add", "middle axis", {spread({2, 3, 2}), tensor({1, 1}), spread({2, 2, 2}, 0, 1)},
             [](auto x) { return index_add(x[0], 1, x[1], x[2]); });
-  table.add("scatter", "vector", {spread({4}), some_ids({7}, 4), spread({7}, 0, 1)},
+  table.add("scatter", "vector", {spread({5}), some_ids({7}, 4), spread({7}, 0, 1)},
             [](auto x) { return scatter(x[0], 0, x[1], x[2]); });
   table.add("scatter", "no index", {spread({4}), nothing, spread({0})},
             [](auto x) { return scatter(x[0], 0, x[1], x[2]); });
@@ -78,7 +78,7 @@ void add_writing(SampleTable& table) {
     return scatter(zeros({3, 4}, kFloat64), 1, x[0], x[1]);
   });
 
-  const Tensor i = tensor({{1, 0}, {-1, 1}}), j = tensor({2, -3}), none;
+  const Tensor i = tensor({{1, 1}, {-1, 1}}), j = tensor({2, -3}), none;
   const std::pair<const char*, std::vector<Tensor>> places[] = {
       {"x[i]", {i}},
       {"x[i, j]", {i, j}},

@@ -30,13 +30,9 @@ using GoldenCall = std::function<std::vector<Tensor>(const std::vector<Tensor>& 
 using GoldenCalls = std::map<std::string, GoldenCall>;
 const GoldenCalls& golden_calls();
 
-// --- for golden_calls ---
-
-void add_shape_calls(GoldenCalls& calls);
-
 // For the files calls_*.cpp, which enter the calls of their families.
-using GoldenCalls = std::map<std::string, GoldenCall>;
 void add_pooling_calls(GoldenCalls& calls);
+void add_shape_calls(GoldenCalls& calls);
 
 // The names of the functions that autograd/ops.h declares.
 std::vector<std::string> operations_in(const std::string& header);

@@ -50,6 +50,32 @@ void copy_rows(const Tensor& x, const OuterAxisInner& around, const Tensor& ids,
   }
 }
 
+// f(element of y, value) for the slices of `source` (contiguous), in the order of ids, except for the slice `skipped`.
+template <class T, class F>
+void write_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped, F f) {
+  if (source.numel() == 0) return;
+  const OuterAxisInner around(y.shape(), axis);
+  const int64_t count = ids.numel();
+  const int64_t* const id = ids.data<int64_t>();
+  const int64_t width = std::min(around.inner, kColumns);
+  const int64_t tiles = (around.inner - 1) / width + 1;
+  const T* const in = source.data<T>();
+  T* const out = y.mutable_data<T>();
+  parallel_for(around.outer * tiles, rows_grain(count * width), [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t o = piece / tiles;
+      const int64_t first = piece % tiles * width;
+      const int64_t last = std::min(first + width, around.inner);
+      for (int64_t i = 0; i < count; ++i) {
+        if (id[i] == skipped) continue;
+        const T* from = in + (o * count + i) * around.inner;
+        T* to = out + (o * around.size + id[i]) * around.inner;
+        for (int64_t j = first; j < last; ++j) f(to[j], from[j]);
+      }
+    }
+  });
+}
+
 // The gradient of take_rows: dy, which has the axis of `ids` in place of `axis`, -> `shape`. Linear, and recorded.
 Tensor rows_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& ids, int64_t skipped) {
   const Tensor y = zeros(shape, dy.dtype());
@@ -85,22 +111,29 @@ Tensor true_positions(const Tensor& mask) {
   return places;
 }
 
-// The index of each position along each axis of `shape`: int64 [axes, n].
-Tensor unraveled(const Tensor& places, const Shape& shape) {
-  const int64_t n = places.numel();
-  const Tensor y = Tensor::empty({shape.rank(), n}, kInt64);
+// The index of each of the ascending positions along each axis of `shape`: y[i * step + axis * axis_step].
+void unravel(const Tensor& places, const Shape& shape, const Tensor& y, int64_t step, int64_t axis_step) {
+  const int last = shape.rank() - 1;
+  if (last < 0) return;
   const int64_t* const place = places.data<int64_t>();
-  int64_t* const to = y.mutable_data<int64_t>();
-  parallel_for(n, kFlags, [&](int64_t begin, int64_t end) {
+  int64_t* const out = y.mutable_data<int64_t>();
+  const int64_t row = shape.back();
+  parallel_for(places.numel(), kFlags, [&](int64_t begin, int64_t end) {
+    int64_t index[kMaxRank] = {};
+    int64_t row_start = -row;  // of the line along the last axis that the position is in
     for (int64_t i = begin; i < end; ++i) {
-      int64_t left = place[i];
-      for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-        to[axis * n + i] = left % shape[axis];
-        left /= shape[axis];
+      if (place[i] >= row_start + row) {
+        int64_t left = place[i] / row;
+        row_start = left * row;
+        for (int axis = last - 1; axis >= 0; --axis) {
+          index[axis] = left % shape[axis];
+          left /= shape[axis];
+        }
       }
+      index[last] = place[i] - row_start;
+      for (int axis = 0; axis <= last; ++axis) out[i * step + axis * axis_step] = index[axis];
     }
   });
-  return y;
 }
 
 }  // namespace
@@ -131,30 +164,17 @@ Tensor take_rows(const Tensor& x, int axis, const Tensor& ids) {
 }
 
 void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped) {
-  if (source.numel() == 0) return;
-  const Tensor rows = packed(source);
-  const OuterAxisInner around(y.shape(), axis);
-  const int64_t count = ids.numel();
-  const int64_t* const id = ids.data<int64_t>();
-  const int64_t width = std::min(around.inner, kColumns);
-  const int64_t tiles = (around.inner - 1) / width + 1;
   with_type(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    const T* const in = rows.data<T>();
-    T* const out = y.mutable_data<T>();
-    parallel_for(around.outer * tiles, rows_grain(count * width), [&](int64_t begin, int64_t end) {
-      for (int64_t piece = begin; piece < end; ++piece) {
-        const int64_t o = piece / tiles;
-        const int64_t first = piece % tiles * width;
-        const int64_t last = std::min(first + width, around.inner);
-        for (int64_t i = 0; i < count; ++i) {
-          if (id[i] == skipped) continue;
-          const T* from = in + (o * count + i) * around.inner;
-          T* to = out + (o * around.size + id[i]) * around.inner;
-          for (int64_t j = first; j < last; ++j) to[j] = static_cast<T>(to[j] + from[j]);
-        }
-      }
-    });
+    const auto add = [](T& sum, T value) { sum = static_cast<T>(sum + value); };
+    write_rows<T>(y, axis, ids, packed(source), skipped, add);
+  });
+}
+
+void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source) {
+  with_type(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    write_rows<T>(y, axis, ids, packed(source), -1, [](T& place, T value) { place = value; });
   });
 }
 
@@ -198,13 +218,13 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
     T* to = y.mutable_data<T>();
     const int64_t* id = ids.data<int64_t>();
     const AxisLines lines(index.shape(), i);
-    const int64_t step = x.strides()[i];
-    each_line(lines, [&](int64_t line) {
+    const int64_t step = x.strides()[i], next = x.strides()[-1], id_step = ids.strides()[i];
+    each_group(lines, [&](int64_t line, int64_t count) {
       const T* row = from + lines.start(line, x.strides());
-      const int64_t at = lines.start(line, ids.strides());
+      int64_t at = lines.start(line, ids.strides());
       for (int64_t k = 0; k < lines.size; ++k) {
-        const int64_t place = at + k * ids.strides()[i];
-        to[place] = row[id[place] * step];
+        for (int64_t j = 0; j < count; ++j) to[at + j] = row[j * next + id[at + j] * step];
+        at += id_step;
       }
     });
   });
@@ -257,7 +277,8 @@ std::vector<Tensor, pool::Allocator<Tensor>> by_axis(std::string_view where, con
         fail(where, fmt::format("expected a mask with the sizes of {} from axis {} on, got shape {}", str(x.shape()),
                                 axis, str(given.shape())));
       }
-      const Tensor found = unraveled(true_positions(given), given.shape());
+      const Tensor places = true_positions(given), found = Tensor::empty({given.dim(), places.numel()}, kInt64);
+      unravel(places, given.shape(), found, 1, places.numel());
       for (int k = 0; k < given.dim(); ++k) all.push_back(found[k]);
     }
   }
@@ -331,7 +352,9 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
 
 Tensor nonzero(const Tensor& x) {
   const Tensor flags = x.dtype() == kBool ? x.detach() : ne(x, 0);
-  return unraveled(true_positions(flags), x.shape()).t().contiguous();
+  const Tensor places = true_positions(flags), y = Tensor::empty({places.numel(), x.dim()}, kInt64);
+  unravel(places, x.shape(), y, x.dim(), 1);
+  return y;
 }
 
 Tensor one_hot(const Tensor& index, int64_t classes) {

@@ -42,6 +42,8 @@ Tensor take_rows(const Tensor& x, int axis, const Tensor& ids);
 /// Adds the slices of `source` along an axis to those of y (fresh, contiguous) at `ids`, in the order of ids, except to
 /// the slice `skipped`. One type. Not recorded.
 void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped = -1);
+/// The same, but replaces them: of several slices for one place the last remains.
+void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source);
 
 /// The places x[i, j, ...]: slices of one axis, after the axes of x were permuted and the indexed ones merged.
 struct Places {

@@ -25,11 +25,19 @@ struct AxisLines {
   }
 };
 
+/// f(first, count) for lines that lie side by side along the last axis, or for single lines if they run along it.
 template <class F>
-void each_line(const AxisLines& lines, F f) {
-  parallel_for(lines.count, rows_grain(lines.size), [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) f(line);
-  });
+void each_group(const AxisLines& lines, F f) {
+  constexpr int64_t kWidth = 64;
+  const int64_t row = lines.shape.empty() ? 1 : lines.shape.back();  // 1 where the lines run along the last axis
+  const int64_t width = std::min(row, kWidth), groups = row == 0 ? 0 : (row - 1) / width + 1;
+  parallel_for(row == 0 ? 0 : lines.count / row * groups, rows_grain(lines.size * width),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t first = i % groups * width;
+                   f(i / groups * row + first, std::min(width, row - first));
+                 }
+               });
 }
 
 /// Copies x, which broadcasts, into a view of a tensor that the caller has just made. One type. Not recorded. No two

@@ -65,7 +65,9 @@ struct PadRows {
       const auto border = [&](int64_t first, int64_t stop) {
         for (int64_t i = first; i < stop; ++i) {
           const int64_t k = source(i - before, size, mode);
-          if (k < 0) {
+          if (block == 1) {
+            out[i] = k < 0 ? value : in[k];
+          } else if (k < 0) {
             std::fill_n(out + i * block, block, value);
           } else {
             std::copy_n(in + k * block, block, out + i * block);

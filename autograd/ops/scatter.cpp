@@ -3,8 +3,7 @@
 #include <tapegrad/autograd/ops/index.h>
 #include <tapegrad/autograd/ops/lines.h>
 
-#include <algorithm>
-#include <cstring>
+#include <type_traits>
 
 namespace tapegrad {
 namespace {
@@ -37,11 +36,18 @@ Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor&
     const int64_t* id = ids.data<int64_t>();
     const AxisLines lines(ids.shape(), axis);
     const int64_t step = y.strides()[axis], id_step = ids.strides()[axis], from_step = source.strides()[axis];
-    each_line(lines, [&](int64_t line) {
+    const int64_t next = y.strides()[-1], next_id = ids.strides()[-1], next_from = source.strides()[-1];
+    each_group(lines, [&](int64_t line, int64_t count) {
       T* row = to + lines.start(line, y.strides());
       const T* values = from + lines.start(line, source.strides());
       const int64_t* at = id + lines.start(line, ids.strides());
-      for (int64_t k = 0; k < lines.size; ++k) f(row[at[k * id_step] * step], values[k * from_step]);
+      for (int64_t k = 0; k < lines.size; ++k) {
+        for (int64_t j = 0; j < count; ++j) {
+          f(row[j * next + at[j * next_id] * step], values[j * next_from]);
+        }
+        at += id_step;
+        values += from_step;
+      }
     });
   });
   return y;
@@ -137,37 +143,17 @@ Tensor rows_filled(const Tensor& x, int axis, const Tensor& ids, double value) {
 }
 
 Tensor rows_replaced(const Tensor& x, int axis, const Tensor& ids, const Tensor& source) {
-  const OuterAxisInner around(x.shape(), axis);
-  const int64_t count = ids.numel();
-  const int64_t* const id = ids.data<int64_t>();
-  const Tensor last = full({around.size}, -1, kInt64);  // the slice of the source that remains
-  int64_t* const slice = last.mutable_data<int64_t>();
-  for (int64_t k = 0; k < count; ++k) slice[id[k]] = k;
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  if (y.numel() > 0) {
-    const Tensor old = packed(x), fresh = packed(source);
-    const int64_t bytes = around.inner * item_size(x.dtype());
-    const auto* const before = static_cast<const std::byte*>(old.raw_data());
-    const auto* const from = static_cast<const std::byte*>(fresh.raw_data());
-    auto* const to = static_cast<std::byte*>(y.mutable_raw_data());
-    parallel_for(around.outer * around.size, rows_grain(around.inner), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t k = slice[row % around.size];
-        const std::byte* const values = k < 0 ? before + row * bytes : from + (row / around.size * count + k) * bytes;
-        std::memcpy(to + row * bytes, values, static_cast<std::size_t>(bytes));
-      }
-    });
-  }
-  Tensor lost;  // which slices of the source do not remain; empty if none
-  if (needs_grad(source)) {
-    Shape along = Shape::filled(x.dim() - axis, 1);
-    along[0] = count;
-    lost = index_select(last, 0, ids).reshape(along) != arange(count).reshape(along);
-    if (!any(lost)) lost = Tensor();
-  }
-  return record(kIndexCopy, y, {x, source}, [axis, ids, lost](const Tensor& dy) -> Grads {
-    const Tensor dsource = take_rows(dy, axis, ids);
-    return {rows_filled(dy, axis, ids, 0), lost.defined() ? masked_fill(dsource, lost, 0) : dsource};
+  copy_into(y, x);
+  put_rows(y, axis, ids, source);
+  return record(kIndexCopy, y, {x, source}, [axis, ids, wants_source = needs_grad(source)](const Tensor& dy) -> Grads {
+    const Tensor dx = rows_filled(dy, axis, ids, 0);
+    if (!wants_source) return {dx, Tensor()};
+    const Tensor dsource = take_rows(dy, axis, ids), lost = overwritten({dy.shape()[axis]}, 0, ids);
+    if (!lost.defined()) return {dx, dsource};
+    Shape along = Shape::filled(dy.dim() - axis, 1);
+    along[0] = ids.numel();
+    return {dx, masked_fill(dsource, lost.reshape(along), 0)};
   });
 }
 

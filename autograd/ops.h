@@ -215,19 +215,126 @@ Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length);
 /// x with the order of elements reversed along each of `axes` (none: x itself).
 Tensor flip(const Tensor& x, const Axes& axes);
 
-// --- indexing (ops/index.cpp): int64 indices; one out of range is an Error that names it ---
+// --- shape (ops/view.cpp, ops/diagonal.cpp, ops/unfold.cpp, ops/repeat.cpp, ops/pad.cpp) ---
+// Tensor has further views: reshape, flatten, transpose, permute, slice, select, expand, squeeze, unsqueeze.
+
+/// x expanded to a shape: a view.
+inline Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.expand(shape); }
+/// One axis as several, of `sizes`, whose product is its size; one of them may be -1, to be inferred. A view.
+Tensor unflatten(const Tensor& x, int64_t axis, const Shape& sizes);
+/// The axes `from` of x at the positions `to` of the result, the others in their order. A view.
+Tensor movedim(const Tensor& x, const Axes& from, const Axes& to);
+/// A view of the diagonal of two axes, which are removed; the diagonal becomes the last axis. A positive offset (< 0)
+/// is that of a diagonal above (below) the main one; there may be no elements in it. Error for one axis twice.
+Tensor diagonal(const Tensor& x, int64_t offset = 0, int64_t axis1 = 0, int64_t axis2 = 1);
+/// The inverse: zeros with the last axis of x on a diagonal of two new square axes, axis1 and axis2 of the result.
+Tensor diag_embed(const Tensor& x, int64_t offset = 0, int64_t axis1 = -2, int64_t axis2 = -1);
+/// x [n] -> diag_embed(x, offset); x [m, n] -> diagonal(x, offset). Error for other shapes.
+Tensor diag(const Tensor& x, int64_t offset = 0);
+/// Windows of `size` elements along an axis, one every `step` elements, as torch.Tensor.unfold: the axis has one entry
+/// per window, and the new last axis is the window. A view whose windows may overlap. Error for a window that is longer
+/// than the axis.
+Tensor unfold(const Tensor& x, int64_t axis, int64_t size, int64_t step);
+/// x repeated counts[i] times along axis i, as torch.Tensor.repeat: further counts lead, as new axes. Error for fewer
+/// counts than axes.
+Tensor repeat(const Tensor& x, const Dims& counts);
+/// The same; counts that are missing in front are 1, as in NumPy.
+Tensor tile(const Tensor& x, const Dims& counts);
+/// Each element along an axis (without one, of the flattened tensor) `count` times in a row; or counts[i] times, counts
+/// being int64 with one count per element, or a single one. Error for negative counts.
+Tensor repeat_interleave(const Tensor& x, int64_t count, std::optional<int64_t> axis = {});
+Tensor repeat_interleave(const Tensor& x, const Tensor& counts, std::optional<int64_t> axis = {});
+/// x moved by `shift` places along an axis (without one, in the flattened tensor); what leaves at one end enters at the
+/// other.
+Tensor roll(const Tensor& x, int64_t shift, std::optional<int64_t> axis = {});
+/// The same along several axes, one shift for each.
+Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes);
+
+/// What padding consists of: a value; the elements inwards from the edge, without it; the edge; those at the other end.
+enum class PadMode { constant, reflect, replicate, circular };
+/// x with widths[0] elements added before and widths[1] after those of the last axis, the next two for the axis before
+/// it, and so on: {left, right, top, bottom}. Any number of axes. A negative width cuts; circular wraps what is left.
+/// Error for an odd number of widths; for a negative size; for a width that the axis is too short for (reflect takes up
+/// to size - 1, circular up to size, replicate needs one element); for int64 x and a value that is not whole.
+Tensor pad(const Tensor& x, std::span<const int64_t> widths, PadMode mode = PadMode::constant, double value = 0);
+Tensor pad(const Tensor& x, std::initializer_list<int64_t> widths, PadMode mode = PadMode::constant, double value = 0);
+
+/// ij: axis i of the grid is tensor i. xy: the first two axes are exchanged, as for columns x and rows y.
+enum class MeshIndexing { ij, xy };
+/// Views of each of n vectors (scalars count as [1]) expanded to the grid of all of them, which has n axes. Error for
+/// no vectors.
+std::vector<Tensor> meshgrid(std::span<const Tensor> vectors, MeshIndexing indexing = MeshIndexing::ij);
+std::vector<Tensor> meshgrid(std::initializer_list<Tensor> vectors, MeshIndexing indexing = MeshIndexing::ij);
+
+// --- regions (ops/region.cpp) ---
+
+/// An entry of a list of slices, one per axis from the first on: {} is the whole axis, {start, stop} and {start, stop,
+/// step} are ranges by Python's rules (kAll for a bound that is left out), a number is one index, whose axis is
+/// removed.
+struct Slice {
+  int64_t start = kAll;
+  int64_t stop = kAll;
+  int64_t step = 1;
+  bool single = false;  ///< `start` is one index
+  Slice() = default;
+  Slice(int64_t index) : start(index), single(true) {}  // NOLINT: {{}, 2} is x[:, 2]
+  Slice(int64_t start, int64_t stop, int64_t step = 1) : start(start), stop(stop), step(step) {}
+};
+/// slice(x, {{}, {1, 3}, 2}) is Python's x[:, 1:3, 2]: a view.
+Tensor slice(const Tensor& x, std::span<const Slice> slices);
+Tensor slice(const Tensor& x, std::initializer_list<Slice> slices);
+/// x with that region replaced by `values`, which have x's type and broadcast to it: x[:, 1:3, 2] = values, as a new
+/// tensor.
+Tensor slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& values);
+Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, const Tensor& values);
+Tensor slice_update(const Tensor& x, std::span<const Slice> slices, double value);
+Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, double value);
+
+// --- reading by index (ops/index.cpp): int64 indices; one out of range is an Error that names it ---
 
 /// Slices of x at index [n] along an axis, whose size becomes n.
 Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index);
 /// y[i][j] = x[index[i][j]][j] for axis 0, in the shape of index, as torch.gather. No axis of index is longer than x's.
 Tensor gather(const Tensor& x, int64_t axis, const Tensor& index);
-/// x with source[i][j] added at [index[i][j]][j] for axis 0, as torch.scatter_add. x and source have one type.
-Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
+/// gather with x and index broadcast to each other in all other axes, as torch.take_along_dim; without an axis, of the
+/// flattened x by the flattened index.
+Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64_t> axis = {});
+/// x[i, j, ...], as in NumPy and PyTorch: y[b] = x[i[b]][j[b]]..., for index tensors of the leading axes, which
+/// broadcast to each other -> [their shape, remaining axes of x]. Negative indices count from the end. A bool tensor
+/// stands for as many axes as it has, and for its true positions. An empty handle takes the whole axis; if such axes
+/// stand between the indexed ones, the index's axes come first, otherwise in the place of the indexed axes.
+Tensor index(const Tensor& x, std::span<const Tensor> indices);
+Tensor index(const Tensor& x, std::initializer_list<Tensor> indices);
+/// The elements where the bool mask is true, [n], in row-major order; x and mask broadcast.
+Tensor masked_select(const Tensor& x, const Tensor& mask);
+/// int64 [n, axes]: the indices of the elements that are not zero (NaN is not), in row-major order. No gradient.
+Tensor nonzero(const Tensor& x);
 /// int64 [...] -> int64 [..., classes], 1 at each index and 0 elsewhere. No gradient.
 Tensor one_hot(const Tensor& index, int64_t classes);
 /// weight [V, C], ids [...] -> the rows of weight, [..., C]; the row `padding` gets no gradient. float32 rows from a
 /// bfloat16 weight.
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {});
+
+// --- writing by index (ops/scatter.cpp): x with some elements replaced or increased ---
+// x and source have one type. Of several values for one place, the last in row-major order remains, and only it has a
+// gradient; sums are added in that order. Indices as for reading.
+
+/// x with source[i][j] at [index[i][j]][j] for axis 0, as torch.scatter. No axis of index is longer than source's, nor,
+/// except the one indexed, than x's.
+Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
+Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, double value);
+/// The same, added to what is there, as torch.scatter_add.
+Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
+/// x with alpha times slice i of source added to slice index[i] of an axis; source has x's shape, but n along the axis.
+Tensor index_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source, double alpha = 1);
+/// x with slice i of source in place of slice index[i] of an axis.
+Tensor index_copy(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source);
+/// x with the slices at index [n] of an axis filled with a value.
+Tensor index_fill(const Tensor& x, int64_t axis, const Tensor& index, double value);
+/// x[i, j, ...] = values, or += with `accumulate`, as a new tensor: `indices` as in index(), values broadcast to its
+/// result.
+Tensor index_put(const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
+Tensor index_put(const Tensor& x, std::initializer_list<Tensor> indices, const Tensor& values, bool accumulate = false);
 
 // --- order (ops/sort.cpp, ops/extreme.cpp, ops/scan.cpp): values and where they are ---
 

@@ -42,7 +42,7 @@ int64_t checked_numel(std::string_view where, const Shape& shape) {
   for (int64_t size : shape) {
     if (size < 0) fail(where, fmt::format("shape {} has a negative size", str(shape)));
     empty |= size == 0;
-    if (__builtin_mul_overflow(numel, std::max<int64_t>(size, 1), &numel) || numel > (int64_t{1} << 53)) {
+    if (__builtin_mul_overflow(numel, std::max<int64_t>(size, 1), &numel) || numel > kMaxNumel) {
       fail(where, fmt::format("shape {} has more elements than a machine can hold", str(shape)));
     }
   }

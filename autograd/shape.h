@@ -10,6 +10,8 @@ namespace tapegrad {
 
 /// The largest number of axes of a tensor.
 inline constexpr int kMaxRank = 8;
+/// More elements than any machine can hold.
+inline constexpr int64_t kMaxNumel = int64_t{1} << 53;
 
 /// Up to kMaxRank integers: a shape, strides (in elements) or a list of axes.
 class Dims {
@@ -67,7 +69,7 @@ class Axes : public Dims {
 /// "[2, 3]".
 std::string str(const Dims& dims);
 
-/// shape.numel(). Error "[where] ..." for a negative size, and for more elements than memory can hold (2^53).
+/// shape.numel(). Error "[where] ..." for a negative size, and for more than kMaxNumel elements.
 int64_t checked_numel(std::string_view where, const Shape& shape);
 
 /// Row-major strides of a shape.

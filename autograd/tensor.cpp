@@ -23,27 +23,42 @@ bool is_row_major(const Shape& shape, const Strides& strides) {
   return true;
 }
 
-template <class T, class Value>
-Tensor from_values(std::initializer_list<Value> values, const Shape& shape, DType dtype) {
-  const Tensor x = Tensor::empty(shape, dtype_of<T>());
-  T* out = x.mutable_data<T>();
-  for (Value v : values) *out++ = static_cast<T>(v);
-  return x.to(dtype);
-}
+// The shape and the widest type of what is written in braces.
+struct Measured {
+  Shape shape;
+  DType dtype = kBool;
+  int depth = -1;  // the level of the numbers; -1 before the first one
 
-template <class T, class Value>
-Tensor from_rows(std::initializer_list<std::initializer_list<Value>> rows, DType dtype) {
-  const int64_t height = static_cast<int64_t>(rows.size());
-  const int64_t width = height == 0 ? 0 : static_cast<int64_t>(rows.begin()->size());
-  const Tensor x = Tensor::empty({height, width}, dtype_of<T>());
-  T* out = x.mutable_data<T>();
-  for (const auto& row : rows) {
-    if (static_cast<int64_t>(row.size()) != width) {
-      fail("tensor", fmt::format("expected rows of equal length, got {} and {} values", width, row.size()));
+  void add(std::initializer_list<Literal> list, int level) {
+    const int64_t length = static_cast<int64_t>(list.size());
+    if (level == shape.rank()) shape.push_back(length);
+    if (length != shape[level]) {
+      fail("tensor", fmt::format("expected rows of equal length, got {} and {} values", shape[level], length));
     }
-    for (Value v : row) *out++ = static_cast<T>(v);
+    for (const Literal& entry : list) {
+      if (entry.is_number() && depth < 0) depth = level;
+      if (depth >= 0 && entry.is_number() != (level == depth)) {
+        fail("tensor", "expected either lists or numbers on one level, got both");
+      }
+      if (entry.is_number()) {
+        dtype = std::max(dtype, entry.dtype());
+      } else {
+        add(entry.list(), level + 1);
+      }
+    }
   }
-  return x.to(dtype);
+};
+
+template <class T>
+T* write(std::initializer_list<Literal> list, T* out) {
+  for (const Literal& entry : list) {
+    if (entry.is_number()) {
+      *out++ = entry.as<T>();
+    } else {
+      out = write(entry.list(), out);
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -225,26 +240,15 @@ Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dt
   return x;
 }
 
-Tensor tensor(std::initializer_list<double> values, DType dtype) {
-  // Straight from double, so that float32 rounds once and float64 not at all.
-  return from_values<double>(values, {static_cast<int64_t>(values.size())}, dtype);
+Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype) {
+  Measured measured;
+  measured.add(values, 0);
+  const Shape& shape = measured.shape;
+  const DType widest = shape.numel() == 0 ? kFloat32 : measured.dtype;
+  // By way of double, so that float32 rounds once and float64 not at all.
+  const Tensor x = Tensor::empty(shape, widest == kFloat32 ? kFloat64 : widest);
+  with_type(x.dtype(), [&](auto t) { write(values, x.mutable_data<decltype(t)>()); });
+  return x.to(dtype.value_or(widest));
 }
-Tensor tensor(std::initializer_list<float> values, DType dtype) {
-  return from_values<float>(values, {static_cast<int64_t>(values.size())}, dtype);
-}
-Tensor tensor(std::initializer_list<int> values, DType dtype) {
-  return from_values<int64_t>(values, {static_cast<int64_t>(values.size())}, dtype);
-}
-Tensor tensor(std::initializer_list<bool> values, DType dtype) {
-  return from_values<bool>(values, {static_cast<int64_t>(values.size())}, dtype);
-}
-template <Literal T>
-Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, DType dtype) {
-  return from_rows<std::conditional_t<std::is_same_v<T, int>, int64_t, T>>(rows, dtype);
-}
-template Tensor tensor(std::initializer_list<std::initializer_list<double>>, DType);
-template Tensor tensor(std::initializer_list<std::initializer_list<float>>, DType);
-template Tensor tensor(std::initializer_list<std::initializer_list<int>>, DType);
-template Tensor tensor(std::initializer_list<std::initializer_list<bool>>, DType);
 
 }  // namespace tapegrad

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -140,8 +141,9 @@ class Tensor {
   Tensor operator[](int64_t index) const { return select(0, index); }
   /// Repeats axes of size 1 to the sizes given, and adds axes in front; -1 keeps a size.
   Tensor expand(const Shape& shape) const;
-  /// Removes one axis, which must have size 1.
+  /// Removes one axis, or several, which must have size 1.
   Tensor squeeze(int64_t axis) const;
+  Tensor squeeze(const Axes& axes) const;
   /// Removes all axes of size 1.
   Tensor squeeze() const;
   /// Inserts an axis of size 1 before `axis`.
@@ -249,25 +251,46 @@ Tensor linspace(double first, double last, int64_t count, DType dtype = kFloat32
 /// [n, n], ones on the diagonal.
 Tensor eye(int64_t n, DType dtype = kFloat32);
 
-// Written out in a program: tensor({1., 2.}) and tensor({{1, 2}, {3, 4}}).
+/// A number, or a list of lists and numbers, written out in a program: what tensor({{1, 2}, {3, 4}}) is made of. Refers
+/// to the braces, so it lives as long as they do.
+class Literal {
+ public:
+  Literal() = default;  // an empty list
+  Literal(std::initializer_list<Literal> list) : list_(list) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Literal(T number)  // NOLINT: {1, 2} is a list of numbers
+      : dtype_(std::is_same_v<T, bool> ? kBool
+               : std::is_integral_v<T> ? kInt64
+                                       : kFloat32),
+        is_number_(true) {
+    if constexpr (std::is_floating_point_v<T>) {
+      floating_ = static_cast<double>(number);
+    } else {
+      integer_ = static_cast<int64_t>(number);
+    }
+  }
 
-/// One axis. Floating literals become float32, integers int64 and bools bool, unless `dtype` says otherwise.
-Tensor tensor(std::initializer_list<double> values, DType dtype = kFloat32);
-Tensor tensor(std::initializer_list<float> values, DType dtype = kFloat32);
-Tensor tensor(std::initializer_list<int> values, DType dtype = kInt64);
-Tensor tensor(std::initializer_list<bool> values, DType dtype = kBool);
+  bool is_number() const { return is_number_; }
+  /// Of a number: float32 for any floating one.
+  DType dtype() const { return dtype_; }
+  template <class T>
+  T as() const {
+    return dtype_ == kFloat32 ? static_cast<T>(floating_) : static_cast<T>(integer_);
+  }
+  std::initializer_list<Literal> list() const { return list_; }
 
-template <class T>
-concept Literal =
-    std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, int> || std::is_same_v<T, bool>;
-template <Literal T>
-inline constexpr DType kLiteralType = std::is_same_v<T, bool>  ? kBool
-                                      : std::is_same_v<T, int> ? kInt64
-                                                               : kFloat32;
-/// Two axes, one inner list per row; Error if the rows differ in length. (A template, because clang finds overloads on
-/// nested lists ambiguous.)
-template <Literal T>
-Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, DType dtype = kLiteralType<T>);
+ private:
+  std::initializer_list<Literal> list_;
+  double floating_ = 0;
+  int64_t integer_ = 0;
+  DType dtype_ = kBool;
+  bool is_number_ = false;
+};
+
+/// Written out in a program, one axis per level of braces: tensor({1., 2.}), tensor({{1, 2}, {3, 4}}). float32 if any
+/// number is floating, otherwise int64 if any is an integer, otherwise bool, unless `dtype` says otherwise; without any
+/// number float32. Error for lists of one level that differ in length.
+Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype = {});
 
 /// A copy of `count` values in row-major order. Error unless count == shape.numel().
 Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dtype);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/check.h>
 
+#include <cmath>
+
 namespace tapegrad {
 
 void require_floating(std::string_view where, DType dtype) {
@@ -22,6 +24,11 @@ void require_bool(std::string_view where, const Tensor& x, std::string_view what
   if (x.dtype() == kBool) return;
   fail(where, fmt::format("the {} must be bool, got {} of shape {} (compare it first: x != 0)", what, name(x.dtype()),
                           str(x.shape())));
+}
+
+void require_number(std::string_view where, DType dtype, double value) {
+  if (dtype != kInt64 || (std::trunc(value) == value && std::abs(value) < 0x1p63)) return;
+  fail(where, fmt::format("expected a whole number for int64 x, got {} (convert x with to(kFloat32))", value));
 }
 
 void fail_probability(std::string_view where, std::string_view what, double p) {

@@ -20,6 +20,8 @@ inline void require_floating(std::string_view where, std::initializer_list<const
 }
 /// Error unless `x` is bool; `what` names it ("mask").
 void require_bool(std::string_view where, const Tensor& x, std::string_view what);
+/// Error for an int64 `dtype` and a value that int64 cannot hold.
+void require_number(std::string_view where, DType dtype, double value);
 [[noreturn]] void fail_probability(std::string_view where, std::string_view what, double p);
 /// Error unless 0 <= p <= 1; `what` names it ("dropout").
 inline void require_probability(std::string_view where, std::string_view what, double p) {

@@ -1,8 +1,7 @@
-// Indexing: index_select, embedding, gather, scatter_add, one_hot.
-#include <fmt/format.h>
+// Reading by index: index_select, embedding, gather, take_along_axis, index, masked_select, nonzero, one_hot.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/index_text.h>
-#include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/ops/index.h>
+#include <tapegrad/autograd/ops/lines.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,50 +13,54 @@ const Op kIndexSelect{"index_select"};
 const Op kEmbedding{"embedding"};
 const Op kAddRows{"add_rows"};
 const Op kGather{"gather"};
-const Op kScatterAdd{"scatter_add"};
-constexpr std::string_view kOneHot = "one_hot";  // not recorded, so no Op
+constexpr std::string_view kTakeAlongAxis = "take_along_axis";
+constexpr std::string_view kIndex = "index";
+constexpr std::string_view kMaskedSelect = "masked_select";
+constexpr std::string_view kOneHot = "one_hot";
 
-constexpr int64_t kColumns = 64;  // columns for one thread to add up at a time
-
-// An int64 tensor, contiguous, whose values are all in [0, size), or an Error that ends in `what()`.
-template <class What>
-Tensor require_indices(std::string_view op, std::string_view called, const Tensor& index, int64_t size, What what) {
-  if (index.dtype() != kInt64) fail(op, fmt::format("expected int64 {}, got {}", called, name(index.dtype())));
-  const Tensor ids = packed(index);
-  const int64_t* values = ids.data<int64_t>();
-  for (int64_t i = 0; i < ids.numel(); ++i) {
-    if (values[i] >= 0 && values[i] < size) continue;
-    fail(op, fmt::format("{} at {} of the {} {} is out of range for {}", values[i], index_text(i, index.shape()),
-                         called, str(index.shape()), what()));
-  }
-  return ids;
-}
+constexpr int64_t kColumns = 64;   // columns for one thread to add up at a time
+constexpr int64_t kFlags = 65536;  // elements of a mask for one thread to look at
 
 // The rows `ids` of the axis, in their order: [outer, size, inner] -> [outer, ids, inner].
-void take_rows(const Tensor& x, const OuterAxisInner& around, const Tensor& ids, const Tensor& y) {
+void copy_rows(const Tensor& x, const OuterAxisInner& around, const Tensor& ids, const Tensor& y) {
   if (y.numel() == 0) return;
   const Tensor rows = packed(x);
   const int64_t count = ids.numel();
-  const int64_t bytes = around.inner * item_size(x.dtype());
-  const auto* from = static_cast<const std::byte*>(rows.raw_data());
-  auto* to = static_cast<std::byte*>(y.mutable_raw_data());
   const int64_t* id = ids.data<int64_t>();
-  parallel_for(around.outer * count, rows_grain(around.inner), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / count * around.size + id[i % count];
-      std::memcpy(to + i * bytes, from + row * bytes, static_cast<std::size_t>(bytes));
-    }
-  });
+  const auto copy = [&](const auto* from, auto* to, int64_t width) {
+    parallel_for(around.outer * count, rows_grain(around.inner), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / count * around.size + id[i % count];
+        if (width == 1) {
+          to[i] = from[row];
+        } else {
+          std::memcpy(to + i * width, from + row * width, static_cast<std::size_t>(width) * sizeof(*to));
+        }
+      }
+    });
+  };
+  const int64_t item = item_size(x.dtype());
+  if (around.inner == 1 && item == 4) {
+    copy(static_cast<const uint32_t*>(rows.raw_data()), static_cast<uint32_t*>(y.mutable_raw_data()), 1);
+  } else if (around.inner == 1 && item == 8) {
+    copy(static_cast<const uint64_t*>(rows.raw_data()), static_cast<uint64_t*>(y.mutable_raw_data()), 1);
+  } else {
+    copy(static_cast<const std::byte*>(rows.raw_data()), static_cast<std::byte*>(y.mutable_raw_data()),
+         around.inner * item);
+  }
 }
 
-// The inverse: adds the rows of dy [outer, ids, inner] to y [outer, size, inner], in the order of ids, except to the
-// row `skipped`.
-template <class T>
-void add_rows(const T* dy, const OuterAxisInner& around, const Tensor& ids, int64_t skipped, T* y) {
+// f(element of y, value) for the slices of `source` (contiguous), in the order of ids, except for the slice `skipped`.
+template <class T, class F>
+void write_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped, F f) {
+  if (source.numel() == 0) return;
+  const OuterAxisInner around(y.shape(), axis);
   const int64_t count = ids.numel();
-  const int64_t* id = ids.data<int64_t>();
+  const int64_t* const id = ids.data<int64_t>();
   const int64_t width = std::min(around.inner, kColumns);
   const int64_t tiles = (around.inner - 1) / width + 1;
+  const T* const in = source.data<T>();
+  T* const out = y.mutable_data<T>();
   parallel_for(around.outer * tiles, rows_grain(count * width), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t o = piece / tiles;
@@ -65,9 +68,9 @@ void add_rows(const T* dy, const OuterAxisInner& around, const Tensor& ids, int6
       const int64_t last = std::min(first + width, around.inner);
       for (int64_t i = 0; i < count; ++i) {
         if (id[i] == skipped) continue;
-        const T* from = dy + (o * count + i) * around.inner;
-        T* to = y + (o * around.size + id[i]) * around.inner;
-        for (int64_t j = first; j < last; ++j) to[j] += from[j];
+        const T* from = in + (o * count + i) * around.inner;
+        T* to = out + (o * around.size + id[i]) * around.inner;
+        for (int64_t j = first; j < last; ++j) f(to[j], from[j]);
       }
     }
   });
@@ -76,15 +79,9 @@ void add_rows(const T* dy, const OuterAxisInner& around, const Tensor& ids, int6
 // The gradient of take_rows: dy, which has the axis of `ids` in place of `axis`, -> `shape`. Linear, and recorded.
 Tensor rows_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& ids, int64_t skipped) {
   const Tensor y = zeros(shape, dy.dtype());
-  if (dy.numel() > 0) {
-    const Tensor rows = packed(dy);
-    with_floating_type(dy.dtype(), [&](auto t) {
-      using T = decltype(t);
-      add_rows(rows.data<T>(), OuterAxisInner(shape, axis), ids, skipped, y.mutable_data<T>());
-    });
-  }
+  add_rows(y, axis, ids, dy, skipped);
   return record(kAddRows, y, {dy}, [ids, axis, skipped, taken = dy.shape()](const Tensor& g) -> Grads {
-    const Tensor back = index_select(g, axis, ids);
+    const Tensor back = take_rows(g, axis, ids);
     if (skipped < 0) return back;
     Shape flags = Shape::filled(taken.rank() - axis, 1);  // one flag per id, over the axes after it
     flags[0] = ids.numel();
@@ -92,34 +89,62 @@ Tensor rows_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& 
   });
 }
 
-// The lines of `shape` along one axis, numbered over the other axes.
-struct AxisLines {
-  Shape shape;  // 1 in the axis
-  int64_t size;
-  int64_t count;
-  AxisLines(const Shape& whole, int axis) : shape(whole), size(whole[axis]) {
-    shape[axis] = 1;
-    count = shape.numel();
-  }
-  // Where a line starts in a tensor with these strides.
-  int64_t start(int64_t line, const Strides& strides) const {
-    int64_t offset = 0;
-    for (int i = shape.rank() - 1; i >= 0; --i) {
-      offset += line % shape[i] * strides[i];
-      line /= shape[i];
+// int64 [n]: the positions of the true elements in row-major order.
+Tensor true_positions(const Tensor& mask) {
+  const Tensor flags = packed(mask);
+  const bool* const flag = flags.data<bool>();
+  const int64_t n = flags.numel();
+  const Tensor starts = zeros({n / kFlags + 2}, kInt64);  // of each piece in the result
+  int64_t* const start = starts.mutable_data<int64_t>();
+  parallel_for(n, kFlags, [&](int64_t begin, int64_t end) {
+    start[begin / kFlags + 1] = std::count(flag + begin, flag + end, true);
+  });
+  for (int64_t i = 1; i < starts.numel(); ++i) start[i] += start[i - 1];
+  const Tensor places = Tensor::empty({start[starts.numel() - 1]}, kInt64);
+  int64_t* const place = places.mutable_data<int64_t>();
+  parallel_for(n, kFlags, [&](int64_t begin, int64_t end) {
+    int64_t* to = place + start[begin / kFlags];
+    for (int64_t i = begin; i < end; ++i) {
+      if (flag[i]) *to++ = i;
     }
-    return offset;
-  }
-};
+  });
+  return places;
+}
 
-template <class F>
-void each_line(const AxisLines& lines, F f) {
-  parallel_for(lines.count, rows_grain(lines.size), [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) f(line);
+// The index of each of the ascending positions along each axis of `shape`: y[i * step + axis * axis_step].
+void unravel(const Tensor& places, const Shape& shape, const Tensor& y, int64_t step, int64_t axis_step) {
+  const int last = shape.rank() - 1;
+  if (last < 0) return;
+  const int64_t* const place = places.data<int64_t>();
+  int64_t* const out = y.mutable_data<int64_t>();
+  const int64_t row = shape.back();
+  parallel_for(places.numel(), kFlags, [&](int64_t begin, int64_t end) {
+    int64_t index[kMaxRank] = {};
+    int64_t row_start = -row;  // of the line along the last axis that the position is in
+    for (int64_t i = begin; i < end; ++i) {
+      if (place[i] >= row_start + row) {
+        int64_t left = place[i] / row;
+        row_start = left * row;
+        for (int axis = last - 1; axis >= 0; --axis) {
+          index[axis] = left % shape[axis];
+          left /= shape[axis];
+        }
+      }
+      index[last] = place[i] - row_start;
+      for (int axis = 0; axis <= last; ++axis) out[i * step + axis * axis_step] = index[axis];
+    }
   });
 }
 
-// The index must have the axes of `shape` and must not be longer, except along `free`.
+}  // namespace
+
+// --- rows of an axis ---
+
+Tensor require_index_vector(std::string_view where, const Tensor& index, const Tensor& x, int axis) {
+  if (index.dim() != 1) fail(where, fmt::format("expected indices with one axis, got shape {}", str(index.shape())));
+  return require_indices(where, index, x, axis);
+}
+
 void require_inside(const Op& op, const Shape& shape, std::string_view called, const Shape& index, int free) {
   bool fits = shape.rank() == index.rank();
   for (int i = 0; fits && i < shape.rank(); ++i) fits = i == free || index[i] <= shape[i];
@@ -128,22 +153,34 @@ void require_inside(const Op& op, const Shape& shape, std::string_view called, c
                       str(index)));
 }
 
-}  // namespace
+Tensor take_rows(const Tensor& x, int axis, const Tensor& ids) {
+  Shape shape = x.shape();
+  shape[axis] = ids.numel();
+  const Tensor y = Tensor::empty(shape, x.dtype());
+  copy_rows(x, OuterAxisInner(x.shape(), axis), ids, y);
+  return record(kIndexSelect, y, {x}, [shape = x.shape(), axis, ids](const Tensor& dy) -> Grads {
+    return rows_added(dy, shape, axis, ids, -1);
+  });
+}
+
+void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped) {
+  with_type(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto add = [](T& sum, T value) { sum = static_cast<T>(sum + value); };
+    write_rows<T>(y, axis, ids, packed(source), skipped, add);
+  });
+}
+
+void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source) {
+  with_type(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    write_rows<T>(y, axis, ids, packed(source), -1, [](T& place, T value) { place = value; });
+  });
+}
 
 Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index) {
   const int i = normal_axis(kIndexSelect.name, axis, x.shape());
-  if (index.dim() != 1) {
-    kIndexSelect.fail(fmt::format("expected indices with one axis, got shape {}", str(index.shape())));
-  }
-  const int64_t size = x.shape()[i];
-  const Tensor ids = require_indices(kIndexSelect.name, "indices", index, size,
-                                     [&] { return fmt::format("axis {} of {}", i, str(x.shape())); });
-  Shape shape = x.shape();
-  shape[i] = ids.numel();
-  const Tensor y = Tensor::empty(shape, x.dtype());
-  take_rows(x, OuterAxisInner(x.shape(), i), ids, y);
-  return record(kIndexSelect, y, {x},
-                [shape = x.shape(), i, ids](const Tensor& dy) -> Grads { return rows_added(dy, shape, i, ids, -1); });
+  return take_rows(x, i, require_index_vector(kIndexSelect.name, index, x, i));
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding) {
@@ -161,18 +198,19 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t>
   Shape shape = ids.shape();
   shape.push_back(weight.shape()[1]);
   const Tensor y = Tensor::empty(shape, weight.dtype());
-  take_rows(weight, OuterAxisInner(weight.shape(), 0), flat, y);
+  copy_rows(weight, OuterAxisInner(weight.shape(), 0), flat, y);
   if (weight.dtype() == kBFloat16) return y.to(kFloat32);
   return record(kEmbedding, y, {weight}, [shape = weight.shape(), flat, skipped](const Tensor& dy) -> Grads {
     return rows_added(dy.reshape({flat.numel(), shape[1]}), shape, 0, flat, skipped);
   });
 }
 
+// --- elements along an axis ---
+
 Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
   const int i = normal_axis(kGather.name, axis, x.shape());
   require_inside(kGather, x.shape(), "x", index.shape(), i);
-  const Tensor ids = require_indices(kGather.name, "indices", index, x.shape()[i],
-                                     [&] { return fmt::format("axis {} of {}", i, str(x.shape())); });
+  const Tensor ids = require_indices(kGather.name, index, x, i);
   const Tensor y = Tensor::empty(index.shape(), x.dtype());
   with_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -180,13 +218,13 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
     T* to = y.mutable_data<T>();
     const int64_t* id = ids.data<int64_t>();
     const AxisLines lines(index.shape(), i);
-    const int64_t step = x.strides()[i];
-    each_line(lines, [&](int64_t line) {
+    const int64_t step = x.strides()[i], next = x.strides()[-1], id_step = ids.strides()[i];
+    each_group(lines, [&](int64_t line, int64_t count) {
       const T* row = from + lines.start(line, x.strides());
-      const int64_t at = lines.start(line, ids.strides());
+      int64_t at = lines.start(line, ids.strides());
       for (int64_t k = 0; k < lines.size; ++k) {
-        const int64_t place = at + k * ids.strides()[i];
-        to[place] = row[id[place] * step];
+        for (int64_t j = 0; j < count; ++j) to[at + j] = row[j * next + id[at + j] * step];
+        at += id_step;
       }
     });
   });
@@ -195,44 +233,128 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
   });
 }
 
-Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source) {
-  const int i = normal_axis(kScatterAdd.name, axis, x.shape());
-  require_inside(kScatterAdd, x.shape(), "x", index.shape(), i);
-  require_inside(kScatterAdd, source.shape(), "source", index.shape(), -1);
-  if (source.dtype() != x.dtype()) {
-    kScatterAdd.fail(
-        fmt::format("expected x and source of one type, got {} and {}", name(x.dtype()), name(source.dtype())));
+Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64_t> axis) {
+  if (!axis) return take_along_axis(x.reshape({-1}), index.reshape({-1}), 0);
+  if (x.dim() != index.dim()) {
+    fail(kTakeAlongAxis, fmt::format("expected indices with the {} axes of x {}, got shape {}", x.dim(), str(x.shape()),
+                                     str(index.shape())));
   }
-  const Tensor ids = require_indices(kScatterAdd.name, "indices", index, x.shape()[i],
-                                     [&] { return fmt::format("axis {} of {}", i, str(x.shape())); });
-  const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  copy_into(y, x);
-  with_type(x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const T* from = source.data<T>();
-    T* to = y.mutable_data<T>();
-    const int64_t* id = ids.data<int64_t>();
-    const AxisLines lines(index.shape(), i);
-    each_line(lines, [&](int64_t line) {
-      T* row = to + lines.start(line, y.strides());
-      const T* values = from + lines.start(line, source.strides());
-      const int64_t at = lines.start(line, ids.strides());
-      for (int64_t k = 0; k < lines.size; ++k) {  // indices may repeat within a line; different lines never overlap
-        T& sum = row[id[at + k * ids.strides()[i]] * y.strides()[i]];
-        sum = static_cast<T>(sum + values[k * source.strides()[i]]);
-      }
-    });
-  });
-  return record(kScatterAdd, y, {x, source}, [i, ids, from = source.shape()](const Tensor& dy) -> Grads {
-    Tensor dsource = gather(dy, i, ids);
-    for (int k = 0; k < from.rank(); ++k) {  // elements outside the indices have no gradient
-      if (dsource.shape()[k] == from[k]) continue;
-      Shape rest = dsource.shape();
-      rest[k] = from[k] - rest[k];
-      dsource = cat({dsource, zeros(rest, dy.dtype())}, k);
+  const int i = normal_axis(kTakeAlongAxis, *axis, x.shape());
+  const Tensor ids = require_indices(kTakeAlongAxis, index, x, i);
+  Shape from = x.shape(), to = index.shape();
+  from[i] = to[i] = 1;
+  const Shape both = broadcast(kTakeAlongAxis, from, to);
+  from = to = both;
+  from[i] = x.shape()[i];
+  to[i] = index.shape()[i];
+  return gather(x.expand(from), i, ids.expand(to));
+}
+
+// --- x[i, j, ...] ---
+
+namespace {
+
+// The index tensors by axis, checked: a mask gives one for each of its axes, a whole axis an empty handle.
+std::vector<Tensor, pool::Allocator<Tensor>> by_axis(std::string_view where, const Tensor& x,
+                                                     std::span<const Tensor> indices) {
+  std::vector<Tensor, pool::Allocator<Tensor>> all;
+  for (const Tensor& given : indices) {
+    const int axis = static_cast<int>(all.size());
+    const bool is_mask = given.defined() && given.dtype() == kBool;
+    if (is_mask && given.dim() == 0) fail(where, "expected a mask with one axis or more, got a scalar");
+    if (axis + (is_mask ? given.dim() : 1) > x.dim()) {
+      fail(where, fmt::format("expected indices of at most the {} axes of {}, got more", x.dim(), str(x.shape())));
     }
-    return {dy, dsource};
-  });
+    if (!given.defined()) {
+      all.emplace_back();
+    } else if (!is_mask) {
+      const int64_t size = x.shape()[axis];
+      const auto what = [&] { return fmt::format("axis {} of {}", axis, str(x.shape())); };
+      all.push_back(require_indices(where, "indices", given.detach(), size, what, -size));
+    } else {
+      for (int k = 0; k < given.dim(); ++k) {
+        if (given.shape()[k] == x.shape()[axis + k]) continue;
+        fail(where, fmt::format("expected a mask with the sizes of {} from axis {} on, got shape {}", str(x.shape()),
+                                axis, str(given.shape())));
+      }
+      const Tensor places = true_positions(given), found = Tensor::empty({given.dim(), places.numel()}, kInt64);
+      unravel(places, given.shape(), found, 1, places.numel());
+      for (int k = 0; k < given.dim(); ++k) all.push_back(found[k]);
+    }
+  }
+  all.resize(static_cast<std::size_t>(x.dim()));
+  return all;
+}
+
+}  // namespace
+
+Places places_of(std::string_view where, const Tensor& x, std::span<const Tensor> indices) {
+  const auto ids = by_axis(where, x, indices);
+  const auto indexed = [&](int i) { return ids[static_cast<std::size_t>(i)].defined(); };
+  int first = -1, last = -1;
+  bool side_by_side = true;
+  Shape shape;  // of the index
+  for (int i = 0; i < x.dim(); ++i) {
+    if (!indexed(i)) continue;
+    side_by_side = side_by_side && (first < 0 || last == i - 1);
+    shape = broadcast(where, shape, ids[static_cast<std::size_t>(i)].shape());
+    first = first < 0 ? i : first;
+    last = i;
+  }
+  if (first < 0) fail(where, "expected at least one index tensor, got none");
+
+  Places places;
+  places.axis = side_by_side ? first : 0;
+  places.ids = zeros({shape.numel()}, kInt64);
+  int64_t* const id = places.ids.mutable_data<int64_t>();
+  int64_t merged = 1;
+  for (int i = 0; i < places.axis; ++i) places.order.push_back(i);
+  for (int i = 0; i < x.dim(); ++i) {
+    if (!indexed(i)) continue;
+    places.order.push_back(i);
+    const int64_t size = x.shape()[i];
+    merged *= size;
+    const Tensor along = packed(ids[static_cast<std::size_t>(i)].expand(shape));
+    const int64_t* const at = along.data<int64_t>();
+    for (int64_t k = 0; k < along.numel(); ++k) id[k] = id[k] * size + (at[k] < 0 ? at[k] + size : at[k]);
+  }
+  for (int i = places.axis; i < x.dim(); ++i) {
+    if (!indexed(i)) places.order.push_back(i);
+  }
+  for (int i = 0; i < places.axis; ++i) places.merged.push_back(x.shape()[i]);
+  places.result = places.merged;
+  places.merged.push_back(merged);
+  for (int64_t size : shape) places.result.push_back(size);
+  for (int i = places.axis; i < x.dim(); ++i) {
+    if (indexed(i)) continue;
+    places.merged.push_back(x.shape()[i]);
+    places.result.push_back(x.shape()[i]);
+  }
+  return places;
+}
+
+Tensor index(const Tensor& x, std::span<const Tensor> indices) {
+  const Places places = places_of(kIndex, x, indices);
+  return take_rows(places.merge(x), places.axis, places.ids).reshape(places.result);
+}
+
+Tensor index(const Tensor& x, std::initializer_list<Tensor> indices) {
+  return index(x, std::span<const Tensor>(indices.begin(), indices.size()));
+}
+
+// --- masks ---
+
+Tensor masked_select(const Tensor& x, const Tensor& mask) {
+  require_bool(kMaskedSelect, mask, "mask");
+  const Shape shape = broadcast(kMaskedSelect, x.shape(), mask.shape());
+  return take_rows(x.expand(shape).reshape({-1}), 0, true_positions(mask.expand(shape)));
+}
+
+Tensor nonzero(const Tensor& x) {
+  const Tensor flags = x.dtype() == kBool ? x.detach() : ne(x, 0);
+  const Tensor places = true_positions(flags), y = Tensor::empty({places.numel(), x.dim()}, kInt64);
+  unravel(places, x.shape(), y, x.dim(), 1);
+  return y;
 }
 
 Tensor one_hot(const Tensor& index, int64_t classes) {

@@ -73,7 +73,6 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace tapegrad {
@@ -152,9 +151,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   if (!broadcasts_to(mask.shape(), x.shape())) {
     kMaskedFill.fail(fmt::format("expected a mask that broadcasts to {}, got {}", str(x.shape()), str(mask.shape())));
   }
-  if (x.dtype() == kInt64 && (std::trunc(value) != value || std::abs(value) >= 0x1p63)) {
-    kMaskedFill.fail(fmt::format("expected a whole number for int64 x, got {} (convert x with to(kFloat32))", value));
-  }
+  require_number(kMaskedFill.name, x.dtype(), value);
   Tensor y = Tensor::empty(x.shape(), x.dtype());
   const Element element(value, x.dtype());
   map(y, {&mask, &x}, kernel_for(kernels().number_first, x.dtype()), element.bytes);

@@ -1,13 +1,12 @@
-// Views (reshape, transpose, permute, slice, select, expand, squeeze, unsqueeze), and the copies contiguous, clone and
-// to.
+// Views (reshape, unflatten, transpose, permute, movedim, slice, select, expand, squeeze, unsqueeze), and the copies
+// contiguous, clone and to.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/ops/lines.h>
 #include <tapegrad/autograd/ops/map.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace tapegrad {
 namespace {
@@ -23,6 +22,8 @@ const Op kSqueeze{"squeeze"};
 const Op kUnsqueeze{"unsqueeze"};
 const Op kContiguous{"contiguous"};
 const Op kTo{"to"};
+constexpr std::string_view kUnflatten = "unflatten";
+constexpr std::string_view kMovedim = "movedim";
 
 // Fills in one size of -1, and checks the number of elements.
 Shape resolve(const Tensor& x, Shape shape) {
@@ -83,19 +84,9 @@ bool strides_for(const Tensor& x, const Shape& shape, Strides& strides) {
 Tensor unslice(const Tensor& dy, const Shape& shape, int axis, int64_t start, int64_t step) {
   const Tensor y = zeros(shape, dy.dtype());
   const int64_t taken = dy.shape()[axis];
-  if (dy.numel() > 0) {
-    const Tensor from = packed(dy);
-    const OuterAxisInner whole(shape, axis);
-    const int64_t outer = whole.outer, inner = whole.inner * item_size(dy.dtype());
-    const auto* source = static_cast<const std::byte*>(from.raw_data());
-    auto* target = static_cast<std::byte*>(y.mutable_raw_data());
-    parallel_for(outer * taken, rows_grain(inner, 65536), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t place = i / taken * shape[axis] + start + i % taken * step;
-        std::memcpy(target + place * inner, source + i * inner, static_cast<std::size_t>(inner));
-      }
-    });
-  }
+  Strides steps = y.strides();
+  if (taken > 1) steps[axis] *= step;
+  if (taken > 0) copy_into_view(y.view(dy.shape(), steps, start * y.strides()[axis]), dy);
   return record(kUnslice, y, {dy}, [axis, start, step, taken](const Tensor& g) -> Grads {
     if (taken == 0) return g.slice(axis, 0, 0);
     const int64_t last = start + (taken - 1) * step;
@@ -133,6 +124,31 @@ Tensor Tensor::flatten(int64_t first, int64_t last) const {
   return reshape(flat);
 }
 
+Tensor unflatten(const Tensor& x, int64_t axis, const Shape& sizes) {
+  const int i = normal_axis(kUnflatten, axis, x.shape());
+  const int64_t size = x.shape()[i];
+  int64_t known = 1;
+  int open = -1;
+  bool fits = !sizes.empty();
+  for (int k = 0; k < sizes.rank() && fits; ++k) {
+    if (sizes[k] == -1 && open < 0) {
+      open = k;
+    } else {
+      fits = sizes[k] >= 0 && !__builtin_mul_overflow(known, sizes[k], &known);
+    }
+  }
+  fits = fits && (open < 0 ? known == size : known > 0 && size % known == 0);
+  if (!fits) {
+    fail(kUnflatten,
+         fmt::format("expected sizes whose product is axis {} of {}, at most one of them -1 (the rest), got {}", i,
+                     str(x.shape()), str(sizes)));
+  }
+  Shape shape = x.shape();
+  shape.erase(i);
+  for (int k = sizes.rank() - 1; k >= 0; --k) shape.insert(i, k == open ? size / known : sizes[k]);
+  return x.reshape(shape);
+}
+
 Tensor Tensor::transpose(int64_t a, int64_t b) const {
   const int i = normal_axis(kTranspose.name, a, shape());
   const int j = normal_axis(kTranspose.name, b, shape());
@@ -161,6 +177,25 @@ Tensor Tensor::permute(const Dims& axes) const {
     back[from] = i;
   }
   return record(kPermute, view(turned, steps), {*this}, [back](const Tensor& dy) -> Grads { return dy.permute(back); });
+}
+
+Tensor movedim(const Tensor& x, const Axes& from, const Axes& to) {
+  if (from.rank() != to.rank()) {
+    fail(kMovedim, fmt::format("expected as many new positions as axes, got {} and {}", str(from), str(to)));
+  }
+  reduced_shape(kMovedim, x.shape(), from, true);  // checks the axes
+  reduced_shape(kMovedim, x.shape(), to, true);
+  Dims order = Dims::filled(x.dim(), -1);
+  for (int k = 0; k < from.rank(); ++k) {
+    order[normal_axis(kMovedim, to[k], x.shape())] = normal_axis(kMovedim, from[k], x.shape());
+  }
+  int64_t next = 0;  // of the axes that are not named
+  for (int i = 0; i < x.dim(); ++i) {
+    if (order[i] >= 0) continue;
+    while (order.contains(next)) ++next;
+    order[i] = next;
+  }
+  return x.permute(order);
 }
 
 Tensor Tensor::slice(int64_t axis, int64_t start, int64_t stop, int64_t step) const {
@@ -233,6 +268,22 @@ Tensor Tensor::squeeze(int64_t axis) const {
   rest.erase(i);
   steps.erase(i);
   return record(kSqueeze, view(rest, steps), {*this}, [i](const Tensor& dy) -> Grads { return dy.unsqueeze(i); });
+}
+
+Tensor Tensor::squeeze(const Axes& axes) const {
+  reduced_shape(kSqueeze.name, shape(), axes, true);  // checks the axes
+  Shape rest = shape();
+  Dims gone;
+  for (int64_t axis : axes) {
+    const int i = normal_axis(kSqueeze.name, axis, shape());
+    if (shape()[i] != 1)
+      kSqueeze.fail(fmt::format("axis {} must have size 1, got {} in {}", i, shape()[i], str(shape())));
+    gone.push_back(i);
+  }
+  for (int i = dim() - 1; i >= 0; --i) {
+    if (gone.contains(i)) rest.erase(i);
+  }
+  return reshape(rest);
 }
 
 Tensor Tensor::squeeze() const {

@@ -38,7 +38,9 @@ const std::vector<OpSamples>& op_samples() {
     SampleTable table;
     add_elementwise_samples(table);
     add_view_samples(table);
+    add_shape_samples(table);
     add_index_samples(table);
+    add_scatter_samples(table);
     add_reduction_samples(table);
     add_product_samples(table);
     add_loss_samples(table);
@@ -171,6 +173,16 @@ void add_binary(SampleTable& table, std::string_view op, const std::function<Ten
   }
   table.add(op, "expanded, expanded", {spread({3, 1}, low, high).expand({3, 4}), spread({4}, from, to).expand({3, 4})},
             call);
+}
+
+void add_cubes(SampleTable& table, std::string_view op, const std::string& label,
+               const std::function<Tensor(const Tensor&)>& f) {
+  const auto call = [f](std::span<const Tensor> x) { return f(x[0]); };
+  table.add(op, label, {spread({2, 3, 4})}, call);
+  table.add(op, label + ", permuted", {spread({4, 2, 3}).permute({1, 2, 0})}, call);
+  table.add(op, label + ", strided", {spread({2, 3, 8}).slice(2, 0, kAll, 2)}, call);
+  table.add(op, label + ", reversed", {spread({2, 3, 4}).slice(1, kAll, kAll, -1)}, call);
+  table.add(op, label + ", expanded", {spread({2, 1, 4}).expand({2, 3, 4})}, call);
 }
 
 Tensor pulled_back(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& dy) {

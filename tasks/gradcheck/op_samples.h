@@ -89,12 +89,18 @@ struct LaidOut {
 };
 std::vector<LaidOut> layouts(int64_t rows, int64_t columns, double low = -2, double high = 2);
 
+// f on [2, 3, 4] in memory of four kinds, and on what is expanded.
+void add_cubes(SampleTable& table, std::string_view op, const std::string& label,
+               const std::function<Tensor(const Tensor&)>& f);
+
 // The gradient of f at x under dy, as a function of dy: for operations that only a backward records.
 Tensor pulled_back(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& dy);
 
 void add_elementwise_samples(SampleTable& table);
 void add_view_samples(SampleTable& table);
+void add_shape_samples(SampleTable& table);
 void add_index_samples(SampleTable& table);
+void add_scatter_samples(SampleTable& table);
 void add_reduction_samples(SampleTable& table);
 void add_product_samples(SampleTable& table);
 void add_loss_samples(SampleTable& table);

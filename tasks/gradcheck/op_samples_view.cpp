@@ -6,16 +6,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-// f on [2, 3, 4] in memory of three kinds, on what is expanded, and on nothing.
-void add_cubes(SampleTable& table, std::string_view op, const std::string& label, auto f) {
-  const auto call = [f](std::span<const Tensor> x) { return f(x[0]); };
-  table.add(op, label, {spread({2, 3, 4})}, call);
-  table.add(op, label + ", permuted", {spread({4, 2, 3}).permute({1, 2, 0})}, call);
-  table.add(op, label + ", strided", {spread({2, 3, 8}).slice(2, 0, kAll, 2)}, call);
-  table.add(op, label + ", reversed", {spread({2, 3, 4}).slice(1, kAll, kAll, -1)}, call);
-  table.add(op, label + ", expanded", {spread({2, 1, 4}).expand({2, 3, 4})}, call);
-}
-
 void add_reshapes(SampleTable& table) {
   for (const Shape& shape :
        {Shape{24}, Shape{6, 4}, Shape{2, 12}, Shape{4, 3, 2}, Shape{2, -1}, Shape{1, 2, 3, 4, 1}}) {

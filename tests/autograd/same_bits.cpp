@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <set>
 
 namespace tapegrad::tests {
 namespace {
@@ -100,6 +101,36 @@ std::vector<Large> large_samples() {
     add_sample("gather", {x, ids({300, 1000}, 300)}, [axis](const Inputs& v) { return gather(v[0], axis, v[1]); });
     add_sample("scatter_add", {x, ids({300, 1000}, 300), numbers({300, 1000})},
                [axis](const Inputs& v) { return scatter_add(v[0], axis, v[1], v[2]); });
+  }
+  for (int axis : {0, 1}) {
+    const Shape some = axis == 0 ? Shape{200, kColumns} : Shape{kRows, 200};
+    add_sample("scatter", {x, ids({300, 1000}, 300), numbers({300, 1000})},
+               [axis](const Inputs& v) { return scatter(v[0], axis, v[1], v[2]); });
+    add_sample("index_add", {x, ids({200}, 300), numbers(some)},
+               [axis](const Inputs& v) { return index_add(v[0], axis, v[1], v[2]); });
+    add_sample("index_copy", {x, ids({200}, 300), numbers(some)},
+               [axis](const Inputs& v) { return index_copy(v[0], axis, v[1], v[2]); });
+    add_sample("roll", {turned}, [axis](const Inputs& v) { return roll(v[0], 77, axis); });
+    for (int64_t step : {1, 3, 90}) {
+      add_sample("unfold", {x}, [axis, step](const Inputs& v) { return unfold(v[0], axis, 7, step) * 2; });
+      add_sample("add_windows", {x}, [axis, step](const Inputs& v) { return unfold(v[0], axis, 7, step) * 2; });
+    }
+  }
+  add_sample("index_select", {x, ids({400, 500}, 300), ids({500}, 900)}, [](const Inputs& v) {
+    return index(v[0], {v[1], v[2]});
+  });
+  add_sample("index_select", {x, mask}, [](const Inputs& v) { return masked_select(v[0], v[1]); });
+  add_sample("diagonal", {numbers({400, 30, 40})}, [](const Inputs& v) { return diagonal(v[0], 1, 1, 2) * 2; });
+  add_sample("diag_embed", {numbers({400, 30})}, [](const Inputs& v) { return diag_embed(v[0], 1); });
+  add_sample("slice_update", {x, numbers({100, 1000})}, [](const Inputs& v) {
+    return slice_update(v[0], {{1, kAll, 3}, {3, kAll}}, v[1]);
+  });
+  for (PadMode mode : {PadMode::constant, PadMode::reflect, PadMode::replicate, PadMode::circular}) {
+    for (const char* op : {"pad", "unpad"}) {
+      if (mode == PadMode::constant && op == std::string("unpad")) continue;
+      add_sample(op, {turned}, [mode](const Inputs& v) { return pad(v[0], {30, 7, 5, 100}, mode); });
+      add_sample(op, {x}, [mode](const Inputs& v) { return pad(v[0], {0, 0, 5, 100}, mode); });
+    }
   }
   add_sample("sum_to", {x}, [](const Inputs& v) { return sum_to(v[0], {kColumns}); });
   add_sample("sum_to", {x}, [](const Inputs& v) { return sum_to(v[0], {kRows, 1}); });
@@ -232,7 +263,8 @@ Outcome run(const Large& sample) {
   std::string bits;
   append(bits, y);
   // What backward does below.
-  bool recorded_it = sample.op == "unslice" || sample.op == "add_rows" || sample.op == "recurrence";
+  const std::set<std::string> inner = {"unslice", "add_rows", "add_windows", "unpad", "recurrence"};
+  bool recorded_it = inner.contains(sample.op);
   for (int64_t i = 0; i < tape.size(); ++i) recorded_it |= tape.op_name(i) == sample.op;
   const int64_t nodes = tape.size();
   Generator generator(2);

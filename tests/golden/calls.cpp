@@ -164,15 +164,8 @@ void add_shapes(Calls& calls) {
   calls["transpose"] = [](const Inputs& x, const json& args) -> Outputs {
     return {x[0].transpose(integer(args, "a"), integer(args, "b"))};
   };
-  calls["slice"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {x[0].slice(integer(args, "axis"), integer(args, "start", kAll), integer(args, "stop", kAll),
-                       integer(args, "step"))};
-  };
   calls["select"] = [](const Inputs& x, const json& args) -> Outputs {
     return {x[0].select(integer(args, "axis"), integer(args, "index"))};
-  };
-  calls["squeeze"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {args.contains("axis") ? x[0].squeeze(integer(args, "axis")) : x[0].squeeze()};
   };
   calls["unsqueeze"] = [](const Inputs& x, const json& args) -> Outputs {
     return {x[0].unsqueeze(integer(args, "axis"))};
@@ -277,6 +270,7 @@ const GoldenCalls& golden_calls() {
     add_elementwise(calls);
     add_reductions(calls);
     add_shapes(calls);
+    add_shape_calls(calls);
     add_layers(calls);
     add_reduce_calls(calls);
     add_loss_calls(calls);

@@ -172,7 +172,7 @@ TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
 TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
   nn::GPTModel model(small());
   nn::eval(model);
-  const auto read = [&](std::initializer_list<int> tokens, nn::KVCache* cache) {
+  const auto read = [&](std::initializer_list<Literal> tokens, nn::KVCache* cache) {
     return model(tensor(tokens).reshape({1, -1}), cache).select(1, -1);
   };
   nn::KVCache a;
@@ -182,7 +182,7 @@ TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
   read({4}, &a);
   read({9}, &b);
   read({6, 7}, &shorter);
-  const auto alone = [&](std::initializer_list<int> first, std::initializer_list<int> second) {
+  const auto alone = [&](std::initializer_list<Literal> first, std::initializer_list<Literal> second) {
     nn::KVCache fresh;
     read(first, &fresh);
     read(second, &fresh);

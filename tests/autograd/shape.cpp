@@ -1,0 +1,405 @@
+// Shape operations, regions, and writing by index: examples, views, special cases and errors.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <functional>
+
+namespace tapegrad::tests {
+namespace {
+
+const Tensor kX = arange(0, 6, 1, kFloat32).reshape({2, 3});
+const Tensor kIds = arange(6).reshape({2, 3});
+
+bool shares_memory(const Tensor& a, const Tensor& b) { return a.storage() == b.storage(); }
+
+struct WrongCall {
+  const char* text;
+  std::function<void()> call;
+};
+
+void expect_texts(const std::vector<WrongCall>& calls) {
+  for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
+}
+
+// dL/dx for L = the sum of f(x) times 1, 2, 3, ...
+template <class F>
+Tensor gradient(F f, const Tensor& x) {
+  const Tensor leaf = x.as_leaf();
+  Tape tape;
+  const Tensor y = f(leaf);
+  const Tensor weights = arange(1, static_cast<double>(y.numel()) + 1, 1, y.dtype()).reshape(y.shape());
+  return tape.backward(sum(y * weights))[leaf];
+}
+
+// --- tensor({...}) ---
+
+TEST(Literals, HaveAnAxisPerLevel) {
+  EXPECT_EQ(tensor({}).shape(), (Shape{0}));
+  EXPECT_EQ(tensor({1}).shape(), (Shape{1}));
+  EXPECT_EQ(tensor({{1.}}).shape(), (Shape{1, 1}));
+  EXPECT_EQ(tensor({{1.}, {2.}}).shape(), (Shape{2, 1}));
+  EXPECT_EQ(tensor({{1., 2.}}).shape(), (Shape{1, 2}));
+  EXPECT_EQ(tensor({{}, {}}).shape(), (Shape{2, 0}));
+  EXPECT_EQ(tensor({{{1}, {2}, {3}}}).shape(), (Shape{1, 3, 1}));
+  EXPECT_EQ(tensor({{{{{1}}}}}).shape(), (Shape{1, 1, 1, 1, 1}));
+  const Tensor x = tensor({{{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}}});
+  EXPECT_EQ(x.shape(), (Shape{1, 2, 2, 2}));
+  EXPECT_EQ(x.to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+  expect_near(tensor({{{1.5, 2}, {3, 4}}, {{5, 6}, {7, 8}}}), {1.5, 2, 3, 4, 5, 6, 7, 8});
+}
+
+TEST(Literals, HaveTheWidestType) {
+  EXPECT_EQ(tensor({true, false}).dtype(), kBool);
+  EXPECT_EQ(tensor({true, 2}).dtype(), kInt64);
+  EXPECT_EQ(tensor({1, 2.5}).dtype(), kFloat32);
+  EXPECT_EQ(tensor({1.f}).dtype(), kFloat32);
+  EXPECT_EQ(tensor({}).dtype(), kFloat32);
+  EXPECT_EQ(tensor({1, 2}, kFloat64).dtype(), kFloat64);
+  EXPECT_EQ(tensor({0.1}, kFloat64).item(), 0.1);
+  EXPECT_EQ(tensor({0.1}).item<float>(), 0.1f);
+  EXPECT_EQ(tensor({INT64_MAX}).item<int64_t>(), INT64_MAX);
+  EXPECT_EQ(tensor({0.5, 0.}, kBool).to_vector<bool>(), (std::vector<bool>{true, false}));
+}
+
+TEST(Literals, MustBeEvenlyLong) {
+  expect_texts({
+      {"[tensor] expected rows of equal length, got 2 and 1 values",
+       [] {
+         tensor({{1, 2}, {3}});
+       }},
+      {"[tensor] expected rows of equal length, got 2 and 1 values",
+       [] {
+         tensor({{{1, 2}}, {{3}}});
+       }},
+      {"[tensor] expected rows of equal length, got 1 and 2 values",
+       [] {
+         tensor({{{1, 2}}, {{3, 4}, {5, 6}}});
+       }},
+      {"[tensor] expected either lists or numbers on one level, got both",
+       [] {
+         tensor({{1, 2}, 3});
+       }},
+      {"[tensor] expected either lists or numbers on one level, got both",
+       [] {
+         tensor({{{1}, {2}}, {3, 4}});
+       }},
+      {"[tensor] expected either lists or numbers on one level, got both",
+       [] {
+         tensor({{3, 4}, {{1}, {2}}});
+       }},
+  });
+}
+
+// --- shape ---
+
+TEST(Shape, ViewsShareMemory) {
+  const Tensor x = zeros({4, 5, 6});
+  for (const Tensor& y : {diagonal(x, 1, 0, 2), unfold(x, 1, 3, 1), unflatten(x, -1, {2, -1}), movedim(x, 0, 2),
+                          slice(x, {1, {}, {0, 4, 2}}), broadcast_to(x, {3, 4, 5, 6}), pad(x, {-1, -1}), pad(x, {0, 0}),
+                          repeat(x, {1, 1, 1}), x.unsqueeze(0).squeeze(0), meshgrid({x[0][0]})[0]}) {
+    EXPECT_TRUE(shares_memory(x, y)) << str(y.shape());
+  }
+  EXPECT_EQ(unfold(x, 1, 3, 1).shape(), (Shape{4, 3, 6, 3}));
+  EXPECT_EQ(unflatten(x, -1, {2, -1}).shape(), (Shape{4, 5, 2, 3}));
+  EXPECT_EQ(zeros({1, 4, 1, 2}).squeeze({0, 2}).shape(), (Shape{4, 2}));
+}
+
+TEST(Shape, PaddingByHand) {
+  expect_near(pad(kX, {1, 0}), {0, 0, 1, 2, 0, 3, 4, 5});
+  expect_near(pad(kX, {0, 1, 1, -1}, PadMode::constant, 7), {7, 7, 7, 7, 0, 1, 2, 7});
+  expect_near(pad(kX[0], {2, 2}, PadMode::reflect), {2, 1, 0, 1, 2, 1, 0});
+  expect_near(pad(kX[0], {2, 2}, PadMode::replicate), {0, 0, 0, 1, 2, 2, 2});
+  expect_near(pad(kX[0], {2, 2}, PadMode::circular), {1, 2, 0, 1, 2, 0, 1});
+  // Each border and the middle: dx = the sum of the weights of its copies.
+  expect_near(gradient(
+                  [](const Tensor& x) {
+                    return pad(x, {2, 2}, PadMode::reflect);
+                  },
+                  kX[0]),
+              {3 + 7, 2 + 4 + 6, 1 + 5});
+  expect_near(gradient([](const Tensor& x) { return unfold(x, 0, 2, 1); }, kX[0]), {1, 2 + 3, 4});
+}
+
+TEST(Shape, RepetitionByHand) {
+  expect_near(repeat(kX[0], {2, 2}), {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2});
+  expect_near(tile(kX, {2}), {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5});
+  expect_near(repeat_interleave(kX[0], 2), {0, 0, 1, 1, 2, 2});
+  expect_near(repeat_interleave(kX, tensor({0, 2}), 0), {3, 4, 5, 3, 4, 5});
+  expect_near(roll(kX, 1), {5, 0, 1, 2, 3, 4});
+  expect_near(roll(kX, {1, 1}, {0, 1}), {5, 3, 4, 2, 0, 1});
+  EXPECT_EQ(repeat(zeros({2, 1, 1, 1, 1, 1, 1, 2}), {3, 1, 1, 1, 1, 1, 1, 2}).shape(), (Shape{6, 1, 1, 1, 1, 1, 1, 4}));
+}
+
+TEST(Shape, Errors) {
+  expect_texts({
+      {"[unflatten] expected sizes whose product is axis 1 of [2, 3], at most one of them -1 (the rest), got [2, -1]",
+       [] {
+         unflatten(kX, 1, {2, -1});
+       }},
+      {"[unflatten] expected sizes whose product is axis 0 of [2, 3], at most one of them -1 (the rest), got [-1, -1]",
+       [] {
+         unflatten(kX, 0, {-1, -1});
+       }},
+      {"[unflatten] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { unflatten(kX, 2, {1}); }},
+      {"[movedim] expected as many new positions as axes, got [0, 1] and [0]",
+       [] {
+         movedim(kX, {0, 1}, {0});
+       }},
+      {"[movedim] axis -1 is named twice in [1, -1]",
+       [] {
+         movedim(kX, {1, -1}, {0, 1});
+       }},
+      {"[movedim] axis 0 is named twice in [0, 0]",
+       [] {
+         movedim(kX, {0, 1}, {0, 0});
+       }},
+      {"[squeeze] axis 2 must have size 1, got 3 in [1, 2, 3]",
+       [] {
+         zeros({1, 2, 3}).squeeze({0, 2});
+       }},
+      {"[diagonal] expected two different axes of [2, 3], got 0 and -2", [] { diagonal(kX, 0, 0, -2); }},
+      {"[diagonal] axis 1 is out of range for shape [2] (axes go from -1 to 0)", [] { diagonal(zeros({2})); }},
+      {"[diag_embed] expected two different axes of [2, 3, 1], got 2 and -1", [] { diag_embed(kX, 0, 2, -1); }},
+      {"[diag_embed] expected one axis or more, got a scalar", [] { diag_embed(scalar(1)); }},
+      {"[diag] expected one or two axes, got shape []", [] { diag(scalar(1)); }},
+      {"[unfold] expected windows of at most the 3 elements of axis 1 of [2, 3], and a step of 1 or more, got size 4 "
+       "and step 1",
+       [] { unfold(kX, 1, 4, 1); }},
+      {"[unfold] expected windows of at most the 3 elements of axis 1 of [2, 3], and a step of 1 or more, got size 2 "
+       "and step 0",
+       [] { unfold(kX, 1, 2, 0); }},
+      {"[unfold] axis 0 given, but a scalar has no axes", [] { unfold(scalar(1), 0, 1, 1); }},
+      {"[repeat] expected a count for each axis of [2, 3], got [2]", [] { repeat(kX, {2}); }},
+      {"[repeat] expected counts of 0 or more, got [1, -1]",
+       [] {
+         repeat(kX, {1, -1});
+       }},
+      {"[tile] expected counts of 0 or more, got [1, -1]", [] { tile(kX, {-1}); }},
+      {"[repeat_interleave] expected a count of 0 or more, got -1", [] { repeat_interleave(kX, -1, 0); }},
+      {"[repeat_interleave] expected a count for each element of axis 0 of [2, 3], or a single one, got shape [3]",
+       [] { repeat_interleave(kX, zeros({3}, kInt64), 0); }},
+      {"[repeat_interleave] -1 at [1] of the counts [2] is out of range for a number of copies",
+       [] {
+         repeat_interleave(kX, tensor({1, -1}), 0);
+       }},
+      {"[repeat_interleave] expected int64 counts, got float32",
+       [] {
+         repeat_interleave(kX, tensor({1., 2.}), 0);
+       }},
+      {"[roll] expected one shift for each axis, got [1, 2] and [0]",
+       [] {
+         roll(kX, {1, 2}, {0});
+       }},
+      {"[roll] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { roll(kX, 1, 2); }},
+      {"[pad] expected two widths for each of at most 2 axes of [2, 3], got [1, 2, 3]",
+       [] {
+         pad(kX, {1, 2, 3});
+       }},
+      {"[pad] expected two widths for each of at most 2 axes of [2, 3], got [1, 2, 3, 4, 5, 6]",
+       [] {
+         pad(kX, {1, 2, 3, 4, 5, 6});
+       }},
+      {"[pad] expected widths that leave 0 or more elements of axis 1 of [2, 3], got [-2, -2]",
+       [] {
+         pad(kX, {-2, -2});
+       }},
+      {"[pad] expected widths of at most 2 for axis 1 of [2, 3] with PadMode::reflect, got [3, 0]",
+       [] {
+         pad(kX, {3, 0}, PadMode::reflect);
+       }},
+      {"[pad] expected widths of at most 2 for axis 0 of [2, 3] with PadMode::circular, got [0, 0, 0, 3]",
+       [] {
+         pad(kX, {0, 0, 0, 3}, PadMode::circular);
+       }},
+      {"[pad] expected widths of at most 0 for axis 0 of [0] with PadMode::replicate, got [1, 0]",
+       [] {
+         pad(zeros({0}), {1, 0}, PadMode::replicate);
+       }},
+      {"[pad] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
+       [] {
+         pad(kIds, {1, 0}, PadMode::constant, 0.5);
+       }},
+      {"[pad] shape [2, 9007199254740995] has more elements than a machine can hold",
+       [] {
+         pad(kX, {0, INT64_MAX});
+       }},
+      {"[meshgrid] expected at least one vector, got none", [] { meshgrid(std::vector<Tensor>{}); }},
+      {"[meshgrid] expected vectors, got shape [2, 3]", [] { meshgrid({kX}); }},
+  });
+}
+
+// --- regions ---
+
+TEST(Regions, AreReplaced) {
+  const Tensor row = tensor({8., 9.});
+  expect_near(slice(kX, {{}, {1, kAll}}), {1, 2, 4, 5});
+  expect_near(slice(kX, {-1, {kAll, kAll, -2}}), {5, 3});
+  expect_near(slice_update(kX, {{}, {1, kAll}}, row), {0, 8, 9, 3, 8, 9});
+  expect_near(slice_update(kX, {1}, 7), {0, 1, 2, 7, 7, 7});
+  expect_near(slice_update(kX, {1, {kAll, kAll, -2}}, row), {0, 1, 2, 9, 4, 8});
+  expect_near(kX, {0, 1, 2, 3, 4, 5});
+  expect_near(gradient([&](const Tensor& x) { return slice_update(x, {{}, {1, kAll}}, row); }, kX), {1, 0, 0, 4, 0, 0});
+  expect_near(gradient([&](const Tensor& y) { return slice_update(kX, {{}, {1, kAll}}, y); }, row), {2 + 5, 3 + 6});
+}
+
+TEST(Regions, Errors) {
+  expect_texts({
+      {"[slice] expected at most 2 slices, one per axis of [2, 3], got 3",
+       [] {
+         slice(kX, {{}, {}, 1});
+       }},
+      {"[slice_update] expected at most 2 slices, one per axis of [2, 3], got 3",
+       [] {
+         slice_update(kX, {{}, {}, 1}, 0);
+       }},
+      {"[select] index 2 is out of range for axis 0 of [2, 3]", [] { slice(kX, {2}); }},
+      {"[slice] the step must not be zero",
+       [] {
+         slice(kX, {{0, 1, 0}});
+       }},
+      {"[slice_update] expected values that broadcast to the region [2, 2] of [2, 3], got [3]",
+       [] {
+         slice_update(kX, {{}, {1, kAll}}, zeros({3}));
+       }},
+      {"[slice_update] expected x and values of one type, got float32 and int64", [] { slice_update(kX, {{}}, kIds); }},
+      {"[slice_update] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
+       [] { slice_update(kIds, {1}, 0.5); }},
+  });
+}
+
+// --- reading and writing by index ---
+
+TEST(Index, ReadsByIndexTensorsAndMasks) {
+  const Tensor i = tensor({1, 0}), j = tensor({-1, 0}), none;
+  expect_near(index(kX, {i, j}), {5, 0});
+  expect_near(index(kX, {i.reshape({2, 1}), j}), {5, 3, 2, 0});
+  expect_near(index(kX, {none, j}), {2, 0, 5, 3});
+  expect_near(index(kX, {kX > 3}), {4, 5});
+  expect_near(masked_select(kX, kX[0] > 0), {1, 2, 4, 5});
+  EXPECT_EQ(nonzero(kX > 3).to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 1, 2}));
+  EXPECT_EQ(nonzero(scalar(1)).shape(), (Shape{1, 0}));
+  EXPECT_EQ(index(zeros({3, 4, 5}), {i, none, j}).shape(), (Shape{2, 4}));
+  EXPECT_EQ(index(zeros({3, 4, 5}), {none, i, j}).shape(), (Shape{3, 2}));
+  expect_near(index_put(kX, {i, j}, tensor({8., 9.})), {9, 1, 2, 3, 4, 8});
+  expect_near(index_put(kX, {tensor({1, 1})}, ones({3}), true), {0, 1, 2, 5, 6, 7});
+}
+
+// The last value wins, however many threads there are, and only it has a gradient.
+TEST(Index, LastOfRepeatedPlacesRemains) {
+  const Tensor ids = tensor({1, 1}), source = tensor({{10., 11., 12.}, {20., 21., 22.}});
+  expect_near(index_copy(kX, 0, ids, source), {0, 1, 2, 20, 21, 22});
+  expect_near(index_put(kX, {ids}, source), {0, 1, 2, 20, 21, 22});
+  expect_near(scatter(kX, 0, ids.reshape({2, 1}).expand({2, 3}), source), {0, 1, 2, 20, 21, 22});
+  const auto of_source = [&](auto f) { expect_near(gradient(f, source), {0, 0, 0, 4, 5, 6}); };
+  of_source([&](const Tensor& s) { return index_copy(kX, 0, ids, s); });
+  of_source([&](const Tensor& s) { return index_put(kX, {ids}, s); });
+  of_source([&](const Tensor& s) { return scatter(kX, 0, ids.reshape({2, 1}).expand({2, 3}), s); });
+
+  const int64_t n = 100'003;
+  const Tensor many = zeros({n}, kInt64), values = arange(0, n, 1, kFloat64);
+  const KeepThreads keep;
+  for (int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    EXPECT_EQ(index_copy(zeros({1}, kFloat64), 0, many, values).item(), n - 1);
+    EXPECT_EQ(index_put(zeros({1}, kFloat64), {many}, values).item(), n - 1);
+    EXPECT_EQ(scatter(zeros({1}, kFloat64), 0, many, values).item(), n - 1);
+    EXPECT_EQ(index_put(zeros({1}, kFloat64), {many}, ones({n}, kFloat64), true).item(), n);
+  }
+}
+
+TEST(Index, Errors) {
+  const Tensor none;
+  expect_texts({
+      {"[index] 2 at [1] of the indices [2] is out of range for axis 0 of [2, 3]",
+       [] {
+         index(kX, {tensor({0, 2})});
+       }},
+      {"[index] -4 at [0] of the indices [1] is out of range for axis 1 of [2, 3]",
+       [] {
+         index(kX, {tensor({0}), tensor({-4})});
+       }},
+      {"[index] expected int64 indices, got float32", [] { index(kX, {kX}); }},
+      {"[index] expected indices of at most the 2 axes of [2, 3], got more",
+       [] {
+         index(kX, {tensor({0}), tensor({0}), tensor({0})});
+       }},
+      {"[index] expected at least one index tensor, got none", [=] { index(kX, {none}); }},
+      {"[index] expected a mask with the sizes of [2, 3] from axis 0 on, got shape [3]",
+       [] { index(kX, {zeros({3}, kBool)}); }},
+      {"[index] expected a mask with one axis or more, got a scalar", [] { index(kX, {zeros({}, kBool)}); }},
+      {"[index] shapes [2] and [3] do not broadcast: axis -1 has 2 against 3 (sizes must be equal or 1)",
+       [] {
+         index(kX, {tensor({0, 1}), tensor({0, 1, 2})});
+       }},
+      {"[index_put] 2 at [0] of the indices [1] is out of range for axis 0 of [2, 3]",
+       [] { index_put(kX, {tensor({2})}, scalar(1)); }},
+      {"[index_put] expected values that broadcast to [1, 3], got [2]",
+       [] { index_put(kX, {tensor({1})}, zeros({2})); }},
+      {"[index_put] expected x and values of one type, got float32 and int64",
+       [] { index_put(kX, {tensor({1})}, tensor({2})); }},
+      {"[masked_select] the mask must be bool, got int64 of shape [2, 3] (compare it first: x != 0)",
+       [] { masked_select(kX, kIds); }},
+      {"[masked_select] shapes [2, 3] and [2] do not broadcast: axis -1 has 3 against 2 (sizes must be equal or 1)",
+       [] { masked_select(kX, zeros({2}, kBool)); }},
+      {"[take_along_axis] 3 at [0, 1] of the indices [1, 2] is out of range for axis 1 of [2, 3]",
+       [] {
+         take_along_axis(kX, tensor({{0, 3}}), 1);
+       }},
+      {"[take_along_axis] expected indices with the 2 axes of x [2, 3], got shape [1]",
+       [] { take_along_axis(kX, tensor({0}), 1); }},
+      {"[take_along_axis] shapes [1, 3] and [1, 2] do not broadcast: axis -1 has 3 against 2 (sizes must be equal or "
+       "1)",
+       [] {
+         take_along_axis(kX, tensor({{0, 1}}), 0);
+       }},
+      {"[scatter] 2 at [0, 1] of the indices [1, 3] is out of range for axis 0 of [2, 3]",
+       [] {
+         scatter(kX, 0, tensor({{0, 2, 0}}), kX);
+       }},
+      {"[scatter] indices must have as many axes as source [1, 3], none of them longer, got shape [2, 3]",
+       [] {
+         scatter(kX, 0, zeros({2, 3}, kInt64), zeros({1, 3}));
+       }},
+      {"[scatter] indices must have as many axes as x [2, 3], none of them longer, got shape [2]",
+       [] {
+         scatter(kX, 0, tensor({0, 1}), 1);
+       }},
+      {"[scatter] expected x and source of one type, got float32 and int64", [] { scatter(kX, 0, kIds * 0, kIds); }},
+      {"[scatter] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
+       [] { scatter(kIds, 0, kIds * 0, 0.5); }},
+      {"[index_add] 2 at [0] of the indices [1] is out of range for axis 0 of [2, 3]",
+       [] {
+         index_add(kX, 0, tensor({2}), zeros({1, 3}));
+       }},
+      {"[index_add] expected a source of shape [1, 3] for 1 indices along axis 0 of [2, 3], got [3]",
+       [] { index_add(kX, 0, tensor({1}), zeros({3})); }},
+      {"[index_add] expected x and source of one type, got float32 and int64",
+       [] {
+         index_add(kX, 0, tensor({0, 1}), kIds);
+       }},
+      {"[index_add] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
+       [] {
+         index_add(kIds, 0, tensor({0, 1}), kIds, 0.5);
+       }},
+      {"[index_copy] -1 at [0] of the indices [1] is out of range for axis 1 of [2, 3]",
+       [] {
+         index_copy(kX, 1, tensor({-1}), zeros({2, 1}));
+       }},
+      {"[index_copy] expected indices with one axis, got shape [2, 3]", [] { index_copy(kX, 0, kIds, kX); }},
+      {"[index_copy] expected a source of shape [2, 2] for 2 indices along axis 1 of [2, 3], got [2, 3]",
+       [] {
+         index_copy(kX, 1, tensor({0, 1}), kX);
+       }},
+      {"[index_fill] 3 at [0] of the indices [1] is out of range for axis 1 of [2, 3]",
+       [] { index_fill(kX, 1, tensor({3}), 0); }},
+      {"[index_fill] expected a whole number for int64 x, got 0.5 (convert x with to(kFloat32))",
+       [] { index_fill(kIds, 0, tensor({0}), 0.5); }},
+  });
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

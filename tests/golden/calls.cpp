@@ -41,7 +41,7 @@ Reduction reduction(const json& args) {
   return wanted == "none" ? Reduction::none : wanted == "sum" ? Reduction::sum : Reduction::mean;
 }
 
-using Calls = std::map<std::string, GoldenCall>;
+using Calls = GoldenCalls;
 
 // A function of two tensors, or of a tensor and the number "scalar" or "left".
 template <class Both, class Right>
@@ -292,13 +292,14 @@ void add_forms(Calls& calls) {
 
 }  // namespace
 
-const std::map<std::string, GoldenCall>& golden_calls() {
+const GoldenCalls& golden_calls() {
   static const Calls all = [] {
     Calls calls;
     add_elementwise(calls);
     add_reductions(calls);
     add_shapes(calls);
     add_layers(calls);
+    add_convolution_calls(calls);
     add_factories(calls);
     add_pooling_calls(calls);
     add_forms(calls);

@@ -27,11 +27,13 @@ std::vector<GoldenCase> read_goldens(const std::string& path);
 
 // How to call the operations that golden files name.
 using GoldenCall = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const nlohmann::json& args)>;
-const std::map<std::string, GoldenCall>& golden_calls();
-
-// For the files calls_*.cpp, which enter the calls of their families.
 using GoldenCalls = std::map<std::string, GoldenCall>;
+const GoldenCalls& golden_calls();
+
+// --- for golden_calls: the files calls_*.cpp ---
+
 void add_pooling_calls(GoldenCalls& calls);
+void add_convolution_calls(GoldenCalls& calls);
 
 // The names of the functions that autograd/ops.h declares.
 std::vector<std::string> operations_in(const std::string& header);

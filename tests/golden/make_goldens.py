@@ -7,6 +7,7 @@ import pathlib
 
 import torch
 
+import families_convolution
 import families_layers
 import families_math
 import families_pooling
@@ -14,5 +15,6 @@ import families_pooling
 if __name__ == "__main__":
     torch.set_num_threads(1)
     folder = pathlib.Path(__file__).parent
-    for family in families_math.FAMILIES + families_layers.FAMILIES + families_pooling.FAMILIES:
+    families = families_math.FAMILIES + families_layers.FAMILIES + families_pooling.FAMILIES + families_convolution.FAMILIES
+    for family in families:
         family().write(folder)

@@ -34,17 +34,18 @@ Tensor bias(const Inputs& x) { return x.size() > 2 ? x[2] : Tensor(); }
 }  // namespace
 
 void add_convolution_calls(GoldenCalls& calls) {
-  for (const auto& [name, f] : {std::pair{"conv1d", conv1d}, std::pair{"conv2d", conv2d}}) {
-    calls[name] = [f = f](const Inputs& x, const json& args) -> Inputs {
-      return {f(x[0], x[1], bias(x), options(args))};
-    };
-  }
-  for (const auto& [name, f] :
-       {std::pair{"conv_transpose1d", conv_transpose1d}, std::pair{"conv_transpose2d", conv_transpose2d}}) {
-    calls[name] = [f = f](const Inputs& x, const json& args) -> Inputs {
-      return {f(x[0], x[1], bias(x), transpose_options(args))};
-    };
-  }
+  calls["conv1d"] = [](const Inputs& x, const json& args) -> Inputs {
+    return {conv1d(x[0], x[1], bias(x), options(args))};
+  };
+  calls["conv2d"] = [](const Inputs& x, const json& args) -> Inputs {
+    return {conv2d(x[0], x[1], bias(x), options(args))};
+  };
+  calls["conv_transpose1d"] = [](const Inputs& x, const json& args) -> Inputs {
+    return {conv_transpose1d(x[0], x[1], bias(x), transpose_options(args))};
+  };
+  calls["conv_transpose2d"] = [](const Inputs& x, const json& args) -> Inputs {
+    return {conv_transpose2d(x[0], x[1], bias(x), transpose_options(args))};
+  };
 }
 
 }  // namespace tapegrad::tests

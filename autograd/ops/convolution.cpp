@@ -43,13 +43,10 @@ struct Convolution {
   }
 };
 
-// The sum over all axes of x but the channels'.
+// The sum over all axes of x but the channels', the planes first: their elements are contiguous.
 Tensor sum_of_channels(const Convolution& conv, const Tensor& x) {
-  Axes axes;
-  for (int i = 0; i < x.dim(); ++i) {
-    if (i != (conv.batched ? 1 : 0)) axes.push_back(i);
-  }
-  return sum(x, axes);
+  const Tensor sums = sum(x, conv.images ? Axes{-2, -1} : Axes{-1});
+  return conv.batched ? sum(sums, 0) : sums;
 }
 
 Tensor transpose(const Convolution& conv, const Tensor& y, const Tensor& weight, const Tensor& bias);

@@ -38,6 +38,7 @@ void run_micro(const runs::Product<T>& product, int64_t first) {
 #pragma GCC unroll 6
     for (int i = 0; i < kRows; ++i) from[i] = product.a + (a_rows[i] + run.at);
     const int64_t end = run.length * step;
+#pragma GCC unroll 2
     for (int64_t p = 0; p < end; p += step) {
       typename Vec<T>::Raw row[kVecs];
 #pragma GCC unroll 2

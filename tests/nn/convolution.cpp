@@ -28,7 +28,7 @@ void expect_pytorchs(const char* name, const Shape& x_shape, Make make) {
     state.push_back({path, tensor(expected["values"].get<std::vector<float>>(), parameter->shape())});
   }
   EXPECT_EQ(state.size(), golden["parameters"].size());
-  const Tensor x = filled(x_shape, 0);
+  const Tensor x = filled(x_shape, 0).to(kFloat32);
   expect_close(layer(x), golden["y"], {1e-6, 1e-6}, "y");
   manual_seed(1);
   auto other = make();
@@ -53,7 +53,7 @@ TEST(Convolution, StartsWithPyTorchsParameters) {
 TEST(Convolution, CloneKeepsTheOptions) {
   const nn::Conv2d layer(2, 3, 3, {.stride = 2, .padding = 1});
   const nn::Conv2d copy = nn::clone(layer);
-  const Tensor x = filled({1, 2, 6, 6}, 1);
+  const Tensor x = filled({1, 2, 6, 6}, 1).to(kFloat32);
   expect_near(copy(x), layer(x));
 }
 

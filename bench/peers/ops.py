@@ -11,6 +11,7 @@ import time
 import torch
 from torch.nn import functional as F
 
+import convolution
 import pooling
 
 
@@ -75,6 +76,7 @@ def cases():
     for shape in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768)):
         result.update(products(*shape))
     result.update(pooling.cases())
+    result.update(convolution.cases())
     return result
 
 

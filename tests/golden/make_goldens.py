@@ -7,6 +7,7 @@ import pathlib
 
 import torch
 
+import families_convolution
 import families_layers
 import families_math
 import families_pooling
@@ -16,6 +17,6 @@ import families_shape
 if __name__ == "__main__":
     torch.set_num_threads(1)
     folder = pathlib.Path(__file__).parent
-    modules = (families_math, families_layers, families_pooling, families_reduce, families_shape)
+    modules = (families_math, families_layers, families_pooling, families_reduce, families_shape, families_convolution)
     for family in (one for module in modules for one in module.FAMILIES):
         family().write(folder)

@@ -97,6 +97,7 @@ void add_cubes(SampleTable& table, std::string_view op, const std::string& label
 Tensor pulled_back(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& dy);
 
 void add_elementwise_samples(SampleTable& table);
+void add_function_samples(SampleTable& table);
 void add_view_samples(SampleTable& table);
 void add_shape_samples(SampleTable& table);
 void add_index_samples(SampleTable& table);

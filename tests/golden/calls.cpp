@@ -277,6 +277,7 @@ const GoldenCalls& golden_calls() {
     add_convolution_calls(calls);
     add_factories(calls);
     add_pooling_calls(calls);
+    add_function_calls(calls);
     add_forms(calls);
     return calls;
   }();

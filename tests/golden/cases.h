@@ -36,6 +36,7 @@ void add_loss_calls(GoldenCalls& calls);
 void add_pooling_calls(GoldenCalls& calls);
 void add_shape_calls(GoldenCalls& calls);
 void add_convolution_calls(GoldenCalls& calls);
+void add_function_calls(GoldenCalls& calls);
 
 // The names of the functions that autograd/ops.h declares.
 std::vector<std::string> operations_in(const std::string& header);

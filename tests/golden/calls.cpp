@@ -282,6 +282,7 @@ const GoldenCalls& golden_calls() {
     add_loss_calls(calls);
     add_factories(calls);
     add_pooling_calls(calls);
+    add_recurrent_calls(calls);
     add_forms(calls);
     return calls;
   }();

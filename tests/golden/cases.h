@@ -34,6 +34,7 @@ const GoldenCalls& golden_calls();
 void add_reduce_calls(GoldenCalls& calls);
 void add_loss_calls(GoldenCalls& calls);
 void add_pooling_calls(GoldenCalls& calls);
+void add_recurrent_calls(GoldenCalls& calls);
 
 // The names of the functions that autograd/ops.h declares.
 std::vector<std::string> operations_in(const std::string& header);

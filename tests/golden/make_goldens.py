@@ -11,10 +11,11 @@ import families_layers
 import families_math
 import families_pooling
 import families_reduce
+import families_recurrent
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     folder = pathlib.Path(__file__).parent
-    modules = (families_math, families_layers, families_pooling, families_reduce)
+    modules = (families_math, families_layers, families_pooling, families_reduce, families_recurrent)
     for family in (one for module in modules for one in module.FAMILIES):
         family().write(folder)

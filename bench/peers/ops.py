@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional as F
 
 import pooling
+import recurrent
 
 
 def steady(function, seconds=0.6):
@@ -75,6 +76,7 @@ def cases():
     for shape in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768)):
         result.update(products(*shape))
     result.update(pooling.cases())
+    result.update(recurrent.cases())
     return result
 
 

@@ -1,9 +1,9 @@
-"""The benchmarks of recurrent layers."""
+"""PyTorch's side of bench/recurrent.cpp, for ops.py."""
 import torch
 
 
 def layers(batch, length, width):
-    """Layers in one direction with the gradients of input and parameters, and an LSTM alone."""
+    """Layers in one direction, with the gradients of input and parameters."""
     x, dy = torch.randn(length, batch, width, requires_grad=True), torch.randn(length, batch, width)
 
     def with_gradients(layer):

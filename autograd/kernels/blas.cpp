@@ -27,6 +27,12 @@ constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
 constexpr int64_t kFewSums = 64;            // the same if B is read column by column
 
+// Memory of a packed matrix with k rows.
+template <class T>
+std::size_t packed_bytes(int64_t k, int64_t panels) {
+  return static_cast<std::size_t>(std::max<int64_t>(1, panels * kernels<T>().cols * k)) * sizeof(T);
+}
+
 template <class T>
 struct Product {
   int64_t m, n, k;
@@ -292,6 +298,56 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
     }
   });
 }
+
+template <class T>
+PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, MatrixView<const std::type_identity_t<T>> b)
+    : k_(k), n_(n), panels_(pieces_of(n, kernels<T>().cols)) {
+  const Kernels<T>& use = kernels<T>();
+  packed_ = static_cast<T*>(pool::acquire(packed_bytes<T>(k, panels_)));
+  parallel_for(panels_, std::max<int64_t>(1, kPackWork / (use.cols * (k + 1))), [&](int64_t begin, int64_t end) {
+    use.pack_panels(n, k, b.data, b.row_stride, b.col_stride, begin, end, packed_);
+  });
+}
+
+template <class T>
+PackedMatrix<T>::~PackedMatrix() {
+  pool::release(packed_, packed_bytes<T>(k_, panels_));
+}
+
+template <class T>
+void PackedMatrix<T>::multiply_panels(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows,
+                                      int64_t first_panel, int64_t last_panel) const {
+  const Kernels<T>& use = kernels<T>();
+  const int64_t first = first_panel * use.cols, end = std::min(n_, last_panel * use.cols);
+  const Tile<T> tile{.m = m,
+                     .n = end - first,
+                     .k = k_,
+                     .alpha = T{1},
+                     .a = a,
+                     .a_rows = a_rows,
+                     .a_cols = 1,
+                     .b = nullptr,
+                     .b_rows = n_,
+                     .b_cols = 1,
+                     .beta = beta,
+                     .c = c + first,
+                     .c_rows = c_rows,
+                     .panels = packed_,
+                     .first_col = first,
+                     .all_cols = panels_ * use.cols};
+  const Scratch<T> scratch(use.scratch_size(tile));
+  use.multiply(tile, scratch.get());
+}
+
+template <class T>
+void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const {
+  const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
+  parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work),
+               [&](int64_t begin, int64_t end) { multiply_panels(m, a, a_rows, beta, c, c_rows, begin, end); });
+}
+
+template class PackedMatrix<float>;
+template class PackedMatrix<double>;
 
 template void gemm<float>(int64_t, int64_t, int64_t, float, MatrixView<const float>, MatrixView<const float>, float,
                           MatrixView<float>, Epilogue);

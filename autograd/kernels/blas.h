@@ -67,4 +67,25 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
                   MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
                   BatchOffsets offsets);
 
+/// B [k, n] in the order in which the kernels read it, for many products with few rows each.
+template <class T>
+class PackedMatrix {
+ public:
+  PackedMatrix(int64_t k, int64_t n, MatrixView<const std::type_identity_t<T>> b);
+  PackedMatrix(const PackedMatrix&) = delete;
+  PackedMatrix& operator=(const PackedMatrix&) = delete;
+  ~PackedMatrix();
+
+  /// C = A B + beta C with A [m, k] and C [m, n] of contiguous rows; in parallel over the columns.
+  void multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const;
+
+ private:
+  void multiply_panels(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows, int64_t first,
+                       int64_t last) const;
+
+  int64_t k_, n_;
+  int64_t panels_;  // of the kernel's columns each, the last one narrower
+  T* packed_;
+};
+
 }  // namespace tapegrad

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 import convolution
 import pooling
+import recurrent
 
 
 def steady(function, seconds=0.6):
@@ -77,6 +78,7 @@ def cases():
         result.update(products(*shape))
     result.update(pooling.cases())
     result.update(convolution.cases())
+    result.update(recurrent.cases())
     return result
 
 

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/gradcheck.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/pooling.h>
+#include <tapegrad/nn/recurrent.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
@@ -318,6 +319,62 @@ void add_gpt(ModuleTable& table) {
       "GPTModel", "tied", {ids}, [=] { return nn::GPTModel(tied); }, apply);
 }
 
+// All results in one row.
+Tensor joined(std::initializer_list<Tensor> results) {
+  std::vector<Tensor> rows;
+  for (const Tensor& y : results) rows.push_back(y.reshape({-1}));
+  return cat(rows);
+}
+
+void add_recurrent(ModuleTable& table) {
+  const Tensor x = spread({3, 2, 2}), lengths = tensor({2, 3});
+  const auto both = [](auto& module, X x) {
+    const auto [output, hidden] = module(x[0], x[1]);
+    return joined({output, hidden});
+  };
+  const auto all = [](auto& module, X x) {
+    const auto [output, hidden, cell] = module(x[0], {x[1], x[2]}, x.size() > 3 ? x[3] : Tensor());
+    return joined({output, hidden, cell});
+  };
+  const Tensor h = spread({1, 2, 2}, -1, 1), c = spread({1, 2, 2}, -0.7, 0.9), h4 = spread({4, 2, 2}, -1, 1);
+  table.add(
+      "RNN", "tanh", {x, h}, [] { return nn::RNN(2, 2); }, both);
+  table.add(
+      "RNN", "relu", {x, h + 1}, [] { return nn::RNN(2, 2, {}, Nonlinearity::relu); }, both);
+  table.add(
+      "GRU", "one layer", {x, h}, [] { return nn::GRU(2, 2); }, both);
+  table.add(
+      "GRU", "lengths, batch first", {spread({2, 3, 2}), lengths},
+      [] { return nn::GRU(2, 2, {.batch_first = true, .bidirectional = true}); },
+      [](auto& module, X x) {
+        const auto [output, hidden] = module(x[0], {}, x[1]);
+        return joined({output, hidden});
+      });
+  table.add(
+      "LSTM", "one layer", {x, h, c}, [] { return nn::LSTM(2, 2); }, all);
+  table.add(
+      "LSTM", "without bias, one sequence", {spread({3, 2})}, [] { return nn::LSTM(2, 2, {.bias = false}); },
+      [](auto& module, X x) { return module(x[0]).output; });
+  table.add(
+      "LSTM", "two layers, both directions, dropout, lengths", {x, h4, h4 * 0.8, lengths},
+      [] { return nn::LSTM(2, 2, {.num_layers = 2, .dropout = 0.3, .bidirectional = true}); }, all);
+  const Tensor row = spread({2, 3}), state = spread({2, 2}, -1, 1);
+  const auto step = [](auto& module, X x) { return module(x[0], x[1]); };
+  table.add(
+      "RNNCell", "tanh", {row, state}, [] { return nn::RNNCell(3, 2); }, step);
+  table.add(
+      "RNNCell", "relu, without bias", {row, state + 1}, [] { return nn::RNNCell(3, 2, false, Nonlinearity::relu); },
+      step);
+  table.add(
+      "GRUCell", "two sequences", {row, state}, [] { return nn::GRUCell(3, 2); }, step);
+  table.add(
+      "LSTMCell", "two sequences", {row, state, state * 0.7}, [] { return nn::LSTMCell(3, 2); },
+      [](auto& module, X x) {
+        const auto [hidden, cell] = module(x[0], {x[1], x[2]});
+        return joined({hidden, cell});
+      });
+}
+
 }  // namespace
 
 const std::vector<ModuleSamples>& module_samples() {
@@ -330,6 +387,7 @@ const std::vector<ModuleSamples>& module_samples() {
     add_activations(table);
     add_attention(table);
     add_positions(table);
+    add_recurrent(table);
     add_transformer(table);
     add_gpt(table);
     return std::move(table.modules);

@@ -7,6 +7,7 @@
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/pooling.h>
+#include <tapegrad/nn/recurrent.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
@@ -151,6 +152,31 @@ struct ImageStep {
   }
 };
 
+// Two layers in both directions on sequences of several lengths, and one of another kind on their outputs.
+struct RecurrentModel {
+  nn::LSTM lstm{8, 16, {.num_layers = 2, .dropout = 0.1, .bidirectional = true}};
+  nn::GRU gru{32, 16};
+  Tensor operator()(const Tensor& x, const Tensor& lengths) const {
+    const auto [output, hidden, cell] = lstm(x, {}, lengths);
+    return sum(gru(output).hidden) + sum(cell);
+  }
+  void visit(auto&& field) {
+    field("lstm", lstm);
+    field("gru", gru);
+  }
+};
+
+// One step of training it.
+struct RecurrentTraining {
+  RecurrentModel model;
+  optim::Adam adam{nn::parameters(model)};
+  Tensor x = randn({7, 13, 8}), lengths = tensor({7, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6});
+  void operator()() {
+    Tape tape;
+    adam.step(tape.backward(model(x, lengths)));
+  }
+};
+
 class Steps : public testing::Test {
  protected:
   void SetUp() override { set_num_threads(2); }
@@ -169,6 +195,8 @@ TEST_F(Steps, OfAnMlpRequestNoMemory) { expect_no_requests<MlpStep>(); }
 TEST_F(Steps, OfATransformerRequestNoMemory) { expect_no_requests<TransformerStep>(); }
 
 TEST_F(Steps, OfImagesRequestNoMemory) { expect_no_requests<ImageStep>(); }
+
+TEST_F(Steps, OfRecurrentLayersRequestNoMemory) { expect_no_requests<RecurrentTraining>(); }
 
 TEST_F(Steps, UseConstantMemory) {
   MlpStep step;

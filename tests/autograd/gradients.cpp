@@ -22,7 +22,7 @@ std::set<std::string> modules_in(const std::string& folder) {
     std::ifstream in(entry.path());
     std::string current;
     for (std::string line; std::getline(in, line);) {
-      if (line.starts_with("struct ") && line.ends_with(" {")) current = line.substr(7, line.size() - 9);
+      if (line.starts_with("struct ") && line.ends_with(" {")) current = line.substr(7, line.find(' ', 7) - 7);
       if (line.starts_with("  void visit(")) names.insert(current);
     }
   }

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/recurrent.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
@@ -252,6 +253,24 @@ std::vector<Large> large_samples() {
   add_pooling("avg_pool1d", signals, [](const Tensor& x) { return avg_pool1d(x, 2); });
   add_pooling("adaptive_max_pool1d", signals, [](const Tensor& x) { return adaptive_max_pool1d(x, 7); });
   add_pooling("adaptive_avg_pool1d", signals, [](const Tensor& x) { return adaptive_avg_pool1d(x, 7); });
+  // Few sequences, and a batch that is cut; the products of a step are large enough to be cut, too.
+  for (int64_t batch : {5, 43}) {
+    const auto layer = [&](int64_t gates, const char* op, auto f) {
+      const int64_t inputs = 70, width = 331;
+      add_sample(op,
+                 {numbers({9, batch, inputs}), numbers({gates * width, inputs}, -0.1, 0.1),
+                  numbers({gates * width, width}, -0.1, 0.1), numbers({gates * width}), numbers({batch, width})},
+                 [f](const Inputs& v) {
+                   return f(v[0], RecurrentWeights{v[1], v[2], v[3], v[3]}, v[4]).output;
+                 });
+    };
+    layer(1, "rnn_layer",
+          [](const Tensor& x, const RecurrentWeights& w, const Tensor& h) { return rnn_layer(x, w, h); });
+    layer(3, "gru_layer",
+          [](const Tensor& x, const RecurrentWeights& w, const Tensor& h) { return gru_layer(x, w, h); });
+    layer(4, "lstm_layer",
+          [](const Tensor& x, const RecurrentWeights& w, const Tensor& h) { return lstm_layer(x, w, h, h); });
+  }
   for (Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
     add_sample("cross_entropy", {numbers({500, 1003}), ids({500}, 1003)}, [reduction](const Inputs& v) {
       return cross_entropy(v[0], v[1], {.reduction = reduction, .label_smoothing = 0.1});

@@ -278,6 +278,7 @@ const GoldenCalls& golden_calls() {
     add_factories(calls);
     add_pooling_calls(calls);
     add_function_calls(calls);
+    add_recurrent_calls(calls);
     add_forms(calls);
     return calls;
   }();

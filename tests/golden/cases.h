@@ -37,6 +37,7 @@ void add_pooling_calls(GoldenCalls& calls);
 void add_shape_calls(GoldenCalls& calls);
 void add_convolution_calls(GoldenCalls& calls);
 void add_function_calls(GoldenCalls& calls);
+void add_recurrent_calls(GoldenCalls& calls);
 
 // The names of the functions that autograd/ops.h declares.
 std::vector<std::string> operations_in(const std::string& header);

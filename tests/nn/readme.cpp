@@ -49,6 +49,21 @@ if (!report) std::cout << report.text << "\n";          // "... (element 3 of up
 EXPECT_TRUE(report.ok) << report.text;
 }
 
+TEST_F(Readme, RecurrentNetworks) {
+const tg::Tensor x = tg::randn({5, 3, 10}), more = tg::randn({2, 3, 10}), lengths = tg::tensor({5, 2, 3});
+nn::LSTM lstm(10, 20, {.num_layers = 2, .dropout = 0.1, .bidirectional = true});
+auto [output, hidden, cell] = lstm(x);                     // x [T, B, 10] -> [T, B, 40], [4, B, 20], [4, B, 20]
+auto [later, h, c] = lstm(more, {hidden, cell});           // continues from these states
+auto [padded, last, memory] = lstm(x, {}, lengths);        // int64 [B]: sequences of several lengths
+nn::GRUCell step(10, 20);
+tg::Tensor next = step(x[0], step(more[0]));               // two steps
+EXPECT_EQ(output.shape(), (tg::Shape{5, 3, 40}));
+EXPECT_EQ(later.shape(), (tg::Shape{2, 3, 40}));
+for (const tg::Tensor& state : {hidden, cell, h, c, last, memory}) EXPECT_EQ(state.shape(), (tg::Shape{4, 3, 20}));
+EXPECT_EQ(padded.shape(), output.shape());
+EXPECT_EQ(next.shape(), (tg::Shape{3, 20}));
+}
+
 TEST_F(Readme, Decoding) {
 const nn::Transformer model({.vocab_size = 6, .hidden_size = 4, .num_hidden_layers = 1, .num_attention_heads = 2, .intermediate_size = 8, .max_position_embeddings = 32});
 const nn::GPTModel gpt(nn::gpt_preset("tiny"));

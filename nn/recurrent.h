@@ -1,0 +1,121 @@
+// Recurrent networks of several layers and one or two directions: RNN, LSTM and GRU, and their single steps.
+//
+//   nn::LSTM lstm(10, 20, {.num_layers = 2});
+//   const auto [output, hidden, cell] = lstm(x);           // x [T, B, 10] -> [T, B, 20], and [2, B, 20] twice
+//   const auto [again, h, c] = lstm(x, {hidden, cell});    // continues from these states
+//
+// Names of parameters, their initial values and all results are PyTorch's. D is 2 if bidirectional, else 1. Inputs are
+// x [T, B, I], [B, T, I] if batch_first, or one sequence [T, I] without a batch; outputs have the same form, with D H
+// in place of I, the forward direction first. States are [L D, B, H] always, or [L D, H] without a batch, in the order
+// of the layers, in a layer the forward direction first; states that are left out are zeros.
+//
+// `lengths`, int64 [B] with values from 1 to T, takes the place of PyTorch's PackedSequence, in any order: outputs
+// after the end of a sequence are zeros, its final state is that of its last step, and its reverse direction begins
+// there. The output keeps T steps, as pad_packed_sequence with total_length = T. Dropout draws numbers for all T steps.
+//
+// There is no proj_size.
+#pragma once
+
+#include <tapegrad/autograd/recurrent.h>
+#include <tapegrad/nn/module.h>
+
+#include <string>
+
+namespace tapegrad::nn {
+
+struct RecurrentOptions {
+  int64_t num_layers = 1;
+  bool bias = true;
+  bool batch_first = false;  ///< x and output are [B, T, ...]; states stay as they are
+  double dropout = 0;        ///< in training, on the output of every layer but the last
+  bool bidirectional = false;
+};
+
+/// An LSTM's states: hidden and cell, both given or both empty.
+struct LSTMState {
+  Tensor hidden = {}, cell = {};
+};
+
+namespace detail {
+
+// The parameters of one direction of one layer.
+struct RecurrentDirection {
+  Parameter weight_ih, weight_hh, bias_ih, bias_hh;
+  RecurrentDirection(int64_t inputs, int64_t hidden_size, int64_t gates, bool bias);
+  RecurrentWeights weights() const { return {weight_ih, weight_hh, bias_ih, bias_hh}; }
+  // The suffix is that of PyTorch's names: weight_ih_l0_reverse.
+  void visit_with(auto&& field, const std::string& suffix) {
+    field("weight_ih" + suffix, weight_ih);
+    field("weight_hh" + suffix, weight_hh);
+    field("bias_ih" + suffix, bias_ih);
+    field("bias_hh" + suffix, bias_hh);
+  }
+};
+
+// What RNN, LSTM and GRU have in common.
+struct RecurrentStack {
+  RecurrentStack(std::string_view name, int64_t input_size, int64_t hidden_size, int64_t gates,
+                 const RecurrentOptions& options);
+  void visit(auto&& field) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::size_t layer = options.bidirectional ? i / 2 : i;
+      const bool reverse = options.bidirectional && i % 2 == 1;
+      parts[i].visit_with(field, "_l" + std::to_string(layer) + (reverse ? "_reverse" : ""));
+    }
+  }
+
+  int64_t input_size, hidden_size;
+  RecurrentOptions options;
+  bool training = true;
+  List<RecurrentDirection> parts;  // by layer, in each forward and reverse
+};
+
+}  // namespace detail
+
+/// h' = f(W_ih x + b_ih + W_hh h + b_hh), f being tanh or relu. Elman 1990.
+struct RNN : detail::RecurrentStack {
+  RNN(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {},
+      Nonlinearity nonlinearity = Nonlinearity::tanh);
+  RecurrentResult operator()(const Tensor& x, const Tensor& hidden = {}, const Tensor& lengths = {}) const;
+
+  Nonlinearity nonlinearity;
+};
+
+/// As autograd's lstm_layer. Hochreiter, Schmidhuber 1997; Gers et al. 2000.
+struct LSTM : detail::RecurrentStack {
+  LSTM(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {});
+  LSTMResult operator()(const Tensor& x, const LSTMState& state = {}, const Tensor& lengths = {}) const;
+};
+
+/// As autograd's gru_layer. Cho et al. 2014.
+struct GRU : detail::RecurrentStack {
+  GRU(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {});
+  RecurrentResult operator()(const Tensor& x, const Tensor& hidden = {}, const Tensor& lengths = {}) const;
+};
+
+// One step each: x [B, I] and states [B, H], or [I] and [H] without a batch; states left out are zeros.
+
+/// One step of RNN: the new hidden state.
+struct RNNCell : detail::RecurrentDirection {
+  RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, Nonlinearity nonlinearity = Nonlinearity::tanh);
+  Tensor operator()(const Tensor& x, const Tensor& hidden = {}) const;
+  void visit(auto&& field) { visit_with(field, ""); }
+
+  Nonlinearity nonlinearity;
+};
+
+/// One step of LSTM: the new states, auto [h, c] = cell(x, {h, c}).
+struct LSTMCell : detail::RecurrentDirection {
+  LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+  LSTMState operator()(const Tensor& x, const LSTMState& state = {}) const;
+  void visit(auto&& field) { visit_with(field, ""); }
+};
+
+/// One step of GRU: the new hidden state.
+struct GRUCell : detail::RecurrentDirection {
+  GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+  Tensor operator()(const Tensor& x, const Tensor& hidden = {}) const;
+  void visit(auto&& field) { visit_with(field, ""); }
+};
+
+}  // namespace tapegrad::nn

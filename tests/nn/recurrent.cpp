@@ -1,0 +1,328 @@
+// Recurrent networks: parameters, results and gradients against PyTorch's, sequences of several lengths, and errors.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/recompute.h>
+#include <tapegrad/nn/recurrent.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+namespace tapegrad::tests {
+namespace {
+
+using nlohmann::json;
+
+// [shape, values]
+Tensor read(const json& entry) {
+  Shape shape;
+  for (const json& size : entry[0]) shape.push_back(size.get<int64_t>());
+  return tensor(entry[1].get<std::vector<float>>(), shape);
+}
+
+Tensor weighted_sum(const Tensor& y) { return sum(y.reshape({-1}) * linspace(0.5, 1.5, y.numel(), y.dtype())); }
+
+// --- PyTorch's answers ---
+
+std::vector<Tensor> results(const RecurrentResult& y) { return {y.output, y.hidden}; }
+std::vector<Tensor> results(const LSTMResult& y) { return {y.output, y.hidden, y.cell}; }
+std::vector<Tensor> results(const nn::LSTMState& y) { return {y.hidden, y.cell}; }
+std::vector<Tensor> results(const Tensor& y) { return {y}; }
+
+// What a module gave in PyTorch; `call` takes the module, x and the states.
+template <class Module, class Call>
+void expect_stored(const json& entry, Module module, Call call) {
+  const std::string what = entry["module"].get<std::string>() + entry["options"].dump() + entry["call"].dump();
+  const auto parameters = nn::named_parameters(module);
+  ASSERT_EQ(parameters.size(), entry["parameters"].size()) << what;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_EQ(parameters[i].name, entry["parameters"][i][0]) << what;
+    expect_close(parameters[i].parameter, entry["parameters"][i][1], {1e-6, 1e-8}, what + parameters[i].name);
+  }
+  if (entry["call"].contains("eval")) nn::eval(module);
+  const Tensor x = read(entry["x"]).as_leaf();
+  std::vector<Tensor> states;
+  for (const json& state : entry["states"]) states.push_back(read(state).as_leaf());
+  states.resize(2);
+  Tape tape;
+  const std::vector<Tensor> found = call(module, x, states);
+  ASSERT_EQ(found.size(), entry["results"].size()) << what;
+  Tensor loss = scalar(0);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    expect_close(found[i], entry["results"][i], {1e-5, 2e-6}, what + " result " + std::to_string(i));
+    loss = loss + weighted_sum(found[i]);
+  }
+  const Gradients grads = tape.backward(loss);
+  const json& expected = entry["grads"];
+  const Room room{2e-5, 1e-5};
+  expect_close_gradients(module, grads, expected, room);
+  expect_close(grads[x], expected["x"], room, what + " gradient of x");
+  if (states[0].defined()) expect_close(grads[states[0]], expected["hidden"], room, what + " gradient of hidden");
+  if (states[1].defined()) expect_close(grads[states[1]], expected["cell"], room, what + " gradient of cell");
+}
+
+TEST(Recurrent, EqualsPyTorch) {
+  const Tensor some = tensor({2, 4, 1});
+  for (const json& entry : stored("recurrent.json")) {
+    const json& given = entry["options"];
+    const nn::RecurrentOptions options{.num_layers = given.value("num_layers", 1),
+                                       .bias = given.value("bias", true),
+                                       .batch_first = given.value("batch_first", false),
+                                       .dropout = given.value("dropout", 0.0),
+                                       .bidirectional = given.value("bidirectional", false)};
+    const Tensor lengths = entry["call"].contains("lengths") ? some : Tensor();
+    const auto layer = [&](const auto& module, const Tensor& x, const std::vector<Tensor>& states) {
+      return results(module(x, states[0], lengths));
+    };
+    const auto cell = [](const auto& module, const Tensor& x, const std::vector<Tensor>& states) {
+      return results(module(x, states[0]));
+    };
+    const std::string kind = entry["module"];
+    const Nonlinearity f = kind.ends_with("relu") ? Nonlinearity::relu : Nonlinearity::tanh;
+    manual_seed(entry["seed"].get<uint64_t>());
+    if (kind.starts_with("RNNCell")) {
+      expect_stored(entry, nn::RNNCell(2, 3, options.bias, f), cell);
+    } else if (kind == "GRUCell") {
+      expect_stored(entry, nn::GRUCell(2, 3, options.bias), cell);
+    } else if (kind == "LSTMCell") {
+      expect_stored(entry, nn::LSTMCell(2, 3, options.bias),
+                    [](const nn::LSTMCell& module, const Tensor& x, const std::vector<Tensor>& states) {
+                      return results(module(x, {states[0], states[1]}));
+                    });
+    } else if (kind == "LSTM") {
+      expect_stored(entry, nn::LSTM(2, 3, options),
+                    [&](const nn::LSTM& module, const Tensor& x, const std::vector<Tensor>& states) {
+                      return results(module(x, {states[0], states[1]}, lengths));
+                    });
+    } else if (kind == "GRU") {
+      expect_stored(entry, nn::GRU(2, 3, options), layer);
+    } else {
+      expect_stored(entry, nn::RNN(2, 3, options, f), layer);
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// --- equal ways to compute the same ---
+
+TEST(Recurrent, LengthsEqualSeparateSequences) {
+  const std::vector<int64_t> lengths = {4, 7, 1, 5, 7, 2, 3, 6, 1, 7, 4, 2, 5};
+  const int64_t steps = 7, batch = 13;
+  const nn::LSTM model(3, 5, {.num_layers = 2, .bidirectional = true});
+  const Tensor x = randn({steps, batch, 3});
+  // What follows a sequence has no influence.
+  const Tensor ends = tensor(lengths, {batch});
+  const Tensor after = (arange(steps).unsqueeze(1) >= ends.unsqueeze(0)).unsqueeze(2);
+  const Tensor leaf = masked_fill(x, after, std::nan("")).as_leaf();
+  Tape tape;
+  const LSTMResult together = model(leaf, {}, ends);
+  const Tensor loss = weighted_sum(together.output) + sum(together.hidden * 2) + sum(together.cell * 3);
+  const Gradients grads = tape.backward(loss);
+
+  const Tensor weights = linspace(0.5, 1.5, together.output.numel()).reshape(together.output.shape());
+  std::vector<Tensor> sums(nn::named_parameters(model).size());
+  for (int64_t b = 0; b < batch; ++b) {
+    const int64_t length = lengths[static_cast<std::size_t>(b)];
+    const Tensor alone_x = x.slice(0, 0, length).slice(1, b, b + 1).contiguous().as_leaf();
+    Tape own;
+    const LSTMResult alone = model(alone_x);
+    const auto of = [&](const Tensor& y, int64_t axis) { return y.detach().slice(axis, b, b + 1); };
+    expect_near(of(together.output, 1).slice(0, 0, length), alone.output);
+    expect_near(of(together.output, 1).slice(0, length), zeros({steps - length, 1, 10}));
+    expect_near(of(together.hidden, 1), alone.hidden);
+    expect_near(of(together.cell, 1), alone.cell);
+    const Gradients found = own.backward(sum(alone.output * weights.slice(0, 0, length).slice(1, b, b + 1)) +
+                                         sum(alone.hidden * 2) + sum(alone.cell * 3));
+    expect_near(grads[leaf].slice(1, b, b + 1).slice(0, 0, length), found[alone_x]);
+    expect_near(grads[leaf].slice(1, b, b + 1).slice(0, length), zeros({steps - length, 1, 3}));
+    std::size_t i = 0;
+    for (const auto& [name, parameter] : nn::named_parameters(model)) {
+      const Tensor& grad = found[parameter];
+      sums[i] = sums[i].defined() ? sums[i] + grad : grad;
+      ++i;
+    }
+  }
+  std::size_t i = 0;
+  for (const auto& [name, parameter] : nn::named_parameters(model)) {
+    EXPECT_LT(amax(abs(grads[parameter] - sums[i++])).item(), 2e-4) << name;
+  }
+}
+
+// A layer and its cell in steps: few and many sequences, a weight that every piece of the batch reads, and one that is
+// too large for that.
+template <class Layer, class Cell, class Step>
+void expect_equal_cells(int64_t steps, int64_t batch, int64_t width, Step step) {
+  const Layer layer(3, width);
+  Cell cell(3, width);
+  NamedTensors state = nn::state_dict(layer);
+  for (auto& [name, values] : state) name = name.substr(0, name.size() - 3);
+  nn::load_state_dict(cell, state);
+  const Tensor x = randn({steps, batch, 3}).as_leaf(), dy = randn({steps, batch, width});
+  Tape one;
+  const Tensor y = layer(x).output;
+  const Gradients grads = one.backward(y, {.create_graph = false, .grad_output = dy, .keep = {}});
+  Tape other;
+  std::vector<Tensor> outputs;
+  nn::LSTMState now;
+  for (int64_t t = 0; t < steps; ++t) {
+    now = step(cell, x[t], now);
+    outputs.push_back(now.hidden);
+  }
+  const Tensor by_steps = stack(outputs);
+  const Gradients of_steps = other.backward(by_steps, {.create_graph = false, .grad_output = dy, .keep = {}});
+  const auto near = [&](const Tensor& a, const Tensor& b, const std::string& what) {
+    const double largest = std::max(1.0, amax(abs(b.detach())).item());
+    EXPECT_LT(amax(abs(a.detach() - b.detach())).item(), 2e-5 * largest) << what << " of " << str(y.shape());
+  };
+  near(y, by_steps, "output");
+  near(grads[x], of_steps[x], "gradient of x");
+  const auto of_layer = nn::named_parameters(layer), of_cell = nn::named_parameters(cell);
+  for (std::size_t i = 0; i < of_layer.size(); ++i) {
+    near(grads[of_layer[i].parameter], of_steps[of_cell[i].parameter], of_layer[i].name);
+  }
+}
+
+TEST(Recurrent, LayersEqualTheirCells) {
+  for (const auto& [steps, batch, width] :
+       {std::array<int64_t, 3>{5, 1, 9}, {5, 3, 40}, {4, 7, 33}, {3, 12, 16}, {3, 40, 65}, {2, 13, 1500}}) {
+    expect_equal_cells<nn::RNN, nn::RNNCell>(steps, batch, width,
+                                             [](const nn::RNNCell& cell, const Tensor& x, const nn::LSTMState& state) {
+                                               return nn::LSTMState{cell(x, state.hidden), {}};
+                                             });
+    if (width > 1000) continue;
+    expect_equal_cells<nn::GRU, nn::GRUCell>(steps, batch, width,
+                                             [](const nn::GRUCell& cell, const Tensor& x, const nn::LSTMState& state) {
+                                               return nn::LSTMState{cell(x, state.hidden), {}};
+                                             });
+    expect_equal_cells<nn::LSTM, nn::LSTMCell>(
+        steps, batch, width,
+        [](const nn::LSTMCell& cell, const Tensor& x, const nn::LSTMState& state) { return cell(x, state); });
+  }
+}
+
+TEST(Recurrent, ContinuesFromItsStates) {
+  const nn::LSTM model(3, 4, {.num_layers = 2});
+  const Tensor x = randn({6, 2, 3});
+  const auto [output, hidden, cell] = model(x);
+  const LSTMResult first = model(x.slice(0, 0, 4)), second = model(x.slice(0, 4), {first.hidden, first.cell});
+  expect_near(cat({first.output, second.output}), output);
+  expect_near(second.hidden, hidden);
+  expect_near(second.cell, cell);
+}
+
+TEST(Recurrent, RecordedGradientsEqualTheFused) {
+  const nn::GRU gru(3, 4, {.num_layers = 2, .bidirectional = true});
+  const nn::LSTM lstm(3, 4, {.bidirectional = true});
+  const Tensor x = randn({5, 3, 3}).as_leaf(), lengths = tensor({5, 2, 3});
+  const auto f = [&] {
+    const LSTMResult y = lstm(x, {}, lengths);
+    return weighted_sum(gru(x).output) + weighted_sum(y.output) + sum(y.cell) + sum(y.hidden);
+  };
+  Tape fused, recorded;
+  const Tensor twice = f();
+  const Gradients with_graph = recorded.backward(twice, {.create_graph = true, .grad_output = {}, .keep = {}});
+  const Gradients again = recorded.backward(twice);  // afterwards, the fused form
+  expect_near(again[x], with_graph[x]);
+  for (const auto& [name, parameter] : nn::named_parameters(gru)) expect_near(again[parameter], with_graph[parameter]);
+  for (const auto& [name, parameter] : nn::named_parameters(lstm)) expect_near(again[parameter], with_graph[parameter]);
+}
+
+TEST(Recurrent, RecomputationGivesTheSameBits) {
+  const nn::LSTM model(3, 4, {.num_layers = 2, .dropout = 0.3, .bidirectional = true});
+  const Tensor x = randn({5, 3, 3}).as_leaf();
+  std::vector<std::vector<float>> found[2];
+  for (const bool again : {false, true}) {
+    manual_seed(4);
+    Tape tape;
+    const auto f = [&](const Tensor& in) { return model(in).output; };
+    const Tensor y = again ? nn::recompute(x, f) : f(x);
+    const Gradients grads = tape.backward(weighted_sum(y));
+    found[again].push_back(y.detach().to_vector<float>());
+    found[again].push_back(grads[x].to_vector<float>());
+    for (const auto& [name, parameter] : nn::named_parameters(model)) {
+      found[again].push_back(grads[parameter].to_vector<float>());
+    }
+  }
+  EXPECT_EQ(found[1], found[0]);
+}
+
+TEST(Recurrent, EmptyBatch) {
+  const nn::GRU model(3, 4, {.bidirectional = true});
+  const Tensor x = zeros({5, 0, 3}).as_leaf();
+  Tape tape;
+  const auto [output, hidden] = model(x);
+  EXPECT_EQ(output.shape(), (Shape{5, 0, 8}));
+  EXPECT_EQ(hidden.shape(), (Shape{2, 0, 4}));
+  const Gradients grads = tape.backward(sum(output));
+  EXPECT_EQ(grads[x].shape(), x.shape());
+  EXPECT_EQ(amax(abs(grads[model.parts[0].weight_ih])).item(), 0);
+}
+
+TEST(Recurrent, ClonesAndConverts) {
+  nn::LSTM model(3, 4, {.num_layers = 2, .bidirectional = true});
+  nn::LSTM copy = nn::clone(model);
+  const Tensor x = randn({2, 1, 3});
+  EXPECT_EQ(copy(x).output.to_vector<float>(), model(x).output.to_vector<float>());
+  nn::to(copy, kFloat64);
+  expect_near(copy(x.to(kFloat64)).output, model(x).output);
+}
+
+// --- errors ---
+
+TEST(Recurrent, ErrorsOfModules) {
+  const nn::LSTM model(3, 4, {.num_layers = 2, .bidirectional = true});
+  const nn::GRU first(3, 4, {.batch_first = true});
+  const nn::LSTMCell cell(3, 4);
+  const Tensor x = zeros({5, 2, 3}), h = zeros({4, 2, 4});
+  const auto error = [](auto f) { return error_of([&] { f(); }); };
+  EXPECT_EQ(error([] { nn::RNN(0, 4); }), "[rnn] input_size must be positive, got 0");
+  EXPECT_EQ(error([] { nn::LSTM(3, -1); }), "[lstm] hidden_size must be positive, got -1");
+  EXPECT_EQ(error([] { nn::GRU(3, 4, {.num_layers = 0}); }), "[gru] num_layers must be positive, got 0");
+  EXPECT_EQ(error([] { nn::GRUCell(3, 0); }), "[gru_cell] hidden_size must be positive, got 0");
+  EXPECT_EQ(error([] { nn::GRU(3, 4, {.dropout = 2}); }), "[gru] dropout must be between 0 and 1, got 2");
+  EXPECT_EQ(error([&] { model(zeros({3})); }), "[lstm] expected x [T, B, I] or [T, I], got [3]");
+  EXPECT_EQ(error([&] { first(zeros({1, 5, 2, 3})); }), "[gru] expected x [B, T, I] or [T, I], got [1, 5, 2, 3]");
+  EXPECT_EQ(error([&] { model(zeros({5, 2, 4})); }), "[lstm] expected x with a last axis of 3, got [5, 2, 4]");
+  EXPECT_EQ(error([&] { model(x, {h, zeros({4, 4})}); }), "[lstm] expected a cell state [4, 2, 4], got [4, 4]");
+  EXPECT_EQ(error([&] { first(x, zeros({1, 2, 4})); }), "[gru] expected a hidden state [1, 5, 4], got [1, 2, 4]");
+  EXPECT_EQ(error([&] { first(x[0], zeros({1, 2, 4})); }), "[gru] expected a hidden state [1, 4], got [1, 2, 4]");
+  EXPECT_EQ(error([&] { model(x, {h, {}}); }), "[lstm] expected both states or none, got no cell state");
+  EXPECT_EQ(error([&] { model(x, {{}, h}); }), "[lstm] expected both states or none, got no hidden state");
+  EXPECT_EQ(error([&] { cell(x); }), "[lstm_cell] expected x [B, 3] or [3], got [5, 2, 3]");
+  EXPECT_EQ(error([&] {
+              cell(x[0], {zeros({3, 4}), zeros({2, 4})});
+            }),
+            "[lstm_cell] expected a hidden state [2, 4], got [3, 4]");
+}
+
+TEST(Recurrent, ErrorsOfLayers) {
+  const Tensor x = zeros({5, 2, 3});
+  const RecurrentWeights w{zeros({16, 3}), zeros({16, 4}), zeros({16}), zeros({16})};
+  const auto error = [&](const Tensor& x, const RecurrentWeights& w, const Tensor& h = {}, const Tensor& c = {},
+                         const Tensor& lengths = {}) {
+    return error_of([&] { lstm_layer(x, w, h, c, {.lengths = lengths}); });
+  };
+  EXPECT_EQ(error(zeros({5, 3}), w), "[lstm_layer] expected x [T, B, I] with a step or more, got [5, 3]");
+  EXPECT_EQ(error(zeros({0, 2, 3}), w), "[lstm_layer] expected x [T, B, I] with a step or more, got [0, 2, 3]");
+  EXPECT_EQ(error(x, {zeros({16, 2}), w.weight_hh}), "[lstm_layer] expected a weight_ih [16, 3], got [16, 2]");
+  EXPECT_EQ(error(x, {w.weight_ih, zeros({12, 4})}), "[lstm_layer] expected a weight_hh [4 H, H], got [12, 4]");
+  EXPECT_EQ(error_of([&] {
+              rnn_layer(x, {zeros({4, 3}), zeros({4, 3})});
+            }),
+            "[rnn_layer] expected a weight_hh [H, H], got [4, 3]");
+  EXPECT_EQ(error(x, {w.weight_ih, w.weight_hh, zeros({4})}), "[lstm_layer] expected a bias_ih [16], got [4]");
+  EXPECT_EQ(error(x, {w.weight_ih, w.weight_hh, {}, zeros({4})}), "[lstm_layer] expected a bias_hh [16], got [4]");
+  EXPECT_EQ(error(x, w, zeros({3, 4})), "[lstm_layer] expected a hidden state [2, 4], got [3, 4]");
+  EXPECT_EQ(error(x, w, {}, zeros({2, 3})), "[lstm_layer] expected a cell state [2, 4], got [2, 3]");
+  EXPECT_EQ(error(x, w, {}, {}, tensor({1., 2.})), "[lstm_layer] expected lengths int64 [2], got float32 [2]");
+  EXPECT_EQ(error(x, w, {}, {}, tensor({1, 2, 3})), "[lstm_layer] expected lengths int64 [2], got int64 [3]");
+  EXPECT_EQ(error(x, w, {}, {}, tensor({5, 0})), "[lstm_layer] expected lengths from 1 to 5, got 0 at 1");
+  EXPECT_EQ(error(x, w, {}, {}, tensor({6, 1})), "[lstm_layer] expected lengths from 1 to 5, got 6 at 0");
+  EXPECT_EQ(
+      error(zeros({5, 2, 3}, kInt64), w),
+      "[lstm_layer] expected operands of one type, float32 or float64, got int64 of shape [5, 2, 3] and float32 of "
+      "shape [16, 3] and float32 of shape [16, 4] and float32 of shape [16] and float32 of shape [16] (convert "
+      "with to(kFloat32))");
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,6 +1,7 @@
 // Adam and AdamW.
 #include <fmt/format.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/detail/check.h>
 #include <tapegrad/optim/detail/kernels.h>
 
 #include <cmath>
@@ -11,16 +12,13 @@ Adam::Adam(NamedTensors parameters, AdamOptions options) : Adam(one_group(std::m
 Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : Adam(std::move(groups), options, false) {}
 
 Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay.value_or(decoupled ? 1e-2 : 0), {"m", "v"}),
+    : Optimizer(std::move(groups), options.lr, options.weight_decay.value_or(decoupled ? 1e-2 : 0),
+                options.amsgrad ? std::vector<std::string>{"m", "v", "v_max"} : std::vector<std::string>{"m", "v"}),
       options_(options),
       decoupled_(decoupled) {
-  const auto check_beta = [](std::string_view name, double beta) {
-    if (!(beta >= 0 && beta < 1)) fail("adam", fmt::format("{} must be in [0, 1), got {}", name, beta));
-  };
-  check_beta("beta1", options.beta1);
-  check_beta("beta2", options.beta2);
-  if (!(options.eps >= 0 && std::isfinite(options.eps)))
-    fail("adam", fmt::format("eps must be finite and not negative, got {}", options.eps));
+  check_fraction("adam", "beta1", options.beta1);
+  check_fraction("adam", "beta2", options.beta2);
+  check_eps("adam", options.eps);
 }
 
 AdamW::AdamW(NamedTensors parameters, AdamWOptions options) : AdamW(one_group(std::move(parameters)), options) {}
@@ -32,6 +30,7 @@ void Adam::update(const Slot& slot, int64_t begin, int64_t end) {
                .p = slot.parameter.mutable_raw_data(),
                .m = slot.buffers[0].mutable_raw_data(),
                .v = slot.buffers[1].mutable_raw_data(),
+               .v_max = options_.amsgrad ? slot.buffers[2].mutable_raw_data() : nullptr,
                .g = slot.grad.raw_data(),
                .beta1 = options_.beta1,
                .beta2 = options_.beta2,

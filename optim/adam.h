@@ -11,6 +11,7 @@ struct AdamOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   std::optional<double> weight_decay{};  ///< left out: 0 for Adam, 0.01 for AdamW, as in PyTorch
+  bool amsgrad = false;                  ///< divide by the largest v so far. Reddi et al. 2018
 };
 using AdamWOptions = AdamOptions;
 

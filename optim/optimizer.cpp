@@ -36,7 +36,7 @@ std::vector<ParameterGroup> Optimizer::one_group(NamedTensors parameters) {
 }
 
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay,
-                     std::vector<std::string> buffer_names)
+                     std::vector<std::string> buffer_names, BufferShape buffer_shape)
     : buffer_names_(std::move(buffer_names)), lr_(checked("lr", lr)) {
   for (ParameterGroup& group : groups) {
     if (group.lr) checked("lr", *group.lr);
@@ -50,7 +50,10 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
                 .group = groups_.size() - 1,
                 .buffers = {},
                 .grad = {}};
-      for (std::size_t i = 0; i < buffer_names_.size(); ++i) slot.buffers.push_back(zeros_like(slot.parameter));
+      for (std::size_t i = 0; i < buffer_names_.size(); ++i) {
+        const std::optional<Shape> shape = buffer_shape ? buffer_shape(i, slot.parameter) : slot.parameter.shape();
+        slot.buffers.push_back(shape ? zeros(*shape, slot.parameter.dtype()) : Tensor());
+      }
       slots_.push_back(std::move(slot));
     }
   }
@@ -72,6 +75,10 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
     fail(kWhere, fmt::format("two parameters are named \"{}\" (state() could not tell them apart)", *same));
   }
   active_.reserve(slots_.size());
+}
+
+void Optimizer::fill_buffers(std::size_t buffer, double value) {
+  for (Slot& slot : slots_) slot.buffers[buffer] = full(slot.parameter.shape(), value, slot.parameter.dtype());
 }
 
 void Optimizer::set_lr(double lr) { lr_ = checked("lr", lr); }
@@ -118,7 +125,7 @@ void Optimizer::gather(const Gradients& grads) {
   for (Slot* slot : active_) {
     slot->parameter.prepare_write(kWhere, slot->name);
     for (Tensor& buffer : slot->buffers) {
-      if (!buffer.unique()) buffer = buffer.clone();
+      if (buffer.defined() && !buffer.unique()) buffer = buffer.clone();
     }
   }
 }
@@ -143,11 +150,18 @@ void Optimizer::step(const Gradients& grads) {
   const PauseRecording pause;
   gather(grads);
   ++steps_;
-  for (Slot* slot : active_) ++slot->steps;
-  const int64_t total = active_.empty() ? 0 : active_.back()->start + active_.back()->parameter.numel();
+  int64_t most = 0;
+  for (Slot* slot : active_) most = std::max(most, ++slot->steps);
+  begin_step(most);
+  update_all(active_);
+  for (Slot* slot : active_) slot->grad = Tensor();
+}
+
+void Optimizer::update_all(const std::vector<Slot*>& slots) {
+  const int64_t total = slots.empty() ? 0 : slots.back()->start + slots.back()->parameter.numel();
   // All parameters as one row: small ones share a piece, large ones are cut.
   parallel_for(total, kGrain, [&](int64_t begin, int64_t end) {
-    auto at = std::upper_bound(active_.begin(), active_.end(), begin,
+    auto at = std::upper_bound(slots.begin(), slots.end(), begin,
                                [](int64_t place, const Slot* slot) { return place < slot->start; });
     for (--at; begin < end; ++at) {
       const Slot& slot = **at;
@@ -156,7 +170,6 @@ void Optimizer::step(const Gradients& grads) {
       begin = std::max(begin, stop);
     }
   });
-  for (Slot* slot : active_) slot->grad = Tensor();
 }
 
 // --- state ---
@@ -170,7 +183,9 @@ NamedTensors Optimizer::state() const {
   state.push_back({"steps", tensor(steps, {static_cast<int64_t>(steps.size())})});
   state.push_back({"lr", tensor(rates, {static_cast<int64_t>(rates.size())})});
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
-    for (const Slot& slot : slots_) state.push_back({buffer_names_[b] + "." + slot.name, slot.buffers[b]});
+    for (const Slot& slot : slots_) {
+      if (slot.buffers[b].defined()) state.push_back({buffer_names_[b] + "." + slot.name, slot.buffers[b]});
+    }
   }
   return state;
 }
@@ -197,6 +212,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
     for (Slot& slot : slots_) {
       Tensor& to = slot.buffers[b];
+      if (!to.defined()) continue;
       copies.emplace_back(&to, take(buffer_names_[b] + "." + slot.name, to.shape(), to.dtype()).clone());
     }
   }

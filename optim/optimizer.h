@@ -72,16 +72,26 @@ class Optimizer {
     Tensor parameter;
     std::size_t group = 0;
     int64_t steps = 0;            ///< updates of this parameter, including the current one
-    std::vector<Tensor> buffers;  ///< its state, one per name
+    std::vector<Tensor> buffers;  ///< its state, one per name; an empty handle where it has none
     Tensor grad;                  ///< contiguous; during a step
     int64_t start = 0;            ///< of its elements in the row of all parameters of a step
   };
   static std::vector<ParameterGroup> one_group(NamedTensors parameters);
+  /// The shape of a state tensor for a parameter; nothing if the parameter has none of that name.
+  using BufferShape = std::optional<Shape> (*)(std::size_t buffer, const Tensor& parameter);
   /// Errors: no parameter, a parameter twice, a tensor that is not a leaf, a rate or decay that is negative or not
-  /// finite.
-  Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay, std::vector<std::string> buffer_names);
+  /// finite. Without `buffer_shape` all state tensors have their parameter's shape.
+  Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay, std::vector<std::string> buffer_names,
+            BufferShape buffer_shape = nullptr);
   /// Updates elements [begin, end) of one parameter, on any thread.
   virtual void update(const Slot& slot, int64_t begin, int64_t end) = 0;
+  /// Called once per step before any update, with the largest Slot::steps of the step.
+  virtual void begin_step(int64_t /*steps*/) {}
+  /// Updates all parameters of a step: cuts them into ranges and calls update() for each, in parallel. An optimiser
+  /// whose update is not elementwise overrides it, and calls operations on tensors, which are not recorded.
+  virtual void update_all(const std::vector<Slot*>& slots);
+  /// The start of state tensors that do not start at 0.
+  void fill_buffers(std::size_t buffer, double value);
   double weight_decay_of(const Slot& slot) const { return groups_[slot.group].weight_decay; }
 
  private:

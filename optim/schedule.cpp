@@ -53,4 +53,122 @@ double StepDecay::operator()(int64_t step) const {
   return lr * std::pow(gamma, std::floor((s - 1) / positive("every", every)));
 }
 
+double Exponential::operator()(int64_t step) const { return lr * std::pow(gamma, checked(step) - 1); }
+
+double Linear::operator()(int64_t step) const {
+  const double done = std::min(1.0, (checked(step) - 1) / positive("total", total));
+  return lr * (start_factor + (end_factor - start_factor) * done);
+}
+
+double Polynomial::operator()(int64_t step) const {
+  const double done = std::min(1.0, (checked(step) - 1) / positive("total", total));
+  return lr * std::pow(1 - done, power);
+}
+
+double InverseRoot::operator()(int64_t step) const {
+  const double s = checked(step), w = positive("warmup", warmup);
+  return lr * std::min(s / w, std::sqrt(w / s));
+}
+
+double WarmupStableDecay::operator()(int64_t step) const {
+  const double s = checked(step);
+  if (warmup < 0 || stable < 0) {
+    fail("schedule", fmt::format("expected warmup and stable of 0 or more, got {} and {}", warmup, stable));
+  }
+  if (step <= warmup) return lr * s / static_cast<double>(warmup);
+  const double done = (s - static_cast<double>(warmup + stable)) / positive("decay", decay);
+  return lr + (min_lr - lr) * std::clamp(done, 0.0, 1.0);
+}
+
+double CosineRestarts::operator()(int64_t step) const {
+  double at = checked(step) - 1, length = positive("period", period);
+  const double factor = positive("growth", growth);
+  if (growth == 1) {
+    at = std::fmod(at, length);
+  } else {
+    for (; at >= length; length *= factor) at -= length;
+  }
+  return min_lr + (lr - min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * at / length));
+}
+
+double OneCycle::operator()(int64_t step) const {
+  const double last = positive("total", total) - 1, at = std::min(checked(step) - 1, last);
+  if (!(pct_start >= 0 && pct_start <= 1)) {
+    fail("schedule", fmt::format("pct_start must be between 0 and 1, got {}", pct_start));
+  }
+  if (!(div_factor > 0 && final_div_factor > 0)) {
+    fail("schedule",
+         fmt::format("div_factor and final_div_factor must be positive, got {} and {}", div_factor, final_div_factor));
+  }
+  const double start = max_lr / div_factor, end = start / final_div_factor;
+  const double top = pct_start * static_cast<double>(total) - 1;  // where it has risen
+  const auto between = [this, at](double from, double to, double begin, double finish) {
+    const double done = finish > begin ? (at - begin) / (finish - begin) : 1;
+    return anneal == Anneal::linear ? from + (to - from) * done
+                                    : to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * done));
+  };
+  if (at <= top) return between(start, max_lr, 0, top);
+  if (!three_phase) return between(max_lr, end, top, last);
+  const double back = 2 * pct_start * static_cast<double>(total) - 2;  // where it is at its start again
+  return at <= back ? between(max_lr, start, top, back) : between(start, end, back, last);
+}
+
+double Chain::operator()(int64_t step) const {
+  if (parts.empty()) fail("schedule", "expected a chain of at least one schedule, got none");
+  checked(step);
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    positive("steps", parts[i].steps);
+    if (step <= parts[i].steps) return parts[i].schedule(step);
+    step -= parts[i].steps;
+  }
+  return parts.back().schedule(step);
+}
+
+// --- Plateau ---
+
+Plateau::Plateau(PlateauOptions options) : options_(options), best_(options.maximize ? -HUGE_VAL : HUGE_VAL) {
+  if (!(options.factor > 0 && options.factor < 1)) {
+    fail("plateau", fmt::format("factor must be between 0 and 1, got {}", options.factor));
+  }
+  const double lowest = std::min({options.lr, options.threshold, options.min_lr, options.eps,
+                                  static_cast<double>(options.patience), static_cast<double>(options.cooldown)});
+  if (!(lowest >= 0)) fail("plateau", "expected options of 0 or more, got a negative one");
+}
+
+double Plateau::operator()(double metric) {
+  const double sign = options_.maximize ? 1 : -1;
+  const double bound = options_.relative ? best_ * (1 + sign * options_.threshold) : best_ + sign * options_.threshold;
+  const bool better = options_.maximize ? metric > bound : metric < bound;
+  if (better) best_ = metric;
+  waited_ = better ? 0 : waited_ + 1;
+  if (cooling_ > 0) {
+    --cooling_;
+    waited_ = 0;
+  }
+  if (waited_ > options_.patience) {
+    const double next = std::max(options_.lr * options_.factor, options_.min_lr);
+    if (options_.lr - next > options_.eps) options_.lr = next;
+    cooling_ = options_.cooldown;
+    waited_ = 0;
+  }
+  return options_.lr;
+}
+
+Tensor Plateau::state() const {
+  return tensor(std::vector<double>{options_.lr, best_, static_cast<double>(waited_), static_cast<double>(cooling_)},
+                {4});
+}
+
+void Plateau::load_state(const Tensor& state) {
+  if (!(state.shape() == Shape{4}) || state.dtype() != kFloat64) {
+    fail("plateau", fmt::format("expected a float64 [4] state, got {} {}", name(state.dtype()), str(state.shape())));
+  }
+  const std::vector<double> values = state.to_vector<double>();
+  if (!(values[0] >= 0 && values[2] >= 0 && values[3] >= 0)) fail("plateau", "the state has a negative number");
+  options_.lr = values[0];
+  best_ = values[1];
+  waited_ = static_cast<int64_t>(values[2]);
+  cooling_ = static_cast<int64_t>(values[3]);
+}
+
 }  // namespace tapegrad::optim

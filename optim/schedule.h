@@ -1,8 +1,14 @@
 // Learning rates as functions of the step, which counts from 1: adam.set_lr(schedule(adam.steps() + 1)).
+// The rate of step s is the one that PyTorch's scheduler of that name has after s - 1 calls of step().
 #pragma once
 
+#include <tapegrad/autograd/tensor.h>
+
 #include <cstdint>
-#include <variant>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::optim {
 
@@ -43,17 +49,126 @@ struct StepDecay {
   double operator()(int64_t step) const;
 };
 
-/// Any of them, for a choice at run time.
+/// lr gamma^(step - 1).
+struct Exponential {
+  double lr;
+  double gamma;
+  double operator()(int64_t step) const;
+};
+
+/// From start_factor lr at step 1 in a straight line to end_factor lr after `total` steps, then stays there.
+struct Linear {
+  double lr;
+  int64_t total;
+  double start_factor = 1;
+  double end_factor = 0;
+  double operator()(int64_t step) const;
+};
+
+/// lr (1 - (step - 1) / total)^power, and 0 after `total` steps.
+struct Polynomial {
+  double lr;
+  int64_t total;
+  double power = 1;
+  double operator()(int64_t step) const;
+};
+
+/// Rises linearly to lr over `warmup` steps, then falls as lr sqrt(warmup / step).
+struct InverseRoot {
+  double lr;
+  int64_t warmup;
+  double operator()(int64_t step) const;
+};
+
+/// Rises linearly to lr over `warmup` steps, stays for `stable` steps, and falls linearly to min_lr over `decay` steps.
+struct WarmupStableDecay {
+  double lr;
+  int64_t warmup;
+  int64_t stable;
+  int64_t decay;
+  double min_lr = 0;
+  double operator()(int64_t step) const;
+};
+
+/// Falls along half a cosine from lr to min_lr within `period` steps, then starts again with a period `growth` times as
+/// long. Loshchilov, Hutter 2016.
+struct CosineRestarts {
+  double lr;
+  int64_t period;
+  int64_t growth = 1;
+  double min_lr = 0;
+  double operator()(int64_t step) const;
+};
+
+/// Rises from max_lr / div_factor to max_lr in the first part of `total` steps, falls to a final_div_factor-th of its
+/// start in the rest; in three phases it falls back to its start as fast as it rose, and further in the rest. Stays
+/// there. Smith, Topin 2017.
+struct OneCycle {
+  enum class Anneal { cosine, linear };
+  double max_lr;
+  int64_t total;
+  double pct_start = 0.3;  ///< the part in which it rises
+  double div_factor = 25;
+  double final_div_factor = 1e4;
+  Anneal anneal = Anneal::cosine;
+  bool three_phase = false;
+  double operator()(int64_t step) const;
+};
+
+/// Any of them, or any function of the step: Schedule s = [](int64_t step) { return 0.1 / double(step); };
 class Schedule {
  public:
   template <class S>
-  Schedule(S schedule) : schedule_(schedule) {}  // NOLINT: a schedule is one of these
-  double operator()(int64_t step) const {
-    return std::visit([step](const auto& s) { return s(step); }, schedule_);
-  }
+  requires(!std::is_same_v<S, Schedule> && std::is_invocable_r_v<double, const S&, int64_t>) Schedule(S schedule)
+      : schedule_(std::move(schedule)) {}  // NOLINT: a schedule is one of these
+  double operator()(int64_t step) const { return schedule_(step); }
 
  private:
-  std::variant<Constant, Noam, LinearWarmup, WarmupCosine, StepDecay> schedule_;
+  std::function<double(int64_t)> schedule_;
+};
+
+/// Schedules one after another, each for its number of steps, counted from 1 anew; the last one stays.
+///   Chain{{{LinearWarmup{.lr = 1e-3, .warmup = 100}, 100}, {Exponential{.lr = 1e-3, .gamma = 0.999}, 900}}}
+struct Chain {
+  struct Part {
+    Schedule schedule;
+    int64_t steps;
+  };
+  std::vector<Part> parts;
+  double operator()(int64_t step) const;
+};
+
+/// Multiplies the learning rate by `factor` when a metric has not improved for more than `patience` calls. Unlike the
+/// schedules, it has a state: optimizer.set_lr(plateau(loss)) after each epoch.
+struct PlateauOptions {
+  double lr;
+  double factor = 0.1;
+  int64_t patience = 10;
+  double threshold = 1e-4;  ///< smallest improvement that counts
+  bool relative = true;     ///< the threshold is a part of the best value; otherwise a difference
+  bool maximize = false;    ///< larger is better
+  int64_t cooldown = 0;     ///< calls after a reduction in which nothing counts
+  double min_lr = 0;
+  double eps = 1e-8;  ///< smaller changes of the rate are not made
+};
+
+class Plateau {
+ public:
+  /// Error unless 0 < factor < 1, and for negative numbers.
+  explicit Plateau(PlateauOptions options);
+  /// The learning rate after this value of the metric. NaN is no improvement.
+  double operator()(double metric);
+  double lr() const { return options_.lr; }
+
+  /// lr, best value, calls without improvement, calls of cooldown left: float64 [4]. load_state: Error for another
+  /// shape.
+  Tensor state() const;
+  void load_state(const Tensor& state);
+
+ private:
+  PlateauOptions options_;
+  double best_;
+  int64_t waited_ = 0, cooling_ = 0;
 };
 
 }  // namespace tapegrad::optim

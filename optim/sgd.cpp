@@ -1,5 +1,6 @@
 // Stochastic gradient descent.
 #include <fmt/format.h>
+#include <tapegrad/optim/detail/check.h>
 #include <tapegrad/optim/detail/kernels.h>
 #include <tapegrad/optim/sgd.h>
 
@@ -13,8 +14,7 @@ SGD::SGD(std::vector<ParameterGroup> groups, SGDOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay,
                 options.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{}),
       options_(options) {
-  if (!(options.momentum >= 0 && std::isfinite(options.momentum)))
-    fail("sgd", fmt::format("momentum must be finite and not negative, got {}", options.momentum));
+  check_not_negative("sgd", "momentum", options.momentum);
   if (!std::isfinite(options.dampening))
     fail("sgd", fmt::format("dampening must be finite, got {}", options.dampening));
   if (options.nesterov && !(options.momentum > 0 && options.dampening == 0)) {

@@ -8,8 +8,9 @@
 namespace tapegrad::optim {
 
 struct AdamStep {
-  DType dtype;  // of all four
+  DType dtype;  // of all tensors
   void *p, *m, *v;
+  void* v_max = nullptr;  // AMSGrad: the largest v so far
   const void* g;
   double beta1, beta2, eps;
   double step_size;   // lr / (1 - beta1^t)
@@ -29,6 +30,44 @@ struct SgdStep {
   bool first;  // the buffer has no value yet
 };
 void sgd_update(const SgdStep& step, int64_t begin, int64_t end);
+
+// NAdam and RAdam: p -= (grad_rate g + m_rate m) / (sqrt(v / bias2) + eps), or p -= m_rate m if not `adaptive`.
+struct AdaptiveStep {
+  DType dtype;
+  void *p, *m, *v;
+  const void* g;
+  double beta1, beta2, eps, l2;
+  double grad_rate, m_rate;
+  double bias2;
+  bool adaptive = true;
+};
+void adaptive_update(const AdaptiveStep& step, int64_t begin, int64_t end);
+
+struct RmsPropStep {
+  DType dtype;
+  void *p, *v;
+  void* mean;      // nullptr if not centred
+  void* momentum;  // nullptr without momentum
+  const void* g;
+  double lr, alpha, eps, decay, l2;  // decay: the momentum's
+};
+void rmsprop_update(const RmsPropStep& step, int64_t begin, int64_t end);
+
+struct AdagradStep {
+  DType dtype;
+  void *p, *sum;
+  const void* g;
+  double lr, eps, l2;
+};
+void adagrad_update(const AdagradStep& step, int64_t begin, int64_t end);
+
+struct LionStep {
+  DType dtype;
+  void *p, *m;
+  const void* g;
+  double lr, beta1, beta2, shrink;
+};
+void lion_update(const LionStep& step, int64_t begin, int64_t end);
 
 // Sums in double; the order depends on the number of elements alone.
 double sum_of_squares(DType dtype, const void* x, int64_t begin, int64_t end);

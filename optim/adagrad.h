@@ -1,0 +1,27 @@
+// Adagrad.
+#pragma once
+
+#include <tapegrad/optim/optimizer.h>
+
+namespace tapegrad::optim {
+
+struct AdagradOptions {
+  double lr = 1e-2;
+  double lr_decay = 0;      ///< step t uses lr / (1 + (t - 1) lr_decay)
+  double weight_decay = 0;  ///< times p, added to the gradient
+  double initial_accumulator_value = 0;
+  double eps = 1e-10;
+};
+
+/// sum += g^2;  p -= lr g / (sqrt(sum) + eps). Duchi, Hazan, Singer 2011.
+class Adagrad : public Optimizer {
+ public:
+  explicit Adagrad(NamedTensors parameters, AdagradOptions options = {});
+  explicit Adagrad(std::vector<ParameterGroup> groups, AdagradOptions options = {});
+
+ private:
+  void update(const Slot& slot, int64_t begin, int64_t end) override;
+  AdagradOptions options_;
+};
+
+}  // namespace tapegrad::optim

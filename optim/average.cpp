@@ -1,0 +1,87 @@
+// The exponential moving average of weights.
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/optim/average.h>
+#include <tapegrad/optim/detail/check.h>
+
+#include <algorithm>
+
+namespace tapegrad::optim {
+
+namespace {
+
+constexpr std::string_view kWhere = "average";
+
+void write(const NamedTensors& parameters, const NamedTensors& values) {
+  const PauseRecording pause;
+  for (const NamedTensor& p : parameters) p.tensor.require_writable(kWhere, p.name);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i].tensor.prepare_write(kWhere, parameters[i].name, Tensor::Values::discard);
+    copy_into(parameters[i].tensor, values[i].tensor);
+  }
+}
+
+NamedTensors copies(const NamedTensors& of) {
+  NamedTensors all;
+  for (const NamedTensor& p : of) all.push_back({p.name, p.tensor.clone()});
+  return all;
+}
+
+}  // namespace
+
+ExponentialAverage::ExponentialAverage(NamedTensors parameters, AverageOptions options)
+    : parameters_(std::move(parameters)), options_(options) {
+  check_fraction(kWhere, "decay", options.decay);
+  if (parameters_.empty()) fail(kWhere, "expected at least one parameter, got none");
+  for (const NamedTensor& p : parameters_) {
+    if (!p.tensor.defined() || !p.tensor.is_leaf()) {
+      fail(kWhere, fmt::format("\"{}\" is not a leaf (take parameters(model), or as_leaf())", p.name));
+    }
+  }
+  averages_ = copies(parameters_);
+}
+
+void ExponentialAverage::update() {
+  const PauseRecording pause;
+  ++updates_;
+  const double n = static_cast<double>(updates_);
+  const double decay = options_.warmup ? std::min(options_.decay, (1 + n) / (10 + n)) : options_.decay;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    Tensor& average = averages_[i].tensor;
+    const Tensor now = parameters_[i].tensor.detach();
+    average = updates_ == 1 ? now.clone() : average + (1 - decay) * (now - average);
+  }
+}
+
+ExponentialAverage::Use::Use(ExponentialAverage& average) : average_(average), own_(copies(average.parameters_)) {
+  write(average.parameters_, average.averages_);
+}
+
+ExponentialAverage::Use::~Use() { write(average_.parameters_, own_); }
+
+NamedTensors ExponentialAverage::state() const {
+  NamedTensors state = averages_;
+  state.push_back({"updates", tensor(std::vector<int64_t>{updates_}, {1})});
+  return state;
+}
+
+void ExponentialAverage::load_state(const NamedTensors& state) {
+  const auto take = [&](const std::string& name, const Tensor& like) -> Tensor {
+    const auto at =
+        std::find_if(state.begin(), state.end(), [&](const NamedTensor& entry) { return entry.name == name; });
+    if (at == state.end()) fail(kWhere, fmt::format("the state has no \"{}\"", name));
+    if (!(at->tensor.shape() == like.shape()) || at->tensor.dtype() != like.dtype()) {
+      fail(kWhere, fmt::format("expected {} {} for \"{}\" of the state, got {} {}", tapegrad::name(like.dtype()),
+                               str(like.shape()), name, tapegrad::name(at->tensor.dtype()), str(at->tensor.shape())));
+    }
+    return at->tensor.clone();
+  };
+  NamedTensors averages;
+  for (const NamedTensor& p : averages_) averages.push_back({p.name, take(p.name, p.tensor)});
+  const int64_t updates = take("updates", zeros({1}, kInt64)).to_vector<int64_t>()[0];
+  if (updates < 0) fail(kWhere, fmt::format("the state has a negative number of updates, {}", updates));
+  averages_ = std::move(averages);
+  updates_ = updates;
+}
+
+}  // namespace tapegrad::optim

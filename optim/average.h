@@ -1,0 +1,57 @@
+// The exponential moving average of weights.
+#pragma once
+
+#include <tapegrad/autograd/named_tensor.h>
+
+#include <cstdint>
+
+namespace tapegrad::optim {
+
+struct AverageOptions {
+  double decay = 0.999;
+  bool warmup = false;  ///< uses min(decay, (1 + n) / (10 + n)) in update n, so that the start is forgotten sooner
+};
+
+/// average = decay average + (1 - decay) parameter, per update; the first update copies the parameters. For evaluation:
+///
+///   optim::ExponentialAverage average(nn::parameters(model), {.decay = 0.999});
+///   ... adam.step(grads); average.update();
+///   {
+///     const optim::ExponentialAverage::Use use(average);   // the model has the averages
+///     evaluate(model);
+///   }                                                      // and its own weights again
+class ExponentialAverage {
+ public:
+  /// Errors: no parameter, one that is not a leaf, a decay outside [0, 1).
+  explicit ExponentialAverage(NamedTensors parameters, AverageOptions options = {});
+
+  void update();
+  int64_t updates() const { return updates_; }
+  /// The averages under the parameters' names: load_state_dict(copy, average.averages(), false) loads them into a
+  /// model.
+  NamedTensors averages() const { return averages_; }
+
+  /// While one is alive, the parameters have the averages as values. Not while a tape that recorded them is alive.
+  class Use {
+   public:
+    explicit Use(ExponentialAverage& average);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    ExponentialAverage& average_;
+    NamedTensors own_;
+  };
+
+  /// The averages and "updates". load_state: Error that names a missing or mis-shaped entry; then nothing is changed.
+  NamedTensors state() const;
+  void load_state(const NamedTensors& state);
+
+ private:
+  NamedTensors parameters_, averages_;
+  AverageOptions options_;
+  int64_t updates_ = 0;
+};
+
+}  // namespace tapegrad::optim

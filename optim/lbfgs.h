@@ -1,0 +1,91 @@
+// Limited-memory BFGS: a quasi-Newton method for losses without noise.
+#pragma once
+
+#include <tapegrad/autograd/gradients.h>
+#include <tapegrad/autograd/named_tensor.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+
+namespace tapegrad::optim {
+
+struct LBFGSOptions {
+  double lr = 1;                             ///< length of a step, or the first that the line search tries
+  int64_t max_iterations = 20;               ///< per call of step()
+  std::optional<int64_t> max_evaluations{};  ///< per call of step(); left out: 5/4 of max_iterations
+  double tolerance_grad = 1e-7;              ///< ends when no element of the gradient is larger
+  double tolerance_change = 1e-9;            ///< ends when the loss, or every parameter, changes by less
+  int64_t history_size = 100;                ///< pairs of steps and changes of the gradient that are kept
+  bool strong_wolfe = false;  ///< search along each direction for a point that meets the strong Wolfe conditions
+};
+
+/// A loss and its gradients.
+struct Evaluation {
+  double loss;
+  Gradients grads;
+};
+
+/// Minimises a loss over all parameters together. Each iteration moves along an approximation of -H^-1 g made of the
+/// last steps; the loss must be the same function throughout a call. In PyTorch's order. Nocedal, Wright 2006, chapters
+/// 3 and 7.
+///
+///   optim::LBFGS lbfgs(nn::parameters(model), {.strong_wolfe = true});
+///   for (int i = 0; i < 20; ++i) {
+///     double loss = lbfgs.step([&] {
+///       Tape tape;
+///       Tensor loss = mse_loss(model(x), y);
+///       return optim::Evaluation{loss.item(), tape.backward(loss)};
+///     });
+///   }
+class LBFGS {
+ public:
+  /// Errors: no parameter, one that is not a leaf, two types, options outside of their ranges.
+  explicit LBFGS(NamedTensors parameters, LBFGSOptions options = {});
+
+  /// Up to max_iterations iterations. Returns the loss before the first. A parameter without a gradient stays.
+  double step(const std::function<Evaluation()>& evaluate);
+
+  double lr() const { return options_.lr; }
+  void set_lr(double lr);
+  int64_t iterations() const { return iterations_; }    ///< of all steps
+  int64_t evaluations() const { return evaluations_; }  ///< of the loss, in all steps
+
+  /// All that an exact continuation needs in addition to the parameters. load_state: Error that names a missing or
+  /// mis-shaped entry; then nothing is changed.
+  NamedTensors state() const;
+  void load_state(const NamedTensors& state);
+
+ private:
+  struct Point {
+    double loss;
+    Tensor gradient;  // of all parameters, in one row
+  };
+  struct Trial {
+    double t;  // how far along the direction
+    Point point;
+    double slope;  // of the loss in the direction
+  };
+  Point evaluate(const std::function<Evaluation()>& f);
+  Tensor values() const;
+  void set_values(const Tensor& row);
+  void remember(const Tensor& gradient);
+  Tensor newton_direction(const Tensor& gradient) const;
+  Trial search(const std::function<Evaluation()>& f, const Trial& start, double t, int64_t most);
+
+  struct Step {
+    Tensor y, s;     // change of the gradient, and of the parameters
+    double inverse;  // 1 / <y, s>
+  };
+  NamedTensors parameters_;
+  LBFGSOptions options_;
+  int64_t numel_ = 0;
+  int64_t iterations_ = 0, evaluations_ = 0;
+  std::deque<Step> history_;
+  Tensor direction_, last_gradient_;  // of the last iteration, in one row
+  double t_ = 0;                      // how far it went along direction_
+  double scale_ = 1;                  // of the first approximation of the inverse Hessian
+};
+
+}  // namespace tapegrad::optim

@@ -1,0 +1,71 @@
+// Muon.
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/optim/detail/check.h>
+#include <tapegrad/optim/muon.h>
+
+#include <algorithm>
+
+namespace tapegrad::optim {
+
+namespace {
+
+std::vector<ParameterGroup> matrices(std::vector<ParameterGroup> groups) {
+  for (const ParameterGroup& group : groups) {
+    for (const NamedTensor& p : group.parameters) {
+      if (p.tensor.defined() && p.tensor.dim() != 2) {
+        fail("muon", fmt::format("expected parameters with two axes, got {} for \"{}\" (give the others to AdamW)",
+                                 str(p.tensor.shape()), p.name));
+      }
+    }
+  }
+  return groups;
+}
+
+// Rounded to bfloat16, in float32.
+Tensor rounded(const Tensor& x) { return x.to(kFloat32).to(kBFloat16).to(kFloat32); }
+
+// A matrix whose singular values are near 1, and whose singular vectors are those of g.
+Tensor orthogonal(const Tensor& g, const MuonOptions& options) {
+  const bool tall = g.size(0) > g.size(1);
+  Tensor x = rounded(tall ? g.t().contiguous() : g);
+  x = rounded(x / maximum(rounded(sqrt(sum(x * x))), options.eps));
+  const auto& [a, b, c] = options.coefficients;
+  for (int i = 0; i < options.iterations; ++i) {
+    const Tensor gram = rounded(matmul(x, x.t()));
+    const Tensor mixed = rounded(b * gram + c * matmul(gram, gram));
+    x = rounded(a * x + matmul(mixed, x));
+  }
+  return tall ? x.t().contiguous() : x;
+}
+
+}  // namespace
+
+Muon::Muon(NamedTensors parameters, MuonOptions options) : Muon(one_group(std::move(parameters)), options) {}
+
+Muon::Muon(std::vector<ParameterGroup> groups, MuonOptions options)
+    : Optimizer(matrices(std::move(groups)), options.lr, options.weight_decay, {"momentum"}), options_(options) {
+  check_fraction("muon", "momentum", options.momentum);
+  check_eps("muon", options.eps);
+  if (options.iterations < 0 || options.iterations >= 100) {
+    fail("muon", fmt::format("expected 0 to 99 iterations, got {}", options.iterations));
+  }
+}
+
+void Muon::update_all(const std::vector<Slot*>& slots) {
+  for (Slot* slot : slots) {
+    Tensor& p = slot->parameter;
+    if (p.numel() == 0) continue;
+    const Tensor& g = slot->grad;
+    Tensor& average = slot->buffers[0];
+    average = average + (1 - options_.momentum) * (g - average);
+    const Tensor direction = options_.nesterov ? g + options_.momentum * (average - g) : average;
+    const double rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
+    const double scale = options_.scale == MuonScale::original ? std::sqrt(std::max(1.0, rows / columns))
+                                                               : 0.2 * std::sqrt(std::max(rows, columns));
+    const double lr = group_lr(slot->group);
+    const Tensor update = orthogonal(direction, options_).to(p.dtype());
+    copy_into(p, p.detach() * (1 - lr * weight_decay_of(*slot)) - (lr * scale) * update);
+  }
+}
+
+}  // namespace tapegrad::optim

@@ -1,0 +1,42 @@
+// Muon.
+#pragma once
+
+#include <tapegrad/optim/optimizer.h>
+
+#include <array>
+
+namespace tapegrad::optim {
+
+/// How the learning rate of an [m, n] parameter is scaled.
+enum class MuonScale {
+  original,     ///< by sqrt(max(1, m / n))
+  match_adamw,  ///< by 0.2 sqrt(max(m, n)), so that updates are as large as AdamW's
+};
+
+struct MuonOptions {
+  double lr = 1e-3;
+  double weight_decay = 0.1;  ///< decoupled: p *= 1 - lr weight_decay
+  double momentum = 0.95;
+  bool nesterov = true;
+  std::array<double, 3> coefficients{3.4445, -4.7750, 2.0315};  ///< of the iteration
+  double eps = 1e-7;                                            ///< lower bound of the norm that it starts with
+  int iterations = 5;
+  MuonScale scale = MuonScale::original;
+};
+
+/// Momentum whose update is replaced by the nearest orthogonal matrix, roughly: five Newton-Schulz iterations
+/// x = a x + (b x x^T + c (x x^T)^2) x, with every product rounded to bfloat16, as PyTorch 2.15 has it. For parameters
+/// of two axes, the weights of hidden layers: give embeddings, biases, gains and the output layer to AdamW. Error for
+/// another number of axes. Jordan et al. 2024.
+class Muon : public Optimizer {
+ public:
+  explicit Muon(NamedTensors parameters, MuonOptions options = {});
+  explicit Muon(std::vector<ParameterGroup> groups, MuonOptions options = {});
+
+ private:
+  void update_all(const std::vector<Slot*>& slots) override;
+  void update(const Slot&, int64_t, int64_t) override {}
+  MuonOptions options_;
+};
+
+}  // namespace tapegrad::optim

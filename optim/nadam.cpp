@@ -1,0 +1,81 @@
+// NAdam and RAdam.
+#include <tapegrad/optim/detail/check.h>
+#include <tapegrad/optim/detail/kernels.h>
+#include <tapegrad/optim/nadam.h>
+
+namespace tapegrad::optim {
+
+NAdam::NAdam(NamedTensors parameters, NAdamOptions options) : NAdam(one_group(std::move(parameters)), options) {}
+
+NAdam::NAdam(std::vector<ParameterGroup> groups, NAdamOptions options)
+    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
+  check_fraction("nadam", "beta1", options.beta1);
+  check_fraction("nadam", "beta2", options.beta2);
+  check_eps("nadam", options.eps);
+  check_not_negative("nadam", "momentum_decay", options.momentum_decay);
+}
+
+double NAdam::mu(int64_t step) const {
+  return options_.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(step) * options_.momentum_decay));
+}
+
+void NAdam::begin_step(int64_t steps) {
+  while (static_cast<int64_t>(products_.size()) <= steps) {
+    products_.push_back(products_.back() * mu(static_cast<int64_t>(products_.size())));
+  }
+}
+
+void NAdam::update(const Slot& slot, int64_t begin, int64_t end) {
+  const double lr = group_lr(slot.group), now = mu(slot.steps), next = mu(slot.steps + 1);
+  const double product = products_[static_cast<std::size_t>(slot.steps)];
+  adaptive_update({.dtype = slot.parameter.dtype(),
+                   .p = slot.parameter.mutable_raw_data(),
+                   .m = slot.buffers[0].mutable_raw_data(),
+                   .v = slot.buffers[1].mutable_raw_data(),
+                   .g = slot.grad.raw_data(),
+                   .beta1 = options_.beta1,
+                   .beta2 = options_.beta2,
+                   .eps = options_.eps,
+                   .l2 = weight_decay_of(slot),
+                   .grad_rate = lr * (1 - now) / (1 - product),
+                   .m_rate = lr * next / (1 - product * next),
+                   .bias2 = 1 - std::pow(options_.beta2, static_cast<double>(slot.steps))},
+                  begin, end);
+}
+
+RAdam::RAdam(NamedTensors parameters, RAdamOptions options) : RAdam(one_group(std::move(parameters)), options) {}
+
+RAdam::RAdam(std::vector<ParameterGroup> groups, RAdamOptions options)
+    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
+  check_fraction("radam", "beta1", options.beta1);
+  check_fraction("radam", "beta2", options.beta2);
+  check_eps("radam", options.eps);
+}
+
+void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
+  const double t = static_cast<double>(slot.steps);
+  const double bias1 = 1 - std::pow(options_.beta1, t), power = std::pow(options_.beta2, t), bias2 = 1 - power;
+  const double longest = 2 / (1 - options_.beta2) - 1;    // the length of the average after many steps
+  const double length = longest - 2 * t * power / bias2;  // and now
+  const bool adaptive = length > 5;
+  double rate = group_lr(slot.group) / bias1;
+  if (adaptive) {
+    rate *= std::sqrt(bias2 * (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+  }
+  adaptive_update({.dtype = slot.parameter.dtype(),
+                   .p = slot.parameter.mutable_raw_data(),
+                   .m = slot.buffers[0].mutable_raw_data(),
+                   .v = slot.buffers[1].mutable_raw_data(),
+                   .g = slot.grad.raw_data(),
+                   .beta1 = options_.beta1,
+                   .beta2 = options_.beta2,
+                   .eps = options_.eps,
+                   .l2 = weight_decay_of(slot),
+                   .grad_rate = 0,
+                   .m_rate = rate,
+                   .bias2 = 1,
+                   .adaptive = adaptive},
+                  begin, end);
+}
+
+}  // namespace tapegrad::optim

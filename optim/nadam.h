@@ -1,0 +1,53 @@
+// NAdam and RAdam: Adam with Nesterov momentum, and Adam with a rectified start.
+#pragma once
+
+#include <tapegrad/optim/optimizer.h>
+
+namespace tapegrad::optim {
+
+struct NAdamOptions {
+  double lr = 2e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;  ///< times p, added to the gradient
+  double momentum_decay = 4e-3;
+};
+
+/// With mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2) and m, v, as Adam has them,
+/// p -= lr ((1 - mu_t) g / (1 - mu_1 ... mu_t) + mu_t+1 m / (1 - mu_1 ... mu_t+1)) / (sqrt(v / (1 - beta2^t)) + eps).
+/// Dozat 2016.
+class NAdam : public Optimizer {
+ public:
+  explicit NAdam(NamedTensors parameters, NAdamOptions options = {});
+  explicit NAdam(std::vector<ParameterGroup> groups, NAdamOptions options = {});
+
+ private:
+  void begin_step(int64_t steps) override;
+  void update(const Slot& slot, int64_t begin, int64_t end) override;
+  double mu(int64_t step) const;
+  NAdamOptions options_;
+  std::vector<double> products_{1};  // mu_1 ... mu_t, by t
+};
+
+struct RAdamOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;  ///< times p, added to the gradient
+};
+
+/// Adam whose first steps, in which the variance of 1 / sqrt(v) is not bounded, are plain momentum; later steps are
+/// scaled by how far that variance has fallen. Liu et al. 2019.
+class RAdam : public Optimizer {
+ public:
+  explicit RAdam(NamedTensors parameters, RAdamOptions options = {});
+  explicit RAdam(std::vector<ParameterGroup> groups, RAdamOptions options = {});
+
+ private:
+  void update(const Slot& slot, int64_t begin, int64_t end) override;
+  RAdamOptions options_;
+};
+
+}  // namespace tapegrad::optim

@@ -1,0 +1,29 @@
+// RMSProp.
+#pragma once
+
+#include <tapegrad/optim/optimizer.h>
+
+namespace tapegrad::optim {
+
+struct RMSPropOptions {
+  double lr = 1e-2;
+  double alpha = 0.99;  ///< of the running average
+  double eps = 1e-8;
+  double weight_decay = 0;  ///< times p, added to the gradient
+  double momentum = 0;
+  bool centered = false;  ///< subtract the squared running mean of g from v
+};
+
+/// v = alpha v + (1 - alpha) g^2;  p -= lr g / (sqrt(v) + eps), or with momentum buf = momentum buf + g / (sqrt(v) +
+/// eps);  p -= lr buf. Tieleman, Hinton 2012; centred: Graves 2013.
+class RMSProp : public Optimizer {
+ public:
+  explicit RMSProp(NamedTensors parameters, RMSPropOptions options = {});
+  explicit RMSProp(std::vector<ParameterGroup> groups, RMSPropOptions options = {});
+
+ private:
+  void update(const Slot& slot, int64_t begin, int64_t end) override;
+  RMSPropOptions options_;
+};
+
+}  // namespace tapegrad::optim

@@ -1,0 +1,441 @@
+// Two hundred steps of every optimiser on a small net, the schedules, LBFGS and averages: against PyTorch 2.15.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/optim/adafactor.h>
+#include <tapegrad/optim/adagrad.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/average.h>
+#include <tapegrad/optim/lbfgs.h>
+#include <tapegrad/optim/lion.h>
+#include <tapegrad/optim/muon.h>
+#include <tapegrad/optim/nadam.h>
+#include <tapegrad/optim/rmsprop.h>
+#include <tapegrad/optim/schedule.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using optim::ParameterGroup;
+using tests::error_of;
+
+// tests/data/optim_net.json, made by make_optim_net.py next to it.
+const json& golden() {
+  static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/optim_net.json"));
+  return data;
+}
+
+Tensor formula(int64_t a, int64_t b, int64_t c, const Shape& shape) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < shape.numel(); ++i) {
+    values.push_back(static_cast<double>((a * i * i + b * i + c) % 31 - 15) / 16);
+  }
+  return tensor(values, shape);
+}
+
+struct Net {
+  NamedTensors parameters;
+  Tensor x = formula(3, 5, 1, {16, 6}), y = formula(7, 2, 4, {16, 4});
+
+  explicit Net(DType dtype = kFloat64) {
+    const std::pair<const char*, Shape> sizes[] = {{"w1", {8, 6}}, {"b1", {8}}, {"w2", {4, 8}}, {"b2", {4}}};
+    int64_t k = 0;
+    for (const auto& [name, shape] : sizes) {
+      parameters.push_back({name, (formula(2, 7, k++, shape) / 2).to(dtype).as_leaf()});
+    }
+    x = x.to(dtype);
+    y = y.to(dtype);
+  }
+  Tensor loss() const {
+    const auto& p = parameters;
+    const Tensor hidden = tanh(linear(x, p[0].tensor, p[1].tensor));
+    return mse_loss(linear(hidden, p[2].tensor, p[3].tensor), y);
+  }
+  double step(optim::Optimizer& optimizer) const {
+    Tape tape;
+    const Tensor value = loss();
+    optimizer.step(tape.backward(value));
+    return value.item();
+  }
+  std::vector<double> values() const {
+    std::vector<double> all;
+    for (const NamedTensor& p : parameters) {
+      const std::vector<double> part = p.tensor.to(kFloat64).to_vector<double>();
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+  void expect_values(const json& end, double tolerance) const {
+    double worst = 0;
+    for (const NamedTensor& p : parameters) {
+      const std::vector<double> ours = p.tensor.to(kFloat64).to_vector<double>();
+      for (std::size_t i = 0; i < ours.size(); ++i) {
+        worst = std::max(worst, std::abs(ours[i] - end[p.name][i].get<double>()));
+      }
+    }
+    EXPECT_LE(worst, tolerance);
+  }
+};
+
+std::vector<ParameterGroup> groups_of(const Net& net, const json& run) {
+  const NamedTensors& p = net.parameters;
+  if (run["groups"]) {
+    return {{.parameters = {p[0], p[1]}}, {.parameters = {p[2], p[3]}, .lr = 3e-3, .weight_decay = 0.2}};
+  }
+  if (run["kind"] == "muon") return {{.parameters = {p[0], p[2]}}};
+  return {{.parameters = p}};
+}
+
+template <class Options>
+Options with_betas(const json& o, Options options) {
+  if constexpr (requires { options.lr; }) options.lr = o.value("lr", options.lr);
+  if (o.contains("weight_decay")) options.weight_decay = o["weight_decay"].get<double>();
+  if constexpr (requires { options.beta1; }) {
+    if (o.contains("betas")) {
+      options.beta1 = o["betas"][0];
+      options.beta2 = o["betas"][1];
+    }
+  }
+  return options;
+}
+
+std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<ParameterGroup> groups) {
+  const json& o = run["options"];
+  const std::string kind = run["kind"];
+  if (kind == "rmsprop") {
+    auto options = with_betas(o, optim::RMSPropOptions{});
+    options.alpha = o.value("alpha", options.alpha);
+    options.momentum = o.value("momentum", options.momentum);
+    options.centered = o.value("centered", options.centered);
+    return std::make_unique<optim::RMSProp>(std::move(groups), options);
+  }
+  if (kind == "adagrad") {
+    auto options = with_betas(o, optim::AdagradOptions{});
+    options.lr_decay = o.value("lr_decay", options.lr_decay);
+    options.initial_accumulator_value = o.value("initial_accumulator_value", 0.0);
+    return std::make_unique<optim::Adagrad>(std::move(groups), options);
+  }
+  if (kind == "nadam") {
+    auto options = with_betas(o, optim::NAdamOptions{});
+    options.momentum_decay = o.value("momentum_decay", options.momentum_decay);
+    return std::make_unique<optim::NAdam>(std::move(groups), options);
+  }
+  if (kind == "adafactor") {
+    auto options = with_betas(o, optim::AdafactorOptions{});
+    options.d = o.value("d", options.d);
+    options.beta2_decay = o.value("beta2_decay", options.beta2_decay);
+    return std::make_unique<optim::Adafactor>(std::move(groups), options);
+  }
+  if (kind == "muon") {
+    auto options = with_betas(o, optim::MuonOptions{});
+    options.momentum = o.value("momentum", options.momentum);
+    options.nesterov = o.value("nesterov", options.nesterov);
+    if (o.contains("adjust_lr_fn")) options.scale = optim::MuonScale::match_adamw;
+    return std::make_unique<optim::Muon>(std::move(groups), options);
+  }
+  if (kind == "radam") {
+    return std::make_unique<optim::RAdam>(std::move(groups), with_betas(o, optim::RAdamOptions{}));
+  }
+  if (kind == "lion") return std::make_unique<optim::Lion>(std::move(groups), with_betas(o, optim::LionOptions{}));
+  auto options = with_betas(o, optim::AdamOptions{});
+  options.amsgrad = o.value("amsgrad", false);
+  if (kind == "adam") return std::make_unique<optim::Adam>(std::move(groups), options);
+  return std::make_unique<optim::AdamW>(std::move(groups), options);
+}
+
+std::unique_ptr<optim::Optimizer> made_for(const Net& net, const json& run) {
+  std::unique_ptr<optim::Optimizer> optimizer = make(run, groups_of(net, run));
+  optimizer->allow_unused(run["kind"] == "muon");  // biases stay
+  return optimizer;
+}
+
+std::string title(const json& run) { return run["kind"].get<std::string>() + " " + run["options"].dump(); }
+
+TEST(OptimizersOnANet, EqualPyTorchFor200Steps) {
+  for (const json& run : golden()["runs"]) {
+    if (run["kind"] == "lbfgs") continue;
+    SCOPED_TRACE(title(run));
+    const Net net;
+    const auto optimizer = made_for(net, run);
+    std::size_t at = 0;
+    for (int step = 0; step < 200; ++step) {
+      const double loss = net.step(*optimizer);
+      if (step % 20 != 0 && step != 199) continue;
+      EXPECT_NEAR(loss, run["losses"][at++].get<double>(), 1e-6) << "step " << step;
+    }
+    net.expect_values(run["end"], 1e-6);
+  }
+}
+
+TEST(OptimizersOnANet, GiveTheSameBitsForAnyNumberOfThreads) {
+  const tests::KeepThreads keep;
+  for (const json& run : golden()["runs"]) {
+    if (run["kind"] == "lbfgs") continue;
+    std::vector<double> expected;
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      const Net net(kFloat32);
+      const auto optimizer = made_for(net, run);
+      for (int step = 0; step < 5; ++step) net.step(*optimizer);
+      if (threads == 1) expected = net.values();
+      EXPECT_EQ(net.values(), expected) << title(run);
+    }
+  }
+}
+
+TEST(OptimizersOnANet, ContinueInTheSameBitsFromTheirState) {
+  for (const json& run : golden()["runs"]) {
+    if (run["kind"] == "lbfgs") continue;
+    const Net unbroken(kFloat32), first(kFloat32);
+    const auto whole = made_for(unbroken, run), half = made_for(first, run);
+    for (int step = 0; step < 8; ++step) {
+      unbroken.step(*whole);
+      if (step < 4) first.step(*half);
+    }
+    const NamedTensors state = half->state();
+    const auto rest = made_for(first, run);
+    rest->load_state(state);
+    for (int step = 4; step < 8; ++step) first.step(*rest);
+    EXPECT_EQ(first.values(), unbroken.values()) << title(run);
+  }
+}
+
+// --- LBFGS ---
+
+optim::LBFGSOptions lbfgs_options(const json& run) {
+  const json& o = run["options"];
+  return {.lr = o.value("lr", 1.0),
+          .history_size = o.value("history_size", int64_t{100}),
+          .strong_wolfe = o.contains("line_search_fn")};
+}
+
+double lbfgs_step(optim::LBFGS& lbfgs, const Net& net) {
+  return lbfgs.step([&] {
+    Tape tape;
+    const Tensor loss = net.loss();
+    return optim::Evaluation{loss.item(), tape.backward(loss)};
+  });
+}
+
+TEST(LBFGS, EqualsPyTorch) {
+  for (const json& run : golden()["runs"]) {
+    if (run["kind"] != "lbfgs") continue;
+    SCOPED_TRACE(title(run));
+    const Net net;
+    optim::LBFGS lbfgs(net.parameters, lbfgs_options(run));
+    for (const json& loss : run["losses"]) EXPECT_NEAR(lbfgs_step(lbfgs, net), loss.get<double>(), 1e-6);
+    net.expect_values(run["end"], 1e-6);
+  }
+}
+
+TEST(LBFGS, ContinuesInTheSameBitsFromItsState) {
+  for (const json& run : golden()["runs"]) {
+    if (run["kind"] != "lbfgs") continue;
+    const Net unbroken, first;
+    optim::LBFGS whole(unbroken.parameters, lbfgs_options(run)), half(first.parameters, lbfgs_options(run));
+    for (int i = 0; i < 4; ++i) lbfgs_step(whole, unbroken);
+    for (int i = 0; i < 2; ++i) lbfgs_step(half, first);
+    optim::LBFGS rest(first.parameters, lbfgs_options(run));
+    rest.load_state(half.state());
+    for (int i = 0; i < 2; ++i) lbfgs_step(rest, first);
+    EXPECT_EQ(first.values(), unbroken.values());
+    EXPECT_EQ(rest.evaluations(), whole.evaluations());
+  }
+}
+
+// A quadratic in n dimensions is solved in about n iterations.
+TEST(LBFGS, SolvesAQuadratic) {
+  const Tensor a = tensor({{4, 1, 0}, {1, 3, 1}, {0, 1, 2}}).to(kFloat64), b = tensor({1, 2, 3}).to(kFloat64);
+  const Tensor x = zeros({3}, kFloat64).as_leaf();
+  optim::LBFGS lbfgs({{"x", x}}, {.strong_wolfe = true});
+  lbfgs.step([&] {
+    Tape tape;
+    const Tensor loss = 0.5 * sum(x * matmul(a, x)) - sum(b * x);
+    return optim::Evaluation{loss.item(), tape.backward(loss)};
+  });
+  const std::vector<double> residual = (matmul(a, x.detach()) - b).to_vector<double>();
+  for (double r : residual) EXPECT_NEAR(r, 0, 1e-6);
+  EXPECT_LE(lbfgs.iterations(), 12);
+}
+
+TEST(LBFGS, Errors) {
+  const Net net;
+  EXPECT_EQ(error_of([&] { optim::LBFGS({}, {}); }), "[lbfgs] expected at least one parameter, got none");
+  EXPECT_EQ(error_of([&] {
+              optim::LBFGS({{"x", ones({2})}}, {});
+            }),
+            "[lbfgs] \"x\" is not a leaf (take parameters(model), or as_leaf())");
+  EXPECT_EQ(error_of([&] {
+              optim::LBFGS({{"x", ones({2}).as_leaf()}, {"y", ones({2}, kFloat64).as_leaf()}}, {});
+            }),
+            "[lbfgs] expected parameters of one type, got float32 and float64");
+  EXPECT_EQ(error_of([&] { optim::LBFGS(net.parameters, {.max_iterations = 0}); }),
+            "[lbfgs] expected max_iterations of at least 1, got 0");
+  EXPECT_EQ(error_of([&] { optim::LBFGS(net.parameters, {.lr = -1}); }),
+            "[lbfgs] lr must be finite and not negative, got -1");
+  optim::LBFGS lbfgs(net.parameters);
+  EXPECT_EQ(error_of([&] { lbfgs.load_state({}); }), "[lbfgs] the state has no \"counts\"");
+}
+
+// --- schedules ---
+
+void expect_rates(const std::string& name, const optim::Schedule& schedule) {
+  const json& rates = golden()["schedules"][name];
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    EXPECT_NEAR(schedule(static_cast<int64_t>(i) + 1), rates[i].get<double>(), 1e-12) << name << ", step " << i + 1;
+  }
+}
+
+TEST(Schedules, EqualPyTorchs) {
+  expect_rates("exponential", optim::Exponential{.lr = 0.3, .gamma = 0.9});
+  expect_rates("linear", optim::Linear{.lr = 0.3, .total = 10, .start_factor = 0.25, .end_factor = 1});
+  expect_rates("polynomial", optim::Polynomial{.lr = 0.3, .total = 10, .power = 2});
+  expect_rates("cosine_restarts", optim::CosineRestarts{.lr = 0.3, .period = 7, .min_lr = 0.01});
+  expect_rates("cosine_restarts_growing", optim::CosineRestarts{.lr = 0.3, .period = 3, .growth = 2, .min_lr = 0.01});
+  using Anneal = optim::OneCycle::Anneal;
+  expect_rates("one_cycle", optim::OneCycle{.max_lr = 0.3, .total = 40});
+  expect_rates(
+      "one_cycle_linear",
+      optim::OneCycle{.max_lr = 0.3, .total = 40, .pct_start = 0.2, .div_factor = 10, .anneal = Anneal::linear});
+  expect_rates("one_cycle_three",
+               optim::OneCycle{.max_lr = 0.3, .total = 40, .final_div_factor = 100, .three_phase = true});
+  expect_rates("chain", optim::Chain{{{optim::Linear{.lr = 0.3, .total = 5, .start_factor = 0.1, .end_factor = 1}, 8},
+                                      {optim::Exponential{.lr = 0.3, .gamma = 0.8}, 1}}});
+}
+
+TEST(Schedules, OfOtherLibraries) {
+  const optim::Schedule root = optim::InverseRoot{.lr = 2, .warmup = 4};
+  EXPECT_DOUBLE_EQ(root(1), 0.5);
+  EXPECT_DOUBLE_EQ(root(4), 2);
+  EXPECT_DOUBLE_EQ(root(16), 1);
+  const optim::Schedule stable = optim::WarmupStableDecay{.lr = 1, .warmup = 2, .stable = 3, .decay = 4, .min_lr = 0.2};
+  EXPECT_DOUBLE_EQ(stable(1), 0.5);
+  EXPECT_DOUBLE_EQ(stable(2), 1);
+  EXPECT_DOUBLE_EQ(stable(5), 1);
+  EXPECT_DOUBLE_EQ(stable(7), 0.6);
+  EXPECT_DOUBLE_EQ(stable(9), 0.2);
+  EXPECT_DOUBLE_EQ(stable(90), 0.2);
+  const optim::Schedule own = [](int64_t step) { return 1 / static_cast<double>(step); };
+  EXPECT_DOUBLE_EQ(own(4), 0.25);
+}
+
+TEST(Schedules, PlateauEqualsPyTorch) {
+  for (const json& run : golden()["plateau"]) {
+    const json& o = run["options"];
+    const optim::PlateauOptions options{.lr = 0.3,
+                                        .factor = o.value("factor", 0.1),
+                                        .patience = o["patience"],
+                                        .threshold = o.value("threshold", 1e-4),
+                                        .relative = !o.contains("threshold_mode"),
+                                        .maximize = o.contains("mode"),
+                                        .cooldown = o.value("cooldown", 0),
+                                        .min_lr = o.value("min_lr", 0.0)};
+    optim::Plateau plateau(options), resumed(options);
+    for (std::size_t i = 0; i < golden()["metrics"].size(); ++i) {
+      optim::Plateau next(options);
+      next.load_state(resumed.state());
+      resumed = next;
+      const double metric = golden()["metrics"][i], expected = run["rates"][i];
+      EXPECT_DOUBLE_EQ(plateau(metric), expected) << o.dump() << ", call " << i;
+      EXPECT_EQ(resumed(metric), plateau.lr());
+    }
+  }
+}
+
+TEST(Schedules, Errors) {
+  EXPECT_EQ(error_of([] { optim::Linear{.lr = 1, .total = 0}(1); }), "[schedule] total must be positive, got 0");
+  EXPECT_EQ(error_of([] { optim::OneCycle{.max_lr = 1, .total = 9, .pct_start = 2}(1); }),
+            "[schedule] pct_start must be between 0 and 1, got 2");
+  EXPECT_EQ(error_of([] { optim::OneCycle{.max_lr = 1, .total = 9, .div_factor = 0}(1); }),
+            "[schedule] div_factor and final_div_factor must be positive, got 0 and 10000");
+  EXPECT_EQ(error_of([] { optim::Chain{}(1); }), "[schedule] expected a chain of at least one schedule, got none");
+  EXPECT_EQ(error_of([] { optim::Exponential{.lr = 1, .gamma = 1}(0); }), "[schedule] steps count from 1, got 0");
+  EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .factor = 1}); }),
+            "[plateau] factor must be between 0 and 1, got 1");
+  EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .patience = -1}); }),
+            "[plateau] expected options of 0 or more, got a negative one");
+}
+
+// --- averages ---
+
+TEST(ExponentialAverage, FollowsTheWeights) {
+  const Tensor p = full({3}, 2, kFloat64).as_leaf();
+  optim::ExponentialAverage average({{"p", p}}, {.decay = 0.75});
+  const auto set = [&](double value) {
+    p.prepare_write("test", "p");
+    copy_into(p, full({3}, value, kFloat64));
+  };
+  average.update();
+  set(4);
+  average.update();
+  set(8);
+  average.update();
+  EXPECT_EQ(average.averages()[0].tensor.to_vector<double>()[0], 0.75 * (0.75 * 2 + 0.25 * 4) + 0.25 * 8);
+  {
+    const optim::ExponentialAverage::Use use(average);
+    EXPECT_EQ(p.to_vector<double>()[0], 3.875);
+  }
+  EXPECT_EQ(p.to_vector<double>()[0], 8);
+  optim::ExponentialAverage other({{"p", p}}, {.decay = 0.75});
+  other.load_state(average.state());
+  other.update();
+  average.update();
+  EXPECT_EQ(other.averages()[0].tensor.to_vector<double>(), average.averages()[0].tensor.to_vector<double>());
+  EXPECT_EQ(other.updates(), 4);
+}
+
+TEST(ExponentialAverage, WarmsUp) {
+  const Tensor p = zeros({1}, kFloat64).as_leaf();
+  optim::ExponentialAverage average({{"p", p}}, {.decay = 0.9, .warmup = true});
+  average.update();
+  p.prepare_write("test", "p");
+  copy_into(p, ones({1}, kFloat64));
+  average.update();
+  EXPECT_DOUBLE_EQ(average.averages()[0].tensor.to_vector<double>()[0], 1 - 3.0 / 12);
+}
+
+TEST(ExponentialAverage, Errors) {
+  const Tensor p = zeros({1}).as_leaf();
+  EXPECT_EQ(error_of([&] {
+              optim::ExponentialAverage({{"p", p}}, {.decay = 1});
+            }),
+            "[average] decay must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([&] { optim::ExponentialAverage({}, {}); }),
+            "[average] expected at least one parameter, got none");
+  EXPECT_EQ(error_of([&] {
+              optim::ExponentialAverage({{"p", p.detach()}}, {});
+            }),
+            "[average] \"p\" is not a leaf (take parameters(model), or as_leaf())");
+  EXPECT_EQ(error_of([&] {
+              optim::ExponentialAverage({{"p", p}}, {}).load_state({});
+            }),
+            "[average] the state has no \"p\"");
+}
+
+TEST(OptimizersOnANet, Errors) {
+  const NamedTensors p{{"p", ones({2}).as_leaf()}};
+  EXPECT_EQ(error_of([&] { optim::Muon{p}; }),
+            "[muon] expected parameters with two axes, got [2] for \"p\" (give the others to AdamW)");
+  EXPECT_EQ(error_of([&] { optim::RMSProp(p, {.alpha = 1}); }), "[rmsprop] alpha must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([&] { optim::RMSProp(p, {.momentum = -1}); }),
+            "[rmsprop] momentum must be finite and not negative, got -1");
+  EXPECT_EQ(error_of([&] { optim::Adagrad(p, {.lr_decay = -1}); }),
+            "[adagrad] lr_decay must be finite and not negative, got -1");
+  EXPECT_EQ(error_of([&] { optim::NAdam(p, {.beta1 = 1}); }), "[nadam] beta1 must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([&] { optim::RAdam(p, {.eps = -1}); }), "[radam] eps must be finite and not negative, got -1");
+  EXPECT_EQ(error_of([&] { optim::Lion(p, {.beta2 = 2}); }), "[lion] beta2 must be in [0, 1), got 2");
+  EXPECT_EQ(error_of([&] { optim::Adafactor(p, {.beta2_decay = 1}); }),
+            "[adafactor] beta2_decay must be finite and not positive, got 1");
+  EXPECT_EQ(error_of([&] { optim::Adafactor(p, {.d = 0}); }), "[adafactor] d must be finite and at least 1, got 0");
+}
+
+}  // namespace
+}  // namespace tapegrad

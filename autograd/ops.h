@@ -8,8 +8,10 @@
 
 #include <tapegrad/autograd/tensor.h>
 
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -195,6 +197,29 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16 if x
 /// is float32 and needs no gradient.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// a [B, m, k] @ b [B, k, n] -> [B, m, n], with exactly these axes.
+Tensor bmm(const Tensor& a, const Tensor& b);
+/// a [m, n] @ b [n] -> [m].
+Tensor mv(const Tensor& a, const Tensor& b);
+/// The sum of a * b, both [n], as a scalar.
+Tensor dot(const Tensor& a, const Tensor& b);
+/// a [m], b [n] -> a[i] * b[j], [m, n]. Any type, as mul.
+Tensor outer(const Tensor& a, const Tensor& b);
+
+// --- sums of products (ops/einsum.cpp): float32, float64 or int64; all operands have one type ---
+
+/// Sums of products by letters, as torch.einsum: "bthd,bshd->bhts". Each operand has a letter per axis. Axes of one
+/// letter have one size, or 1, which broadcasts; letters that the output does not name are summed. "..." stands for any
+/// further axes, which broadcast. Without "->" the output is the axes of "...", then the letters that occur once, in
+/// the order of ASCII. A letter twice in one operand takes the diagonal. Spaces are ignored. Several operands are
+/// multiplied in pairs, in the order that needs the fewest multiplications (from nine operands on, the cheapest pair
+/// first). The result may be a view with permuted axes.
+Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
+Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands);
+/// Sums over the last `count` axes of a and the first of b, which have equal sizes -> the other axes of a, then b's.
+Tensor tensordot(const Tensor& a, const Tensor& b, int64_t count = 2);
+/// Sums over axis axes_a[i] of a with axis axes_b[i] of b for each i. Sizes are equal, or 1, which broadcasts.
+Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& axes_a, const Axes& axes_b);
 
 // --- joining and cutting (ops/join.cpp) ---
 

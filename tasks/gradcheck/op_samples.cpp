@@ -43,6 +43,7 @@ const std::vector<OpSamples>& op_samples() {
     add_product_samples(table);
     add_loss_samples(table);
     add_pooling_samples(table);
+    add_linalg_samples(table);
     return std::move(table.ops);
   }();
   return all;

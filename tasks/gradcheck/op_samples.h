@@ -99,5 +99,6 @@ void add_reduction_samples(SampleTable& table);
 void add_product_samples(SampleTable& table);
 void add_loss_samples(SampleTable& table);
 void add_pooling_samples(SampleTable& table);
+void add_linalg_samples(SampleTable& table);
 
 }  // namespace tapegrad::tasks

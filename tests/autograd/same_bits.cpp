@@ -1,6 +1,7 @@
 // Values and gradients of every operation are the same bits with 1, 2, 3 and 7 threads, of which as many run at once as
 // the machine has processors, on tensors that are divided into pieces.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pooling.h>
@@ -61,6 +62,33 @@ void add_forms(std::vector<Large>& all, const tasks::OpSamples& of) {
         add({x * 0.01 + 1}, [form, axes](const Inputs& v) { return form(v[0], axes, false); });
       }
     }
+  }
+}
+
+void add_linear_algebra(std::vector<Large>& all) {
+  // Matrices that are far from singular, and symmetric ones: a batch, and a large one.
+  for (const Shape& shape : {Shape{64, 24, 24}, Shape{100, 100}}) {
+    const int64_t n = shape[-1];
+    const Tensor a = numbers(shape, -0.5, 0.5) + eye(n) * arange(1, static_cast<double>(n + 1), 1, kFloat32);
+    const Tensor b = numbers(shape), symmetric = a + a.t(), positive = matmul(a, a.t());
+    const auto add = [&](std::string op, Inputs inputs, Function f) {
+      all.push_back({std::move(op), std::move(inputs), std::move(f)});
+    };
+    add("solve", {a, b}, [](const Inputs& v) { return solve(v[0], v[1]); });
+    add("triangular_solve", {a, b}, [](const Inputs& v) { return triangular_solve(v[0], v[1], {.upper = true}); });
+    add("inverse", {a}, [](const Inputs& v) { return inverse(v[0]); });
+    add("cholesky", {positive}, [](const Inputs& v) { return cholesky(v[0]); });
+    add("det", {a * 0.2}, [](const Inputs& v) { return det(v[0]); });
+    add("slogdet", {a}, [](const Inputs& v) { return slogdet(v[0]).logabsdet; });
+    add("qr", {a.slice(-1, 0, n / 2)}, [](const Inputs& v) { return matmul(qr(v[0]).q, qr(v[0]).r); });
+    add("eigh", {symmetric}, [](const Inputs& v) { return eigh(v[0]).vectors * eigh(v[0]).values.unsqueeze(-1); });
+    add("eigvalsh", {symmetric}, [](const Inputs& v) { return eigvalsh(v[0]); });
+    add("svd", {a.slice(-2, 1)}, [](const Inputs& v) {
+      const Svd y = svd(v[0]);
+      return matmul(y.u * y.s.unsqueeze(-2), sin(y.vh));
+    });
+    add("svdvals", {a}, [](const Inputs& v) { return svdvals(v[0]); });
+    add("pinv", {a.slice(-1, 1)}, [](const Inputs& v) { return pinv(v[0]); });
   }
 }
 
@@ -125,6 +153,7 @@ std::vector<Large> large_samples() {
   for (const auto& [a, b] : products) {
     add_sample("matmul", {numbers(a), numbers(b)}, [](const Inputs& v) { return matmul(v[0], v[1]); });
   }
+  add_linear_algebra(all);
   for (int64_t rows : {20, 640, 2000}) {
     add_sample("linear", {numbers({rows, 130}), numbers({517, 130}), numbers({517})},
                [](const Inputs& v) { return linear(v[0], v[1], v[2]); });

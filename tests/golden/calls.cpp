@@ -281,6 +281,7 @@ const GoldenCalls& golden_calls() {
     add_reduce_calls(calls);
     add_loss_calls(calls);
     add_factories(calls);
+    add_linalg_calls(calls);
     add_pooling_calls(calls);
     add_forms(calls);
     return calls;

@@ -8,6 +8,7 @@ import pathlib
 import torch
 
 import families_layers
+import families_linalg
 import families_math
 import families_pooling
 import families_reduce
@@ -15,6 +16,6 @@ import families_reduce
 if __name__ == "__main__":
     torch.set_num_threads(1)
     folder = pathlib.Path(__file__).parent
-    modules = (families_math, families_layers, families_pooling, families_reduce)
+    modules = (families_math, families_layers, families_linalg, families_pooling, families_reduce)
     for family in (one for module in modules for one in module.FAMILIES):
         family().write(folder)

@@ -336,9 +336,13 @@ struct AttentionOptions {
   bool training = true;  ///< false: no dropout
   std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
   Generator* generator = nullptr;    ///< for dropout; the default generator if left out
+  bool enable_gqa = false;           ///< query [..., H, T, D] may have more heads than key and value; see below
 };
 /// softmax(query key^T * scale + mask) value: query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E];
-/// leading axes broadcast. Zeros where a query may see no key. Vaswani et al. 2017.
+/// leading axes broadcast. Zeros where a query may see no key. Vaswani et al. 2017. With enable_gqa, key and value have
+/// K heads (axis -3), a divisor of the query's H, and head h of the query uses head h K / H of them, which are not
+/// copied (grouped-query attention; Ainslie et al. 2023). Error for a floating mask of ones and zeros alone, which was
+/// meant to be bool, unless it is trained or all zeros.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options = {});
 /// The same, and the weights [..., T, S] before dropout, which are not recorded.

@@ -44,12 +44,13 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// One update. Two mistakes are an Error before anything is written: a parameter without a gradient, and gradients of
-  /// leaves that are not parameters of this optimiser, as when a module's visit leaves out a layer.
+  /// leaves that are not parameters of this optimiser, as when a module's visit leaves out a layer. Frozen parameters
+  /// keep their values and their state; once unfrozen, they are updated like the others.
   void step(const Gradients& grads);
   /// A parameter without a gradient keeps its value.
   void allow_missing(bool allow) { allow_missing_ = allow; }
   /// Gradients of other leaves are ignored: for models of which a part is trained, or with several optimisers.
-  void allow_unused(bool allow) { allow_unused_ = allow; }
+  void allow_unknown(bool allow) { allow_unknown_ = allow; }
 
   /// The learning rate of the groups without one of their own, or that of one group.
   double lr() const { return lr_; }
@@ -72,7 +73,7 @@ class Optimizer {
     Tensor parameter;
     std::size_t group = 0;
     int64_t steps = 0;            ///< updates of this parameter, including the current one
-    std::vector<Tensor> buffers;  ///< its state, one per name
+    std::vector<Tensor> buffers;  ///< its state, one per name; empty handles while it has only been frozen
     Tensor grad;                  ///< contiguous; during a step
     int64_t start = 0;            ///< of its elements in the row of all parameters of a step
   };
@@ -89,8 +90,9 @@ class Optimizer {
     std::optional<double> lr;
     double weight_decay;
   };
+  static void make_buffers(Slot& slot);
   void gather(const Gradients& grads);
-  void require_used(const Gradients& grads) const;
+  void require_known(const Gradients& grads) const;
   void require_group(std::size_t group) const;
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
@@ -98,7 +100,7 @@ class Optimizer {
   std::vector<std::string> buffer_names_;
   double lr_;
   int64_t steps_ = 0;
-  bool allow_missing_ = false, allow_unused_ = false;
+  bool allow_missing_ = false, allow_unknown_ = false;
 };
 
 }  // namespace tapegrad::optim

@@ -54,6 +54,7 @@ struct TapeMemory {
   PoolVector<int64_t> inputs;  // positions of all nodes' inputs, -1 for a constant
   PoolVector<Tensor> sums;     // during backward, the gradients found so far, by position
   LeafIndex leaves;
+  PoolVector<Tensor> frozen;  // leaves that were used as constants: must keep their values, too
 
   ~TapeMemory();
   /// One that an earlier tape of this thread has given back, or a new one.

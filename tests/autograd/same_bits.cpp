@@ -2,6 +2,7 @@
 // the machine has processors, on tensors that are divided into pieces.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/linalg.h>
+#include <tapegrad/autograd/on_grad.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pooling.h>
@@ -145,6 +146,7 @@ std::vector<Large> large_samples() {
   add_sample("squeeze", {numbers({1, 200'000})}, [](const Inputs& v) { return v[0].squeeze(0) * 2; });
   add_sample("unsqueeze", {numbers({200'000})}, [](const Inputs& v) { return v[0].unsqueeze(0) * 2; });
   add_sample("contiguous", {turned}, [](const Inputs& v) { return v[0].contiguous(); });
+  add_sample("on_grad", {x}, [](const Inputs& v) { return on_grad(v[0], [](const Tensor& dy) { return dy * 3; }); });
   add_sample("to", {x}, [](const Inputs& v) { return v[0].to(kFloat64); });
 
   const Shape products[][2] = {{{301, 257}, {257, 203}}, {{64, 768}, {768, 300}},      {{1, 1000}, {1000, 3000}},

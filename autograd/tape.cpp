@@ -236,7 +236,9 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
     if (dy.defined()) {
       if (trap_nan_) check_finite(dy, op_name(position), position, "gradient");
       if (node.leaf.defined()) {
-        found.push_back({{TapeIndex::kLeaf, node.leaf.tape_index().position}, dy});  // it may be frozen by now
+        TapeIndex place = node.leaf.tape_index();
+        if (place.tape == TapeIndex::kFrozenLeaf) place.tape = TapeIndex::kLeaf;  // frozen after it was recorded
+        found.push_back({place, dy});
       } else {
         const bool keep = std::find(kept.begin(), kept.end(), position) != kept.end();
         if (keep) found.push_back({TapeIndex{id_, position}, dy});

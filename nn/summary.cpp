@@ -159,16 +159,21 @@ class Run {
 void add_shapes_from(Tape& tape, const std::vector<Row>& rows, OutputShapes& outputs) {
   std::vector<std::size_t> open;
   std::map<std::size_t, std::vector<int64_t>> owned;  // the places of each module's own parameters, by row
+  std::map<int64_t, int> owners;                      // of each place: a tied one does not tell its module
   for (std::size_t i = 0; i < rows.size(); ++i) {
     open.resize(static_cast<std::size_t>(rows[i].depth));
     if (rows[i].type.data()) {
       open.push_back(i);
     } else if (rows[i].parameter && !open.empty()) {
       const Tensor& leaf = rows[i].parameter->tensor();
-      owned[open.back()].push_back(leaf.is_leaf() ? tape.position_of(leaf) : -1);
+      const int64_t place = leaf.is_leaf() ? tape.position_of(leaf) : -1;
+      owned[open.back()].push_back(place);
+      ++owners[place];
     }
   }
   for (const auto& [row, places] : owned) {
+    if (std::any_of(places.begin(), places.end(), [&](int64_t place) { return place < 0 || owners[place] > 1; }))
+      continue;
     int64_t uses = 0, last = -1;
     for (int64_t position = 0; position < tape.size(); ++position) {
       const std::span<const int64_t> inputs = tape.inputs_of(position);

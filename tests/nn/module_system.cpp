@@ -601,6 +601,14 @@ TEST(Summary, HasTheShapesOfOutputs) {
   EXPECT_TRUE(model.stem.get<1>().training);
 }
 
+TEST(Summary, ATiedParameterDoesNotTellWhichModuleUsedIt) {
+  Language model = tied_language();
+  const std::string text = nn::summary(model, {tensor({{0, 1}})});
+  EXPECT_NE(text.find("\nLanguage               -> [1, 2, 5]"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  table     Embedding                   15"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  middle    Linear     -> [1, 2, 3]"), std::string::npos) << text;
+}
+
 TEST(Summary, OfAPartAndOfOneParameter) {
   const Language model;
   EXPECT_EQ(nn::summary(model.middle),

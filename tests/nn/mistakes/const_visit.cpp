@@ -1,4 +1,4 @@
-// visit must not be const, since it hands out members to be changed: void visit(auto&& field)
+// visit must not be const, since it hands out members to be changed
 #include <tapegrad/nn/linear.h>
 
 struct Model {

@@ -16,6 +16,11 @@ bool before(const TapeIndex& a, const TapeIndex& b) {
   return a.tape != b.tape ? a.tape < b.tape : a.position < b.position;
 }
 
+// Where the gradient of x is kept; a leaf has one that was recorded before it was frozen.
+TapeIndex place_of(const Tensor& x) {
+  return x.is_leaf() ? TapeIndex{TapeIndex::kLeaf, x.tape_index().position} : x.tape_index();
+}
+
 // The first entry that does not come before `place`.
 template <class Entries>
 auto first_from(Entries& entries, const TapeIndex& place) {
@@ -39,7 +44,7 @@ Gradients::Gradients(Entries entries) : entries_(std::move(entries)) {
 }
 
 const Tensor* Gradients::find(const Tensor& leaf) const {
-  const TapeIndex place = leaf.tape_index();
+  const TapeIndex place = place_of(leaf);
   const auto found = first_from(entries_, place);
   return found != entries_.end() && found->place == place ? &found->grad : nullptr;
 }
@@ -49,14 +54,15 @@ const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
   const std::string called = name.empty() ? "" : fmt::format(" \"{}\"", name);
   fail(kWhere,
        leaf.is_leaf()
-           ? fmt::format("the leaf{} of shape {} took no part in the loss", called, str(leaf.shape()))
+           ? fmt::format("the leaf{} of shape {} {}", called, str(leaf.shape()),
+                         leaf.is_frozen() ? "is frozen" : "took no part in the loss")
            : fmt::format("the tensor of shape {} is not a leaf: BackwardOptions::keep did not name it, or it took no "
                          "part in the loss",
                          str(leaf.shape())));
 }
 
 void Gradients::set(const Tensor& leaf, Tensor grad) {
-  const TapeIndex place = leaf.tape_index();
+  const TapeIndex place = place_of(leaf);
   if (place.tape == 0) {
     fail(kWhere,
          fmt::format("expected a leaf, got a constant of shape {} (make it a leaf by as_leaf())", str(leaf.shape())));

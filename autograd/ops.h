@@ -8,8 +8,10 @@
 
 #include <tapegrad/autograd/tensor.h>
 
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -169,8 +171,8 @@ Tensor logical_not(const Tensor& x);
 Tensor isnan(const Tensor& x);
 Tensor isinf(const Tensor& x);
 Tensor isfinite(const Tensor& x);
-/// Where |a - b| <= atol + rtol |b|. Equal infinities are close; NaN is close to NaN only with equal_nan. int64 and bool
-/// are compared as float64. Error for a negative tolerance.
+/// Where |a - b| <= atol + rtol |b|. Equal infinities are close; NaN is close to NaN only with equal_nan. int64 and
+/// bool are compared as float64. Error for a negative tolerance.
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /// Whether all elements are close in that sense; true for no elements.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
@@ -264,6 +266,29 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// x [..., in], weight [out, in], bias [out] or empty -> x weight^T + bias, [..., out]. The weight may be bfloat16 if x
 /// is float32 and needs no gradient.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// a [B, m, k] @ b [B, k, n] -> [B, m, n], with exactly these axes.
+Tensor bmm(const Tensor& a, const Tensor& b);
+/// a [m, n] @ b [n] -> [m].
+Tensor mv(const Tensor& a, const Tensor& b);
+/// The sum of a * b, both [n], as a scalar.
+Tensor dot(const Tensor& a, const Tensor& b);
+/// a [m], b [n] -> a[i] * b[j], [m, n]. Any type, as mul.
+Tensor outer(const Tensor& a, const Tensor& b);
+
+// --- sums of products (ops/einsum.cpp): float32, float64 or int64; all operands have one type ---
+
+/// Sums of products by letters, as torch.einsum: "bthd,bshd->bhts". Each operand has a letter per axis. Axes of one
+/// letter have one size, or 1, which broadcasts; letters that the output does not name are summed. "..." stands for any
+/// further axes, which broadcast. Without "->" the output is the axes of "...", then the letters that occur once, in
+/// the order of ASCII. A letter twice in one operand takes the diagonal. Spaces are ignored. Several operands are
+/// multiplied in pairs, in the order that needs the fewest multiplications (from nine operands on, the cheapest pair
+/// first). The result may be a view with permuted axes.
+Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
+Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands);
+/// Sums over the last `count` axes of a and the first of b, which have equal sizes -> the other axes of a, then b's.
+Tensor tensordot(const Tensor& a, const Tensor& b, int64_t count = 2);
+/// Sums over axis axes_a[i] of a with axis axes_b[i] of b for each i. Sizes are equal, or 1, which broadcasts.
+Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& axes_a, const Axes& axes_b);
 
 // --- joining and cutting (ops/join.cpp) ---
 
@@ -487,9 +512,13 @@ struct AttentionOptions {
   bool training = true;  ///< false: no dropout
   std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
   Generator* generator = nullptr;    ///< for dropout; the default generator if left out
+  bool enable_gqa = false;           ///< query [..., H, T, D] may have more heads than key and value; see below
 };
 /// softmax(query key^T * scale + mask) value: query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E];
-/// leading axes broadcast. Zeros where a query may see no key. Vaswani et al. 2017.
+/// leading axes broadcast. Zeros where a query may see no key. Vaswani et al. 2017. With enable_gqa, key and value have
+/// K heads (axis -3), a divisor of the query's H, and head h of the query uses head h K / H of them, which are not
+/// copied (grouped-query attention; Ainslie et al. 2023). Error for a floating mask of ones and zeros alone, which was
+/// meant to be bool, unless it is trained or all zeros.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options = {});
 /// The same, and the weights [..., T, S] before dropout, which are not recorded.

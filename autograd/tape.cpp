@@ -1,5 +1,6 @@
 // Which tape records, how an operation gets onto it, and the one loop of backward.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/leaf_names.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -20,6 +21,26 @@ const Op kVariable{"variable"};
 // In TapeMemory::needed.
 constexpr uint8_t kWanted = 1;  // its gradient is asked for
 constexpr uint8_t kLeads = 2;   // an input of it is wanted, or leads to one that is
+
+// ", near "encoder.norm.gamma"": the first leaf with a name among the inputs of a node, their inputs, and so on.
+std::string nearest_name(const detail::TapeMemory& memory, int64_t position) {
+  std::vector<int64_t> reached{position};
+  std::vector<bool> seen(static_cast<std::size_t>(position) + 1);
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const detail::Node& node = memory.node(reached[i]);
+    if (node.leaf.defined()) {
+      const std::string name = detail::leaf_name(node.leaf.tape_index());
+      if (!name.empty()) return fmt::format(", near \"{}\"", name);
+    }
+    for (uint32_t k = 0; k < node.input_count; ++k) {
+      const int64_t from = memory.inputs[static_cast<std::size_t>(node.first_input + k)];
+      if (from < 0 || seen[static_cast<std::size_t>(from)]) continue;
+      seen[static_cast<std::size_t>(from)] = true;
+      reached.push_back(from);
+    }
+  }
+  return {};
+}
 
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
@@ -70,12 +91,27 @@ PauseRecording::~PauseRecording() {
 
 int64_t Tape::size() const { return memory_->size(); }
 
-std::string_view Tape::op_name(int64_t position) const {
+void Tape::require_position(int64_t position) const {
   if (position < 0 || position >= size()) {
     fail("tape", fmt::format("expected a position below {}, got {}", size(), position));
   }
+}
+
+std::string_view Tape::op_name(int64_t position) const {
+  require_position(position);
   const Op* op = memory_->node(position).op;
   return op ? op->name : "leaf";
+}
+
+const Shape& Tape::shape_of(int64_t position) const {
+  require_position(position);
+  return memory_->node(position).shape;
+}
+
+std::span<const int64_t> Tape::inputs_of(int64_t position) const {
+  require_position(position);
+  const detail::Node& node = memory_->node(position);
+  return {memory_->inputs.data() + node.first_input, node.input_count};
 }
 
 std::vector<Tensor> Tape::leaves() const {
@@ -93,6 +129,10 @@ int64_t Tape::position_of(const Tensor& x) {
   if (index.tape == id_) return index.position;
   if (index.tape == 0) return -1;
   if (index.tape == TapeIndex::kLeaf) return enter_leaf(x);
+  if (index.tape == TapeIndex::kFrozenLeaf) {
+    hold_frozen(x);
+    return -1;
+  }
   for (const Tape* tape = outer_; tape; tape = tape->outer_) {
     if (tape->id_ == index.tape) return outer_tensors_ == OuterTensors::leaves ? enter_leaf(x) : -1;
   }
@@ -113,6 +153,16 @@ int64_t Tape::enter_leaf(const Tensor& x) {
     memory_->leaves.added();
   }
   return entry.position;
+}
+
+// A constant that must not be written to while closures may hold it.
+void Tape::hold_frozen(const Tensor& x) {
+  detail::LeafIndex::Entry& entry = memory_->leaves.find(id_, x.tape_index());
+  if (entry.tape == id_) return;
+  memory_->frozen.push_back(x);
+  x.add_recording(1);
+  entry = {id_, x.tape_index(), -1};
+  memory_->leaves.added();
 }
 
 // --- recording ---
@@ -212,7 +262,9 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
     if (dy.defined()) {
       if (trap_nan_) check_finite(dy, op_name(position), position, "gradient");
       if (node.leaf.defined()) {
-        found.push_back({node.leaf.tape_index(), dy});  // with `only`, no other leaf gets here
+        TapeIndex place = node.leaf.tape_index();
+        if (place.tape == TapeIndex::kFrozenLeaf) place.tape = TapeIndex::kLeaf;  // frozen after it was recorded
+        found.push_back({place, dy});  // with `only`, no other leaf gets here
       } else {
         const bool keep = std::find(kept.begin(), kept.end(), position) != kept.end();
         if (keep) found.push_back({TapeIndex{id_, position}, dy});
@@ -329,8 +381,8 @@ void Tape::check_finite(const Tensor& x, std::string_view op, int64_t position, 
     const int64_t from = memory_->inputs[static_cast<std::size_t>(node.first_input + i)];
     inputs += fmt::format("{}{}", i == 0 ? ", inputs " : ", ", from < 0 ? "constant" : str(memory_->node(from).shape));
   }
-  fail(op, fmt::format("the {} is not finite at place {} of the tape: shape {} {}{}", what, position, str(x.shape()),
-                       name(x.dtype()), inputs));
+  fail(op, fmt::format("the {} is not finite at place {} of the tape: shape {} {}{}{}", what, position, str(x.shape()),
+                       name(x.dtype()), inputs, nearest_name(*memory_, position)));
 }
 
 }  // namespace tapegrad

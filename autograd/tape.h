@@ -56,13 +56,17 @@ class Tape {
   /// records on. Error if this is not the innermost tape, or the loss was not recorded on it.
   Gradients backward(const Tensor& loss, const BackwardOptions& options = {});
 
-  /// From now on, the first value or gradient that is not finite is an Error with its operation, position and shapes.
+  /// From now on, the first value or gradient that is not finite is an Error with its operation, position and shapes,
+  /// and the nearest named parameter among what it was computed from.
   void trap_nan() { trap_nan_ = true; }
 
   /// Number of recorded operations and leaves.
   int64_t size() const;
   /// The name of the operation at a position in [0, size()), "leaf" for a leaf. Error outside.
   std::string_view op_name(int64_t position) const;
+  /// The shape of its result, and the positions of its inputs (-1 for a constant; none for a leaf). The same Error.
+  const Shape& shape_of(int64_t position) const;
+  std::span<const int64_t> inputs_of(int64_t position) const;
   /// The leaves entered so far, in the order of their first use.
   std::vector<Tensor> leaves() const;
 
@@ -80,7 +84,9 @@ class Tape {
   template <class Inputs>
   friend Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward);
   enum class State { recording, running_backward, spent };
+  void require_position(int64_t position) const;
   int64_t enter_leaf(const Tensor& x);
+  void hold_frozen(const Tensor& x);
   void require_differentiable(const Tensor& loss, const BackwardOptions& options);
   int64_t mark_needed(int64_t start, const std::vector<Tensor>& only);
   void run_node(int64_t position, const Tensor& dy, bool create_graph, bool retain);

@@ -125,6 +125,11 @@ Tensor Tensor::as_leaf() const {
   return leaf;
 }
 
+void Tensor::set_frozen(bool frozen) const {
+  if (!is_leaf()) fail("set_frozen", fmt::format("expected a leaf, got a tensor of shape {}", str(shape())));
+  set_tape_index({frozen ? TapeIndex::kFrozenLeaf : TapeIndex::kLeaf, tape_index().position});
+}
+
 void Tensor::require_writable(std::string_view where, std::string_view name) const {
   if (body().recordings.load(std::memory_order_acquire) == 0) return;
   fail(where,

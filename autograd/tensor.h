@@ -23,9 +23,9 @@ namespace tapegrad {
 /// Where a tensor was recorded: which tape, and at which position. Two integers, so that no cycle of ownership can
 /// exist.
 struct TapeIndex {
-  uint64_t tape = 0;     // the tape's number; 0: not recorded; kLeaf: a leaf
+  uint64_t tape = 0;     // the tape's number; 0: not recorded; kLeaf: a leaf; kFrozenLeaf: one that gets no gradient
   int64_t position = 0;  // on that tape; of a leaf, its own number
-  static constexpr uint64_t kLeaf = ~uint64_t{0};
+  static constexpr uint64_t kLeaf = ~uint64_t{0}, kFrozenLeaf = kLeaf - 1;
   friend bool operator==(const TapeIndex&, const TapeIndex&) = default;
 };
 
@@ -165,7 +165,9 @@ class Tensor {
   Tensor detach() const;
   /// The same values in row-major memory of their own, unknown to any tape.
   Tensor clone() const;
-  bool is_leaf() const { return body().tape_index.tape == TapeIndex::kLeaf; }
+  bool is_leaf() const { return body().tape_index.tape >= TapeIndex::kFrozenLeaf; }
+  /// A leaf that is a constant for now: nothing is recorded for it, and it gets no gradient.
+  bool is_frozen() const { return body().tape_index.tape == TapeIndex::kFrozenLeaf; }
   const TapeIndex& tape_index() const { return body().tape_index; }
 
   // --- for kernels ---
@@ -189,6 +191,8 @@ class Tensor {
 
   // --- for whoever owns a leaf: optimisers and nn::Parameter ---
 
+  /// Freezes or unfreezes a leaf, for what is recorded from now on. Error unless this is a leaf.
+  void set_frozen(bool frozen) const;
   /// Error "[where] <name> ..." while a live tape has recorded this leaf.
   void require_writable(std::string_view where, std::string_view name) const;
   /// What happens to a leaf's values if it must move to memory of its own.
@@ -197,7 +201,7 @@ class Tensor {
   /// memory, the leaf moves to memory of its own (every handle to it follows), so that nothing but the leaf changes.
   /// Afterwards it is contiguous. The Error of require_writable.
   void prepare_write(std::string_view where, std::string_view name, Values values = Values::keep) const;
-  /// Counts the live tapes that have recorded this leaf.
+  /// Counts the live tapes that have recorded this leaf, or used it while it was frozen.
   void add_recording(int16_t change) const { body().recordings.fetch_add(change, std::memory_order_acq_rel); }
 
  private:

@@ -36,17 +36,21 @@ detail::AttentionCore core_of(const MultiHeadAttention& a) {
           .output = output,
           .dropout = a.dropout,
           .shaw = a.shaw,
-          .heads = a.num_attention_heads};
+          .heads = a.num_attention_heads,
+          .kv_heads = a.num_kv_heads};
 }
 
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob,
-                                       Positions positions, const PositionOptions& options)
-    : linear_layers{Linear(checked(hidden_size, num_attention_heads), hidden_size), Linear(hidden_size, hidden_size),
-                    Linear(hidden_size, hidden_size), Linear(hidden_size, hidden_size)},
+                                       Positions positions, const PositionOptions& options, int64_t num_kv_heads)
+    : linear_layers{Linear(checked(hidden_size, num_attention_heads), hidden_size),
+                    Linear(hidden_size, kv_width(kWhere, hidden_size, num_attention_heads, num_kv_heads)),
+                    Linear(hidden_size, kv_width(kWhere, hidden_size, num_attention_heads, num_kv_heads)),
+                    Linear(hidden_size, hidden_size)},
       dropout(dropout_prob),
       num_attention_heads(num_attention_heads),
+      num_kv_heads(num_kv_heads > 0 ? num_kv_heads : num_attention_heads),
       shaw(shaw_positions(positions, hidden_size / num_attention_heads, options)) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,

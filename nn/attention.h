@@ -11,9 +11,11 @@ namespace tapegrad::nn {
 /// Scores are scaled by the size of a head, not of the model.
 struct MultiHeadAttention {
   /// Error unless num_attention_heads divides hidden_size. For Positions::shaw the module has vectors of its own; the
-  /// other relative kinds come with each pass.
+  /// other relative kinds come with each pass. Fewer heads of keys and values, num_kv_heads, are shared by groups of
+  /// queries (grouped-query attention; 0: as many as queries); Error unless they divide num_attention_heads.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
-                     Positions positions = Positions::none, const PositionOptions& options = {});
+                     Positions positions = Positions::none, const PositionOptions& options = {},
+                     int64_t num_kv_heads = 0);
 
   /// query [B, T, C], key and value [B, S, C] -> [B, T, C]. Self-attention is (x, x, x), cross-attention
   /// (x, memory, memory).
@@ -34,6 +36,7 @@ struct MultiHeadAttention {
   std::array<Linear, 4> linear_layers;  // query, key, value, output
   Dropout dropout;                      // on the weights
   int64_t num_attention_heads;
+  int64_t num_kv_heads;
   ShawPositions shaw;  // or none
 };
 

@@ -45,7 +45,8 @@ SelfAttentionConfig attention_of(const GPTConfig& c) {
           .dropout = c.drop_rate,
           .qkv_bias = c.qkv_bias,
           .positions = c.positions,
-          .position_options = c.position_options};
+          .position_options = c.position_options,
+          .num_kv_heads = c.n_kv_heads};
 }
 
 }  // namespace
@@ -60,6 +61,7 @@ void GPTConfig::check() const {
   require_positive(kConfig, "n_layers", n_layers);
   require_probability(kConfig, "drop_rate", drop_rate);
   require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
+  kv_width(kConfig, emb_dim, n_heads, n_kv_heads);
   position_options.check();
 }
 
@@ -67,7 +69,8 @@ int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, c
 
 int64_t GPTConfig::parameter_count() const {
   const int64_t c = emb_dim, norm = 2 * c;
-  const int64_t attention = 4 * c * c + c + (qkv_bias ? 3 * c : 0), feed_forward = 8 * c * c + 5 * c;
+  const int64_t kv = kv_width(kConfig, c, n_heads, n_kv_heads);
+  const int64_t attention = 2 * c * (c + kv) + c + (qkv_bias ? c + 2 * kv : 0), feed_forward = 8 * c * c + 5 * c;
   const int64_t table = vocab_size * c;
   const PositionOptions& o = position_options;
   int64_t position_count = 0;

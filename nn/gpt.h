@@ -25,6 +25,7 @@ struct GPTConfig {
   bool tied_head = false;  ///< the head uses the token table as its weight
   Positions positions = Positions::learned;
   PositionOptions position_options = {};
+  int64_t n_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: n_heads
 
   /// The longest input: context_length, or more if `positions` allows it (nn::longest_input).
   int64_t longest_input() const;

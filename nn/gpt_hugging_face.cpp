@@ -43,6 +43,12 @@ Tensor third(const Tensor& x, int64_t which) {
   return narrow(x, -1, which * size, size).contiguous();
 }
 
+void require_own_keys(const GPTConfig& c) {
+  if (c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads) return;
+  fail("hugging_face", fmt::format("expected keys and values of every head, as GPT-2 has, got n_kv_heads {} of {}",
+                                   c.n_kv_heads, c.n_heads));
+}
+
 // "h.11.attn.bias" -> 11 and "attn.bias"; nothing for other names.
 std::optional<std::pair<std::string, std::string_view>> in_block(std::string_view name) {
   if (!name.starts_with("h.")) return {};
@@ -105,6 +111,7 @@ std::optional<int64_t> end_of_text_of_hugging_face(std::string_view text) {
 std::string to_hugging_face_config(const GPTConfig& c, std::optional<int64_t> end_of_text) {
   if (c.positions != Positions::learned)
     fail("hugging_face", fmt::format("expected learned positions, as GPT-2 has, got {}", name(c.positions)));
+  require_own_keys(c);
   const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nlohmann::ordered_json();
   const nlohmann::ordered_json json{{"model_type", "gpt2"},
                                     {"architectures", {"GPT2LMHeadModel"}},
@@ -167,6 +174,7 @@ NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& confi
 }
 
 NamedTensors to_hugging_face(const GPTModel& model) {
+  require_own_keys(model.config);
   const PauseRecording pause;
   std::unordered_map<std::string, Tensor> own;
   for (const NamedTensor& t : state_dict(model)) own.emplace(t.name, t.tensor);

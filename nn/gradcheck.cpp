@@ -2,23 +2,12 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/detail/keep_generator.h>
 #include <tapegrad/nn/gradcheck.h>
 
 namespace tapegrad::nn::detail {
 
 namespace {
-
-// Restores the default generator at the end.
-class KeepGenerator {
- public:
-  KeepGenerator() = default;
-  ~KeepGenerator() { default_generator().set_state(state_); }
-  KeepGenerator(const KeepGenerator&) = delete;
-  KeepGenerator& operator=(const KeepGenerator&) = delete;
-
- private:
-  const std::vector<std::byte> state_ = default_generator().state();
-};
 
 // All parameters in one row, moved off their values.
 Tensor joined(const std::vector<NamedParameter>& parameters, const ModuleGradcheckOptions& options) {

@@ -16,13 +16,12 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/module_walk.h>
+#include <tapegrad/nn/parameter.h>
 
 #include <array>
-#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,75 +33,6 @@ using tapegrad::operator+;
 using tapegrad::operator-;
 using tapegrad::operator*;
 using tapegrad::operator/;
-
-/// A tensor that is trained: a leaf, for which gradients are computed. Usable wherever a `const Tensor&` is.
-class Parameter {
- public:
-  Parameter() = default;  ///< none: a layer without bias
-  /// A leaf with these values (a floating tensor), in its own memory.
-  explicit Parameter(std::same_as<Tensor> auto values) : Parameter(std::move(values), Adopt{}) {}
-  Parameter(Parameter&& other) noexcept : leaf_(std::move(other.leaf_)), name_(std::move(other.name_)) {}
-  Parameter(Parameter& other);  ///< for clone(); an Error anywhere else
-  Parameter& operator=(Parameter&& other) noexcept;
-  ~Parameter();
-
-  bool defined() const { return leaf_.defined(); }
-  operator const Tensor&() const { return leaf_; }  // NOLINT: a parameter is a tensor to every operation
-  const Tensor& tensor() const { return leaf_; }
-  const Tensor* operator->() const { return &leaf_; }
-  /// Its path in the model, "encoder.norm.gamma", once parameters(model) or load_state_dict(model) has set it; ""
-  /// before.
-  const std::string& name() const { return name_; }
-  void set_name(std::string_view name) { name_ = name; }
-
-  /// Overwrites the values, from any floating type; `values` may share memory with this parameter. Nothing else that
-  /// shares its memory changes. Error for another shape, and while a live tape has recorded this parameter.
-  void set(const Tensor& values);
-  /// The values, to be written to by an initialiser before anything else uses the parameter. The same Errors.
-  template <class T>
-  T* mutable_data() {
-    prepare_write(Tensor::Values::keep);
-    return leaf_.mutable_data<T>();
-  }
-  /// Computes with another tensor of this shape from now on, recorded or not: for checks of gradients. A later set()
-  /// leaves that tensor alone, unless it is a leaf: a leaf takes the new values wherever it is held.
-  void substitute(const Tensor& values);
-  /// Becomes a new leaf of another floating type, which optimisers made before do not know. In bfloat16 it is not a
-  /// leaf any more: storage for a model that only generates. Error for other types.
-  void convert(DType dtype);
-
-  /// Number of parameters with a value in this process. If a model's `visit` reaches fewer, it has forgotten some.
-  static int64_t alive();
-
- private:
-  struct Adopt {};
-  Parameter(Tensor&& values, Adopt);
-  void prepare_write(Tensor::Values values);
-  Tensor leaf_;
-  std::string name_;
-};
-
-/// A tensor that belongs to the model's state but is not trained: saved, loaded and cloned like a parameter.
-class Buffer {
- public:
-  Buffer() = default;
-  explicit Buffer(std::same_as<Tensor> auto values) : Buffer(std::move(values), Adopt{}) {}
-  Buffer(Buffer&& other) noexcept = default;
-  Buffer(Buffer& other);  ///< for clone(); an Error anywhere else
-  Buffer& operator=(Buffer&& other) noexcept = default;
-
-  bool defined() const { return values_.defined(); }
-  operator const Tensor&() const { return values_; }  // NOLINT: as a parameter
-  const Tensor& tensor() const { return values_; }
-  const Tensor* operator->() const { return &values_; }
-  void set(const Tensor& values);  ///< Error for another shape
-  void convert(DType dtype);       ///< converts floating values; integers and bools keep their type
-
- private:
-  struct Adopt {};
-  Buffer(Tensor&& values, Adopt);
-  Tensor values_;
-};
 
 /// A list of modules, named by their indices: `layers.0`, `layers.1`. A std::vector that clone() can copy.
 template <class Module>
@@ -162,26 +92,17 @@ namespace detail {
 std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename);
 std::vector<NamedBuffer> named_buffers(const AnyModel& model);
 void set_training(const AnyModel& model, bool training);
-int64_t count_parameters(const AnyModel& model);
-std::string summary(const AnyModel& model);
+void freeze(const AnyModel& model, bool frozen);
+int64_t count_parameters(const AnyModel& model, bool frozen_too);
 void convert(const AnyModel& model, DType dtype);
 NamedTensors state_dict(const AnyModel& model);
 LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, bool strict);
 
-// While one is alive on this thread, parameters may be copied.
-class CloneScope {
- public:
-  CloneScope();
-  ~CloneScope();
-  CloneScope(const CloneScope&) = delete;
-  CloneScope& operator=(const CloneScope&) = delete;
-};
-
 }  // namespace detail
 
 /// Every parameter with its path, in the order of the visits. Valid until the model is moved or ends. In a model that
-/// is not const, parameters take their paths as names, for error messages. Error for a parameter that is visited twice,
-/// and for two that have the same path.
+/// is not const, parameters take their paths as names, for error messages. A tied parameter (one that is visited twice,
+/// or two that tie() has joined) is listed once, under its first path. Error for two members that have the same path.
 template <class Model>
 std::vector<NamedParameter> named_parameters(Model& model) {
   return detail::named_parameters(detail::AnyModel(model), !std::is_const_v<Model>);
@@ -191,7 +112,8 @@ std::vector<NamedBuffer> named_buffers(Model& model) {
   return detail::named_buffers(detail::AnyModel(model));
 }
 
-/// The leaves with their names, for an optimiser. They stay the model's leaves when it moves.
+/// The leaves with their names, for an optimiser. They stay the model's leaves when it moves. Frozen ones are among
+/// them: the optimiser ignores them until they are unfrozen.
 template <class Model>
 NamedTensors parameters(Model& model) {
   NamedTensors leaves;
@@ -207,7 +129,8 @@ requires(!std::is_const_v<Model>) void train(Model& model, bool training = true)
 template <class Model>
 requires(!std::is_const_v<Model>) void eval(Model& model) { train(model, false); }
 
-/// A deep copy: equal values in new leaves and new memory; draws no random numbers. Members that are lists of modules
+/// A deep copy: equal values in new leaves and new memory, tied and frozen as in the model; draws no random numbers.
+/// Members that are lists of modules
 /// must be nn::List, and optional modules nn::Optional (the standard ones cannot copy what does not copy).
 template <class Model>
 Model clone(const Model& model) {
@@ -219,26 +142,34 @@ Model clone(const Model& model) {
   return Model(source);
 }
 
-/// Number of elements of all parameters.
+/// Freezes every parameter of a model or of a part of it: they become constants, for which nothing is recorded or
+/// computed, and which optimisers leave as they are. Takes effect for what is recorded from now on; modes and state
+/// are as before. freeze(model.encoder), freeze(model.head.weight).
+template <class Model>
+requires(!std::is_const_v<Model>) void freeze(Model& model) { detail::freeze(detail::AnyModel(model), true); }
+template <class Model>
+requires(!std::is_const_v<Model>) void unfreeze(Model& model) { detail::freeze(detail::AnyModel(model), false); }
+
+/// Number of elements of all parameters; a tied one counts once.
 template <class Model>
 int64_t count_parameters(const Model& model) {
-  return detail::count_parameters(detail::AnyModel(model));
+  return detail::count_parameters(detail::AnyModel(model), true);
 }
-
-/// A table of names, shapes and counts: one line per parameter or buffer, and the sum of the parameters.
+/// The same without those that are frozen.
 template <class Model>
-std::string summary(const Model& model) {
-  return detail::summary(detail::AnyModel(model));
+int64_t count_trainable_parameters(const Model& model) {
+  return detail::count_parameters(detail::AnyModel(model), false);
 }
 
-/// Converts every floating parameter and buffer: to(model, kFloat64). To be called before an optimiser is made.
+/// Converts every floating parameter and buffer: to(model, kFloat64). To be called before an optimiser is made. What is
+/// tied or frozen remains so.
 template <class Model>
 requires(!std::is_const_v<Model>) void to(Model& model, DType dtype) {
   detail::convert(detail::AnyModel(model), dtype);
 }
 
 /// Parameters and buffers in the order of the visits: a snapshot, which later steps do not change. (It shares memory
-/// with the model until then; the next step copies.)
+/// with the model until then; the next step copies.) What is tied is saved once, under its first path.
 template <class Model>
 NamedTensors state_dict(const Model& model) {
   return detail::state_dict(detail::AnyModel(model));
@@ -246,7 +177,7 @@ NamedTensors state_dict(const Model& model) {
 
 /// Copies `state`, which may share memory with the model, into the model. An Error names every missing, unexpected and
 /// mis-shaped entry; then nothing is changed. If not strict, it reports missing and unexpected entries and loads the
-/// rest.
+/// rest. What is tied may be in the state under any of its paths; under several, the values must be equal.
 template <class Model>
 requires(!std::is_const_v<Model>) LoadReport
     load_state_dict(Model& model, const NamedTensors& state, bool strict = true) {

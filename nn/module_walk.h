@@ -7,6 +7,10 @@
 #include <type_traits>
 #include <vector>
 
+namespace tapegrad {
+class Tensor;
+}
+
 namespace tapegrad::nn {
 
 class Parameter;
@@ -24,8 +28,55 @@ concept ModuleList = requires(Field& f) {
   f.size();
 };
 
-/// Walks through a model and is called for every parameter, buffer and `training` flag, in the order of the visits.
-/// A subclass overrides what it needs to know; path() is the path of the member: "encoder.layers.0.norm.gamma".
+namespace detail {
+
+// "Linear" for tapegrad::nn::Linear, and "function" for a lambda: the compiler's name without namespaces and arguments.
+std::string_view short_type_name(std::string_view signature);
+template <class T>
+std::string_view type_name() {
+  if constexpr (requires { typename T::Wrapped; }) {
+    return type_name<typename T::Wrapped>();
+  } else {
+    static const std::string_view name = short_type_name(__PRETTY_FUNCTION__);
+    return name;
+  }
+}
+
+// What a container of modules tells summary() about a call of one of them; nothing is done at other times.
+void report_call(const void* module, std::string_view type, const Tensor& result);
+
+}  // namespace detail
+
+namespace detail {
+
+// For what no branch of the walk takes: one message that says what to write.
+template <class Field>
+constexpr bool may_be_visited() {
+  using Plain = std::remove_const_t<Field>;
+  if constexpr (std::is_same_v<Plain, Tensor>) {
+    static_assert(!std::is_same_v<Plain, Tensor>,
+                  "visit names a Tensor: make it an nn::Parameter, which is trained, or an nn::Buffer, which is not");
+  } else if constexpr (std::is_const_v<Field>) {
+    static_assert(!std::is_const_v<Field>,
+                  "visit must not be const, since it hands out members to be changed: void visit(auto&& field)");
+  } else if constexpr (std::is_pointer_v<Field>) {
+    static_assert(!std::is_pointer_v<Field>,
+                  "visit names a pointer: name the module that it points to, or keep the module in an nn::Optional");
+  } else if constexpr (std::is_class_v<Field>) {
+    static_assert(!std::is_class_v<Field>,
+                  "a module needs a visit that names its members: void visit(auto&& field) { field(\"up\", up); }");
+  } else {
+    static_assert(std::is_class_v<Field>,
+                  "visit names a field that is not a parameter, buffer or module, nor a list, optional or pointer of "
+                  "these: leave it out");
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// Walks through a model and is called for every module, parameter, buffer and `training` flag, in the order of the
+/// visits. A subclass overrides what it needs to know; path() is the path of the member: "encoder.layers.0.norm.gamma".
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -47,25 +98,28 @@ class Visitor {
       if (field.defined()) parameter(field);
     } else if constexpr (std::is_same_v<Field, Buffer>) {
       if (field.defined()) buffer(field);
+    } else if constexpr (requires { field.walk(*this); }) {
+      field.walk(*this);
     } else if constexpr (requires { field.visit(*this); }) {
+      enter(detail::type_name<Field>(), &field);
       if constexpr (requires { field.training = true; }) mode(field.training);
       field.visit(*this);
+      leave();
     } else if constexpr (MaybeModule<Field>) {
       if (field) go(*field);
     } else if constexpr (ModuleList<Field>) {
       std::size_t index = 0;
       for (auto& element : field) (*this)(std::to_string(index++), element);
     } else {
-      static_assert(!std::is_class_v<Field>,
-                    "a module needs a visit that names its members: void visit(auto&& field) { field(\"up\", up); }");
-      static_assert(std::is_class_v<Field>,
-                    "visit names a field that is not a parameter, buffer or module, nor a list, optional or pointer of "
-                    "these");
+      static_assert(detail::may_be_visited<Field>());
     }
   }
 
  protected:
   const std::string& path() const { return path_; }
+  /// Before and after the members of a module.
+  virtual void enter(std::string_view /*type*/, const void* /*module*/) {}
+  virtual void leave() {}
   virtual void parameter(Parameter&) {}
   virtual void buffer(Buffer&) {}
   virtual void mode(bool& /*training*/) {}
@@ -110,9 +164,13 @@ struct CloneCheck {
                          }) {
       static_assert(!std::is_copy_constructible_v<Field>,
                     "clone would share a std::shared_ptr instead of copying its module: use nn::Optional");
+    } else if constexpr (requires { field.get(); }) {
+      static_assert(std::is_copy_constructible_v<Field>, "clone cannot copy a std::unique_ptr: use nn::Optional");
     } else if constexpr (ModuleList<Field>) {
       (*this)({}, *field.begin());
     } else if constexpr (requires { field.has_value(); }) {
+      static_assert(std::is_constructible_v<Field, Field&>,
+                    "clone cannot copy a std::optional of a module: use nn::Optional");
       (*this)({}, *field);
     }
   }

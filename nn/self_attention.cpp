@@ -27,14 +27,15 @@ void SelfAttentionConfig::check() const {
     fail(kWhere, fmt::format("context_length must be positive, or 0 for any length, got {}", context_length));
   }
   require_divisible(kWhere, "d_out", d_out, "num_heads", num_heads);
+  kv_width(kWhere, d_out, num_heads, num_kv_heads);
   position_options.check();
 }
 
 MultiHeadSelfAttention::MultiHeadSelfAttention(const SelfAttentionConfig& c)
     : config(checked(c)),
       W_query(c.d_in, c.d_out, c.qkv_bias),
-      W_key(c.d_in, c.d_out, c.qkv_bias),
-      W_value(c.d_in, c.d_out, c.qkv_bias),
+      W_key(c.d_in, kv_width(kWhere, c.d_out, c.num_heads, c.num_kv_heads), c.qkv_bias),
+      W_value(c.d_in, kv_width(kWhere, c.d_out, c.num_heads, c.num_kv_heads), c.qkv_bias),
       out_proj(c.d_out, c.d_out),
       dropout(c.dropout),
       shaw(shaw_positions(c.positions, c.d_out / c.num_heads, c.position_options)) {}
@@ -55,6 +56,7 @@ Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const AttentionPass& 
                                    .dropout = dropout,
                                    .shaw = shaw,
                                    .heads = config.num_heads,
+                                   .kv_heads = config.num_kv_heads > 0 ? config.num_kv_heads : config.num_heads,
                                    .causal = config.causal};
   const Tensor q = core.project_query(x, pass);
   return core.attend(q, core.project_kv(x, x, pass), pass);

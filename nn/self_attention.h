@@ -15,6 +15,7 @@ struct SelfAttentionConfig {
   bool causal = true;                     ///< position t attends to 0 .. t
   Positions positions = Positions::none;  ///< shaw: the module has vectors of its own
   PositionOptions position_options = {};
+  int64_t num_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: num_heads
 
   /// Error that names the first invalid member.
   void check() const;

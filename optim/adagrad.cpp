@@ -13,7 +13,7 @@ Adagrad::Adagrad(std::vector<ParameterGroup> groups, AdagradOptions options)
   check_not_negative("adagrad", "lr_decay", options.lr_decay);
   check_not_negative("adagrad", "initial_accumulator_value", options.initial_accumulator_value);
   check_eps("adagrad", options.eps);
-  if (options.initial_accumulator_value != 0) fill_buffers(0, options.initial_accumulator_value);
+  start_buffers_at(options.initial_accumulator_value);
 }
 
 void Adagrad::update(const Slot& slot, int64_t begin, int64_t end) {

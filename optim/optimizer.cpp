@@ -1,6 +1,7 @@
 // The base of all optimisers: gradients by parameter, one parallel row over all parameters, state in and out.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/detail/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/optimizer.h>
@@ -37,7 +38,7 @@ std::vector<ParameterGroup> Optimizer::one_group(NamedTensors parameters) {
 
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay,
                      std::vector<std::string> buffer_names, BufferShape buffer_shape)
-    : buffer_names_(std::move(buffer_names)), lr_(checked("lr", lr)) {
+    : buffer_names_(std::move(buffer_names)), buffer_shape_(buffer_shape), lr_(checked("lr", lr)) {
   for (ParameterGroup& group : groups) {
     if (group.lr) checked("lr", *group.lr);
     groups_.push_back({group.lr, checked("weight_decay", group.weight_decay.value_or(weight_decay))});
@@ -50,10 +51,8 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
                 .group = groups_.size() - 1,
                 .buffers = {},
                 .grad = {}};
-      for (std::size_t i = 0; i < buffer_names_.size(); ++i) {
-        const std::optional<Shape> shape = buffer_shape ? buffer_shape(i, slot.parameter) : slot.parameter.shape();
-        slot.buffers.push_back(shape ? zeros(*shape, slot.parameter.dtype()) : Tensor());
-      }
+      slot.buffers.resize(buffer_names_.size());
+      if (!slot.parameter.is_frozen()) make_buffers(slot);
       slots_.push_back(std::move(slot));
     }
   }
@@ -77,8 +76,28 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
   active_.reserve(slots_.size());
 }
 
-void Optimizer::fill_buffers(std::size_t buffer, double value) {
-  for (Slot& slot : slots_) slot.buffers[buffer] = full(slot.parameter.shape(), value, slot.parameter.dtype());
+// The shape of a state tensor of a parameter, if it has one of that name.
+std::optional<Shape> Optimizer::shape_of(std::size_t buffer, const Slot& slot) const {
+  return buffer_shape_ ? buffer_shape_(buffer, slot.parameter) : slot.parameter.shape();
+}
+
+// A parameter has state from its first update on: one that stays frozen needs no memory for it.
+void Optimizer::make_buffers(Slot& slot) {
+  for (std::size_t b = 0; b < slot.buffers.size(); ++b) {
+    const std::optional<Shape> shape = shape_of(b, slot);
+    if (shape && !slot.buffers[b].defined()) {
+      slot.buffers[b] = full(*shape, buffer_start_, slot.parameter.dtype());
+    }
+  }
+}
+
+void Optimizer::start_buffers_at(double value) {
+  buffer_start_ = value;
+  for (Slot& slot : slots_) {
+    for (Tensor& buffer : slot.buffers) {
+      if (buffer.defined()) buffer = full(buffer.shape(), value, buffer.dtype());
+    }
+  }
 }
 
 void Optimizer::set_lr(double lr) { lr_ = checked("lr", lr); }
@@ -102,6 +121,7 @@ void Optimizer::gather(const Gradients& grads) {
   active_.clear();
   int64_t start = 0;
   for (Slot& slot : slots_) {
+    if (slot.parameter.is_frozen()) continue;
     const Tensor* grad = grads.find(slot.parameter);
     if (!grad) {
       if (allow_missing_) continue;
@@ -120,30 +140,36 @@ void Optimizer::gather(const Gradients& grads) {
     start += slot.parameter.numel();
     active_.push_back(&slot);
   }
-  if (!allow_unused_) require_used(grads);
+  if (!allow_unknown_) require_known(grads);
   // After all gradients are taken: one may share memory with another's parameter.
   for (Slot* slot : active_) {
     slot->parameter.prepare_write(kWhere, slot->name);
+    make_buffers(*slot);
     for (Tensor& buffer : slot->buffers) {
       if (buffer.defined() && !buffer.unique()) buffer = buffer.clone();
     }
   }
 }
 
-// Error unless every gradient of a leaf is that of an active parameter.
-void Optimizer::require_used(const Gradients& grads) const {
+// Error unless every gradient of a leaf is that of a parameter.
+void Optimizer::require_known(const Gradients& grads) const {
   const auto is_leaf = [](const Gradients::Entry& entry) { return entry.place.tape == TapeIndex::kLeaf; };
-  if (static_cast<std::size_t>(std::count_if(grads.begin(), grads.end(), is_leaf)) == active_.size()) return;
-  std::vector<std::string> shapes;
+  const auto leaves = std::count_if(grads.begin(), grads.end(), is_leaf);
+  if (leaves == static_cast<std::ptrdiff_t>(active_.size())) return;
+  std::vector<std::string> unknown;
   for (const Gradients::Entry& entry : grads) {
-    const bool used = std::any_of(active_.begin(), active_.end(), [&entry](const Slot* slot) {
-      return slot->parameter.tape_index().position == entry.place.position;
+    const bool known = std::any_of(slots_.begin(), slots_.end(), [&entry](const Slot& slot) {
+      return slot.parameter.tape_index().position == entry.place.position;
     });
-    if (is_leaf(entry) && !used) shapes.push_back(str(entry.grad.shape()));
+    if (!is_leaf(entry) || known) continue;
+    const std::string called = tapegrad::detail::leaf_name(entry.place);
+    unknown.push_back(
+        fmt::format("{}{}", called.empty() ? "" : fmt::format("\"{}\" ", called), str(entry.grad.shape())));
   }
-  fail(kWhere, fmt::format("{} of the gradients belong to no parameter of this optimiser, of shapes {} (does a visit "
-                           "leave out a member? allow_unused(true) ignores them)",
-                           shapes.size(), fmt::join(shapes, ", ")));
+  if (unknown.empty()) return;  // the others were frozen after they were recorded
+  fail(kWhere, fmt::format("{} of the gradients belong to no parameter of this optimiser: {} (does a visit leave out a "
+                           "member? allow_unknown(true) ignores them)",
+                           unknown.size(), fmt::join(unknown, ", ")));
 }
 
 void Optimizer::step(const Gradients& grads) {
@@ -184,7 +210,11 @@ NamedTensors Optimizer::state() const {
   state.push_back({"lr", tensor(rates, {static_cast<int64_t>(rates.size())})});
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
     for (const Slot& slot : slots_) {
-      if (slot.buffers[b].defined()) state.push_back({buffer_names_[b] + "." + slot.name, slot.buffers[b]});
+      const std::optional<Shape> shape = shape_of(b, slot);
+      if (!shape) continue;
+      const Tensor& buffer = slot.buffers[b];
+      state.push_back({buffer_names_[b] + "." + slot.name,
+                       buffer.defined() ? buffer : full(*shape, buffer_start_, slot.parameter.dtype())});
     }
   }
   return state;
@@ -212,8 +242,9 @@ void Optimizer::load_state(const NamedTensors& state) {
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
     for (Slot& slot : slots_) {
       Tensor& to = slot.buffers[b];
-      if (!to.defined()) continue;
-      copies.emplace_back(&to, take(buffer_names_[b] + "." + slot.name, to.shape(), to.dtype()).clone());
+      const std::optional<Shape> shape = shape_of(b, slot);
+      if (!shape) continue;
+      copies.emplace_back(&to, take(buffer_names_[b] + "." + slot.name, *shape, slot.parameter.dtype()).clone());
     }
   }
   if (!given.empty()) fail(kWhere, fmt::format("the state has an unexpected \"{}\"", given.begin()->first));

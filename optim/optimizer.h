@@ -44,12 +44,13 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// One update. Two mistakes are an Error before anything is written: a parameter without a gradient, and gradients of
-  /// leaves that are not parameters of this optimiser, as when a module's visit leaves out a layer.
+  /// leaves that are not parameters of this optimiser, as when a module's visit leaves out a layer. Frozen parameters
+  /// keep their values and their state; once unfrozen, they are updated like the others.
   void step(const Gradients& grads);
   /// A parameter without a gradient keeps its value.
   void allow_missing(bool allow) { allow_missing_ = allow; }
   /// Gradients of other leaves are ignored: for models of which a part is trained, or with several optimisers.
-  void allow_unused(bool allow) { allow_unused_ = allow; }
+  void allow_unknown(bool allow) { allow_unknown_ = allow; }
 
   /// The learning rate of the groups without one of their own, or that of one group.
   double lr() const { return lr_; }
@@ -90,8 +91,8 @@ class Optimizer {
   /// Updates all parameters of a step: cuts them into ranges and calls update() for each, in parallel. An optimiser
   /// whose update is not elementwise overrides it, and calls operations on tensors, which are not recorded.
   virtual void update_all(const std::vector<Slot*>& slots);
-  /// The start of state tensors that do not start at 0.
-  void fill_buffers(std::size_t buffer, double value);
+  /// The value that all state tensors start with, if not 0.
+  void start_buffers_at(double value);
   double weight_decay_of(const Slot& slot) const { return groups_[slot.group].weight_decay; }
 
  private:
@@ -99,16 +100,20 @@ class Optimizer {
     std::optional<double> lr;
     double weight_decay;
   };
+  std::optional<Shape> shape_of(std::size_t buffer, const Slot& slot) const;
+  void make_buffers(Slot& slot);
   void gather(const Gradients& grads);
-  void require_used(const Gradients& grads) const;
+  void require_known(const Gradients& grads) const;
   void require_group(std::size_t group) const;
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
   std::vector<Slot*> active_;  // those of this step
   std::vector<std::string> buffer_names_;
+  BufferShape buffer_shape_;
+  double buffer_start_ = 0;
   double lr_;
   int64_t steps_ = 0;
-  bool allow_missing_ = false, allow_unused_ = false;
+  bool allow_missing_ = false, allow_unknown_ = false;
 };
 
 }  // namespace tapegrad::optim

@@ -53,6 +53,8 @@ void TapeMemory::release_nodes() noexcept {
     if (last.leaf.defined()) last.leaf.add_recording(-1);
     last.~Node();
   }
+  for (const Tensor& leaf : frozen) leaf.add_recording(-1);
+  frozen.clear();
   inputs.clear();
   sums.clear();
 }

@@ -55,6 +55,7 @@ struct TapeMemory {
   PoolVector<Tensor> sums;     // during backward, the gradients found so far, by position
   PoolVector<uint8_t> needed;  // during a backward of some tensors only: whether a node leads to any, by position
   LeafIndex leaves;
+  PoolVector<Tensor> frozen;  // leaves that were used as constants: must keep their values, too
 
   ~TapeMemory();
   /// One that an earlier tape of this thread has given back, or a new one.

@@ -110,19 +110,15 @@ class ForkGate {
 
 [[maybe_unused]] const ForkGate& kMadeAtLoad = ForkGate::gate();
 
-struct InsideBlis {
-  InsideBlis() { ForkGate::gate().enter(); }
-  ~InsideBlis() { ForkGate::gate().leave(); }
-  InsideBlis(const InsideBlis&) = delete;
-  InsideBlis& operator=(const InsideBlis&) = delete;
-};
-
 Context& context() {
   static Context& made = *new Context;
   return made;
 }
 
 }  // namespace
+
+InsideBlis::InsideBlis() { ForkGate::gate().enter(); }
+InsideBlis::~InsideBlis() { ForkGate::gate().leave(); }
 
 template <class T>
 void multiply_on_blis(const Tile<T>& t) {

@@ -7,6 +7,15 @@
 
 namespace tapegrad::blas {
 
+/// To hold while BLIS runs: a fork of the process waits until no thread does, because the child would inherit BLIS's
+/// mutexes locked; and threads wait meanwhile.
+struct InsideBlis {
+  InsideBlis();
+  ~InsideBlis();
+  InsideBlis(const InsideBlis&) = delete;
+  InsideBlis& operator=(const InsideBlis&) = delete;
+};
+
 /// Does a tile in the calling thread through BLIS. Both operands must have rows or columns without gaps or overlap.
 template <class T>
 void multiply_on_blis(const Tile<T>& tile);

@@ -144,6 +144,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/mask_check.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/batch.h>
@@ -412,6 +413,7 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
     if (mask.dtype() == kInt64) {
       kAttention.fail("the mask must be bool (true: may be seen) or floating (added to the scores), got int64");
     }
+    require_mask_of_scores(kAttention.name, mask);
     if (mask.dtype() != kBool) mask = mask.to(query.dtype());
     if (!broadcasts_to(mask.shape(), cells)) {
       kAttention.fail(
@@ -436,16 +438,57 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
           weights};
 }
 
+// [..., H, a, b] -> [..., H / size, size, a, b], without a copy.
+Tensor in_groups(const Tensor& x, int64_t size) {
+  Shape shape = x.shape();
+  shape[-3] /= size;
+  shape.insert(shape.rank() - 2, size);
+  return x.reshape(shape);
+}
+
+// Query heads that share a head of keys become an axis over which the keys broadcast.
+std::pair<Tensor, Tensor> attend_in_groups(const Tensor& query, const Tensor& key, const Tensor& value,
+                                           const AttentionOptions& options, bool want_weights) {
+  require_floating(kAttention.name, {&query, &key, &value});
+  const auto heads = [](const Tensor& x) { return x.dim() < 3 ? int64_t{0} : x.size(-3); };
+  if (heads(key) == 0 || heads(key) != heads(value) || heads(query) % heads(key) != 0) {
+    kAttention.fail(
+        fmt::format("enable_gqa expects query [..., H, T, D], and key and value with K heads that divide H, got query "
+                    "{}, key {}, value {}",
+                    str(query.shape()), str(key.shape()), str(value.shape())));
+  }
+  const int64_t size = std::max<int64_t>(1, heads(query) / heads(key));
+  AttentionOptions grouped = options;
+  const Tensor& mask = options.mask;
+  if (mask.defined() && mask.dim() >= 3) {
+    const bool fits = mask.size(-3) == 1 || mask.size(-3) == heads(query);
+    if (!fits) {
+      kAttention.fail(
+          fmt::format("expected a mask for {} heads or for all of them, got {}", heads(query), str(mask.shape())));
+    }
+    grouped.mask = in_groups(mask, mask.size(-3) == 1 ? 1 : size);
+  }
+  auto [y, weights] = attend(in_groups(query, size), in_groups(key, 1), in_groups(value, 1), grouped, want_weights);
+  if (weights.defined()) weights = weights.flatten(-4, -3);
+  return {y.flatten(-4, -3), weights};
+}
+
+std::pair<Tensor, Tensor> attend_as_asked(const Tensor& query, const Tensor& key, const Tensor& value,
+                                          const AttentionOptions& options, bool want_weights) {
+  return options.enable_gqa ? attend_in_groups(query, key, value, options, want_weights)
+                            : attend(query, key, value, options, want_weights);
+}
+
 }  // namespace
 
 std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                  const AttentionOptions& options) {
-  return attend(query, key, value, options, true);
+  return attend_as_asked(query, key, value, options, true);
 }
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options) {
-  return attend(query, key, value, options, false).first;
+  return attend_as_asked(query, key, value, options, false).first;
 }
 
 }  // namespace tapegrad

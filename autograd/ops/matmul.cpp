@@ -1,4 +1,4 @@
-// Matrix products: matmul with broadcast leading axes, and linear.
+// Matrix products: matmul with broadcast leading axes, its forms with fixed axes, and linear.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/kernels/blas.h>
@@ -118,6 +118,10 @@ Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
                 });
 }
 
+[[noreturn]] void fail_product(std::string_view where, std::string_view wanted, const Tensor& a, const Tensor& b) {
+  fail(where, fmt::format("expected {}, got {} and {}", wanted, str(a.shape()), str(b.shape())));
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
@@ -129,6 +133,28 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   Tensor y = matmul_of_matrices(a.dim() == 1 ? a.unsqueeze(0) : a, b.dim() == 1 ? b.unsqueeze(1) : b);
   if (b.dim() == 1) y = y.squeeze(-1);
   return a.dim() == 1 ? y.squeeze(b.dim() == 1 ? -1 : -2) : y;
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) || a.size(2) != b.size(1)) {
+    fail_product("bmm", "[B, m, k] and [B, k, n]", a, b);
+  }
+  return matmul(a, b);
+}
+
+Tensor mv(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 2 || b.dim() != 1 || a.size(1) != b.size(0)) fail_product("mv", "[m, n] and [n]", a, b);
+  return matmul(a, b);
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 1 || !(a.shape() == b.shape())) fail_product("dot", "[n] and [n]", a, b);
+  return matmul(a, b);
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 1 || b.dim() != 1) fail_product("outer", "[m] and [n]", a, b);
+  return a.unsqueeze(1) * b;
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {

@@ -52,6 +52,30 @@ def products(m, n, k):
             f"linear_dw/{m}/{n}/{k}": lambda: dy.t() @ x}
 
 
+def attention(b, t, h, d):
+    """Attention written with einsum and softmax, its scores alone, and with the gradients of queries, keys and values."""
+    q, k, v, dy = (torch.randn(b, t, h, d, requires_grad=i < 3) for i in range(4))
+
+    def attend():
+        scores = torch.einsum("bthd,bshd->bhts", q, k) * d**-0.5
+        return torch.einsum("bhts,bshd->bthd", torch.softmax(scores, -1), v)
+
+    name = f"{b}/{t}/{h}/{d}"
+    return {f"einsum_attention/{name}": torch.no_grad()(attend),
+            f"einsum_attention_with_gradients/{name}": lambda: torch.autograd.grad(attend(), (q, k, v), grad_outputs=dy),
+            f"einsum_scores/{name}": torch.no_grad()(lambda: torch.einsum("bthd,bshd->bhts", q, k))}
+
+
+def linear_algebra(batch, n):
+    """On symmetric positive definite matrices [batch, n, n], and as many right-hand sides."""
+    x, b = torch.randn(batch, n, n), torch.randn(batch, n, n)
+    a = x @ x.transpose(1, 2) / n + torch.eye(n)
+    calls = {"solve": lambda: torch.linalg.solve(a, b), "inverse": lambda: torch.linalg.inv(a), "cholesky": lambda: torch.linalg.cholesky(a),
+             "triangular_solve": lambda: torch.linalg.solve_triangular(a, b, upper=False), "slogdet": lambda: torch.linalg.slogdet(a),
+             "qr": lambda: torch.linalg.qr(a), "eigh": lambda: torch.linalg.eigh(a), "svd": lambda: torch.linalg.svd(a, full_matrices=False)}
+    return {f"linalg_{name}/{batch}/{n}": call for name, call in calls.items()}
+
+
 def cases():
     x = torch.linspace(-4, 4, 1 << 24)
     rows, weight = torch.randn(4096, 768), torch.randn(768)
@@ -76,6 +100,12 @@ def cases():
     }
     for shape in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768)):
         result.update(products(*shape))
+    for shape in ((256, 8), (64, 32), (1, 512)):
+        result.update(linear_algebra(*shape))
+    for shape in ((8, 256, 8, 64), (32, 64, 4, 32)):
+        result.update(attention(*shape))
+    bilinear = [torch.randn(256, 128), torch.randn(64, 128, 96), torch.randn(256, 96)]
+    result["einsum_bilinear"] = lambda: torch.einsum("bi,oij,bj->bo", *bilinear)
     result.update(pooling.cases())
     result.update(convolution.cases())
     result.update(recurrent.cases())

@@ -13,11 +13,12 @@ struct AttentionCore {
   const Dropout& dropout;  // on the weights
   const ShawPositions& shaw;
   int64_t heads;
+  int64_t kv_heads;     // of keys and values: each is shared by heads / kv_heads queries
   bool causal = false;  // a query sees no later keys, whatever the mask says
 
   // x [B, T, in] -> [B, heads, T, head_dim], a view of the projection, rotated for RoPE.
   Tensor project_query(const Tensor& x, const AttentionPass& pass) const;
-  // The same of [B, S, in] for keys and values, after those that the cache holds.
+  // [B, S, in] -> [B, kv_heads, S, head_dim] for keys and values, after those that the cache holds.
   KeysAndValues project_kv(const Tensor& keys, const Tensor& values, const AttentionPass& pass) const;
   // q [B, heads, T, head_dim] -> [B, T, C].
   Tensor attend(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const;

@@ -16,4 +16,13 @@ void require_divisible(std::string_view where, std::string_view name, int64_t si
        fmt::format("{} {} is not divisible by {} {} (each head takes an equal share)", name, size, heads_name, heads));
 }
 
+int64_t kv_width(std::string_view where, int64_t width, int64_t heads, int64_t kv_heads) {
+  if (kv_heads == 0) return width;
+  if (kv_heads < 0 || heads % kv_heads != 0) {
+    fail(where, fmt::format("expected a number of key and value heads that divides the {} query heads, got {}", heads,
+                            kv_heads));
+  }
+  return width / heads * kv_heads;
+}
+
 }  // namespace tapegrad::nn

@@ -6,9 +6,12 @@
 #include <tapegrad/nn/convolution.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/gradcheck.h>
+#include <tapegrad/nn/hooked.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/pooling.h>
 #include <tapegrad/nn/recurrent.h>
+#include <tapegrad/nn/reshape.h>
+#include <tapegrad/nn/sequential.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
@@ -193,6 +196,44 @@ void add_activations(ModuleTable& table) {
       [](auto& module, X in) { return module(in[0]); });
 }
 
+void add_containers(ModuleTable& table) {
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  table.add(
+      "Sequential", "with a function", {spread({2, 3})},
+      [] {
+        return nn::Sequential(
+            nn::Linear(3, 4), [](const Tensor& x) { return tanh(x); }, nn::LayerNorm(4));
+      },
+      apply);
+  table.add(
+      "AnyModule", "in a list", {spread({2, 3})},
+      [] {
+        nn::List<nn::AnyModule> layers;
+        layers.emplace_back(nn::Linear(3, 2));
+        layers.emplace_back(nn::RmsNorm(2));
+        return layers;
+      },
+      [](auto& layers, X x) { return layers[1](layers[0](x[0])); });
+  table.add(
+      "Hooked", "with hooks", {spread({2, 3})},
+      [] {
+        nn::Hooked<nn::Linear> layer(3, 4);
+        layer.on_forward([](const Tensor&, const Tensor& y) { return sin(y); });
+        return layer;
+      },
+      apply);
+  table.add(
+      "Identity", "[2, 3]", {spread({2, 3})}, [] { return nn::Identity(); }, apply);
+  table.add(
+      "Flatten", "[2, 3, 2]", {spread({2, 3, 2})}, [] { return nn::Flatten(); }, apply);
+  table.add(
+      "Unflatten", "[2, 6]", {spread({2, 6})},
+      [] {
+        return nn::Unflatten(1, {3, -1});
+      },
+      apply);
+}
+
 void add_attention(ModuleTable& table) {
   const auto make = [] { return nn::MultiHeadAttention(4, 2, 0.2); };
   table.add("MultiHeadAttention", "self", {spread({2, 3, 4})}, make,
@@ -201,6 +242,17 @@ void add_attention(ModuleTable& table) {
             [](auto& module, X x) { return module(x[0], x[1], x[1]); });
   table.add("MultiHeadAttention", "causal", {spread({1, 3, 4})}, make,
             [](auto& module, X x) { return module(x[0], x[0], x[0], nn::causal_mask(3)); });
+  table.add(
+      "MultiHeadAttention", "four heads over two of keys", {spread({1, 2, 4}), spread({1, 3, 4}, -1, 1)},
+      [] { return nn::MultiHeadAttention(4, 4, 0.2, nn::Positions::none, {}, 2); },
+      [](auto& module, X x) { return module(x[0], x[1], x[1]); });
+  table.add(
+      "MultiHeadSelfAttention", "two heads over one of keys", {spread({2, 3, 3})},
+      [] {
+        return nn::MultiHeadSelfAttention(
+            {.d_in = 3, .d_out = 4, .num_heads = 2, .positions = nn::Positions::shaw, .num_kv_heads = 1});
+      },
+      [](auto& module, X x) { return module(x[0]); });
   table.add("MultiHeadAttention", "padding", {spread({2, 3, 4}), tensor({{1, 2, 0}, {3, 1, 2}})}, make,
             [](auto& module, X x) { return module(x[0], x[0], x[0], nn::padding_mask(x[1])); });
   table.add(
@@ -386,6 +438,7 @@ const std::vector<ModuleSamples>& module_samples() {
     add_convolutions(table);
     add_activations(table);
     add_attention(table);
+    add_containers(table);
     add_positions(table);
     add_recurrent(table);
     add_transformer(table);

@@ -1,4 +1,5 @@
 // Samples of matrix products, attention and dropout.
+#include <tapegrad/autograd/on_grad.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/recompute.h>
@@ -111,6 +112,17 @@ void add_dropout(SampleTable& table) {
   table.add("dropout", "expanded", {spread({3, 1}).expand({3, 4})}, drop(0.4));
 }
 
+void add_hooks(SampleTable& table) {
+  for (const LaidOut& a : layouts(3, 4)) {
+    table.add("on_grad", a.label, {a.x}, [](std::span<const Tensor> x) {
+      const Tensor y = x[0] * x[0];
+      return on_grad(y, [](const Tensor&) {}) * y;
+    });
+  }
+  table.add("on_grad", "replaced by itself", {spread({2, 3})},
+            [](std::span<const Tensor> x) { return sin(on_grad(x[0], [](const Tensor& dy) { return dy * 1; })); });
+}
+
 void add_recompute(SampleTable& table) {
   table.add("recompute", "tanh of a product", {spread({2, 3}), spread({3, 2}, -1, 1.3)}, [](std::span<const Tensor> x) {
     const Tensor w = x[1];
@@ -127,6 +139,7 @@ void add_product_samples(SampleTable& table) {
   add_matrix_products(table);
   add_attention(table);
   add_dropout(table);
+  add_hooks(table);
   add_recompute(table);
 }
 

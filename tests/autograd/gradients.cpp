@@ -14,7 +14,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// The structs with a `visit` that the headers of a folder declare.
+// The structs and classes with a `visit` that the headers of a folder declare.
 std::set<std::string> modules_in(const std::string& folder) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -22,7 +22,10 @@ std::set<std::string> modules_in(const std::string& folder) {
     std::ifstream in(entry.path());
     std::string current;
     for (std::string line; std::getline(in, line);) {
-      if (line.starts_with("struct ") && line.ends_with(" {")) current = line.substr(7, line.find(' ', 7) - 7);
+      for (const std::string_view keyword : {"struct ", "class "}) {
+        if (!line.starts_with(keyword) || !line.ends_with(" {")) continue;
+        current = line.substr(keyword.size(), line.find(' ', keyword.size()) - keyword.size());
+      }
       if (line.starts_with("  void visit(")) names.insert(current);
     }
   }

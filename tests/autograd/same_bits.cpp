@@ -2,6 +2,8 @@
 // the machine has processors, on tensors that are divided into pieces.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/convolution.h>
+#include <tapegrad/autograd/linalg.h>
+#include <tapegrad/autograd/on_grad.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pooling.h>
@@ -91,6 +93,33 @@ void add_convolutions(std::vector<Large>& all) {
       [](const Inputs& v) { return conv1d(v[0], v[1], {}, {.groups = 2}); });
   add("conv_transpose1d", {numbers({3, 40, 1001}), numbers({40, 20, 4})},
       [](const Inputs& v) { return conv_transpose1d(v[0], v[1], {}, {.stride = 2, .padding = 1}); });
+}
+
+void add_linear_algebra(std::vector<Large>& all) {
+  // Matrices that are far from singular, and symmetric ones: a batch, and a large one.
+  for (const Shape& shape : {Shape{64, 24, 24}, Shape{100, 100}}) {
+    const int64_t n = shape[-1];
+    const Tensor a = numbers(shape, -0.5, 0.5) + eye(n) * arange(1, static_cast<double>(n + 1), 1, kFloat32);
+    const Tensor b = numbers(shape), symmetric = a + a.t(), positive = matmul(a, a.t());
+    const auto add = [&](std::string op, Inputs inputs, Function f) {
+      all.push_back({std::move(op), std::move(inputs), std::move(f)});
+    };
+    add("solve", {a, b}, [](const Inputs& v) { return solve(v[0], v[1]); });
+    add("triangular_solve", {a, b}, [](const Inputs& v) { return triangular_solve(v[0], v[1], {.upper = true}); });
+    add("inverse", {a}, [](const Inputs& v) { return inverse(v[0]); });
+    add("cholesky", {positive}, [](const Inputs& v) { return cholesky(v[0]); });
+    add("det", {a * 0.2}, [](const Inputs& v) { return det(v[0]); });
+    add("slogdet", {a}, [](const Inputs& v) { return slogdet(v[0]).logabsdet; });
+    add("qr", {a.slice(-1, 0, n / 2)}, [](const Inputs& v) { return matmul(qr(v[0]).q, qr(v[0]).r); });
+    add("eigh", {symmetric}, [](const Inputs& v) { return eigh(v[0]).vectors * eigh(v[0]).values.unsqueeze(-1); });
+    add("eigvalsh", {symmetric}, [](const Inputs& v) { return eigvalsh(v[0]); });
+    add("svd", {a.slice(-2, 1)}, [](const Inputs& v) {
+      const Svd y = svd(v[0]);
+      return matmul(y.u * y.s.unsqueeze(-2), sin(y.vh));
+    });
+    add("svdvals", {a}, [](const Inputs& v) { return svdvals(v[0]); });
+    add("pinv", {a.slice(-1, 1)}, [](const Inputs& v) { return pinv(v[0]); });
+  }
 }
 
 std::vector<Large> large_samples() {
@@ -187,6 +216,7 @@ std::vector<Large> large_samples() {
   add_sample("unsqueeze", {numbers({200'000})}, [](const Inputs& v) { return v[0].unsqueeze(0) * 2; });
   add_sample("variable", {x}, [](const Inputs& v) { return Tape::current() ? Tape::variable(v[0]) : v[0]; });
   add_sample("contiguous", {turned}, [](const Inputs& v) { return v[0].contiguous(); });
+  add_sample("on_grad", {x}, [](const Inputs& v) { return on_grad(v[0], [](const Tensor& dy) { return dy * 3; }); });
   add_sample("to", {x}, [](const Inputs& v) { return v[0].to(kFloat64); });
 
   const Shape products[][2] = {{{301, 257}, {257, 203}}, {{64, 768}, {768, 300}},      {{1, 1000}, {1000, 3000}},
@@ -195,6 +225,7 @@ std::vector<Large> large_samples() {
   for (const auto& [a, b] : products) {
     add_sample("matmul", {numbers(a), numbers(b)}, [](const Inputs& v) { return matmul(v[0], v[1]); });
   }
+  add_linear_algebra(all);
   for (int64_t rows : {20, 640, 2000}) {
     add_sample("linear", {numbers({rows, 130}), numbers({517, 130}), numbers({517})},
                [](const Inputs& v) { return linear(v[0], v[1], v[2]); });

@@ -276,6 +276,7 @@ const GoldenCalls& golden_calls() {
     add_loss_calls(calls);
     add_convolution_calls(calls);
     add_factories(calls);
+    add_linalg_calls(calls);
     add_pooling_calls(calls);
     add_function_calls(calls);
     add_recurrent_calls(calls);

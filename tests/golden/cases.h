@@ -33,13 +33,14 @@ const GoldenCalls& golden_calls();
 // For the files calls_*.cpp, which enter the calls of their families.
 void add_reduce_calls(GoldenCalls& calls);
 void add_loss_calls(GoldenCalls& calls);
+void add_linalg_calls(GoldenCalls& calls);
 void add_pooling_calls(GoldenCalls& calls);
 void add_shape_calls(GoldenCalls& calls);
 void add_convolution_calls(GoldenCalls& calls);
 void add_function_calls(GoldenCalls& calls);
 void add_recurrent_calls(GoldenCalls& calls);
 
-// The names of the functions that autograd/ops.h declares.
+// The names of the functions that a header declares.
 std::vector<std::string> operations_in(const std::string& header);
 
 }  // namespace tapegrad::tests

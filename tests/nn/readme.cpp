@@ -38,7 +38,7 @@ class Readme : public testing::Test {
 TEST_F(Readme, WhatFollowsFromVisit) {
 Mlp model(8);
 tg::optim::AdamW adam(tg::nn::parameters(model));
-std::cout << tg::nn::summary(model);                    // names, shapes, counts
+std::cout << tg::nn::summary(model);                    // a tree of names, types, shapes, counts
 tg::nn::eval(model);                                    // no dropout; tg::nn::train(model) switches it on again
 Mlp copy = tg::nn::clone(model);                        // equal values in new memory
 tg::save_safetensors("mlp.safetensors", tg::nn::state_dict(model));
@@ -62,6 +62,36 @@ EXPECT_EQ(later.shape(), (tg::Shape{2, 3, 40}));
 for (const tg::Tensor& state : {hidden, cell, h, c, last, memory}) EXPECT_EQ(state.shape(), (tg::Shape{4, 3, 20}));
 EXPECT_EQ(padded.shape(), output.shape());
 EXPECT_EQ(next.shape(), (tg::Shape{3, 20}));
+}
+
+TEST_F(Readme, ComposingModules) {
+nn::Sequential net(nn::Linear(2, 8), [](const tg::Tensor& x) { return relu(x); }, nn::Linear(8, 1));
+tg::Tensor y = net(tg::ones({4, 2}));           // parameters 0.weight, 0.bias, 2.weight, 2.bias
+net.get<2>().bias;
+nn::List<nn::AnyModule> layers;                 // modules of several types
+layers.emplace_back(nn::Linear(2, 8));
+layers.emplace_back(nn::Sequential(nn::Unflatten(1, {2, 4}), nn::Flatten()));
+EXPECT_EQ(layers[1](layers[0](tg::ones({4, 2}))).shape(), (tg::Shape{4, 8}));
+}
+
+struct Language {
+  nn::Embedding table{5, 3};
+  nn::Linear encoder{3, 3}, head{3, 5};
+  tg::Tensor operator()(const tg::Tensor& ids) const { return head(encoder(table(ids))); }
+  void visit(auto&& field) {
+    field("table", table);
+    field("encoder", encoder);
+    field("head", head);
+  }
+};
+
+TEST_F(Readme, TiedAndFrozenParameters) {
+Language model;
+const tg::Tensor ids = tg::tensor({{1, 2}});
+tie(model.table.weight, model.head.weight);     // one leaf from now on, with the first one's values
+nn::freeze(model.encoder);                      // constants until nn::unfreeze(model.encoder)
+std::cout << nn::summary(model, {ids});         // with the shapes of outputs
+EXPECT_EQ(nn::count_trainable_parameters(model), 20);
 }
 
 TEST_F(Readme, Decoding) {
@@ -140,7 +170,7 @@ TEST(ReadmeCode, IsInThisFileWordForWord) {
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 7);
+  EXPECT_EQ(blocks, 9);
 }
 
 }  // namespace

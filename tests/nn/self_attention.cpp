@@ -1,6 +1,9 @@
 // Self-attention from one width to another: its formula, its masks, its errors.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tests/support/near.h>
@@ -98,6 +101,177 @@ TEST(SelfAttention, Errors) {
             "[multi_head_self_attention] context_length must be positive, or 0 for any length, got -5");
   EXPECT_EQ(with([](Config&) {}), "[multi_head_self_attention] a sequence of length 6 is longer than context_length 5");
   EXPECT_EQ(with([](Config& c) { c.d_in = 4; }), "[multi_head_self_attention] expected x [B, T, 4], got [1, 6, 3]");
+}
+
+// --- grouped queries ---
+
+// [B, heads, S, D] of fewer heads, each as often as queries share it.
+Tensor repeated(const Tensor& x, int64_t times) {
+  std::vector<Tensor> heads;
+  for (int64_t h = 0; h < x.size(1); ++h) {
+    for (int64_t i = 0; i < times; ++i) heads.push_back(narrow(x, 1, h, 1));
+  }
+  return cat(heads, 1);
+}
+
+TEST(GroupedQueries, EqualAttentionWithRepeatedHeads) {
+  manual_seed(3);
+  const auto leaf = [](const Shape& shape) { return randn(shape).to(kFloat64).as_leaf(); };
+  const Tensor q = leaf({2, 6, 4, 3}), k = leaf({2, 2, 5, 3}), v = leaf({2, 2, 5, 4});
+  const Tensor per_head = randn({6, 4, 5}).to(kFloat64), allowed = randn({2, 1, 4, 5}) > -0.5;
+  for (const Tensor& mask : {Tensor(), per_head, allowed, per_head[0]}) {
+    for (const bool causal : {false, true}) {
+      Tape tape;
+      const Tensor dy = sin(randn({2, 6, 4, 4}).to(kFloat64));
+      const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask, .causal = causal, .enable_gqa = true});
+      const Gradients ours = tape.backward(y, {.grad_output = dy});
+      Tape second;
+      const Tensor expected =
+          scaled_dot_product_attention(q, repeated(k, 3), repeated(v, 3), {.mask = mask, .causal = causal});
+      const Gradients theirs = second.backward(expected, {.grad_output = dy});
+      expect_near(y, expected);
+      for (const Tensor& x : {q, k, v}) expect_near(ours[x], theirs[x]);
+    }
+  }
+  const auto [y, weights] = attention_with_weights(q, k, v, {.enable_gqa = true});
+  const auto [z, others] = attention_with_weights(q, repeated(k, 3), repeated(v, 3));
+  expect_near(y, z);
+  expect_near(weights, others);
+  expect_near(scaled_dot_product_attention(q, q, q, {.enable_gqa = true}), scaled_dot_product_attention(q, q, q));
+}
+
+TEST(GroupedQueries, PassGradcheck) {
+  const auto make = [](const Shape& shape) { return randn(shape).to(kFloat64); };
+  const GradcheckReport report = gradcheck(
+      [](const Tensor& q, const Tensor& k, const Tensor& v) {
+        return scaled_dot_product_attention(q, k, v, {.causal = true, .enable_gqa = true});
+      },
+      {make({1, 4, 3, 2}), make({1, 2, 3, 2}), make({1, 2, 3, 2})});
+  EXPECT_TRUE(report.ok) << report.text;
+}
+
+TEST(GroupedQueries, DoNotCopyKeys) {
+  const Tensor q = randn({1, 8, 16, 4}), k = randn({1, 2, 16, 4});
+  Tape tape;
+  const Tensor leaf = k.as_leaf();
+  scaled_dot_product_attention(q, leaf, leaf, {.enable_gqa = true});
+  for (int64_t i = 0; i < tape.size(); ++i) {
+    const std::string_view op = tape.op_name(i);
+    EXPECT_TRUE(op == "leaf" || op == "reshape" || op == "expand" || op == "scaled_dot_product_attention") << op;
+  }
+}
+
+TEST(GroupedQueries, Errors) {
+  const auto with = [](const Shape& q, const Shape& k, const Tensor& mask = {}) {
+    return error_of(
+        [&] { scaled_dot_product_attention(ones(q), ones(k), ones(k), {.mask = mask, .enable_gqa = true}); });
+  };
+  EXPECT_EQ(with({1, 4, 3, 2}, {1, 3, 3, 2}),
+            "[scaled_dot_product_attention] enable_gqa expects query [..., H, T, D], and key and value with K heads "
+            "that divide H, got query [1, 4, 3, 2], key [1, 3, 3, 2], value [1, 3, 3, 2]");
+  EXPECT_EQ(with({3, 2}, {3, 2}),
+            "[scaled_dot_product_attention] enable_gqa expects query [..., H, T, D], and key and value with K heads "
+            "that divide H, got query [3, 2], key [3, 2], value [3, 2]");
+  EXPECT_EQ(with({1, 4, 3, 2}, {1, 2, 3, 2}, zeros({2, 3, 3})),
+            "[scaled_dot_product_attention] expected a mask for 4 heads or for all of them, got [2, 3, 3]");
+  EXPECT_EQ(error_of([] { nn::MultiHeadSelfAttention({.d_in = 4, .d_out = 4, .num_heads = 4, .num_kv_heads = 3}); }),
+            "[multi_head_self_attention] expected a number of key and value heads that divides the 4 query heads, got "
+            "3");
+  EXPECT_EQ(error_of([] { nn::MultiHeadAttention(4, 2, 0, nn::Positions::none, {}, -1); }),
+            "[multi_head_attention] expected a number of key and value heads that divides the 2 query heads, got -1");
+}
+
+// A module with all heads whose keys and values repeat those of `grouped`.
+void repeat_rows(const nn::Linear& from, nn::Linear& to, int64_t head_dim, int64_t times) {
+  const auto rows = [&](const Tensor& x) {
+    std::vector<Tensor> heads;
+    for (int64_t h = 0; h < x.size(0) / head_dim; ++h) {
+      for (int64_t i = 0; i < times; ++i) heads.push_back(narrow(x, 0, h * head_dim, head_dim));
+    }
+    return cat(heads, 0);
+  };
+  to.weight.set(rows(from.weight));
+  if (from.bias.defined()) to.bias.set(rows(from.bias));
+}
+
+TEST(GroupedQueries, ModulesEqualThoseWithRepeatedHeadsForAllPositions) {
+  using nn::Positions;
+  for (const Positions positions : {Positions::none, Positions::shaw}) {
+    for (const bool values : {false, true}) {
+      manual_seed(12);
+      nn::SelfAttentionConfig config{.d_in = 5,
+                                     .d_out = 8,
+                                     .num_heads = 4,
+                                     .qkv_bias = true,
+                                     .positions = positions,
+                                     .position_options = {.shaw_distance = 3, .shaw_values = values},
+                                     .num_kv_heads = 2};
+      const nn::MultiHeadSelfAttention grouped(config);
+      EXPECT_EQ(grouped.W_key.weight->shape(), (Shape{4, 5}));
+      config.num_kv_heads = 0;
+      nn::MultiHeadSelfAttention full(config);
+      full.W_query.weight.set(grouped.W_query.weight);
+      full.W_query.bias.set(grouped.W_query.bias);
+      full.out_proj.weight.set(grouped.out_proj.weight);
+      full.out_proj.bias.set(grouped.out_proj.bias);
+      if (grouped.shaw.keys.defined()) full.shaw.keys.set(grouped.shaw.keys);
+      if (grouped.shaw.values.defined()) full.shaw.values.set(grouped.shaw.values);
+      repeat_rows(grouped.W_key, full.W_key, 2, 2);
+      repeat_rows(grouped.W_value, full.W_value, 2, 2);
+      const Tensor x = randn({2, 6, 5});
+      expect_near(grouped(x), full(x));
+      Tensor weights, others;
+      grouped(x, {.weights = &weights});
+      full(x, {.weights = &others});
+      expect_near(weights, others);
+    }
+  }
+  const nn::MultiHeadAttention cross(8, 4, 0, Positions::none, {}, 1);
+  EXPECT_EQ(cross.linear_layers[1].weight->shape(), (Shape{2, 8}));
+  EXPECT_EQ(cross(randn({2, 3, 8}), ones({2, 5, 8}), randn({2, 5, 8})).shape(), (Shape{2, 3, 8}));
+  EXPECT_EQ(cross.project_kv(ones({2, 5, 8}), ones({2, 5, 8})).keys.shape(), (Shape{2, 1, 5, 2}));
+}
+
+TEST(GroupedQueries, ACacheKeepsTheirHeadsOnly) {
+  manual_seed(13);
+  nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 8, .num_heads = 4, .num_kv_heads = 2});
+  nn::to(attention, kFloat64);
+  const Tensor x = randn({2, 5, 3}).to(kFloat64);
+  const Tensor whole = attention(x);
+  nn::KVCache cache;
+  for (const auto& [start, length] : {std::pair{0, 2}, {2, 2}, {4, 1}}) {
+    const Tensor y = attention(narrow(x, 1, start, length), {.cache = &cache});
+    cache.advance(length);
+    EXPECT_LE(amax(abs(y - narrow(whole, 1, start, length))).item(), 1e-12);
+  }
+  const Tensor step = randn({2, 2, 1, 2}).to(kFloat64);
+  EXPECT_EQ(cache.append(0, {step, step}).keys.shape(), (Shape{2, 2, 6, 2}));
+}
+
+TEST(GroupedQueries, AGptReadsItsCacheWithEveryKindOfPositions) {
+  using nn::Positions;
+  for (const Positions positions :
+       {Positions::learned, Positions::rope, Positions::shaw, Positions::t5, Positions::alibi}) {
+    manual_seed(14);
+    nn::GPTModel model({.vocab_size = 7,
+                        .context_length = 8,
+                        .emb_dim = 16,
+                        .n_heads = 4,
+                        .n_layers = 2,
+                        .qkv_bias = true,
+                        .positions = positions,
+                        .n_kv_heads = 1});
+    EXPECT_EQ(nn::count_parameters(model), model.config.parameter_count());
+    nn::eval(model);
+    const Tensor ids = tensor({{1, 5, 2, 0, 6, 3}});
+    const Tensor whole = model(ids);
+    nn::KVCache cache;
+    expect_near(model(narrow(ids, 1, 0, 4), &cache), narrow(whole, 1, 0, 4));
+    expect_near(model(narrow(ids, 1, 4, 1), &cache), narrow(whole, 1, 4, 1));
+    expect_near(model(narrow(ids, 1, 5, 1), &cache), narrow(whole, 1, 5, 1));
+    EXPECT_EQ(error_of([&] { nn::to_hugging_face(model); }),
+              "[hugging_face] expected keys and values of every head, as GPT-2 has, got n_kv_heads 1 of 4");
+  }
 }
 
 }  // namespace

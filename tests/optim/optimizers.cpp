@@ -259,10 +259,10 @@ TEST(Optimizer, GradientsOfOtherLeavesAreNamedByTheirShapes) {
   const Gradients found = grads();
   EXPECT_EQ(found.size(), 4U);
   EXPECT_EQ(error_of([&] { sgd.step(found); }),
-            "[optimizer] 2 of the gradients belong to no parameter of this optimiser, of shapes [3, 4], [5] (does a "
-            "visit leave out a member? allow_unused(true) ignores them)");
+            "[optimizer] 2 of the gradients belong to no parameter of this optimiser: [3, 4], [5] (does a visit leave "
+            "out a member? allow_unknown(true) ignores them)");
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 1}));
-  sgd.allow_unused(true);
+  sgd.allow_unknown(true);
   sgd.step(found);
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{-1, -1}));
 }

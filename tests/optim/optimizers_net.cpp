@@ -153,7 +153,7 @@ std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<ParameterGro
 
 std::unique_ptr<optim::Optimizer> made_for(const Net& net, const json& run) {
   std::unique_ptr<optim::Optimizer> optimizer = make(run, groups_of(net, run));
-  optimizer->allow_unused(run["kind"] == "muon");  // biases stay
+  optimizer->allow_unknown(run["kind"] == "muon");  // biases stay
   return optimizer;
 }
 

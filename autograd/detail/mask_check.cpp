@@ -1,0 +1,38 @@
+// A check of attention masks.
+#include <tapegrad/autograd/detail/mask_check.h>
+#include <tapegrad/autograd/op.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+
+namespace {
+
+// Does x hold ones and zeros alone, and at least one one? Along axis and the axes after it.
+template <class T>
+bool only_ones_and_zeros(const T* x, const Shape& shape, const Strides& strides, int axis, bool& has_one) {
+  if (axis == shape.rank()) {
+    has_one |= *x == 1;
+    return *x == 0 || *x == 1;
+  }
+  const int64_t count = strides[axis] == 0 ? std::min<int64_t>(1, shape[axis]) : shape[axis];  // expanded: seen once
+  for (int64_t i = 0; i < count; ++i) {
+    if (!only_ones_and_zeros(x + i * strides[axis], shape, strides, axis + 1, has_one)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void require_mask_of_scores(std::string_view where, const Tensor& mask) {
+  if (!is_floating(mask.dtype()) || needs_grad(mask)) return;
+  with_floating_type(mask.dtype(), [&](auto t) {
+    bool has_one = false;
+    if (!only_ones_and_zeros(mask.data<decltype(t)>(), mask.shape(), mask.strides(), 0, has_one) || !has_one) return;
+    fail(where,
+         "expected a bool mask (true: may be seen) or a floating one to be added to the scores, got a floating mask of "
+         "ones and zeros alone (make it bool: mask != 0)");
+  });
+}
+
+}  // namespace tapegrad

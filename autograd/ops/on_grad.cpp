@@ -1,0 +1,27 @@
+// Hooks of tensors: the identity, whose backward shows the gradient to a function.
+#include <fmt/format.h>
+#include <tapegrad/autograd/on_grad.h>
+
+namespace tapegrad {
+
+namespace {
+
+const Op kOnGrad{"on_grad"};
+
+}  // namespace
+
+Tensor detail::on_grad(const Tensor& x, GradHook hook) {
+  if (!needs_grad(x)) return x;
+  const Tensor y = x.view(x.shape(), x.strides());
+  return record(kOnGrad, y, {x}, [hook = std::move(hook)](const Tensor& dy) mutable -> Grads {
+    Tensor other = hook(dy);
+    if (!other.defined()) return dy;
+    if (!(other.shape() == dy.shape()) || other.dtype() != dy.dtype()) {
+      kOnGrad.fail(fmt::format("expected a gradient {} {} from the hook, got {} {}", name(dy.dtype()), str(dy.shape()),
+                               name(other.dtype()), str(other.shape())));
+    }
+    return other;
+  });
+}
+
+}  // namespace tapegrad

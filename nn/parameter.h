@@ -1,0 +1,120 @@
+// The tensors of a module: parameters, which are trained, and buffers, which are not.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tapegrad::nn {
+
+/// A tensor that is trained: a leaf, for which gradients are computed. Usable wherever a `const Tensor&` is. Parameters
+/// that are tied share one leaf: values, name and whether it is frozen.
+class Parameter {
+ public:
+  Parameter() = default;  ///< none: a layer without bias
+  /// A leaf with these values (a floating tensor), in its own memory.
+  explicit Parameter(std::same_as<Tensor> auto values) : Parameter(std::move(values), Adopt{}) {}
+  Parameter(Parameter&& other) noexcept = default;
+  Parameter(Parameter& other);  ///< for clone(); an Error anywhere else
+  Parameter& operator=(Parameter&& other) noexcept = default;
+
+  bool defined() const { return leaf_ != nullptr; }
+  operator const Tensor&() const { return tensor(); }  // NOLINT: a parameter is a tensor to every operation
+  const Tensor& tensor() const { return leaf_ ? leaf_->tensor : kNone; }
+  const Tensor* operator->() const { return &tensor(); }
+  /// Its path in the model, "encoder.norm.gamma", once parameters(model) or load_state_dict(model) has set it; ""
+  /// before.
+  std::string_view name() const { return leaf_ ? std::string_view(leaf_->name) : std::string_view(); }
+  void set_name(std::string_view name);
+
+  /// A frozen parameter is a constant: it gets no gradient, nothing is recorded or computed for one, and optimisers
+  /// leave it as it is. For what is recorded from now on.
+  void freeze(bool frozen = true);
+  bool frozen() const { return leaf_ && leaf_->frozen; }
+
+  /// From now on `second` is the leaf of `first`: its own values and leaf are given up. Error unless both have values
+  /// of one shape.
+  friend void tie(Parameter& first, Parameter& second);
+  bool tied_to(const Parameter& other) const { return leaf_ && leaf_ == other.leaf_; }
+
+  /// Overwrites the values, from any floating type; `values` may share memory with this parameter. Nothing else that
+  /// shares its memory changes. Error for another shape, and while a live tape has recorded this parameter.
+  void set(const Tensor& values);
+  /// The values, to be written to by an initialiser before anything else uses the parameter. The same Errors.
+  template <class T>
+  T* mutable_data() {
+    prepare_write(Tensor::Values::keep);
+    return leaf_->tensor.mutable_data<T>();
+  }
+  /// Computes with another tensor of this shape from now on, recorded or not: for checks of gradients. A later set()
+  /// leaves that tensor alone, unless it is a leaf: a leaf takes the new values wherever it is held.
+  void substitute(const Tensor& values);
+  /// Becomes a new leaf of another floating type, which optimisers made before do not know. In bfloat16 it is not a
+  /// leaf any more: storage for a model that only generates. Error for other types.
+  void convert(DType dtype);
+
+  /// Number of leaves of parameters in this process. If a model's `visit` reaches fewer, it has forgotten some.
+  static int64_t alive();
+
+ private:
+  struct Adopt {};
+  struct Leaf {  // held by all that are tied
+    explicit Leaf(Tensor values);
+    ~Leaf();
+    Leaf(const Leaf&) = delete;
+    Leaf& operator=(const Leaf&) = delete;
+    void become(Tensor values);
+    void forget_name() const;
+    Tensor tensor;
+    std::string name;
+    bool frozen = false;
+  };
+  Parameter(Tensor&& values, Adopt);
+  void prepare_write(Tensor::Values values);
+  inline static const Tensor kNone;
+  std::shared_ptr<Leaf> leaf_;
+};
+
+void tie(Parameter& first, Parameter& second);
+
+/// A tensor that belongs to the model's state but is not trained: saved, loaded and cloned like a parameter.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::same_as<Tensor> auto values) : Buffer(std::move(values), Adopt{}) {}
+  Buffer(Buffer&& other) noexcept = default;
+  Buffer(Buffer& other);  ///< for clone(); an Error anywhere else
+  Buffer& operator=(Buffer&& other) noexcept = default;
+
+  bool defined() const { return values_.defined(); }
+  operator const Tensor&() const { return values_; }  // NOLINT: as a parameter
+  const Tensor& tensor() const { return values_; }
+  const Tensor* operator->() const { return &values_; }
+  void set(const Tensor& values);  ///< Error for another shape
+  void convert(DType dtype);       ///< converts floating values; integers and bools keep their type
+
+ private:
+  struct Adopt {};
+  Buffer(Tensor&& values, Adopt);
+  Tensor values_;
+};
+
+namespace detail {
+
+// While one is alive on this thread, parameters may be copied; copies of tied ones are tied.
+class CloneScope {
+ public:
+  CloneScope();
+  ~CloneScope();
+  CloneScope(const CloneScope&) = delete;
+  CloneScope& operator=(const CloneScope&) = delete;
+};
+
+}  // namespace detail
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,34 @@
+// Changes of shape as modules, for nn::Sequential.
+#pragma once
+
+#include <tapegrad/nn/module.h>
+
+namespace tapegrad::nn {
+
+/// x itself.
+struct Identity {
+  Tensor operator()(const Tensor& x) const { return x; }
+  void visit(auto&&) {}
+};
+
+/// Axes start .. end of x become one: [B, C, H, W] -> [B, C H W]. A view where the layout allows it.
+struct Flatten {
+  explicit Flatten(int64_t start = 1, int64_t end = -1) : start(start), end(end) {}
+  Tensor operator()(const Tensor& x) const { return x.flatten(start, end); }
+  void visit(auto&&) {}
+
+  int64_t start, end;
+};
+
+/// One axis of x becomes several, of the sizes given; one of them may be -1, to be inferred. A view where the layout
+/// allows it. Error unless their product is the size of the axis.
+struct Unflatten {
+  Unflatten(int64_t axis, const Shape& sizes) : axis(axis), sizes(sizes) {}
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&&) {}
+
+  int64_t axis;
+  Shape sizes;
+};
+
+}  // namespace tapegrad::nn

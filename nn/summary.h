@@ -1,0 +1,55 @@
+// A model as a tree: its modules, the shapes of their parameters, and on request those of their outputs.
+#pragma once
+
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/nn/module.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace tapegrad::nn {
+
+namespace detail {
+
+// Runs the model once; returns its result where that is one tensor.
+using SummaryCall = std::function<Tensor(std::span<const Tensor> inputs)>;
+std::string summary(const AnyModel& model);
+std::string summary(const AnyModel& model, const std::vector<Tensor>& inputs, const SummaryCall& call);
+
+}  // namespace detail
+
+/// One line per module with its type and number of parameters, and one per parameter and buffer with its shape; the sum
+/// at the end. Marks what is frozen, what is tied, and buffers.
+template <class Model>
+std::string summary(const Model& model) {
+  return detail::summary(detail::AnyModel(model));
+}
+
+/// The same with the shapes of outputs, from one run of call(model, inputs) in eval mode; modes and the default
+/// generator are as before. Shapes are shown where they are certain: of the model, of modules in a Sequential or
+/// Hooked, and of modules that use all of their own parameters in one operation (Linear, Embedding, norms) and tie
+/// none; of a module that runs several times, that of the last run. Error for what the model itself throws.
+template <class Model, class Call>
+requires(!std::is_const_v<Model> && std::is_invocable_v<Call&, Model&, std::span<const Tensor>>) std::string
+    summary(Model& model, const std::vector<Tensor>& inputs, Call call) {
+  return detail::summary(detail::AnyModel(model), inputs, [&](std::span<const Tensor> x) -> Tensor {
+    if constexpr (std::is_convertible_v<decltype(call(model, x)), Tensor>) {
+      return call(model, x);
+    } else {
+      call(model, x);
+      return {};
+    }
+  });
+}
+
+/// The same for model(inputs[0], inputs[1], ...), with one to four inputs.
+template <class Model>
+requires(!std::is_const_v<Model>) std::string summary(Model& model, const std::vector<Tensor>& inputs) {
+  const auto call = [](Model& m, std::span<const Tensor> x) { return tapegrad::detail::call_with(m, x); };
+  return summary(model, inputs, call);
+}
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,288 @@
+// einsum and tensordot: orders of multiplication, views, gradients and errors. Linear algebra: large matrices, equal
+// values, arbitrary signs and errors.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/linalg.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tasks/gradcheck/op_samples.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+
+namespace tapegrad::tests {
+namespace {
+
+using tasks::spread;
+
+// The operations that f records.
+std::map<std::string, int> recorded(const std::function<void()>& f) {
+  Tape tape;
+  f();
+  std::map<std::string, int> names;
+  for (int64_t i = 0; i < tape.size(); ++i) ++names[std::string(tape.op_name(i))];
+  return names;
+}
+
+TEST(Einsum, DifferentiatesTwice) {
+  const auto check = [](const std::string& equation, const std::vector<Shape>& shapes) {
+    std::vector<Tensor> inputs;
+    double low = -1;
+    for (const Shape& shape : shapes) inputs.push_back(spread(shape, low += 0.1, 1));
+    const auto report =
+        gradcheck([&](std::span<const Tensor> x) { return einsum(equation, x); }, inputs, GradcheckOptions{});
+    EXPECT_TRUE(report.ok) << equation << ": " << report.text;
+  };
+  check("bthd,bshd->bhts", {{2, 3, 2, 2}, {2, 2, 2, 2}});
+  check("ij,jk->ki", {{2, 3}, {3, 2}});
+  check("iij->ji", {{2, 2, 3}});
+  check("ii", {{3, 3}});
+  check("...ij,...jk->...ik", {{2, 1, 2, 2}, {2, 2, 1}});
+  check("ij,ij->i", {{2, 3}, {1, 3}});
+  check("bi,oij,bj->bo", {{2, 2}, {2, 2, 3}, {2, 3}});
+  check("i,j->ij", {{2}, {3}});
+  check("ij,j,j->i", {{2, 3}, {3}, {3}});
+  check("ij,jk->ik", {{2, 0}, {0, 3}});
+  check("ab,bc,cd,da->", {{2, 2}, {2, 2}, {2, 2}, {2, 2}});
+}
+
+TEST(Einsum, AttentionCopiesNothing) {
+  const Tensor q = spread({2, 5, 3, 4}).as_leaf(), k = spread({2, 7, 3, 4}).as_leaf(),
+               w = spread({2, 3, 5, 7}).as_leaf();
+  using Names = std::map<std::string, int>;
+  EXPECT_EQ(recorded([&] { einsum("bthd,bshd->bhts", {q, k}); }), (Names{{"leaf", 2}, {"permute", 2}, {"matmul", 1}}));
+  EXPECT_EQ(recorded([&] { einsum("bhts,bshd->bthd", {w, k}); }), (Names{{"leaf", 2}, {"permute", 2}, {"matmul", 1}}));
+  const Tensor y = einsum("bhts,bshd->bthd", {w, k});
+  EXPECT_EQ(y.transpose(1, 2).is_contiguous(), true);
+  EXPECT_TRUE(einsum("ij->ji", {q[0][0]}).storage() == q.storage());  // a view
+}
+
+TEST(Einsum, MultipliesInTheCheapestOrder) {
+  // [2, 100] ([100, 100] [100, 1]): from the right, 2 * 100 + 100 * 100 multiplications; from the left, 100 times more
+  const Tensor a = spread({2, 100}).as_leaf(), b = spread({100, 100}).as_leaf(), c = spread({100, 1}).as_leaf();
+  const Tensor y = einsum("ij,jk,kl->il", {a, b, c});
+  EXPECT_EQ(y.to_vector<double>(), matmul(a, matmul(b, c)).to_vector<double>());
+  EXPECT_NE(y.to_vector<double>(), matmul(matmul(a, b), c).to_vector<double>());
+  // The same with nine operands, the cheapest pair first.
+  const Tensor x = spread({3, 3});
+  Tensor chain = x;
+  for (int i = 0; i < 8; ++i) chain = matmul(chain, x);
+  const std::vector<Tensor> nine(9, x);
+  expect_near(einsum("ab,bc,cd,de,ef,fg,gh,hi,ij->aj", nine), chain);
+}
+
+TEST(Einsum, Errors) {
+  const Tensor x = ones({2, 3}), y = ones({3, 4});
+  const auto text = [](const std::string& equation, const std::vector<Tensor>& operands) {
+    return error_of([&] { einsum(equation, operands); });
+  };
+  const std::string syntax = "[einsum] expected letters, commas, one \"->\" and one \"...\" per operand, got '";
+  EXPECT_EQ(text("i1", {x}), syntax + "1' at position 1 of \"i1\"");
+  EXPECT_EQ(text("i.j", {x}), syntax + ".' at position 1 of \"i.j\"");
+  EXPECT_EQ(text("...i...", {x}), syntax + ".' at position 4 of \"...i...\"");
+  EXPECT_EQ(text("ij-j", {x}), syntax + "-' at position 2 of \"ij-j\"");
+  EXPECT_EQ(text("ij->i->j", {x}), syntax + "-' at position 5 of \"ij->i->j\"");
+  EXPECT_EQ(text("ij->i,j", {x}), syntax + ",' at position 5 of \"ij->i,j\"");
+  EXPECT_EQ(text("ij,jk", {x}), "[einsum] expected 2 operands for \"ij,jk\", got 1");
+  EXPECT_EQ(text("", {}), "[einsum] expected 1 operand for \"\", got 0");
+  EXPECT_EQ(text("ijk->k", {x}), "[einsum] expected an operand with 3 axes in \"ijk->k\", got [2, 3]");
+  EXPECT_EQ(text("i", {x}), "[einsum] expected an operand with 1 axes in \"i\", got [2, 3]");
+  EXPECT_EQ(text("...ijk", {x}), "[einsum] expected an operand with at least 3 axes in \"...ijk\", got [2, 3]");
+  EXPECT_EQ(text("ij,jk->ik", {x, x}), "[einsum] expected one size of j in \"ij,jk->ik\", got 3 and 2");
+  EXPECT_EQ(text("ii", {x}), "[einsum] expected one size of i in \"ii\", got 2 and 3");
+  EXPECT_EQ(text("ii->i", {ones({3, 1})}), "[einsum] expected one size of i in \"ii->i\", got 3 and 1");
+  EXPECT_EQ(text("...i,...j", {x, y}),
+            "[einsum] expected one size of axis -1 of \"...\" in \"...i,...j\", got 2 and 3");
+  EXPECT_EQ(text("ij->k", {x}), "[einsum] expected output letters that an operand has, got k in \"ij->k\"");
+  EXPECT_EQ(text("ij->ii", {x}), "[einsum] expected each output letter once, got i twice in \"ij->ii\"");
+  EXPECT_EQ(text("ij,jk->ik", {x, y.to(kFloat64)}),
+            "[einsum] expected operands of one type, float32, float64 or int64, got float32, float64");
+  EXPECT_EQ(text("ij->i", {x > 0}), "[einsum] expected operands of one type, float32, float64 or int64, got bool");
+  EXPECT_EQ(text("abcde,fghij->abcdefghij", {ones({1, 1, 1, 1, 2}), ones({1, 1, 1, 1, 2})}),
+            "[einsum] expected an output with at most 8 axes, got 10 in \"abcde,fghij->abcdefghij\"");
+  EXPECT_EQ(text("abcdei,fghjei->", {ones({2, 2, 2, 2, 2, 2}), ones({2, 2, 2, 2, 2, 2})}), "no error");
+}
+
+TEST(Tensordot, Errors) {
+  const Tensor x = ones({2, 3}), y = ones({3, 4});
+  EXPECT_EQ(error_of([&] { tensordot(x, y, 3); }),
+            "[tensordot] expected between 0 and 2 axes of [2, 3] and [3, 4], got 3");
+  EXPECT_EQ(error_of([&] {
+              tensordot(x, y, {0, 1}, {0});
+            }),
+            "[tensordot] expected as many axes of a as of b, got [0, 1] and [0]");
+  EXPECT_EQ(error_of([&] {
+              tensordot(x, y, {1, 1}, {0, 1});
+            }),
+            "[tensordot] expected each axis once, got [1, 1] and [0, 1]");
+  EXPECT_EQ(error_of([&] { tensordot(x, y, {0}, {0}); }),
+            "[tensordot] expected equal sizes of axis 0 of [2, 3] and axis 0 of [3, 4]");
+  EXPECT_EQ(error_of([&] { tensordot(x, y, {2}, {0}); }),
+            "[tensordot] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)");
+  EXPECT_EQ(error_of([&] { tensordot(x, y > 0, 1); }),
+            "[tensordot] expected operands of one type, float32, float64 or int64, got float32, bool");
+  const Tensor wide = ones({1, 1, 1, 1, 2});
+  EXPECT_EQ(error_of([&] { tensordot(wide, wide, int64_t{0}); }),
+            "[tensordot] expected a result with at most 8 axes, got [1, 1, 1, 1, 2] and [1, 1, 1, 1, 2]");
+}
+
+TEST(Products, ErrorsOfThoseWithFixedAxes) {
+  const Tensor matrix = ones({2, 3}), vector = ones({3});
+  EXPECT_EQ(error_of([&] { bmm(matrix, matrix); }), "[bmm] expected [B, m, k] and [B, k, n], got [2, 3] and [2, 3]");
+  EXPECT_EQ(error_of([&] {
+              bmm(ones({2, 2, 3}), ones({1, 3, 2}));
+            }),
+            "[bmm] expected [B, m, k] and [B, k, n], got [2, 2, 3] and [1, 3, 2]");
+  EXPECT_EQ(error_of([&] { mv(vector, matrix); }), "[mv] expected [m, n] and [n], got [3] and [2, 3]");
+  EXPECT_EQ(error_of([&] { dot(vector, ones({2})); }), "[dot] expected [n] and [n], got [3] and [2]");
+  EXPECT_EQ(error_of([&] { outer(matrix, vector); }), "[outer] expected [m] and [n], got [2, 3] and [3]");
+}
+
+// --- linear algebra ---
+
+// The largest |x - y|.
+double distance(const Tensor& x, const Tensor& y) { return x.numel() == 0 ? 0 : amax(abs(x - y)).item(); }
+
+// Random numbers with a larger diagonal: far from singular. Sizes around the blocks of the factorizations.
+Tensor regular(int64_t n) { return spread({n, n}, -1, 1) + eye(n, kFloat64) * std::sqrt(static_cast<double>(n)); }
+
+class LinearAlgebra : public testing::TestWithParam<int64_t> {};
+
+TEST_P(LinearAlgebra, ReconstructsMatricesOfEverySize) {
+  const int64_t n = GetParam();
+  const Tensor a = regular(n), b = spread({n, 5}), identity = eye(n, kFloat64);
+  const double tolerance = 1e-12 * static_cast<double>(n + 10);
+  EXPECT_LT(distance(matmul(a, solve(a, b)), b), tolerance);
+  EXPECT_LT(distance(matmul(a.t(), solve(a.t(), b)), b), tolerance);
+  EXPECT_LT(distance(matmul(a, inverse(a)), identity), tolerance);
+  const Tensor swapped = flip(a, {0});  // every pivot is elsewhere
+  EXPECT_LT(distance(matmul(swapped, solve(swapped, b)), b), tolerance);
+  const Tensor positive = matmul(a, a.t()) / static_cast<double>(n) + identity, l = cholesky(positive);
+  EXPECT_LT(distance(matmul(l, l.t()), positive), tolerance);
+  EXPECT_EQ(distance(l, tril(l)), 0);
+  EXPECT_LT(distance(cholesky(positive, true), l.t()), tolerance);
+  EXPECT_NEAR(slogdet(positive).logabsdet.item(), 2 * sum(log(sum(l * identity, {1}))).item(), 1e-9);
+  for (bool upper : {false, true}) {
+    const Tensor triangle = upper ? triu(positive) : tril(positive);
+    EXPECT_LT(distance(matmul(triangle, triangular_solve(positive, b, {.upper = upper})), b), tolerance);
+    const Tensor right = triangular_solve(positive, b.t(), {.upper = upper, .left = false});
+    EXPECT_LT(distance(matmul(right, triangle), b.t()), tolerance);
+  }
+  const auto [q, r] = qr(a);
+  EXPECT_LT(distance(matmul(q, r), a), tolerance);
+  EXPECT_LT(distance(matmul(q.t(), q), identity), tolerance);
+  const auto [values, vectors] = eigh(positive);
+  EXPECT_LT(distance(matmul(vectors * values.unsqueeze(0), vectors.t()), positive), tolerance);
+  const auto [u, s, vh] = svd(a);
+  EXPECT_LT(distance(matmul(u * s.unsqueeze(0), vh), a), tolerance);
+  EXPECT_LT(distance(svdvals(a), s), tolerance);
+  EXPECT_LT(distance(eigvalsh(positive), values), tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, LinearAlgebra, testing::Values(1, 2, 31, 32, 33, 65, 300),
+                         [](const auto& size) { return std::to_string(size.param); });
+
+TEST(LinearAlgebra, FullFormsAndFurtherVectors) {
+  for (const Shape& shape : {Shape{5, 3}, Shape{3, 5}, Shape{4, 0}, Shape{0, 4}}) {
+    const Tensor a = spread(shape);
+    const auto [q, r] = qr(a, QrMode::complete);
+    EXPECT_EQ(q.shape(), (Shape{shape[0], shape[0]}));
+    EXPECT_LT(distance(matmul(q, r), a), 1e-12);
+    EXPECT_LT(distance(matmul(q, q.t()), eye(shape[0], kFloat64)), 1e-12);
+    const auto [u, s, vh] = svd(a, true);
+    EXPECT_LT(distance(matmul(u, u.t()), eye(shape[0], kFloat64)), 1e-12);
+    EXPECT_LT(distance(matmul(vh, vh.t()), eye(shape[1], kFloat64)), 1e-12);
+    const int64_t k = s.size(0);
+    EXPECT_LT(distance(matmul(u.slice(1, 0, k) * s, vh.slice(0, 0, k)), a), 1e-12);
+  }
+}
+
+TEST(LinearAlgebra, ValuesHaveAGradientWhereTheyAreEqual) {
+  const Tensor x = eye(3, kFloat64).as_leaf();
+  const auto gradient = [&](Tensor (*f)(const Tensor&)) {
+    Tape tape;
+    return tape.backward(sum(f(x)))[x];
+  };
+  EXPECT_LT(distance(gradient(eigvalsh), eye(3, kFloat64)), 1e-15);  // the trace's
+  EXPECT_LT(distance(gradient(svdvals), eye(3, kFloat64)), 1e-15);
+  Tape tape;
+  EXPECT_LT(distance(tape.backward(sum(eigh(x).values))[x], eye(3, kFloat64)), 1e-15);
+}
+
+TEST(LinearAlgebra, DetOfSingularMatrices) {
+  Tape tape;
+  const Tensor x = tensor({{1, 2}, {2, 4}}, kFloat64).as_leaf();
+  const Tensor y = det(x);
+  EXPECT_NEAR(y.item(), 0, 1e-15);
+  EXPECT_LT(distance(tape.backward(y)[x], tensor({{4, -2}, {-2, 1}}, kFloat64)), 1e-12);  // the cofactors
+  const auto [sign, logs] = slogdet(x.detach());
+  EXPECT_EQ(sign.item(), 0);
+  EXPECT_EQ(logs.item(), -std::numeric_limits<double>::infinity());
+}
+
+TEST(LinearAlgebra, ReadsOneTriangle) {
+  const Tensor a = regular(4), lower = tril(a) + tril(a, -1).t();
+  EXPECT_EQ(distance(eigvalsh(a), eigvalsh(lower)), 0);
+  const Tensor positive = matmul(a, a.t()), noise = triu(spread({4, 4}), 1);
+  EXPECT_EQ(distance(cholesky(positive + noise), cholesky(positive)), 0);
+  EXPECT_EQ(distance(cholesky(positive + noise.t(), true), cholesky(positive, true)), 0);
+}
+
+TEST(LinearAlgebra, Errors) {
+  const Tensor oblong = ones({2, 3}), vector = ones({3}), zero = zeros({2, 2});
+  const Tensor batch = stack({eye(2), zero, eye(2)}).reshape({3, 1, 2, 2});
+  const std::string square = "expected square matrices [..., n, n], got [2, 3]";
+  EXPECT_EQ(error_of([&] { inverse(oblong); }), "[inverse] " + square);
+  EXPECT_EQ(error_of([&] { solve(oblong, vector); }), "[solve] " + square);
+  EXPECT_EQ(error_of([&] { triangular_solve(oblong, vector, {}); }), "[triangular_solve] " + square);
+  EXPECT_EQ(error_of([&] { cholesky(oblong); }), "[cholesky] " + square);
+  EXPECT_EQ(error_of([&] { det(oblong); }), "[det] " + square);
+  EXPECT_EQ(error_of([&] { slogdet(oblong); }), "[slogdet] " + square);
+  EXPECT_EQ(error_of([&] { eigh(oblong); }), "[eigh] " + square);
+  EXPECT_EQ(error_of([&] { eigvalsh(oblong); }), "[eigvalsh] " + square);
+  EXPECT_EQ(error_of([&] { matrix_power(oblong, 2); }), "[matrix_power] " + square);
+  EXPECT_EQ(error_of([&] { det(vector); }), "[det] expected square matrices [..., n, n], got [3]");
+  const std::string matrices = "expected matrices [..., m, n], got [3]";
+  EXPECT_EQ(error_of([&] { qr(vector); }), "[qr] " + matrices);
+  EXPECT_EQ(error_of([&] { svd(vector); }), "[svd] " + matrices);
+  EXPECT_EQ(error_of([&] { svdvals(vector); }), "[svdvals] " + matrices);
+  EXPECT_EQ(error_of([&] { pinv(vector); }), "[pinv] " + matrices);
+  EXPECT_EQ(error_of([&] { lstsq(vector, vector); }), "[lstsq] " + matrices);
+  EXPECT_EQ(error_of([&] { lstsq(oblong, vector); }), "[lstsq] expected b with 2 rows for a [2, 3], got [3]");
+  EXPECT_EQ(error_of([&] { solve(zero, oblong.t()); }), "[solve] expected b with 2 rows for a [2, 2], got [3, 2]");
+  EXPECT_EQ(error_of([&] { solve(zero, scalar(1)); }), "[solve] expected b with 2 rows for a [2, 2], got []");
+  EXPECT_EQ(error_of([&] { triangular_solve(zero, oblong, {.left = false}); }),
+            "[triangular_solve] expected b with 2 columns for a [2, 2], got [2, 3]");
+  EXPECT_EQ(error_of([&] { triangular_solve(zero, ones({2}), {}); }),
+            "[triangular_solve] expected b with 2 rows for a [2, 2], got [2]");
+  EXPECT_EQ(error_of([&] { solve(zero, zero); }), "[solve] expected an invertible matrix, got a singular one");
+  EXPECT_EQ(error_of([&] { inverse(batch); }),
+            "[inverse] expected an invertible matrix, got a singular one (matrix [1, 0] of the batch)");
+  EXPECT_EQ(error_of([&] { cholesky(-batch); }),
+            "[cholesky] expected a positive definite matrix, got one that is not (matrix [0, 0] of the batch)");
+  const std::string failed =
+      "expected a matrix for which the algorithm converges, got one with NaN or infinity, or with too many equal or "
+      "nearly equal values";
+  EXPECT_EQ(error_of([&] { eigh(zero / 0); }), "[eigh] " + failed);
+  EXPECT_EQ(error_of([&] { svd(ones({2, 3}) / 0); }), "[svd] " + failed);
+  EXPECT_EQ(error_of([&] { svdvals(zero / 0); }), "[svdvals] " + failed);
+  EXPECT_EQ(error_of([&] { eigvalsh(zero / 0); }), "[eigvalsh] " + failed);
+  EXPECT_EQ(error_of([&] {
+              Tape tape;
+              tape.backward(sum(qr(ones({3, 2}).as_leaf(), QrMode::complete).q));
+            }),
+            "[qr] the complete form has a gradient only if m <= n, got [3, 2] (use the reduced form)");
+  EXPECT_EQ(error_of([&] {
+              Tape tape;
+              tape.backward(det(zero.as_leaf()), {.create_graph = true});
+            }),
+            "[det] expected invertible matrices for the second derivative, got a singular one");
+  EXPECT_EQ(error_of([&] { solve(zero, zero.to(kFloat64)); }).substr(0, 17), "[solve] expected ");
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,0 +1,12 @@
+// visit must not be const, since it hands out members to be changed
+#include <tapegrad/nn/linear.h>
+
+struct Model {
+  tapegrad::nn::Linear layer{2, 3};
+  void visit(auto&& field) const { field("layer", layer); }
+};
+
+int main() {
+  Model model;
+  return static_cast<int>(tapegrad::nn::count_parameters(model));
+}

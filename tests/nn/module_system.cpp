@@ -1,0 +1,704 @@
+// What modules are composed of and what can be done to them: Sequential, ties, freezing, hooks, the summary.
+#include <gtest/gtest.h>
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <string>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+using tests::expect_near;
+using Values = std::vector<float>;
+using Names = std::vector<std::string>;
+
+Values values_of(const Tensor& x) { return x.to_vector<float>(); }
+
+template <class Model>
+Names names_of(Model& model) {
+  Names names;
+  for (const nn::NamedParameter& p : nn::named_parameters(model)) names.push_back(p.name);
+  return names;
+}
+
+// --- Sequential ---
+
+struct Trunk {
+  nn::Sequential<nn::Linear, nn::Dropout, nn::Linear> net{nn::Linear(3, 4), nn::Dropout(0.5), nn::Linear(4, 2)};
+  nn::List<nn::AnyModule> layers;
+  Trunk() {
+    layers.emplace_back(nn::Linear(2, 4));
+    layers.emplace_back(nn::Sequential(nn::LayerNorm(4), nn::Dropout(0.5)));
+    layers.emplace_back([](const Tensor& x) { return x * 2; });
+  }
+  Tensor operator()(const Tensor& x) const {
+    Tensor y = net(x);
+    for (const nn::AnyModule& layer : layers) y = layer(y);
+    return y;
+  }
+  void visit(auto&& field) {
+    field("net", net);
+    field("layers", layers);
+  }
+};
+
+TEST(Sequential, AppliesItsPartsInOrder) {
+  manual_seed(1);
+  nn::Sequential net(
+      nn::Linear(2, 8), [](const Tensor& x) { return relu(x); }, nn::Linear(8, 1));
+  static_assert(net.size() == 3);
+  EXPECT_EQ(names_of(net), (Names{"0.weight", "0.bias", "2.weight", "2.bias"}));
+  const Tensor x = randn({5, 2});
+  expect_near(net(x), net.get<2>()(relu(net.get<0>()(x))));
+  const nn::Sequential moved = std::move(net);
+  EXPECT_EQ(moved(x).shape(), (Shape{5, 1}));
+  EXPECT_EQ(nn::count_parameters(moved), 33);
+  const nn::Sequential none;
+  EXPECT_TRUE(none(x).same(x));
+}
+
+TEST(Sequential, TrainsLikeAnyModule) {
+  manual_seed(2);
+  nn::Sequential net(
+      nn::Linear(2, 16), [](const Tensor& x) { return tanh(x); }, nn::Linear(16, 1));
+  optim::Adam adam(nn::parameters(net), {.lr = 0.03});
+  const Tensor x = randn({32, 2}), target = sum(x * x, 1, true);
+  double first = 0, last = 0;
+  for (int i = 0; i < 100; ++i) {
+    Tape tape;
+    const Tensor loss = mse_loss(net(x), target);
+    adam.step(tape.backward(loss));
+    last = loss.item();
+    if (i == 0) first = last;
+  }
+  EXPECT_LT(last, 0.1 * first);
+}
+
+TEST(Sequential, ClonesHaveNewMemoryAndEqualValues) {
+  manual_seed(3);
+  Trunk model;
+  nn::eval(model);
+  Trunk copy = nn::clone(model);
+  EXPECT_EQ(names_of(copy), (Names{"net.0.weight", "net.0.bias", "net.2.weight", "net.2.bias", "layers.0.weight",
+                                   "layers.0.bias", "layers.1.0.weight", "layers.1.0.bias"}));
+  const Tensor x = randn({2, 3});
+  EXPECT_EQ(values_of(copy(x)), values_of(model(x)));
+  copy.net.get<0>().weight.set(zeros({4, 3}));
+  copy.layers[0].as<nn::Linear>()->weight.set(zeros({4, 2}));
+  EXPECT_NE(values_of(model.net.get<0>().weight), Values(12, 0));
+  EXPECT_NE(values_of(model.layers[0].as<nn::Linear>()->weight), Values(8, 0));
+  EXPECT_EQ(model.layers[0].as<nn::Dropout>(), nullptr);
+  EXPECT_FALSE(copy.net.get<1>().training);
+  nn::train(copy);
+  EXPECT_TRUE(copy.net.get<1>().training);
+  EXPECT_FALSE(model.net.get<1>().training);
+}
+
+TEST(Sequential, StateRoundTrips) {
+  Trunk from, to;
+  nn::load_state_dict(to, nn::state_dict(from));
+  nn::eval(from);
+  nn::eval(to);
+  const Tensor x = randn({2, 3});
+  EXPECT_EQ(values_of(to(x)), values_of(from(x)));
+  nn::to(to, kFloat64);
+  EXPECT_EQ(to(x.to(kFloat64)).dtype(), kFloat64);
+}
+
+TEST(Sequential, AnEmptyAnyModuleIsAnError) {
+  const nn::AnyModule none;
+  EXPECT_FALSE(none.defined());
+  EXPECT_EQ(error_of([&] { none(ones({2})); }), "[any_module] an empty one was called (give it a module first)");
+}
+
+TEST(Reshape, FlattenUnflattenAndIdentity) {
+  const Tensor x = randn({2, 3, 4, 5});
+  EXPECT_EQ(nn::Flatten()(x).shape(), (Shape{2, 60}));
+  EXPECT_EQ(nn::Flatten(0)(x).shape(), (Shape{120}));
+  EXPECT_EQ(nn::Flatten(1, 2)(x).shape(), (Shape{2, 12, 5}));
+  EXPECT_EQ(values_of(nn::Flatten(-2)(x)), values_of(x));
+  EXPECT_TRUE(nn::Identity()(x).same(x));
+  const Tensor flat = x.flatten(1);
+  EXPECT_EQ(nn::Unflatten(1, {3, 4, 5})(flat).shape(), x.shape());
+  EXPECT_EQ(nn::Unflatten(-1, {3, -1, 5})(flat).shape(), x.shape());
+  EXPECT_EQ(nn::Unflatten(0, {-1})(flat).shape(), (Shape{2, 60}));
+  EXPECT_EQ(nn::Unflatten(1, {0, 4})(zeros({2, 0})).shape(), (Shape{2, 0, 4}));
+  EXPECT_EQ(nn::Unflatten(1, {4, -1})(zeros({2, 0})).shape(), (Shape{2, 4, 0}));
+  EXPECT_EQ(error_of([&] {
+              nn::Unflatten(1, {7, -1})(flat);
+            }),
+            "[unflatten] expected sizes whose product is 60, the size of axis 1, got [7, -1]");
+  EXPECT_EQ(error_of([&] {
+              nn::Unflatten(1, {-1, -1})(flat);
+            }),
+            "[unflatten] expected sizes whose product is 60, the size of axis 1, got [-1, -1]");
+  EXPECT_EQ(error_of([&] { nn::Unflatten(2, {2})(flat); }),
+            "[unflatten] axis 2 is out of range for shape [2, 60] (axes go from -2 to 1)");
+}
+
+// --- ties ---
+
+struct Language {
+  nn::Embedding table{5, 3};
+  nn::Linear middle{3, 3}, head{3, 5};
+  Tensor operator()(const Tensor& ids) const { return head(tanh(middle(table(ids)))); }
+  void visit(auto&& field) {
+    field("table", table);
+    field("middle", middle);
+    field("head", head);
+  }
+};
+
+Language tied_language() {
+  manual_seed(4);
+  Language model;
+  nn::tie(model.table.weight, model.head.weight);
+  return model;
+}
+
+Tensor loss_of(const Language& model) { return sum(model(tensor({{0, 1, 3}})) * tensor({1., -2., 3., 0., 1.})); }
+
+TEST(Ties, TwoParametersShareOneLeaf) {
+  Language model = tied_language();
+  EXPECT_TRUE(model.table.weight.tied_to(model.head.weight));
+  EXPECT_TRUE(model.table.weight->same(model.head.weight));
+  EXPECT_EQ(names_of(model), (Names{"table.weight", "middle.weight", "middle.bias", "head.bias"}));
+  EXPECT_EQ(nn::count_parameters(model), 15 + 12 + 5);
+  EXPECT_EQ(model.head.weight.name(), "table.weight");
+  Tape tape;
+  const Gradients grads = tape.backward(loss_of(model));
+  EXPECT_EQ(grads.size(), 4U);
+  // The sum of the gradients that two leaves of the same values get.
+  Language apart = nn::clone(model);
+  apart.head.weight = nn::Parameter(model.table.weight->clone());
+  EXPECT_FALSE(apart.table.weight.tied_to(apart.head.weight));
+  Tape second;
+  const Gradients parts = second.backward(loss_of(apart));
+  expect_near(grads[model.head.weight], parts[apart.table.weight] + parts[apart.head.weight]);
+}
+
+TEST(Ties, AreKeptByClonesAndConversion) {
+  const int64_t before = nn::Parameter::alive();
+  Language model = tied_language();
+  EXPECT_EQ(nn::Parameter::alive() - before, 4);
+  Language copy = nn::clone(model);
+  EXPECT_EQ(nn::Parameter::alive() - before, 8);
+  EXPECT_TRUE(copy.table.weight.tied_to(copy.head.weight));
+  EXPECT_FALSE(copy.table.weight.tied_to(model.table.weight));
+  for (const DType dtype : {kFloat64, kBFloat16, kFloat32}) {
+    nn::to(copy, dtype);
+    EXPECT_TRUE(copy.table.weight->same(copy.head.weight));
+    EXPECT_EQ(copy.head.weight->dtype(), dtype);
+  }
+  copy.head.weight.set(ones({5, 3}));
+  EXPECT_EQ(values_of(copy.table.weight), Values(15, 1));
+  EXPECT_NE(values_of(model.table.weight), Values(15, 1));
+}
+
+TEST(Ties, OptimisersUpdateTheLeafOnce) {
+  Language model = tied_language();
+  Language again = nn::clone(model);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.5});
+  Tape tape;
+  const Gradients grads = tape.backward(loss_of(model));
+  const Tensor expected = again.table.weight - grads[model.table.weight] * 0.5;
+  sgd.step(grads);
+  expect_near(model.head.weight, expected);
+  EXPECT_EQ(error_of([&] {
+              optim::SGD({{"a", model.table.weight}, {"b", model.head.weight}}, {});
+            }),
+            "[optimizer] \"a\" is given twice");
+}
+
+TEST(Ties, StateHasTheFirstNameAndLoadsUnderAny) {
+  Language model = tied_language();
+  const NamedTensors state = nn::state_dict(model);
+  ASSERT_EQ(state.size(), 4U);
+  EXPECT_EQ(state[0].name, "table.weight");
+  const auto with = [&](std::vector<std::pair<std::string, Tensor>> tables) {
+    NamedTensors given(state.begin() + 1, state.end());
+    for (auto& [name, values] : tables) given.push_back({name, values});
+    return given;
+  };
+  const Tensor one = full({5, 3}, 1), two = full({5, 3}, 2);
+  nn::load_state_dict(model, with({{"table.weight", one}}));
+  EXPECT_EQ(values_of(model.head.weight), Values(15, 1));
+  nn::load_state_dict(model, with({{"head.weight", two}}));
+  EXPECT_EQ(values_of(model.table.weight), Values(15, 2));
+  nn::load_state_dict(model, with({{"head.weight", one.to(kFloat64)}, {"table.weight", one}}));
+  EXPECT_EQ(values_of(model.table.weight), Values(15, 1));
+  EXPECT_EQ(error_of([&] {
+              nn::load_state_dict(model, with({{"head.weight", two}, {"table.weight", one}}));
+            }),
+            "[load_state_dict] the state does not fit the model: \"table.weight\" and \"head.weight\" are tied, but "
+            "their values differ");
+  EXPECT_EQ(error_of([&] {
+              nn::load_state_dict(model, with({{"head.weight", ones({3})}, {"table.weight", one}}));
+            }),
+            "[load_state_dict] the state does not fit the model: expected shape [5, 3] for \"head.weight\", got [3]");
+  EXPECT_EQ(error_of([&] { nn::load_state_dict(model, with({})); }),
+            "[load_state_dict] the state does not fit the model: \"table.weight\" is missing");
+  EXPECT_EQ(values_of(model.table.weight), Values(15, 1));
+}
+
+TEST(Ties, AreRejectedWhereTheyDoNotFit) {
+  nn::Linear a(2, 3), b(3, 2), c(2, 3, false);
+  EXPECT_EQ(error_of([&] { tie(a.weight, b.weight); }),
+            "[tie] expected two parameters of one shape, got [3, 2] and [2, 3]");
+  EXPECT_EQ(error_of([&] { tie(a.bias, c.bias); }), "[tie] expected two parameters with values, got one without");
+  Tape tape;
+  const Tensor y = sum(c(ones({1, 2})));
+  EXPECT_EQ(error_of([&] { tie(a.weight, c.weight); }),
+            "[tie] a parameter of shape [3, 2] cannot be changed while a live tape has recorded it (run backward or "
+            "end the tape first)");
+}
+
+TEST(Ties, AreCheckedByGradcheck) {
+  const auto call = [](const Language& model, std::span<const Tensor> x) { return model(x[0]); };
+  const GradcheckReport report = nn::gradcheck(tied_language(), {tensor({{0, 1, 3}})}, call);
+  EXPECT_TRUE(report.ok) << report.text;
+}
+
+// --- freezing ---
+
+TEST(Freeze, FrozenParametersGetNoGradientAndRecordNothing) {
+  manual_seed(5);
+  Language model;
+  nn::freeze(model.table);
+  nn::freeze(model.head.bias);
+  EXPECT_TRUE(model.table.weight.frozen() && model.head.bias.frozen());
+  EXPECT_TRUE(model.table.weight->is_frozen() && model.table.weight->is_leaf());
+  EXPECT_EQ(nn::count_parameters(model), 15 + 12 + 20);
+  EXPECT_EQ(nn::count_trainable_parameters(model), 12 + 15);
+  const auto grads_of = [&] {
+    Tape tape;
+    const Tensor h = model.table(tensor({{0, 1}}));
+    EXPECT_EQ(tape.size(), 0);
+    return tape.backward(sum(model.head(tanh(model.middle(h)))));
+  };
+  const Gradients some = grads_of();
+  EXPECT_EQ(some.size(), 3U);
+  EXPECT_TRUE(some.contains(model.head.weight));
+  EXPECT_FALSE(some.contains(model.head.bias));
+  nn::named_parameters(model);
+  EXPECT_EQ(error_of([&] { some[model.head.bias]; }), "[gradients] the leaf \"head.bias\" of shape [5] is frozen");
+  nn::unfreeze(model);
+  EXPECT_EQ(nn::count_trainable_parameters(model), nn::count_parameters(model));
+  Tape tape;
+  const Gradients all = tape.backward(loss_of(model));
+  EXPECT_EQ(all.size(), 5U);
+}
+
+// An operation on weights alone: is it asked for the gradient of a frozen one?
+TEST(Freeze, BackwardComputesNoGradientsOfFrozenWeights) {
+  nn::Linear a(300, 200), b(200, 100);
+  const Tensor x = randn({50, 300});
+  const auto positions = [&] {
+    Tape tape;
+    const Tensor y = sum(b(a(x)));
+    return std::pair{tape.size(), tape.backward(y).size()};
+  };
+  EXPECT_EQ(positions(), (std::pair<int64_t, std::size_t>{4 + 3, 4}));
+  nn::freeze(a);
+  EXPECT_EQ(positions(), (std::pair<int64_t, std::size_t>{2 + 2, 2}));
+  nn::freeze(b.weight);
+  EXPECT_EQ(positions(), (std::pair<int64_t, std::size_t>{1 + 2, 1}));
+}
+
+TEST(Freeze, GradientsOfTheOthersAreTheSame) {
+  Language model = tied_language();
+  const auto grads_of = [&] {
+    Tape tape;
+    return tape.backward(loss_of(model));
+  };
+  const Gradients all = grads_of();
+  nn::freeze(model.head.weight);  // and with it the table
+  const Gradients some = grads_of();
+  EXPECT_TRUE(model.table.weight.frozen());
+  EXPECT_EQ(some.size(), 3U);
+  EXPECT_EQ(values_of(some[model.middle.weight]), values_of(all[model.middle.weight]));
+}
+
+TEST(Freeze, OptimisersIgnoreFrozenParametersUntilTheyAreUnfrozen) {
+  nn::Linear model(2, 1);
+  model.weight.set(ones({1, 2}));
+  model.bias.set(ones({1}));
+  nn::freeze(model.weight);
+  optim::Adam adam(nn::parameters(model), {.lr = 0.1, .weight_decay = 0.5});
+  const auto step = [&] {
+    Tape tape;
+    adam.step(tape.backward(sum(model(ones({1, 2})))));
+  };
+  step();
+  EXPECT_EQ(values_of(model.weight), (Values{1, 1}));
+  expect_near(model.bias, {0.9});
+  EXPECT_EQ(adam.state().size(), 6U);  // as if nothing were frozen
+  optim::Adam resumed(nn::parameters(model), {.lr = 0.1, .weight_decay = 0.5});
+  resumed.load_state(adam.state());
+  nn::unfreeze(model);
+  step();
+  expect_near(model.weight, {0.9, 0.9});  // the first update of the weight: its own bias correction
+  const Values bias = values_of(model.bias);
+  nn::freeze(model);
+  EXPECT_EQ(error_of([&] { step(); }), "[backward] the loss was not recorded on this tape: no leaf takes part in it");
+  EXPECT_EQ(values_of(model.bias), bias);
+}
+
+TEST(Freeze, TakesEffectForWhatIsRecordedFromThenOn) {
+  nn::Parameter w(tensor({1., 2.}));
+  optim::SGD sgd({{"w", w}}, {.lr = 1});
+  Tape tape;
+  const Tensor before = sum(w * 3);
+  w.freeze();
+  const Tensor loss = before + sum(w * 100);
+  w.freeze(false);
+  const Tensor all = loss + sum(w * 10);
+  w.freeze();
+  const Gradients grads = tape.backward(all);
+  EXPECT_EQ(values_of(grads[w]), (Values{13, 13}));
+  sgd.step(grads);  // a frozen parameter is known, and keeps its values
+  EXPECT_EQ(values_of(w), (Values{1, 2}));
+  w.freeze(false);
+  sgd.step(grads);
+  EXPECT_EQ(values_of(w), (Values{-12, -11}));
+}
+
+TEST(Freeze, AFrozenParameterKeepsItsValuesWhileATapeMayNeedThem) {
+  nn::Parameter w(tensor({1., 2.})), x(tensor({3., 4.}));
+  w.freeze();
+  {
+    Tape tape;
+    const Tensor loss = sum(w * x);
+    EXPECT_EQ(error_of([&] { w.set(zeros({2})); }),
+              "[parameter] a parameter of shape [2] cannot be changed while a live tape has recorded it (run backward "
+              "or end the tape first)");
+    EXPECT_EQ(values_of(tape.backward(loss)[x]), (Values{1, 2}));
+    w.set(tensor({5., 6.}));
+  }
+  EXPECT_EQ(values_of(w), (Values{5, 6}));
+}
+
+TEST(Freeze, IsKeptByClonesConversionAndState) {
+  Language model;
+  nn::freeze(model.middle);
+  Language copy = nn::clone(model);
+  EXPECT_TRUE(copy.middle.weight.frozen() && copy.middle.weight->is_frozen());
+  EXPECT_FALSE(copy.head.weight.frozen());
+  for (const DType dtype : {kBFloat16, kFloat64}) {
+    nn::to(copy, dtype);
+    EXPECT_TRUE(copy.middle.weight.frozen());
+  }
+  EXPECT_TRUE(copy.middle.weight->is_frozen());
+  EXPECT_EQ(nn::state_dict(model).size(), 5U);
+  nn::load_state_dict(model, nn::state_dict(copy));
+  EXPECT_TRUE(model.middle.weight->is_frozen());
+  EXPECT_EQ(error_of([&] { ones({2}).set_frozen(true); }), "[set_frozen] expected a leaf, got a tensor of shape [2]");
+  // A checkpointed function sees frozen parameters as constants, too.
+  nn::freeze(model);
+  Tape tape;
+  const Tensor x = ones({2, 3}).as_leaf();
+  const Tensor y = nn::recompute(x, [&](const Tensor& in) { return model.middle(in); });
+  EXPECT_EQ(tape.backward(sum(y)).size(), 1U);
+}
+
+// --- hooks ---
+
+TEST(OnGrad, SeesAndReplacesGradients) {
+  const Tensor x = tensor({1., 2.}).as_leaf();
+  std::vector<Values> seen;
+  const auto grad_of = [&](auto hook) {
+    Tape tape;
+    const Tensor y = on_grad(x * 3, hook);
+    return values_of(tape.backward(sum(y * y))[x]);
+  };
+  EXPECT_EQ(grad_of([&](const Tensor& dy) { seen.push_back(values_of(dy)); }), (Values{18, 36}));
+  EXPECT_EQ(seen, (std::vector<Values>{{6, 12}}));
+  EXPECT_EQ(grad_of([](const Tensor& dy) { return dy * -1; }), (Values{-18, -36}));
+  EXPECT_EQ(grad_of([](const Tensor&) { return Tensor(); }), (Values{18, 36}));
+  EXPECT_EQ(error_of([&] { grad_of([](const Tensor&) { return ones({3}); }); }),
+            "[on_grad] expected a gradient float32 [2] from the hook, got float32 [3]");
+  EXPECT_EQ(error_of([&] { grad_of([](const Tensor& dy) { return dy.to(kFloat64); }); }),
+            "[on_grad] expected a gradient float32 [2] from the hook, got float64 [2]");
+}
+
+TEST(OnGrad, AConstantIsReturnedAsItIs) {
+  const Tensor x = ones({2});
+  const auto never = [](const Tensor&) { FAIL(); };
+  EXPECT_TRUE(on_grad(x, never).same(x));
+  Tape tape;
+  EXPECT_TRUE(on_grad(x, never).same(x));
+  const Tensor leaf = x.as_leaf();
+  int calls = 0;
+  const Tensor y = on_grad(leaf, [&](const Tensor&) { ++calls; });
+  EXPECT_EQ(values_of(tape.backward(sum(leaf * 2))[leaf]), (Values{2, 2}));  // the hook belongs to y
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(OnGrad, IsRecordedUnderCreateGraph) {
+  const Tensor x = tensor({3.}).as_leaf();
+  Tape tape;
+  const Tensor y = on_grad(x, [](const Tensor& dy) { return dy * dy; });
+  const Gradients first = tape.backward(sum(y * y), {.create_graph = true});  // (2x)^2
+  EXPECT_EQ(values_of(first[x]), (Values{36}));
+  EXPECT_EQ(values_of(tape.backward(sum(first[x]))[x]), (Values{576}));  // hook of 2 (2x) 2 = 8x = 24
+}
+
+struct Hooking {
+  nn::Hooked<nn::Linear> up{2, 3};
+  nn::Linear down{3, 1};
+  nn::Hooked<nn::MultiHeadAttention> attention{nn::MultiHeadAttention(2, 1)};
+  Tensor operator()(const Tensor& x) const { return down(up(x)); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("down", down);
+    field("attention", attention);
+  }
+};
+
+TEST(Hooked, IsTheModuleInAllElse) {
+  Hooking model;
+  EXPECT_EQ(names_of(model)[0], "up.weight");
+  EXPECT_EQ(names_of(model).size(), 4U + 8U);
+  EXPECT_EQ(model.up.weight->shape(), (Shape{3, 2}));
+  const Tensor x = randn({4, 2});
+  EXPECT_EQ(values_of(model.up(x)), values_of(linear(x, model.up.weight, model.up.bias)));
+  EXPECT_EQ(nn::count_parameters(nn::clone(model)), nn::count_parameters(model));
+}
+
+TEST(Hooked, HooksSeeInputsAndOutputsAndMayReplaceThem) {
+  Hooking model;
+  const Tensor x = randn({4, 2});
+  const Tensor plain = model.up(x);
+  Names seen;
+  const int64_t first = model.up.on_forward(
+      [&](const Tensor& in, const Tensor& out) { seen.push_back(str(in.shape()) + str(out.shape())); });
+  const int64_t second = model.up.on_forward([](const Tensor&, const Tensor& out) { return out * 0; });
+  model.up.on_forward(
+      [&](const Tensor&, const Tensor& out) { seen.push_back(amax(abs(out)).item() == 0 ? "0" : "x"); });
+  EXPECT_EQ(values_of(model.up(x)), Values(12, 0));
+  EXPECT_EQ(seen, (Names{"[4, 2][4, 3]", "0"}));
+  model.up.remove_hook(second);
+  Hooking copy = nn::clone(model);
+  EXPECT_EQ(values_of(copy.up(x)), values_of(plain));
+  EXPECT_EQ(seen.size(), 4U);
+  model.up.remove_hook(first);
+  EXPECT_EQ(error_of([&] { model.up.remove_hook(first); }), "[hooked] expected the number of a hook, got 1");
+  model.up.remove_hooks();
+  model(x);
+  EXPECT_EQ(seen.size(), 4U);
+}
+
+TEST(Hooked, HooksTakeAsManyTensorsAsTheModule) {
+  Hooking model;
+  const Tensor x = randn({1, 3, 2});
+  int64_t keys = 0;
+  model.attention.on_forward(
+      [&](const Tensor&, const Tensor& key, const Tensor&, const Tensor&) { keys = key.size(1); });
+  model.attention(x, x, x, nn::AttentionPass{});
+  EXPECT_EQ(keys, 3);
+  model.attention.on_forward([](const Tensor&, const Tensor&) {});
+  EXPECT_EQ(error_of([&] { model.attention(x, x, x); }),
+            "[hooked] the hook takes 1 tensors and the output, the module was called with 3");
+}
+
+TEST(Hooked, SeesTheGradientOfTheOutput) {
+  Hooking model;
+  Values seen;
+  model.up.on_forward(
+      [&](const Tensor&, const Tensor& out) { return on_grad(out, [&](const Tensor& dy) { seen = values_of(dy); }); });
+  Tape tape;
+  tape.backward(sum(model(ones({1, 2}))));
+  EXPECT_EQ(seen, values_of(model.down.weight));
+}
+
+// --- summary ---
+
+struct Classifier {
+  nn::Sequential<nn::Linear, nn::Dropout, nn::LayerNorm> stem{nn::Linear(6, 4), nn::Dropout(0.5), nn::LayerNorm(4)};
+  nn::List<nn::Linear> layers = nn::repeat<nn::Linear>(2, 4, 4);
+  nn::Hooked<nn::Linear> head{4, 4, false};
+  nn::Buffer steps{zeros({3})};
+  Tensor operator()(const Tensor& x) const {
+    EXPECT_FALSE(stem.get<1>().training);
+    Tensor y = stem(x);
+    for (const nn::Linear& layer : layers) y = layer(y);
+    return head(y).flatten();
+  }
+  void visit(auto&& field) {
+    field("stem", stem);
+    field("layers", layers);
+    field("head", head);
+    field("steps", steps);
+  }
+};
+
+TEST(Summary, IsATreeWithMarks) {
+  Classifier model;
+  nn::tie(model.layers[0].weight, model.head.weight);
+  nn::freeze(model.stem);
+  EXPECT_EQ(nn::summary(model),
+            "name          type        shape   count\n"
+            "Classifier                           76\n"
+            "  stem        Sequential             36\n"
+            "    0         Linear                 28\n"
+            "      weight              [4, 6]     24  (frozen)\n"
+            "      bias                [4]         4  (frozen)\n"
+            "    1         Dropout                 0\n"
+            "    2         LayerNorm               8\n"
+            "      weight              [4]         4  (frozen)\n"
+            "      bias                [4]         4  (frozen)\n"
+            "  layers.0    Linear                 20\n"
+            "    weight                [4, 4]     16\n"
+            "    bias                  [4]         4\n"
+            "  layers.1    Linear                 20\n"
+            "    weight                [4, 4]     16\n"
+            "    bias                  [4]         4\n"
+            "  head        Linear                  0\n"
+            "    weight                [4, 4]         (tied to layers.0.weight)\n"
+            "  steps                   [3]            (buffer)\n"
+            "parameters                           76\n"
+            "trainable                            40\n");
+}
+
+TEST(Summary, HasTheShapesOfOutputs) {
+  Classifier model;
+  nn::freeze(model.layers[1]);
+  const Tensor x = randn({2, 6});
+  manual_seed(9);
+  const Tensor expected = rand({3});
+  manual_seed(9);
+  EXPECT_EQ(nn::summary(model, {x}),
+            "name          type        shape      count\n"
+            "Classifier                -> [8]        92\n"
+            "  stem        Sequential  -> [2, 4]     36\n"
+            "    0         Linear      -> [2, 4]     28\n"
+            "      weight              [4, 6]        24\n"
+            "      bias                [4]            4\n"
+            "    1         Dropout     -> [2, 4]      0\n"
+            "    2         LayerNorm   -> [2, 4]      8\n"
+            "      weight              [4]            4\n"
+            "      bias                [4]            4\n"
+            "  layers.0    Linear      -> [2, 4]     20\n"
+            "    weight                [4, 4]        16\n"
+            "    bias                  [4]            4\n"
+            "  layers.1    Linear      -> [2, 4]     20\n"
+            "    weight                [4, 4]        16  (frozen)\n"
+            "    bias                  [4]            4  (frozen)\n"
+            "  head        Linear      -> [2, 4]     16\n"
+            "    weight                [4, 4]        16\n"
+            "  steps                   [3]               (buffer)\n"
+            "parameters                              92\n"
+            "trainable                               72\n");
+  EXPECT_EQ(values_of(rand({3})), values_of(expected)) << "the generator goes on as before";
+  EXPECT_TRUE(model.stem.get<1>().training);
+  EXPECT_TRUE(model.layers[1].weight.frozen());
+  EXPECT_EQ(error_of([&] {
+              nn::summary(model, {randn({2, 5})});
+            }),
+            "[linear] the last axis of the input must be 6 for weight [4, 6] [out, in], got [2, 5]");
+  EXPECT_TRUE(model.stem.get<1>().training);
+}
+
+TEST(Summary, ATiedParameterDoesNotTellWhichModuleUsedIt) {
+  Language model = tied_language();
+  const std::string text = nn::summary(model, {tensor({{0, 1}})});
+  EXPECT_NE(text.find("\nLanguage               -> [1, 2, 5]"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  table     Embedding                   15"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  middle    Linear     -> [1, 2, 3]"), std::string::npos) << text;
+}
+
+TEST(Summary, OfAPartAndOfOneParameter) {
+  const Language model;
+  EXPECT_EQ(nn::summary(model.middle),
+            "name        type  shape   count\n"
+            "Linear                       12\n"
+            "  weight          [3, 3]      9\n"
+            "  bias            [3]         3\n"
+            "parameters                   12\n");
+  EXPECT_EQ(nn::summary(model.middle.weight),
+            "name        type  shape   count\n"
+            "parameter         [3, 3]      9\n"
+            "parameters                    9\n");
+}
+
+// --- what finds mistakes ---
+
+struct Forgetful {
+  nn::Linear up{2, 3}, down{3, 2};
+  Tensor operator()(const Tensor& x) const { return down(up(x)); }
+  void visit(auto&& field) { field("up", up); }
+};
+
+TEST(Mistakes, AForgottenLayerIsFoundByTheFirstStep) {
+  Forgetful model;
+  optim::SGD sgd(nn::parameters(model), {.lr = 1});
+  const auto grads_of = [&] {
+    Tape tape;
+    return tape.backward(sum(model(ones({1, 2}))));
+  };
+  EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
+            "[optimizer] 2 of the gradients belong to no parameter of this optimiser: [2, 3], [2] (does a visit leave "
+            "out a member? allow_unknown(true) ignores them)");
+  nn::parameters(model.down);
+  EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
+            "[optimizer] 2 of the gradients belong to no parameter of this optimiser: \"weight\" [2, 3], \"bias\" [2] "
+            "(does a visit leave out a member? allow_unknown(true) ignores them)");
+  sgd.allow_unknown(true);
+  sgd.step(grads_of());
+}
+
+TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {
+  const Tensor x = randn({1, 2, 3, 4});
+  const std::string why =
+      "expected a bool mask (true: may be seen) or a floating one to be added to the scores, got a floating mask of "
+      "ones and zeros alone (make it bool: mask != 0)";
+  const auto attend = [&](const Tensor& mask) {
+    return error_of([&] { scaled_dot_product_attention(x, x, x, {.mask = mask}); });
+  };
+  const Tensor lower = tril(ones({3, 3}));
+  for (const Tensor& mask : {lower, lower.to(kFloat64), lower.t(), ones({3, 3}), ones({1, 1}).expand({3, 3})}) {
+    EXPECT_EQ(attend(mask), "[scaled_dot_product_attention] " + why);
+  }
+  for (const Tensor& mask : {lower != 0, zeros({3, 3}), (1 - lower) * -1e9, lower * 0.5}) {
+    EXPECT_EQ(attend(mask), "no error");
+  }
+  Tape tape;  // a bias that is trained may be anything
+  EXPECT_EQ(attend(ones({3, 3}).as_leaf()), "no error");
+  const nn::MultiHeadSelfAttention shaw({.d_in = 4, .d_out = 4, .num_heads = 2, .positions = nn::Positions::shaw});
+  EXPECT_EQ(error_of([&] { shaw(randn({1, 3, 4}), lower); }), "[attention] " + why);
+}
+
+struct Deep {
+  nn::List<nn::Linear> layers = nn::repeat<nn::Linear>(3, 2, 2);
+  void visit(auto&& field) { field("layers", layers); }
+};
+
+TEST(Mistakes, ATrappedNanNamesTheNearestParameter) {
+  Deep model;
+  const auto run = [&] {
+    Tape tape;
+    tape.trap_nan();
+    Tensor x = full({1, 2}, 1);
+    for (const nn::Linear& layer : model.layers) x = layer(x);
+    tape.backward(sum(log(x * 0 - 1)));
+  };
+  const std::string text = "[log] the value is not finite at place 11 of the tape: shape [1, 2] float32, inputs [1, 2]";
+  EXPECT_EQ(error_of(run), text);
+  nn::parameters(model);
+  EXPECT_EQ(error_of(run), text + ", near \"layers.2.weight\"");
+  model.layers[1].bias.set(full({2}, NAN));
+  EXPECT_EQ(error_of(run).substr(0, 41), "[linear] the value is not finite at place");
+  EXPECT_NE(error_of(run).find(", near \"layers.1.weight\""), std::string::npos);
+  const Tensor leaf = model.layers[1].bias.tensor();
+  model.layers.pop_back();
+  model.layers.pop_back();  // its names are forgotten with it
+  Tape tape;
+  tape.trap_nan();
+  EXPECT_EQ(error_of([&] { leaf * 2; }),
+            "[mul] the value is not finite at place 1 of the tape: shape [2] float32, inputs [2]");
+}
+
+}  // namespace
+}  // namespace tapegrad

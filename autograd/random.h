@@ -124,6 +124,22 @@ Tensor randn(const Shape& shape, DType dtype = kFloat32, Generator* generator = 
 Tensor uniform(const Shape& shape, double from, double to, DType dtype = kFloat32, Generator* generator = nullptr);
 /// Normal of this mean and standard deviation.
 Tensor normal(const Shape& shape, double mean, double std, DType dtype = kFloat32, Generator* generator = nullptr);
+/// Shape and type of x: uniform in [0, 1), standard normal.
+Tensor rand_like(const Tensor& x, Generator* generator = nullptr);
+Tensor randn_like(const Tensor& x, Generator* generator = nullptr);
+/// Exponential of this rate (lambda). Error unless rate > 0.
+Tensor exponential(const Shape& shape, double rate = 1, DType dtype = kFloat32, Generator* generator = nullptr);
+/// Gumbel of location 0 and scale 1, as -log of an exponential number: what torch.nn.functional.gumbel_softmax draws
+/// (to one unit in the last place), and not the numbers of torch.distributions.Gumbel.
+Tensor gumbel(const Shape& shape, DType dtype = kFloat32, Generator* generator = nullptr);
+/// Normal of this mean and standard deviation, restricted to [low, high]: one uniform number per element through the
+/// inverse of the distribution function, as torch.nn.init.trunc_normal_. Error unless std > 0 and low < high.
+Tensor truncated_normal(const Shape& shape, double mean = 0, double std = 1, double low = -2, double high = 2,
+                        DType dtype = kFloat32, Generator* generator = nullptr);
+/// Samples near corners of the simplex: softmax((logits + gumbel) / tau) along an axis. `hard`: the corner itself, with
+/// the gradient of the soft sample (straight-through). Error unless tau > 0. Jang, Gu, Poole 2016.
+Tensor gumbel_softmax(const Tensor& logits, double tau = 1, bool hard = false, int64_t axis = -1,
+                      Generator* generator = nullptr);
 /// Integers in [low, high), int64.
 Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator* generator = nullptr);
 /// A permutation of 0 .. n-1, int64 [n].

@@ -176,6 +176,8 @@ Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
 Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+
+Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, x.dtype()); }
 Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
 
 Tensor arange(int64_t stop) { return arange(0, static_cast<double>(stop)); }

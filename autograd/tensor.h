@@ -242,6 +242,7 @@ Tensor ones(const Shape& shape, DType dtype = kFloat32);
 /// Shape and element type of x.
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
+Tensor full_like(const Tensor& x, double value);
 /// One value with no axes.
 Tensor scalar(double value, DType dtype = kFloat32);
 /// int64: 0, 1, ... stop - 1.

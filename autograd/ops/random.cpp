@@ -1,7 +1,12 @@
-// Tensors of random numbers: shapes and types around the fills of a Generator.
+// Tensors of random numbers: shapes and types around the fills of a Generator, and what is computed from them.
 #include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/random.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
 
 namespace tapegrad {
 namespace {
@@ -15,6 +20,27 @@ Tensor filled(std::string_view where, const Shape& shape, DType dtype, const F& 
   const Tensor y = Tensor::empty(shape, dtype);
   with_floating_type(dtype, [&](auto t) { fill(y.mutable_data<decltype(t)>(), y.numel()); });
   return y;
+}
+
+// P(X <= x), X standard normal.
+double normal_cdf(double x) { return (1 + std::erf(x / std::numbers::sqrt2)) / 2; }
+
+// x with erf(x) = y: an approximation (Winitzki 2008) and two steps of Halley's method, which triple its digits each.
+double inverse_erf(double y) {
+  const double a = std::abs(y), rest = 1 - a;  // exact where it matters, near 1
+  if (!(a < 1)) return y / (a == 1 ? 0.0 : NAN);
+  constexpr double kShape = 0.147, kRootPi = 1 / std::numbers::inv_sqrtpi;
+  double x = a * kRootPi / 2;
+  if (a > 1e-3) {
+    const double log = std::log(rest * (1 + a)), half = 2 * std::numbers::inv_pi / kShape + log / 2;
+    x = std::sqrt(std::sqrt(half * half - log / kShape) - half);
+  }
+  for (int step = 0; step < 2; ++step) {
+    const double error = a < 0.5 ? std::erf(x) - a : rest - std::erfc(x);
+    const double newton = error * kRootPi / 2 * std::exp(x * x);
+    x -= newton / (1 + x * newton);
+  }
+  return std::copysign(x, y);
 }
 
 }  // namespace
@@ -33,6 +59,59 @@ Tensor uniform(const Shape& shape, double from, double to, DType dtype, Generato
 
 Tensor normal(const Shape& shape, double mean, double std, DType dtype, Generator* generator) {
   return filled("normal", shape, dtype, [&](auto* out, int64_t n) { given(generator).normal(out, n, mean, std); });
+}
+
+Tensor rand_like(const Tensor& x, Generator* generator) {
+  require_floating("rand_like", x.dtype());
+  return rand(x.shape(), x.dtype(), generator);
+}
+
+Tensor randn_like(const Tensor& x, Generator* generator) {
+  require_floating("randn_like", x.dtype());
+  return randn(x.shape(), x.dtype(), generator);
+}
+
+Tensor exponential(const Shape& shape, double rate, DType dtype, Generator* generator) {
+  return filled("exponential", shape, dtype, [&](auto* out, int64_t n) { given(generator).exponential(out, n, rate); });
+}
+
+Tensor gumbel(const Shape& shape, DType dtype, Generator* generator) {
+  require_floating("gumbel", dtype);
+  return -log(exponential(shape, 1, dtype, generator));
+}
+
+Tensor truncated_normal(const Shape& shape, double mean, double std, double low, double high, DType dtype,
+                        Generator* generator) {
+  constexpr std::string_view kWhere = "truncated_normal";
+  if (!(std > 0)) fail(kWhere, fmt::format("expected a positive standard deviation, got {}", std));
+  if (!(low < high)) fail(kWhere, fmt::format("expected low < high, got {} and {}", low, high));
+  const double from = 2 * normal_cdf((low - mean) / std) - 1, to = 2 * normal_cdf((high - mean) / std) - 1;
+  return filled(kWhere, shape, dtype, [&](auto* out, int64_t n) {
+    using T = std::remove_pointer_t<decltype(out)>;
+    given(generator).uniform(out, n, from, to);
+    const T scale = static_cast<T>(std * std::numbers::sqrt2), shift = static_cast<T>(mean);
+    parallel_for(n, 1024, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T x = static_cast<T>(inverse_erf(out[i])) * scale + shift;
+        out[i] = std::clamp(x, static_cast<T>(low), static_cast<T>(high));
+      }
+    });
+  });
+}
+
+Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t axis, Generator* generator) {
+  constexpr std::string_view kWhere = "gumbel_softmax";
+  require_floating(kWhere, {&logits});
+  if (!(tau > 0)) fail(kWhere, fmt::format("expected a positive temperature, got {}", tau));
+  const Tensor y = softmax((logits + gumbel(logits.shape(), logits.dtype(), generator)) / tau, axis);
+  if (!hard) return y;
+  const Tensor soft = y.detach();
+  const int i = normal_axis(kWhere, axis, y.shape());
+  Shape along;  // [n, 1, 1, ...]
+  along.push_back(y.shape()[i]);
+  for (int j = i + 1; j < y.dim(); ++j) along.push_back(1);
+  const Tensor corner = eq(arange(y.shape()[i]).reshape(along), argmax(soft, i, true)).to(y.dtype());
+  return corner - soft + y;
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator* generator) {

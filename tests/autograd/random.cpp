@@ -1,10 +1,13 @@
 // The random streams against PyTorch's and NumPy's, number for number.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
 #include <tapegrad/test_paths.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -233,6 +236,90 @@ TEST(RandomTensors, DrawTheSameAsFills) {
   EXPECT_EQ(expect(multinomial(full({2, 30}, 0.25), 4, false, &a), {2, 4}, kInt64).to_vector<int64_t>(), k);
   EXPECT_EQ(a.state(), b.state());
   EXPECT_EQ(rand({0, 3}).numel(), 0);
+}
+
+// What is computed from draws equals PyTorch's up to rounding. PyTorch's inverse error function is as exact as erf in
+// the type of the result: the difference is at most a rounding of erf, divided by its slope.
+TEST(RandomTensors, DeriveWhatPyTorchDerives) {
+  for (const json& stream : vectors()["derived"]) {
+    Generator g(stream["seed"].get<uint64_t>());
+    for (const json& call : stream["calls"]) {
+      const bool single = call["type"] == "float32", is_gumbel = call["call"] == "gumbel";
+      const DType dtype = single ? kFloat32 : kFloat64;
+      const double epsilon = single ? 0x1p-23 : 0x1p-52;
+      const std::vector<double> theirs = call["values"];
+      const Shape shape{static_cast<int64_t>(theirs.size())};
+      const double mean = call.value("mean", 0.0), std = call.value("std", 1.0);
+      const Tensor drawn = is_gumbel ? gumbel(shape, dtype, &g)
+                                     : truncated_normal(shape, mean, std, call["low"], call["high"], dtype, &g);
+      const std::vector<double> ours = drawn.to(kFloat64).to_vector<double>();
+      for (std::size_t i = 0; i < ours.size(); ++i) {
+        const double z = (theirs[i] - mean) / std;
+        const double room = is_gumbel ? 0 : std::abs(mean) + 1.25 * std * std::exp(z * z / 2);
+        EXPECT_NEAR(ours[i], theirs[i], epsilon * (std::abs(theirs[i]) + room)) << call["call"] << " element " << i;
+      }
+    }
+    EXPECT_EQ(stream["state"], state_hash(g));
+  }
+}
+
+TEST(RandomTensors, TakeShapeAndTypeOfAnother) {
+  Generator a(3), b(3);
+  const Tensor x = zeros({2, 3}, kFloat64).t();
+  EXPECT_EQ(rand_like(x, &a).to_vector<double>(), rand({3, 2}, kFloat64, &b).to_vector<double>());
+  EXPECT_EQ(randn_like(x, &a).to_vector<double>(), randn({3, 2}, kFloat64, &b).to_vector<double>());
+  EXPECT_EQ(full_like(x, 7).to_vector<double>(), std::vector<double>(6, 7));
+  EXPECT_EQ(full_like(zeros({2}, kInt64), 7).dtype(), kInt64);
+  std::vector<float> e(20);
+  b.exponential(e.data(), 20, 2.5);
+  EXPECT_EQ(exponential({4, 5}, 2.5, kFloat32, &a).to_vector<float>(), e);
+  EXPECT_EQ(truncated_normal({0, 2}).numel(), 0);
+}
+
+TEST(RandomTensors, TruncatedNormalsStayInside) {
+  Generator g(1);
+  const std::vector<float> x = truncated_normal({100'000}, 1, 2, -1, 1.5, kFloat32, &g).to_vector<float>();
+  EXPECT_GE(*std::min_element(x.begin(), x.end()), -1);
+  EXPECT_LE(*std::max_element(x.begin(), x.end()), 1.5);
+  // the mean of N(1, 2^2) on [-1, 1.5]: 1 + 2 (p(-1) - p(1/4)) / (P(1/4) - P(-1)) = 0.3423
+  double sum = 0;
+  for (const float v : x) sum += v;
+  EXPECT_NEAR(sum / 1e5, 0.3423, 0.01);
+}
+
+TEST(RandomTensors, GumbelSoftmaxHasCornersWithTheSoftGradient) {
+  const Tensor logits = tensor({{0.5, 1.0, -1.0}, {0.0, 0.0, 3.0}}, kFloat64).as_leaf();
+  const Tensor dy = tensor({{1.0, 2.0, 3.0}, {-1.0, 0.5, 2.0}}, kFloat64);
+  std::vector<double> grads[2];
+  for (const bool hard : {false, true}) {
+    Generator g(4);
+    Tape tape;
+    const Tensor y = gumbel_softmax(logits, 0.7, hard, -1, &g);
+    for (const double v : sum(y.detach(), 1).to_vector<double>()) EXPECT_NEAR(v, 1, 1e-12);
+    if (hard) {
+      for (const double v : y.detach().to_vector<double>()) EXPECT_TRUE(v == 0 || std::abs(v - 1) < 1e-12) << v;
+    }
+    grads[hard] = tape.backward(y, {.grad_output = dy})[logits].to_vector<double>();
+  }
+  EXPECT_EQ(grads[0], grads[1]);
+}
+
+TEST(RandomTensors, BadArgumentsOfDerivedDraws) {
+  const Tensor ids = zeros({2}, kInt64);
+  EXPECT_EQ(error_of([&] { rand_like(ids); }), "[rand_like] expected float32 or float64, got int64");
+  EXPECT_EQ(error_of([&] { randn_like(ids); }), "[randn_like] expected float32 or float64, got int64");
+  EXPECT_EQ(error_of([] { exponential({2}, 0); }), "[exponential] expected a positive rate, got 0");
+  EXPECT_EQ(error_of([] { gumbel({2}, kInt64); }), "[gumbel] expected float32 or float64, got int64");
+  EXPECT_EQ(error_of([] { truncated_normal({2}, 0, 0); }),
+            "[truncated_normal] expected a positive standard deviation, got 0");
+  EXPECT_EQ(error_of([] { truncated_normal({2}, 0, 1, 2, 2); }), "[truncated_normal] expected low < high, got 2 and 2");
+  EXPECT_EQ(error_of([] { truncated_normal({2}, 0, 1, -2, 2, kInt64); }),
+            "[truncated_normal] expected float32 or float64, got int64");
+  EXPECT_EQ(error_of([] { gumbel_softmax(zeros({2}), 0); }), "[gumbel_softmax] expected a positive temperature, got 0");
+  EXPECT_EQ(error_of([] { gumbel_softmax(zeros({2}), 1, false, 1); }),
+            "[softmax] axis 1 is out of range for shape [2] (axes go from -1 to 0)");
+  EXPECT_EQ(error_of([&] { gumbel_softmax(ids); }),
+            "[gumbel_softmax] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))");
 }
 
 TEST(RandomTensors, BadArguments) {

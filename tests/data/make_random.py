@@ -49,6 +49,19 @@ def stream(seed, sizes):
     return {"seed": seed, "calls": calls, "state": fnv(torch.get_rng_state().numpy())}
 
 
+def derived(seed):
+    """Numbers that are computed from draws: compared to a few units in the last place."""
+    torch.manual_seed(seed)
+    calls = []
+    for name, dtype in TYPES.items():
+        for mean, std, low, high in ((0, 1, -2, 2), (0.5, 0.02, -2, 2), (1, 2, 0, 3), (0, 1, 1.5, 4)):
+            x = torch.nn.init.trunc_normal_(torch.empty(60, dtype=dtype), mean, std, low, high)
+            calls.append({"call": "truncated_normal", "type": name, "mean": mean, "std": std, "low": low, "high": high, "values": x.tolist()})
+        x = -torch.empty(60, dtype=dtype).exponential_().log()
+        calls.append({"call": "gumbel", "type": name, "values": x.tolist()})
+    return {"seed": seed, "calls": calls, "state": fnv(torch.get_rng_state().numpy())}
+
+
 def numpy_stream(seed):
     np.random.seed(seed)
     ranges = [(0, 10), (0, 3), (0, 1), (-5, 60), (0, 2**31), (0, 2**32), (-2**40, 2**40)]
@@ -58,6 +71,7 @@ def numpy_stream(seed):
 
 
 result = {"streams": [stream(0, SIZES), stream(67280421310721, SIZES[1::3]), stream(2**40 + 7, [5, 48, 100_003])],
+          "derived": [derived(seed) for seed in (0, 5)],
           "numpy": [numpy_stream(seed) for seed in (0, 7, 2**32 - 1)]}
 text = json.dumps(result, separators=(",", ":")).replace('{"call"', '\n{"call"').replace('{"seed"', '\n{"seed"')
 (pathlib.Path(__file__).parent / "random.json").write_text(text + "\n")

@@ -49,6 +49,18 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, double b);
 /// x limited to [low, high]; a limited value passes no gradient. NaN stays NaN. Error without any bound.
 Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
+/// What is left of a / b: fmod has the sign of a (C), remainder the sign of b (Python). NaN for b = 0 and infinite a;
+/// Error for a zero int64 divisor and for two bools. The gradient is dy for a, and -dy times the whole quotient for b.
+Tensor fmod(const Tensor& a, const Tensor& b);
+Tensor fmod(const Tensor& a, double b);
+Tensor remainder(const Tensor& a, const Tensor& b);
+Tensor remainder(const Tensor& a, double b);
+/// The angle of the point (x, y) in [-pi, pi], in the quadrant that the signs say, zeros included. float32 and float64
+/// of one type. The gradient at (0, 0) is NaN.
+Tensor atan2(const Tensor& y, const Tensor& x);
+/// a + weight (b - a), computed from the nearer end: exact at 0 and 1. float32 and float64 of one type; all broadcast.
+Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
+Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
@@ -65,26 +77,75 @@ inline Tensor operator/(double a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 
 // --- elementwise: functions of one tensor (ops/elementwise.cpp) ---
-// float32 and float64, an Error for other types; abs and sign take int64 too.
+// float32 and float64, an Error for other types; abs, sign, square and the roundings take int64 too.
 
 Tensor exp(const Tensor& x);
 Tensor expm1(const Tensor& x);  ///< exp(x) - 1, exact near 0
 Tensor log(const Tensor& x);    ///< NaN below 0, -inf at 0
 Tensor log1p(const Tensor& x);  ///< log(1 + x), exact near 0
+Tensor exp2(const Tensor& x);   ///< 2^x
+Tensor log2(const Tensor& x);
+Tensor log10(const Tensor& x);
 Tensor sqrt(const Tensor& x);   ///< NaN below 0
 Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
-Tensor abs(const Tensor& x);    ///< slope 0 at 0
-Tensor sign(const Tensor& x);   ///< -1, 0 or 1; 0 for NaN; gradient 0
+Tensor square(const Tensor& x);
+Tensor reciprocal(const Tensor& x);  ///< 1 / x
+Tensor abs(const Tensor& x);         ///< slope 0 at 0
+Tensor sign(const Tensor& x);        ///< -1, 0 or 1; 0 for NaN; gradient 0
+Tensor floor(const Tensor& x);       ///< the next integer below; gradient 0, as of the following three
+Tensor ceil(const Tensor& x);        ///< the next integer above
+Tensor round(const Tensor& x);       ///< the nearest integer, halves to even
+Tensor trunc(const Tensor& x);       ///< the next integer towards 0
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
+Tensor tan(const Tensor& x);
+Tensor asin(const Tensor& x);  ///< NaN outside [-1, 1]
+Tensor acos(const Tensor& x);  ///< NaN outside [-1, 1]
+Tensor atan(const Tensor& x);
+Tensor sinh(const Tensor& x);
+Tensor cosh(const Tensor& x);
 Tensor tanh(const Tensor& x);
+Tensor asinh(const Tensor& x);
+Tensor acosh(const Tensor& x);  ///< NaN below 1
+Tensor atanh(const Tensor& x);  ///< NaN outside [-1, 1], infinite at both ends
 Tensor erf(const Tensor& x);
-Tensor sigmoid(const Tensor& x);  ///< 1 / (1 + exp(-x))
-Tensor relu(const Tensor& x);     ///< max(x, 0); slope 0 at 0
-Tensor silu(const Tensor& x);     ///< x sigmoid(x)
+/// x with other values for NaN, inf and -inf; without a value, inf and -inf become the largest and the lowest number of
+/// x's type. A replaced element has gradient 0. int64 and bool are returned as they are.
+Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
+                  std::optional<double> neginf = {});
+
+// --- activations (ops/elementwise.cpp; ops/gate.cpp): float32 and float64 ---
+
+Tensor sigmoid(const Tensor& x);      ///< 1 / (1 + exp(-x))
+Tensor log_sigmoid(const Tensor& x);  ///< log(sigmoid(x)) without overflow
+Tensor relu(const Tensor& x);         ///< max(x, 0); slope 0 at 0
+Tensor relu6(const Tensor& x);        ///< min(max(x, 0), 6); slope 0 at 0 and 6
+Tensor silu(const Tensor& x);         ///< x sigmoid(x)
+Tensor softsign(const Tensor& x);     ///< x / (1 + |x|)
+Tensor hardsigmoid(const Tensor& x);  ///< x / 6 + 1/2 limited to [0, 1]
+Tensor hardswish(const Tensor& x);    ///< x hardsigmoid(x); slope 0 at -3, 1 at 3
 enum class Gelu { erf, tanh };
 /// x P(X <= x), X standard normal, or its approximation by tanh. Hendrycks, Gimpel 2016.
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
+/// log(1 + exp(beta x)) / beta without overflow; x itself where beta x > threshold.
+Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
+/// x tanh(softplus(x)). Misra 2019.
+Tensor mish(const Tensor& x);
+/// x above 0, negative_slope * x elsewhere, also in the slope at 0.
+Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+/// x above 0, alpha (exp(x) - 1) elsewhere. Clevert, Unterthiner, Hochreiter 2015.
+Tensor elu(const Tensor& x, double alpha = 1);
+/// scale * elu(x, alpha) with the constants of Klambauer et al. 2017.
+Tensor selu(const Tensor& x);
+/// x limited to [low, high]; slope 0 at both bounds, unlike clamp. NaN stays NaN. Error unless low <= high.
+Tensor hardtanh(const Tensor& x, double low = -1, double high = 1);
+/// x above 0, weight * x elsewhere: weight has one element, or one per channel (axis 1 of x). One floating type. He et
+/// al. 2015.
+Tensor prelu(const Tensor& x, const Tensor& weight);
+/// a sigmoid(b), x = [a, b] being cut into halves along an axis. Dauphin et al. 2017. Error for an odd size.
+Tensor glu(const Tensor& x, int64_t axis = -1);
+/// silu(a) b, x = [a, b] being cut in the same way. Shazeer 2020.
+Tensor swiglu(const Tensor& x, int64_t axis = -1);
 
 // --- comparison and logic: bool results, no gradient (ops/compare.cpp) ---
 
@@ -106,9 +167,17 @@ Tensor logical_and(const Tensor& a, const Tensor& b);
 Tensor logical_or(const Tensor& a, const Tensor& b);
 Tensor logical_xor(const Tensor& a, const Tensor& b);
 Tensor logical_not(const Tensor& x);
-/// Which elements are NaN, and which are neither NaN nor infinite. bfloat16 too.
+/// Which elements are NaN, which are infinite, and which are neither. bfloat16 too.
 Tensor isnan(const Tensor& x);
+Tensor isinf(const Tensor& x);
 Tensor isfinite(const Tensor& x);
+/// Where |a - b| <= atol + rtol |b|. Equal infinities are close; NaN is close to NaN only with equal_nan. int64 and bool
+/// are compared as float64. Error for a negative tolerance.
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+/// Whether all elements are close in that sense; true for no elements.
+bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+/// Whether shapes and all elements are equal. NaN is not equal to NaN; types may differ.
+bool equal(const Tensor& a, const Tensor& b);
 /// Whether all elements (any element) of a bool tensor are true; of an empty one, true (false). Error for other types.
 bool all(const Tensor& x);
 bool any(const Tensor& x);

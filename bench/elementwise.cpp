@@ -40,6 +40,9 @@ void add_row(benchmark::State& state) {
 const auto kTanh = [](const Tensor& x) { return tanh(x); };
 const auto kGelu = [](const Tensor& x) { return gelu(x, Gelu::tanh); };
 const auto kGeluErf = [](const Tensor& x) { return gelu(x); };
+const auto kAtan = [](const Tensor& x) { return atan(x); };
+const auto kSoftplus = [](const Tensor& x) { return softplus(x); };
+const auto kSwiglu = [](const Tensor& x) { return swiglu(x.reshape({-1, 4096})); };
 const auto kAdd = [](const Tensor& x) { return x + x; };
 const auto kAddNumber = [](const Tensor& x) { return x + 1.0; };
 const auto kAddScalar = [](const Tensor& x) { return x + scalar(1); };
@@ -50,6 +53,9 @@ BENCHMARK_CAPTURE(forward, add_scalar_tensor, kAddScalar)->UseRealTime()->Unit(b
 BENCHMARK_CAPTURE(forward, tanh, kTanh)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(forward, gelu_tanh, kGelu)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(forward, gelu_erf, kGeluErf)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(forward, atan, kAtan)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(forward, softplus, kSoftplus)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(forward, swiglu, kSwiglu)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(with_backward, tanh, kTanh)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(with_backward, gelu_tanh, kGelu)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(add_row)->Arg(64)->Arg(768)->UseRealTime()->Unit(benchmark::kMillisecond);

@@ -229,5 +229,6 @@ HWY_INLINE void map_row(int64_t n, T* y, F f, const X*... x) {
 HWY_AFTER_NAMESPACE();
 
 #include <tapegrad/autograd/kernels/simd_math.h>
+#include <tapegrad/autograd/kernels/simd_trig.h>
 
 #endif  // the include guard of this instruction set

@@ -1,8 +1,8 @@
 // Elementary functions on vectors; included by simd.h, once for each instruction set.
 //
-// All results are within three units in the last place of the exact value (most within one and a half), also those of
-// sin and cos near their zeros. Signed zeros, infinities, NaN and denormals give what <cmath> gives. The polynomials
-// are our own minimax fits; known algorithms are named.
+// All results are within three units in the last place of the exact value (most within one and a half). Signed zeros,
+// infinities, NaN and denormals give what <cmath> gives. The polynomials are our own minimax fits; known algorithms are
+// named. Circular and hyperbolic functions are in simd_trig.h.
 #if defined(TAPEGRAD_AUTOGRAD_SIMD_MATH_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_SIMD_MATH_H_
 #undef TAPEGRAD_AUTOGRAD_SIMD_MATH_H_
@@ -91,32 +91,48 @@ HWY_INLINE Vec<T> poly(Vec<T> x, T c, C... rest) {
   return fma(x, poly(x, static_cast<T>(rest)...), Vec<T>(c));
 }
 
-// x = n ln 2 + r with |r| <= ln(2) / 2, and e^r - 1.
+// e^r - 1 for |r| <= ln(2) / 2.
+template <class T>
+HWY_INLINE Vec<T> expm1_reduced(Vec<T> r) {
+  Vec<T> q;
+  if constexpr (kDouble<T>) {
+    q = poly(r, 0.5, 0.16666666666666677, 0.04166666666666662, 0.00833333333332146, 0.0013888888888916155,
+             0.00019841269886496533, 2.4801587252679582e-05, 2.7557243873242287e-06, 2.7557340179469174e-07,
+             2.5109145657899232e-08, 2.089333215254799e-09);
+  } else {
+    q = poly(r, 0.4999999701976776f, 0.1666654348373413f, 0.04166750609874725f, 0.008366541936993599f,
+             0.0013864218490198255f);
+  }
+  return fma(r * r, q, r);
+}
+
+// e^x = 2^n e^r with |r| <= ln(2) / 2, as n and e^r - 1.
 template <class T>
 struct Exp {
-  Vec<T> n_shifted;  // n + 1.5 * 2^mantissa: its lowest bits are n
+  static constexpr T kShift = kDouble<T> ? T(0x1.8p52) : T(0x1.8p23);
+  Vec<T> n_shifted;  // n + kShift: its lowest bits are n
   Vec<T> n;
   Vec<T> expm1_r;
 
-  HWY_INLINE explicit Exp(Vec<T> x) {
-    const T shift = kDouble<T> ? T(0x1.8p52) : T(0x1.8p23);
-    n_shifted = fma(x, Vec<T>(T(1.4426950408889634)), Vec<T>(shift));
-    n = n_shifted - shift;
+  HWY_INLINE explicit Exp(Vec<T> x) : n_shifted(fma(x, Vec<T>(T(1.4426950408889634)), Vec<T>(kShift))) {
+    n = n_shifted - kShift;
+    Vec<T> r;  // ln 2 in two parts; n times the first is exact
     if constexpr (kDouble<T>) {
-      Vec<T> r = fma(n, Vec<T>(-0x1.62e42fee00000p-1), x);  // ln 2 in two parts; n times the first is exact
+      r = fma(n, Vec<T>(-0x1.62e42fee00000p-1), x);
       r = fma(n, Vec<T>(-0x1.a39ef35793c76p-33), r);
-      const Vec<T> q =
-          poly(r, 0.5, 0.16666666666666677, 0.04166666666666662, 0.00833333333332146, 0.0013888888888916155,
-               0.00019841269886496533, 2.4801587252679582e-05, 2.7557243873242287e-06, 2.7557340179469174e-07,
-               2.5109145657899232e-08, 2.089333215254799e-09);
-      expm1_r = fma(r * r, q, r);
     } else {
-      Vec<T> r = fma(n, Vec<T>(-0x1.62ep-1f), x);
+      r = fma(n, Vec<T>(-0x1.62ep-1f), x);
       r = fma(n, Vec<T>(-0x1.0bfbe8p-15f), r);
-      const Vec<T> q = poly(r, 0.4999999701976776f, 0.1666654348373413f, 0.04166750609874725f, 0.008366541936993599f,
-                            0.0013864218490198255f);
-      expm1_r = fma(r * r, q, r);
     }
+    expm1_r = expm1_reduced(r);
+  }
+  /// 2^x = 2^n e^r.
+  static HWY_INLINE Exp of_power(Vec<T> x) {
+    Exp e;
+    e.n_shifted = x + kShift;
+    e.n = e.n_shifted - kShift;
+    e.expm1_r = expm1_reduced((x - e.n) * T(0.69314718055994531));
+    return e;
   }
 
   /// 2^(n + offset), which must be a normal number.
@@ -124,6 +140,17 @@ struct Exp {
     const auto biased = hn::Add(bits(n_shifted), word<T>(kBias<T> + offset));
     return from_bits<T>(hn::ShiftLeft<kMantissa<T>>(biased));
   }
+  /// 2^n e^r, 2^n in two factors, which may overflow or denormalise only at the end.
+  HWY_INLINE Vec<T> value() const {
+    const auto biased = hn::Add(hn::Sub(bits(n_shifted), bits(Vec<T>(kShift))), word<T>(2 * kBias<T>));
+    const auto half = hn::ShiftRight<1>(biased);  // floor(n / 2) + bias
+    const auto rest = hn::Sub(biased, half);
+    return (expm1_r + 1) * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(half)) *
+           from_bits<T>(hn::ShiftLeft<kMantissa<T>>(rest));
+  }
+
+ private:
+  HWY_INLINE Exp() = default;
 };
 
 }  // namespace math
@@ -132,13 +159,14 @@ template <class T>
 HWY_INLINE Vec<T> exp(Vec<T> x) {
   using namespace math;
   const Vec<T> lowest = kDouble<T> ? T(-746) : T(-104), highest = kDouble<T> ? T(710) : T(89);
-  const Exp<T> e(max(lowest, min(highest, x)));  // in this order NaN stays
-  // 2^n in two factors, which may overflow or denormalise only at the end
-  const auto n = hn::Sub(bits(e.n_shifted), bits(Vec<T>(kDouble<T> ? T(0x1.8p52) : T(0x1.8p23))));
-  const auto half = hn::ShiftRight<1>(hn::Add(n, word<T>(2 * kBias<T>)));  // floor(n / 2) + bias
-  const auto rest = hn::Sub(hn::Add(n, word<T>(2 * kBias<T>)), half);
-  const Vec<T> y = e.expm1_r + 1;
-  return y * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(half)) * from_bits<T>(hn::ShiftLeft<kMantissa<T>>(rest));
+  return Exp<T>(max(lowest, min(highest, x))).value();  // in this order NaN stays
+}
+
+template <class T>
+HWY_INLINE Vec<T> exp2(Vec<T> x) {
+  using namespace math;
+  const Vec<T> lowest = kDouble<T> ? T(-1080) : T(-155), highest = kDouble<T> ? T(1025) : T(129);
+  return Exp<T>::of_power(max(lowest, min(highest, x))).value();
 }
 
 template <class T>
@@ -161,36 +189,48 @@ HWY_INLINE Vec<T> expm1_negative(Vec<T> x) {
   return fma(power, e.expm1_r, power - 1);
 }
 
+// x = 2^n m with sqrt(1/2) <= m < sqrt(2), for 0 < x < infinity, and the parts of log(m).
+template <class T>
+struct Log {
+  Vec<T> n, f, half_square, a, b;
+
+  HWY_INLINE explicit Log(Vec<T> x) {
+    const Vec<T> tiny = std::numeric_limits<T>::min();
+    const T scale = kDouble<T> ? T(0x1p54) : T(0x1p25);
+    const Mask<T> denormal = x < tiny;
+    x = where(denormal, x * scale, x);
+    const Vec<T> root = T(0.70710678118654752);
+    const auto biased = hn::Add(bits(x), hn::Sub(bits(Vec<T>(1)), bits(root)));
+    const auto mantissa = hn::And(biased, word<T>((Word<T>(1) << kMantissa<T>)-1));
+    const Vec<T> m = from_bits<T>(hn::Add(mantissa, bits(root)));
+    const Vec<T> shift = kDouble<T> ? T(0x1p52) : T(0x1p23);  // an integer in its lowest bits is added to it
+    const Vec<T> n_biased = from_bits<T>(hn::Or(hn::ShiftRight<kMantissa<T>>(biased), bits(shift))) - shift;
+    n = n_biased - where(denormal, Vec<T>(kBias<T> + (kDouble<T> ? 54 : 25)), Vec<T>(kBias<T>));
+    f = m - 1;
+    half_square = T(0.5) * f * f;
+    if constexpr (kDouble<T>) {
+      // log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)) with s = f / (2 + f), as in FreeBSD's msun
+      const Vec<T> s = f / (f + 2), z = s * s;
+      a = s;
+      b = half_square + z * poly(z, 0.6666666666666735, 0.3999999999941045, 0.28571428743272836, 0.22222198485068326,
+                                 0.1818356884106448, 0.1531393554141426, 0.14797102712127688);
+    } else {
+      a = f * f * f;
+      b = poly(f, 0.3333333134651184f, -0.250008225440979f, 0.2000124752521515f, -0.16623330116271973f,
+               0.1420145332813263f, -0.1316015124320984f, 0.12762926518917084f, -0.07635807991027832f);
+    }
+  }
+  /// log(m) + rest, the rest being small.
+  HWY_INLINE Vec<T> mantissa_plus(Vec<T> rest) const { return f - (half_square - fma(a, b, rest)); }
+};
+
 // log(x) + rest for 0 < x < infinity.
 template <class T>
 HWY_INLINE Vec<T> log_plus(Vec<T> x, Vec<T> rest) {
-  const Vec<T> tiny = std::numeric_limits<T>::min();
-  const T scale = kDouble<T> ? T(0x1p54) : T(0x1p25);
-  const Mask<T> denormal = x < tiny;
-  x = where(denormal, x * scale, x);
-  // x = 2^n m with sqrt(1/2) <= m < sqrt(2)
-  const Vec<T> root = T(0.70710678118654752);
-  const auto biased = hn::Add(bits(x), hn::Sub(bits(Vec<T>(1)), bits(root)));
-  const auto mantissa = hn::And(biased, word<T>((Word<T>(1) << kMantissa<T>)-1));
-  const Vec<T> m = from_bits<T>(hn::Add(mantissa, bits(root)));
-  const Vec<T> shift = kDouble<T> ? T(0x1p52) : T(0x1p23);  // an integer in its lowest bits is added to it
-  const Vec<T> n_biased = from_bits<T>(hn::Or(hn::ShiftRight<kMantissa<T>>(biased), bits(shift))) - shift;
-  const Vec<T> n = n_biased - where(denormal, Vec<T>(kBias<T> + (kDouble<T> ? 54 : 25)), Vec<T>(kBias<T>));
-  const Vec<T> f = m - 1;
-  const Vec<T> half_square = T(0.5) * f * f;
-  if constexpr (kDouble<T>) {
-    // log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)) with s = f / (2 + f), as in FreeBSD's msun
-    const Vec<T> s = f / (f + 2), z = s * s;
-    const Vec<T> r = z * poly(z, 0.6666666666666735, 0.3999999999941045, 0.28571428743272836, 0.22222198485068326,
-                              0.1818356884106448, 0.1531393554141426, 0.14797102712127688);
-    const Vec<T> low = fma(s, half_square + r, fma(n, Vec<T>(0x1.a39ef35793c76p-33), rest));
-    return fma(n, Vec<T>(0x1.62e42fee00000p-1), f - (half_square - low));
-  } else {
-    const Vec<T> p = poly(f, 0.3333333134651184f, -0.250008225440979f, 0.2000124752521515f, -0.16623330116271973f,
-                          0.1420145332813263f, -0.1316015124320984f, 0.12762926518917084f, -0.07635807991027832f);
-    const Vec<T> low = fma(f * f * f, p, fma(n, Vec<T>(0x1.0bfbe8p-15f), rest));
-    return fma(n, Vec<T>(0x1.62ep-1f), f - (half_square - low));
-  }
+  const Log<T> log(x);
+  const T high = kDouble<T> ? T(0x1.62e42fee00000p-1) : T(0x1.62ep-1f);  // n times it is exact
+  const T low = kDouble<T> ? T(0x1.a39ef35793c76p-33) : T(0x1.0bfbe8p-15f);
+  return fma(log.n, Vec<T>(high), log.mantissa_plus(fma(log.n, Vec<T>(low), rest)));
 }
 
 // The special cases that log_plus(x) leaves out.
@@ -205,6 +245,27 @@ HWY_INLINE Vec<T> log_edges(Vec<T> x, Vec<T> y) {
 template <class T>
 HWY_INLINE Vec<T> log(Vec<T> x) {
   return math::log_edges(x, math::log_plus(x, Vec<T>(0)));
+}
+
+/// Exact for powers of two.
+template <class T>
+HWY_INLINE Vec<T> log2(Vec<T> x) {
+  using namespace math;
+  const Log<T> log(x);
+  const Vec<T> m = log.mantissa_plus(Vec<T>(0));
+  const Vec<T> high = T(1.4426950408889634), low = kDouble<T> ? T(0x1.777d0ffda0d24p-56) : T(0x1.4ae0c00000000p-26f);
+  return log_edges(x, log.n + fma(m, high, m * low));
+}
+
+template <class T>
+HWY_INLINE Vec<T> log10(Vec<T> x) {
+  using namespace math;
+  const Log<T> log(x);
+  const Vec<T> m = log.mantissa_plus(Vec<T>(0));
+  const Vec<T> high = T(0.43429448190325183), low = kDouble<T> ? T(0x1.95355baaafad3p-57) : T(-0x1.5b235e0000000p-27f);
+  const T two_high = kDouble<T> ? T(0x1.34413509f7800p-2) : T(0x1.3442000000000p-2f);  // n times it is exact
+  const T two_low = kDouble<T> ? T(0x1.fef311f12b358p-46) : T(-0x1.95ec100000000p-19f);
+  return log_edges(x, fma(log.n, Vec<T>(two_high), fma(m, high, fma(m, low, log.n * two_low))));
 }
 
 template <class T>
@@ -261,97 +322,56 @@ HWY_INLINE Vec<T> erf(Vec<T> x) {
   }
 }
 
-namespace math {
-
-// x = n pi/2 + r with |r| <= pi/4 (n may be off by one); for |x| < kTrigLimit.
-inline constexpr double kTrigLimit = 1e6;
-
-HWY_INLINE Vec<double> quarter_turns(Vec<double> x) { return round(x * 0.63661977236758138); }
-
-HWY_INLINE Vec<double> reduce_turns(Vec<double> x, Vec<double> n) {
-  // pi/2 in parts of 33 bits, as in FreeBSD's msun: n times the first two is exact
-  return fma(n, Vec<double>(-2.02226624871116645580e-21),
-             fma(n, Vec<double>(-6.07710050630396597660e-11), fma(n, Vec<double>(-1.57079632673412561417e+00), x)));
+/// log(1 + e^x).
+template <class T>
+HWY_INLINE Vec<T> softplus(Vec<T> x) {
+  return max(x, Vec<T>(0)) + log1p(exp(-abs(x)));  // NaN is in the second term
 }
 
-// sin(r) and cos(r) chosen by the lowest two bits of n.
-template <class T>
-HWY_INLINE Vec<T> sin_quarter(Vec<T> r, Vec<T> n) {
-  const Vec<T> z = r * r;
-  Vec<T> s, c;
-  if constexpr (kDouble<T>) {
-    s = poly(z, -0.16666666666666632, 0.00833333333332249, -0.00019841269829857068, 2.7557313706450967e-06,
-             -2.5050760109685996e-08, 1.5896899152591307e-10);
-    c = poly(z, 0.0416666666666666, -0.0013888888888874483, 2.4801587289679248e-05, -2.7557314403508156e-07,
-             2.0875729624319433e-09, -1.1359951596241341e-11);
-  } else {
-    s = poly(z, -0.1666666716337204f, 0.008333377540111542f, -0.00019852157856803387f, 2.8225290407135617e-06f);
-    c = poly(z, 0.04166664555668831f, -0.0013887311797589064f, 2.443276571284514e-05f);
+/// f of every lane, with <cmath>: as accurate, and as slow.
+template <class T, class F, class... Rest>
+HWY_INLINE Vec<T> lane_by_lane(F f, Vec<T> x, Rest... rest) {
+  constexpr int kOperands = 1 + sizeof...(rest);
+  HWY_ALIGN T lanes[kOperands][kLanes<T>];
+  int operand = 0;
+  for (const Vec<T>& v : {x, rest...}) store(v, lanes[operand++]);
+  for (int64_t i = 0; i < kLanes<T>; ++i) {
+    if constexpr (kOperands == 1) {
+      lanes[0][i] = f(lanes[0][i]);
+    } else {
+      lanes[0][i] = f(lanes[0][i], lanes[1][i]);
+    }
   }
-  s = fma(r * z, s, r);
-  const Vec<T> h = T(0.5) * z, w = 1 - h;
-  c = w + fma(z * z, c, (1 - w) - h);
-  const Vec<T> half = n * T(0.5), quarter = floor(half) * T(0.5);
-  const Vec<T> y = where(half == floor(half), s, c);
-  return where(quarter == floor(quarter), y, -y);
+  return load(lanes[0]);
 }
 
-template <class T, class Each>
-HWY_INLINE Vec<T> lane_by_lane(Vec<T> x, Each each) {
-  HWY_ALIGN T lanes[kLanes<T>];
-  store(x, lanes);
-  for (T& lane : lanes) lane = each(lane);
-  return load(lanes);
-}
-
-// sin(x + offset pi/2); `each` does the lanes that are too large to be reduced here.
-template <class Each>
-HWY_INLINE Vec<double> sin_turned(Vec<double> x, double offset, Each each) {
-  const Mask<double> small = abs(x) < kTrigLimit;
-  const Vec<double> n = quarter_turns(where(small, x, Vec<double>(0)));
-  const Vec<double> y = sin_quarter(reduce_turns(x, n), n + offset);
-  return HWY_LIKELY(!any(!small)) ? y : where(small, y, lane_by_lane(x, each));
-}
-template <class Each>
-HWY_INLINE Vec<float> sin_turned(Vec<float> x, float offset, Each each) {
-  const Mask<float> small = abs(x) < float(kTrigLimit);
-  const hn::ScalableTag<float> d;
-  const hn::Half<decltype(d)> dh;
-  const hn::ScalableTag<double> dd;
-  const Vec<float> safe = where(small, x, Vec<float>(0));
-  const Vec<double> low = hn::PromoteTo(dd, hn::LowerHalf(dh, safe.raw)),
-                    high = hn::PromoteTo(dd, hn::UpperHalf(dh, safe.raw));
-  const Vec<double> n_low = quarter_turns(low), n_high = quarter_turns(high);
-  const auto narrow = [](Vec<double> a, Vec<double> b) HWY_ATTR {
-    const hn::ScalableTag<float> d;
-    const hn::Half<decltype(d)> dh;
-    return Vec<float>(hn::Combine(d, hn::DemoteTo(dh, b.raw), hn::DemoteTo(dh, a.raw)));
-  };
-  const Vec<float> r = narrow(reduce_turns(low, n_low), reduce_turns(high, n_high));
-  const Vec<float> y = sin_quarter(r, narrow(n_low, n_high) + offset);
-  return HWY_LIKELY(!any(!small)) ? y : where(small, y, lane_by_lane(x, each));
-}
-
-}  // namespace math
-
-template <class T>
-HWY_INLINE Vec<T> sin(Vec<T> x) {
-  const Vec<T> y = math::sin_turned(x, T(0), [](T lane) { return std::sin(lane); });
-  return where(x == 0, x, y);
-}
-template <class T>
-HWY_INLINE Vec<T> cos(Vec<T> x) {
-  return math::sin_turned(x, T(1), [](T lane) { return std::cos(lane); });
-}
-
-/// Lane by lane with <cmath>: as accurate, and as slow.
 template <class T>
 HWY_INLINE Vec<T> pow(Vec<T> x, Vec<T> exponent) {
-  HWY_ALIGN T base[kLanes<T>], by[kLanes<T>];
-  store(x, base);
-  store(exponent, by);
-  for (int64_t i = 0; i < kLanes<T>; ++i) base[i] = std::pow(base[i], by[i]);
-  return load(base);
+  return lane_by_lane([](T a, T b) { return std::pow(a, b); }, x, exponent);
+}
+
+/// a - trunc(a / b) b, exactly, with the sign of a.
+template <class T>
+HWY_INLINE Vec<T> fmod(Vec<T> a, Vec<T> b) {
+  const auto each = [](T x, T y) { return std::fmod(x, y); };
+  if constexpr (HWY_NATIVE_FMA) {
+    // The quotient is off by one at most, and the remainder of either quotient is a number of the type.
+    const Vec<T> x = abs(a), y = abs(b), q = trunc(x / y);
+    Vec<T> r = fma(-q, y, x);
+    r = where(r < 0, r + y, r);
+    r = copysign(where(r >= y, r - y, r), a);
+    const Mask<T> exact = (q < (math::kDouble<T> ? T(0x1p52) : T(0x1p23))) & (r == r);
+    return HWY_LIKELY(!any(!exact)) ? r : where(exact, r, lane_by_lane(each, a, b));
+  } else {
+    return lane_by_lane(each, a, b);
+  }
+}
+
+/// a - floor(a / b) b, with the sign of b.
+template <class T>
+HWY_INLINE Vec<T> remainder(Vec<T> a, Vec<T> b) {
+  const Vec<T> r = fmod(a, b);
+  return where((r != 0) & ((r < 0) ^ (b < 0)), r + b, r);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE

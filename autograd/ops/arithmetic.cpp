@@ -1,4 +1,5 @@
-// Arithmetic: add, sub, mul, div, pow, neg, maximum, minimum, clamp, and the sum of gradients.
+// Arithmetic: add, sub, mul, div, pow, neg, fmod, remainder, maximum, minimum, clamp, atan2, lerp, and the sum of
+// gradients.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/arithmetic.cpp"
 #include <tapegrad/autograd/kernels/simd_targets.h>
 
@@ -13,6 +14,8 @@ struct ArithmeticFormulas {
   Formula add, sub, mul, div, pow, maximum, minimum, neg;
   Formula add_scalar, mul_scalar, div_scalar, rsub_scalar, maximum_scalar, minimum_scalar;
   Formula div_grad_b, pow_grad_a, pow_grad_b, maximum_grad, minimum_grad;
+  Formula fmod, remainder, fmod_scalar, remainder_scalar, fmod_grad_b, remainder_grad_b;
+  Formula atan2, atan2_grad, lerp, lerp_scalar, lerp_grad_a;
   Unary rdiv_scalar, clamp, power, square, cube, sqrt, reciprocal, rsqrt;
 };
 
@@ -52,6 +55,23 @@ const ArithmeticFormulas& arithmetic_formulas() {
           derivative_of<3>([](auto dy, auto a, auto b) { return where(a < b, 0, where(a == b, dy * 0.5, dy)); }),
       .minimum_grad =
           derivative_of<3>([](auto dy, auto a, auto b) { return where(a > b, 0, where(a == b, dy * 0.5, dy)); }),
+
+      .fmod = value_of<2>([](auto a, auto b) { return fmod(a, b); }),
+      .remainder = value_of<2>([](auto a, auto b) { return remainder(a, b); }),
+      .fmod_scalar = value_of<1, 1>([](auto x, auto s) { return fmod(x, s); }),
+      .remainder_scalar = value_of<1, 1>([](auto x, auto s) { return remainder(x, s); }),
+      .fmod_grad_b = derivative_of<3>([](auto dy, auto a, auto b) { return -dy * trunc(a / b); }),
+      .remainder_grad_b = derivative_of<3>([](auto dy, auto a, auto b) { return -dy * floor(a / b); }),
+
+      .atan2 = value_of<2>([](auto y, auto x) { return atan2(y, x); }),
+      // along one side from the other one: d/dy = x / (x^2 + y^2), d/dx = -y / (x^2 + y^2)
+      .atan2_grad =
+          derivative_of<3>([](auto dy, auto other, auto own) { return dy * (other / (own * own + other * other)); }),
+      .lerp = value_of<3>(
+          [](auto a, auto b, auto w) { return where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)); }),
+      .lerp_scalar = value_of<2, 1>(
+          [](auto a, auto b, auto w) { return where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)); }),
+      .lerp_grad_a = derivative_of<2>([](auto dy, auto w) { return dy * (1 - w); }),
 
       .rdiv_scalar =
           from_x<1>([](auto x, auto s) { return s / x; }, [](auto dy, auto x, auto s) { return -dy * (s / x / x); }),
@@ -97,6 +117,10 @@ const Op kNeg{"neg"};
 const Op kMaximum{"maximum"};
 const Op kMinimum{"minimum"};
 const Op kClamp{"clamp"};
+const Op kFmod{"fmod"};
+const Op kRemainder{"remainder"};
+const Op kAtan2{"atan2"};
+const Op kLerp{"lerp"};
 
 // The loops of an operation on integers; without one for bool, bool operands are an error.
 struct IntegerLoops {
@@ -126,6 +150,13 @@ constexpr IntegerLoops kMaximumLoops{plain_loop<Int, Int, 2>([](Int a, Int b) { 
                                      plain_loop<bool, bool, 2>([](bool a, bool b) { return a || b; })};
 constexpr IntegerLoops kMinimumLoops{plain_loop<Int, Int, 2>([](Int a, Int b) { return std::min(a, b); }),
                                      plain_loop<bool, bool, 2>([](bool a, bool b) { return a && b; })};
+// What is left of a / b; the divisor is not 0. The smallest number divided by -1 would trap.
+constexpr IntegerLoops kFmodLoops{plain_loop<Int, Int, 2>([](Int a, Int b) { return b == -1 ? 0 : a % b; }), nullptr};
+constexpr IntegerLoops kRemainderLoops{plain_loop<Int, Int, 2>([](Int a, Int b) {
+                                         const Int left = b == -1 ? 0 : a % b;
+                                         return left != 0 && (left < 0) != (b < 0) ? left + b : left;
+                                       }),
+                                       nullptr};
 
 // Calls the operation again, on operands of the later of their two types.
 Tensor promoted(Tensor (*operation)(const Tensor&, const Tensor&), const Tensor& a, const Tensor& b) {
@@ -140,7 +171,10 @@ Tensor binary_value(const Op& op, const Formula& formula, const IntegerLoops& lo
   }
   const Shape shape = shape_of(op.name, a, b);
   const MapKernel kernel = a.dtype() == kBool ? loops.boolean : loops.int64;
-  if (!kernel) op.fail("expected operands other than bool (convert one with to(kInt64), or use logical_xor)");
+  if (!kernel) {
+    op.fail(fmt::format("expected operands other than bool (convert one with to(kInt64){})",
+                        &op == &kSub ? ", or use logical_xor" : ""));
+  }
   Tensor y = Tensor::empty(shape, a.dtype());
   map(y, {&a, &b}, kernel);
   return y;
@@ -312,6 +346,83 @@ Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> h
   }
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return unary(kClamp, x, formulas().clamp, {low.value_or(-kInfinity), high.value_or(kInfinity)});
+}
+
+// --- what a division leaves ---
+
+namespace {
+
+Tensor left_over(const Op& op, const Formula& value, const Formula& gradient_b, const IntegerLoops& loops,
+                 const Tensor& a, const Tensor& b) {
+  if (a.dtype() == kInt64 && any(eq(b, 0))) op.fail("expected an int64 divisor without zeros");
+  Tensor y = binary_value(op, value, loops, a, b);
+  const bool wants_b = needs_grad(b);
+  return record(op, y, {a, b},
+                [&gradient_b, a = kept_if(wants_b, a), b = kept_if(wants_b, b)](const Tensor& dy) -> Grads {
+                  return {dy, b.defined() ? derive(gradient_b, {&dy, &a, &b}) : Tensor()};
+                });
+}
+
+Tensor left_over(const Op& op, const Formula& value, const Tensor& a, double b) {
+  return record(op, compute(value, a.shape(), {&a}, {b}), {a}, [](const Tensor& dy) -> Grads { return dy; });
+}
+
+}  // namespace
+
+Tensor fmod(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype()) return promoted(fmod, a, b);
+  return left_over(kFmod, formulas().fmod, formulas().fmod_grad_b, kFmodLoops, a, b);
+}
+
+Tensor remainder(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype()) return promoted(remainder, a, b);
+  return left_over(kRemainder, formulas().remainder, formulas().remainder_grad_b, kRemainderLoops, a, b);
+}
+
+Tensor fmod(const Tensor& a, double b) {
+  if (!is_floating(a.dtype())) return fmod(a, promote_scalar(b));
+  return left_over(kFmod, formulas().fmod_scalar, a, b);
+}
+
+Tensor remainder(const Tensor& a, double b) {
+  if (!is_floating(a.dtype())) return remainder(a, promote_scalar(b));
+  return left_over(kRemainder, formulas().remainder_scalar, a, b);
+}
+
+// --- angles, interpolation ---
+
+Tensor atan2(const Tensor& y, const Tensor& x) {
+  require_floating(kAtan2.name, {&y, &x});
+  Tensor angle = compute(formulas().atan2, shape_of(kAtan2.name, y, x), {&y, &x});
+  const bool wants_y = needs_grad(y), wants_x = needs_grad(x);
+  if (!wants_y && !wants_x) return angle;
+  return record(kAtan2, angle, {y, x}, [wants_y, wants_x, y, x](const Tensor& dy) -> Grads {
+    return {wants_y ? derive(formulas().atan2_grad, {&dy, &x, &y}) : Tensor(),
+            wants_x ? -derive(formulas().atan2_grad, {&dy, &y, &x}) : Tensor()};
+  });
+}
+
+Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
+  require_floating(kLerp.name, {&a, &b, &weight});
+  const Shape shape = broadcast(kLerp.name, shape_of(kLerp.name, a, b), weight.shape());
+  Tensor y = compute(formulas().lerp, shape, {&a, &b, &weight});
+  const bool wants_a = needs_grad(a), wants_b = needs_grad(b), wants_weight = needs_grad(weight);
+  if (!wants_a && !wants_b && !wants_weight) return y;
+  return record(kLerp, y, {a, b, weight},
+                [wants_a, wants_b, a = kept_if(wants_weight, a), b = kept_if(wants_weight, b),
+                 weight = kept_if(wants_a || wants_b, weight)](const Tensor& dy) -> Grads {
+                  return {wants_a ? derive(formulas().lerp_grad_a, {&dy, &weight}) : Tensor(),
+                          wants_b ? dy * weight : Tensor(), a.defined() ? dy * (b - a) : Tensor()};
+                });
+}
+
+Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
+  require_floating(kLerp.name, {&a, &b});
+  Tensor y = compute(formulas().lerp_scalar, shape_of(kLerp.name, a, b), {&a, &b}, {weight});
+  return record(kLerp, y, {a, b},
+                [weight, wants_a = needs_grad(a), wants_b = needs_grad(b)](const Tensor& dy) -> Grads {
+                  return {wants_a ? dy * (1 - weight) : Tensor(), wants_b ? dy * weight : Tensor()};
+                });
 }
 
 // --- for the engine ---

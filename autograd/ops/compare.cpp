@@ -61,8 +61,11 @@ const Comparisons& comparison_kernels() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 namespace tapegrad {
 namespace {
@@ -87,6 +90,8 @@ constexpr std::string_view kLogicalXor = "logical_xor";
 constexpr std::string_view kLogicalNot = "logical_not";
 constexpr std::string_view kAllTrue = "all";
 constexpr std::string_view kAnyTrue = "any";
+constexpr std::string_view kIsclose = "isclose";
+constexpr std::string_view kAllclose = "allclose";
 
 Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype()) {
@@ -159,6 +164,37 @@ Tensor contains(std::string_view where, const Tensor& x, int axis, bool keepdim,
   return y;
 }
 
+struct Tolerance {
+  double rtol, atol;
+  bool equal_nan;
+};
+
+template <class T>
+void isclose_loop(const void* const* x, void* y, int64_t n, const void* context) {
+  const Tolerance& tolerance = *static_cast<const Tolerance*>(context);
+  const T rtol = static_cast<T>(tolerance.rtol), atol = static_cast<T>(tolerance.atol);
+  const T* const a = static_cast<const T*>(x[0]);
+  const T* const b = static_cast<const T*>(x[1]);
+  bool* const out = static_cast<bool*>(y);
+  for (int64_t i = 0; i < n; ++i) {
+    const T error = std::fabs(a[i] - b[i]);
+    const bool near = error <= atol + std::fabs(rtol * b[i]) && error <= std::numeric_limits<T>::max();
+    out[i] = a[i] == b[i] || near || (tolerance.equal_nan && a[i] != a[i] && b[i] != b[i]);
+  }
+}
+
+Tensor isclose(std::string_view where, const Tensor& a, const Tensor& b, const Tolerance& tolerance) {
+  if (!(tolerance.rtol >= 0 && tolerance.atol >= 0)) {
+    fail(where,
+         fmt::format("expected tolerances of 0 or more, got rtol {} and atol {}", tolerance.rtol, tolerance.atol));
+  }
+  const DType later = std::max(a.dtype(), b.dtype()), dtype = is_floating(later) ? later : kFloat64;
+  const Tensor from = a.detach().to(dtype), to = b.detach().to(dtype);
+  Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
+  map(y, {&from, &to}, dtype == kFloat32 ? isclose_loop<float> : isclose_loop<double>, &tolerance);
+  return y;
+}
+
 // Whether no element has an exponent of all ones, as infinities and NaN do.
 template <class Bits>
 bool all_finite_in(const Bits* bits, int64_t n, Bits exponent) {
@@ -201,9 +237,20 @@ Tensor logical_not(const Tensor& x) {
 Tensor isnan(const Tensor& x) {
   return classify(x, false, [](auto v) { return v != v; });
 }
+Tensor isinf(const Tensor& x) {
+  return classify(x, false, [](auto v) { return std::isinf(v); });
+}
 Tensor isfinite(const Tensor& x) {
   return classify(x, true, [](auto v) { return v - v == 0; });
 }
+
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  return isclose(kIsclose, a, b, {rtol, atol, equal_nan});
+}
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  return all(isclose(kAllclose, a, b, {rtol, atol, equal_nan}));
+}
+bool equal(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && all(eq(a, b)); }
 
 bool all(const Tensor& x) {
   require_bool(kAllTrue, x, "operand");

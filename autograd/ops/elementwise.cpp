@@ -1,4 +1,4 @@
-// Functions of one tensor: exponentials, roots, trigonometry, activations.
+// Functions of one tensor: exponentials, roots, trigonometry, roundings, activations.
 //
 // A new function is a line of the table (its formula and its derivative), a line at the end of this file, a declaration
 // in ops.h, and a sample in tasks/gradcheck/op_samples_elementwise.cpp.
@@ -7,6 +7,8 @@
 
 #include <tapegrad/autograd/ops/formula_simd.h>
 #include <tapegrad/autograd/ops/kernel.h>
+
+#include <limits>
 
 #ifndef TAPEGRAD_ELEMENTWISE_TYPES
 #define TAPEGRAD_ELEMENTWISE_TYPES
@@ -22,6 +24,11 @@ inline constexpr double kHalfRoot = 0.70710678118654752;      // 1 / sqrt(2)
 inline constexpr double kNormal = 0.39894228040143268;        // 1 / sqrt(2 pi)
 inline constexpr double kTwiceRoot = 1.59576912160573072;     // 2 sqrt(2 / pi)
 inline constexpr double kCubic = 0.044715;
+inline constexpr double kLn2 = 0.69314718055994531;
+inline constexpr double kLn10 = 2.3025850929940457;
+inline constexpr double kSeluScale = 1.0507009873554804934;
+inline constexpr double kSeluBelow = 1.7580993408473768599;  // scale * alpha
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace tapegrad
 #endif
@@ -29,20 +36,53 @@ inline constexpr double kCubic = 0.044715;
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
+// A function with steps: its gradient is 0 everywhere.
+template <class F>
+constexpr Unary flat(F value) {
+  return {value_of<1>(value), {}, false};
+}
+
 constexpr NamedFunction kFunctions[] = {
+    // --- exponentials, logarithms, powers ---
     {"exp", from_y([](auto x) { return exp(x); }, [](auto dy, auto y) { return dy * y; })},
     {"expm1", from_y([](auto x) { return expm1(x); }, [](auto dy, auto y) { return dy * (y + 1); })},
+    {"exp2", from_y([](auto x) { return exp2(x); }, [](auto dy, auto y) { return dy * (kLn2 * y); })},
     {"log", from_x([](auto x) { return log(x); }, [](auto dy, auto x) { return dy / x; })},
     {"log1p", from_x([](auto x) { return log1p(x); }, [](auto dy, auto x) { return dy / (x + 1); })},
+    {"log2", from_x([](auto x) { return log2(x); }, [](auto dy, auto x) { return dy / (x * kLn2); })},
+    {"log10", from_x([](auto x) { return log10(x); }, [](auto dy, auto x) { return dy / (x * kLn10); })},
+    {"square", from_x([](auto x) { return x * x; }, [](auto dy, auto x) { return dy * (2 * x); })},
+    {"reciprocal", from_y([](auto x) { return 1 / x; }, [](auto dy, auto y) { return -dy * (y * y); })},
     {"sqrt", from_y([](auto x) { return sqrt(x); }, [](auto dy, auto y) { return dy / (2 * y); })},
     {"rsqrt", from_y([](auto x) { return rsqrt(x); }, [](auto dy, auto y) { return -0.5 * dy * (y * y * y); })},
     {"abs", from_x([](auto x) { return abs(x); }, [](auto dy, auto x) { return dy * sign(x); })},
-    {"sign", {value_of<1>([](auto x) { return sign(x); }), {}, false}},
+    // --- steps ---
+    {"sign", flat([](auto x) { return sign(x); })},
+    {"floor", flat([](auto x) { return floor(x); })},
+    {"ceil", flat([](auto x) { return ceil(x); })},
+    {"round", flat([](auto x) { return round(x); })},
+    {"trunc", flat([](auto x) { return trunc(x); })},
+    // --- circular and hyperbolic functions ---
     {"sin", from_x([](auto x) { return sin(x); }, [](auto dy, auto x) { return dy * cos(x); })},
     {"cos", from_x([](auto x) { return cos(x); }, [](auto dy, auto x) { return -dy * sin(x); })},
+    {"tan", from_y([](auto x) { return tan(x); }, [](auto dy, auto y) { return dy * (1 + y * y); })},
+    {"asin", from_x([](auto x) { return asin(x); }, [](auto dy, auto x) { return dy * rsqrt((1 - x) * (1 + x)); })},
+    {"acos", from_x([](auto x) { return acos(x); }, [](auto dy, auto x) { return -dy * rsqrt((1 - x) * (1 + x)); })},
+    {"atan", from_x([](auto x) { return atan(x); }, [](auto dy, auto x) { return dy / (1 + x * x); })},
+    {"sinh", from_x([](auto x) { return sinh(x); }, [](auto dy, auto x) { return dy * cosh(x); })},
+    {"cosh", from_x([](auto x) { return cosh(x); }, [](auto dy, auto x) { return dy * sinh(x); })},
+    {"asinh", from_x([](auto x) { return asinh(x); }, [](auto dy, auto x) { return dy * rsqrt(x * x + 1); })},
+    {"acosh", from_x([](auto x) { return acosh(x); }, [](auto dy, auto x) { return dy * rsqrt((x - 1) * (x + 1)); })},
+    {"atanh", from_x([](auto x) { return atanh(x); }, [](auto dy, auto x) { return dy / ((1 - x) * (1 + x)); })},
     {"tanh", from_y([](auto x) { return tanh(x); }, [](auto dy, auto y) { return dy * (1 - y * y); })},
     {"erf",
      from_x([](auto x) { return erf(x); }, [](auto dy, auto x) { return dy * (kTwoOverRootPi * exp(-(x * x))); })},
+    {"nan_to_num", from_x<3>(
+                       [](auto x, auto nan, auto above, auto below) {
+                         return where(x != x, nan, where(x == kInfinity, above, where(x == -kInfinity, below, x)));
+                       },
+                       [](auto dy, auto x, auto, auto, auto) { return where(abs(x) < kInfinity, dy, 0); })},
+    // --- activations ---
     {"sigmoid", from_y([](auto x) { return sigmoid(x); }, [](auto dy, auto y) { return dy * (y * (1 - y)); })},
     // NaN is not <= 0: it stays, and passes the gradient.
     {"relu", from_y([](auto x) { return where(x <= 0, 0, x); }, [](auto dy, auto y) { return where(y <= 0, 0, dy); })},
@@ -64,6 +104,41 @@ constexpr NamedFunction kFunctions[] = {
                            const auto inner = kTwiceRoot * (1 + 3 * kCubic * (x * x));
                            return dy * (s + x * (s * (1 - s) * inner));
                          })},
+    {"log_sigmoid", from_x([](auto x) { return -softplus(-x); }, [](auto dy, auto x) { return dy * sigmoid(-x); })},
+    {"softplus", from_x<2>([](auto x, auto beta,
+                              auto threshold) { return where(x * beta > threshold, x, softplus(x * beta) / beta); },
+                           [](auto dy, auto x, auto beta, auto threshold) {
+                             return where(x * beta > threshold, dy, dy * sigmoid(x * beta));
+                           })},
+    // With e = exp(x): tanh(log(1 + e)) = n / (n + 2), n = e (e + 2). From 20 on it is 1.
+    {"mish", from_x(
+                 [](auto x) {
+                   const auto e = exp(minimum(x, 20)), n = e * (e + 2);
+                   return x * (n / (n + 2));
+                 },
+                 [](auto dy, auto x) {
+                   const auto e = exp(minimum(x, 20)), n = e * (e + 2);
+                   const auto t = n / (n + 2);
+                   return dy * (t + x * (e / (1 + e) * (1 - t * t)));
+                 })},
+    {"leaky_relu", from_x<1>([](auto x, auto slope) { return where(x > 0, x, x * slope); },
+                             [](auto dy, auto x, auto slope) { return where(x > 0, dy, dy * slope); })},
+    {"elu", from_x<1>([](auto x, auto alpha) { return where(x > 0, x, alpha * expm1(x)); },
+                      [](auto dy, auto x, auto alpha) { return where(x > 0, dy, dy * (alpha * exp(x))); })},
+    {"selu", from_x([](auto x) { return where(x > 0, kSeluScale * x, kSeluBelow * expm1(x)); },
+                    [](auto dy, auto x) { return where(x > 0, dy * kSeluScale, dy * (kSeluBelow * exp(x))); })},
+    {"hardtanh",
+     from_x<2>([](auto x, auto low, auto high) { return minimum(maximum(x, low), high); },
+               [](auto dy, auto x, auto low, auto high) { return where(x > low, where(x < high, dy, 0), 0); })},
+    {"hardsigmoid", from_x([](auto x) { return minimum(maximum(x + 3, 0), 6) / 6; },
+                           [](auto dy, auto x) { return where(x > -3, where(x < 3, dy / 6, 0), 0); })},
+    {"hardswish", from_x([](auto x) { return x * minimum(maximum(x + 3, 0), 6) / 6; },
+                         [](auto dy, auto x) { return where(x <= -3, 0, where(x >= 3, dy, dy * (x / 3 + 0.5))); })},
+    {"softsign", from_x([](auto x) { return x / (1 + abs(x)); },
+                        [](auto dy, auto x) {
+                          const auto d = 1 + abs(x);
+                          return dy / (d * d);
+                        })},
 };
 
 const NamedFunction* functions() { return kFunctions; }
@@ -72,7 +147,10 @@ const NamedFunction* functions() { return kFunctions; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <fmt/format.h>
+
 #include <iterator>
+#include <optional>
 
 namespace tapegrad {
 namespace {
@@ -107,8 +185,22 @@ const Unary& function() {
 
 // y = f(x) as the operation kName; kForm is its formula, where it has several.
 template <Name kName, Name kForm = kName>
-Tensor apply(const Tensor& x) {
-  return unary(kOp<kName>, x, function<kForm>());
+Tensor apply(const Tensor& x, const Scalars& scalars = {}) {
+  return unary(kOp<kName>, x, function<kForm>(), scalars);
+}
+
+// The same for a function with steps.
+template <Name kName>
+Tensor apply_flat(const Tensor& x) {
+  require_floating(kOp<kName>.name, {&x});
+  return record(kOp<kName>, compute(function<kName>().value, x.shape(), {&x}), {x},
+                [](const Tensor& dy) -> Grads { return zeros_like(dy); });
+}
+
+// The same for a rounding: integers are round already.
+template <Name kName>
+Tensor apply_rounding(const Tensor& x) {
+  return x.dtype() == kInt64 ? x : apply_flat<kName>(x);
 }
 
 Tensor of_integers(const Tensor& x, MapKernel kernel) {
@@ -123,15 +215,39 @@ Tensor exp(const Tensor& x) { return apply<"exp">(x); }
 Tensor expm1(const Tensor& x) { return apply<"expm1">(x); }
 Tensor log(const Tensor& x) { return apply<"log">(x); }
 Tensor log1p(const Tensor& x) { return apply<"log1p">(x); }
+Tensor exp2(const Tensor& x) { return apply<"exp2">(x); }
+Tensor log2(const Tensor& x) { return apply<"log2">(x); }
+Tensor log10(const Tensor& x) { return apply<"log10">(x); }
 Tensor sqrt(const Tensor& x) { return apply<"sqrt">(x); }
 Tensor rsqrt(const Tensor& x) { return apply<"rsqrt">(x); }
+Tensor square(const Tensor& x) { return x.dtype() == kInt64 ? mul(x, x) : apply<"square">(x); }
+Tensor reciprocal(const Tensor& x) { return apply<"reciprocal">(x); }
+Tensor floor(const Tensor& x) { return apply_rounding<"floor">(x); }
+Tensor ceil(const Tensor& x) { return apply_rounding<"ceil">(x); }
+Tensor round(const Tensor& x) { return apply_rounding<"round">(x); }
+Tensor trunc(const Tensor& x) { return apply_rounding<"trunc">(x); }
 Tensor sin(const Tensor& x) { return apply<"sin">(x); }
 Tensor cos(const Tensor& x) { return apply<"cos">(x); }
+Tensor tan(const Tensor& x) { return apply<"tan">(x); }
+Tensor asin(const Tensor& x) { return apply<"asin">(x); }
+Tensor acos(const Tensor& x) { return apply<"acos">(x); }
+Tensor atan(const Tensor& x) { return apply<"atan">(x); }
+Tensor sinh(const Tensor& x) { return apply<"sinh">(x); }
+Tensor cosh(const Tensor& x) { return apply<"cosh">(x); }
 Tensor tanh(const Tensor& x) { return apply<"tanh">(x); }
+Tensor asinh(const Tensor& x) { return apply<"asinh">(x); }
+Tensor acosh(const Tensor& x) { return apply<"acosh">(x); }
+Tensor atanh(const Tensor& x) { return apply<"atanh">(x); }
 Tensor erf(const Tensor& x) { return apply<"erf">(x); }
 Tensor sigmoid(const Tensor& x) { return apply<"sigmoid">(x); }
 Tensor relu(const Tensor& x) { return apply<"relu">(x); }
 Tensor silu(const Tensor& x) { return apply<"silu">(x); }
+Tensor log_sigmoid(const Tensor& x) { return apply<"log_sigmoid">(x); }
+Tensor mish(const Tensor& x) { return apply<"mish">(x); }
+Tensor selu(const Tensor& x) { return apply<"selu">(x); }
+Tensor softsign(const Tensor& x) { return apply<"softsign">(x); }
+Tensor hardsigmoid(const Tensor& x) { return apply<"hardsigmoid">(x); }
+Tensor hardswish(const Tensor& x) { return apply<"hardswish">(x); }
 Tensor gelu(const Tensor& x, Gelu form) { return form == Gelu::erf ? apply<"gelu">(x) : apply<"gelu", "gelu_tanh">(x); }
 
 Tensor abs(const Tensor& x) {
@@ -145,9 +261,23 @@ Tensor sign(const Tensor& x) {
     return of_integers(
         x, plain_loop<int64_t, int64_t, 1>([](int64_t v) { return static_cast<int64_t>((v > 0) - (v < 0)); }));
   }
-  require_floating(kOp<"sign">.name, {&x});
-  return record(kOp<"sign">, compute(function<"sign">().value, x.shape(), {&x}), {x},
-                [](const Tensor& dy) -> Grads { return zeros_like(dy); });
+  return apply_flat<"sign">(x);
+}
+
+Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
+  if (x.dtype() == kInt64 || x.dtype() == kBool) return x;
+  const double largest =
+      x.dtype() == kFloat32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
+  return apply<"nan_to_num">(x, {nan, posinf.value_or(largest), neginf.value_or(-largest)});
+}
+
+Tensor softplus(const Tensor& x, double beta, double threshold) { return apply<"softplus">(x, {beta, threshold}); }
+Tensor leaky_relu(const Tensor& x, double negative_slope) { return apply<"leaky_relu">(x, {negative_slope}); }
+Tensor elu(const Tensor& x, double alpha) { return apply<"elu">(x, {alpha}); }
+Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
+Tensor hardtanh(const Tensor& x, double low, double high) {
+  if (!(low <= high)) kOp<"hardtanh">.fail(fmt::format("expected low <= high, got {} and {}", low, high));
+  return apply<"hardtanh">(x, {low, high});
 }
 
 }  // namespace tapegrad

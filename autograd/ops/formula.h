@@ -11,7 +11,7 @@ namespace tapegrad {
 
 /// Numbers that a formula takes after its operands: an exponent, bounds.
 struct Scalars {
-  double values[2] = {};
+  double values[3] = {};
 };
 
 /// One formula in its three forms, made from one generic lambda by formula_simd.h.

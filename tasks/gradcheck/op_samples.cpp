@@ -37,6 +37,7 @@ const std::vector<OpSamples>& op_samples() {
   static const std::vector<OpSamples> all = [] {
     SampleTable table;
     add_elementwise_samples(table);
+    add_function_samples(table);
     add_view_samples(table);
     add_index_samples(table);
     add_reduction_samples(table);

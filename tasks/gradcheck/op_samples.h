@@ -93,6 +93,7 @@ std::vector<LaidOut> layouts(int64_t rows, int64_t columns, double low = -2, dou
 Tensor pulled_back(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, const Tensor& dy);
 
 void add_elementwise_samples(SampleTable& table);
+void add_function_samples(SampleTable& table);
 void add_view_samples(SampleTable& table);
 void add_index_samples(SampleTable& table);
 void add_reduction_samples(SampleTable& table);

@@ -10,48 +10,60 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 template <class T>
+using Row = void (*)(int64_t n, const T* x, T* y);
+template <class T, class F>
+constexpr Row<T> row(F) {
+  return [](int64_t n, const T* x, T* y) { map_row(n, y, F(), x); };
+}
+
+// In the order of kFunctions below.
+template <class T>
 void elementary(int function, int64_t n, const T* x, T* y) {
-  switch (function) {
-    case 0:
-      return map_row(
-          n, y, [](auto v) { return exp(v); }, x);
-    case 1:
-      return map_row(
-          n, y, [](auto v) { return expm1(v); }, x);
-    case 2:
-      return map_row(
-          n, y, [](auto v) { return log(v); }, x);
-    case 3:
-      return map_row(
-          n, y, [](auto v) { return log1p(v); }, x);
-    case 4:
-      return map_row(
-          n, y, [](auto v) { return tanh(v); }, x);
-    case 5:
-      return map_row(
-          n, y, [](auto v) { return sigmoid(v); }, x);
-    case 6:
-      return map_row(
-          n, y, [](auto v) { return erf(v); }, x);
-    case 7:
-      return map_row(
-          n, y, [](auto v) { return sin(v); }, x);
-    case 8:
-      return map_row(
-          n, y, [](auto v) { return cos(v); }, x);
-    case 9:
-      return map_row(
-          n, y, [](auto v) { return rsqrt(v); }, x);
-    case 10:
-      return map_row(
-          n, y, [](auto v) { return 1 - v * v; }, x);
-    default:
-      return map_row(
-          n, y, [](auto v) { return where(v < 0, minimum(v, -1), maximum(v, 2)); }, x);
-  }
+  static constexpr Row<T> kRows[] = {
+      row<T>([](auto v) { return exp(v); }),
+      row<T>([](auto v) { return expm1(v); }),
+      row<T>([](auto v) { return log(v); }),
+      row<T>([](auto v) { return log1p(v); }),
+      row<T>([](auto v) { return tanh(v); }),
+      row<T>([](auto v) { return sigmoid(v); }),
+      row<T>([](auto v) { return erf(v); }),
+      row<T>([](auto v) { return sin(v); }),
+      row<T>([](auto v) { return cos(v); }),
+      row<T>([](auto v) { return rsqrt(v); }),
+      row<T>([](auto v) { return exp2(v); }),
+      row<T>([](auto v) { return log2(v); }),
+      row<T>([](auto v) { return log10(v); }),
+      row<T>([](auto v) { return tan(v); }),
+      row<T>([](auto v) { return asin(v); }),
+      row<T>([](auto v) { return acos(v); }),
+      row<T>([](auto v) { return atan(v); }),
+      row<T>([](auto v) { return sinh(v); }),
+      row<T>([](auto v) { return cosh(v); }),
+      row<T>([](auto v) { return asinh(v); }),
+      row<T>([](auto v) { return acosh(v); }),
+      row<T>([](auto v) { return atanh(v); }),
+      row<T>([](auto v) { return softplus(v); }),
+      row<T>([](auto v) { return 1 - v * v; }),
+      row<T>([](auto v) { return where(v < 0, minimum(v, -1), maximum(v, 2)); }),
+  };
+  kRows[function](n, x, y);
 }
 void elementary_float(int function, int64_t n, const float* x, float* y) { elementary(function, n, x, y); }
 void elementary_double(int function, int64_t n, const double* x, double* y) { elementary(function, n, x, y); }
+
+template <class T>
+void of_two(int function, int64_t n, const T* a, const T* b, T* y) {
+  map_row(
+      n, y,
+      [function](auto v, auto w) { return function == 0   ? atan2(v, w)
+                                          : function == 1 ? fmod(v, w)
+                                                          : remainder(v, w); },
+      a, b);
+}
+void of_two_floats(int function, int64_t n, const float* a, const float* b, float* y) { of_two(function, n, a, b, y); }
+void of_two_doubles(int function, int64_t n, const double* a, const double* b, double* y) {
+  of_two(function, n, a, b, y);
+}
 
 // Masks to bytes and back, and vectors that hold only the first `n` lanes.
 template <class T>
@@ -126,6 +138,8 @@ namespace {
 
 HWY_EXPORT(elementary_float);
 HWY_EXPORT(elementary_double);
+HWY_EXPORT(of_two_floats);
+HWY_EXPORT(of_two_doubles);
 HWY_EXPORT(parts_float);
 HWY_EXPORT(parts_double);
 HWY_EXPORT(fourteen_rows_float);
@@ -148,7 +162,21 @@ const Function kFunctions[] = {
     {"sin", [](long double x) { return std::sin(x); }},
     {"cos", [](long double x) { return std::cos(x); }},
     {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }},
+    {"exp2", [](long double x) { return std::exp2(x); }},
+    {"log2", [](long double x) { return std::log2(x); }},
+    {"log10", [](long double x) { return std::log10(x); }},
+    {"tan", [](long double x) { return std::tan(x); }},
+    {"asin", [](long double x) { return std::asin(x); }},
+    {"acos", [](long double x) { return std::acos(x); }},
+    {"atan", [](long double x) { return std::atan(x); }},
+    {"sinh", [](long double x) { return std::sinh(x); }},
+    {"cosh", [](long double x) { return std::cosh(x); }},
+    {"asinh", [](long double x) { return std::asinh(x); }},
+    {"acosh", [](long double x) { return std::acosh(x); }},
+    {"atanh", [](long double x) { return std::atanh(x); }},
+    {"softplus", [](long double x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::fabs(x))); }},
 };
+constexpr int kCount = static_cast<int>(std::size(kFunctions));
 
 // The distance in units of the last place of the exact value; NaN, infinities and the signs of zeros must agree.
 template <class T>
@@ -198,7 +226,7 @@ template <class T, class F>
 void check_elementary(const F& run) {
   const std::vector<T> x = interesting<T>();
   std::vector<T> y(x.size());
-  for (int f = 0; f < 10; ++f) {
+  for (int f = 0; f < kCount; ++f) {
     run(f, static_cast<int64_t>(x.size()), x.data(), y.data());
     double worst = 0;
     T at = 0;
@@ -217,13 +245,66 @@ TEST(Simd, ElementaryFunctionsOfDouble) {
   check_elementary<double>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(elementary_double))(args...); });
 }
 
+// atan2 to three units in the last place; fmod and remainder bit for bit.
+template <class T, class F>
+void check_of_two(const F& run) {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> some{0,
+                      1,
+                      2,
+                      3,
+                      T(0.1),
+                      T(0.5),
+                      T(1e-3),
+                      T(7.5),
+                      T(1e10),
+                      Limits::denorm_min(),
+                      Limits::min(),
+                      Limits::max(),
+                      Limits::epsilon(),
+                      Limits::infinity(),
+                      Limits::quiet_NaN()};
+  for (std::size_t i = 0, n = some.size(); i < n; ++i) some.push_back(-some[i]);
+  std::vector<T> a, b;
+  for (T x : some) {
+    for (T y : some) a.push_back(x), b.push_back(y);
+  }
+  const std::vector<T> more = interesting<T>();
+  for (std::size_t i = 0; i < more.size(); ++i) a.push_back(more[i]), b.push_back(more[(i * 7 + 3) % more.size()]);
+  for (int k = 1; k < 20000; ++k) a.push_back(static_cast<T>(k) * T(0.1)), b.push_back(T(0.1));  // near whole quotients
+  std::vector<T> y(a.size());
+  const auto has = [&](int function) { run(function, static_cast<int64_t>(a.size()), a.data(), b.data(), y.data()); };
+  const auto same = [](T u, T v) { return u == v ? std::signbit(u) == std::signbit(v) : u != u && v != v; };
+  has(0);
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = std::max(worst, ulps(y[i], std::atan2(static_cast<long double>(a[i]), static_cast<long double>(b[i]))));
+  }
+  EXPECT_LE(worst, 3);
+  has(1);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_TRUE(same(y[i], std::fmod(a[i], b[i]))) << "fmod " << a[i] << ", " << b[i] << ": " << y[i];
+  }
+  has(2);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    T exact = std::fmod(a[i], b[i]);
+    if (exact != 0 && (exact < 0) != (b[i] < 0)) exact += b[i];
+    ASSERT_TRUE(same(y[i], exact)) << "remainder " << a[i] << ", " << b[i] << ": " << y[i];
+  }
+}
+
+TEST(Simd, FunctionsOfTwoNumbers) {
+  check_of_two<float>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(of_two_floats))(args...); });
+  check_of_two<double>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(of_two_doubles))(args...); });
+}
+
 TEST(Simd, FormulasReadAsOnScalars) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{-3, -0.5f, 0, 0.5f, 3, nan, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, -19};
   std::vector<float> y(x.size());
-  kernel_of(HWY_DISPATCH_TABLE(elementary_float))(10, static_cast<int64_t>(x.size()), x.data(), y.data());
+  kernel_of(HWY_DISPATCH_TABLE(elementary_float))(kCount, static_cast<int64_t>(x.size()), x.data(), y.data());
   for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(y[i] == 1 - x[i] * x[i] || x[i] != x[i]);
-  kernel_of(HWY_DISPATCH_TABLE(elementary_float))(11, static_cast<int64_t>(x.size()), x.data(), y.data());
+  kernel_of(HWY_DISPATCH_TABLE(elementary_float))(kCount + 1, static_cast<int64_t>(x.size()), x.data(), y.data());
   EXPECT_EQ(y[0], -3);
   EXPECT_EQ(y[1], -1);
   EXPECT_EQ(y[3], 2);

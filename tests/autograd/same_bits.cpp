@@ -108,6 +108,15 @@ std::vector<Large> large_samples() {
   add_sample("tril", {x}, [](const Inputs& v) { return tril(v[0]); });
   add_sample("triu", {turned}, [](const Inputs& v) { return triu(v[0], 3); });
 
+  add_sample("lerp", {x, row, column}, [](const Inputs& v) { return lerp(v[0], v[1], v[2]); });
+  add_sample("prelu", {x, row}, [](const Inputs& v) { return prelu(v[0], v[1]); });
+  for (int64_t axis : {0, 1}) {
+    const Tensor halves = numbers({302, 1006}), other = numbers({1006, 302}).t();
+    for (const Tensor& pair : {halves, other}) {
+      add_sample("glu", {pair}, [axis](const Inputs& v) { return glu(v[0], axis); });
+      add_sample("swiglu", {pair}, [axis](const Inputs& v) { return swiglu(v[0], axis); });
+    }
+  }
   for (int axis : {0, 1}) {
     add_sample("cumsum", {x}, [axis](const Inputs& v) { return cumsum(v[0], axis); });
     add_sample("cumprod", {positive}, [axis](const Inputs& v) { return cumprod(v[0], axis); });

@@ -283,6 +283,7 @@ const GoldenCalls& golden_calls() {
     add_factories(calls);
     add_linalg_calls(calls);
     add_pooling_calls(calls);
+    add_function_calls(calls);
     add_forms(calls);
     return calls;
   }();

@@ -1,0 +1,172 @@
+// Functions, remainders, closeness and activations: what the golden files leave out, and errors word for word.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace tapegrad::tests {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+using Function = std::function<Tensor(const Tensor&)>;
+
+// The first and the second derivative of f at x, both recorded, elementwise.
+std::pair<Tensor, Tensor> derivatives(const Function& f, const Tensor& x) {
+  const Tensor leaf = x.as_leaf(), dy = ones_like(x);
+  Tape tape;
+  const Tensor first = tape.backward(f(leaf), {.create_graph = true, .grad_output = dy, .keep = {}})[leaf];
+  const Gradients second = tape.backward(first, {.grad_output = dy});
+  const Tensor* found = second.find(leaf);
+  return {first.detach(), found ? *found : zeros_like(x)};
+}
+
+// Derivatives far from 0, where a formula could overflow: the limits are exact.
+TEST(Functions, DerivativesOfActivationsAtLargeNumbers) {
+  const Tensor x = tensor({-500., -90., -30., 30., 90., 500.}, kFloat64);
+  const struct {
+    Function f;
+    std::vector<double> first;
+  } cases[] = {
+      {[](const Tensor& v) { return softplus(v); }, {0, 0, 0, 1, 1, 1}},
+      {[](const Tensor& v) { return softplus(v, 2, 1e9); }, {0, 0, 0, 1, 1, 1}},
+      {[](const Tensor& v) { return log_sigmoid(v); }, {1, 1, 1, 0, 0, 0}},
+      {[](const Tensor& v) { return mish(v); }, {0, 0, 0, 1, 1, 1}},
+      {[](const Tensor& v) { return elu(v); }, {0, 0, 0, 1, 1, 1}},
+      {[](const Tensor& v) {
+         return swiglu(cat({v, ones_like(v)}));
+       },
+       {0, 0, 0, 1, 1, 1}},
+  };
+  for (const auto& c : cases) {
+    const auto [first, second] = derivatives(c.f, x);
+    expect_near(first, c.first);
+    expect_near(second, std::vector<double>(6, 0));
+  }
+  expect_near(softplus(x, 1, 1e9), {0, 0, 0, 30, 90, 500});
+  expect_near(softplus(tensor({800.}), 1, 1e9), std::vector<double>{800});
+}
+
+TEST(Functions, GatesAreTheirFormulas) {
+  const Tensor x = tensor({{0.5, -1.0, 2.0, -0.25}, {3.0, 0.1, -2.0, 1.0}}, kFloat64);
+  const Tensor a = x.slice(1, 0, 2), b = x.slice(1, 2, 4);
+  EXPECT_TRUE(allclose(glu(x), a * sigmoid(b), 1e-15));
+  EXPECT_TRUE(allclose(swiglu(x), silu(a) * b, 1e-15));
+  EXPECT_TRUE(allclose(glu(x, 0), x[0].unsqueeze(0) * sigmoid(x[1])));
+  EXPECT_EQ(glu(zeros({2, 6, 3}), -2).shape(), Shape({2, 3, 3}));
+}
+
+TEST(Functions, RemaindersOfIntegers) {
+  const Tensor a = tensor({7, -7, 7, -7, 6}), b = tensor({3, 3, -3, -3, 3});
+  expect_near(fmod(a, b), {1, -1, 1, -1, 0});
+  expect_near(remainder(a, b), {1, 2, -2, -1, 0});
+  const Tensor least = tensor(std::vector<int64_t>{INT64_MIN}, {1});
+  EXPECT_EQ(fmod(least, -1).item<int64_t>(), 0);
+  EXPECT_EQ(remainder(least, -1).item<int64_t>(), 0);
+  EXPECT_EQ(fmod(a, 2).dtype(), kInt64);
+  EXPECT_EQ(remainder(a, 2.5).dtype(), kFloat32);
+  EXPECT_EQ(remainder(a, tensor({0.5}, kFloat64)).dtype(), kFloat64);
+}
+
+TEST(Functions, LerpIsExactAtItsEnds) {
+  const Tensor a = tensor({0.1, 1e30, -3.7}), b = tensor({0.7, 1., 1e10});
+  EXPECT_TRUE(equal(lerp(a, b, 0), a));
+  EXPECT_TRUE(equal(lerp(a, b, 1), b));
+  EXPECT_TRUE(equal(lerp(a, b, tensor({0., 1., 1.})), tensor({0.1, 1., 1e10})));
+}
+
+TEST(Functions, Atan2KnowsTheQuadrant) {
+  const Tensor y = tensor({0., -0., 0., -0., 1., -1., kInf, -kInf}, kFloat64);
+  const Tensor x = tensor({1., 1., -1., -1., -0., 0., -kInf, kInf}, kFloat64);
+  const std::vector<double> angle = atan2(y, x).to_vector<double>();
+  for (std::size_t i = 0; i < angle.size(); ++i) {
+    const double exact = std::atan2(y.to_vector<double>()[i], x.to_vector<double>()[i]);
+    EXPECT_EQ(angle[i], exact);
+    EXPECT_EQ(std::signbit(angle[i]), std::signbit(exact));
+  }
+}
+
+TEST(Functions, RoundingsLeaveIntegersAlone) {
+  const Tensor x = tensor({3, -4});
+  for (const Tensor& y : {floor(x), ceil(x), round(x), trunc(x), nan_to_num(x)}) EXPECT_TRUE(y.same(x));
+  EXPECT_TRUE(equal(square(x), tensor({9, 16})));
+  const std::vector<double> halves = round(tensor({-0.5, 0.5, 1.5, 2.5, -0.2}, kFloat64)).to_vector<double>();
+  EXPECT_EQ(halves, std::vector<double>({0, 0, 2, 2, 0}));
+  EXPECT_TRUE(std::signbit(halves[0]) && std::signbit(halves[4]));
+}
+
+TEST(Functions, Closeness) {
+  const Tensor x = tensor({1., 2., kNan, kInf});
+  EXPECT_FALSE(allclose(x, x));
+  EXPECT_TRUE(allclose(x, x, 0, 0, true));
+  EXPECT_FALSE(equal(x, x));
+  expect_near(isclose(x, tensor({1.000001, 2.1, kNan, -kInf})), {1, 0, 0, 0});
+  expect_near(isclose(tensor({1., kInf}), tensor({kInf, 1.}), 1, 1), {0, 0});
+  EXPECT_TRUE(allclose(tensor({1, 2}), tensor({1., 2.000001})));
+  EXPECT_TRUE(allclose(tensor({true}), tensor({1})));
+  EXPECT_FALSE(equal(zeros({2, 3}), zeros({3, 2})));
+  EXPECT_FALSE(equal(zeros({1}), zeros({})));
+  EXPECT_TRUE(equal(zeros({0, 3}), zeros({0, 3}, kInt64)));
+  EXPECT_TRUE(equal(tensor({1, 2}), tensor({1., 2.})));
+  const Tensor large = arange(1 << 20).to(kFloat32).reshape({1024, 1024});
+  EXPECT_TRUE(allclose(large, large.t().contiguous().t()));
+}
+
+TEST(Functions, Errors) {
+  const Tensor x = zeros({2, 3}), ids = zeros({2, 3}, kInt64), mask = zeros({2, 3}, kBool),
+               fine = zeros({2, 3}, kFloat64);
+  const struct {
+    const char* text;
+    std::function<void()> call;
+  } cases[] = {
+      {"[tan] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [&] { tan(ids); }},
+      {"[log2] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [&] { log2(ids); }},
+      {"[floor] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))",
+       [&] { floor(mask); }},
+      {"[square] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))",
+       [&] { square(mask); }},
+      {"[softplus] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { softplus(ids); }},
+      {"[hardtanh] expected low <= high, got 1 and -1", [&] { hardtanh(x, 1, -1); }},
+      {"[fmod] expected operands other than bool (convert one with to(kInt64))", [&] { fmod(mask, mask); }},
+      {"[fmod] expected an int64 divisor without zeros", [&] { fmod(ids, ids); }},
+      {"[remainder] expected an int64 divisor without zeros", [&] { remainder(ids, 0); }},
+      {"[remainder] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+       [&] { remainder(x, zeros({4})); }},
+      {"[atan2] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of shape "
+       "[2, 3] (convert with to(kFloat32))",
+       [&] { atan2(x, fine); }},
+      {"[atan2] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+       [&] { atan2(x, zeros({4})); }},
+      {"[lerp] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float32 of shape "
+       "[2, 3] and float64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { lerp(x, x, fine); }},
+      {"[lerp] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+       [&] { lerp(x, x, zeros({4})); }},
+      {"[prelu] expected a weight of one element, or one per channel (axis 1 of x), got weight [2] for [2, 3]",
+       [&] { prelu(x, zeros({2})); }},
+      {"[prelu] expected a weight of one element, or one per channel (axis 1 of x), got weight [3] for [3]",
+       [&] { return prelu(zeros({3}), zeros({3})); }},
+      {"[prelu] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of shape "
+       "[2, 3] (convert with to(kFloat32))",
+       [&] { prelu(x, fine); }},
+      {"[glu] expected an even size along axis -1, got shape [2, 3]", [&] { glu(x); }},
+      {"[glu] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [&] { glu(x, 2); }},
+      {"[swiglu] axis -1 given, but a scalar has no axes", [&] { swiglu(scalar(1)); }},
+      {"[swiglu] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [&] { swiglu(ids); }},
+      {"[isclose] expected tolerances of 0 or more, got rtol -1 and atol 0", [&] { isclose(x, x, -1, 0); }},
+      {"[allclose] expected tolerances of 0 or more, got rtol 0 and atol -1", [&] { allclose(x, x, 0, -1); }},
+      {"[allclose] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
+       [&] { allclose(x, zeros({4})); }},
+  };
+  for (const auto& wrong : cases) EXPECT_EQ(error_of(wrong.call), wrong.text);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,7 +1,8 @@
-// The choice of an activation: one table of names and functions.
+// The choice of an activation, one table of names and functions; and PReLU's weight.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/activation.h>
+#include <tapegrad/nn/detail/check.h>
 
 namespace tapegrad::nn {
 
@@ -35,6 +36,11 @@ Activation activation_named(std::string_view name) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", e.name);
   }
   fail("activation", fmt::format("expected one of {}, got \"{}\"", known, name));
+}
+
+PReLU::PReLU(int64_t channels, double start) {
+  require_positive("prelu", "the number of channels", channels);
+  weight = Parameter(full({channels}, start));
 }
 
 }  // namespace tapegrad::nn

@@ -1,7 +1,7 @@
-// The choice of an activation, for configurations.
+// Activations: the choice of one, for configurations, and a module for each function, for lists of layers.
 #pragma once
 
-#include <tapegrad/autograd/tensor.h>
+#include <tapegrad/nn/module.h>
 
 #include <string_view>
 
@@ -13,5 +13,110 @@ Tensor activate(Activation activation, const Tensor& x);
 /// "relu", "gelu", ...; and back, with an Error for an unknown name that lists the known ones.
 std::string_view name(Activation activation);
 Activation activation_named(std::string_view name);
+
+// Modules with PyTorch's names and defaults. Each calls the function of ops.h; only PReLU has a parameter.
+
+struct ReLU {
+  Tensor operator()(const Tensor& x) const { return relu(x); }
+  void visit(auto&&) {}
+};
+struct ReLU6 {
+  Tensor operator()(const Tensor& x) const { return relu6(x); }
+  void visit(auto&&) {}
+};
+struct SELU {
+  Tensor operator()(const Tensor& x) const { return selu(x); }
+  void visit(auto&&) {}
+};
+struct SiLU {
+  Tensor operator()(const Tensor& x) const { return silu(x); }
+  void visit(auto&&) {}
+};
+struct Mish {
+  Tensor operator()(const Tensor& x) const { return mish(x); }
+  void visit(auto&&) {}
+};
+struct Sigmoid {
+  Tensor operator()(const Tensor& x) const { return sigmoid(x); }
+  void visit(auto&&) {}
+};
+struct LogSigmoid {
+  Tensor operator()(const Tensor& x) const { return log_sigmoid(x); }
+  void visit(auto&&) {}
+};
+struct Tanh {
+  Tensor operator()(const Tensor& x) const { return tanh(x); }
+  void visit(auto&&) {}
+};
+struct Softsign {
+  Tensor operator()(const Tensor& x) const { return softsign(x); }
+  void visit(auto&&) {}
+};
+struct Hardsigmoid {
+  Tensor operator()(const Tensor& x) const { return hardsigmoid(x); }
+  void visit(auto&&) {}
+};
+struct Hardswish {
+  Tensor operator()(const Tensor& x) const { return hardswish(x); }
+  void visit(auto&&) {}
+};
+struct GELU {
+  Tensor operator()(const Tensor& x) const { return gelu(x, form); }
+  void visit(auto&&) {}
+
+  Gelu form = Gelu::erf;
+};
+struct LeakyReLU {
+  Tensor operator()(const Tensor& x) const { return leaky_relu(x, negative_slope); }
+  void visit(auto&&) {}
+
+  double negative_slope = 0.01;
+};
+struct ELU {
+  Tensor operator()(const Tensor& x) const { return elu(x, alpha); }
+  void visit(auto&&) {}
+
+  double alpha = 1;
+};
+struct Softplus {
+  Tensor operator()(const Tensor& x) const { return softplus(x, beta, threshold); }
+  void visit(auto&&) {}
+
+  double beta = 1;
+  double threshold = 20;
+};
+struct Hardtanh {
+  Tensor operator()(const Tensor& x) const { return hardtanh(x, low, high); }
+  void visit(auto&&) {}
+
+  double low = -1;
+  double high = 1;
+};
+struct Softmax {
+  Tensor operator()(const Tensor& x) const { return softmax(x, axis); }
+  void visit(auto&&) {}
+
+  int64_t axis = -1;
+};
+struct LogSoftmax {
+  Tensor operator()(const Tensor& x) const { return log_softmax(x, axis); }
+  void visit(auto&&) {}
+
+  int64_t axis = -1;
+};
+struct GLU {
+  Tensor operator()(const Tensor& x) const { return glu(x, axis); }
+  void visit(auto&&) {}
+
+  int64_t axis = -1;
+};
+/// x above 0, weight * x elsewhere; one weight for all, or one per channel (axis 1). He et al. 2015.
+struct PReLU {
+  explicit PReLU(int64_t channels = 1, double start = 0.25);  ///< Error unless channels > 0
+  Tensor operator()(const Tensor& x) const { return prelu(x, weight); }
+  void visit(auto&& field) { field("weight", weight); }
+
+  Parameter weight;  // [channels], `start` each
+};
 
 }  // namespace tapegrad::nn

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/activation.h>
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
@@ -185,6 +186,47 @@ TEST(Loss, TargetOfAnotherShape) {
               nn::sequence_loss(outputs, tg::tensor({{0, 1}, {0, 1}}));
             }),
             "[sequence_loss] expected outputs [B, T, V] and target int64 [B, T], got [2, 3, 5] and int64 [2, 2]");
+}
+
+// --- activations ---
+
+TEST(Activations, AreTheFunctionsWithPyTorchsDefaults) {
+  const tg::Tensor x = tg::tensor({{-7.0, -0.5, 0.0, 0.25}, {0.75, 1.5, 3.5, 30.0}});
+  const auto same = [&](const auto& module, const tg::Tensor& y) { EXPECT_TRUE(tg::equal(module(x), y)); };
+  same(nn::ReLU(), tg::relu(x));
+  same(nn::ReLU6(), tg::clamp(x, 0, 6));
+  same(nn::SELU(), tg::selu(x));
+  same(nn::SiLU(), tg::silu(x));
+  same(nn::Mish(), tg::mish(x));
+  same(nn::Sigmoid(), tg::sigmoid(x));
+  same(nn::LogSigmoid(), tg::log_sigmoid(x));
+  same(nn::Tanh(), tg::tanh(x));
+  same(nn::Softsign(), tg::softsign(x));
+  same(nn::Hardsigmoid(), tg::hardsigmoid(x));
+  same(nn::Hardswish(), tg::hardswish(x));
+  same(nn::GELU(), tg::gelu(x));
+  same(nn::GELU{.form = tg::Gelu::tanh}, tg::gelu(x, tg::Gelu::tanh));
+  same(nn::LeakyReLU(), tg::where(x > 0, x, x * 0.01));
+  same(nn::LeakyReLU{.negative_slope = 0.5}, tg::leaky_relu(x, 0.5));
+  same(nn::ELU{.alpha = 0.5}, tg::elu(x, 0.5));
+  same(nn::Softplus(), tg::softplus(x, 1, 20));
+  same(nn::Hardtanh(), tg::clamp(x, -1, 1));
+  same(nn::Softmax(), tg::softmax(x, -1));
+  same(nn::LogSoftmax{.axis = 0}, tg::log_softmax(x, 0));
+  same(nn::GLU(), tg::glu(x, -1));
+  same(nn::PReLU(), tg::leaky_relu(x, 0.25));
+}
+
+TEST(Activations, PReLULearnsItsSlopes) {
+  nn::PReLU slopes(3);
+  EXPECT_EQ(nn::parameters(slopes)[0].name, "weight");
+  slopes.weight.set(tg::tensor({0.1, 0.2, 0.3}));
+  const nn::PReLU copy = nn::clone(slopes);
+  expect_near(copy(tg::full({1, 3, 2}, -10)), {-1, -1, -2, -2, -3, -3});
+  tg::Tape tape;
+  const tg::Gradients grads = tape.backward(tg::sum(copy(tg::full({1, 3, 2}, -10))));
+  expect_near(grads[copy.weight], {-20, -20, -20});
+  EXPECT_EQ(error_of([] { nn::PReLU(0); }), "[prelu] the number of channels must be positive, got 0");
 }
 
 // --- errors ---

@@ -234,6 +234,37 @@ void add_containers(ModuleTable& table) {
       apply);
 }
 
+void add_activations(ModuleTable& table) {
+  const auto add = [&table]<class Module>(std::string_view name, const Module&, const Tensor& x) {
+    table.add(
+        name, str(x.shape()), {x}, [] { return Module(); }, [](auto& module, X in) { return module(in[0]); });
+  };
+  const Tensor x = spread({3, 4}, -1, 2), wide = spread({3, 4}, -4, 4);
+  add("ReLU", nn::ReLU(), x);
+  add("ReLU6", nn::ReLU6(), x);
+  add("SELU", nn::SELU(), x);
+  add("SiLU", nn::SiLU(), wide);
+  add("Mish", nn::Mish(), wide);
+  add("Sigmoid", nn::Sigmoid(), wide);
+  add("LogSigmoid", nn::LogSigmoid(), wide);
+  add("Tanh", nn::Tanh(), x);
+  add("Softsign", nn::Softsign(), x);
+  add("Hardsigmoid", nn::Hardsigmoid(), wide);
+  add("Hardswish", nn::Hardswish(), wide);
+  add("GELU", nn::GELU(), wide);
+  add("LeakyReLU", nn::LeakyReLU(), x);
+  add("ELU", nn::ELU(), x);
+  add("Softplus", nn::Softplus(), wide);
+  add("Hardtanh", nn::Hardtanh(), spread({3, 4}, -1.8, 1.9));
+  add("Softmax", nn::Softmax(), wide);
+  add("LogSoftmax", nn::LogSoftmax(), wide);
+  add("GLU", nn::GLU(), wide);
+  add("PReLU", nn::PReLU(), x);
+  table.add(
+      "PReLU", "per channel", {spread({2, 3, 4}, -1, 2)}, [] { return nn::PReLU(3); },
+      [](auto& module, X in) { return module(in[0]); });
+}
+
 void add_attention(ModuleTable& table) {
   const auto make = [] { return nn::MultiHeadAttention(4, 2, 0.2); };
   table.add("MultiHeadAttention", "self", {spread({2, 3, 4})}, make,

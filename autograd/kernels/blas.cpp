@@ -1,9 +1,9 @@
 // Cuts matrix products into tiles, and chooses the kernel for each.
+#include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/kernels/blas_blis.h>
 #include <tapegrad/autograd/kernels/blas_kernels.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/pool.h>
 
 #include <algorithm>
 
@@ -26,25 +26,6 @@ constexpr int64_t kUnaliasedA = 16 << 20;   // up to this many elements, aliased
 constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another thread
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
 constexpr int64_t kFewSums = 64;            // the same if B is read column by column
-
-// A block of the memory pool, for one call.
-template <class T>
-class Scratch {
- public:
-  explicit Scratch(int64_t size) : bytes_(static_cast<std::size_t>(size) * sizeof(T)) {
-    if (size > 0) data_ = static_cast<T*>(pool::acquire(bytes_));
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    if (data_ != nullptr) pool::release(data_, bytes_);
-  }
-  T* get() const { return data_; }
-
- private:
-  std::size_t bytes_;
-  T* data_ = nullptr;
-};
 
 template <class T>
 struct Product {

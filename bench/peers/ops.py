@@ -11,6 +11,7 @@ import time
 import torch
 from torch.nn import functional as F
 
+import convolution
 import pooling
 
 
@@ -105,6 +106,7 @@ def cases():
     bilinear = [torch.randn(256, 128), torch.randn(64, 128, 96), torch.randn(256, 96)]
     result["einsum_bilinear"] = lambda: torch.einsum("bi,oij,bj->bo", *bilinear)
     result.update(pooling.cases())
+    result.update(convolution.cases())
     return result
 
 

@@ -45,6 +45,7 @@ const std::vector<OpSamples>& op_samples() {
     add_loss_samples(table);
     add_pooling_samples(table);
     add_linalg_samples(table);
+    add_convolution_samples(table);
     return std::move(table.ops);
   }();
   return all;

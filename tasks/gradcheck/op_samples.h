@@ -101,5 +101,6 @@ void add_product_samples(SampleTable& table);
 void add_loss_samples(SampleTable& table);
 void add_pooling_samples(SampleTable& table);
 void add_linalg_samples(SampleTable& table);
+void add_convolution_samples(SampleTable& table);
 
 }  // namespace tapegrad::tasks

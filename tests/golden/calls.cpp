@@ -280,6 +280,7 @@ const GoldenCalls& golden_calls() {
     add_layers(calls);
     add_reduce_calls(calls);
     add_loss_calls(calls);
+    add_convolution_calls(calls);
     add_factories(calls);
     add_linalg_calls(calls);
     add_pooling_calls(calls);

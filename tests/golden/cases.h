@@ -36,6 +36,7 @@ void add_loss_calls(GoldenCalls& calls);
 void add_linalg_calls(GoldenCalls& calls);
 void add_pooling_calls(GoldenCalls& calls);
 void add_function_calls(GoldenCalls& calls);
+void add_convolution_calls(GoldenCalls& calls);
 
 // The names of the functions that a header declares.
 std::vector<std::string> operations_in(const std::string& header);

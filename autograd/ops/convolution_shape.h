@@ -1,0 +1,96 @@
+// The three products of a convolution, of which each is the gradient of the other two; for the operations.
+#pragma once
+
+#include <cstdint>
+
+namespace tapegrad {
+
+/// One axis of a convolution from `size` elements to `out`.
+struct ConvAxis {
+  int64_t size = 1, out = 1;
+  int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+
+  /// From the first to the last element of a window.
+  int64_t reach() const { return (kernel - 1) * dilation; }
+};
+
+/// x [n, groups * c, rows.size, cols.size], weight [groups * o, c, rows.kernel, cols.kernel] and
+/// y [n, groups * o, rows.out, cols.out], all contiguous. A convolution of signals has one row.
+struct ConvShape {
+  int64_t n = 0, groups = 1, c = 0, o = 0;
+  ConvAxis rows, cols;
+
+  int64_t taps() const { return rows.kernel * cols.kernel; }
+  int64_t image() const { return rows.size * cols.size; }
+  int64_t out_image() const { return rows.out * cols.out; }
+  /// One channel per group: each plane of x is convolved by itself.
+  bool depthwise() const { return c == 1 && groups > 1; }
+  /// A matrix product for each image, in which no element of x is padded, skipped or used twice.
+  bool pointwise() const {
+    const auto plain = [](const ConvAxis& axis) { return axis.kernel == 1 && axis.stride == 1 && axis.padding == 0; };
+    return plain(rows) && plain(cols) && rows.out == rows.size && cols.out == cols.size;
+  }
+};
+
+/// y = convolution of x, plus bias [groups * o] unless it is nullptr.
+template <class T>
+void convolve(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y);
+/// x = transposed convolution of y, the gradient of `convolve` for x; plus bias [groups * c] unless it is nullptr.
+template <class T>
+void convolve_transposed(const ConvShape& shape, const T* y, const T* weight, const T* bias, T* x);
+/// weight = the gradient of `convolve` for the weight, where y is the gradient of its result.
+template <class T>
+void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
+
+// The cases of the above for shape.depthwise() (ops/convolution_depthwise.cpp).
+template <class T>
+void convolve_planes(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to);
+template <class T>
+void convolve_planes_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
+
+/// An axis as a product reads it, forward or transposed. The elements of the result are divided into classes by their
+/// remainder modulo `classes`; those of one class are combined from the same taps of the kernel, and from one element
+/// to the next of its class the source advances by `advance`.
+struct ConvPass {
+  ConvAxis axis;
+  bool transposed = false;
+
+  int64_t from() const { return transposed ? axis.out : axis.size; }
+  int64_t to() const { return transposed ? axis.size : axis.out; }
+  int64_t classes() const { return transposed ? axis.stride : 1; }
+  int64_t advance() const { return transposed ? 1 : axis.stride; }
+
+  /// Whether a tap of the kernel contributes to the elements of a class.
+  bool meets(int64_t residue, int64_t tap) const {
+    return !transposed || modulo(residue + axis.padding - tap * axis.dilation) == 0;
+  }
+  /// The element of the source that a tap combines with element `residue` of the result; outside of the source, a zero.
+  int64_t source(int64_t residue, int64_t tap) const {
+    if (!transposed) return residue * axis.stride + tap * axis.dilation - axis.padding;
+    return floor_of(residue + axis.padding - tap * axis.dilation);
+  }
+  /// The elements of the source, from first() up to end(), that the elements [begin, end) of the result need.
+  int64_t first(int64_t begin) const {
+    return transposed ? floor_of(begin + axis.padding - axis.reach()) : begin * axis.stride - axis.padding;
+  }
+  int64_t end(int64_t end) const {
+    if (transposed) return floor_of(end - 1 + axis.padding) + 1;
+    return (end - 1) * axis.stride - axis.padding + axis.reach() + 1;
+  }
+  /// The first element of a class at or after `begin`.
+  int64_t first_of_class(int64_t residue, int64_t begin) const { return begin + modulo(residue - begin); }
+
+ private:
+  int64_t modulo(int64_t x) const {
+    const int64_t rest = x % classes();
+    return rest < 0 ? rest + classes() : rest;
+  }
+  int64_t floor_of(int64_t x) const { return (x - modulo(x)) / classes(); }
+};
+
+inline int64_t pieces_of(int64_t size, int64_t most) { return most < 1 ? size : (size + most - 1) / most; }
+
+/// Least multiplications of a piece for another thread.
+inline constexpr int64_t kConvPieceWork = 800000;
+
+}  // namespace tapegrad

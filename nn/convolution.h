@@ -1,0 +1,74 @@
+// Convolutions of signals and images as layers, and their transposes.
+//
+// Weights and biases start uniform in +-1/sqrt(n), n being the elements of weight[0], as in PyTorch. Errors: unless the
+// numbers of channels, the sizes of the kernel and the groups are positive and the groups divide both numbers of
+// channels.
+#pragma once
+
+#include <tapegrad/autograd/convolution.h>
+#include <tapegrad/nn/module.h>
+
+namespace tapegrad::nn {
+
+/// x [N, in, L] or [in, L] -> conv1d(x, weight, bias, options).
+///
+///   nn::Conv1d(64, 128, 5, {.stride = 2, .padding = 2})
+struct Conv1d {
+  Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options = {}, bool with_bias = true);
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("bias", bias);
+  }
+
+  Parameter weight;  // [out, in / groups, K]
+  Parameter bias;    // [out], or none
+  ConvOptions options;
+};
+
+/// x [N, in, H, W] or [in, H, W] -> conv2d(x, weight, bias, options). The kernel's size is one number or {KH, KW}.
+struct Conv2d {
+  Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
+         bool with_bias = true);
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("bias", bias);
+  }
+
+  Parameter weight;  // [out, in / groups, KH, KW]
+  Parameter bias;    // [out], or none
+  ConvOptions options;
+};
+
+/// x [N, in, L] or [in, L] -> conv_transpose1d(x, weight, bias, options).
+struct ConvTranspose1d {
+  ConvTranspose1d(int64_t in, int64_t out, int64_t kernel_size, const ConvTransposeOptions& options = {},
+                  bool with_bias = true);
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("bias", bias);
+  }
+
+  Parameter weight;  // [in, out / groups, K]
+  Parameter bias;    // [out], or none
+  ConvTransposeOptions options;
+};
+
+/// x [N, in, H, W] or [in, H, W] -> conv_transpose2d(x, weight, bias, options).
+struct ConvTranspose2d {
+  ConvTranspose2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size,
+                  const ConvTransposeOptions& options = {}, bool with_bias = true);
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("bias", bias);
+  }
+
+  Parameter weight;  // [in, out / groups, KH, KW]
+  Parameter bias;    // [out], or none
+  ConvTransposeOptions options;
+};
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,251 @@
+// Convolutions: against plain loops on shapes that take every way through the kernels, and their errors.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/convolution.h>
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <functional>
+#include <optional>
+
+namespace tapegrad::tests {
+namespace {
+
+Tensor numbers(const Shape& shape, DType dtype, uint64_t seed) {
+  Generator generator(seed);
+  return rand(shape, dtype, &generator) - 0.5;
+}
+
+struct Case {
+  Shape x, weight;
+  ConvOptions options = {};
+};
+
+// conv2d by its definition: calls f(index in y, index in x, index in weight) for every product.
+template <class F>
+void each_product(const Shape& x, const Shape& w, const Shape& y, const ConvOptions& o, F f) {
+  const int64_t filters = w[0] / o.groups;
+  for (int64_t n = 0; n < y[0]; ++n) {
+    for (int64_t out = 0; out < y[1]; ++out) {
+      for (int64_t i = 0; i < y[2]; ++i) {
+        for (int64_t j = 0; j < y[3]; ++j) {
+          for (int64_t c = 0; c < w[1]; ++c) {
+            for (int64_t p = 0; p < w[2]; ++p) {
+              for (int64_t q = 0; q < w[3]; ++q) {
+                const int64_t row = i * o.stride[0] + p * o.dilation[0] - o.padding[0];
+                const int64_t col = j * o.stride[1] + q * o.dilation[1] - o.padding[1];
+                if (row < 0 || row >= x[2] || col < 0 || col >= x[3]) continue;
+                const int64_t channel = out / filters * w[1] + c;
+                f(((n * y[1] + out) * y[2] + i) * y[3] + j, ((n * x[1] + channel) * x[2] + row) * x[3] + col,
+                  ((out * w[1] + c) * w[2] + p) * w[3] + q);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The largest difference of `ours` from `theirs`.
+double error(const Tensor& ours, const std::vector<double>& theirs) {
+  const std::vector<double> values = ours.to(kFloat64).to_vector<double>();
+  EXPECT_EQ(values.size(), theirs.size());
+  double most = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double difference = std::abs(values[i] - theirs[i]);
+    if (!(difference <= most)) most = difference;
+  }
+  return most;
+}
+
+void check(const Case& one, DType dtype) {
+  const Tensor x = numbers(one.x, dtype, 1).as_leaf(), weight = numbers(one.weight, dtype, 2).as_leaf();
+  Tape tape;
+  const Tensor y = conv2d(x, weight, {}, one.options);
+  const Tensor dy = numbers(y.shape(), dtype, 3);
+  const Gradients grads = tape.backward(y, {.grad_output = dy});
+  const auto plain = [](const Tensor& v) { return v.detach().to(kFloat64).to_vector<double>(); };
+  const std::vector<double> from_x = plain(x), from_w = plain(weight), from_dy = plain(dy);
+  std::vector<double> right(from_dy.size()), dx(from_x.size()), dw(from_w.size());
+  each_product(one.x, one.weight, y.shape(), one.options, [&](int64_t at, int64_t in, int64_t w) {
+    right[static_cast<std::size_t>(at)] += from_x[static_cast<std::size_t>(in)] * from_w[static_cast<std::size_t>(w)];
+    dx[static_cast<std::size_t>(in)] += from_dy[static_cast<std::size_t>(at)] * from_w[static_cast<std::size_t>(w)];
+    dw[static_cast<std::size_t>(w)] += from_dy[static_cast<std::size_t>(at)] * from_x[static_cast<std::size_t>(in)];
+  });
+  const double room = dtype == kFloat32 ? 2e-4 : 1e-12;
+  const std::string what =
+      fmt::format("{} x {} weight {} stride {} {} padding {} {} dilation {} {} groups {}", name(dtype), str(one.x),
+                  str(one.weight), one.options.stride[0], one.options.stride[1], one.options.padding[0],
+                  one.options.padding[1], one.options.dilation[0], one.options.dilation[1], one.options.groups);
+  EXPECT_LE(error(y.detach(), right), room) << what;
+  EXPECT_LE(error(grads[x], dx), room) << what;
+  EXPECT_LE(error(grads[weight], dw), room) << what;
+}
+
+TEST(Convolution, EqualsPlainLoops) {
+  const std::vector<Case> cases = {
+      {{1, 1, 1, 1}, {1, 1, 1, 1}},
+      {{3, 40, 9, 9}, {33, 40, 3, 3}, {.padding = 1}},       // several blocks along the taps
+      {{40, 3, 4, 4}, {8, 3, 3, 3}, {.padding = 1}},         // several images in a block
+      {{1, 8, 50, 60}, {12, 8, 3, 3}, {.padding = {1, 0}}},  // several blocks of rows
+      {{1, 5, 1, 3000}, {9, 5, 1, 5}, {.padding = {0, 2}}},  // and of columns
+      {{2, 5, 3, 1100}, {17, 5, 2, 5}, {.stride = {1, 3}, .padding = 1}},
+      {{2, 6, 19, 23}, {10, 6, 3, 2}, {.stride = {2, 3}, .padding = {2, 1}}},
+      {{2, 6, 40, 41}, {10, 6, 3, 3}, {.stride = 2, .padding = 1}},
+      {{2, 6, 19, 23}, {10, 6, 3, 2}, {.padding = 3, .dilation = {3, 2}}},
+      {{2, 6, 19, 23}, {10, 6, 3, 4}, {.stride = {3, 2}, .padding = {2, 5}, .dilation = {2, 3}}},
+      {{2, 6, 13, 13}, {10, 6, 1, 1}, {.stride = 3}},  // elements of x that nothing reads
+      {{2, 6, 13, 13}, {10, 6, 2, 2}, {.stride = 5}},
+      {{2, 6, 3, 3}, {10, 6, 1, 1}, {.padding = 2}},
+      {{2, 12, 9, 9}, {18, 4, 3, 3}, {.padding = 1, .groups = 3}},
+      {{3, 70, 7, 6}, {20, 70, 1, 1}},
+      {{3, 8, 7, 6}, {12, 4, 1, 1}, {.groups = 2}},
+      {{2, 300, 5, 5}, {20, 300, 2, 2}},                            // more channels than a block has taps
+      {{2, 5, 20, 37}, {5, 1, 3, 3}, {.padding = 1, .groups = 5}},  // depthwise
+      {{2, 5, 20, 37}, {15, 1, 3, 5}, {.stride = {2, 3}, .padding = {1, 2}, .groups = 5}},
+      {{2, 4, 12, 11}, {8, 1, 3, 2}, {.stride = 3, .padding = 4, .dilation = {1, 4}, .groups = 4}},
+      {{2, 4, 9, 9}, {4, 1, 1, 1}, {.stride = 2, .groups = 4}},
+      {{300, 2, 3, 3}, {2, 1, 2, 2}, {.groups = 2}},
+      {{1, 2, 30, 30}, {3, 2, 7, 7}, {.padding = 20}},  // windows of nothing but padding
+  };
+  for (const Case& one : cases) {
+    check(one, kFloat32);
+    check(one, kFloat64);
+  }
+}
+
+TEST(Convolution, ManySmallShapes) {
+  uint64_t state = 5;
+  const auto draw = [&](int64_t low, int64_t high) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return low + static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(high - low + 1));
+  };
+  for (int i = 0; i < 150; ++i) {
+    const int64_t groups = draw(1, 3), c = draw(1, 4), o = draw(1, 9);
+    Case one{{draw(1, 3), groups * c, draw(4, 14), draw(4, 14)},
+             {groups * o, c, draw(1, 3), draw(1, 3)},
+             {.stride = {draw(1, 4), draw(1, 4)},
+              .padding = {draw(0, 3), draw(0, 3)},
+              .dilation = {draw(1, 2), draw(1, 2)},
+              .groups = groups}};
+    one.x[2] = std::max(one.x[2], (one.weight[2] - 1) * 2 + 1);
+    one.x[3] = std::max(one.x[3], (one.weight[3] - 1) * 2 + 1);
+    check(one, i % 2 == 0 ? kFloat32 : kFloat64);
+  }
+}
+
+// <conv(x), y> = <x, conv_transpose(y)>, for the sizes that output_padding chooses among.
+TEST(Convolution, TransposeIsTheAdjoint) {
+  for (int64_t size : {15, 16, 17, 18}) {
+    const Tensor x = numbers({2, 4, size, size}, kFloat64, 1), weight = numbers({6, 4, 3, 3}, kFloat64, 2);
+    const Tensor y = conv2d(x, weight, {}, {.stride = 4, .padding = 1});
+    const Tensor dy = numbers(y.shape(), kFloat64, 3);
+    const Tensor back =
+        conv_transpose2d(dy, weight, {}, {.stride = 4, .padding = 1, .output_padding = (size + 2 - 3) % 4});
+    ASSERT_EQ(back.shape(), x.shape());
+    EXPECT_NEAR(sum(y * dy).item(), sum(x * back).item(), 1e-10);
+  }
+}
+
+TEST(Convolution, DifferentiatesThreeTimes) {
+  const auto gradient = [](std::span<const Tensor> in) {
+    const Tensor weight = in[1];
+    const auto layer = [&](const Tensor& x) { return tanh(conv2d(x, weight, {}, {.stride = 2, .padding = 1})); };
+    std::optional<Tape> own;
+    Tape* const tape = Tape::current() ? Tape::current() : &own.emplace();
+    const Tensor x = needs_grad(in[0]) ? in[0] : in[0].as_leaf();
+    return tape->backward(layer(x), {.create_graph = true, .grad_output = in[2], .keep = {}})[x];
+  };
+  const GradcheckReport report = gradcheck(
+      gradient,
+      {numbers({1, 2, 4, 4}, kFloat64, 1), numbers({2, 2, 2, 2}, kFloat64, 2), numbers({1, 2, 3, 3}, kFloat64, 3)});
+  EXPECT_TRUE(report.ok) << report.text;
+}
+
+TEST(Convolution, NaNReachesOnlyTheWindowsThatContainIt) {
+  Tensor x = zeros({1, 20, 9, 9});
+  x.mutable_data<float>()[4 * 9 + 4] = std::numeric_limits<float>::infinity();
+  const Tensor y = conv2d(x, ones({18, 20, 3, 3}), {}, {.padding = 1});
+  const Tensor hit = logical_not(isfinite(y));
+  EXPECT_EQ(sum(hit).item<int64_t>(), 18 * 9);
+  EXPECT_TRUE(all(hit.slice(2, 3, 6).slice(3, 3, 6)));
+}
+
+TEST(ConvolutionErrors, WordForWord) {
+  const Tensor x = zeros({2, 4, 5, 6}), w = zeros({6, 4, 3, 3}), signal = zeros({2, 4, 5}), w1 = zeros({6, 4, 3});
+  const struct {
+    const char* text;
+    std::function<void()> call;
+  } calls[] = {
+      {"[conv2d] expected operands of one type, float32 or float64, got int64 of shape [2, 4, 5, 6] and int64 of shape "
+       "[6, 4, 3, 3] (convert with to(kFloat32))",
+       [&] { conv2d(x.to(kInt64), w.to(kInt64)); }},
+      {"[conv2d] expected operands of one type, float32 or float64, got float32 of shape [2, 4, 5, 6] and float64 of "
+       "shape [6, 4, 3, 3] (convert with to(kFloat32))",
+       [&] { conv2d(x, w.to(kFloat64)); }},
+      {"[conv2d] expected x [N, C, H, W] or [C, H, W], got [5, 6]",
+       [&] {
+         conv2d(zeros({5, 6}), w);
+       }},
+      {"[conv1d] expected x [N, C, L] or [C, L], got [2, 4, 5, 6]", [&] { conv1d(x, w1); }},
+      {"[conv_transpose1d] expected x [N, C, L] or [C, L], got [5]", [&] { conv_transpose1d(zeros({5}), w1); }},
+      {"[conv2d] expected a weight [O, C / groups, KH, KW], got [6, 4, 3]", [&] { conv2d(x, w1); }},
+      {"[conv1d] expected a weight [O, C / groups, K], got [6, 4, 3, 3]", [&] { conv1d(signal, w); }},
+      {"[conv_transpose2d] expected a weight [C, O / groups, KH, KW], got [6, 4, 3]", [&] { conv_transpose2d(x, w1); }},
+      {"[conv_transpose1d] expected a weight [C, O / groups, K], got [6, 4, 3, 3]",
+       [&] { conv_transpose1d(signal, w); }},
+      {"[conv2d] expected stride as one number or 2 numbers, got 3",
+       [&] {
+         conv2d(x, w, {}, {.stride = {1, 2, 3}});
+       }},
+      {"[conv1d] expected padding as one number, got 2",
+       [&] {
+         conv1d(signal, w1, {}, {.padding = {1, 2}});
+       }},
+      {"[conv2d] expected a stride of at least 1, got 0", [&] { conv2d(x, w, {}, {.stride = 0}); }},
+      {"[conv2d] expected a padding of at least 0, got -1", [&] { conv2d(x, w, {}, {.padding = -1}); }},
+      {"[conv2d] expected a dilation of at least 1, got 0", [&] { conv2d(x, w, {}, {.dilation = 0}); }},
+      {"[conv2d] expected a kernel size of at least 1, got 0",
+       [&] {
+         conv2d(x, zeros({6, 4, 0, 3}));
+       }},
+      {"[conv2d] expected 1 group or more, got 0", [&] { conv2d(x, w, {}, {.groups = 0}); }},
+      {"[conv2d] expected a number of output channels that 4 groups divide, got 6 (weight [6, 1, 3, 3])",
+       [&] {
+         conv2d(x, zeros({6, 1, 3, 3}), {}, {.groups = 4});
+       }},
+      {"[conv_transpose2d] expected a number of input channels that 3 groups divide, got 4 (weight [4, 2, 3, 3])",
+       [&] {
+         conv_transpose2d(x, zeros({4, 2, 3, 3}), {}, {.groups = 3});
+       }},
+      {"[conv2d] expected x with 8 channels for weight [6, 4, 3, 3] and groups = 2, got 4 (x [2, 4, 5, 6])",
+       [&] { conv2d(x, w, {}, {.groups = 2}); }},
+      {"[conv_transpose2d] expected x with 6 channels for weight [6, 4, 3, 3] and groups = 1, got 4 (x [2, 4, 5, 6])",
+       [&] { conv_transpose2d(x, w); }},
+      {"[conv2d] expected a bias [6], got [4]", [&] { conv2d(x, w, zeros({4})); }},
+      {"[conv_transpose2d] expected a bias [4], got [6]",
+       [&] {
+         conv_transpose2d(zeros({2, 6, 3, 3}), w, zeros({6}));
+       }},
+      {"[conv2d] expected a window of at most 5 elements along a padded axis, got 7 (x [2, 4, 5, 6], weight [6, 4, 3, "
+       "3])",
+       [&] { conv2d(x, w, {}, {.dilation = 3}); }},
+      {"[conv_transpose2d] expected an output_padding smaller than stride 2 or dilation 1, got 2",
+       [&] {
+         conv_transpose2d(zeros({2, 6, 3, 3}), w, {}, {.stride = 2, .output_padding = 2});
+       }},
+      {"[conv_transpose1d] expected a result with elements, got -1 along an axis (x [2, 6, 1], weight [6, 4, 3])",
+       [&] {
+         conv_transpose1d(zeros({2, 6, 1}), w1, {}, {.padding = 2});
+       }},
+  };
+  for (const auto& [text, call] : calls) EXPECT_EQ(error_of(call), text);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/contract.h>
+#include <tapegrad/autograd/pool.h>
 
 #include <algorithm>
 #include <array>
@@ -57,7 +58,7 @@ struct Equation {
   }
 
   std::string_view text;
-  std::vector<Part> inputs;
+  PoolVector<Part> inputs;
   Part output;
   bool has_output = false;
 };
@@ -148,13 +149,11 @@ Labels output_of(const Equation& equation, const PoolVector<Term>& terms) {
 void check_types(std::string_view where, const PoolVector<Term>& terms) {
   const DType dtype = terms[0].x.dtype();
   bool fits = is_floating(dtype) || dtype == kInt64;
+  for (const Term& term : terms) fits = fits && term.x.dtype() == dtype;
+  if (fits) return;
   std::string got;
-  for (const Term& term : terms) {
-    fits = fits && term.x.dtype() == dtype;
-    if (!got.empty()) got += ", ";
-    got += name(term.x.dtype());
-  }
-  if (!fits) fail(where, fmt::format("expected operands of one type, float32, float64 or int64, got {}", got));
+  for (const Term& term : terms) got += fmt::format("{}{}", got.empty() ? "" : ", ", name(term.x.dtype()));
+  fail(where, fmt::format("expected operands of one type, float32, float64 or int64, got {}", got));
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ namespace {
 
 const Op kNorm{"norm"};
 constexpr std::string_view kCountNonzero = "count_nonzero";
+constexpr std::string_view kNormalize = "normalize";
+constexpr std::string_view kPairwiseDistance = "pairwise_distance";
 constexpr std::string_view kCosineSimilarity = "cosine_similarity";
 
 constexpr int64_t kCountBlock = 16384;  // elements, of few columns, that are counted at a time
@@ -104,12 +106,15 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
 }
 
 Tensor normalize(const Tensor& x, double p, int64_t axis, double eps) {
+  require_floating(kNormalize, {&x});
   if (is_scalar_axis(x, axis)) return normalize(x.reshape({1}), p, 0, eps).reshape({});
-  const int i = normal_axis("normalize", axis, x.shape());
+  const int i = normal_axis(kNormalize, axis, x.shape());
   return x / clamp(norm(x, p, i, true), eps, {});
 }
 
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
+  require_floating(kPairwiseDistance, std::max(a.dtype(), b.dtype()));
+  broadcast(kPairwiseDistance, a.shape(), b.shape());
   const Tensor apart = (a - b) + eps;
   return apart.dim() == 0 ? norm(apart, p) : norm(apart, p, -1, keepdim);
 }

@@ -1,5 +1,6 @@
 // From the third training step on, no memory is requested from the system, and memory does not grow over many steps.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
@@ -177,6 +178,21 @@ struct RecurrentTraining {
   }
 };
 
+// One step with sums of products by letters, and with factorizations.
+struct LinearAlgebraStep {
+  Tensor x = randn({2, 6, 4, 8}).as_leaf(), y = randn({4, 12, 12}).as_leaf(), b = randn({12, 3});
+  void operator()() {
+    Tape tape;
+    const Tensor weights = softmax(einsum("bthd,bshd->bhts", {x, x}));
+    const Tensor attended = einsum("bhts,bshd->bthd", {weights, x});
+    const Tensor positive = matmul(y, y.t()) + eye(12);
+    const auto [q, r] = qr(positive);
+    const Tensor all = sum(solve(positive, b)) + sum(cholesky(positive)) + sum(slogdet(positive).logabsdet) +
+                       sum(q * r) + sum(eigvalsh(positive)) + sum(svdvals(positive));
+    tape.backward(sum(attended * attended) + all);
+  }
+};
+
 class Steps : public testing::Test {
  protected:
   void SetUp() override { set_num_threads(2); }
@@ -197,6 +213,8 @@ TEST_F(Steps, OfATransformerRequestNoMemory) { expect_no_requests<TransformerSte
 TEST_F(Steps, OfImagesRequestNoMemory) { expect_no_requests<ImageStep>(); }
 
 TEST_F(Steps, OfRecurrentLayersRequestNoMemory) { expect_no_requests<RecurrentTraining>(); }
+
+TEST_F(Steps, OfLinearAlgebraRequestNoMemory) { expect_no_requests<LinearAlgebraStep>(); }
 
 TEST_F(Steps, UseConstantMemory) {
   MlpStep step;

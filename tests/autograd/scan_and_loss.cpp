@@ -207,6 +207,15 @@ TEST(Errors, OfNormsAndScans) {
       {"[norm] expected at least one element along axes [], got shape [0]", [] { norm(zeros({0}), -1); }},
       {"[count_nonzero] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { count_nonzero(kX, 2); }},
       {"[normalize] axis 1 is out of range for shape [3] (axes go from -1 to 0)", [] { normalize(zeros({3})); }},
+      {"[normalize] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { normalize(kIds); }},
+      {"[pairwise_distance] expected float32 or float64, got int64", [] { pairwise_distance(kIds, kIds); }},
+      {"[pairwise_distance] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or "
+       "1)",
+       [] { pairwise_distance(kX, kY); }},
+      {"[cosine_similarity] expected float32 or float64, got int64", [] { cosine_similarity(kIds, kIds); }},
+      {"[cosine_similarity] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)",
+       [] { cosine_similarity(kX, kX, 2); }},
       {"[cosine_similarity] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or "
        "1)",
        [] { cosine_similarity(kX, kY); }},
@@ -237,6 +246,14 @@ TEST(Errors, OfNormsAndScans) {
 
 TEST(Errors, OfLosses) {
   expect_texts({
+      {"[binary_cross_entropy] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
+       [] { binary_cross_entropy(kIds, kX); }},
+      {"[binary_cross_entropy_with_logits] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes "
+       "must be equal or 1)",
+       [] { binary_cross_entropy_with_logits(kX, kX, {.pos_weight = kY}); }},
+      {"[cosine_embedding_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be "
+       "equal or 1)",
+       [] { cosine_embedding_loss(kX, kY, zeros({2})); }},
       {"[l1_loss] shapes [2, 3] and [4, 5] do not broadcast: axis -1 has 3 against 5 (sizes must be equal or 1)",
        [] { l1_loss(kX, kY); }},
       {"[l1_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",

@@ -65,10 +65,10 @@ HWY_INLINE void map_columns(const AxisData<T>& axis, const T* x, int64_t o, int6
   const int64_t same = std::min(axis.map.same, end), each = same > 0 ? axis.outputs[0].count : 0;
   if (each == 1) {
     for (; o < same; ++o) y[o] = w ? x[axis.outputs[o].first] * w[o] : x[axis.outputs[o].first];
-  } else if (each == 2 && w) {
+  } else if (each == 2) {
     for (; o < same; ++o) {
       const T* const at = x + axis.outputs[o].first;
-      y[o] = at[0] * w[2 * o] + at[1] * w[2 * o + 1];
+      y[o] = w ? at[0] * w[2 * o] + at[1] * w[2 * o + 1] : at[0] + at[1];
     }
   }
   for (; o < end; ++o) {
@@ -89,7 +89,7 @@ HWY_INLINE void map_columns(const AxisData<T>& axis, const T* x, int64_t o, int6
 // One row of x through the map of the columns; vectors where the outputs are regular.
 template <class T>
 HWY_INLINE void map_row_of(const AxisData<T>& axis, const T* x, T* y) {
-  const int64_t out = axis.map.out();
+  const int64_t out = axis.map.out;
   const RegularRun& run = axis.map.run;
   if (axis.map.identity()) {
     std::copy(x, x + out, y);
@@ -130,9 +130,9 @@ HWY_INLINE void divide_row(const AxisData<T>& h, const AxisData<T>& w, int64_t r
   if (!h.divisors && !w.divisors) return;
   const Vec<T> high = h.divisors ? h.divisors[row] : T{1};
   if (w.divisors) {
-    each_span<T>(w.map.out(), [&](auto s) { s.store(s.load(y) / (high * s.load(w.divisors)), y); });
+    each_span<T>(w.map.out, [&](auto s) { s.store(s.load(y) / (high * s.load(w.divisors)), y); });
   } else {
-    each_span<T>(w.map.out(), [&](auto s) { s.store(s.load(y) / high, y); });
+    each_span<T>(w.map.out, [&](auto s) { s.store(s.load(y) / high, y); });
   }
 }
 
@@ -140,13 +140,13 @@ HWY_INLINE void divide_row(const AxisData<T>& h, const AxisData<T>& w, int64_t r
 template <class T>
 HWY_INLINE void resample_plane(const AxisData<T>& h, const AxisData<T>& w, const T* x, int64_t begin, int64_t end,
                                PoolVector<T>& buffer, T* y) {
-  const int64_t in_w = w.map.in, out_w = w.map.out();
+  const int64_t in_w = w.map.in, out_w = w.map.out;
   if (h.map.identity()) {
     for (int64_t i = begin; i < end; ++i) {
       map_row_of(w, x + i * in_w, y + i * out_w);
       divide_row(h, w, i, y + i * out_w);
     }
-  } else if (h.map.out() <= h.map.in) {
+  } else if (h.map.out <= h.map.in) {
     buffer.resize(static_cast<std::size_t>(in_w));
     for (int64_t i = begin; i < end; ++i) {
       add_rows_up(x + h.outputs[i].first * in_w, in_w, h.outputs[i], h.weights, in_w, buffer.data());
@@ -170,12 +170,12 @@ void resample_pieces(const ResampleArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
     const AxisData<T> h(*args.h), w(*args.w);
-    const int64_t rows = args.h->out(), blocks = (rows + args.block - 1) / args.block;
+    const int64_t rows = args.h->out, blocks = (rows + args.block - 1) / args.block;
     PoolVector<T> buffer;
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t plane = piece / blocks, row = piece % blocks * args.block;
       resample_plane(h, w, static_cast<const T*>(args.x) + plane * args.h->in * args.w->in, row,
-                     std::min(row + args.block, rows), buffer, static_cast<T*>(args.y) + plane * rows * args.w->out());
+                     std::min(row + args.block, rows), buffer, static_cast<T*>(args.y) + plane * rows * args.w->out);
     }
   });
 }
@@ -195,7 +195,7 @@ constexpr int64_t kBlock = 32768;  // elements of the result that one thread tak
 // The map whose matrix is the transposed one. The outputs that read an input are neighbours, because windows move in
 // one direction only.
 AxisMap transposed(const AxisMap& map, DType dtype) {
-  const int64_t in = map.in, out = map.out();
+  const int64_t in = map.in, out = map.out;
   if (map.identity()) return map;
   PoolVector<int64_t> first(static_cast<std::size_t>(in), 0), count(static_cast<std::size_t>(in), 0);
   for (int64_t o = out - 1; o >= 0; --o) {
@@ -230,12 +230,12 @@ AxisMap transposed(const AxisMap& map, DType dtype) {
 }  // namespace
 
 int64_t weight_count(const AxisMap& map) {
-  const int64_t out = map.out();
+  const int64_t out = map.out;
   return out == 0 ? 0 : map[out - 1].at + map[out - 1].count;
 }
 
 Tensor resample(const Op& op, const Tensor& x, const Planes& planes, const AxisMap& h, const AxisMap& w) {
-  const int64_t rows = h.out(), columns = w.out();
+  const int64_t rows = h.out, columns = w.out;
   const Tensor y = Tensor::empty(planes.resized(x, rows, columns), x.dtype());
   if (y.numel() > 0) {
     const Tensor from = packed(x);
@@ -246,8 +246,8 @@ Tensor resample(const Op& op, const Tensor& x, const Planes& planes, const AxisM
   }
   return record(op, y, {x}, [&op, planes, h, w](const Tensor& dy) -> Grads {
     Planes from = planes;
-    from.h = h.out();
-    from.w = w.out();
+    from.h = h.out;
+    from.w = w.out;
     return resample(op, dy, from, transposed(h, dy.dtype()), transposed(w, dy.dtype()));
   });
 }

@@ -15,7 +15,7 @@ struct AxisMap {
     int64_t first, count;
     int64_t at;  // of the first weight
   };
-  int64_t in = 1;
+  int64_t in = 1, out = 1;
   RegularRun run;
   int64_t same = 0;      // so many outputs from the first on have as many inputs as the first
   bool doubled = false;  // output o reads the input o / 2
@@ -23,11 +23,9 @@ struct AxisMap {
   Tensor weights;        // one per input of each output; an empty handle: all are 1
   Tensor divisors;       // [out]; an empty handle: all are 1
 
-  int64_t out() const { return outputs.size(0); }
   const Output& operator[](int64_t o) const { return static_cast<const Output*>(outputs.raw_data())[o]; }
   bool identity() const {
-    return in == out() && run.begin == 0 && run.end == in && run.count == 1 && !weights.defined() &&
-           !divisors.defined();
+    return in == out && run.begin == 0 && run.end == in && run.count == 1 && !weights.defined() && !divisors.defined();
   }
 };
 
@@ -36,6 +34,7 @@ template <class First, class Count>
 AxisMap axis_map(int64_t in, int64_t out, First first, Count count) {
   AxisMap map;
   map.in = in;
+  map.out = out;
   map.run = regular_run(out, first, count);
   map.outputs = Tensor::empty({out, 3}, kInt64);
   AxisMap::Output* const outputs = static_cast<AxisMap::Output*>(map.outputs.mutable_raw_data());

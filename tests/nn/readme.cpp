@@ -170,7 +170,7 @@ TEST(ReadmeCode, IsInThisFileWordForWord) {
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 9);
+  EXPECT_EQ(blocks, 10);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Copies between tensors of any strides.
 #include <tapegrad/autograd/ops/lines.h>
 
-#include <cstring>
+#include <algorithm>
 
 namespace tapegrad {
 namespace {
@@ -37,19 +37,26 @@ void copy_lines(const TwoViews& views, T* to, const T* from) {
   const int last = views.sizes.rank() - 1;
   const int64_t n = views.sizes.back(), to_step = views.to.back(), from_step = views.from.back();
   parallel_for(views.sizes.numel() / n, rows_grain(n, 32768), [&](int64_t begin, int64_t end) {
+    int64_t index[kMaxRank] = {}, y = 0, x = 0, left = begin;  // of the line, over the axes before the last
+    for (int i = last - 1; i >= 0; --i) {
+      index[i] = left % views.sizes[i];
+      left /= views.sizes[i];
+      y += index[i] * views.to[i];
+      x += index[i] * views.from[i];
+    }
     for (int64_t line = begin; line < end; ++line) {
-      T* y = to;
-      const T* x = from;
-      int64_t left = line;
-      for (int i = last - 1; i >= 0; --i) {
-        y += left % views.sizes[i] * views.to[i];
-        x += left % views.sizes[i] * views.from[i];
-        left /= views.sizes[i];
-      }
       if (to_step == 1 && from_step == 1) {
-        std::memcpy(y, x, static_cast<std::size_t>(n) * sizeof(T));
+        std::copy_n(from + x, n, to + y);
       } else {
-        for (int64_t k = 0; k < n; ++k) y[k * to_step] = x[k * from_step];
+        for (int64_t k = 0; k < n; ++k) to[y + k * to_step] = from[x + k * from_step];
+      }
+      for (int i = last - 1; i >= 0; --i) {
+        y += views.to[i];
+        x += views.from[i];
+        if (++index[i] < views.sizes[i]) break;
+        y -= views.to[i] * views.sizes[i];
+        x -= views.from[i] * views.sizes[i];
+        index[i] = 0;
       }
     }
   });

@@ -15,7 +15,7 @@ constexpr std::string_view kWhere = "lbfgs";
 constexpr double kDecrease = 1e-4;  // c1 of the Wolfe conditions: the loss falls by this part of the slope
 constexpr double kCurvature = 0.9;  // c2: the slope falls to this part
 
-double dot(const Tensor& a, const Tensor& b) { return sum(a * b).item(); }
+double inner(const Tensor& a, const Tensor& b) { return dot(a, b).item(); }
 double largest(const Tensor& x) { return amax(abs(x)).item(); }
 
 // The minimum in [low, high] of the cubic with these values and slopes at a and b.
@@ -100,11 +100,11 @@ LBFGS::Point LBFGS::evaluate(const std::function<Evaluation()>& f) {
 // Adds the last step to the history, unless the curvature along it is not positive.
 void LBFGS::remember(const Tensor& gradient) {
   const Tensor y = gradient - last_gradient_, s = direction_ * t_;
-  const double ys = dot(y, s);
+  const double ys = inner(y, s);
   if (!(ys > 1e-10)) return;
   if (static_cast<int64_t>(history_.size()) == options_.history_size) history_.pop_front();
   history_.push_back({y, s, 1 / ys});
-  scale_ = ys / dot(y, y);
+  scale_ = ys / inner(y, y);
 }
 
 // -H^-1 g by the two loops over the history.
@@ -112,12 +112,12 @@ Tensor LBFGS::newton_direction(const Tensor& gradient) const {
   std::vector<double> weights(history_.size());
   Tensor q = -gradient;
   for (std::size_t i = history_.size(); i-- > 0;) {
-    weights[i] = dot(history_[i].s, q) * history_[i].inverse;
+    weights[i] = inner(history_[i].s, q) * history_[i].inverse;
     q = q - weights[i] * history_[i].y;
   }
   q = q * scale_;
   for (std::size_t i = 0; i < history_.size(); ++i) {
-    q = q + (weights[i] - dot(history_[i].y, q) * history_[i].inverse) * history_[i].s;
+    q = q + (weights[i] - inner(history_[i].y, q) * history_[i].inverse) * history_[i].s;
   }
   return q;
 }
@@ -130,7 +130,7 @@ LBFGS::Trial LBFGS::search(const std::function<Evaluation()>& f, const Trial& st
     set_values(origin + length * direction_);
     Point point = evaluate(f);
     set_values(origin);
-    const double slope = dot(point.gradient, direction_);
+    const double slope = inner(point.gradient, direction_);
     return Trial{length, std::move(point), slope};
   };
   const auto too_high = [&](const Trial& trial) {
@@ -199,7 +199,7 @@ double LBFGS::step(const std::function<Evaluation()>& f) {
       t_ = options_.lr;
     }
     last_gradient_ = now.gradient;
-    const double last_loss = now.loss, slope = dot(now.gradient, direction_);
+    const double last_loss = now.loss, slope = inner(now.gradient, direction_);
     if (slope > -options_.tolerance_change) break;
     if (options_.strong_wolfe) {
       Trial found = search(f, {0, now, slope}, t_, most - (evaluations_ - before));

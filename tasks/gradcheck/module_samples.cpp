@@ -234,59 +234,6 @@ void add_containers(ModuleTable& table) {
       apply);
 }
 
-void add_activations(ModuleTable& table) {
-  const auto add = [&table]<class Module>(std::string_view name, const Module&, const Tensor& x) {
-    table.add(
-        name, str(x.shape()), {x}, [] { return Module(); }, [](auto& module, X in) { return module(in[0]); });
-  };
-  const Tensor x = spread({3, 4}, -1, 2), wide = spread({3, 4}, -4, 4);
-  add("ReLU", nn::ReLU(), x);
-  add("ReLU6", nn::ReLU6(), x);
-  add("SELU", nn::SELU(), x);
-  add("SiLU", nn::SiLU(), wide);
-  add("Mish", nn::Mish(), wide);
-  add("Sigmoid", nn::Sigmoid(), wide);
-  add("LogSigmoid", nn::LogSigmoid(), wide);
-  add("Tanh", nn::Tanh(), x);
-  add("Softsign", nn::Softsign(), x);
-  add("Hardsigmoid", nn::Hardsigmoid(), wide);
-  add("Hardswish", nn::Hardswish(), wide);
-  add("GELU", nn::GELU(), wide);
-  add("LeakyReLU", nn::LeakyReLU(), x);
-  add("ELU", nn::ELU(), x);
-  add("Softplus", nn::Softplus(), wide);
-  add("Hardtanh", nn::Hardtanh(), spread({3, 4}, -1.8, 1.9));
-  add("Softmax", nn::Softmax(), wide);
-  add("LogSoftmax", nn::LogSoftmax(), wide);
-  add("GLU", nn::GLU(), wide);
-  add("PReLU", nn::PReLU(), x);
-  table.add(
-      "PReLU", "per channel", {spread({2, 3, 4}, -1, 2)}, [] { return nn::PReLU(3); },
-      [](auto& module, X in) { return module(in[0]); });
-}
-
-void add_convolutions(ModuleTable& table) {
-  const auto apply = [](auto& module, X x) { return module(x[0]); };
-  table.add(
-      "Conv1d", "[2, 3, 6] to [2, 4, 3]", {spread({2, 3, 6})},
-      [] { return nn::Conv1d(3, 4, 3, {.stride = 2, .padding = 1}); }, apply);
-  table.add(
-      "Conv2d", "[2, 3, 4, 4] to [2, 2, 4, 4]", {spread({2, 3, 4, 4})},
-      [] { return nn::Conv2d(3, 2, 3, {.padding = 1}); }, apply);
-  table.add(
-      "Conv2d", "groups, without bias", {spread({4, 4, 3})},
-      [] {
-        return nn::Conv2d(4, 6, {2, 3}, {.groups = 2}, false);
-      },
-      apply);
-  table.add(
-      "ConvTranspose1d", "[2, 3, 4] to [2, 2, 8]", {spread({2, 3, 4})},
-      [] { return nn::ConvTranspose1d(3, 2, 3, {.stride = 2, .padding = 1, .output_padding = 1}); }, apply);
-  table.add(
-      "ConvTranspose2d", "[1, 3, 2, 3] to [1, 2, 4, 6]", {spread({1, 3, 2, 3})},
-      [] { return nn::ConvTranspose2d(3, 2, 2, {.stride = 2}); }, apply);
-}
-
 void add_attention(ModuleTable& table) {
   const auto make = [] { return nn::MultiHeadAttention(4, 2, 0.2); };
   table.add("MultiHeadAttention", "self", {spread({2, 3, 4})}, make,
@@ -490,7 +437,6 @@ const std::vector<ModuleSamples>& module_samples() {
     add_pooling(table);
     add_convolutions(table);
     add_activations(table);
-    add_convolutions(table);
     add_attention(table);
     add_containers(table);
     add_positions(table);

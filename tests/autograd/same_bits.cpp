@@ -122,32 +122,6 @@ void add_linear_algebra(std::vector<Large>& all) {
   }
 }
 
-void add_convolutions(std::vector<Large>& all) {
-  const auto add = [&](std::string op, Inputs inputs, Function f) {
-    all.push_back({std::move(op), std::move(inputs), std::move(f)});
-  };
-  const Shape images[][2] = {{{9, 18, 28, 28}, {20, 18, 3, 3}},
-                             {{1, 3, 60, 70}, {40, 3, 5, 5}},
-                             {{70, 16, 5, 5}, {33, 16, 2, 2}},
-                             {{5, 64, 30, 20}, {70, 64, 1, 1}}};
-  for (const auto& [x, weight] : images) {
-    for (int64_t stride : {1, 2}) {
-      add("conv2d", {numbers(x), numbers(weight), numbers({weight[0]})},
-          [stride](const Inputs& v) { return conv2d(v[0], v[1], v[2], {.stride = stride, .padding = 1}); });
-      add("conv_transpose2d", {numbers(x), numbers(weight).transpose(0, 1)},
-          [stride](const Inputs& v) { return conv_transpose2d(v[0], v[1], {}, {.stride = stride}); });
-    }
-  }
-  add("conv_weight", {numbers({6, 8, 40, 40}), numbers({12, 8, 3, 3})},
-      [](const Inputs& v) { return conv2d(v[0], v[1]); });
-  add("conv2d", {numbers({5, 33, 40, 40}), numbers({66, 1, 3, 3})},
-      [](const Inputs& v) { return conv2d(v[0], v[1], {}, {.padding = 1, .groups = 33}); });
-  add("conv1d", {numbers({3, 40, 3001}), numbers({50, 20, 5})},
-      [](const Inputs& v) { return conv1d(v[0], v[1], {}, {.groups = 2}); });
-  add("conv_transpose1d", {numbers({3, 40, 1001}), numbers({40, 20, 4})},
-      [](const Inputs& v) { return conv_transpose1d(v[0], v[1], {}, {.stride = 2, .padding = 1}); });
-}
-
 std::vector<Large> large_samples() {
   std::vector<Large> all;
   const auto add_sample = [&](std::string op, Inputs inputs, Function f) {

@@ -11,13 +11,17 @@ namespace {
 // Does x hold ones and zeros alone, and at least one one? Along axis and the axes after it.
 template <class T>
 bool only_ones_and_zeros(const T* x, const Shape& shape, const Strides& strides, int axis, bool& has_one) {
-  if (axis == shape.rank()) {
-    has_one |= *x == 1;
-    return *x == 0 || *x == 1;
-  }
-  const int64_t count = strides[axis] == 0 ? std::min<int64_t>(1, shape[axis]) : shape[axis];  // expanded: seen once
+  const int64_t step = strides[axis];
+  const int64_t count = step == 0 ? std::min<int64_t>(1, shape[axis]) : shape[axis];  // expanded: seen once
+  const bool last = axis + 1 == shape.rank();
   for (int64_t i = 0; i < count; ++i) {
-    if (!only_ones_and_zeros(x + i * strides[axis], shape, strides, axis + 1, has_one)) return false;
+    const T* const at = x + i * step;
+    if (!last) {
+      if (!only_ones_and_zeros(at, shape, strides, axis + 1, has_one)) return false;
+    } else if (*at != 0) {
+      if (*at != 1) return false;
+      has_one = true;
+    }
   }
   return true;
 }
@@ -25,7 +29,7 @@ bool only_ones_and_zeros(const T* x, const Shape& shape, const Strides& strides,
 }  // namespace
 
 void require_mask_of_scores(std::string_view where, const Tensor& mask) {
-  if (!is_floating(mask.dtype()) || needs_grad(mask)) return;
+  if (!is_floating(mask.dtype()) || mask.dim() == 0 || needs_grad(mask)) return;
   with_floating_type(mask.dtype(), [&](auto t) {
     bool has_one = false;
     if (!only_ones_and_zeros(mask.data<decltype(t)>(), mask.shape(), mask.strides(), 0, has_one) || !has_one) return;

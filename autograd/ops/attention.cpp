@@ -468,6 +468,14 @@ std::pair<Tensor, Tensor> attend_in_groups(const Tensor& query, const Tensor& ke
     }
     grouped.mask = in_groups(mask, mask.size(-3) == 1 ? 1 : size);
   }
+  const bool mask_fits = !mask.defined() || mask.dim() < 2 || mask.size(-2) == 1;
+  if (query.size(-2) == 1 && !options.causal && mask_fits) {
+    // One query per head, as in decoding: those of a group are the rows of one product with their keys.
+    if (mask.defined() && mask.dim() >= 3) grouped.mask = grouped.mask.squeeze(-2);
+    auto [y, weights] = attend(in_groups(query, size).squeeze(-2), key, value, grouped, want_weights);
+    if (weights.defined()) weights = weights.flatten(-3, -2).unsqueeze(-2);
+    return {y.flatten(-3, -2).unsqueeze(-2), weights};
+  }
   auto [y, weights] = attend(in_groups(query, size), in_groups(key, 1), in_groups(value, 1), grouped, want_weights);
   if (weights.defined()) weights = weights.flatten(-4, -3);
   return {y.flatten(-4, -3), weights};

@@ -140,6 +140,23 @@ TEST(GroupedQueries, EqualAttentionWithRepeatedHeads) {
   expect_near(scaled_dot_product_attention(q, q, q, {.enable_gqa = true}), scaled_dot_product_attention(q, q, q));
 }
 
+TEST(GroupedQueries, OneQueryPerHeadEqualsAttentionWithRepeatedHeads) {
+  manual_seed(4);
+  const Tensor q = randn({2, 6, 1, 3}).as_leaf(), k = randn({2, 2, 5, 3}).as_leaf(), v = randn({2, 2, 5, 4}).as_leaf();
+  for (const Tensor& mask :
+       {Tensor(), randn({2, 6, 1, 5}), randn({6, 1, 5}), randn({2, 1, 1, 5}), randn({1, 5}) > -0.5, randn({5})}) {
+    Tape tape;
+    const auto [y, weights] = attention_with_weights(q, k, v, {.mask = mask, .enable_gqa = true});
+    const Gradients ours = tape.backward(sum(sin(y)));
+    Tape second;
+    const auto [z, others] = attention_with_weights(q, repeated(k, 3), repeated(v, 3), {.mask = mask});
+    const Gradients theirs = second.backward(sum(sin(z)));
+    expect_near(y, z);
+    expect_near(weights, others);
+    for (const Tensor& x : {q, k, v}) expect_near(ours[x], theirs[x]);
+  }
+}
+
 TEST(GroupedQueries, PassGradcheck) {
   const auto make = [](const Shape& shape) { return randn(shape).to(kFloat64); };
   const GradcheckReport report = gradcheck(
@@ -174,6 +191,8 @@ TEST(GroupedQueries, Errors) {
             "that divide H, got query [3, 2], key [3, 2], value [3, 2]");
   EXPECT_EQ(with({1, 4, 3, 2}, {1, 2, 3, 2}, zeros({2, 3, 3})),
             "[scaled_dot_product_attention] expected a mask for 4 heads or for all of them, got [2, 3, 3]");
+  EXPECT_EQ(with({1, 4, 1, 2}, {1, 2, 3, 2}, zeros({2, 3})),
+            "[scaled_dot_product_attention] expected a mask that broadcasts to the scores [1, 2, 2, 1, 3], got [2, 3]");
   EXPECT_EQ(error_of([] { nn::MultiHeadSelfAttention({.d_in = 4, .d_out = 4, .num_heads = 4, .num_kv_heads = 3}); }),
             "[multi_head_self_attention] expected a number of key and value heads that divides the 4 query heads, got "
             "3");

@@ -1,5 +1,6 @@
 // Factorizations: cholesky, qr; determinants: det, slogdet.
 #include <fmt/format.h>
+#include <tapegrad/autograd/kernels/householder.h>
 #include <tapegrad/autograd/kernels/lapack.h>
 #include <tapegrad/autograd/kernels/triangular.h>
 #include <tapegrad/autograd/linalg.h>
@@ -15,6 +16,8 @@ const Op kCholesky{"cholesky"};
 const Op kQr{"qr"};
 const Op kDet{"det"};
 const Op kSlogdet{"slogdet"};
+
+constexpr int64_t kFew = 32 * 32;  // elements of a matrix up to which our own qr is faster than LAPACK
 
 Tensor lower_factor(const Tensor& a) {
   const int64_t n = a.size(-1);
@@ -155,9 +158,11 @@ Qr qr(const Tensor& a, QrMode mode) {
       T* const of_q = vectors.mutable_data<T>() + i * k * m;
       T* const scales = tau.mutable_data<T>() + i * least;
       const auto rows = static_cast<int>(m), count = static_cast<int>(least);
-      lapack::qr(rows, static_cast<int>(n), from, scales);
+      const bool few = m * n <= kFew;
+      few ? small::qr(m, n, from, scales) : lapack::qr(rows, static_cast<int>(n), from, scales);
       std::copy_n(from, least * m, of_q);
-      lapack::qr_vectors(rows, static_cast<int>(k), count, of_q, scales);
+      few ? small::qr_vectors(m, k, least, of_q, scales)
+          : lapack::qr_vectors(rows, static_cast<int>(k), count, of_q, scales);
       return true;
     });
   });

@@ -56,7 +56,7 @@ struct RecurrentDirection {
 struct RecurrentStack {
   RecurrentStack(std::string_view name, int64_t input_size, int64_t hidden_size, int64_t gates,
                  const RecurrentOptions& options);
-  void visit(auto&& field) {
+  void visit_layers(auto&& field) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const std::size_t layer = options.bidirectional ? i / 2 : i;
       const bool reverse = options.bidirectional && i % 2 == 1;
@@ -77,6 +77,7 @@ struct RNN : detail::RecurrentStack {
   RNN(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {},
       Nonlinearity nonlinearity = Nonlinearity::tanh);
   RecurrentResult operator()(const Tensor& x, const Tensor& hidden = {}, const Tensor& lengths = {}) const;
+  void visit(auto&& field) { visit_layers(field); }
 
   Nonlinearity nonlinearity;
 };
@@ -85,12 +86,14 @@ struct RNN : detail::RecurrentStack {
 struct LSTM : detail::RecurrentStack {
   LSTM(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {});
   LSTMResult operator()(const Tensor& x, const LSTMState& state = {}, const Tensor& lengths = {}) const;
+  void visit(auto&& field) { visit_layers(field); }
 };
 
 /// As autograd's gru_layer. Cho et al. 2014.
 struct GRU : detail::RecurrentStack {
   GRU(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {});
   RecurrentResult operator()(const Tensor& x, const Tensor& hidden = {}, const Tensor& lengths = {}) const;
+  void visit(auto&& field) { visit_layers(field); }
 };
 
 // One step each: x [B, I] and states [B, H], or [I] and [H] without a batch; states left out are zeros.

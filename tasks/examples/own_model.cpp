@@ -55,5 +55,6 @@ int main(int argc, char** argv) {
        .evaluate_every = 100,
        .patience = 8});
   loop.run({.folder = argv[1], .resume = argc > 2 && argv[2] == std::string_view("--resume"), .keep_best = true});
-  std::printf("best validation loss %.4f\n", loop.best().validation);
+  std::printf("best validation loss %.4f (target: below 0.05)\n", loop.best().validation);
+  return loop.best().validation < 0.05 ? 0 : 1;
 }

@@ -36,6 +36,10 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
 )
 (cd "$work" && for program in readme readme_data readme_drawing; do "build/$program"; done)
 "$prefix/bin/tapegrad" --version
+# The examples are programs of a user, too: of tapegrad they include these two headers alone.
+if grep -nE '#include <tapegrad/' "$here"/../../tasks/examples/* | grep -vE '<tapegrad/(tapegrad|train)\.h>'; then
+  echo "an example includes another header of tapegrad"; exit 1
+fi
 
 flags=(-std=c++20 -O0 -Wall -Wextra -Wshadow -Werror -I "$prefix/include")  # -I: not a system folder, so headers warn
 for program in model training; do

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# tasks/examples/run.sh NAME [OPTION...]   build one of the examples and run it; it writes into out/NAME
+#
+# Installs missing packages (Debian 12). Without NAME: lists the examples. Options are passed to the program, after the folder.
+set -euo pipefail
+. "$(dirname "$0")/../setup.sh"
+name=${1-}
+if [ -z "$name" ] || [ ! -f "tasks/examples/$name.cpp" ]; then
+  echo "usage: tasks/examples/run.sh NAME [OPTION...], where NAME is one of:" >&2
+  for file in tasks/examples/*.cpp; do echo "  $(basename "$file" .cpp)" >&2; done
+  exit 2
+fi
+install $packages
+configure release
+build release "$name"
+say "$name out/$name ${*:2}"
+exec "build/release/$name" "out/$name" "${@:2}"

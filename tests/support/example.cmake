@@ -1,0 +1,11 @@
+# Runs PROGRAM, an example, with a fresh FOLDER to write into: it must end with 0 (it has reached its target) and leave a
+# picture there.
+file(REMOVE_RECURSE ${FOLDER})
+execute_process(COMMAND ${PROGRAM} ${FOLDER} RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} ended with ${status}")
+endif()
+file(GLOB pictures ${FOLDER}/*.svg ${FOLDER}/*.html)
+if(NOT pictures)
+  message(FATAL_ERROR "${PROGRAM} wrote no picture into ${FOLDER}")
+endif()

@@ -1,0 +1,81 @@
+// Derivatives by parameters: the parameters become arguments by substitution.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/derivatives.h>
+
+namespace tapegrad::nn::detail {
+
+namespace {
+
+constexpr std::string_view kWhere = "functional_call";
+
+// Everything is checked before anything is substituted.
+void require_like(const NamedParameter& p, const Tensor& value) {
+  const Tensor& own = p.parameter.tensor();
+  if (!is_floating(own.dtype())) {
+    fail(kWhere, fmt::format("expected a model in float32 or float64, got {} for {}", name(own.dtype()), p.name));
+  }
+  if (!(value.shape() == own.shape()) || !is_floating(value.dtype())) {
+    fail(kWhere, fmt::format("expected float32 or float64 {} for {}, got {} {}", str(own.shape()), p.name,
+                             name(value.dtype()), str(value.shape())));
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> parameter_values(const AnyModel& model) {
+  std::vector<Tensor> values;
+  for (const NamedParameter& p : named_parameters(model, false)) values.push_back(p.parameter.tensor());
+  return values;
+}
+
+Tensor parameters_to_vector(const AnyModel& model) {
+  std::vector<Tensor> rows;
+  for (const Tensor& value : parameter_values(model)) rows.push_back(value.reshape({-1}));
+  return rows.empty() ? zeros({0}) : cat(rows);
+}
+
+void vector_to_parameters(const Tensor& v, const AnyModel& model) {
+  const std::vector<NamedParameter> parameters = named_parameters(model, false);
+  int64_t count = 0;
+  for (const NamedParameter& p : parameters) {
+    p.parameter->require_writable("parameter", p.name);
+    count += p.parameter->numel();
+  }
+  if (!(v.shape() == Shape{count}) || !is_floating(v.dtype())) {
+    fail("vector_to_parameters", fmt::format("expected float32 or float64 {} for all parameters, got {} {}",
+                                             str(Shape{count}), name(v.dtype()), str(v.shape())));
+  }
+  const Tensor values = v.detach().clone();  // it may share memory with the parameters
+  int64_t begin = 0;
+  for (const NamedParameter& p : parameters) {
+    const Shape shape = p.parameter->shape();
+    p.parameter.set(values.slice(0, begin, begin + shape.numel()).reshape(shape));
+    begin += shape.numel();
+  }
+}
+
+Substitution::Substitution(const AnyModel& model, std::span<const Tensor> values)
+    : parameters_(named_parameters(model, false)) {
+  if (values.size() != parameters_.size()) {
+    fail(kWhere, fmt::format("expected one tensor per parameter, got {} for {}", values.size(), parameters_.size()));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) require_like(parameters_[i], values[i]);
+  before_.reserve(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    before_.push_back(parameters_[i].parameter.tensor());
+    parameters_[i].parameter.substitute(values[i]);
+  }
+}
+
+Substitution::~Substitution() {
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    Parameter& parameter = parameters_[i].parameter;
+    parameter.substitute(before_[i]);
+    const std::string name(parameter.name());  // the leaf takes back its name, which substitution withdrew
+    parameter.set_name("");
+    parameter.set_name(name);
+  }
+}
+
+}  // namespace tapegrad::nn::detail

@@ -1,0 +1,240 @@
+// Derivatives by the parameters of a model: against closed forms, backward and each other; the model stays as it is.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/batch_norm.h>
+#include <tapegrad/nn/derivatives.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/tests/support/near.h>
+
+namespace tapegrad::nn {
+namespace {
+
+using tests::error_of;
+
+struct Net {
+  Linear up{3, 4}, down{4, 2};
+  Tensor operator()(const Tensor& x) const { return down(tanh(up(x))); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("down", down);
+  }
+};
+
+Tensor some(const Shape& shape, uint64_t seed = 3) {
+  Generator generator(seed);
+  return uniform(shape, -1.5, 1.5, kFloat64, &generator);
+}
+
+Net net(DType dtype = kFloat64) {
+  manual_seed(5);
+  Net made;
+  to(made, dtype);
+  return made;
+}
+
+std::vector<Tensor> values_like(const Net& model, uint64_t seed) {
+  std::vector<Tensor> values;
+  for (const NamedParameter& p : named_parameters(model)) values.push_back(some(p.parameter->shape(), ++seed));
+  return values;
+}
+
+void expect_close(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
+  ASSERT_EQ(str(a.shape()), str(b.shape()));
+  EXPECT_TRUE(allclose(a, b, tolerance, tolerance)) << str(a.shape());
+}
+
+const Tensor kX = some({5, 3}, 21), kY = some({5, 2}, 22);
+const auto loss_of = [](const Net& model) { return mse_loss(model(kX), kY); };
+
+TEST(ModelDerivatives, GradientsAreThoseOfBackward) {
+  Net model = net();
+  const auto [value, grads] = value_and_grad(model, loss_of);
+  Tape tape;
+  const Tensor loss = loss_of(model);
+  EXPECT_EQ(value.item(), loss.item());
+  Gradients expected = tape.backward(loss);
+  const NamedTensors leaves = parameters(model);
+  ASSERT_EQ(grads.size(), leaves.size());
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    EXPECT_TRUE(equal(grads[i], expected[leaves[i].tensor])) << leaves[i].name;
+  }
+  Net single = net(kFloat32);
+  const Tensor x = kX.to(kFloat32);
+  EXPECT_EQ(grad(single, [&](const Net& m) { return sum(m(x)); })[0].dtype(), kFloat32);
+}
+
+TEST(ModelDerivatives, ProductsAreThoseOfTheWholeMatrices) {
+  Net model = net();
+  const std::vector<Tensor> v = values_like(model, 40);
+  const auto [value, hv] = hvp(model, v, loss_of);
+  expect_close(value, loss_of(model));
+  const std::vector<std::vector<Tensor>> h = hessian(model, loss_of);
+  ASSERT_EQ(h.size(), 4u);
+  for (std::size_t i = 0; i < h.size(); ++i) {
+    Tensor expected = zeros(v[i].shape(), kFloat64);
+    for (std::size_t j = 0; j < h.size(); ++j) expected = expected + tensordot(h[i][j], v[j], v[j].dim());
+    expect_close(hv[i], expected);
+  }
+
+  const auto outputs = [](const Net& m) { return m(kX); };
+  const std::vector<Tensor> j = jacobian(model, outputs);
+  const Tensor u = some({5, 2}, 60);
+  Tensor jv = zeros({5, 2}, kFloat64);
+  for (std::size_t i = 0; i < j.size(); ++i) {
+    jv = jv + tensordot(j[i], v[i], v[i].dim());
+    expect_close(vjp(model, u, outputs).product[i], tensordot(u, j[i], 2));
+  }
+  expect_close(jvp(model, v, outputs).product, jv);
+}
+
+TEST(ModelDerivatives, HessianOfLogisticRegression) {
+  manual_seed(2);
+  Linear model(3, 1, false);
+  to(model, kFloat64);
+  const Tensor target = gt(some({5, 1}, 9), 0.0).to(kFloat64);
+  const auto loss = [&](const Linear& m) { return binary_cross_entropy_with_logits(m(kX), target); };
+  // H = X^T diag(p (1 - p)) X / n
+  const Tensor p = sigmoid(model(kX));
+  const Tensor closed = matmul(kX.t(), p * (1 - p) * kX) / 5;
+  expect_close(hessian(model, loss)[0][0].reshape({3, 3}), closed);
+  expect_close(grad(model, loss)[0], matmul((p - target).t(), kX) / 5);
+}
+
+TEST(ModelDerivatives, AreRecordedByATape) {
+  Net model = net();
+  const Tensor rate = scalar(0.1, kFloat64).as_leaf();
+  // The loss after one step of gradient descent, differentiated by the step's size: -<g(step), g>.
+  Tape tape;
+  const std::vector<Tensor> g = grad(model, loss_of);
+  std::vector<Tensor> moved;
+  for (std::size_t i = 0; i < g.size(); ++i) moved.push_back(parameters(model)[i].tensor - rate * g[i]);
+  const Tensor after = functional_call(model, moved, loss_of);
+  const double slope = tape.backward(after)[rate].item();
+  const auto at = [&](double r) {
+    std::vector<Tensor> stepped;
+    for (std::size_t i = 0; i < g.size(); ++i)
+      stepped.push_back(parameters(model)[i].tensor.detach() - r * g[i].detach());
+    return functional_call(model, stepped, loss_of).item();
+  };
+  EXPECT_NEAR(slope, (at(0.1001) - at(0.0999)) / 0.0002, 1e-7);
+}
+
+TEST(ModelDerivatives, LeaveTheModelAsItWas) {
+  Net model = net();
+  freeze(model.down);
+  const NamedTensors before = parameters(model);
+  const std::vector<Tensor> values = values_like(model, 70);
+  const Tensor other = functional_call(model, values, [&](const Net& m) {
+    EXPECT_TRUE(equal(m.up.weight.tensor(), values[0]));
+    return m(kX);
+  });
+  EXPECT_FALSE(allclose(other, model(kX)));
+  EXPECT_THROW(functional_call(model, values, [](const Net&) -> Tensor { fail("test", "no"); }), Error);
+  hvp(model, values, loss_of);
+  EXPECT_THROW(grad(model, [](const Net&) -> Tensor { fail("test", "no"); }), Error);
+  const NamedTensors after = parameters(model);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(after[i].name, before[i].name);
+    EXPECT_EQ(after[i].tensor.tape_index().position, before[i].tensor.tape_index().position) << "another leaf";
+    EXPECT_EQ(after[i].tensor.data<double>(), before[i].tensor.data<double>());
+  }
+  EXPECT_TRUE(model.down.weight.frozen() && model.down.weight->is_frozen());
+  // Gradients by what is frozen are not zero; an optimiser made before still knows the parameters.
+  EXPECT_GT(norm(grad(model, loss_of)[2]).item(), 0);
+  Tape tape;
+  const double inf = std::numeric_limits<double>::infinity();
+  tape.trap_nan();
+  EXPECT_NE(error_of([&] { mse_loss(model(kX * inf), kY); }).find("up.weight"), std::string::npos) << "no name";
+}
+
+struct Tied {
+  Linear first{2, 2, false}, second{2, 2, false};
+  Tensor operator()(const Tensor& x) const { return second(first(x)); }
+  void visit(auto&& field) {
+    field("first", first);
+    field("second", second);
+  }
+};
+
+TEST(ModelDerivatives, CountTiedParametersOnce) {
+  manual_seed(1);
+  Tied model;
+  to(model, kFloat64);
+  tie(model.first.weight, model.second.weight);
+  const Tensor x = some({1, 2}, 4);
+  const auto both = [&](const Tied& m) { return sum(m(x)); };
+  const auto of_matrix = [&](const Tensor& w) { return sum(matmul(matmul(x, w.t()), w.t())); };
+  const std::vector<Tensor> g = grad(model, both);
+  ASSERT_EQ(g.size(), 1u);
+  expect_close(g[0], tapegrad::grad(of_matrix)(model.first.weight.tensor()));
+  EXPECT_TRUE(model.first.weight.tied_to(model.second.weight));
+}
+
+TEST(ModelDerivatives, UpdateRunningStatisticsOncePerCall) {
+  BatchNorm1d norm(3);
+  to(norm, kFloat64);
+  BatchNorm1d once = clone(norm);
+  once(kX);
+  hessian(norm, [](const BatchNorm1d& m) { return sum(square(m(kX))); });
+  EXPECT_TRUE(equal(norm.running_mean.tensor(), once.running_mean.tensor()));
+}
+
+struct Empty {
+  void visit(auto&&) {}
+};
+
+TEST(ModelDerivatives, ParametersInOneRow) {
+  Net model = net();
+  const Tensor row = parameters_to_vector(model);
+  EXPECT_EQ(str(row.shape()), "[26]");
+  EXPECT_TRUE(equal(row.slice(0, 12, 16), model.up.bias.tensor()));
+  Net other = net();
+  vector_to_parameters(some({26}, 8), other);
+  EXPECT_TRUE(equal(parameters_to_vector(other), some({26}, 8)));
+  vector_to_parameters(row.to(kFloat32), other);  // converted to the parameter's type
+  EXPECT_EQ(other.up.weight->dtype(), kFloat64);
+  EXPECT_TRUE(allclose(parameters_to_vector(other), row, 1e-6, 1e-6));
+  const Tensor own = model.up.weight.tensor();
+  Linear only(2, 3, false);
+  vector_to_parameters(flip(parameters_to_vector(only), {0}), only);
+  {
+    Tape tape;
+    const Tensor penalty = sum(square(parameters_to_vector(model)));
+    expect_close(tape.backward(penalty)[own], 2 * own.detach());
+  }
+  Empty empty;
+  EXPECT_EQ(str(parameters_to_vector(empty).shape()), "[0]");
+  vector_to_parameters(zeros({0}), empty);
+  EXPECT_EQ(error_of([&] { grad(empty, [](Empty&) { return ones({}); }); }),
+            "[grad] expected at least one tensor to differentiate by, got none");
+}
+
+TEST(ModelDerivatives, Errors) {
+  Net model = net();
+  std::vector<Tensor> values = values_like(model, 1);
+  const auto call = [&] { functional_call(model, values, loss_of); };
+  values[2] = zeros({3, 3});
+  EXPECT_EQ(error_of(call), "[functional_call] expected float32 or float64 [2, 4] for down.weight, got float32 [3, 3]");
+  values[2] = arange(8).reshape({2, 4});
+  EXPECT_EQ(error_of(call), "[functional_call] expected float32 or float64 [2, 4] for down.weight, got int64 [2, 4]");
+  values.pop_back();
+  EXPECT_EQ(error_of(call), "[functional_call] expected one tensor per parameter, got 3 for 4");
+  EXPECT_EQ(error_of([&] { vector_to_parameters(zeros({25}), model); }),
+            "[vector_to_parameters] expected float32 or float64 [26] for all parameters, got float32 [25]");
+  EXPECT_EQ(error_of([&] { grad(model, [](const Net& m) { return m(kX); }); }),
+            "[grad] expected a function whose result has one element, got shape [5, 2]");
+  Net stored = net();
+  to(stored, kBFloat16);
+  EXPECT_EQ(error_of([&] { grad(stored, loss_of); }), "[grad] expected float32 or float64 arguments, got bfloat16");
+  EXPECT_EQ(error_of([&] { functional_call(stored, values_like(model, 1), loss_of); }),
+            "[functional_call] expected a model in float32 or float64, got bfloat16 for up.weight");
+  Tape tape;
+  loss_of(model);
+  const double before = model.up.weight->data<double>()[0];
+  EXPECT_NE(error_of([&] { vector_to_parameters(some({26}), model); }), "no error");
+  EXPECT_EQ(model.up.weight->data<double>()[0], before);
+}
+
+}  // namespace
+}  // namespace tapegrad::nn

@@ -1,6 +1,7 @@
 // Which tape records, how an operation gets onto it, and the one loop of backward.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
+#include <tapegrad/autograd/detail/retained.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -45,7 +46,11 @@ std::string nearest_name(const detail::TapeMemory& memory, int64_t position) {
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
 
+constinit thread_local bool retained = false;  // by the backward that runs
+
 }  // namespace
+
+bool detail::graph_is_retained() { return retained; }
 
 // --- life ---
 
@@ -240,7 +245,9 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   struct End {
     Tape& tape;
     const bool retain;
+    const bool retained_outside = std::exchange(retained, retain);
     ~End() {
+      retained = retained_outside;
       tape.in_backward_ = false;
       tape.memory_->sums.clear();
       tape.memory_->needed.clear();

@@ -1,5 +1,6 @@
 // Recurrent layers: the loop over the steps outside of the tape, and its backward with one product per weight.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/retained.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/kernel.h>
@@ -171,8 +172,7 @@ struct Wanted {
   bool x, weight_ih, weight_hh, bias_ih, bias_hh, hidden, cell;
 };
 
-// Writes the gradients of the gates' sums over the gates, which nothing needs afterwards: backward runs once.
-// Returns those of the initial states.
+// Writes the gradients of the gates' sums over the gates. Returns those of the initial states.
 template <class T>
 std::pair<Tensor, Tensor> gate_gradients(const RecurrentLayer& layer, const Tensor& dy, bool wants_hidden) {
   const int64_t width = layer.width(), columns = layer.columns(), first = recurrent_column(layer);
@@ -250,6 +250,11 @@ Grads fused_backward(const RecurrentLayer& layer, const Wanted& wants, const Ten
 
 Grads layer_backward(const RecurrentLayer& layer, const Wanted& wants, const Tensor& dy) {
   if (Tape::current()) return recorded_backward(layer, dy);
+  if (detail::graph_is_retained()) {  // backward writes over the gates
+    RecurrentLayer copy = layer;
+    copy.gates = layer.gates.clone();
+    return with_floating_type(dy.dtype(), [&](auto t) { return fused_backward<decltype(t)>(copy, wants, dy); });
+  }
   return with_floating_type(dy.dtype(), [&](auto t) { return fused_backward<decltype(t)>(layer, wants, dy); });
 }
 

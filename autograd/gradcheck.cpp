@@ -193,21 +193,31 @@ class Check {
 
   // f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h, with an error of h^4 f'''''/30.
   Values column(int order, std::vector<Tensor>& x, int input, int64_t index) {
-    Tensor& moved = x[static_cast<std::size_t>(input)];
-    const Tensor still = moved;
-    const double at = still.data<double>()[index];
-    const double h = options_.step * std::exp2(std::floor(std::log2(std::max(1.0, std::abs(at)))));
+    const double h = step_at(x, input, index);
     Values slope;
     for (const auto& [steps, weight] : {std::pair{1, 8.0}, {-1, -8.0}, {2, -1.0}, {-2, 1.0}}) {
-      moved = from_data(still.raw_data(), still.numel(), still.shape(), kFloat64);
-      moved.mutable_data<double>()[index] = at + steps * h;
-      const Values y = evaluate(order, x).to_vector<double>();
+      const Values y = evaluate_at(order, x, input, index, steps * h);
       if (!slope.empty() && y.size() != slope.size()) fail_sizes(slope.size(), y.size());
       slope.resize(y.size());
       for (std::size_t k = 0; k < y.size(); ++k) slope[k] += weight / (12 * h) * y[k];
     }
-    moved = still;
     return slope;
+  }
+
+  double step_at(const std::vector<Tensor>& x, int input, int64_t index) const {
+    const double at = x[static_cast<std::size_t>(input)].data<double>()[index];
+    return options_.step * std::exp2(std::floor(std::log2(std::max(1.0, std::abs(at)))));
+  }
+
+  // With one element of one input moved.
+  Values evaluate_at(int order, std::vector<Tensor>& x, int input, int64_t index, double move) {
+    Tensor& moved = x[static_cast<std::size_t>(input)];
+    const Tensor still = moved;
+    moved = from_data(still.raw_data(), still.numel(), still.shape(), kFloat64);
+    moved.mutable_data<double>()[index] += move;
+    Values y = evaluate(order, x).to_vector<double>();
+    moved = still;
+    return y;
   }
 
   [[noreturn]] static void fail_sizes(std::size_t before, std::size_t now) {
@@ -272,6 +282,43 @@ class Check {
     if (order == 1 && options_.zero_gradient && !all_zero && report_.ok) {
       fault(order, "the gradient was said to be zero, and it is not");
     }
+    if (report_.output >= 0) report_.text += not_smooth(order, packed);
+  }
+
+  // What the text says of an entry that failed where the function is not smooth; nothing if ours is wrong. Three signs:
+  // ours agrees with smaller steps; slopes from both sides stay apart, and ours lies between them; or they grow without
+  // limit as the step shrinks.
+  std::string not_smooth(int order, std::vector<Tensor>& x) {
+    const double ours = report_.ours;
+    const double error = std::abs(ours - report_.numeric);
+    if (!std::isfinite(error)) return {};
+    const auto f = [&](double move) {
+      return evaluate_at(order, x, report_.input, report_.index, move)[static_cast<std::size_t>(report_.output)];
+    };
+    const double h = step_at(x, report_.input, report_.index);
+    const double middle = f(0);
+    const auto noise = [&](double step) { return 1e-14 * std::max(1.0, std::abs(middle)) / step; };
+    for (double step = h / 4; step > h * 0x1p-15; step /= 4) {
+      const double numeric = (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step);
+      const double room = options_.atol + options_.rtol * std::abs(numeric) + noise(step);
+      if (std::abs(ours - numeric) <= room && error > 10 * room) {
+        return fmt::format(" (near a kink, or steep: with a step of {:.2g} the numeric derivative agrees)", step);
+      }
+    }
+    const auto slopes = [&](double step) { return std::pair{(middle - f(-step)) / step, (f(step) - middle) / step}; };
+    const auto [far_below, far_above] = slopes(h);
+    const auto [below, above] = slopes(h / 16);
+    const double steepest = std::max(std::abs(below), std::abs(above));
+    if (steepest > 8 * std::max(std::abs(far_below), std::abs(far_above)) && steepest > 100 * noise(h / 16)) {
+      return fmt::format(" (near a jump of the {})", order == 1 ? "function" : "gradient");
+    }
+    const double apart = std::abs(above - below);
+    const double room = apart / 100;
+    const bool between = ours >= std::min(below, above) - room && ours <= std::max(below, above) + room;
+    if (!between || 2 * apart < std::abs(far_above - far_below) || 2 * apart < error || apart < 100 * noise(h / 16)) {
+      return {};
+    }
+    return fmt::format(" (near a kink: the slope is {:.4g} below and {:.4g} above)", below, above);
   }
 
   void mismatch(int order, int input, int64_t index, int64_t output, double ours, double numeric) {

@@ -217,6 +217,54 @@ TEST(Gradcheck, RequiresThatFusedOperationsRejectCreateGraph) {
             "order 2: planted_fused must refuse create_graph, and does not");
 }
 
+TEST(Gradcheck, SaysWhereTheFunctionIsNotSmooth) {
+  const auto text = [](auto f, double at, int order = 1) {
+    return gradcheck(f, {tensor({0.5, at, -0.7}, kFloat64)}, {.order = order}).text;
+  };
+  const auto rectified = [](const Tensor& x) { return relu(x); };
+  EXPECT_EQ(
+      text(rectified, 0),
+      "order 1: output [1] by input 0 at [1]: ours 0, numeric 0.5 (near a kink: the slope is 0 below and 1 above)");
+  EXPECT_NE(text(rectified, 1e-9).find("(near a kink: the slope is 1.638e-05 below and 1 above)"), std::string::npos)
+      << "nearer than any step";
+  const std::string agrees = "(near a kink, or steep: with a step of 0.00024 the numeric derivative agrees)";
+  EXPECT_NE(text(rectified, 0.0006).find(agrees), std::string::npos) << text(rectified, 0.0006);
+  EXPECT_NE(text([](const Tensor& x) { return abs(x); }, -0.0006).find(agrees), std::string::npos);
+  EXPECT_NE(text([](const Tensor& x) { return maximum(x, 0.5 - x); }, 0.2503).find("(near a kink"), std::string::npos);
+  EXPECT_NE(text([](const Tensor& x) { return relu(x) * x; }, 0.0006, 2).find("(near a kink"), std::string::npos);
+  EXPECT_NE(text([](const Tensor& x) { return abs(x) + x * x; }, 0, 2).find(" (near a jump of the gradient)"),
+            std::string::npos);
+  EXPECT_NE(text([](const Tensor& x) { return floor(x) + x; }, 0).find(" (near a jump of the function)"),
+            std::string::npos);
+  EXPECT_NE(text([](const Tensor& x) { return exp(100 * x); }, 0).find("or steep: with a step of"), std::string::npos);
+}
+
+TEST(Gradcheck, DoesNotExcuseWrongGradients) {
+  const auto with_slope = [](auto f, auto slope) {
+    return [f, slope](const Tensor& x) {
+      return planted(x, f, [slope](const Tensor& dy, const Tensor& v) { return dy * slope(v); });
+    };
+  };
+  const auto expect_plain = [](auto f, const Tensor& x) {
+    const GradcheckReport report = gradcheck(f, {x});
+    EXPECT_FALSE(report.ok);
+    EXPECT_EQ(report.text.find('('), std::string::npos) << report.text;
+  };
+  for (const double wrong : {1e-6, 1e-3, 1.0}) {
+    expect_plain(with_slope(cube, [=](const Tensor& v) { return v * v * (3 + wrong); }), kX);
+    expect_plain(with_slope([](const Tensor& v) { return v * 2; }, [=](const Tensor& v) { return v * 0 + 2 + wrong; }),
+                 kX);
+    expect_plain(with_slope([](const Tensor& v) { return exp(v); }, [=](const Tensor& v) { return exp(v) + wrong; }),
+                 kX);
+    expect_plain(
+        with_slope([](const Tensor& v) { return 1e6 + v; }, [=](const Tensor& v) { return v * 0 + 1 + wrong; }), kX);
+  }
+  // Near a kink and at one, with a gradient of neither side.
+  const auto doubled =
+      with_slope([](const Tensor& v) { return relu(v); }, [](const Tensor& v) { return gt(v, 0.0) * 2.0 - 0.5; });
+  for (const double at : {0.0, 0.0006, -0.0006}) expect_plain(doubled, tensor({at}, kFloat64));
+}
+
 TEST(Gradcheck, TakesSeveralInputsAndTypes) {
   const Tensor ids = tensor({0, 1, 0});
   const auto f = [](const Tensor& a, const Tensor& b, const Tensor& c) { return a * b + c.to(kFloat64); };

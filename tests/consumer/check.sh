@@ -19,6 +19,7 @@ example README.md readme; example tasks/data/README.md data; example tasks/drawi
 cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" -DOWN_MODEL="$here/../../tasks/examples/own_model.cpp" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
+"$work/build/checks" --gtest_brief=1
 "$work/build/training"
 (
   cd "$work"

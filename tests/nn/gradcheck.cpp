@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/gradcheck.h>
+#include <tapegrad/nn/gradcheck_gtest.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tests/support/near.h>
@@ -81,6 +82,27 @@ TEST(ModuleGradcheck, FindsAWrongGradientAndNamesItsParameter) {
   EXPECT_FALSE(report.ok);
   report = nn::gradcheck(block, {randn({2, 2})}, {.gradcheck = {.order = 1}, .move = 0});
   EXPECT_TRUE(report.ok) << report.text;
+}
+
+TEST(ModuleGradcheck, IsAnAssertionOfGoogleTest) {
+  const Tensor x = randn({2, 2});
+  EXPECT_TRUE(nn::gradients_match(Block(), {x}));
+  EXPECT_TRUE(nn::gradients_match(Block(), {x}, {.gradcheck = {.order = 1}}));
+  const auto call = [](Block& block, std::span<const Tensor> in) { return block(in[0]) * block(in[0]); };
+  EXPECT_TRUE(nn::gradients_match(Block(), {x}, call));
+  Block wrong;
+  wrong.scale.factor = 1 + 1e-5;
+  const testing::AssertionResult failed = nn::gradients_match(wrong, {x});
+  EXPECT_FALSE(failed);
+  EXPECT_EQ(failed.message(), nn::gradcheck(wrong, {x}).text);
+  const std::vector<Tensor> inputs{x};
+  EXPECT_TRUE(gradients_match(nn::Linear(2, 1), inputs)) << "found by its argument's namespace";
+
+  const Tensor point = tensor({0.5, 0.0}, kFloat64);
+  EXPECT_TRUE(gradients_match([](const Tensor& v) { return v * v; }, {point}));
+  EXPECT_EQ(
+      std::string(gradients_match([](const Tensor& v) { return relu(v); }, {point}).message()),
+      "order 1: output [1] by input 0 at [1]: ours 0, numeric 0.5 (near a kink: the slope is 0 below and 1 above)");
 }
 
 TEST(ModuleGradcheck, ErrorsOfTheModuleReachTheCaller) {

@@ -1,5 +1,6 @@
 // The code in nn/README.md and optim/README.md: here word for word, compiled and run.
 #include <gtest/gtest.h>
+#include <tapegrad/nn/gradcheck_gtest.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
@@ -47,6 +48,28 @@ tg::nn::load_state_dict(copy, tg::load_safetensors("mlp.safetensors").tensors);
 tg::GradcheckReport report = tg::nn::gradcheck(model, {tg::randn({2, 8})}, {.gradcheck = {.order = 1}});
 if (!report) std::cout << report.text << "\n";          // "... (element 3 of up.weight)"
 EXPECT_TRUE(report.ok) << report.text;
+}
+
+TEST(Mlp, Gradients) {
+  EXPECT_TRUE(tg::nn::gradients_match(Mlp(2), {tg::randn({2, 2})}));
+  EXPECT_TRUE(tg::gradients_match([](const tg::Tensor& x) { return x * x; }, {tg::randn({3}, tg::kFloat64)}));
+}
+
+TEST_F(Readme, DerivativesByParameters) {
+Mlp model(3);
+const tg::Tensor x = tg::randn({2, 3}), y = tg::randn({2, 3});
+std::vector<tg::Tensor> v, values;
+for (const auto& p : nn::parameters(model)) v.push_back(tg::randn(p.tensor.shape())), values.push_back(p.tensor * 0.5);
+const auto loss = [&](const Mlp& m) { return tg::mse_loss(m(x), y); };
+auto [value, grads] = nn::value_and_grad(model, loss);             // one tensor per parameter
+auto [again, hv] = nn::hvp(model, v, loss);                        // the Hessian times v; v has one tensor per parameter
+auto blocks = nn::hessian(model, loss);                            // all of it, for a small model
+tg::Tensor other = nn::functional_call(model, values, loss);       // the loss with other parameters
+nn::vector_to_parameters(nn::parameters_to_vector(model) * 0.5, model);
+EXPECT_EQ(value.item(), again.item());
+EXPECT_EQ(grads.size(), hv.size());
+EXPECT_EQ(blocks[0][1].shape(), (tg::Shape{12, 3, 12}));
+EXPECT_EQ(loss(model).item(), other.item());
 }
 
 TEST_F(Readme, RecurrentNetworks) {
@@ -170,7 +193,7 @@ TEST(ReadmeCode, IsInThisFileWordForWord) {
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 10);
+  EXPECT_EQ(blocks, 12);
 }
 
 }  // namespace

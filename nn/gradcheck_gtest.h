@@ -1,0 +1,59 @@
+// Gradient checks as assertions of GoogleTest, for tests of your own modules and functions.
+//
+//   TEST(Mlp, Gradients) { EXPECT_TRUE(nn::gradients_match(Mlp(4), {randn({2, 4})})); }
+//
+// <tapegrad/tapegrad.h> does not include this header, because it needs <gtest/gtest.h>.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/nn/gradcheck.h>
+
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tapegrad {
+
+namespace detail {
+
+inline testing::AssertionResult assertion(const GradcheckReport& report) {
+  if (report) return testing::AssertionSuccess() << "all " << report.entries << " derivatives match";
+  return testing::AssertionFailure() << report.text;
+}
+
+template <class F>
+concept IsModule = requires(F& f, nn::Visitor& visitor) {
+  f.visit(visitor);
+}
+|| requires(F& f, nn::Visitor& visitor) { f.walk(visitor); };
+
+}  // namespace detail
+
+/// Whether gradcheck(f, inputs, options) finds no fault; a failure prints the entry with the largest error.
+template <class F>
+requires(!detail::IsModule<std::remove_reference_t<F>>) testing::AssertionResult
+    gradients_match(F&& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
+  return detail::assertion(gradcheck(f, inputs, options));
+}
+
+}  // namespace tapegrad
+
+namespace tapegrad::nn {
+
+/// The same for nn::gradcheck: of model(inputs[0], ...), by all parameters and floating inputs.
+template <class Model>
+testing::AssertionResult gradients_match(const Model& model, const std::vector<Tensor>& inputs,
+                                         const ModuleGradcheckOptions& options = {}) {
+  return tapegrad::detail::assertion(gradcheck(model, inputs, options));
+}
+
+/// Of call(model, inputs).
+template <class Model, class Call>
+requires std::is_invocable_r_v<Tensor, Call&, Model&, std::span<const Tensor>> testing::AssertionResult gradients_match(
+    const Model& model, const std::vector<Tensor>& inputs, Call call, const ModuleGradcheckOptions& options = {}) {
+  return tapegrad::detail::assertion(gradcheck(model, inputs, std::move(call), options));
+}
+
+}  // namespace tapegrad::nn

@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool.h>
 
 #include <algorithm>
 #include <array>
@@ -111,6 +112,7 @@ class WorkerPool {
   }
 
   void spin_then_park(int w) {
+    pool::release(pool::acquire(1), 1);  // opens the thread's cache, which asks the system for memory, before any work
     Worker& worker = workers_[w];
     do {
       int turn = 0;

@@ -19,8 +19,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 // Every allocation of any library goes through these functions.
 namespace {
@@ -195,7 +197,24 @@ struct LinearAlgebraStep {
 
 class Steps : public testing::Test {
  protected:
-  void SetUp() override { set_num_threads(2); }
+  void SetUp() override {
+    set_num_threads(2);
+    wait_for_workers();
+  }
+
+  // A thread that starts requests memory, once: it must have done so before requests are counted.
+  static void wait_for_workers() {
+    if (std::thread::hardware_concurrency() < 2) return;
+    std::atomic<bool> arrived{false};
+    const std::thread::id own = std::this_thread::get_id();
+    for (int round = 0; round < 10'000 && !arrived; ++round) {
+      parallel_for(64, 1, [&](int64_t, int64_t) {
+        if (std::this_thread::get_id() != own) arrived = true;
+        std::this_thread::sleep_for(std::chrono::microseconds(2));
+      });
+    }
+    ASSERT_TRUE(arrived) << "no worker has started";
+  }
 };
 
 template <class Step>

@@ -11,11 +11,13 @@
 #include <filesystem>
 #include <numbers>
 #include <string>
+#include <vector>
 
 namespace tg = tapegrad;
 using tg::Tensor;
 
 constexpr int64_t kNoiseSteps = 100, kBatch = 512, kSteps = 4000, kSamples = 2000;
+constexpr int64_t kShown[] = {0, 60, 80, 90, 100};
 constexpr double kPi = std::numbers::pi;
 
 Tensor two_moons(int64_t n) {  // [n, 2], about as wide as a standard normal
@@ -56,7 +58,7 @@ struct Denoiser {
   }
 };
 
-// From noise to points; the states after 0, 25, 50 ... steps.
+// From noise to points; the states after the numbers of steps in kShown.
 std::vector<Tensor> sample(const Denoiser& denoiser, const Noise& noise, int64_t n) {
   Tensor x = tg::randn({n, 2});
   std::vector<Tensor> seen{x};
@@ -68,7 +70,7 @@ std::vector<Tensor> sample(const Denoiser& denoiser, const Noise& noise, int64_t
     // The mean and variance of x[t - 1], given x[t] and the clean point.
     x = (std::sqrt(before) * (1 - alpha) / (1 - bar)) * clean + (std::sqrt(alpha) * (1 - before) / (1 - bar)) * x;
     if (t > 0) x = x + std::sqrt((1 - alpha) * (1 - before) / (1 - bar)) * tg::randn({n, 2});
-    if (t % (kNoiseSteps / 4) == 0) seen.push_back(x);
+    if (kNoiseSteps - t == kShown[seen.size()]) seen.push_back(x);
   }
   return seen;
 }
@@ -126,7 +128,7 @@ int main(int argc, char** argv) {
               distance, sliced_wasserstein(two_moons(kSamples), data), sliced_wasserstein(states[0], data));
   std::vector<tg::drawing::Drawing> drawings;
   for (std::size_t i = 0; i < states.size(); ++i)
-    drawings.push_back(scatter(std::to_string(i * kNoiseSteps / 4) + " steps", states[i]));
+    drawings.push_back(scatter(std::to_string(kShown[i]) + " steps", states[i]));
   drawings.push_back(scatter("data", data));
   tg::train::replace_file(std::string(argv[1]) + "/diffusion.svg",
                           tg::drawing::svg_file(tg::drawing::grid(drawings, 3)));

@@ -1,0 +1,321 @@
+// nn/FROM_PYTORCH.md: its table against the headers and PyTorch's names, and its code, which is here word for word.
+#include <gtest/gtest.h>
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tg = tapegrad;
+namespace nn = tg::nn;
+
+namespace {
+
+// ---- The code ----
+
+// clang-format off
+struct Net {
+  nn::Conv2d conv{1, 8, 3, {.padding = 1}};
+  nn::BatchNorm2d norm{8};
+  nn::Linear head{8 * 7 * 7, 10};
+
+  tg::Tensor operator()(const tg::Tensor& image) const {
+    const tg::Tensor x = tg::max_pool2d(tg::relu(norm(conv(image))), 2);
+    return head(x.flatten(1));
+  }
+  void visit(auto&& field) { field("conv", conv); field("norm", norm); field("head", head); }
+};
+
+void train(const std::vector<std::pair<tg::Tensor, tg::Tensor>>& batches) {
+tg::manual_seed(0);
+Net model;
+tg::optim::AdamW adam(nn::parameters(model), {.lr = 1e-3});
+const tg::optim::Exponential schedule{.lr = 1e-3, .gamma = 0.99};
+for (const auto& [x, y] : batches) {
+  tg::Tape tape;                                     // records until the end of the block
+  const tg::Tensor loss = tg::cross_entropy(model(x), y, {.label_smoothing = 0.1});
+  tg::Gradients grads = tape.backward(loss);         // returned, not stored: there is no zero_grad
+  tg::optim::clip_grad_norm(grads, 1.0);
+  adam.set_lr(schedule(adam.steps() + 1));           // steps count from 1
+  adam.step(grads);
+  std::cout << loss.item() << "\n";
+}
+nn::eval(model);
+tg::save_safetensors("net.safetensors", nn::state_dict(model));
+}
+// clang-format on
+
+// The Python code of the page prints these losses for the same batches, in PyTorch 2.15 and in 1.13.
+constexpr double kLosses[] = {2.5762925, 2.5197179, 2.2818916, 2.1498680};
+
+TEST(FromPyTorch, TheExampleHasTheSameLosses) {
+  const tg::tests::TemporaryFolder folder;
+  std::filesystem::current_path(folder.path());
+  std::vector<std::pair<tg::Tensor, tg::Tensor>> batches;
+  const tg::Tensor class_of = tg::arange(32);
+  for (int batch = 0; batch < 4; ++batch) {
+    const tg::Tensor index = tg::arange(32 * 14 * 14).to(tg::kFloat64) + 1000.0 * batch;
+    batches.emplace_back(tg::sin(index * index).to(tg::kFloat32).reshape({32, 1, 14, 14}),
+                         tg::remainder(class_of * (batch + 1.0), 10));
+  }
+  testing::internal::CaptureStdout();
+  train(batches);
+  std::istringstream printed(testing::internal::GetCapturedStdout());
+  for (const double expected : kLosses) {
+    double loss = 0;
+    printed >> loss;
+    EXPECT_NEAR(loss, expected, 2e-5);
+  }
+  EXPECT_EQ(tg::load_safetensors("net.safetensors").tensors.size(), 9u);
+  std::filesystem::current_path(tg::tests::kSourceDir);
+}
+
+// ---- The table ----
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(tg::tests::kSourceDir / path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::set<std::string> all_of(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) found.insert((*at)[1]);
+  return found;
+}
+
+// A public header without its comments.
+struct Header {
+  std::string path, code;
+};
+std::vector<Header> headers() {
+  static const std::regex comment("//[^\n]*");
+  std::vector<Header> all;
+  for (const char* const folder : {"autograd", "nn", "optim", "tasks/data"}) {
+    for (const auto& file :
+         std::filesystem::recursive_directory_iterator(tg::tests::kSourceDir / std::filesystem::path(folder))) {
+      const std::string path = std::filesystem::relative(file.path(), tg::tests::kSourceDir).string();
+      if (file.path().extension() != ".h") continue;
+      if (std::regex_search(path, std::regex("/(ops|kernels|detail)/"))) continue;
+      all.push_back({path, std::regex_replace(read(path), comment, "")});
+    }
+  }
+  return all;
+}
+
+// What a header declares: types, functions, members that are functions, constants.
+std::set<std::string> declared_in(const std::string& code) {
+  std::set<std::string> names =
+      all_of(code, R"((?:struct|class|enum|concept|using) (\w+)(?: final)?(?: :| =|;|\n| \{))");
+  names.merge(all_of(code, R"(\n *(?!return\b|throw\b)(?:[\w:<>,&*\[\]]+ )+(\w+)\()"));
+  names.merge(all_of(code, R"(constexpr [\w:]+ (k\w+))"));
+  names.merge(all_of(code, R"((?:requires\([^\n]*\) |std::string\n +)(?:[\w:<>&]+ )+(\w+)\()"));
+  return names;
+}
+
+struct Row {
+  std::string line, left, here, differences;
+};
+std::vector<Row> rows_of(const std::string& page) {
+  static const std::regex cells(R"(\| (.*?) \| (.*?) \|(?: (.*?) ?\|)?)");
+  std::vector<Row> rows;
+  std::istringstream in(page.substr(std::min(page.size(), page.find("## The table"))));
+  for (std::string line; std::getline(in, line);) {
+    std::smatch found;
+    if (line.starts_with("|--") || line.starts_with("| PyTorch |") || line.starts_with("| here |")) continue;
+    const std::string plain = std::regex_replace(line, std::regex(R"(\\\|)"), "or");
+    if (std::regex_match(plain, found, cells)) {
+      // In the last table the names are on the left.
+      const bool two = !found[3].matched;
+      rows.push_back({line, two ? "" : found[1].str(), two ? found[1].str() : found[2].str(),
+                      two ? found[2].str() : found[3].str()});
+    } else if (line.starts_with("|")) {
+      rows.push_back({line, "", "", ""});
+    }
+  }
+  return rows;
+}
+
+constexpr char kCode[] = "`([^`]+)`";
+
+// The names of ours in the table: "relu", "nn::ReLU", "Tensor::reshape".
+std::set<std::string> names_here(const std::vector<Row>& rows) {
+  std::set<std::string> names;
+  for (const Row& row : rows) names.merge(all_of(row.here, kCode));
+  return names;
+}
+
+std::string folder_of(const std::string& scope) {
+  if (scope == "optim") return "optim/";
+  if (scope == "data") return "tasks/data/";
+  return scope == "nn" || scope == "nn::init" ? "nn/" : "autograd/";
+}
+
+// The faults of a page: names that no header declares, rows without a reason.
+std::vector<std::string> faults(const std::string& page) {
+  std::map<std::string, std::set<std::string>> declared;  // by folder
+  std::map<std::string, std::set<std::string>> in_class;  // what the header of a class declares
+  std::string code;
+  std::set<std::string> everything;
+  for (const Header& header : headers()) {
+    code += header.code;
+    const std::set<std::string> names = declared_in(header.code);
+    everything.insert(names.begin(), names.end());
+    for (const char* const folder : {"autograd/", "nn/", "optim/", "tasks/data/"}) {
+      if (header.path.starts_with(folder)) declared[folder].insert(names.begin(), names.end());
+    }
+    for (const std::string& type : all_of(header.code, R"(\n(?:struct|class) (\w+)[^;]*?\{)")) {
+      in_class[type].insert(names.begin(), names.end());
+    }
+    for (const std::string& type : all_of(header.code, R"(\nenum class (\w+))")) {
+      in_class[type].merge(all_of(header.code, R"(\b(\w+)\b)"));
+    }
+  }
+  const auto exists = [&](const std::string& name) {
+    const std::size_t cut = name.rfind("::");
+    if (cut == std::string::npos) return declared["autograd/"].contains(name);
+    const std::string scope = name.substr(0, cut), last = name.substr(cut + 2);
+    const std::size_t inner = scope.rfind("::");
+    const std::string owner = inner == std::string::npos ? scope : scope.substr(inner + 2);
+    if (std::isupper(static_cast<unsigned char>(owner[0]))) return in_class[owner].contains(last);
+    return declared[folder_of(scope)].contains(last);
+  };
+  std::vector<std::string> found;
+  for (const Row& row : rows_of(page)) {
+    if (row.here.empty()) {
+      found.push_back("not a row: " + row.line);
+    } else if (row.here == "not here") {
+      if (row.differences.empty()) found.push_back("no reason: " + row.left);
+    } else if (const std::set<std::string> names = all_of(row.here, kCode); names.empty()) {
+      found.push_back("neither a name nor \"not here\": " + row.line);
+    } else {
+      for (const std::string& name : names) {
+        if (!exists(name)) found.push_back("not declared: " + name);
+      }
+    }
+    // Examples call functions of ours, and `.name` is a member of ours.
+    static const std::set<std::string> kYours = {"d", "f", "path", "plateau", "size", "sqrt"};
+    for (const std::string& example : all_of(row.differences, kCode)) {
+      for (const std::string& call : all_of(example, R"((\w+)(?:<\w+>)?\()")) {
+        if (!everything.contains(call) && !kYours.contains(call)) found.push_back("not declared: " + call);
+      }
+      for (const std::string& member : all_of(example, R"(^\.(\w+))")) {
+        if (!std::regex_search(code, std::regex("\\b" + member + "\\b"))) found.push_back("no member: " + member);
+      }
+      for (const std::string& name : all_of(example, R"(\b((?:\w+::)+\w+)\b)")) {
+        if (!name.starts_with("std::") && !exists(name)) found.push_back("not declared: " + name);
+      }
+    }
+  }
+  return found;
+}
+
+std::string page() { return read("nn/FROM_PYTORCH.md"); }
+
+TEST(FromPyTorch, EveryNameIsDeclaredAndEveryAbsenceHasAReason) {
+  for (const std::string& fault : faults(page())) ADD_FAILURE() << fault;
+}
+
+TEST(FromPyTorch, FaultsAreFound) {
+  const auto faults_of = [](const std::string& rows) { return faults("## The table\n" + rows); };
+  using Faults = std::vector<std::string>;
+  EXPECT_EQ(faults_of("| `relu` | `relu`, `nn::ReLU`, `Tensor::reshape`, `optim::Adam` | `sum(x)` |\n"), Faults());
+  EXPECT_EQ(faults_of("| `relu` | `relo` | |\n"), Faults{"not declared: relo"});
+  EXPECT_EQ(faults_of("| `nn.ReLU` | `nn::Relu` | |\n"), Faults{"not declared: nn::Relu"});
+  EXPECT_EQ(faults_of("| `nn.ReLU` | `optim::ReLU` | |\n"), Faults{"not declared: optim::ReLU"});
+  EXPECT_EQ(faults_of("| `Tensor.view` | `Tensor::backward` | |\n"), Faults{"not declared: Tensor::backward"});
+  EXPECT_EQ(faults_of("| `celu` | not here | |\n"), Faults{"no reason: `celu`"});
+  EXPECT_EQ(faults_of("| `celu` | none | a reason |\n"),
+            Faults{"neither a name nor \"not here\": | `celu` | none | a reason |"});
+  EXPECT_EQ(faults_of("| `celu` | not here | `alpha * elo(x / alpha)` |\n"), Faults{"not declared: elo"});
+  EXPECT_EQ(faults_of("| `conv2d` | `conv2d` | `.strides_of_it` |\n"), Faults{"no member: strides_of_it"});
+  EXPECT_EQ(faults_of("| `relu` `relu` |\n"), Faults{"not a row: | `relu` `relu` |"});
+}
+
+// Functions that a header declares outside of classes.
+std::set<std::string> functions_of(const std::string& path) {
+  const std::string code = std::regex_replace(read(path), std::regex("//[^\n]*"), "");
+  std::set<std::string> names =
+      all_of(code, R"(\n(?:inline )?(?!return|using|friend)[A-Za-z_][\w:]*(?:<[\w:, ]+>)?&? (\w+)\()");
+  names.erase("operator");
+  return names;
+}
+
+TEST(FromPyTorch, EveryOperationIsInTheTable) {
+  const std::set<std::string> names = names_here(rows_of(page()));
+  std::size_t count = 0;
+  for (const char* const header :
+       {"ops", "linalg", "convolution", "pooling", "recurrent", "random", "derivatives", "on_grad"}) {
+    for (const std::string& name : functions_of(std::string("autograd/") + header + ".h")) {
+      if (name == "formed" || name == "hidden" || name == "in_form") continue;  // in namespace detail
+      EXPECT_TRUE(names.contains(name)) << name << " of autograd/" << header << ".h is not in nn/FROM_PYTORCH.md";
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 230u);
+}
+
+TEST(FromPyTorch, EveryModuleOptimiserAndScheduleIsInTheTable) {
+  const std::set<std::string> names = names_here(rows_of(page()));
+  std::size_t modules = 0, optimisers = 0;
+  for (const Header& header : headers()) {
+    const std::regex type(R"(\n(?:struct|class) (\w+)( : [^{]*)?(?: final)?[^;{]*\{([\s\S]*?)\n\};)");
+    for (std::sregex_iterator at(header.code.begin(), header.code.end(), type), end; at != end; ++at) {
+      const std::string name = (*at)[1], base = (*at)[2], body = (*at)[3];
+      if (header.path.starts_with("nn/")) {
+        if (body.find("void visit(") == std::string::npos && !base.starts_with(" : BatchNorm")) continue;
+        if (name == "RecurrentDirection" || name == "RecurrentStack") continue;  // in namespace detail
+        EXPECT_TRUE(names.contains("nn::" + name)) << name << " of " << header.path << " is not in nn/FROM_PYTORCH.md";
+        ++modules;
+      } else if (header.path.starts_with("optim/")) {
+        if (base.find("Optimizer") == std::string::npos && base.find("Adam") == std::string::npos &&
+            body.find("double operator()") == std::string::npos && name != "LBFGS") {
+          continue;
+        }
+        EXPECT_TRUE(names.contains("optim::" + name))
+            << name << " of " << header.path << " is not in nn/FROM_PYTORCH.md";
+        ++optimisers;
+      }
+    }
+  }
+  EXPECT_GT(modules, 70u);
+  EXPECT_GT(optimisers, 22u);
+}
+
+TEST(FromPyTorch, EveryNameOfPyTorchIsInTheTable) {
+  std::set<std::string> mentioned;
+  for (const Row& row : rows_of(page())) {
+    for (const std::string& name : all_of(row.left, kCode)) mentioned.insert(name.substr(name.rfind('.') + 1));
+  }
+  std::istringstream names(read("tests/data/pytorch_names.txt"));
+  int count = 0;
+  for (std::string name; std::getline(names, name); ++count) {
+    EXPECT_TRUE(mentioned.contains(name.substr(name.rfind('.') + 1))) << name << " is not in nn/FROM_PYTORCH.md";
+  }
+  EXPECT_GT(count, 700);
+}
+
+TEST(FromPyTorch, TheCodeIsInThisFileWordForWord) {
+  const std::string here = read("tests/nn/from_pytorch.cpp"), text = page(), begin = "```cpp\n";
+  int blocks = 0;
+  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+    at += begin.size();
+    const std::string block = text.substr(at, text.find("```\n", at) - at);
+    EXPECT_NE(here.find(block), std::string::npos) << "code that is not tested:\n" << block;
+    ++blocks;
+  }
+  EXPECT_EQ(blocks, 2);
+}
+
+}  // namespace

@@ -121,6 +121,7 @@ std::set<std::string> declared_in(const std::string& code) {
   names.merge(all_of(code, R"(\n *(?!return\b|throw\b)(?:[\w:<>,&*\[\]]+ )+(\w+)\()"));
   names.merge(all_of(code, R"(constexpr [\w:]+ (k\w+))"));
   names.merge(all_of(code, R"((?:requires\([^\n]*\) |std::string\n +)(?:[\w:<>&]+ )+(\w+)\()"));
+  names.merge(all_of(code, R"(requires[^\n]*\n +(\w+)\()"));
   return names;
 }
 

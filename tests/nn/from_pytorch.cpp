@@ -5,6 +5,7 @@
 #include <tapegrad/tests/support/command_runner.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -305,6 +306,64 @@ TEST(FromPyTorch, EveryNameOfPyTorchIsInTheTable) {
     EXPECT_TRUE(mentioned.contains(name.substr(name.rfind('.') + 1))) << name << " is not in nn/FROM_PYTORCH.md";
   }
   EXPECT_GT(count, 700);
+}
+
+// ---- What the table says to write in place of functions that are not here ----
+
+TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
+  using namespace tg;
+  manual_seed(0);
+  const Tensor x = randn({4, 6}), a = randn({5, 3}), b = randn({5, 3}), image = randn({2, 3, 6, 6}), target = sign(x);
+  const Tensor columns = randn({2, 12, 9}).reshape({2, 12, 3, 3}), w = randn({4, 3, 3}), m = randn({2, 2});
+  const Tensor n = randn({3, 2}), index = tensor({3, 5});
+  const double alpha = 1.5, lambda = 0.5, maxnorm = 0.7, p = 2;
+  const int64_t c = 3, k = 2;
+  const Axes axes = 1;
+  const MaxPooled best = max_pool2d_with_indices(image, k);
+  struct Formula {
+    std::string on_the_page;
+    Tensor value;
+    double expected;  // the sum of (i + 1) y[i] over PyTorch's result y, flattened
+  };
+  const std::vector<Formula> formulas = {
+      {R"(alpha * elu(x / alpha))", alpha * elu(x / alpha), 64.74322},
+      {R"(roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1))",
+       roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1), 95.92214},
+      {R"(x * clamp(maxnorm / norm(x, p, axes, true), {}, 1))", x * clamp(maxnorm / norm(x, p, axes, true), {}, 1),
+       13.64074},
+      {R"(conv_transpose2d(x, eye(c * k * k).reshape({c * k * k, c, k, k})))",
+       conv_transpose2d(columns, eye(c * k * k).reshape({c * k * k, c, k, k}), {}, {.stride = 2}), -1407.03113},
+      {R"(pow(avg_pool2d(pow(x, p), k) * (k * k), 1 / p))", pow(avg_pool2d(pow(abs(image), 3.0), k) * (k * k), 1 / 3.0),
+       2256.47751},
+      {R"(einsum("...i,oij,...j->...o", {a, w, b}))", einsum("...i,oij,...j->...o", {a, w, b}), 4.56957},
+      {R"(einsum("ij,kl->ikjl", {a, b}))", einsum("ij,kl->ikjl", {m, n}).reshape({6, 4}), 102.82020},
+      {R"(norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1))", norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1), 675.36077},
+      {R"(any(eq(x.unsqueeze(-1), values), -1))", any(eq(tensor({1, 2, 3, 4}).unsqueeze(-1), tensor({2, 4, 7})), -1),
+       6.00000},
+      {R"(logsumexp(stack({a, b}), 0))", logsumexp(stack({a, b}), 0), 87.47417},
+      {R"(where(abs(x) > lambda, x, 0))", where(abs(x) > lambda, x, 0), 30.81244},
+      {R"(x - clamp(x, -lambda, lambda))", x - clamp(x, -lambda, lambda), 4.31244},
+      {R"(nonzero(tril(ones({n, n}))))", nonzero(tril(ones({4, 4}))).t(), 313.00000},
+      {R"(flip(x, 1).transpose(0, 1))", flip(x, 1).transpose(0, 1), -10.81698},
+      {R"(take_along_axis(x, index))", take_along_axis(x, index), 0.95014},
+      {R"(index_put(x.flatten(), {index}, values))", index_put(x.flatten(), {index}, tensor({1., 2.})).reshape({4, 6}),
+       35.74405},
+      {R"(`scatter` of zeros with the indices)",
+       scatter(zeros({2, 3, 36}), -1, best.indices.flatten(2), best.values.flatten(2)).reshape({2, 3, 6, 6}),
+       5015.78952},
+      {R"(pow(full({n}, base), linspace(a, b, n)))", pow(full({5}, 10), linspace(0, 2, 5)), 663.81566},
+      {R"(mean(softplus(-target * x)))", mean(softplus(-target * x)), 0.41376},
+      {R"(relu(margin - x))", where(target > 0, x, relu(1 - x)), 386.31615},
+      {R"(mean(exp(x) - target * x))", mean(exp(x) - target * x), 0.79865},
+      {R"(sum(embedding(weight, ids), -2))", sum(embedding(x, tensor({{1, 2}, {0, 3}})), -2), -8.90567},
+  };
+  const std::string text = page();
+  for (const Formula& f : formulas) {
+    EXPECT_NE(text.find(f.on_the_page), std::string::npos) << f.on_the_page;
+    const Tensor y = f.value.to(kFloat64).flatten();
+    EXPECT_NEAR(sum(y * (arange(y.numel()) + 1)).item(), f.expected, 1e-5 * std::max(1.0, std::abs(f.expected)))
+        << f.on_the_page;
+  }
 }
 
 TEST(FromPyTorch, TheCodeIsInThisFileWordForWord) {

@@ -25,7 +25,7 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, co
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 
 struct ConvTransposeOptions {
-  PerAxis<int64_t> stride = 1;          ///< of the convolution that this is the transpose of, as are the next ones
+  PerAxis<int64_t> stride = 1;          ///< of the convolution that is transposed, as are the next ones
   PerAxis<int64_t> padding = 0;         ///< elements that are left out on each side of the result
   PerAxis<int64_t> output_padding = 0;  ///< elements that are added at the end of each axis of the result
   PerAxis<int64_t> dilation = 1;

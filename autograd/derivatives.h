@@ -1,4 +1,4 @@
-// Derivatives as functions: gradients, products with Jacobians and Hessians, and whole ones, of any order.
+// Derivatives as functions: gradients, whole Jacobians and Hessians, and products with them, of any order.
 //
 //   auto f = [](const Tensor& x) { return sum(x * x * x); };
 //   Tensor g = grad(f)(x);                              // 3 x^2
@@ -10,7 +10,7 @@
 //
 // Used while a tape records, all of these are recorded, so that their results can be differentiated again: by
 // Tape::backward (a loss made of derivatives), or by each other (grad of grad). Without a tape nothing is kept.
-// Parameters of models: nn/derivatives.h.
+// Derivatives by the parameters of a model: nn/derivatives.h.
 #pragma once
 
 #include <tapegrad/autograd/gradcheck.h>

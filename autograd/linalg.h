@@ -47,7 +47,7 @@ struct Qr {
 };
 enum class QrMode { reduced, complete };
 /// a [..., m, n] = q r, with orthonormal columns of q and an upper triangular r: q [..., m, k] and r [..., k, n] with k
-/// = min(m, n), or k = m if complete. Error where a gradient is asked for with complete and m > n: the further columns
+/// = min(m, n), or k = m if complete. Error if a gradient is needed with complete and m > n: the further columns
 /// of q are not unique. Of a with m < n, the gradient needs the first m columns to be invertible.
 Qr qr(const Tensor& a, QrMode mode = QrMode::reduced);
 
@@ -59,9 +59,9 @@ struct Eigh {
 };
 /// Eigenvalues and eigenvectors of a symmetric a, whose lower triangle is read. The sign of a vector is arbitrary, so a
 /// loss must not depend on it. The gradient of the vectors is infinite or NaN where two values are equal. Error for NaN
-/// or infinity in a, and for no convergence.
+/// or infinity in a, and if the iteration does not converge.
 Eigh eigh(const Tensor& a);
-/// The eigenvalues alone; the gradient is finite for equal ones, too.
+/// The eigenvalues alone; the gradient is finite also for equal ones.
 Tensor eigvalsh(const Tensor& a);
 struct Svd {
   Tensor u;   ///< [..., m, k], or [..., m, m]: orthonormal columns
@@ -71,12 +71,12 @@ struct Svd {
 /// a [..., m, n] = u diag(s) vh. The signs of a column of u and its row of vh are arbitrary together, so a loss must
 /// not depend on them. The gradient of u and vh is infinite or NaN where two singular values are equal, or one is zero
 /// and m and n differ; with full_matrices the further columns and rows get none. Error for NaN or infinity in a, and
-/// for no convergence.
+/// if the iteration does not converge.
 Svd svd(const Tensor& a, bool full_matrices = false);
-/// The singular values alone; the gradient is finite for equal ones, too.
+/// The singular values alone; the gradient is finite also for equal ones.
 Tensor svdvals(const Tensor& a);
 /// The pseudo-inverse (Moore-Penrose), [..., n, m]; singular values up to rcond times the largest count as zero. rcond
-/// < 0 stands for max(m, n) times the type's epsilon. The gradient assumes that the rank does not change. Golub,
+/// < 0 means max(m, n) times the type's epsilon. The gradient assumes that the rank does not change. Golub,
 /// Pereyra 1973.
 Tensor pinv(const Tensor& a, double rcond = -1);
 

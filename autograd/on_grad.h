@@ -1,4 +1,4 @@
-// Hooks of tensors: functions that see a gradient while backward runs.
+// Gradient hooks: functions that see the gradient of a tensor while backward runs.
 #pragma once
 
 #include <tapegrad/autograd/op.h>

@@ -22,7 +22,7 @@
 
 namespace tapegrad {
 
-/// One constant per operation, with static lifetime, beside its definition: const Op kTanh{"tanh"}. Constructing it
+/// One constant per operation, with static lifetime, next to its definition: const Op kTanh{"tanh"}. Constructing it
 /// enters it in Op::all().
 struct Op {
   /// `twice`: the backward is itself made of recorded operations; otherwise create_graph is an Error that names it.

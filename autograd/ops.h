@@ -49,13 +49,13 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, double b);
 /// x limited to [low, high]; a limited value passes no gradient. NaN stays NaN. Error without any bound.
 Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
-/// What is left of a / b: fmod has the sign of a (C), remainder the sign of b (Python). NaN for b = 0 and infinite a;
+/// The remainder of a / b: fmod has the sign of a (C), remainder the sign of b (Python). NaN for b = 0 and infinite a;
 /// Error for a zero int64 divisor and for two bools. The gradient is dy for a, and -dy times the whole quotient for b.
 Tensor fmod(const Tensor& a, const Tensor& b);
 Tensor fmod(const Tensor& a, double b);
 Tensor remainder(const Tensor& a, const Tensor& b);
 Tensor remainder(const Tensor& a, double b);
-/// The angle of the point (x, y) in [-pi, pi], in the quadrant that the signs say, zeros included. float32 and float64
+/// The angle of the point (x, y) in [-pi, pi], in the quadrant of both signs, also those of zeros. float32 and float64
 /// of one type. The gradient at (0, 0) is NaN.
 Tensor atan2(const Tensor& y, const Tensor& x);
 /// a + weight (b - a), computed from the nearer end: exact at 0 and 1. float32 and float64 of one type; all broadcast.
@@ -92,10 +92,10 @@ Tensor square(const Tensor& x);
 Tensor reciprocal(const Tensor& x);  ///< 1 / x
 Tensor abs(const Tensor& x);         ///< slope 0 at 0
 Tensor sign(const Tensor& x);        ///< -1, 0 or 1; 0 for NaN; gradient 0
-Tensor floor(const Tensor& x);       ///< the next integer below; gradient 0, as of the following three
-Tensor ceil(const Tensor& x);        ///< the next integer above
+Tensor floor(const Tensor& x);       ///< the largest integer <= x; gradient 0, as of the following three
+Tensor ceil(const Tensor& x);        ///< the smallest integer >= x
 Tensor round(const Tensor& x);       ///< the nearest integer, halves to even
-Tensor trunc(const Tensor& x);       ///< the next integer towards 0
+Tensor trunc(const Tensor& x);       ///< x without its fraction
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 Tensor tan(const Tensor& x);
@@ -109,7 +109,7 @@ Tensor asinh(const Tensor& x);
 Tensor acosh(const Tensor& x);  ///< NaN below 1
 Tensor atanh(const Tensor& x);  ///< NaN outside [-1, 1], infinite at both ends
 Tensor erf(const Tensor& x);
-/// x with other values for NaN, inf and -inf; without a value, inf and -inf become the largest and the lowest number of
+/// x with NaN, inf and -inf replaced; if no value is given, inf and -inf become the largest and the lowest number of
 /// x's type. A replaced element has gradient 0. int64 and bool are returned as they are.
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
                   std::optional<double> neginf = {});
@@ -142,9 +142,9 @@ Tensor hardtanh(const Tensor& x, double low = -1, double high = 1);
 /// x above 0, weight * x elsewhere: weight has one element, or one per channel (axis 1 of x). One floating type. He et
 /// al. 2015.
 Tensor prelu(const Tensor& x, const Tensor& weight);
-/// a sigmoid(b), x = [a, b] being cut into halves along an axis. Dauphin et al. 2017. Error for an odd size.
+/// a sigmoid(b), where a and b are the halves of x along an axis. Dauphin et al. 2017. Error for an odd size.
 Tensor glu(const Tensor& x, int64_t axis = -1);
-/// silu(a) b, x = [a, b] being cut in the same way. Shazeer 2020.
+/// silu(a) b, with the same halves. Shazeer 2020.
 Tensor swiglu(const Tensor& x, int64_t axis = -1);
 
 // --- comparison and logic: bool results, no gradient (ops/compare.cpp) ---
@@ -278,9 +278,9 @@ Tensor outer(const Tensor& a, const Tensor& b);
 // --- sums of products (ops/einsum.cpp): float32, float64 or int64; all operands have one type ---
 
 /// Sums of products by letters, as torch.einsum: "bthd,bshd->bhts". Each operand has a letter per axis. Axes of one
-/// letter have one size, or 1, which broadcasts; letters that the output does not name are summed. "..." stands for any
+/// letter have one size, or 1, which broadcasts; letters that the output does not name are summed. "..." matches any
 /// further axes, which broadcast. Without "->" the output is the axes of "...", then the letters that occur once, in
-/// the order of ASCII. A letter twice in one operand takes the diagonal. Spaces are ignored. Several operands are
+/// ASCII order. A letter twice in one operand takes the diagonal. Spaces are ignored. Several operands are
 /// multiplied in pairs, in the order that needs the fewest multiplications (from nine operands on, the cheapest pair
 /// first). The result may be a view with permuted axes.
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
@@ -329,10 +329,10 @@ Tensor diag(const Tensor& x, int64_t offset = 0);
 /// per window, and the new last axis is the window. A view whose windows may overlap. Error for a window that is longer
 /// than the axis.
 Tensor unfold(const Tensor& x, int64_t axis, int64_t size, int64_t step);
-/// x repeated counts[i] times along axis i, as torch.Tensor.repeat: further counts lead, as new axes. Error for fewer
+/// x repeated counts[i] times along axis i, as torch.Tensor.repeat: additional leading counts add axes. Error for fewer
 /// counts than axes.
 Tensor repeat(const Tensor& x, const Dims& counts);
-/// The same; counts that are missing in front are 1, as in NumPy.
+/// The same; missing leading counts are 1, as in NumPy.
 Tensor tile(const Tensor& x, const Dims& counts);
 /// Each element along an axis (without one, of the flattened tensor) `count` times in a row; or counts[i] times, counts
 /// being int64 with one count per element, or a single one. Error for negative counts.
@@ -344,7 +344,7 @@ Tensor roll(const Tensor& x, int64_t shift, std::optional<int64_t> axis = {});
 /// The same along several axes, one shift for each.
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes);
 
-/// What padding consists of: a value; the elements inwards from the edge, without it; the edge; those at the other end.
+/// What padding repeats: a value; the elements next to the edge, in reverse order; the edge; those at the other end.
 enum class PadMode { constant, reflect, replicate, circular };
 /// x with widths[0] elements added before and widths[1] after those of the last axis, the next two for the axis before
 /// it, and so on: {left, right, top, bottom}. Any number of axes. A negative width cuts; circular wraps what is left.
@@ -395,8 +395,8 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index);
 Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64_t> axis = {});
 /// x[i, j, ...], as in NumPy and PyTorch: y[b] = x[i[b]][j[b]]..., for index tensors of the leading axes, which
 /// broadcast to each other -> [their shape, remaining axes of x]. Negative indices count from the end. A bool tensor
-/// stands for as many axes as it has, and for its true positions. An empty handle takes the whole axis; if such axes
-/// stand between the indexed ones, the index's axes come first, otherwise in the place of the indexed axes.
+/// indexes as many axes as it has, at its true positions. An empty handle takes the whole axis; if such axes are
+/// between the indexed ones, the index's axes come first; otherwise they replace the indexed axes.
 Tensor index(const Tensor& x, std::span<const Tensor> indices);
 Tensor index(const Tensor& x, std::initializer_list<Tensor> indices);
 /// The elements where the bool mask is true, [n], in row-major order; x and mask broadcast.
@@ -410,7 +410,7 @@ Tensor one_hot(const Tensor& index, int64_t classes);
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {});
 
 // --- writing by index (ops/scatter.cpp): x with some elements replaced or increased ---
-// x and source have one type. Of several values for one place, the last in row-major order remains, and only it has a
+// x and source have one type. Of several values for one place, the last in row-major order is kept, and only it has a
 // gradient; sums are added in that order. Indices as for reading.
 
 /// x with source[i][j] at [index[i][j]][j] for axis 0, as torch.scatter. No axis of index is longer than source's, nor,

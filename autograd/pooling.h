@@ -68,7 +68,7 @@ struct InterpolateOptions {
   PerAxis<int64_t> size = {};         ///< of the result
   PerAxis<double> scale_factor = {};  ///< instead of `size`: the result has floor(size * scale_factor) elements
   Interpolation mode = Interpolation::nearest;
-  /// Of linear and bilinear: true maps the centres of the first and last elements to each other, false their outer
+  /// For linear and bilinear: true maps the centres of the first and last elements to each other, false their outer
   /// edges.
   bool align_corners = false;
 };

@@ -149,7 +149,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 /// weights [n] or [rows, n], floating -> indices [samples] or [rows, samples], int64 (see Generator::multinomial).
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false, Generator* generator = nullptr);
 
-/// NumPy's legacy stream, `np.random.seed` and its followers. Not thread-safe.
+/// NumPy's legacy stream, `np.random.seed` and the functions that it seeds. Not thread-safe.
 class NumpyRandom {
  public:
   explicit NumpyRandom(uint32_t seed) : words_(seed) {}

@@ -23,7 +23,7 @@ struct RecurrentWeights {
 struct RecurrentLayerOptions {
   bool reverse = false;  ///< from the last step to the first
   /// int64 [B], 1 to T: sequence b has lengths[b] steps. What follows in x is ignored, outputs there are zero, the
-  /// final state is that of the last step, and the reverse direction begins at it. Empty: all have T.
+  /// final state is that of the last step, and the reverse direction begins there. Empty: all have T.
   Tensor lengths = {};
 };
 

@@ -1,4 +1,4 @@
-// Activations: the choice of one, for configurations, and a module for each function, for lists of layers.
+// Activations: an enum for configurations, and one module per function for lists of layers.
 #pragma once
 
 #include <tapegrad/nn/module.h>

@@ -12,7 +12,7 @@ struct BatchNormOptions {
   /// The weight of the newest batch in the running statistics; std::nullopt: they are the average of all batches.
   std::optional<double> momentum = 0.1;
   bool affine = true;               ///< false: no weight and no bias
-  bool track_running_stats = true;  ///< false: no running statistics; evaluation, too, uses those of the batch
+  bool track_running_stats = true;  ///< false: no running statistics; evaluation also uses those of the batch
 };
 
 /// (x - mean) / sqrt(var + eps) * weight + bias per channel, of x [N, C] or [N, C, ...]. Ioffe, Szegedy 2015.
@@ -20,7 +20,7 @@ struct BatchNormOptions {
 /// In training with the statistics of the batch, which update the running ones; in evaluation with the running ones.
 /// The running statistics are the only members of a module that a const call changes: in training, one thread at a time
 /// may call it. They are not parameters, so gradients do not depend on them; recompute() runs the module twice and
-/// updates them once. An empty batch counts in num_batches_tracked alone.
+/// updates them once. An empty batch changes num_batches_tracked only.
 struct BatchNorm {
   explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;

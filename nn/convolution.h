@@ -1,8 +1,8 @@
 // Convolutions of signals and images as layers, and their transposes.
 //
-// Weights and biases start uniform in +-1/sqrt(n), n being the elements of weight[0], as in PyTorch. Errors: unless the
-// numbers of channels, the sizes of the kernel and the groups are positive and the groups divide both numbers of
-// channels.
+// Weights and biases start uniform in +-1/sqrt(n), n being the number of elements of weight[0], as in PyTorch. Error
+// unless the numbers of channels, the sizes of the kernel and the groups are positive and the groups divide both
+// numbers of channels.
 #pragma once
 
 #include <tapegrad/autograd/convolution.h>

@@ -33,7 +33,7 @@ GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, con
 ///
 /// Works in float64 on a clone of the model: neither the model nor the default generator changes. Floating inputs are
 /// converted; integers and bools are passed on. Modes (train, eval) are the model's. Takes time in proportion to the
-/// square of the number of parameters: check a small copy. Error for what the model itself throws.
+/// square of the number of parameters: check a small copy. Errors are those of the model.
 template <class Model, class Call>
 requires std::is_invocable_r_v<Tensor, Call&, Model&, std::span<const Tensor>> GradcheckReport gradcheck(
     const Model& model, const std::vector<Tensor>& inputs, Call call, const ModuleGradcheckOptions& options = {}) {

@@ -1,4 +1,4 @@
-// Hooks: functions that see what goes through a module.
+// Forward hooks: functions that see the inputs and the output of a module.
 #pragma once
 
 #include <tapegrad/autograd/on_grad.h>
@@ -13,7 +13,7 @@
 
 namespace tapegrad::nn {
 
-/// A module with hooks. It is the module in all else: Hooked<Linear> up(2, 8) has the members and names of a Linear, so
+/// A module with hooks, otherwise the same module: Hooked<Linear> up(2, 8) has the members and names of a Linear, so
 /// that `nn::Linear up;` in a struct can become `nn::Hooked<nn::Linear> up;` and nothing else changes.
 ///
 ///   const int64_t hook = model.up.on_forward([](const Tensor& x, const Tensor& y) { std::cout << str(y.shape()); });
@@ -21,7 +21,7 @@ namespace tapegrad::nn {
 ///
 /// A hook takes the tensors that the module was called with, then the result. It may return a tensor, which replaces
 /// the result: `return on_grad(y, f);` sees the gradient of the output. Hooks run in the order in which they were
-/// added; clones have them, too. Calls through a `const Linear&` do not run them.
+/// added; clones keep them. Calls through a `const Linear&` do not run them.
 template <class Module>
 class Hooked : public Module {
  public:

@@ -16,7 +16,7 @@ void constant(Parameter& p, double value);
 inline void zeros(Parameter& p) { constant(p, 0); }
 inline void ones(Parameter& p) { constant(p, 1); }
 /// Uniform in +-gain sqrt(6 / (fan_in + fan_out)). Glorot, Bengio 2010. This and the following ones: Error unless the
-/// parameter has two axes or more, and elements.
+/// parameter has two axes or more and is not empty.
 void xavier_uniform(Parameter& p, double gain = 1, Generator* generator = nullptr);
 void xavier_normal(Parameter& p, double gain = 1, Generator* generator = nullptr);
 /// Uniform in +-gain sqrt(3 / fan_in), gain = sqrt(2 / (1 + slope^2)). He et al. 2015.

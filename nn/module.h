@@ -121,7 +121,7 @@ NamedTensors parameters(Model& model) {
   return leaves;
 }
 
-/// Sets `training` of every module that has it (Dropout).
+/// Sets `training` of every module that has it, such as Dropout and BatchNorm.
 template <class Model>
 requires(!std::is_const_v<Model>) void train(Model& model, bool training = true) {
   detail::set_training(detail::AnyModel(model), training);
@@ -130,8 +130,8 @@ template <class Model>
 requires(!std::is_const_v<Model>) void eval(Model& model) { train(model, false); }
 
 /// A deep copy: equal values in new leaves and new memory, tied and frozen as in the model; draws no random numbers.
-/// Members that are lists of modules
-/// must be nn::List, and optional modules nn::Optional (the standard ones cannot copy what does not copy).
+/// Lists of modules must be nn::List and optional modules nn::Optional, because std::vector and std::optional cannot
+/// copy modules.
 template <class Model>
 Model clone(const Model& model) {
   Model& source = const_cast<Model&>(model);

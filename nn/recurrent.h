@@ -82,14 +82,14 @@ struct RNN : detail::RecurrentStack {
   Nonlinearity nonlinearity;
 };
 
-/// As autograd's lstm_layer. Hochreiter, Schmidhuber 1997; Gers et al. 2000.
+/// Layers of lstm_layer. Hochreiter, Schmidhuber 1997; Gers et al. 2000.
 struct LSTM : detail::RecurrentStack {
   LSTM(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {});
   LSTMResult operator()(const Tensor& x, const LSTMState& state = {}, const Tensor& lengths = {}) const;
   void visit(auto&& field) { visit_layers(field); }
 };
 
-/// As autograd's gru_layer. Cho et al. 2014.
+/// Layers of gru_layer. Cho et al. 2014.
 struct GRU : detail::RecurrentStack {
   GRU(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {});
   RecurrentResult operator()(const Tensor& x, const Tensor& hidden = {}, const Tensor& lengths = {}) const;

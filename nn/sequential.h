@@ -55,7 +55,7 @@ class Sequential {
     detail::report_call(this, detail::type_name<Sequential>(), y);
     return y;
   }
-  /// The child of that number.
+  /// The child with that index.
   template <std::size_t I>
   auto& get() {
     return std::get<I>(modules_);

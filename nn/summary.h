@@ -31,7 +31,7 @@ std::string summary(const Model& model) {
 /// The same with the shapes of outputs, from one run of call(model, inputs) in eval mode; modes and the default
 /// generator are as before. Shapes are shown where they are certain: of the model, of modules in a Sequential or
 /// Hooked, and of modules that use all of their own parameters in one operation (Linear, Embedding, norms) and tie
-/// none; of a module that runs several times, that of the last run. Error for what the model itself throws.
+/// none; of a module that runs several times, that of the last run. Errors are those of the model.
 template <class Model, class Call>
 requires(!std::is_const_v<Model> && std::is_invocable_v<Call&, Model&, std::span<const Tensor>>) std::string
     summary(Model& model, const std::vector<Tensor>& inputs, Call call) {

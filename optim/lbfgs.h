@@ -28,8 +28,8 @@ struct Evaluation {
 };
 
 /// Minimises a loss over all parameters together. Each iteration moves along an approximation of -H^-1 g made of the
-/// last steps; the loss must be the same function throughout a call. In PyTorch's order. Nocedal, Wright 2006, chapters
-/// 3 and 7.
+/// last steps; the loss must be the same function throughout a call. As PyTorch computes it. Nocedal, Wright
+/// 2006, chapters 3 and 7.
 ///
 ///   optim::LBFGS lbfgs(nn::parameters(model), {.strong_wolfe = true});
 ///   for (int i = 0; i < 20; ++i) {
@@ -44,7 +44,7 @@ class LBFGS {
   /// Errors: no parameter, one that is not a leaf, two types, options outside of their ranges.
   explicit LBFGS(NamedTensors parameters, LBFGSOptions options = {});
 
-  /// Up to max_iterations iterations. Returns the loss before the first. A parameter without a gradient stays.
+  /// Up to max_iterations iterations. Returns the loss before the first. A parameter without gradient keeps its value.
   double step(const std::function<Evaluation()>& evaluate);
 
   double lr() const { return options_.lr; }

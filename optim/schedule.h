@@ -100,9 +100,9 @@ struct CosineRestarts {
   double operator()(int64_t step) const;
 };
 
-/// Rises from max_lr / div_factor to max_lr in the first part of `total` steps, falls to a final_div_factor-th of its
-/// start in the rest; in three phases it falls back to its start as fast as it rose, and further in the rest. Stays
-/// there. Smith, Topin 2017.
+/// Rises from start = max_lr / div_factor to max_lr in the first part of `total` steps, then falls to
+/// start / final_div_factor, where it stays; with three_phase it falls to start as fast as it rose, and further in
+/// the rest. Smith, Topin 2017.
 struct OneCycle {
   enum class Anneal { cosine, linear };
   double max_lr;
@@ -145,7 +145,7 @@ struct PlateauOptions {
   double factor = 0.1;
   int64_t patience = 10;
   double threshold = 1e-4;  ///< smallest improvement that counts
-  bool relative = true;     ///< the threshold is a part of the best value; otherwise a difference
+  bool relative = true;     ///< the threshold is a fraction of the best value; otherwise a difference
   bool maximize = false;    ///< larger is better
   int64_t cooldown = 0;     ///< calls after a reduction in which nothing counts
   double min_lr = 0;
@@ -156,7 +156,7 @@ class Plateau {
  public:
   /// Error unless 0 < factor < 1, and for negative numbers.
   explicit Plateau(PlateauOptions options);
-  /// The learning rate after this value of the metric. NaN is no improvement.
+  /// The learning rate after this value of the metric. NaN is not an improvement.
   double operator()(double metric);
   double lr() const { return options_.lr; }
 

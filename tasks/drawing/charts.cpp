@@ -73,7 +73,7 @@ struct Scale {
   Range x, y;
   bool log_y = false;
 
-  double at_x(double v) const { return kLeft + (v - x.low) / (x.high - x.low) * width; }
+  double at_x(double v) const { return kLeft + (std::clamp(v, x.low, x.high) - x.low) / (x.high - x.low) * width; }
   double at_y(double v) const {
     double part = 0;
     if (log_y) {
@@ -106,6 +106,10 @@ Scale scale_of(const LineChart& chart) {
       scale.y.low -= room;
       scale.y.high += room;
     }
+  }
+  if (chart.x_low != chart.x_high) {
+    scale.x.low = chart.x_low;
+    scale.x.high = chart.x_high;
   }
   if (chart.y_low != chart.y_high) {
     scale.y.low = chart.y_low;
@@ -154,10 +158,10 @@ void write_line(std::string& out, std::size_t colour, bool faint, std::string_vi
                  faint ? " faint" : "", path);
 }
 
-void write_dot(std::string& out, std::size_t colour, double x, double y) {
+void write_dot(std::string& out, std::size_t colour, bool faint, double x, double y) {
   fmt::format_to(std::back_inserter(out),
-                 "<circle class=\"f{}\" fill-opacity=\"0.75\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"/>\n",
-                 colour % kColours, x, y);
+                 "<circle class=\"f{}\" fill-opacity=\"0.75\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>\n",
+                 colour % kColours, x, y, faint ? 1.5 : 3.5);
 }
 
 void write_series(std::string& out, const Series& series, std::size_t colour, const Scale& scale) {
@@ -167,7 +171,7 @@ void write_series(std::string& out, const Series& series, std::size_t colour, co
     if (!std::isfinite(series.y[i])) continue;
     const double x = scale.at_x(series.x[i]), y = scale.at_y(series.y[i]);
     if (series.mark == Series::Mark::dots) {
-      write_dot(out, colour, x, y);
+      write_dot(out, colour, series.faint, x, y);
     } else {
       fmt::format_to(std::back_inserter(dashes), "M{:.1f} {:.1f}h18", x - 9, y);
     }
@@ -197,7 +201,7 @@ void write_legend(std::string& out, const std::vector<Series>& series, double ri
     right -= text_width(series[i].name) + 26;
     const double y = kTop - 15;
     switch (series[i].mark) {
-      case Series::Mark::dots: write_dot(out, i, right + 12, y); break;
+      case Series::Mark::dots: write_dot(out, i, series[i].faint, right + 12, y); break;
       default: write_line(out, i, series[i].faint, fmt::format("M{:.1f} {:.1f}h18", right, y));
     }
     right -= 16;

@@ -165,6 +165,17 @@ TEST(Charts, HardCasesAreReadable) {
   }
 }
 
+TEST(Charts, RangeOfTheXAxis) {  // the plot begins at 80 and is 640 pixels wide; the dots have x = 0, 1 and 2
+  drawing::LineChart chart{
+      .series = {series_of("dots", {1, 2, 3}, drawing::Series::Mark::dots)}, .x_low = -1, .x_high = 1};
+  chart.series[0].faint = true;
+  const drawing::Drawing drawn = draw(chart);
+  EXPECT_EQ(faults_of(drawn), Faults());
+  for (const char* part : {"cx=\"400.0\"", "cx=\"720.0\"", "r=\"1.5\""}) {
+    EXPECT_NE(drawn.body.find(part), std::string::npos) << part;
+  }
+}
+
 TEST(Charts, BarsOfAnySign) {
   const drawing::BarChart chart{.title = "A title that is longer than the chart below it is wide, by some words",
                                 .labels = {"a", "b"},

@@ -1,0 +1,381 @@
+// nn/FROM_PYTORCH.md: its table against the headers and PyTorch's names, and its code, which is here word for word.
+#include <gtest/gtest.h>
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tg = tapegrad;
+namespace nn = tg::nn;
+
+namespace {
+
+// ---- The code ----
+
+// clang-format off
+struct Net {
+  nn::Conv2d conv{1, 8, 3, {.padding = 1}};
+  nn::BatchNorm2d norm{8};
+  nn::Linear head{8 * 7 * 7, 10};
+
+  tg::Tensor operator()(const tg::Tensor& image) const {
+    const tg::Tensor x = tg::max_pool2d(tg::relu(norm(conv(image))), 2);
+    return head(x.flatten(1));
+  }
+  void visit(auto&& field) { field("conv", conv); field("norm", norm); field("head", head); }
+};
+
+void train(const std::vector<std::pair<tg::Tensor, tg::Tensor>>& batches) {
+tg::manual_seed(0);
+Net model;
+tg::optim::AdamW adam(nn::parameters(model), {.lr = 1e-3});
+const tg::optim::Exponential schedule{.lr = 1e-3, .gamma = 0.99};
+for (const auto& [x, y] : batches) {
+  tg::Tape tape;                                     // records until the end of the block
+  const tg::Tensor loss = tg::cross_entropy(model(x), y, {.label_smoothing = 0.1});
+  tg::Gradients grads = tape.backward(loss);         // returned, not stored: there is no zero_grad
+  tg::optim::clip_grad_norm(grads, 1.0);
+  adam.set_lr(schedule(adam.steps() + 1));           // steps count from 1
+  adam.step(grads);
+  std::cout << loss.item() << "\n";
+}
+nn::eval(model);
+tg::save_safetensors("net.safetensors", nn::state_dict(model));
+}
+// clang-format on
+
+// The Python code of the page prints these losses for the same batches, in PyTorch 2.15 and in 1.13.
+constexpr double kLosses[] = {2.5762925, 2.5197179, 2.2818916, 2.1498680};
+
+TEST(FromPyTorch, TheExampleHasTheSameLosses) {
+  const tg::tests::TemporaryFolder folder;
+  std::filesystem::current_path(folder.path());
+  std::vector<std::pair<tg::Tensor, tg::Tensor>> batches;
+  const tg::Tensor class_of = tg::arange(32);
+  for (int batch = 0; batch < 4; ++batch) {
+    const tg::Tensor index = tg::arange(32 * 14 * 14).to(tg::kFloat64) + 1000.0 * batch;
+    batches.emplace_back(tg::sin(index * index).to(tg::kFloat32).reshape({32, 1, 14, 14}),
+                         tg::remainder(class_of * (batch + 1.0), 10));
+  }
+  testing::internal::CaptureStdout();
+  train(batches);
+  std::istringstream printed(testing::internal::GetCapturedStdout());
+  for (const double expected : kLosses) {
+    double loss = 0;
+    printed >> loss;
+    EXPECT_NEAR(loss, expected, 2e-5);
+  }
+  EXPECT_EQ(tg::load_safetensors("net.safetensors").tensors.size(), 9u);
+  std::filesystem::current_path(tg::tests::kSourceDir);
+}
+
+// ---- The table ----
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(tg::tests::kSourceDir / path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::set<std::string> all_of(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) found.insert((*at)[1]);
+  return found;
+}
+
+// A public header without its comments.
+struct Header {
+  std::string path, code;
+};
+std::vector<Header> headers() {
+  static const std::regex comment("//[^\n]*");
+  std::vector<Header> all;
+  for (const char* const folder : {"autograd", "nn", "optim", "tasks/data"}) {
+    for (const auto& file :
+         std::filesystem::recursive_directory_iterator(tg::tests::kSourceDir / std::filesystem::path(folder))) {
+      const std::string path = std::filesystem::relative(file.path(), tg::tests::kSourceDir).string();
+      if (file.path().extension() != ".h") continue;
+      if (std::regex_search(path, std::regex("/(ops|kernels|detail)/"))) continue;
+      all.push_back({path, std::regex_replace(read(path), comment, "")});
+    }
+  }
+  return all;
+}
+
+// What a header declares: types, functions, members that are functions, constants.
+std::set<std::string> declared_in(const std::string& code) {
+  std::set<std::string> names =
+      all_of(code, R"((?:struct|class|enum|concept|using) (\w+)(?: final)?(?: :| =|;|\n| \{))");
+  names.merge(all_of(code, R"(\n *(?!return\b|throw\b)(?:[\w:<>,&*\[\]]+ )+(\w+)\()"));
+  names.merge(all_of(code, R"(constexpr [\w:]+ (k\w+))"));
+  names.merge(all_of(code, R"((?:requires\([^\n]*\) |std::string\n +)(?:[\w:<>&]+ )+(\w+)\()"));
+  names.merge(all_of(code, R"(requires[^\n]*\n +(\w+)\()"));
+  return names;
+}
+
+struct Row {
+  std::string line, left, here, differences;
+};
+std::vector<Row> rows_of(const std::string& page) {
+  static const std::regex cells(R"(\| (.*?) \| (.*?) \|(?: (.*?) ?\|)?)");
+  std::vector<Row> rows;
+  std::istringstream in(page.substr(std::min(page.size(), page.find("## The table"))));
+  for (std::string line; std::getline(in, line);) {
+    std::smatch found;
+    if (line.starts_with("|--") || line.starts_with("| PyTorch |") || line.starts_with("| here |")) continue;
+    const std::string plain = std::regex_replace(line, std::regex(R"(\\\|)"), "or");
+    if (std::regex_match(plain, found, cells)) {
+      // In the last table the names are on the left.
+      const bool two = !found[3].matched;
+      rows.push_back({line, two ? "" : found[1].str(), two ? found[1].str() : found[2].str(),
+                      two ? found[2].str() : found[3].str()});
+    } else if (line.starts_with("|")) {
+      rows.push_back({line, "", "", ""});
+    }
+  }
+  return rows;
+}
+
+constexpr char kCode[] = "`([^`]+)`";
+
+// The names of ours in the table: "relu", "nn::ReLU", "Tensor::reshape".
+std::set<std::string> names_here(const std::vector<Row>& rows) {
+  std::set<std::string> names;
+  for (const Row& row : rows) names.merge(all_of(row.here, kCode));
+  return names;
+}
+
+std::string folder_of(const std::string& scope) {
+  if (scope == "optim") return "optim/";
+  if (scope == "data") return "tasks/data/";
+  return scope == "nn" || scope == "nn::init" ? "nn/" : "autograd/";
+}
+
+// The faults of a page: names that no header declares, rows without a reason.
+std::vector<std::string> faults(const std::string& page) {
+  std::map<std::string, std::set<std::string>> declared;  // by folder
+  std::map<std::string, std::set<std::string>> in_class;  // what the header of a class declares
+  std::string code;
+  std::set<std::string> everything;
+  for (const Header& header : headers()) {
+    code += header.code;
+    const std::set<std::string> names = declared_in(header.code);
+    everything.insert(names.begin(), names.end());
+    for (const char* const folder : {"autograd/", "nn/", "optim/", "tasks/data/"}) {
+      if (header.path.starts_with(folder)) declared[folder].insert(names.begin(), names.end());
+    }
+    for (const std::string& type : all_of(header.code, R"(\n(?:struct|class) (\w+)[^;]*?\{)")) {
+      in_class[type].insert(names.begin(), names.end());
+    }
+    for (const std::string& type : all_of(header.code, R"(\nenum class (\w+))")) {
+      in_class[type].merge(all_of(header.code, R"(\b(\w+)\b)"));
+    }
+  }
+  const auto exists = [&](const std::string& name) {
+    const std::size_t cut = name.rfind("::");
+    if (cut == std::string::npos) return declared["autograd/"].contains(name);
+    const std::string scope = name.substr(0, cut), last = name.substr(cut + 2);
+    const std::size_t inner = scope.rfind("::");
+    const std::string owner = inner == std::string::npos ? scope : scope.substr(inner + 2);
+    if (std::isupper(static_cast<unsigned char>(owner[0]))) return in_class[owner].contains(last);
+    return declared[folder_of(scope)].contains(last);
+  };
+  std::vector<std::string> found;
+  for (const Row& row : rows_of(page)) {
+    if (row.here.empty()) {
+      found.push_back("not a row: " + row.line);
+    } else if (row.here == "not here") {
+      if (row.differences.empty()) found.push_back("no reason: " + row.left);
+    } else if (const std::set<std::string> names = all_of(row.here, kCode); names.empty()) {
+      found.push_back("neither a name nor \"not here\": " + row.line);
+    } else {
+      for (const std::string& name : names) {
+        if (!exists(name)) found.push_back("not declared: " + name);
+      }
+    }
+    // Examples call functions of ours, and `.name` is a member of ours.
+    static const std::set<std::string> kYours = {"d", "f", "path", "plateau", "size", "sqrt"};
+    for (const std::string& example : all_of(row.differences, kCode)) {
+      for (const std::string& call : all_of(example, R"((\w+)(?:<\w+>)?\()")) {
+        if (!everything.contains(call) && !kYours.contains(call)) found.push_back("not declared: " + call);
+      }
+      for (const std::string& member : all_of(example, R"(^\.(\w+))")) {
+        if (!std::regex_search(code, std::regex("\\b" + member + "\\b"))) found.push_back("no member: " + member);
+      }
+      for (const std::string& name : all_of(example, R"(\b((?:\w+::)+\w+)\b)")) {
+        if (!name.starts_with("std::") && !exists(name)) found.push_back("not declared: " + name);
+      }
+    }
+  }
+  return found;
+}
+
+std::string page() { return read("nn/FROM_PYTORCH.md"); }
+
+TEST(FromPyTorch, EveryNameIsDeclaredAndEveryAbsenceHasAReason) {
+  for (const std::string& fault : faults(page())) ADD_FAILURE() << fault;
+}
+
+TEST(FromPyTorch, FaultsAreFound) {
+  const auto faults_of = [](const std::string& rows) { return faults("## The table\n" + rows); };
+  using Faults = std::vector<std::string>;
+  EXPECT_EQ(faults_of("| `relu` | `relu`, `nn::ReLU`, `Tensor::reshape`, `optim::Adam` | `sum(x)` |\n"), Faults());
+  EXPECT_EQ(faults_of("| `relu` | `relo` | |\n"), Faults{"not declared: relo"});
+  EXPECT_EQ(faults_of("| `nn.ReLU` | `nn::Relu` | |\n"), Faults{"not declared: nn::Relu"});
+  EXPECT_EQ(faults_of("| `nn.ReLU` | `optim::ReLU` | |\n"), Faults{"not declared: optim::ReLU"});
+  EXPECT_EQ(faults_of("| `Tensor.view` | `Tensor::backward` | |\n"), Faults{"not declared: Tensor::backward"});
+  EXPECT_EQ(faults_of("| `celu` | not here | |\n"), Faults{"no reason: `celu`"});
+  EXPECT_EQ(faults_of("| `celu` | none | a reason |\n"),
+            Faults{"neither a name nor \"not here\": | `celu` | none | a reason |"});
+  EXPECT_EQ(faults_of("| `celu` | not here | `alpha * elo(x / alpha)` |\n"), Faults{"not declared: elo"});
+  EXPECT_EQ(faults_of("| `conv2d` | `conv2d` | `.strides_of_it` |\n"), Faults{"no member: strides_of_it"});
+  EXPECT_EQ(faults_of("| `relu` `relu` |\n"), Faults{"not a row: | `relu` `relu` |"});
+}
+
+// Functions that a header declares outside of classes.
+std::set<std::string> functions_of(const std::string& path) {
+  const std::string code = std::regex_replace(read(path), std::regex("//[^\n]*"), "");
+  std::set<std::string> names =
+      all_of(code, R"(\n(?:inline )?(?!return|using|friend)[A-Za-z_][\w:]*(?:<[\w:, ]+>)?&? (\w+)\()");
+  names.erase("operator");
+  return names;
+}
+
+TEST(FromPyTorch, EveryOperationIsInTheTable) {
+  const std::set<std::string> names = names_here(rows_of(page()));
+  std::size_t count = 0;
+  for (const char* const header :
+       {"ops", "linalg", "convolution", "pooling", "recurrent", "random", "derivatives", "on_grad"}) {
+    for (const std::string& name : functions_of(std::string("autograd/") + header + ".h")) {
+      if (name == "formed" || name == "hidden" || name == "in_form") continue;  // in namespace detail
+      EXPECT_TRUE(names.contains(name)) << name << " of autograd/" << header << ".h is not in nn/FROM_PYTORCH.md";
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 230u);
+}
+
+TEST(FromPyTorch, EveryModuleOptimiserAndScheduleIsInTheTable) {
+  const std::set<std::string> names = names_here(rows_of(page()));
+  std::size_t modules = 0, optimisers = 0;
+  for (const Header& header : headers()) {
+    const std::regex type(R"(\n(?:struct|class) (\w+)( : [^{]*)?(?: final)?[^;{]*\{([\s\S]*?)\n\};)");
+    for (std::sregex_iterator at(header.code.begin(), header.code.end(), type), end; at != end; ++at) {
+      const std::string name = (*at)[1], base = (*at)[2], body = (*at)[3];
+      if (header.path.starts_with("nn/")) {
+        if (body.find("void visit(") == std::string::npos && !base.starts_with(" : BatchNorm")) continue;
+        if (name == "RecurrentDirection" || name == "RecurrentStack") continue;  // in namespace detail
+        EXPECT_TRUE(names.contains("nn::" + name)) << name << " of " << header.path << " is not in nn/FROM_PYTORCH.md";
+        ++modules;
+      } else if (header.path.starts_with("optim/")) {
+        if (base.find("Optimizer") == std::string::npos && base.find("Adam") == std::string::npos &&
+            body.find("double operator()") == std::string::npos && name != "LBFGS") {
+          continue;
+        }
+        EXPECT_TRUE(names.contains("optim::" + name))
+            << name << " of " << header.path << " is not in nn/FROM_PYTORCH.md";
+        ++optimisers;
+      }
+    }
+  }
+  EXPECT_GT(modules, 70u);
+  EXPECT_GT(optimisers, 22u);
+}
+
+TEST(FromPyTorch, EveryNameOfPyTorchIsInTheTable) {
+  std::set<std::string> mentioned;
+  for (const Row& row : rows_of(page())) {
+    for (const std::string& name : all_of(row.left, kCode)) mentioned.insert(name.substr(name.rfind('.') + 1));
+  }
+  std::istringstream names(read("tests/data/pytorch_names.txt"));
+  int count = 0;
+  for (std::string name; std::getline(names, name); ++count) {
+    EXPECT_TRUE(mentioned.contains(name.substr(name.rfind('.') + 1))) << name << " is not in nn/FROM_PYTORCH.md";
+  }
+  EXPECT_GT(count, 700);
+}
+
+// ---- What the table says to write in place of functions that are not here ----
+
+TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
+  using namespace tg;
+  manual_seed(0);
+  const Tensor x = randn({4, 6}), a = randn({5, 3}), b = randn({5, 3}), image = randn({2, 3, 6, 6}), target = sign(x);
+  const Tensor columns = randn({2, 12, 9}).reshape({2, 12, 3, 3}), w = randn({4, 3, 3}), m = randn({2, 2});
+  const Tensor n = randn({3, 2}), index = tensor({3, 5});
+  const double alpha = 1.5, lambda = 0.5, maxnorm = 0.7, p = 2;
+  const int64_t c = 3, k = 2;
+  const Axes axes = 1;
+  const MaxPooled best = max_pool2d_with_indices(image, k);
+  struct Formula {
+    std::string on_the_page;
+    Tensor value;
+    double expected;  // the sum of (i + 1) y[i] over PyTorch's result y, flattened
+  };
+  const std::vector<Formula> formulas = {
+      {R"(alpha * elu(x / alpha))", alpha * elu(x / alpha), 64.74322},
+      {R"(roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1))",
+       roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1), 95.92214},
+      {R"(x * clamp(maxnorm / norm(x, p, axes, true), {}, 1))", x * clamp(maxnorm / norm(x, p, axes, true), {}, 1),
+       13.64074},
+      {R"(conv_transpose2d(x, eye(c * k * k).reshape({c * k * k, c, k, k})))",
+       conv_transpose2d(columns, eye(c * k * k).reshape({c * k * k, c, k, k}), {}, {.stride = 2}), -1407.03113},
+      {R"(pow(avg_pool2d(pow(x, p), k) * (k * k), 1 / p))", pow(avg_pool2d(pow(abs(image), 3.0), k) * (k * k), 1 / 3.0),
+       2256.47751},
+      {R"(einsum("...i,oij,...j->...o", {a, w, b}))", einsum("...i,oij,...j->...o", {a, w, b}), 4.56957},
+      {R"(einsum("ij,kl->ikjl", {a, b}))", einsum("ij,kl->ikjl", {m, n}).reshape({6, 4}), 102.82020},
+      {R"(norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1))", norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1), 675.36077},
+      {R"(any(eq(x.unsqueeze(-1), values), -1))", any(eq(tensor({1, 2, 3, 4}).unsqueeze(-1), tensor({2, 4, 7})), -1),
+       6.00000},
+      {R"(logsumexp(stack({a, b}), 0))", logsumexp(stack({a, b}), 0), 87.47417},
+      {R"(where(abs(x) > lambda, x, 0))", where(abs(x) > lambda, x, 0), 30.81244},
+      {R"(x - clamp(x, -lambda, lambda))", x - clamp(x, -lambda, lambda), 4.31244},
+      {R"(nonzero(tril(ones({n, n}))))", nonzero(tril(ones({4, 4}))).t(), 313.00000},
+      {R"(flip(x, 1).transpose(0, 1))", flip(x, 1).transpose(0, 1), -10.81698},
+      {R"(take_along_axis(x, index))", take_along_axis(x, index), 0.95014},
+      {R"(index_put(x.flatten(), {index}, values))", index_put(x.flatten(), {index}, tensor({1., 2.})).reshape({4, 6}),
+       35.74405},
+      {R"(`scatter` of zeros with the indices)",
+       scatter(zeros({2, 3, 36}), -1, best.indices.flatten(2), best.values.flatten(2)).reshape({2, 3, 6, 6}),
+       5015.78952},
+      {R"(pow(full({n}, base), linspace(a, b, n)))", pow(full({5}, 10), linspace(0, 2, 5)), 663.81566},
+      {R"(mean(softplus(-target * x)))", mean(softplus(-target * x)), 0.41376},
+      {R"(relu(margin - x))", where(target > 0, x, relu(1 - x)), 386.31615},
+      {R"(mean(exp(x) - target * x))", mean(exp(x) - target * x), 0.79865},
+      {R"(sum(embedding(weight, ids), -2))", sum(embedding(x, tensor({{1, 2}, {0, 3}})), -2), -8.90567},
+  };
+  const std::string text = page();
+  for (const Formula& f : formulas) {
+    EXPECT_NE(text.find(f.on_the_page), std::string::npos) << f.on_the_page;
+    const Tensor y = f.value.to(kFloat64).flatten();
+    EXPECT_NEAR(sum(y * (arange(y.numel()) + 1)).item(), f.expected, 1e-5 * std::max(1.0, std::abs(f.expected)))
+        << f.on_the_page;
+  }
+}
+
+TEST(FromPyTorch, TheCodeIsInThisFileWordForWord) {
+  const std::string here = read("tests/nn/from_pytorch.cpp"), text = page(), begin = "```cpp\n";
+  int blocks = 0;
+  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+    at += begin.size();
+    const std::string block = text.substr(at, text.find("```\n", at) - at);
+    EXPECT_NE(here.find(block), std::string::npos) << "code that is not tested:\n" << block;
+    ++blocks;
+  }
+  EXPECT_EQ(blocks, 2);
+}
+
+}  // namespace

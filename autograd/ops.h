@@ -372,7 +372,7 @@ struct Slice {
   bool single = false;  ///< `start` is one index
   Slice() = default;
   Slice(int64_t index) : start(index), single(true) {}  // NOLINT: {{}, 2} is x[:, 2]
-  Slice(int64_t start, int64_t stop, int64_t step = 1) : start(start), stop(stop), step(step) {}
+  Slice(int64_t from, int64_t to, int64_t every = 1) : start(from), stop(to), step(every) {}
 };
 /// slice(x, {{}, {1, 3}, 2}) is Python's x[:, 1:3, 2]: a view.
 Tensor slice(const Tensor& x, std::span<const Slice> slices);

@@ -8,8 +8,8 @@ namespace tapegrad::nn {
 
 /// The largest element of each window of x [N, C, L] or [C, L]: max_pool1d.
 struct MaxPool1d {
-  explicit MaxPool1d(const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options = {})
-      : kernel_size(kernel_size), options(options) {}
+  explicit MaxPool1d(const PerAxis<int64_t>& kernel, const MaxPoolOptions& pooling = {})
+      : kernel_size(kernel), options(pooling) {}
   Tensor operator()(const Tensor& x) const { return max_pool1d(x, kernel_size, options); }
   void visit(auto&&) {}
 
@@ -19,8 +19,8 @@ struct MaxPool1d {
 
 /// The largest element of each window of x [N, C, H, W] or [C, H, W]: max_pool2d.
 struct MaxPool2d {
-  explicit MaxPool2d(const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options = {})
-      : kernel_size(kernel_size), options(options) {}
+  explicit MaxPool2d(const PerAxis<int64_t>& kernel, const MaxPoolOptions& pooling = {})
+      : kernel_size(kernel), options(pooling) {}
   Tensor operator()(const Tensor& x) const { return max_pool2d(x, kernel_size, options); }
   void visit(auto&&) {}
 
@@ -30,8 +30,8 @@ struct MaxPool2d {
 
 /// The average of each window of x [N, C, L] or [C, L]: avg_pool1d.
 struct AvgPool1d {
-  explicit AvgPool1d(const PerAxis<int64_t>& kernel_size, const AvgPoolOptions& options = {})
-      : kernel_size(kernel_size), options(options) {}
+  explicit AvgPool1d(const PerAxis<int64_t>& kernel, const AvgPoolOptions& pooling = {})
+      : kernel_size(kernel), options(pooling) {}
   Tensor operator()(const Tensor& x) const { return avg_pool1d(x, kernel_size, options); }
   void visit(auto&&) {}
 
@@ -41,8 +41,8 @@ struct AvgPool1d {
 
 /// The average of each window of x [N, C, H, W] or [C, H, W]: avg_pool2d.
 struct AvgPool2d {
-  explicit AvgPool2d(const PerAxis<int64_t>& kernel_size, const AvgPoolOptions& options = {})
-      : kernel_size(kernel_size), options(options) {}
+  explicit AvgPool2d(const PerAxis<int64_t>& kernel, const AvgPoolOptions& pooling = {})
+      : kernel_size(kernel), options(pooling) {}
   Tensor operator()(const Tensor& x) const { return avg_pool2d(x, kernel_size, options); }
   void visit(auto&&) {}
 
@@ -52,7 +52,7 @@ struct AvgPool2d {
 
 /// The averages of output_size windows of x [N, C, L] or [C, L]: adaptive_avg_pool1d.
 struct AdaptiveAvgPool1d {
-  explicit AdaptiveAvgPool1d(const PerAxis<int64_t>& output_size) : output_size(output_size) {}
+  explicit AdaptiveAvgPool1d(const PerAxis<int64_t>& size) : output_size(size) {}
   Tensor operator()(const Tensor& x) const { return adaptive_avg_pool1d(x, output_size); }
   void visit(auto&&) {}
 
@@ -61,7 +61,7 @@ struct AdaptiveAvgPool1d {
 
 /// The averages of output_size windows of x [N, C, H, W] or [C, H, W]: adaptive_avg_pool2d.
 struct AdaptiveAvgPool2d {
-  explicit AdaptiveAvgPool2d(const PerAxis<int64_t>& output_size) : output_size(output_size) {}
+  explicit AdaptiveAvgPool2d(const PerAxis<int64_t>& size) : output_size(size) {}
   Tensor operator()(const Tensor& x) const { return adaptive_avg_pool2d(x, output_size); }
   void visit(auto&&) {}
 
@@ -70,7 +70,7 @@ struct AdaptiveAvgPool2d {
 
 /// The largest elements of output_size windows of x [N, C, L] or [C, L]: adaptive_max_pool1d.
 struct AdaptiveMaxPool1d {
-  explicit AdaptiveMaxPool1d(const PerAxis<int64_t>& output_size) : output_size(output_size) {}
+  explicit AdaptiveMaxPool1d(const PerAxis<int64_t>& size) : output_size(size) {}
   Tensor operator()(const Tensor& x) const { return adaptive_max_pool1d(x, output_size); }
   void visit(auto&&) {}
 
@@ -79,7 +79,7 @@ struct AdaptiveMaxPool1d {
 
 /// The largest elements of output_size windows of x [N, C, H, W] or [C, H, W]: adaptive_max_pool2d.
 struct AdaptiveMaxPool2d {
-  explicit AdaptiveMaxPool2d(const PerAxis<int64_t>& output_size) : output_size(output_size) {}
+  explicit AdaptiveMaxPool2d(const PerAxis<int64_t>& size) : output_size(size) {}
   Tensor operator()(const Tensor& x) const { return adaptive_max_pool2d(x, output_size); }
   void visit(auto&&) {}
 
@@ -88,7 +88,7 @@ struct AdaptiveMaxPool2d {
 
 /// x [N, C, L] or [N, C, H, W] in another size: interpolate. Upsample({.scale_factor = 2}).
 struct Upsample {
-  explicit Upsample(const InterpolateOptions& options) : options(options) {}
+  explicit Upsample(const InterpolateOptions& interpolation) : options(interpolation) {}
   Tensor operator()(const Tensor& x) const { return interpolate(x, options); }
   void visit(auto&&) {}
 

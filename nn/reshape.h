@@ -13,7 +13,7 @@ struct Identity {
 
 /// Axes start .. end of x become one: [B, C, H, W] -> [B, C H W]. A view where the layout allows it.
 struct Flatten {
-  explicit Flatten(int64_t start = 1, int64_t end = -1) : start(start), end(end) {}
+  explicit Flatten(int64_t first = 1, int64_t last = -1) : start(first), end(last) {}
   Tensor operator()(const Tensor& x) const { return x.flatten(start, end); }
   void visit(auto&&) {}
 
@@ -23,7 +23,7 @@ struct Flatten {
 /// One axis of x becomes several, of the sizes given; one of them may be -1, to be inferred. A view where the layout
 /// allows it. Error unless their product is the size of the axis.
 struct Unflatten {
-  Unflatten(int64_t axis, const Shape& sizes) : axis(axis), sizes(sizes) {}
+  Unflatten(int64_t which, const Shape& into) : axis(which), sizes(into) {}
   Tensor operator()(const Tensor& x) const;
   void visit(auto&&) {}
 

@@ -44,8 +44,12 @@ const ArithmeticFormulas& arithmetic_formulas() {
       .minimum_scalar = value_of<1, 1>([](auto x, auto s) { return minimum(x, s); }),
 
       .div_grad_b = derivative_of<3>([](auto dy, auto a, auto b) { return -dy * (a / b / b); }),
-      .pow_grad_a =
-          derivative_of<3>([](auto dy, auto a, auto b) { return where(b == 0, 0, dy * (b * pow(a, b - 1))); }),
+      // 0 at b = 0, also where a^(b-1) is infinite or NaN; elsewhere written so that it depends on b there, too.
+      .pow_grad_a = derivative_of<3>([](auto dy, auto a, auto b) {
+        const auto power = pow(a, b - 1);
+        const auto grad = dy * (b * power);
+        return where(b == 0, where(abs(power) < INFINITY, grad, 0), grad);
+      }),
       // y = a^b. At a = 0, where the logarithm is -inf, the power is constant in b for b > 0.
       .pow_grad_b = derivative_of<4>([](auto dy, auto a, auto b, auto y) {
         return where(a == 0, where(b >= 0, 0, dy * (y * log(a))), dy * (y * log(a)));
@@ -96,6 +100,7 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tapegrad {

@@ -189,6 +189,10 @@ TEST(Elementwise, PowersAtSpecialValues) {
   expect_values(grads[b], {0, 0, -kInf, kNan, std::log(2), 0, kNan, kNan});
   expect_values(slope([](const Tensor& x) { return pow(x, 0.); }, tensor({0., kNan})), {0, 0});
   expect_values(pow(tensor({2, -3, 0}), 3.), {8, -27, 0});
+  // The slope in the base is 0 at an exponent of 0, but it depends on the exponent there: d2/dadb a^b = 1 / a.
+  const auto power = [](const Tensor& x, const Tensor& e) { return pow(x, e); };
+  const GradcheckReport report = gradcheck(power, {tensor({0.7, 2., 1.3}, kFloat64), tensor({0., 0., 1.5}, kFloat64)});
+  EXPECT_TRUE(report.ok) << report.text;
   expect_error([] { pow(tensor({2}), tensor({-1})); },
                "[pow] integer exponents must not be negative (convert the base with to(kFloat32))");
 }

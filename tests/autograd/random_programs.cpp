@@ -1,0 +1,158 @@
+// Random programs of all operations: gradients to second order, both floating types, and bits by the number of threads.
+//
+// TAPEGRAD_PROGRAM_SEED and TAPEGRAD_PROGRAMS set the seed (by default a new one each day) and the number of programs;
+// TAPEGRAD_PROGRAM_FIRST is the number of the first. TAPEGRAD_PROGRAMS_PYTHON names a file to which programs are
+// written for tests/random_programs.py, instead of checking them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/programs.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tests {
+namespace {
+
+int64_t setting(const char* name, int64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text ? std::atoll(text) : otherwise;
+}
+
+// 20261231 on the last day of 2026.
+int64_t today() {
+  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
+  return static_cast<int>(day.year()) * 10000 + static_cast<unsigned>(day.month()) * 100 +
+         static_cast<unsigned>(day.day());
+}
+
+// A program with its values and gradients, for PyTorch.
+nlohmann::json answers(const Program& program) {
+  Tape tape;
+  std::vector<Tensor> leaves;
+  for (const Tensor& input : program.tensors(kFloat64)) leaves.push_back(input.as_leaf());
+  const Tensor y = program(leaves);
+  const Tensor loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
+  const Gradients grads = tape.backward(loss);
+  nlohmann::json found{{"number", program.number}, {"python", program.python()}, {"cpp", program.cpp()}};
+  found["y"] = y.detach().to_vector<double>();
+  found["grads"] = nlohmann::json::array();
+  for (const Tensor& leaf : leaves) {
+    found["grads"].push_back(leaf.numel() > 0 ? grads[leaf].to_vector<double>() : std::vector<double>());
+  }
+  return found;
+}
+
+TEST(RandomPrograms, HaveNoFault) {
+  const auto seed = static_cast<uint64_t>(setting("TAPEGRAD_PROGRAM_SEED", today()));
+  const int64_t count = setting("TAPEGRAD_PROGRAMS", 2000), first = setting("TAPEGRAD_PROGRAM_FIRST", 0);
+  std::cout << fmt::format("TAPEGRAD_PROGRAM_SEED={} TAPEGRAD_PROGRAM_FIRST={} TAPEGRAD_PROGRAMS={}\n", seed, first,
+                           count);
+  const char* const file = std::getenv("TAPEGRAD_PROGRAMS_PYTHON");
+  std::ofstream out(file ? file : "");
+  int faults = 0;
+  for (int64_t number = first; number < first + count && faults < 3; ++number) {
+    const Program program = draw_program(seed, number);
+    if (file) {
+      out << answers(program).dump() << "\n";
+      continue;
+    }
+    const std::string fault = fault_of(program);
+    if (fault.empty()) continue;
+    ++faults;
+    const Program shorter = shrunk(program);
+    ADD_FAILURE() << "program " << number << " of seed " << seed << ": " << fault << "\nIn short: " << fault_of(shorter)
+                  << "\n"
+                  << shorter.cpp();
+  }
+}
+
+TEST(RandomPrograms, AreMadeOfEveryRule) {
+  std::set<const Rule*> drawn;
+  std::set<std::string_view> recorded;
+  int64_t steps = 0;
+  for (int64_t number = 0; number < 1500; ++number) {
+    const Program program = draw_program(1, number);
+    steps += static_cast<int64_t>(program.steps.size());
+    for (const Call& step : program.steps) drawn.insert(step.rule);
+    Tape tape;
+    std::vector<Tensor> leaves;
+    for (const Tensor& input : program.tensors(kFloat64)) leaves.push_back(input.as_leaf());
+    program(leaves);
+    for (int64_t k = 0; k < tape.size(); ++k) recorded.insert(tape.op_name(k));
+  }
+  for (const Rule& rule : rules()) EXPECT_TRUE(drawn.contains(&rule)) << rule.cpp;
+  std::string rest;
+  for (const Op* op : Op::all()) {
+    if (!recorded.contains(op->name)) rest += fmt::format(" {}", op->name);
+  }
+  std::cout << fmt::format("{:.1f} operations per program; not among them:{}\n", static_cast<double>(steps) / 1500,
+                           rest);
+}
+
+TEST(RandomPrograms, AreTheSameForASeed) {
+  EXPECT_EQ(draw_program(7, 3).cpp(), draw_program(7, 3).cpp());
+  EXPECT_NE(draw_program(7, 3).cpp(), draw_program(8, 3).cpp());
+}
+
+// --- the tester is tested: operations with faults must be found and shrunk to a few lines ---
+
+const Op kPlanted{"planted"};
+
+Rule planted(const std::string& name, std::function<Tensor(const Tensor&)> f,
+             std::function<Tensor(const Tensor&, const Tensor&)> backward) {
+  const auto draw = [](const Draw& d, Call& c) { return d.operand(c); };
+  const auto run = [=](const Arguments& a) {
+    return custom(kPlanted, {a.t[0]}, f, [x = a.t[0], backward](const Tensor& dy) -> Grads { return backward(dy, x); });
+  };
+  return {name + "({t0})", name + "({t0})", draw, run, {}};
+}
+
+// The first program with a fault, in short.
+std::string found(const Rule& rule) {
+  const std::vector<Rule> often(20, rule);
+  for (int64_t number = 0; number < 40; ++number) {
+    const Program program = draw_program(3, number, often);
+    if (!fault_of(program).empty()) {
+      const Program shorter = shrunk(program);
+      return fault_of(shorter) + "\n" + shorter.cpp();
+    }
+  }
+  return "no fault";
+}
+
+TEST(RandomPrograms, FindWrongOperations) {
+  const auto cube = [](const Tensor& x) { return x * x * x; };
+  const auto expect_found = [](const std::string& text, std::string_view fault) {
+    EXPECT_EQ(text.substr(0, fault.size()), fault) << text;
+    EXPECT_NE(text.find("= wrong(x[0]);"), std::string::npos) << text;
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 18) << text;
+  };
+  expect_found(found(planted("wrong", cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3.003; })),
+               "order 1");
+  expect_found(
+      found(planted("wrong", cube, [](const Tensor& dy, const Tensor& x) { return dy * (x * x * 3).detach(); })),
+      "order 2");
+  // Right for contiguous tensors alone.
+  const auto packed = [](const Tensor& x) {
+    return x.is_contiguous() ? x : from_data(x.raw_data(), x.numel(), x.shape(), x.dtype());
+  };
+  const std::string strided = found(planted(
+      "wrong", [=](const Tensor& x) { return packed(x) * 2; }, [](const Tensor& dy, const Tensor&) { return dy * 2; }));
+  EXPECT_NE(strided.find("wrong("), std::string::npos) << strided;
+  // Right in float64 alone.
+  const auto imprecise = [](const Tensor& x) { return x.dtype() == kFloat32 ? sin(x) * 1.01 : sin(x); };
+  expect_found(found(planted("wrong", imprecise, [](const Tensor& dy, const Tensor& x) { return dy * cos(x); })),
+               "float32 and float64 differ");
+  EXPECT_EQ(found(planted("right", cube, [](const Tensor& dy, const Tensor& x) { return dy * x * x * 3; })),
+            "no fault");
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

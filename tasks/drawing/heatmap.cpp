@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/drawing/detail/shades.h>
 #include <tapegrad/tasks/drawing/heatmap.h>
 
 #include <algorithm>
@@ -8,26 +9,13 @@
 namespace tapegrad::drawing {
 namespace {
 
-constexpr int kShades = 25;
-constexpr int kBlocked = 2 * kShades + 1;  // shades -kShades ... kShades have the indices 0 ... 2 kShades
+using detail::fill_of;
+using detail::kShades;
 
 double widest(const std::vector<std::string>& texts) {
   double width = 0;
   for (const std::string& text : texts) width = std::max(width, text_width(text, Type::small));
   return width;
-}
-
-// The index of a value's shade.
-int shade_of(float value, bool is_signed) {
-  if (!std::isfinite(value)) return kBlocked;
-  return kShades + static_cast<int>(std::lround(std::clamp(value, is_signed ? -1.0F : 0.0F, 1.0F) * kShades));
-}
-
-std::string fill_of(int shade, bool is_signed) {
-  if (shade == kBlocked) return "class=\"blocked\"";
-  const int strength = shade - kShades;
-  return fmt::format("class=\"{}\" fill-opacity=\"{:.2f}\"", is_signed && strength > 0 ? "warm" : "heat",
-                     static_cast<double>(std::abs(strength)) / kShades);
 }
 
 struct Layout {
@@ -75,23 +63,11 @@ void write_labels(std::string& out, const Heatmap& map, const Layout& at) {
     write_text(out, at.left - 6, at.y(i) + at.cell_height / 2 + 4, "end", map.row_labels[i], Type::small);
 }
 
-// Cells of one shade are one path, and vertical neighbours in it one rectangle, which keeps files small.
 void write_cells(std::string& out, const Heatmap& map, const Layout& at) {
-  std::string cells[kBlocked + 1];
-  for (std::size_t c = 0; c < at.columns; ++c) {
-    for (std::size_t r = 0; r < at.rows;) {
-      const int shade = shade_of(map.values[r * at.columns + c], map.is_signed);
-      std::size_t end = r + 1;  // cells below of the same shade
-      while (end < at.rows && shade_of(map.values[end * at.columns + c], map.is_signed) == shade) ++end;
-      fmt::format_to(std::back_inserter(cells[shade]), "M{:g} {:g}h{:g}v{:g}h-{:g}z", at.x(c), at.y(r), at.cell_width,
-                     at.cell_height * static_cast<double>(end - r), at.cell_width);
-      r = end;
-    }
-  }
-  for (int shade = 0; shade <= kBlocked; ++shade) {
-    if (cells[shade].empty() || shade == kShades) continue;
-    fmt::format_to(std::back_inserter(out), "<path {} d=\"{}\"/>\n", fill_of(shade, map.is_signed), cells[shade]);
-  }
+  detail::ShadedCells cells(map.is_signed);
+  cells.add(at.left, at.top, at.rows, at.columns, at.cell_width, at.cell_height,
+            [&](std::size_t row, std::size_t column) { return map.values[row * at.columns + column]; });
+  cells.write(out);
 }
 
 void write_values(std::string& out, const Heatmap& map, const Layout& at) {

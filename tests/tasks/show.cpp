@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/heatmap.h>
+#include <tapegrad/tasks/drawing/images.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tests/support/command_runner.h>
@@ -224,6 +225,25 @@ TEST(Grid, ColumnsAreAsWideAsTheyNeedToBe) {
   EXPECT_NE(all.body.find("translate(0 7)"), std::string::npos);
 }
 
+TEST(Images, EveryPixelIsDrawnOnce) {
+  const Tensor pixels = tensor({{{1., 0.}, {1., 0.5}}, {{0., 0.}, {0., 1.}}});
+  const drawing::Drawing plain = draw(drawing::Images{.images = pixels, .columns = 2, .pixel = 3, .gap = 4});
+  EXPECT_EQ(plain.width, 4 + 2 * 10 + 2);
+  EXPECT_EQ(plain.height, 4 + 10 + 2);
+  EXPECT_NE(plain.body.find("<path class=\"heat\" fill-opacity=\"1.00\" d=\"M4 4h3v6h-3zM17 7h3v3h-3z\"/>"),
+            std::string::npos);
+  EXPECT_EQ(faults_of(plain), Faults());
+  const drawing::Drawing four =
+      draw(drawing::Images{.images = pixels.unsqueeze(1), .columns = 2, .pixel = 3, .gap = 4});
+  EXPECT_EQ(four.body, plain.body);
+  EXPECT_EQ(faults_of(draw(drawing::Images{.title = "A title that is wider than the images",
+                                           .images = pixels,
+                                           .captions = {"3, is 5", "a longer caption"},
+                                           .marked = {true, false}})),
+            Faults());
+  EXPECT_EQ(faults_of(draw(drawing::Images{.title = "None", .images = zeros({0, 8, 8})})), Faults());
+}
+
 TEST(Drawings, SizesThatDoNotFitAreErrors) {
   const drawing::Series one{.name = "a", .x = {1, 2}, .y = {1}};
   EXPECT_EQ(tests::error_of([&] { draw(drawing::LineChart{.series = {one}}); }),
@@ -236,6 +256,18 @@ TEST(Drawings, SizesThatDoNotFitAreErrors) {
               draw(drawing::Heatmap{.row_labels = {"a", "b"}, .column_labels = {"c", "d"}, .values = {1, 2, 3}});
             }),
             "[heatmap] expected 4 values and texts for 2 rows and 2 columns, got 3 and 0");
+  EXPECT_EQ(tests::error_of([] {
+              draw(drawing::Images{.images = ones({2, 3, 8, 8})});
+            }),
+            "[images] expected floating images [N, H, W] or [N, 1, H, W], got [2, 3, 8, 8]");
+  EXPECT_EQ(tests::error_of([] {
+              draw(drawing::Images{.images = ones({2, 8, 8}), .columns = 0});
+            }),
+            "[images] columns must be at least 1, got 0");
+  EXPECT_EQ(tests::error_of([] {
+              draw(drawing::Images{.images = ones({2, 8, 8}), .captions = {"a"}});
+            }),
+            "[images] expected one caption and mark per image, got 1 and 0 for 2 images");
   EXPECT_EQ(tests::error_of([] { drawing::grid({}, 0); }), "[grid] columns must be at least 1, got 0");
   EXPECT_EQ(tests::error_of([] {
               drawing::bracket_table(ones({3}), {.rows = {"a"}, .columns = {"b", "c"}});

@@ -1,0 +1,27 @@
+// Small grey images, such as digits, side by side.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+#include <tapegrad/tasks/drawing/svg.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tapegrad::drawing {
+
+/// Images of one size in rows of `columns`.
+struct Images {
+  std::string title = {};
+  Tensor images = {};  ///< floating [N, H, W] or [N, 1, H, W], from 0 (blank) to 1 (full colour); not finite: grey
+  int columns = 10;
+  double pixel = 4;                        ///< size of a pixel of an image, in pixels
+  double gap = 6;                          ///< between images
+  std::vector<std::string> captions = {};  ///< below the images, one each; empty: none
+  std::vector<bool> marked = {};           ///< images with a frame that stands out; empty: none
+  bool is_signed = false;                  ///< values from -1 to 1: blue below zero, red above
+};
+/// Error for another shape, below one column, and where `captions` or `marked` does not have one entry per image.
+Drawing draw(const Images& images);
+
+}  // namespace tapegrad::drawing

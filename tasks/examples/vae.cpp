@@ -1,0 +1,114 @@
+// Trains a variational autoencoder (Kingma, Welling 2013) on handwritten digits, with two latent variables, so that
+// what it has learned is a plane of digits.
+//
+//   vae OUT [SEED] [FILE]   writes the files of the run into OUT, and vae.svg: the plane, where unseen digits are in
+//   it, and
+//                    unseen digits with their reconstructions
+#include "digits.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace tg = tapegrad;
+namespace nn = tapegrad::nn;
+
+constexpr int64_t kEpochs = 150;
+constexpr double kTarget = -24.5;  // nats per unseen digit
+
+struct Vae {
+  nn::Sequential<nn::Flatten, nn::Linear, nn::GELU, nn::Linear, nn::GELU, nn::Linear> encoder{
+      nn::Flatten(), nn::Linear(64, 128), nn::GELU(), nn::Linear(128, 128), nn::GELU(), nn::Linear(128, 4)};
+  nn::Sequential<nn::Linear, nn::GELU, nn::Linear, nn::GELU, nn::Linear, nn::Unflatten> decoder{
+      nn::Linear(2, 128), nn::GELU(),          nn::Linear(128, 128),
+      nn::GELU(),         nn::Linear(128, 64), nn::Unflatten(1, {1, 8, 8})};
+
+  // Mean and logarithm of the variance of q(z|x), [B, 2] each.
+  std::pair<tg::Tensor, tg::Tensor> encode(const tg::Tensor& x) const {
+    const auto parts = tg::chunk(encoder(x), 2, -1);
+    return {parts[0], parts[1]};
+  }
+  tg::Tensor decode(const tg::Tensor& z) const { return tg::sigmoid(decoder(z)); }
+
+  // -ELBO = E[-log p(x|z)] + KL(q(z|x) || N(0, 1)), the mean over the batch. A grey level counts as the probability of
+  // black.
+  tg::Tensor operator()(const tg::Tensor& x) const {
+    const auto [mean, log_var] = encode(x);
+    const tg::Tensor z = mean + tg::exp(0.5 * log_var) * tg::randn_like(mean);
+    const tg::Tensor missed = tg::binary_cross_entropy_with_logits(decoder(z), x, tg::Reduction::sum);
+    const tg::Tensor kl = 0.5 * tg::sum(tg::square(mean) + tg::exp(log_var) - log_var - 1);
+    return (missed + kl) / static_cast<double>(x.size(0));
+  }
+  void visit(auto&& field) {
+    field("encoder", encoder);
+    field("decoder", decoder);
+  }
+};
+
+// The decoder's image at every point of a grid from -2.5 to 2.5.
+tg::drawing::Drawing plane(const Vae& vae) {
+  constexpr int64_t kSide = 16;
+  const tg::Tensor line = tg::linspace(-2.5, 2.5, kSide);
+  const auto grid = tg::meshgrid({-line, line});  // the first latent variable to the right, the second upwards
+  const tg::Tensor z = tg::stack({grid[1].flatten(), grid[0].flatten()}, 1);
+  return draw(tg::drawing::Images{
+      .title = "The plane of digits", .images = vae.decode(z), .columns = kSide, .pixel = 3, .gap = 0});
+}
+
+// Every digit at its mean in the same plane.
+tg::drawing::Drawing places(const Vae& vae, const tg::Tensor& images, const tg::Tensor& labels) {
+  tg::drawing::Drawing out{420, 420, {}};
+  tg::drawing::write_text(out.body, 4, 18, "start", "Unseen digits in the plane", tg::drawing::Type::title);
+  const auto at = vae.encode(images).first.to_vector<float>();
+  const auto digits = labels.to_vector<int64_t>();
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const auto pixel = [](float z) { return 192 + 192 * std::clamp(z / 2.5, -1., 1.); };
+    tg::drawing::write_text(out.body, 18 + pixel(at[2 * i]), 34 + pixel(-at[2 * i + 1]), "middle",
+                            std::to_string(digits[i]), tg::drawing::Type::small);
+  }
+  return out;
+}
+
+tg::drawing::Drawing reconstructions(const Vae& vae, const tg::Tensor& images) {
+  const tg::Tensor some = images.slice(0, 0, 24);
+  return draw(tg::drawing::Images{.title = "Unseen digits and their reconstructions",
+                                  .images = tg::cat({some, vae.decode(vae.encode(some).first)}),
+                                  .columns = 24});
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return std::fprintf(stderr, "usage: vae OUT [SEED] [FILE]\n"), 2;
+  const std::string out = argv[1];
+  tg::manual_seed(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0);
+  const auto parts = split(Digits(argc > 3 ? argv[3] : kDigitsFile));
+  const tg::data::DataLoader training(parts[0], {.batch_size = 64, .shuffle = true});
+  const auto [images, labels] = all_of(parts[1]);
+  Vae vae;
+  tg::optim::Adam adam(nn::parameters(vae), {.lr = 3e-3});
+
+  const int64_t steps = kEpochs * training.size();
+  tg::train::Loop loop(
+      vae, adam, training,
+      [&](const auto& batch) {
+        const tg::Tensor& x = std::get<0>(batch);
+        return tg::train::BatchLoss{.loss = vae(x), .tokens = x.size(0)};
+      },
+      {.epochs = kEpochs, .schedule = tg::optim::WarmupCosine{.lr = 3e-3, .warmup = steps / 20, .total = steps}});
+  loop.run({.folder = out,
+            .checkpoint_every = 500,
+            .report = {.title = "Variational autoencoder", .loss = "-ELBO", .tokens = "digits per second"},
+            .ended_epoch = [](tg::train::EpochMetrics& epoch, const tg::train::StepMetrics&, tg::train::Progress& bar) {
+              if (epoch.epoch % 10 == 9)
+                bar.line("epoch " + std::to_string(epoch.epoch + 1) + ": ELBO " + std::to_string(-epoch.loss));
+            }});
+
+  nn::eval(vae);
+  double elbo = 0;  // the mean over 20 draws of z
+  for (int draw = 0; draw < 20; ++draw) elbo -= vae(images).item() / 20;
+  const auto picture = tg::drawing::grid(
+      {tg::drawing::grid({plane(vae), places(vae, images, labels)}, 2), reconstructions(vae, images)}, 1);
+  tg::train::replace_file(out + "/vae.svg", tg::drawing::svg_file(picture));
+  std::printf("ELBO %.2f nats per unseen digit (target: above %.1f), %s/vae.svg\n", elbo, kTarget, out.c_str());
+  return elbo > kTarget ? 0 : 1;
+}

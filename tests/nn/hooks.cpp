@@ -1,0 +1,134 @@
+// Hooks of gradients and of modules.
+#include <gtest/gtest.h>
+#include <tapegrad/tapegrad.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <string>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+using Values = std::vector<float>;
+using Names = std::vector<std::string>;
+
+Values values_of(const Tensor& x) { return x.to_vector<float>(); }
+
+template <class Model>
+Names names_of(Model& model) {
+  Names names;
+  for (const nn::NamedParameter& p : nn::named_parameters(model)) names.push_back(p.name);
+  return names;
+}
+
+TEST(OnGrad, SeesAndReplacesGradients) {
+  const Tensor x = tensor({1., 2.}).as_leaf();
+  std::vector<Values> seen;
+  const auto grad_of = [&](auto hook) {
+    Tape tape;
+    const Tensor y = on_grad(x * 3, hook);
+    return values_of(tape.backward(sum(y * y))[x]);
+  };
+  EXPECT_EQ(grad_of([&](const Tensor& dy) { seen.push_back(values_of(dy)); }), (Values{18, 36}));
+  EXPECT_EQ(seen, (std::vector<Values>{{6, 12}}));
+  EXPECT_EQ(grad_of([](const Tensor& dy) { return dy * -1; }), (Values{-18, -36}));
+  EXPECT_EQ(grad_of([](const Tensor&) { return Tensor(); }), (Values{18, 36}));
+  EXPECT_EQ(error_of([&] { grad_of([](const Tensor&) { return ones({3}); }); }),
+            "[on_grad] expected a gradient float32 [2] from the hook, got float32 [3]");
+  EXPECT_EQ(error_of([&] { grad_of([](const Tensor& dy) { return dy.to(kFloat64); }); }),
+            "[on_grad] expected a gradient float32 [2] from the hook, got float64 [2]");
+}
+
+TEST(OnGrad, AConstantIsReturnedAsItIs) {
+  const Tensor x = ones({2});
+  const auto never = [](const Tensor&) { FAIL(); };
+  EXPECT_TRUE(on_grad(x, never).same(x));
+  Tape tape;
+  EXPECT_TRUE(on_grad(x, never).same(x));
+  const Tensor leaf = x.as_leaf();
+  int calls = 0;
+  const Tensor y = on_grad(leaf, [&](const Tensor&) { ++calls; });
+  EXPECT_EQ(values_of(tape.backward(sum(leaf * 2))[leaf]), (Values{2, 2}));  // the hook belongs to y
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(OnGrad, IsRecordedUnderCreateGraph) {
+  const Tensor x = tensor({3.}).as_leaf();
+  Tape tape;
+  const Tensor y = on_grad(x, [](const Tensor& dy) { return dy * dy; });
+  const Gradients first = tape.backward(sum(y * y), {.create_graph = true});  // (2x)^2
+  EXPECT_EQ(values_of(first[x]), (Values{36}));
+  EXPECT_EQ(values_of(tape.backward(sum(first[x]))[x]), (Values{576}));  // hook of 2 (2x) 2 = 8x = 24
+}
+
+struct Hooking {
+  nn::Hooked<nn::Linear> up{2, 3};
+  nn::Linear down{3, 1};
+  nn::Hooked<nn::MultiHeadAttention> attention{nn::MultiHeadAttention(2, 1)};
+  Tensor operator()(const Tensor& x) const { return down(up(x)); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("down", down);
+    field("attention", attention);
+  }
+};
+
+TEST(Hooked, IsTheModuleInAllElse) {
+  Hooking model;
+  EXPECT_EQ(names_of(model)[0], "up.weight");
+  EXPECT_EQ(names_of(model).size(), 4U + 8U);
+  EXPECT_EQ(model.up.weight->shape(), (Shape{3, 2}));
+  const Tensor x = randn({4, 2});
+  EXPECT_EQ(values_of(model.up(x)), values_of(linear(x, model.up.weight, model.up.bias)));
+  EXPECT_EQ(nn::count_parameters(nn::clone(model)), nn::count_parameters(model));
+}
+
+TEST(Hooked, HooksSeeInputsAndOutputsAndMayReplaceThem) {
+  Hooking model;
+  const Tensor x = randn({4, 2});
+  const Tensor plain = model.up(x);
+  Names seen;
+  const int64_t first = model.up.on_forward(
+      [&](const Tensor& in, const Tensor& out) { seen.push_back(str(in.shape()) + str(out.shape())); });
+  const int64_t second = model.up.on_forward([](const Tensor&, const Tensor& out) { return out * 0; });
+  model.up.on_forward(
+      [&](const Tensor&, const Tensor& out) { seen.push_back(amax(abs(out)).item() == 0 ? "0" : "x"); });
+  EXPECT_EQ(values_of(model.up(x)), Values(12, 0));
+  EXPECT_EQ(seen, (Names{"[4, 2][4, 3]", "0"}));
+  model.up.remove_hook(second);
+  Hooking copy = nn::clone(model);
+  EXPECT_EQ(values_of(copy.up(x)), values_of(plain));
+  EXPECT_EQ(seen.size(), 4U);
+  model.up.remove_hook(first);
+  EXPECT_EQ(error_of([&] { model.up.remove_hook(first); }), "[hooked] expected the number of a hook, got 1");
+  model.up.remove_hooks();
+  model(x);
+  EXPECT_EQ(seen.size(), 4U);
+}
+
+TEST(Hooked, HooksTakeAsManyTensorsAsTheModule) {
+  Hooking model;
+  const Tensor x = randn({1, 3, 2});
+  int64_t keys = 0;
+  model.attention.on_forward(
+      [&](const Tensor&, const Tensor& key, const Tensor&, const Tensor&) { keys = key.size(1); });
+  model.attention(x, x, x, nn::AttentionPass{});
+  EXPECT_EQ(keys, 3);
+  model.attention.on_forward([](const Tensor&, const Tensor&) {});
+  EXPECT_EQ(error_of([&] { model.attention(x, x, x); }),
+            "[hooked] the hook takes 1 tensors and the output, the module was called with 3");
+}
+
+TEST(Hooked, SeesTheGradientOfTheOutput) {
+  Hooking model;
+  Values seen;
+  model.up.on_forward(
+      [&](const Tensor&, const Tensor& out) { return on_grad(out, [&](const Tensor& dy) { seen = values_of(dy); }); });
+  Tape tape;
+  tape.backward(sum(model(ones({1, 2}))));
+  EXPECT_EQ(seen, values_of(model.down.weight));
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -1,8 +1,8 @@
 // Convolutions of signals and images as layers, and their transposes.
 //
-// Weights and biases start uniform in +-1/sqrt(n), n being the number of elements of weight[0], as in PyTorch. Error
-// unless the numbers of channels, the sizes of the kernel and the groups are positive and the groups divide both
-// numbers of channels.
+// Weights and biases are initialised uniformly in +-1/sqrt(n), where n is the number of elements of weight[0], as in
+// PyTorch. Error unless the channels, kernel sizes and groups are positive and the groups divide both numbers of
+// channels.
 #pragma once
 
 #include <tapegrad/autograd/convolution.h>
@@ -26,7 +26,7 @@ struct Conv1d {
   ConvOptions options;
 };
 
-/// x [N, in, H, W] or [in, H, W] -> conv2d(x, weight, bias, options). The kernel's size is one number or {KH, KW}.
+/// x [N, in, H, W] or [in, H, W] -> conv2d(x, weight, bias, options). kernel_size is one number or {KH, KW}.
 struct Conv2d {
   Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
          bool with_bias = true);

@@ -1,5 +1,5 @@
-// Learning rates as functions of the step, which counts from 1: adam.set_lr(schedule(adam.steps() + 1)).
-// The rate of step s is the one that PyTorch's scheduler of that name has after s - 1 calls of step().
+// Learning rates as functions of the step, which counts from 1: adam.set_lr(schedule(adam.steps() + 1)). At step s, the
+// rate is that of PyTorch's scheduler of the same name after s - 1 calls of step().
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -56,7 +56,7 @@ struct Exponential {
   double operator()(int64_t step) const;
 };
 
-/// From start_factor lr at step 1 in a straight line to end_factor lr after `total` steps, then stays there.
+/// Changes linearly from start_factor lr at step 1 to end_factor lr after `total` steps, then stays there.
 struct Linear {
   double lr;
   int64_t total;
@@ -65,7 +65,7 @@ struct Linear {
   double operator()(int64_t step) const;
 };
 
-/// lr (1 - (step - 1) / total)^power, and 0 after `total` steps.
+/// lr (1 - (step - 1) / total)^power; 0 after `total` steps.
 struct Polynomial {
   double lr;
   int64_t total;
@@ -80,7 +80,8 @@ struct InverseRoot {
   double operator()(int64_t step) const;
 };
 
-/// Rises linearly to lr over `warmup` steps, stays for `stable` steps, and falls linearly to min_lr over `decay` steps.
+/// Rises linearly to lr over `warmup` steps, stays there for `stable` steps, and falls linearly to min_lr over `decay`
+/// steps.
 struct WarmupStableDecay {
   double lr;
   int64_t warmup;
@@ -100,14 +101,14 @@ struct CosineRestarts {
   double operator()(int64_t step) const;
 };
 
-/// Rises from start = max_lr / div_factor to max_lr in the first part of `total` steps, then falls to
-/// start / final_div_factor, where it stays; with three_phase it falls to start as fast as it rose, and further in
-/// the rest. Smith, Topin 2017.
+/// Rises from start = max_lr / div_factor to max_lr within the first pct_start of `total` steps, then falls to start /
+/// final_div_factor, and stays there. With three_phase it first falls to start as fast as it rose, and to start /
+/// final_div_factor in the remaining steps. Smith, Topin 2017.
 struct OneCycle {
   enum class Anneal { cosine, linear };
   double max_lr;
   int64_t total;
-  double pct_start = 0.3;  ///< the part in which it rises
+  double pct_start = 0.3;  ///< the fraction of the steps in which it rises
   double div_factor = 25;
   double final_div_factor = 1e4;
   Anneal anneal = Anneal::cosine;
@@ -115,7 +116,7 @@ struct OneCycle {
   double operator()(int64_t step) const;
 };
 
-/// Any of them, or any function of the step: Schedule s = [](int64_t step) { return 0.1 / double(step); };
+/// Any of the above, or any function of the step: Schedule s = [](int64_t step) { return 0.1 / double(step); };
 class Schedule {
  public:
   template <class S>
@@ -127,7 +128,7 @@ class Schedule {
   std::function<double(int64_t)> schedule_;
 };
 
-/// Schedules one after another, each for its number of steps, counted from 1 anew; the last one stays.
+/// Runs schedules one after the other, each for its number of steps, counted from 1 in each; the last one continues.
 ///   Chain{{{LinearWarmup{.lr = 1e-3, .warmup = 100}, 100}, {Exponential{.lr = 1e-3, .gamma = 0.999}, 900}}}
 struct Chain {
   struct Part {
@@ -138,18 +139,18 @@ struct Chain {
   double operator()(int64_t step) const;
 };
 
-/// Multiplies the learning rate by `factor` when a metric has not improved for more than `patience` calls. Unlike the
-/// schedules, it has a state: optimizer.set_lr(plateau(loss)) after each epoch.
+/// Multiplies the learning rate by `factor` when a metric has not improved for more than `patience` calls. Unlike a
+/// schedule, it has state: call optimizer.set_lr(plateau(loss)) after each epoch.
 struct PlateauOptions {
   double lr;
   double factor = 0.1;
   int64_t patience = 10;
   double threshold = 1e-4;  ///< smallest improvement that counts
-  bool relative = true;     ///< the threshold is a fraction of the best value; otherwise a difference
+  bool relative = true;     ///< the threshold is a fraction of the best value; false: an absolute difference
   bool maximize = false;    ///< larger is better
-  int64_t cooldown = 0;     ///< calls after a reduction in which nothing counts
+  int64_t cooldown = 0;     ///< calls after a reduction during which `patience` does not count
   double min_lr = 0;
-  double eps = 1e-8;  ///< smaller changes of the rate are not made
+  double eps = 1e-8;  ///< smaller changes of the rate are skipped
 };
 
 class Plateau {

@@ -1,16 +1,16 @@
-// Derivatives as functions: gradients, whole Jacobians and Hessians, and products with them, of any order.
+// Derivatives as functions, of any order: gradients, Jacobians, Hessians, and products with them.
 //
 //   auto f = [](const Tensor& x) { return sum(x * x * x); };
 //   Tensor g = grad(f)(x);                              // 3 x^2
 //   Tensor h = grad([&](const Tensor& x) { return sum(grad(f)(x)); })(x);   // 6 x
-//   auto [y, hv] = hvp(f, x, v);                        // the Hessian times v, without the Hessian
+//   auto [y, hv] = hvp(f, x, v);                        // the Hessian times v, without forming the Hessian
 //
 // A function takes one to four tensors, or a std::span<const Tensor>, and returns a tensor. Derivatives come in the
 // same form: a Tensor for one tensor, a std::array for several, a std::vector for a span. float32 or float64.
 //
-// Used while a tape records, all of these are recorded, so that their results can be differentiated again: by
-// Tape::backward (a loss made of derivatives), or by each other (grad of grad). Without a tape nothing is kept.
-// Derivatives by the parameters of a model: nn/derivatives.h.
+// While a tape records, all of these are recorded, so that their results can be differentiated again, by Tape::backward
+// (a loss made of derivatives) or by each other (grad of grad). Without a tape nothing is kept. nn/derivatives.h has
+// derivatives with respect to the parameters of a model.
 #pragma once
 
 #include <tapegrad/autograd/gradcheck.h>
@@ -52,14 +52,14 @@ ValueAndProducts hvp(TensorFunction f, std::span<const Tensor> x, std::span<cons
 std::vector<Tensor> jacobian(TensorFunction f, std::span<const Tensor> x);
 std::vector<std::vector<Tensor>> hessian(TensorFunction f, std::span<const Tensor> x);
 
-// f with its type hidden; lives as long as f.
+// f with its type erased; valid as long as f is.
 template <class F>
 TensorFunction hidden(F& f) {
   const auto call = [](void* p, std::span<const Tensor> x) { return call_with(*static_cast<F*>(p), x); };
   return {const_cast<std::remove_const_t<F>*>(&f), call};
 }
 
-// A vector of n gradients in the form of n tensors.
+// n gradients as one Tensor (n = 1) or a std::array.
 template <std::size_t N>
 auto in_form(std::vector<Tensor> grads) {
   if constexpr (N == 1) {
@@ -105,8 +105,8 @@ class Derivative {
 
 }  // namespace detail
 
-/// A function that returns df/dx for every argument of f, whose result must have one element. Zeros for an argument
-/// that f does not use. Error for arguments that are not floating.
+/// A function that returns df/dx for each argument of f; f must return one element. Zeros for an argument that f does
+/// not use. Error for arguments that are not float32 or float64.
 template <class F>
 auto grad(F f) {
   return detail::Derivative(std::move(f), [](detail::TensorFunction hidden, std::span<const Tensor> x) {
@@ -114,13 +114,13 @@ auto grad(F f) {
   });
 }
 
-/// The same, with f's value: auto [loss, dx] = value_and_grad(f)(x).
+/// The same together with the value of f: auto [loss, dx] = value_and_grad(f)(x).
 template <class F>
 auto value_and_grad(F f) {
   return detail::Derivative(std::move(f), detail::value_and_grad);
 }
 
-/// v^T J, the gradient of <v, f(x)>: v has the shape of f(x). J is the Jacobian df/dx.
+/// v^T J, where J is the Jacobian df/dx; v has the shape of f(x). This is the gradient of <v, f(x)>.
 template <class F>
 ProductOf<Tensor> vjp(F&& f, const Tensor& x, const Tensor& v) {
   detail::ValueAndProducts found = detail::vjp(detail::hidden(f), {&x, 1}, v);
@@ -132,8 +132,8 @@ ProductOf<std::vector<Tensor>> vjp(F&& f, const std::vector<Tensor>& x, const Te
   return {std::move(found.value), std::move(found.products)};
 }
 
-/// J v, the derivative of f(x) in the direction v, which has the shape of x; for several tensors, the sum of their
-/// products. Two passes of backward: v^T J is linear in v, and its derivative is J^T.
+/// J v, the derivative of f(x) in the direction v, which has the shape of x. For several tensors, the sum over all of
+/// them. Takes two backward passes: v^T J is linear in v, and its derivative with respect to v is J^T.
 template <class F>
 ProductOf<Tensor> jvp(F&& f, const Tensor& x, const Tensor& v) {
   detail::ValueAndProducts found = detail::jvp(detail::hidden(f), {&x, 1}, {&v, 1});
@@ -145,7 +145,7 @@ ProductOf<Tensor> jvp(F&& f, const std::vector<Tensor>& x, const std::vector<Ten
   return {std::move(found.value), std::move(found.products[0])};
 }
 
-/// H v, H being the Hessian of f, whose result must have one element; v has the shape of x.
+/// H v, where H is the Hessian of f; f must return one element, and v has the shape of x.
 template <class F>
 ProductOf<Tensor> hvp(F&& f, const Tensor& x, const Tensor& v) {
   detail::ValueAndProducts found = detail::hvp(detail::hidden(f), {&x, 1}, {&v, 1});
@@ -157,7 +157,8 @@ ProductOf<std::vector<Tensor>> hvp(F&& f, const std::vector<Tensor>& x, const st
   return {std::move(found.value), std::move(found.products)};
 }
 
-/// df/dx, in the shape of f(x) followed by that of x: element [i, j] is df_i/dx_j. One backward per element of f(x).
+/// df/dx, with the shape of f(x) followed by that of x: element [i, j] is df_i/dx_j. One backward pass per element of
+/// f(x).
 template <class F>
 Tensor jacobian(F&& f, const Tensor& x) {
   return detail::jacobian(detail::hidden(f), {&x, 1})[0];
@@ -167,8 +168,8 @@ std::vector<Tensor> jacobian(F&& f, const std::vector<Tensor>& x) {
   return detail::jacobian(detail::hidden(f), x);
 }
 
-/// The second derivatives of f, whose result must have one element, in the shape of x twice. Of several tensors, all
-/// pairs: [i][j] has the shape of x[i] followed by that of x[j]. One backward per element of x.
+/// The second derivatives of f, which must return one element, with the shape of x twice. For several tensors, all
+/// pairs: [i][j] has the shape of x[i] followed by that of x[j]. One backward pass per element of x.
 template <class F>
 Tensor hessian(F&& f, const Tensor& x) {
   return detail::hessian(detail::hidden(f), {&x, 1})[0][0];

@@ -1,4 +1,4 @@
-// Gradient hooks: functions that see the gradient of a tensor while backward runs.
+// Gradient hooks: functions that backward calls with the gradient of a tensor.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -13,10 +13,10 @@ using GradHook = InplaceFunction<Tensor(const Tensor& dy)>;
 Tensor on_grad(const Tensor& x, GradHook hook);
 }  // namespace detail
 
-/// x, recorded with a hook: where the result is used instead of x, backward calls f(dy) with the gradient dy of the
-/// result. f may return a tensor of dy's shape and type, which is passed on instead of dy. With create_graph, what f
-/// computes is recorded. A constant x is returned as it is, and f is never called; f runs once per backward. Error for
-/// a replacement of another shape or type.
+/// Returns x with a hook; use the result instead of x. Backward calls f(dy) once, with the gradient dy of the result. f
+/// may return a tensor of dy's shape and type, which then replaces dy. With create_graph, the operations of f are
+/// recorded. A constant x is returned unchanged, and f is never called. Error if the replacement has another shape or
+/// type.
 template <class F>
 Tensor on_grad(const Tensor& x, F f) {
   static_assert(std::is_invocable_v<F&, const Tensor&>,

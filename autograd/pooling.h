@@ -1,8 +1,8 @@
 // Pooling of images and signals, and their interpolation to other sizes.
 //
-// x is [N, C, H, W], or [N, C, L] for the operations that end in 1d; without the axis N it is one image or signal, and
-// so is the result. float32 and float64. N and C may be 0, the spatial sizes may not. Every gradient can be
-// differentiated again. Options take one number for both spatial axes, or {height, width}.
+// x is [N, C, H, W], or [N, C, L] for operations that end in 1d. Without the axis N, x and the result are a single
+// image or signal (interpolate always needs N). float32 and float64. N and C may be 0, spatial sizes may not. Gradients
+// can be differentiated again. Options take one number for all spatial axes, or {height, width}.
 #pragma once
 
 #include <tapegrad/autograd/spatial.h>
@@ -15,26 +15,27 @@ namespace tapegrad {
 // --- maxima (ops/max_pool.cpp) ---
 
 struct MaxPoolOptions {
-  PerAxis<int64_t> stride = {};   ///< from one window to the next; the kernel's size if left out
-  PerAxis<int64_t> padding = 0;   ///< columns and rows on each side that never win; at most half of the window
-  PerAxis<int64_t> dilation = 1;  ///< from one element of a window to the next
-  bool ceil_mode = false;         ///< true: a last window may reach past the end
+  PerAxis<int64_t> stride = {};  ///< distance between windows; default: the kernel size
+  PerAxis<int64_t> padding =
+      0;  ///< rows and columns on each side that are never the maximum; at most half of the window
+  PerAxis<int64_t> dilation = 1;  ///< distance between the elements of a window
+  bool ceil_mode = false;         ///< true: the last window may extend beyond the padded axis
 };
 struct MaxPooled {
   Tensor values;
   Tensor indices;  ///< int64: positions of the values in the flattened image, row H * W or L
 };
-/// The largest element of each window; NaN if any is NaN. Of equal elements the first gets the gradient, of several NaN
-/// the last.
+/// The largest element of each window; NaN if any is NaN. The first of equal elements gets the gradient; of several
+/// NaN, the last.
 Tensor max_pool1d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options = {});
 Tensor max_pool2d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const MaxPoolOptions& options = {});
-/// The same, and where the maxima are. The gradient flows through `values`.
+/// The same, with the positions of the maxima. The gradient flows through `values`.
 MaxPooled max_pool1d_with_indices(const Tensor& x, const PerAxis<int64_t>& kernel_size,
                                   const MaxPoolOptions& options = {});
 MaxPooled max_pool2d_with_indices(const Tensor& x, const PerAxis<int64_t>& kernel_size,
                                   const MaxPoolOptions& options = {});
-/// The largest elements of output_size windows of nearly equal sizes: window o of n covers the elements from
-/// floor(o size / n) up to ceil((o + 1) size / n), exclusive. Maxima as in max_pool2d.
+/// The largest elements of output_size windows of nearly equal size: window o of n covers the elements from floor(o
+/// size / n) up to, but not including, ceil((o + 1) size / n). NaN and ties as in max_pool2d.
 Tensor adaptive_max_pool1d(const Tensor& x, const PerAxis<int64_t>& output_size);
 Tensor adaptive_max_pool2d(const Tensor& x, const PerAxis<int64_t>& output_size);
 MaxPooled adaptive_max_pool1d_with_indices(const Tensor& x, const PerAxis<int64_t>& output_size);
@@ -43,17 +44,16 @@ MaxPooled adaptive_max_pool2d_with_indices(const Tensor& x, const PerAxis<int64_
 // --- averages (ops/avg_pool.cpp) ---
 
 struct AvgPoolOptions {
-  PerAxis<int64_t> stride = {};                  ///< from one window to the next; the kernel's size if left out
+  PerAxis<int64_t> stride = {};                  ///< distance between windows; default: the kernel size
   PerAxis<int64_t> padding = 0;                  ///< zeros on each side; at most half of the window
-  bool ceil_mode = false;                        ///< true: a last window may reach past the end
-  bool count_include_pad = true;                 ///< whether the zeros of the padding count in the average
-  std::optional<int64_t> divisor_override = {};  ///< divides the sums by this instead
+  bool ceil_mode = false;                        ///< true: the last window may extend beyond the padded axis
+  bool count_include_pad = true;                 ///< count the zeros of the padding in the average
+  std::optional<int64_t> divisor_override = {};  ///< divide the sums by this number instead
 };
 /// The average of each window.
 Tensor avg_pool1d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const AvgPoolOptions& options = {});
 Tensor avg_pool2d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const AvgPoolOptions& options = {});
-/// The averages of output_size windows of nearly equal sizes, those of adaptive_max_pool2d. A size of 1 is global
-/// average pooling.
+/// The averages of the windows of adaptive_max_pool2d. A size of 1 is global average pooling.
 Tensor adaptive_avg_pool1d(const Tensor& x, const PerAxis<int64_t>& output_size);
 Tensor adaptive_avg_pool2d(const Tensor& x, const PerAxis<int64_t>& output_size);
 
@@ -72,8 +72,8 @@ struct InterpolateOptions {
   /// edges.
   bool align_corners = false;
 };
-/// x [N, C, L] or [N, C, H, W] in another size, with PyTorch's positions. Error unless exactly one of size and
-/// scale_factor is given.
+/// Resizes x [N, C, L] or [N, C, H, W], with PyTorch's positions. Error unless exactly one of size and scale_factor is
+/// given.
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 
 }  // namespace tapegrad

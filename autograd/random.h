@@ -124,20 +124,21 @@ Tensor randn(const Shape& shape, DType dtype = kFloat32, Generator* generator = 
 Tensor uniform(const Shape& shape, double from, double to, DType dtype = kFloat32, Generator* generator = nullptr);
 /// Normal of this mean and standard deviation.
 Tensor normal(const Shape& shape, double mean, double std, DType dtype = kFloat32, Generator* generator = nullptr);
-/// Shape and type of x: uniform in [0, 1), standard normal.
+/// Uniform in [0, 1), and standard normal, in the shape and type of x. Error unless x is float32 or float64.
 Tensor rand_like(const Tensor& x, Generator* generator = nullptr);
 Tensor randn_like(const Tensor& x, Generator* generator = nullptr);
-/// Exponential of this rate (lambda). Error unless rate > 0.
+/// Exponentially distributed with this rate (lambda). Error unless rate > 0.
 Tensor exponential(const Shape& shape, double rate = 1, DType dtype = kFloat32, Generator* generator = nullptr);
-/// Gumbel of location 0 and scale 1, as -log of an exponential number: what torch.nn.functional.gumbel_softmax draws
-/// (to one unit in the last place), and not the numbers of torch.distributions.Gumbel.
+/// Gumbel-distributed with location 0 and scale 1, as -log of an exponential number: the numbers of
+/// torch.nn.functional.gumbel_softmax (to one unit in the last place), not those of torch.distributions.Gumbel.
 Tensor gumbel(const Shape& shape, DType dtype = kFloat32, Generator* generator = nullptr);
-/// Normal of this mean and standard deviation, restricted to [low, high]: one uniform number per element through the
-/// inverse of the distribution function, as torch.nn.init.trunc_normal_. Error unless std > 0 and low < high.
+/// Normal with this mean and standard deviation, truncated to [low, high]: one uniform number per element, mapped by
+/// the inverse of the distribution function, as in torch.nn.init.trunc_normal_. Error unless std > 0 and low < high.
 Tensor truncated_normal(const Shape& shape, double mean = 0, double std = 1, double low = -2, double high = 2,
                         DType dtype = kFloat32, Generator* generator = nullptr);
-/// Samples near corners of the simplex: softmax((logits + gumbel) / tau) along an axis. `hard`: the corner itself, with
-/// the gradient of the soft sample (straight-through). Error unless tau > 0. Jang, Gu, Poole 2016.
+/// softmax((logits + gumbel) / tau) along an axis: samples near the corners of the simplex. With `hard`, the nearest
+/// corner (one-hot), with the gradient of the soft sample (straight-through). Error unless tau > 0. Jang, Gu, Poole
+/// 2016.
 Tensor gumbel_softmax(const Tensor& logits, double tau = 1, bool hard = false, int64_t axis = -1,
                       Generator* generator = nullptr);
 /// Integers in [low, high), int64.
@@ -149,7 +150,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 /// weights [n] or [rows, n], floating -> indices [samples] or [rows, samples], int64 (see Generator::multinomial).
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false, Generator* generator = nullptr);
 
-/// NumPy's legacy stream, `np.random.seed` and the functions that it seeds. Not thread-safe.
+/// NumPy's legacy stream: `np.random.seed` and the functions that it seeds. Not thread-safe.
 class NumpyRandom {
  public:
   explicit NumpyRandom(uint32_t seed) : words_(seed) {}

@@ -1,11 +1,11 @@
-// One layer of a recurrent network in one direction, as one operation: what nn::RNN, nn::LSTM and nn::GRU are made of.
+// A recurrent layer in one direction as a single operation; nn::RNN, nn::LSTM and nn::GRU are stacks of these.
 //
-// The input's projections for all steps are one matrix product. A step adds the product of the hidden state and does
-// the rest in one pass; backward collects the gradients of all steps, so that each weight's gradient is one product,
-// too.
+// One matrix product projects the inputs of all steps. Each step adds the product with the hidden state and computes
+// the rest in one pass. Backward collects the gradients of all steps, so that the gradient of each weight is one
+// product as well.
 //
-// All three take x [T, B, I] and states [B, H], float32 or float64, with T and H of at least 1. Types and shapes that
-// do not fit are an Error. NaN and infinity propagate within their sequence.
+// All three take x [T, B, I] and states [B, H], float32 or float64, with T and H of at least 1. Error for types and
+// shapes that do not match. NaN and infinity propagate within their own sequence.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -16,20 +16,21 @@ namespace tapegrad {
 struct RecurrentWeights {
   Tensor weight_ih;     ///< [G H, I]
   Tensor weight_hh;     ///< [G H, H]
-  Tensor bias_ih = {};  ///< [G H], or empty, as bias_hh
+  Tensor bias_ih = {};  ///< [G H], or empty, like bias_hh
   Tensor bias_hh = {};
 };
 
 struct RecurrentLayerOptions {
   bool reverse = false;  ///< from the last step to the first
-  /// int64 [B], 1 to T: sequence b has lengths[b] steps. What follows in x is ignored, outputs there are zero, the
-  /// final state is that of the last step, and the reverse direction begins there. Empty: all have T.
+  /// int64 [B], 1 to T: sequence b has lengths[b] steps. Later steps of x are ignored, and their outputs are zero; the
+  /// final state is that of the sequence's last step, where the reverse direction begins. Empty: all sequences have T
+  /// steps.
   Tensor lengths = {};
 };
 
 struct RecurrentResult {
   Tensor output;  ///< [T, B, H]: the hidden state after each step
-  Tensor hidden;  ///< [B, H]: after the last one
+  Tensor hidden;  ///< [B, H]: after the last step
 };
 struct LSTMResult {
   Tensor output, hidden;
@@ -38,15 +39,16 @@ struct LSTMResult {
 
 enum class Nonlinearity { tanh, relu };
 
-/// h' = f(W_ih x + b_ih + W_hh h + b_hh), f being tanh or relu. Elman 1990. An empty `hidden` is zeros.
+/// h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is tanh or relu. An empty `hidden` means zeros. Elman 1990.
 RecurrentResult rnn_layer(const Tensor& x, const RecurrentWeights& weights, const Tensor& hidden = {},
                           const RecurrentLayerOptions& options = {}, Nonlinearity nonlinearity = Nonlinearity::tanh);
-/// i, f, g, o = the four parts of W_ih x + b_ih + W_hh h + b_hh; c' = sigmoid(f) c + sigmoid(i) tanh(g);
-/// h' = sigmoid(o) tanh(c'). Hochreiter, Schmidhuber 1997; Gers et al. 2000. Empty states are zeros.
+/// i, f, g, o = the four parts of W_ih x + b_ih + W_hh h + b_hh; c' = sigmoid(f) c + sigmoid(i) tanh(g); h' =
+/// sigmoid(o) tanh(c'). Hochreiter, Schmidhuber 1997; Gers et al. 2000. Empty states mean zeros.
 LSTMResult lstm_layer(const Tensor& x, const RecurrentWeights& weights, const Tensor& hidden = {},
                       const Tensor& cell = {}, const RecurrentLayerOptions& options = {});
-/// r, z = sigmoid of the first two parts of W_ih x + b_ih + W_hh h + b_hh; n = tanh(W_in x + b_in + r (W_hn h + b_hn));
-/// h' = (1 - z) n + z h. Cho et al. 2014, with the reset gate after the product. An empty `hidden` is zeros.
+/// r, z = sigmoid of the first two parts of W_ih x + b_ih + W_hh h + b_hh (the third is n); n = tanh(W_in x + b_in + r
+/// (W_hn h + b_hn)); h' = (1 - z) n + z h. The reset gate is applied after the product, as in PyTorch. An empty
+/// `hidden` means zeros. Cho et al. 2014.
 RecurrentResult gru_layer(const Tensor& x, const RecurrentWeights& weights, const Tensor& hidden = {},
                           const RecurrentLayerOptions& options = {});
 

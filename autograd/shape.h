@@ -10,7 +10,7 @@ namespace tapegrad {
 
 /// The largest number of axes of a tensor.
 inline constexpr int kMaxRank = 8;
-/// More elements than any machine can hold.
+/// The largest number of elements of a tensor; more than any machine can hold.
 inline constexpr int64_t kMaxNumel = int64_t{1} << 53;
 
 /// Up to kMaxRank integers: a shape, strides (in elements) or a list of axes.

@@ -1,4 +1,4 @@
-// A setting of the spatial axes of an image or a signal: one number for all of them, or one for each.
+// A setting for the spatial axes of an image or signal: one number for all axes, or one per axis.
 #pragma once
 
 #include <tapegrad/autograd/error.h>
@@ -10,7 +10,7 @@
 
 namespace tapegrad {
 
-/// `3` for all spatial axes, or `{3, 5}` for height and width.
+/// `3` for all spatial axes, `{3, 5}` for height and width.
 template <class T>
 class PerAxis {
  public:

@@ -1,5 +1,5 @@
-// The tape: operations are recorded while one is alive, and backward is one loop from the end. Start reading here, then
-// tape.cpp.
+// The tape: while one is alive, operations are recorded; backward is one loop from the end. Start reading here, then
+// read tape.cpp.
 #pragma once
 
 #include <tapegrad/autograd/gradients.h>
@@ -27,8 +27,8 @@ struct BackwardOptions {
   Tensor grad_output = {};
   /// Recorded tensors, in addition to the leaves, to return gradients for.
   std::vector<Tensor> keep = {};
-  /// If not empty: return the gradients of these recorded tensors and leaves alone, and run no operation that they do
-  /// not need. One that took no part in the loss gets no gradient.
+  /// If not empty: return only the gradients of these recorded tensors and leaves, and run only the operations that
+  /// they need. A tensor that took no part in the loss gets no gradient.
   std::vector<Tensor> only = {};
 };
 
@@ -38,12 +38,12 @@ enum class OuterTensors {
   leaves,  // gradients are computed for them, too
 };
 
-/// Records the operations of this thread from its construction to its end, or to its backward(); of several tapes alive
-/// only the innermost records. Everything that the tape has not recorded is a constant, except leaves. Without a tape
-/// nothing is recorded, and nothing is kept for backward.
+/// Records the operations of this thread from its construction to its destruction or its backward(). If several tapes
+/// are alive, only the innermost records. Everything that the tape has not recorded is a constant, except leaves.
+/// Without a tape nothing is recorded, and nothing is kept for backward.
 ///
-/// A tape belongs to the thread that began it, and must end there (the process is aborted otherwise). Tapes may end in
-/// any order.
+/// A tape belongs to the thread that constructed it, and must be destroyed there (otherwise the process is aborted).
+/// Tapes may be destroyed in any order.
 class Tape {
  public:
   explicit Tape(OuterTensors outer_tensors = OuterTensors::constants);
@@ -56,8 +56,8 @@ class Tape {
   /// records on. Error if this is not the innermost tape, or the loss was not recorded on it.
   Gradients backward(const Tensor& loss, const BackwardOptions& options = {});
 
-  /// From now on, the first value or gradient that is not finite is an Error with its operation, position and shapes,
-  /// and the nearest named parameter among what it was computed from.
+  /// From now on, the first value or gradient that is not finite raises an Error with its operation, position, shapes,
+  /// and the nearest named parameter that it was computed from.
   void trap_nan() { trap_nan_ = true; }
 
   /// Number of recorded operations and leaves.
@@ -72,11 +72,11 @@ class Tape {
 
   /// The tape that records on this thread now, or nullptr.
   static Tape* current();
-  /// The position of x on this tape, which a leaf is entered on; -1 for a constant. Error for a tensor that is recorded
-  /// on a live tape of another thread.
+  /// The position of x on this tape; -1 for a constant. A leaf is entered if it is not on the tape yet. Error for a
+  /// tensor that is recorded on a live tape of another thread.
   int64_t position_of(const Tensor& x);
-  /// The values of x at a position of their own on the current tape, so that backward can return gradients for them
-  /// (BackwardOptions::only, keep), whether x itself is recorded or a constant. Error if no tape records.
+  /// x at a new position on the current tape, so that backward can return its gradient (BackwardOptions::only, keep),
+  /// whether x is recorded or a constant. Error if no tape records.
   static Tensor variable(const Tensor& x);
 
  private:
@@ -97,7 +97,7 @@ class Tape {
   Tape* outer_;          // the tape that was innermost before
   const uint64_t id_;
   detail::TapeMemory* const memory_;
-  int pauses_ = 0;  // PauseRecordings alive that began after it
+  int pauses_ = 0;  // number of live PauseRecordings that began after it
   State state_ = State::recording;
   const OuterTensors outer_tensors_;
   bool in_backward_ = false;

@@ -23,7 +23,7 @@ namespace tapegrad {
 /// Where a tensor was recorded: which tape, and at which position. Two integers, so that no cycle of ownership can
 /// exist.
 struct TapeIndex {
-  uint64_t tape = 0;     // the tape's number; 0: not recorded; kLeaf: a leaf; kFrozenLeaf: one that gets no gradient
+  uint64_t tape = 0;     // the tape's id; 0: not recorded; kLeaf: a leaf; kFrozenLeaf: a leaf that gets no gradient
   int64_t position = 0;  // on that tape; of a leaf, its own number
   static constexpr uint64_t kLeaf = ~uint64_t{0}, kFrozenLeaf = kLeaf - 1;
   friend bool operator==(const TapeIndex&, const TapeIndex&) = default;
@@ -139,7 +139,7 @@ class Tensor {
   /// One index along an axis; the axis is removed. Error if the index is out of range.
   Tensor select(int64_t axis, int64_t index) const;
   Tensor operator[](int64_t index) const { return select(0, index); }
-  /// Repeats axes of size 1 to the sizes given, and adds axes in front; -1 keeps a size.
+  /// Repeats axes of size 1 to the given sizes, and adds leading axes; -1 keeps a size.
   Tensor expand(const Shape& shape) const;
   /// Removes one axis, or several, which must have size 1.
   Tensor squeeze(int64_t axis) const;
@@ -166,7 +166,7 @@ class Tensor {
   /// The same values in row-major memory of their own, unknown to any tape.
   Tensor clone() const;
   bool is_leaf() const { return body().tape_index.tape >= TapeIndex::kFrozenLeaf; }
-  /// A leaf that is a constant for now: nothing is recorded for it, and it gets no gradient.
+  /// A leaf that is currently a constant: it is not recorded and gets no gradient.
   bool is_frozen() const { return body().tape_index.tape == TapeIndex::kFrozenLeaf; }
   const TapeIndex& tape_index() const { return body().tape_index; }
 
@@ -191,7 +191,7 @@ class Tensor {
 
   // --- for whoever owns a leaf: optimisers and nn::Parameter ---
 
-  /// Freezes or unfreezes a leaf, for what is recorded from now on. Error unless this is a leaf.
+  /// Freezes or unfreezes a leaf; affects only what is recorded afterwards. Error unless this is a leaf.
   void set_frozen(bool frozen) const;
   /// Error "[where] <name> ..." while a live tape has recorded this leaf.
   void require_writable(std::string_view where, std::string_view name) const;
@@ -201,11 +201,11 @@ class Tensor {
   /// memory, the leaf moves to memory of its own (every handle to it follows), so that nothing but the leaf changes.
   /// Afterwards it is contiguous. The Error of require_writable.
   void prepare_write(std::string_view where, std::string_view name, Values values = Values::keep) const;
-  /// Counts the live tapes that have recorded this leaf, or used it while it was frozen.
+  /// Changes the number of live tapes that have recorded this leaf, or used it while it was frozen.
   void add_recording(int16_t change) const { body().recordings.fetch_add(change, std::memory_order_acq_rel); }
 
  private:
-  struct Body {  // three lines of the cache
+  struct Body {  // three cache lines
     std::atomic<int32_t> references{1};
     std::atomic<int16_t> recordings{0};
     DType dtype = DType::float32;
@@ -256,8 +256,8 @@ Tensor linspace(double first, double last, int64_t count, DType dtype = kFloat32
 /// [n, n], ones on the diagonal.
 Tensor eye(int64_t n, DType dtype = kFloat32);
 
-/// A number, or a list of lists and numbers, written out in a program: what tensor({{1, 2}, {3, 4}}) is made of. Refers
-/// to the braces, so it lives as long as they do.
+/// A number or a nested list of numbers, as in tensor({{1, 2}, {3, 4}}). Refers to the braced list, so it is valid only
+/// as long as that is.
 class Literal {
  public:
   Literal() = default;  // an empty list
@@ -276,7 +276,7 @@ class Literal {
   }
 
   bool is_number() const { return is_number_; }
-  /// Of a number: float32 for any floating one.
+  /// The type of a number; float32 for any floating-point type.
   DType dtype() const { return dtype_; }
   template <class T>
   T as() const {
@@ -292,9 +292,9 @@ class Literal {
   bool is_number_ = false;
 };
 
-/// Written out in a program, one axis per level of braces: tensor({1., 2.}), tensor({{1, 2}, {3, 4}}). float32 if any
-/// number is floating, otherwise int64 if any is an integer, otherwise bool, unless `dtype` says otherwise; without any
-/// number float32. Error for lists of one level that differ in length.
+/// A tensor of literal values, with one axis per level of braces: tensor({1., 2.}), tensor({{1, 2}, {3, 4}}). The type
+/// is `dtype`; by default float32 if any number is floating-point or there are none, else int64 if any is an integer,
+/// else bool. Error if lists on one level differ in length.
 Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype = {});
 
 /// A copy of `count` values in row-major order. Error unless count == shape.numel().

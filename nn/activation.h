@@ -14,7 +14,7 @@ Tensor activate(Activation activation, const Tensor& x);
 std::string_view name(Activation activation);
 Activation activation_named(std::string_view name);
 
-// Modules with PyTorch's names and defaults. Each calls the function of ops.h; only PReLU has a parameter.
+// Modules with PyTorch's names and defaults. Each calls the operation of ops.h; only PReLU has a parameter.
 
 struct ReLU {
   Tensor operator()(const Tensor& x) const { return relu(x); }
@@ -110,13 +110,13 @@ struct GLU {
 
   int64_t axis = -1;
 };
-/// x above 0, weight * x elsewhere; one weight for all, or one per channel (axis 1). He et al. 2015.
+/// x for x > 0, weight * x otherwise; one weight for all channels, or one per channel (axis 1). He et al. 2015.
 struct PReLU {
   explicit PReLU(int64_t channels = 1, double start = 0.25);  ///< Error unless channels > 0
   Tensor operator()(const Tensor& x) const { return prelu(x, weight); }
   void visit(auto&& field) { field("weight", weight); }
 
-  Parameter weight;  // [channels], `start` each
+  Parameter weight;  // [channels], filled with `start`
 };
 
 }  // namespace tapegrad::nn

@@ -9,18 +9,18 @@ namespace tapegrad::nn {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  /// The weight of the newest batch in the running statistics; std::nullopt: they are the average of all batches.
+  /// The weight of the latest batch in the running statistics; std::nullopt: they are the average over all batches.
   std::optional<double> momentum = 0.1;
   bool affine = true;               ///< false: no weight and no bias
-  bool track_running_stats = true;  ///< false: no running statistics; evaluation also uses those of the batch
+  bool track_running_stats = true;  ///< false: no running statistics; evaluation uses those of the batch, too
 };
 
 /// (x - mean) / sqrt(var + eps) * weight + bias per channel, of x [N, C] or [N, C, ...]. Ioffe, Szegedy 2015.
 ///
-/// In training with the statistics of the batch, which update the running ones; in evaluation with the running ones.
-/// The running statistics are the only members of a module that a const call changes: in training, one thread at a time
-/// may call it. They are not parameters, so gradients do not depend on them; recompute() runs the module twice and
-/// updates them once. An empty batch changes num_batches_tracked only.
+/// Training uses the statistics of the batch and updates the running ones; evaluation uses the running ones. The
+/// running statistics are the only members of a module that a const call changes, so only one thread at a time may call
+/// it in training. They are buffers, and get no gradient. recompute() runs the module twice but updates them once. An
+/// empty batch only increments num_batches_tracked.
 struct BatchNorm {
   explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
@@ -55,8 +55,8 @@ struct BatchNorm2d : BatchNorm {
   Tensor operator()(const Tensor& x) const;
 };
 
-/// Each sample of x [N, C, ...] normalised over `num_groups` groups of neighbouring channels, the same in training and
-/// evaluation. Wu, He 2018.
+/// Normalises each sample of x [N, C, ...] over `num_groups` groups of adjacent channels, identically in training and
+/// evaluation. Error unless num_groups divides num_channels. Wu, He 2018.
 struct GroupNorm {
   explicit GroupNorm(int64_t num_groups, int64_t num_channels, double eps = 1e-5, bool affine = true);
   Tensor operator()(const Tensor& x) const;
@@ -71,7 +71,7 @@ struct GroupNorm {
   double eps;
 };
 
-/// Each channel of each sample of x [N, C, L] or [C, L] normalised by itself, the same in training and evaluation.
+/// Normalises each channel of each sample of x [N, C, L] or [C, L] separately, identically in training and evaluation.
 /// Ulyanov, Vedaldi, Lempitsky 2016.
 struct InstanceNorm1d {
   explicit InstanceNorm1d(int64_t num_features, double eps = 1e-5, bool affine = false);
@@ -86,7 +86,7 @@ struct InstanceNorm1d {
   double eps;
 };
 
-/// The same of x [N, C, H, W] or [C, H, W].
+/// The same for x [N, C, H, W] or [C, H, W].
 struct InstanceNorm2d {
   explicit InstanceNorm2d(int64_t num_features, double eps = 1e-5, bool affine = false);
   Tensor operator()(const Tensor& x) const;

@@ -1,13 +1,13 @@
-// Derivatives by the parameters of a model, and calls of a model with other parameters.
+// Derivatives with respect to the parameters of a model, and calls of a model with other parameter values.
 //
 //   const auto loss = [&](const Net& net) { return cross_entropy(net(x), y); };
 //   auto [value, grads] = nn::value_and_grad(model, loss);
-//   auto [again, hv] = nn::hvp(model, v, loss);             // the Hessian times v, without the Hessian
+//   auto [again, hv] = nn::hvp(model, v, loss);             // the Hessian times v, without forming the Hessian
 //   Tensor other = nn::functional_call(model, values, loss);
 //
-// Vectors of tensors have the order of parameters(model): a tied parameter counts once, a frozen one is a parameter
-// like the others. Afterwards the model has its own parameters again, also if the call raises an Error. Meanwhile no
-// other thread may use the model. As with all derivatives, what is computed while a tape records is recorded
+// Vectors of tensors are in the order of parameters(model): a tied parameter counts once, and frozen parameters are
+// included. Afterwards the model has its own values again, even if the call raised an Error. No other thread may use
+// the model during the call. As with all derivatives, the computation is recorded while a tape records
 // (autograd/derivatives.h).
 #pragma once
 
@@ -44,7 +44,7 @@ class Substitution {
 template <class Model, class Call>
 concept CallOf = !std::is_const_v<Model> && std::is_invocable_r_v<Tensor, Call&, Model&>;
 
-// The call as a function of the parameters.
+// `call` as a function of the parameters.
 template <class Model, class Call>
 auto of_parameters(Model& model, Call& call) {
   return [&model, &call](std::span<const Tensor> values) -> Tensor {
@@ -55,8 +55,9 @@ auto of_parameters(Model& model, Call& call) {
 
 }  // namespace detail
 
-/// call(model), computed with `values` instead of the model's parameters: one tensor per parameter, in its shape, in
-/// float32 or float64. Values that a tape has recorded get gradients. Returns whatever the call returns.
+/// call(model), computed with `values` instead of the model's parameters: one float32 or float64 tensor per parameter,
+/// in its shape. Values that a tape has recorded get gradients. Returns the result of the call. Error for another
+/// number of values, another shape or type.
 template <class Model, class Call>
 requires(!std::is_const_v<Model> && std::is_invocable_v<Call&, Model&>) decltype(auto)
     functional_call(Model& model, std::span<const Tensor> values, Call&& call) {
@@ -64,20 +65,20 @@ requires(!std::is_const_v<Model> && std::is_invocable_v<Call&, Model&>) decltype
   return std::invoke(call, model);
 }
 
-/// The gradients of call(model), which must return one element. Zeros for a parameter that it does not use.
+/// The gradients of call(model), which must return one element; zeros for an unused parameter.
 template <class Model, class Call>
 requires detail::CallOf<Model, Call> std::vector<Tensor> grad(Model& model, Call&& call) {
   return tapegrad::grad(detail::of_parameters(model, call))(detail::parameter_values(detail::AnyModel(model)));
 }
 
-/// The same, with the value of the call.
+/// The same, together with the value of the call.
 template <class Model, class Call>
 requires detail::CallOf<Model, Call> ValueAndGrad<std::vector<Tensor>> value_and_grad(Model& model, Call&& call) {
   return tapegrad::value_and_grad(detail::of_parameters(model, call))(
       detail::parameter_values(detail::AnyModel(model)));
 }
 
-/// v^T J: v has the shape of call(model), and J is its Jacobian.
+/// v^T J, where J is the Jacobian of call(model); v has the shape of call(model).
 template <class Model, class Call>
 requires detail::CallOf<Model, Call> ProductOf<std::vector<Tensor>> vjp(Model& model, const Tensor& v, Call&& call) {
   return tapegrad::vjp(detail::of_parameters(model, call), detail::parameter_values(detail::AnyModel(model)), v);
@@ -89,14 +90,14 @@ requires detail::CallOf<Model, Call> ProductOf<Tensor> jvp(Model& model, const s
   return tapegrad::jvp(detail::of_parameters(model, call), detail::parameter_values(detail::AnyModel(model)), v);
 }
 
-/// H v, H being the Hessian of call(model), which must return one element; v has one tensor per parameter.
+/// H v, where H is the Hessian of call(model), which must return one element; v has one tensor per parameter.
 template <class Model, class Call>
 requires detail::CallOf<Model, Call> ProductOf<std::vector<Tensor>> hvp(Model& model, const std::vector<Tensor>& v,
                                                                         Call&& call) {
   return tapegrad::hvp(detail::of_parameters(model, call), detail::parameter_values(detail::AnyModel(model)), v);
 }
 
-/// One tensor per parameter, in the shape of call(model) followed by that of the parameter.
+/// The Jacobian: one tensor per parameter, with the shape of call(model) followed by that of the parameter.
 template <class Model, class Call>
 requires detail::CallOf<Model, Call> std::vector<Tensor> jacobian(Model& model, Call&& call) {
   return tapegrad::jacobian(detail::of_parameters(model, call), detail::parameter_values(detail::AnyModel(model)));
@@ -109,14 +110,14 @@ requires detail::CallOf<Model, Call> std::vector<std::vector<Tensor>> hessian(Mo
   return tapegrad::hessian(detail::of_parameters(model, call), detail::parameter_values(detail::AnyModel(model)));
 }
 
-/// All parameters in one row, each in row-major order. float32 [0] for a model without parameters.
+/// All parameters concatenated into one vector, each in row-major order. float32 [0] for a model without parameters.
 template <class Model>
 Tensor parameters_to_vector(const Model& model) {
   return detail::parameters_to_vector(detail::AnyModel(model));
 }
 
-/// The inverse: sets every parameter, converted to its type, as Parameter::set does. Error for another number of
-/// elements; then nothing is changed.
+/// The inverse: sets every parameter to its part of v, converted to its type. Error for another number of elements; the
+/// model is then unchanged.
 template <class Model>
 requires(!std::is_const_v<Model>) void vector_to_parameters(const Tensor& v, Model& model) {
   detail::vector_to_parameters(v, detail::AnyModel(model));

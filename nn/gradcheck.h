@@ -10,10 +10,11 @@ namespace tapegrad::nn {
 
 struct ModuleGradcheckOptions {
   GradcheckOptions gradcheck = {};  ///< order and tolerances
-  /// Every parameter is moved by uniform numbers in [-move, move): a check at the starting values would not see what is
-  /// multiplied by a bias of 0 or a scale of 1.
+  /// Adds uniform numbers in [-move, move) to every parameter: at the initial values, a bias of 0 or a scale of 1 would
+  /// hide errors.
   double move = 0.3;
-  uint64_t seed = 11;  ///< of these numbers, and of the default generator before each call: dropout draws the same
+  uint64_t seed =
+      11;  ///< for these numbers, and for the default generator before each call, so that dropout repeats its mask
 };
 
 namespace detail {
@@ -32,8 +33,8 @@ GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, con
 ///   if (!report) std::cout << report.text;   // "... (element 3 of up.weight)"
 ///
 /// Works in float64 on a clone of the model: neither the model nor the default generator changes. Floating inputs are
-/// converted; integers and bools are passed on. Modes (train, eval) are the model's. Takes time in proportion to the
-/// square of the number of parameters: check a small copy. Errors are those of the model.
+/// converted; integers and bools are passed unchanged. The copy keeps the model's modes (train, eval). The time is
+/// proportional to the square of the number of parameters, so check a small model. Raises the errors of the model.
 template <class Model, class Call>
 requires std::is_invocable_r_v<Tensor, Call&, Model&, std::span<const Tensor>> GradcheckReport gradcheck(
     const Model& model, const std::vector<Tensor>& inputs, Call call, const ModuleGradcheckOptions& options = {}) {

@@ -1,4 +1,4 @@
-// Gradient checks as assertions of GoogleTest, for tests of your own modules and functions.
+// Gradient checks as GoogleTest assertions, for tests of your own modules and functions.
 //
 //   TEST(Mlp, Gradients) { EXPECT_TRUE(nn::gradients_match(Mlp(4), {randn({2, 4})})); }
 //
@@ -31,7 +31,7 @@ concept IsModule = requires(F& f, nn::Visitor& visitor) {
 
 }  // namespace detail
 
-/// Whether gradcheck(f, inputs, options) finds no fault; a failure prints the entry with the largest error.
+/// Success if gradcheck(f, inputs, options) passes; a failure prints the entry with the largest error.
 template <class F>
 requires(!detail::IsModule<std::remove_reference_t<F>>) testing::AssertionResult
     gradients_match(F&& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
@@ -42,14 +42,14 @@ requires(!detail::IsModule<std::remove_reference_t<F>>) testing::AssertionResult
 
 namespace tapegrad::nn {
 
-/// The same for nn::gradcheck: of model(inputs[0], ...), by all parameters and floating inputs.
+/// The same for nn::gradcheck of model(inputs[0], ...), with respect to all parameters and floating inputs.
 template <class Model>
 testing::AssertionResult gradients_match(const Model& model, const std::vector<Tensor>& inputs,
                                          const ModuleGradcheckOptions& options = {}) {
   return tapegrad::detail::assertion(gradcheck(model, inputs, options));
 }
 
-/// Of call(model, inputs).
+/// The same for call(model, inputs).
 template <class Model, class Call>
 requires std::is_invocable_r_v<Tensor, Call&, Model&, std::span<const Tensor>> testing::AssertionResult gradients_match(
     const Model& model, const std::vector<Tensor>& inputs, Call call, const ModuleGradcheckOptions& options = {}) {

@@ -1,4 +1,4 @@
-// Forward hooks: functions that see the inputs and the output of a module.
+// Forward hooks: functions that are called with the inputs and the output of a module.
 #pragma once
 
 #include <tapegrad/autograd/on_grad.h>
@@ -13,21 +13,21 @@
 
 namespace tapegrad::nn {
 
-/// A module with hooks, otherwise the same module: Hooked<Linear> up(2, 8) has the members and names of a Linear, so
-/// that `nn::Linear up;` in a struct can become `nn::Hooked<nn::Linear> up;` and nothing else changes.
+/// A module with hooks. Hooked<Linear> up(2, 8) has the members and parameter names of a Linear, so in a struct
+/// `nn::Linear up;` can become `nn::Hooked<nn::Linear> up;` without other changes.
 ///
 ///   const int64_t hook = model.up.on_forward([](const Tensor& x, const Tensor& y) { std::cout << str(y.shape()); });
 ///   model.up.remove_hook(hook);
 ///
-/// A hook takes the tensors that the module was called with, then the result. It may return a tensor, which replaces
-/// the result: `return on_grad(y, f);` sees the gradient of the output. Hooks run in the order in which they were
-/// added; clones keep them. Calls through a `const Linear&` do not run them.
+/// A hook takes the tensors that the module was called with, then the output. It may return a tensor, which replaces
+/// the output; with `return on_grad(y, f);`, f receives the gradient of the output. Hooks run in the order in which
+/// they were added, and clones keep them. Calls through a `const Linear&` do not run them.
 template <class Module>
 class Hooked : public Module {
  public:
   using Wrapped = Module;
   using Module::Module;
-  Hooked(Module module) : Module(std::move(module)) {}  // NOLINT: is the module in all else
+  Hooked(Module module) : Module(std::move(module)) {}  // NOLINT: a module becomes a hooked one
 
   template <class... Arguments>
   requires std::is_invocable_r_v<Tensor, const Module&, Arguments...> Tensor
@@ -65,7 +65,7 @@ class Hooked : public Module {
                       }});
     return last_;
   }
-  /// Error for a number that on_forward did not return, or that is removed already.
+  /// Error for a number that on_forward did not return, or whose hook was already removed.
   void remove_hook(int64_t number) {
     if (std::erase_if(hooks_, [number](const Hook& hook) { return hook.number == number; }) == 0) {
       fail("hooked", "expected the number of a hook, got " + std::to_string(number));

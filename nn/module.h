@@ -1,4 +1,4 @@
-// What makes a plain struct a module: parameters and buffers as members, and a `visit` that names them.
+// Modules: plain structs with parameters and buffers as members, and a `visit` that names them.
 //
 //   struct Mlp {
 //     nn::Linear up, down;
@@ -8,8 +8,8 @@
 //   };
 //
 // Everything else follows from `visit`: names, train and eval, clone, counts, state in and out, conversion to a dtype.
-// Modules move and do not copy. clone(model) makes a deep copy. `Mlp b = a;` does not compile where a is const; where a
-// is not const it compiles and raises an Error, because C++ cannot tell it from the copy that clone makes.
+// Modules can be moved but not copied; clone(model) makes a deep copy. `Mlp b = a;` does not compile if a is const. If
+// a is not const, it compiles and raises an Error, because C++ cannot distinguish it from the copy that clone makes.
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
@@ -28,7 +28,7 @@
 
 namespace tapegrad::nn {
 
-// Arithmetic between parameters is found by the namespace of Parameter.
+// So that argument-dependent lookup finds the arithmetic of two Parameters.
 using tapegrad::operator+;
 using tapegrad::operator-;
 using tapegrad::operator*;
@@ -80,7 +80,7 @@ struct NamedBuffer {
   Buffer& buffer;
 };
 
-/// What did not match in a load that was not strict.
+/// The entries that did not match in a load that was not strict.
 struct LoadReport {
   std::vector<std::string> missing;     ///< in the model, not in the state
   std::vector<std::string> unexpected;  ///< in the state, not in the model
@@ -88,7 +88,7 @@ struct LoadReport {
 
 namespace detail {
 
-// What the functions below do, for a model of any type.
+// The functions below, for a model of any type.
 std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename);
 std::vector<NamedBuffer> named_buffers(const AnyModel& model);
 void set_training(const AnyModel& model, bool training);
@@ -100,9 +100,9 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
 
 }  // namespace detail
 
-/// Every parameter with its path, in the order of the visits. Valid until the model is moved or ends. In a model that
+/// Every parameter with its path, in the order of the visits. Valid until the model is moved or destroyed. If the model
 /// is not const, parameters take their paths as names, for error messages. A tied parameter (one that is visited twice,
-/// or two that tie() has joined) is listed once, under its first path. Error for two members that have the same path.
+/// or two that tie() has joined) is listed once, under its first path. Error if two members have the same path.
 template <class Model>
 std::vector<NamedParameter> named_parameters(Model& model) {
   return detail::named_parameters(detail::AnyModel(model), !std::is_const_v<Model>);
@@ -112,8 +112,8 @@ std::vector<NamedBuffer> named_buffers(Model& model) {
   return detail::named_buffers(detail::AnyModel(model));
 }
 
-/// The leaves with their names, for an optimiser. They stay the model's leaves when it moves. Frozen ones are among
-/// them: the optimiser ignores them until they are unfrozen.
+/// The leaves with their names, for an optimiser. They remain the model's leaves when it moves. They include frozen
+/// ones, which the optimiser ignores until they are unfrozen.
 template <class Model>
 NamedTensors parameters(Model& model) {
   NamedTensors leaves;
@@ -121,7 +121,7 @@ NamedTensors parameters(Model& model) {
   return leaves;
 }
 
-/// Sets `training` of every module that has it, such as Dropout and BatchNorm.
+/// Sets `training` in every module that has it, such as Dropout and BatchNorm.
 template <class Model>
 requires(!std::is_const_v<Model>) void train(Model& model, bool training = true) {
   detail::set_training(detail::AnyModel(model), training);
@@ -129,9 +129,9 @@ requires(!std::is_const_v<Model>) void train(Model& model, bool training = true)
 template <class Model>
 requires(!std::is_const_v<Model>) void eval(Model& model) { train(model, false); }
 
-/// A deep copy: equal values in new leaves and new memory, tied and frozen as in the model; draws no random numbers.
-/// Lists of modules must be nn::List and optional modules nn::Optional, because std::vector and std::optional cannot
-/// copy modules.
+/// A deep copy: equal values in new leaves and new memory, with the same ties and frozen parameters; draws no random
+/// numbers. Lists of modules must be nn::List and optional modules nn::Optional, because std::vector and std::optional
+/// cannot copy modules.
 template <class Model>
 Model clone(const Model& model) {
   Model& source = const_cast<Model&>(model);
@@ -142,42 +142,43 @@ Model clone(const Model& model) {
   return Model(source);
 }
 
-/// Freezes every parameter of a model or of a part of it: they become constants, for which nothing is recorded or
-/// computed, and which optimisers leave as they are. Takes effect for what is recorded from now on; modes and state
-/// are as before. freeze(model.encoder), freeze(model.head.weight).
+/// Freezes every parameter of a model or of a part of it: freeze(model.encoder), freeze(model.head.weight). Frozen
+/// parameters are constants: nothing is recorded or computed for them, and optimisers do not change them. Affects only
+/// what is recorded afterwards; modes and state do not change.
 template <class Model>
 requires(!std::is_const_v<Model>) void freeze(Model& model) { detail::freeze(detail::AnyModel(model), true); }
 template <class Model>
 requires(!std::is_const_v<Model>) void unfreeze(Model& model) { detail::freeze(detail::AnyModel(model), false); }
 
-/// Number of elements of all parameters; a tied one counts once.
+/// The number of elements of all parameters; a tied parameter counts once.
 template <class Model>
 int64_t count_parameters(const Model& model) {
   return detail::count_parameters(detail::AnyModel(model), true);
 }
-/// The same without those that are frozen.
+/// The same without frozen parameters.
 template <class Model>
 int64_t count_trainable_parameters(const Model& model) {
   return detail::count_parameters(detail::AnyModel(model), false);
 }
 
-/// Converts every floating parameter and buffer: to(model, kFloat64). To be called before an optimiser is made. What is
-/// tied or frozen remains so.
+/// Converts every floating parameter and buffer: to(model, kFloat64). Call it before the optimiser is constructed. Ties
+/// and frozen parameters are kept.
 template <class Model>
 requires(!std::is_const_v<Model>) void to(Model& model, DType dtype) {
   detail::convert(detail::AnyModel(model), dtype);
 }
 
 /// Parameters and buffers in the order of the visits: a snapshot, which later steps do not change. (It shares memory
-/// with the model until then; the next step copies.) What is tied is saved once, under its first path.
+/// with the model until the next step, which copies.) A tied parameter is saved once, under its first path.
 template <class Model>
 NamedTensors state_dict(const Model& model) {
   return detail::state_dict(detail::AnyModel(model));
 }
 
-/// Copies `state`, which may share memory with the model, into the model. An Error names every missing, unexpected and
-/// mis-shaped entry; then nothing is changed. If not strict, it reports missing and unexpected entries and loads the
-/// rest. What is tied may be in the state under any of its paths; under several, the values must be equal.
+/// Copies `state`, which may share memory with the model, into the model. Error with the name of every missing,
+/// unexpected and mis-shaped entry; the model is then unchanged. If not strict, returns the missing and unexpected
+/// entries and loads the others. A tied parameter may be in the state under any of its paths; if it is there under
+/// several, the values must be equal.
 template <class Model>
 requires(!std::is_const_v<Model>) LoadReport
     load_state_dict(Model& model, const NamedTensors& state, bool strict = true) {

@@ -1,4 +1,4 @@
-// The walk through a model: a Visitor is handed to `visit`, which calls it for every member that it names.
+// The walk through a model: `visit` receives a Visitor and calls it for every member that it names.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace tapegrad::nn {
 class Parameter;
 class Buffer;
 
-/// What a field may be in addition to a parameter, a buffer or a module: an optional or a pointer, or a list.
+/// Besides a parameter, a buffer or a module, a field may be an optional or a pointer, or a list.
 template <class Field>
 concept MaybeModule = requires(Field& f) {
   f.has_value();
@@ -30,7 +30,8 @@ concept ModuleList = requires(Field& f) {
 
 namespace detail {
 
-// "Linear" for tapegrad::nn::Linear, and "function" for a lambda: the compiler's name without namespaces and arguments.
+// "Linear" for tapegrad::nn::Linear, "function" for a lambda: the compiler's name without namespaces and template
+// arguments.
 std::string_view short_type_name(std::string_view signature);
 template <class T>
 std::string_view type_name() {
@@ -42,14 +43,14 @@ std::string_view type_name() {
   }
 }
 
-// What a container of modules tells summary() about a call of one of them; nothing is done at other times.
+// Containers report the calls of their modules to summary(); at other times this does nothing.
 void report_call(const void* module, std::string_view type, const Tensor& result);
 
 }  // namespace detail
 
 namespace detail {
 
-// For what no branch of the walk takes: one message that says what to write.
+// For fields that no branch of the walk accepts: a compile error with a hint.
 template <class Field>
 constexpr bool may_be_visited() {
   using Plain = std::remove_const_t<Field>;
@@ -75,8 +76,8 @@ constexpr bool may_be_visited() {
 
 }  // namespace detail
 
-/// Walks through a model and is called for every module, parameter, buffer and `training` flag, in the order of the
-/// visits. A subclass overrides what it needs to know; path() is the path of the member: "encoder.layers.0.norm.gamma".
+/// Called for every module, parameter, buffer and `training` flag of a model, in the order of the visits. A subclass
+/// overrides the functions it needs; path() is the path of the current member: "encoder.layers.0.norm.gamma".
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -130,8 +131,8 @@ class Visitor {
 
 namespace detail {
 
-// A model of any type, so that what walks through it can be compiled once. A const model is not changed by the
-// functions that take const models.
+// A model of any type, so that code that walks through models is compiled once. Functions that take const models do not
+// change them.
 class AnyModel {
  public:
   template <class Model>
@@ -149,7 +150,7 @@ inline constexpr bool kIsVector = false;
 template <class Element, class Allocator>
 inline constexpr bool kIsVector<std::vector<Element, Allocator>> = true;
 
-// Visits a model at compile time alone, for members that clone() cannot copy.
+// Visits a model at compile time only, to find members that clone() cannot copy.
 struct CloneCheck {
   template <class Field>
   void operator()(std::string_view, Field& field) const {

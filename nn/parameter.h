@@ -12,8 +12,8 @@
 
 namespace tapegrad::nn {
 
-/// A tensor that is trained: a leaf, for which gradients are computed. Usable wherever a `const Tensor&` is. Parameters
-/// that are tied share one leaf: values, name and whether it is frozen.
+/// A tensor that is trained: a leaf, which gets gradients. Usable wherever a `const Tensor&` is. Tied parameters share
+/// one leaf: its values, its name and whether it is frozen.
 class Parameter {
  public:
   Parameter() = default;  ///< none: a layer without bias
@@ -32,38 +32,38 @@ class Parameter {
   std::string_view name() const { return leaf_ ? std::string_view(leaf_->name) : std::string_view(); }
   void set_name(std::string_view name);
 
-  /// A frozen parameter is a constant: it gets no gradient, nothing is recorded or computed for one, and optimisers
-  /// leave it as it is. For what is recorded from now on.
+  /// Freezes or unfreezes it. A frozen parameter is a constant: it gets no gradient, nothing is recorded or computed
+  /// for it, and optimisers do not change it. Affects only what is recorded afterwards.
   void freeze(bool frozen = true);
   bool frozen() const { return leaf_ && leaf_->frozen; }
 
-  /// From now on `second` is the leaf of `first`: its own values and leaf are given up. Error unless both have values
-  /// of one shape.
+  /// Makes `second` share the leaf of `first`, and drops the leaf and values of `second`. Error unless both have values
+  /// of the same shape.
   friend void tie(Parameter& first, Parameter& second);
   bool tied_to(const Parameter& other) const { return leaf_ && leaf_ == other.leaf_; }
 
-  /// Overwrites the values, from any floating type; `values` may share memory with this parameter. Nothing else that
-  /// shares its memory changes. Error for another shape, and while a live tape has recorded this parameter.
+  /// Overwrites the values, from any floating type; `values` may share memory with this parameter. Other tensors that
+  /// share its memory do not change. Error for another shape, and while a live tape has recorded this parameter.
   void set(const Tensor& values);
-  /// The values, to be written to by an initialiser before anything else uses the parameter. The same Errors.
+  /// The values, for an initialiser to write to before anything else uses the parameter. The same Errors.
   template <class T>
   T* mutable_data() {
     prepare_write(Tensor::Values::keep);
     return leaf_->tensor.mutable_data<T>();
   }
-  /// Computes with another tensor of this shape from now on, recorded or not: for checks of gradients. A later set()
-  /// leaves that tensor alone, unless it is a leaf: a leaf takes the new values wherever it is held.
+  /// Replaces the leaf by another tensor of this shape, recorded or not; for gradient checks. A later set() does not
+  /// change that tensor, unless it is a leaf: then every handle to the leaf has the new values.
   void substitute(const Tensor& values);
-  /// Becomes a new leaf of another floating type, which optimisers made before do not know. In bfloat16 it is not a
-  /// leaf any more: storage for a model that only generates. Error for other types.
+  /// Replaces the leaf by a new one of another floating type; existing optimisers do not have the new leaf. In bfloat16
+  /// it is no longer a leaf, but storage for a model that only generates. Error for other types.
   void convert(DType dtype);
 
-  /// Number of leaves of parameters in this process. If a model's `visit` reaches fewer, it has forgotten some.
+  /// The number of parameter leaves in this process. If a model's `visit` reaches fewer, it leaves some out.
   static int64_t alive();
 
  private:
   struct Adopt {};
-  struct Leaf {  // held by all that are tied
+  struct Leaf {  // shared by tied parameters
     explicit Leaf(Tensor values);
     ~Leaf();
     Leaf(const Leaf&) = delete;
@@ -92,7 +92,7 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept = default;
 
   bool defined() const { return values_.defined(); }
-  operator const Tensor&() const { return values_; }  // NOLINT: as a parameter
+  operator const Tensor&() const { return values_; }  // NOLINT: like a parameter
   const Tensor& tensor() const { return values_; }
   const Tensor* operator->() const { return &values_; }
   void set(const Tensor& values);  ///< Error for another shape
@@ -106,7 +106,7 @@ class Buffer {
 
 namespace detail {
 
-// While one is alive on this thread, parameters may be copied; copies of tied ones are tied.
+// While one is alive on this thread, parameters may be copied; copies of tied parameters are tied.
 class CloneScope {
  public:
   CloneScope();

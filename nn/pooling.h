@@ -86,7 +86,7 @@ struct AdaptiveMaxPool2d {
   PerAxis<int64_t> output_size;
 };
 
-/// x [N, C, L] or [N, C, H, W] in another size: interpolate. Upsample({.scale_factor = 2}).
+/// Resizes x [N, C, L] or [N, C, H, W]: interpolate. Upsample({.scale_factor = 2}).
 struct Upsample {
   explicit Upsample(const InterpolateOptions& interpolation) : options(interpolation) {}
   Tensor operator()(const Tensor& x) const { return interpolate(x, options); }

@@ -1,17 +1,18 @@
-// Recurrent networks of several layers and one or two directions: RNN, LSTM and GRU, and their single steps.
+// Recurrent networks with one or more layers and one or two directions: RNN, LSTM, GRU, and their single steps.
 //
 //   nn::LSTM lstm(10, 20, {.num_layers = 2});
 //   const auto [output, hidden, cell] = lstm(x);           // x [T, B, 10] -> [T, B, 20], and [2, B, 20] twice
 //   const auto [again, h, c] = lstm(x, {hidden, cell});    // continues from these states
 //
-// Names of parameters, their initial values and all results are PyTorch's. D is 2 if bidirectional, else 1. Inputs are
-// x [T, B, I], [B, T, I] if batch_first, or one sequence [T, I] without a batch; outputs have the same form, with D H
-// in place of I, the forward direction first. States are [L D, B, H] always, or [L D, H] without a batch, in the order
-// of the layers, in a layer the forward direction first; states that are left out are zeros.
+// Parameter names, initial values and results are PyTorch's. D is 2 if bidirectional, else 1. The input x is [T, B, I],
+// or [B, T, I] if batch_first, or a single sequence [T, I]; the output has the same form, with D H instead of I,
+// forward direction first. States are always [L D, B, H], or [L D, H] for a single sequence, ordered by layer, in each
+// layer forward direction first. Missing states are zeros.
 //
-// `lengths`, int64 [B] with values from 1 to T, takes the place of PyTorch's PackedSequence, in any order: outputs
-// after the end of a sequence are zeros, its final state is that of its last step, and its reverse direction begins
-// there. The output keeps T steps, as pad_packed_sequence with total_length = T. Dropout draws numbers for all T steps.
+// `lengths`, int64 [B] with values from 1 to T, replaces PyTorch's PackedSequence; the sequences may be in any order.
+// Outputs after the end of a sequence are zeros, its final state is that of its last step, and its reverse direction
+// begins there. The output has T steps, as pad_packed_sequence with total_length = T. Dropout draws numbers for all T
+// steps.
 //
 // There is no proj_size.
 #pragma once
@@ -26,12 +27,12 @@ namespace tapegrad::nn {
 struct RecurrentOptions {
   int64_t num_layers = 1;
   bool bias = true;
-  bool batch_first = false;  ///< x and output are [B, T, ...]; states stay as they are
+  bool batch_first = false;  ///< x and output are [B, T, ...]; states are not affected
   double dropout = 0;        ///< in training, on the output of every layer but the last
   bool bidirectional = false;
 };
 
-/// An LSTM's states: hidden and cell, both given or both empty.
+/// The states of an LSTM; hidden and cell are either both given or both empty.
 struct LSTMState {
   Tensor hidden = {}, cell = {};
 };
@@ -43,7 +44,7 @@ struct RecurrentDirection {
   Parameter weight_ih, weight_hh, bias_ih, bias_hh;
   RecurrentDirection(int64_t inputs, int64_t hidden_size, int64_t gates, bool bias);
   RecurrentWeights weights() const { return {weight_ih, weight_hh, bias_ih, bias_hh}; }
-  // The suffix is that of PyTorch's names: weight_ih_l0_reverse.
+  // The suffix of PyTorch's names: weight_ih_l0_reverse.
   void visit_with(auto&& field, const std::string& suffix) {
     field("weight_ih" + suffix, weight_ih);
     field("weight_hh" + suffix, weight_hh);
@@ -67,12 +68,12 @@ struct RecurrentStack {
   int64_t input_size, hidden_size;
   RecurrentOptions options;
   bool training = true;
-  List<RecurrentDirection> parts;  // by layer, in each forward and reverse
+  List<RecurrentDirection> parts;  // by layer, in each layer forward, then reverse
 };
 
 }  // namespace detail
 
-/// h' = f(W_ih x + b_ih + W_hh h + b_hh), f being tanh or relu. Elman 1990.
+/// h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is tanh or relu. Elman 1990.
 struct RNN : detail::RecurrentStack {
   RNN(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {},
       Nonlinearity nonlinearity = Nonlinearity::tanh);
@@ -96,7 +97,7 @@ struct GRU : detail::RecurrentStack {
   void visit(auto&& field) { visit_layers(field); }
 };
 
-// One step each: x [B, I] and states [B, H], or [I] and [H] without a batch; states left out are zeros.
+// Single steps: x [B, I] and states [B, H], or [I] and [H] without a batch. Missing states are zeros.
 
 /// One step of RNN: the new hidden state.
 struct RNNCell : detail::RecurrentDirection {
@@ -107,7 +108,7 @@ struct RNNCell : detail::RecurrentDirection {
   Nonlinearity nonlinearity;
 };
 
-/// One step of LSTM: the new states, auto [h, c] = cell(x, {h, c}).
+/// One step of LSTM: the new states, auto [hidden, cell] = step(x, {h, c}).
 struct LSTMCell : detail::RecurrentDirection {
   LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true);
   LSTMState operator()(const Tensor& x, const LSTMState& state = {}) const;

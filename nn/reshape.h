@@ -5,13 +5,13 @@
 
 namespace tapegrad::nn {
 
-/// x itself.
+/// Returns x.
 struct Identity {
   Tensor operator()(const Tensor& x) const { return x; }
   void visit(auto&&) {}
 };
 
-/// Axes start .. end of x become one: [B, C, H, W] -> [B, C H W]. A view where the layout allows it.
+/// Merges axes start .. end: [B, C, H, W] -> [B, C H W]. A view if the strides allow it.
 struct Flatten {
   explicit Flatten(int64_t first = 1, int64_t last = -1) : start(first), end(last) {}
   Tensor operator()(const Tensor& x) const { return x.flatten(start, end); }
@@ -20,8 +20,8 @@ struct Flatten {
   int64_t start, end;
 };
 
-/// One axis of x becomes several, of the sizes given; one of them may be -1, to be inferred. A view where the layout
-/// allows it. Error unless their product is the size of the axis.
+/// Splits an axis into several of the given sizes; one of them may be -1, to be inferred. A view. Error unless their
+/// product is the size of the axis.
 struct Unflatten {
   Unflatten(int64_t which, const Shape& into) : axis(which), sizes(into) {}
   Tensor operator()(const Tensor& x) const;

@@ -1,11 +1,11 @@
-// Modules that are applied one after another.
+// Modules that are applied one after the other.
 //
 //   nn::Sequential net(nn::Linear(2, 8), [](const Tensor& x) { return relu(x); }, nn::Linear(8, 1));
 //   Tensor y = net(x);                      // parameters "0.weight", "0.bias", "2.weight", "2.bias"
 //   net.get<2>().bias;
 //
-// As a member of a struct, whose types must be written out, it is an nn::Sequential<nn::Linear, ...> or an
-// nn::AnyModule, which holds any module from tensor to tensor.
+// The type of a struct member must be written out: nn::Sequential<nn::Linear, ...>, or nn::AnyModule, which holds any
+// module from tensor to tensor.
 #pragma once
 
 #include <tapegrad/nn/module.h>
@@ -21,21 +21,21 @@ namespace tapegrad::nn {
 
 namespace detail {
 
-// A part that visit names: not a function.
+// A part with a visit: a module, not a function.
 template <class T>
 concept Visited = requires(T& t, Visitor& v) {
   t.visit(v);
 }
 || requires(T& t, Visitor& v) { t.walk(v); };
 
-// What has parameters does not copy, so it must have a visit; functions copy.
+// A type with parameters cannot be copied, so it must have a visit; functions can be copied.
 template <class T>
 inline constexpr bool kHidesNoParameters = Visited<T> || std::is_copy_constructible_v<T>;
 
 }  // namespace detail
 
-/// Passes a tensor through modules and functions of any types, in their order. Its children are named "0", "1", ...;
-/// functions and lambdas have no parameters, but count. Moves, and clones by nn::clone.
+/// Passes a tensor through modules and functions of any types, in order. Children are named "0", "1", ...; functions
+/// and lambdas have no parameters, but are counted. Can be moved, and cloned by nn::clone.
 template <class... Modules>
 class Sequential {
   static_assert((std::is_invocable_r_v<Tensor, const Modules&, const Tensor&> && ...),
@@ -55,7 +55,7 @@ class Sequential {
     detail::report_call(this, detail::type_name<Sequential>(), y);
     return y;
   }
-  /// The child with that index.
+  /// The child with this index.
   template <std::size_t I>
   auto& get() {
     return std::get<I>(modules_);
@@ -90,18 +90,19 @@ class Sequential {
   std::tuple<Modules...> modules_;
 };
 
-/// A module of any type from one tensor to one tensor, for members and lists whose types differ:
+/// A module of any type from one tensor to one tensor, for lists of different types and for members:
 ///
 ///   nn::List<nn::AnyModule> layers;
 ///   layers.emplace_back(nn::Linear(2, 8));
 ///   layers.emplace_back(nn::Sequential(nn::Linear(8, 8), nn::Flatten()));
 ///
-/// Names, modes and clones are those of the module in it. A call costs one virtual call.
+/// Parameter names, modes and clones are those of the module that it holds. A call costs one virtual call.
 class AnyModule {
  public:
-  AnyModule() = default;  ///< none; a call is an Error
+  AnyModule() = default;  ///< empty; a call is an Error
   template <class Module>
-  requires(!std::is_same_v<std::remove_cvref_t<Module>, AnyModule>) AnyModule(Module module)  // NOLINT: holds any
+  requires(!std::is_same_v<std::remove_cvref_t<Module>, AnyModule>)
+      AnyModule(Module module)  // NOLINT: any module converts
       : held_(std::make_unique<Held<Module>>(std::move(module))) {
     static_assert(std::is_invocable_r_v<Tensor, const Module&, const Tensor&>,
                   "AnyModule holds modules that take one tensor and return one: "
@@ -118,7 +119,7 @@ class AnyModule {
     if (!held_) fail("any_module", "an empty one was called (give it a module first)");
     return held_->call(x);
   }
-  /// The module in it; nullptr if it has another type.
+  /// The module that it holds; nullptr if that has another type.
   template <class Module>
   Module* as() {
     auto* const held = dynamic_cast<Held<Module>*>(held_.get());

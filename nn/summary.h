@@ -1,4 +1,4 @@
-// A model as a tree: its modules, the shapes of their parameters, and on request those of their outputs.
+// A model as a tree: its modules, the shapes of their parameters, and optionally those of their outputs.
 #pragma once
 
 #include <tapegrad/autograd/gradcheck.h>
@@ -14,24 +14,24 @@ namespace tapegrad::nn {
 
 namespace detail {
 
-// Runs the model once; returns its result where that is one tensor.
+// Runs the model once; returns its result if that is a single tensor.
 using SummaryCall = std::function<Tensor(std::span<const Tensor> inputs)>;
 std::string summary(const AnyModel& model);
 std::string summary(const AnyModel& model, const std::vector<Tensor>& inputs, const SummaryCall& call);
 
 }  // namespace detail
 
-/// One line per module with its type and number of parameters, and one per parameter and buffer with its shape; the sum
-/// at the end. Marks what is frozen, what is tied, and buffers.
+/// One line per module with its type and number of parameters, one line per parameter and buffer with its shape, and
+/// the total. Marks frozen and tied parameters, and buffers.
 template <class Model>
 std::string summary(const Model& model) {
   return detail::summary(detail::AnyModel(model));
 }
 
 /// The same with the shapes of outputs, from one run of call(model, inputs) in eval mode; modes and the default
-/// generator are as before. Shapes are shown where they are certain: of the model, of modules in a Sequential or
-/// Hooked, and of modules that use all of their own parameters in one operation (Linear, Embedding, norms) and tie
-/// none; of a module that runs several times, that of the last run. Errors are those of the model.
+/// generator are restored. Shapes are shown where they are certain: for the model, for modules in a Sequential or
+/// Hooked, and for modules that use all of their own parameters in one operation (Linear, Embedding, norms) and tie
+/// none of them. For a module that runs several times, the last shape is shown. Raises the errors of the model.
 template <class Model, class Call>
 requires(!std::is_const_v<Model> && std::is_invocable_v<Call&, Model&, std::span<const Tensor>>) std::string
     summary(Model& model, const std::vector<Tensor>& inputs, Call call) {

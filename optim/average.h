@@ -9,20 +9,21 @@ namespace tapegrad::optim {
 
 struct AverageOptions {
   double decay = 0.999;
-  bool warmup = false;  ///< uses min(decay, (1 + n) / (10 + n)) in update n, so that the start is forgotten sooner
+  bool warmup = false;  ///< update n uses min(decay, (1 + n) / (10 + n)), so that initial values fade sooner
 };
 
-/// average = decay average + (1 - decay) parameter, per update; the first update copies the parameters. For evaluation:
+/// Each update computes average = decay average + (1 - decay) parameter; the first one copies the parameters. For
+/// evaluation:
 ///
 ///   optim::ExponentialAverage average(nn::parameters(model), {.decay = 0.999});
 ///   ... adam.step(grads); average.update();
 ///   {
-///     const optim::ExponentialAverage::Use use(average);   // the model has the averages
+///     const optim::ExponentialAverage::Use use(average);   // the model has the averaged weights
 ///     evaluate(model);
 ///   }                                                      // and its own weights again
 class ExponentialAverage {
  public:
-  /// Errors: no parameter, one that is not a leaf, a decay outside [0, 1).
+  /// Error for no parameters, for one that is not a leaf, and for a decay outside [0, 1).
   explicit ExponentialAverage(NamedTensors parameters, AverageOptions options = {});
 
   void update();
@@ -31,7 +32,7 @@ class ExponentialAverage {
   /// model.
   NamedTensors averages() const { return averages_; }
 
-  /// While one is alive, the parameters have the averages as values. Not while a tape that recorded them is alive.
+  /// While one is alive, the parameters have the averages as values. Error while a live tape has recorded them.
   class Use {
    public:
     explicit Use(ExponentialAverage& average);
@@ -44,7 +45,8 @@ class ExponentialAverage {
     NamedTensors own_;
   };
 
-  /// The averages and "updates". load_state: Error that names a missing or mis-shaped entry; then nothing is changed.
+  /// The averages and "updates". load_state: Error with the name of a missing or mis-shaped entry; nothing is changed
+  /// then.
   NamedTensors state() const;
   void load_state(const NamedTensors& state);
 

@@ -1,4 +1,4 @@
-// Limited-memory BFGS: a quasi-Newton method for losses without noise.
+// Limited-memory BFGS: a quasi-Newton method for deterministic losses.
 #pragma once
 
 #include <tapegrad/autograd/gradients.h>
@@ -12,13 +12,13 @@
 namespace tapegrad::optim {
 
 struct LBFGSOptions {
-  double lr = 1;                             ///< length of a step, or the first that the line search tries
+  double lr = 1;                             ///< step length; with strong_wolfe, the first that the line search tries
   int64_t max_iterations = 20;               ///< per call of step()
-  std::optional<int64_t> max_evaluations{};  ///< per call of step(); left out: 5/4 of max_iterations
-  double tolerance_grad = 1e-7;              ///< ends when no element of the gradient is larger
-  double tolerance_change = 1e-9;            ///< ends when the loss, or every parameter, changes by less
-  int64_t history_size = 100;                ///< pairs of steps and changes of the gradient that are kept
-  bool strong_wolfe = false;  ///< search along each direction for a point that meets the strong Wolfe conditions
+  std::optional<int64_t> max_evaluations{};  ///< per call of step(); default: 5/4 of max_iterations
+  double tolerance_grad = 1e-7;              ///< stop when no element of the gradient is larger
+  double tolerance_change = 1e-9;            ///< stop when the loss, or every parameter, changes by less
+  int64_t history_size = 100;                ///< number of stored pairs of parameter and gradient changes
+  bool strong_wolfe = false;                 ///< line search for a point that meets the strong Wolfe conditions
 };
 
 /// A loss and its gradients.
@@ -27,9 +27,9 @@ struct Evaluation {
   Gradients grads;
 };
 
-/// Minimises a loss over all parameters together. Each iteration moves along an approximation of -H^-1 g made of the
-/// last steps; the loss must be the same function throughout a call. As PyTorch computes it. Nocedal, Wright
-/// 2006, chapters 3 and 7.
+/// Minimises a loss over all parameters together. Each iteration moves along an approximation of -H^-1 g computed from
+/// the last steps; the loss must be the same function throughout a call. Computed as in PyTorch. Nocedal, Wright 2006,
+/// chapters 3 and 7.
 ///
 ///   optim::LBFGS lbfgs(nn::parameters(model), {.strong_wolfe = true});
 ///   for (int i = 0; i < 20; ++i) {
@@ -41,29 +41,30 @@ struct Evaluation {
 ///   }
 class LBFGS {
  public:
-  /// Errors: no parameter, one that is not a leaf, two types, options outside of their ranges.
+  /// Error for no parameters, for one that is not a leaf, for different types, and for options out of range.
   explicit LBFGS(NamedTensors parameters, LBFGSOptions options = {});
 
-  /// Up to max_iterations iterations. Returns the loss before the first. A parameter without gradient keeps its value.
+  /// Runs at most max_iterations iterations. Returns the loss before the first one. A parameter without a gradient
+  /// keeps its value.
   double step(const std::function<Evaluation()>& evaluate);
 
   double lr() const { return options_.lr; }
   void set_lr(double lr);
-  int64_t iterations() const { return iterations_; }    ///< of all steps
-  int64_t evaluations() const { return evaluations_; }  ///< of the loss, in all steps
+  int64_t iterations() const { return iterations_; }    ///< in all calls of step()
+  int64_t evaluations() const { return evaluations_; }  ///< of the loss, in all calls of step()
 
-  /// All that an exact continuation needs in addition to the parameters. load_state: Error that names a missing or
-  /// mis-shaped entry; then nothing is changed.
+  /// Everything that an exact continuation needs besides the parameters. load_state: Error with the name of a missing
+  /// or mis-shaped entry; nothing is changed then.
   NamedTensors state() const;
   void load_state(const NamedTensors& state);
 
  private:
   struct Point {
     double loss;
-    Tensor gradient;  // of all parameters, in one row
+    Tensor gradient;  // of all parameters, as one vector
   };
   struct Trial {
-    double t;  // how far along the direction
+    double t;  // distance along the direction
     Point point;
     double slope;  // of the loss in the direction
   };
@@ -83,8 +84,8 @@ class LBFGS {
   int64_t numel_ = 0;
   int64_t iterations_ = 0, evaluations_ = 0;
   std::deque<Step> history_;
-  Tensor direction_, last_gradient_;  // of the last iteration, in one row
-  double t_ = 0;                      // how far it went along direction_
+  Tensor direction_, last_gradient_;  // of the last iteration, as one vector
+  double t_ = 0;                      // distance that it moved along direction_
   double scale_ = 1;                  // of the first approximation of the inverse Hessian
 };
 

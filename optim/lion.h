@@ -12,8 +12,8 @@ struct LionOptions {
   double weight_decay = 0;  ///< decoupled: p *= 1 - lr weight_decay
 };
 
-/// p -= lr sign(beta1 m + (1 - beta1) g);  m = beta2 m + (1 - beta2) g. Every element moves by lr: use a third to a
-/// tenth of Adam's. Chen et al. 2023.
+/// p -= lr sign(beta1 m + (1 - beta1) g); m = beta2 m + (1 - beta2) g. Every element moves by lr, so lr should be a
+/// third to a tenth of Adam's. Chen et al. 2023.
 class Lion : public Optimizer {
  public:
   explicit Lion(NamedTensors parameters, LionOptions options = {});

@@ -10,7 +10,7 @@ namespace tapegrad::optim {
 /// How the learning rate of an [m, n] parameter is scaled.
 enum class MuonScale {
   original,     ///< by sqrt(max(1, m / n))
-  match_adamw,  ///< by 0.2 sqrt(max(m, n)), so that updates are as large as AdamW's
+  match_adamw,  ///< by 0.2 sqrt(max(m, n)), which makes updates as large as AdamW's
 };
 
 struct MuonOptions {
@@ -18,16 +18,16 @@ struct MuonOptions {
   double weight_decay = 0.1;  ///< decoupled: p *= 1 - lr weight_decay
   double momentum = 0.95;
   bool nesterov = true;
-  std::array<double, 3> coefficients{3.4445, -4.7750, 2.0315};  ///< of the iteration
-  double eps = 1e-7;                                            ///< lower bound of the norm that it starts with
+  std::array<double, 3> coefficients{3.4445, -4.7750, 2.0315};  ///< of the iteration: a, b, c
+  double eps = 1e-7;  ///< lower bound of the norm that the update is first divided by
   int iterations = 5;
   MuonScale scale = MuonScale::original;
 };
 
-/// Momentum whose update is replaced by the nearest orthogonal matrix, roughly: five Newton-Schulz iterations
-/// x = a x + (b x x^T + c (x x^T)^2) x, with every product rounded to bfloat16, as PyTorch 2.15 has it. For parameters
-/// of two axes, the weights of hidden layers: give embeddings, biases, gains and the output layer to AdamW. Error for
-/// another number of axes. Jordan et al. 2024.
+/// Momentum whose update is replaced by an approximation of the nearest orthogonal matrix: five Newton-Schulz
+/// iterations x = a x + (b x x^T + c (x x^T)^2) x, with every product rounded to bfloat16, as in PyTorch 2.15. For
+/// parameters with two axes, the weights of hidden layers; use AdamW for embeddings, biases, gains and the output
+/// layer. Error for another number of axes. Jordan et al. 2024.
 class Muon : public Optimizer {
  public:
   explicit Muon(NamedTensors parameters, MuonOptions options = {});

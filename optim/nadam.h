@@ -1,4 +1,4 @@
-// NAdam and RAdam: Adam with Nesterov momentum, and Adam with a rectified start.
+// NAdam, Adam with Nesterov momentum, and RAdam, Adam with rectified adaptive rates.
 #pragma once
 
 #include <tapegrad/optim/optimizer.h>
@@ -14,7 +14,7 @@ struct NAdamOptions {
   double momentum_decay = 4e-3;
 };
 
-/// With mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2) and m, v, as Adam has them,
+/// With mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2), and m and v as in Adam,
 /// p -= lr ((1 - mu_t) g / (1 - mu_1 ... mu_t) + mu_t+1 m / (1 - mu_1 ... mu_t+1)) / (sqrt(v / (1 - beta2^t)) + eps).
 /// Dozat 2016.
 class NAdam : public Optimizer {
@@ -38,8 +38,8 @@ struct RAdamOptions {
   double weight_decay = 0;  ///< times p, added to the gradient
 };
 
-/// Adam whose first steps, in which the variance of 1 / sqrt(v) is not bounded, are plain momentum; later steps are
-/// scaled by how far that variance has fallen. Liu et al. 2019.
+/// Adam whose first steps use plain momentum, because the variance of 1 / sqrt(v) is unbounded; later steps are scaled
+/// by a rectification term derived from that variance. Liu et al. 2019.
 class RAdam : public Optimizer {
  public:
   explicit RAdam(NamedTensors parameters, RAdamOptions options = {});

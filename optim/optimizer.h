@@ -10,7 +10,7 @@
 
 namespace tapegrad::optim {
 
-/// Parameters with their own settings. A setting that is left out is the optimiser's.
+/// Parameters with their own settings; missing settings are the optimiser's.
 struct ParameterGroup {
   NamedTensors parameters;
   std::optional<double> lr{};
@@ -43,16 +43,16 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update. Two mistakes are an Error before anything is written: a parameter without a gradient, and gradients of
-  /// leaves that are not parameters of this optimiser, as when a module's visit leaves out a layer. Frozen parameters
-  /// keep their values and their state; once unfrozen, they are updated like the others.
+  /// One update. Error, before anything is written, for a parameter without a gradient, and for gradients of leaves
+  /// that are not parameters of this optimiser (a module's visit may leave out a layer). Frozen parameters keep their
+  /// values and their state; once unfrozen, they are updated like the others.
   void step(const Gradients& grads);
-  /// A parameter without a gradient keeps its value.
+  /// Parameters without a gradient keep their values.
   void allow_missing(bool allow) { allow_missing_ = allow; }
-  /// Gradients of other leaves are ignored: for models of which a part is trained, or with several optimisers.
+  /// Gradients of other leaves are ignored: for models that are trained in part, or by several optimisers.
   void allow_unknown(bool allow) { allow_unknown_ = allow; }
 
-  /// The learning rate of the groups without one of their own, or that of one group.
+  /// The learning rate of groups without their own, and that of one group.
   double lr() const { return lr_; }
   void set_lr(double lr);
   double group_lr(std::size_t group) const;
@@ -60,10 +60,10 @@ class Optimizer {
   std::size_t groups() const { return groups_.size(); }
   int64_t steps() const { return steps_; }  ///< completed calls of step()
 
-  /// What an exact continuation needs in addition to the parameters: "steps", "lr", and a tensor per parameter and
-  /// state tensor ("m.<name>", "v.<name>"). A snapshot: later steps do not change it.
+  /// Everything that an exact continuation needs besides the parameters: "steps", "lr", and one tensor per parameter
+  /// and state tensor ("m.<name>", "v.<name>"). A snapshot: later steps do not change it.
   NamedTensors state() const;
-  /// Error that names a missing, unexpected or mis-shaped entry; then nothing is changed.
+  /// Error with the name of a missing, unexpected or mis-shaped entry; nothing is changed then.
   void load_state(const NamedTensors& state);
 
  protected:
@@ -73,25 +73,25 @@ class Optimizer {
     Tensor parameter;
     std::size_t group = 0;
     int64_t steps = 0;            ///< updates of this parameter, including the current one
-    std::vector<Tensor> buffers;  ///< its state, one per name; an empty handle where it has none
-    Tensor grad;                  ///< contiguous; during a step
-    int64_t start = 0;            ///< of its elements in the row of all parameters of a step
+    std::vector<Tensor> buffers;  ///< its state tensors, one per name; empty handles where it has none
+    Tensor grad;                  ///< contiguous; only during a step
+    int64_t start = 0;            ///< offset of its elements among those of all parameters of a step
   };
   static std::vector<ParameterGroup> one_group(NamedTensors parameters);
-  /// The shape of a state tensor for a parameter; nothing if the parameter has none of that name.
+  /// The shape of a state tensor of a parameter; std::nullopt if the parameter has no such tensor.
   using BufferShape = std::optional<Shape> (*)(std::size_t buffer, const Tensor& parameter);
-  /// Errors: no parameter, a parameter twice, a tensor that is not a leaf, a rate or decay that is negative or not
-  /// finite. Without `buffer_shape` all state tensors have their parameter's shape.
+  /// Error for no parameters, for a parameter that occurs twice, for a tensor that is not a leaf, and for a rate or
+  /// decay that is negative or not finite. Without `buffer_shape`, state tensors have the shape of their parameter.
   Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay, std::vector<std::string> buffer_names,
             BufferShape buffer_shape = nullptr);
   /// Updates elements [begin, end) of one parameter, on any thread.
   virtual void update(const Slot& slot, int64_t begin, int64_t end) = 0;
   /// Called once per step before any update, with the largest Slot::steps of the step.
   virtual void begin_step(int64_t /*steps*/) {}
-  /// Updates all parameters of a step: cuts them into ranges and calls update() for each, in parallel. An optimiser
-  /// whose update is not elementwise overrides it, and calls operations on tensors, which are not recorded.
+  /// Updates all parameters of a step: divides them into ranges and calls update() for each, in parallel. An optimiser
+  /// whose update is not elementwise overrides it and uses tensor operations, which are not recorded.
   virtual void update_all(const std::vector<Slot*>& slots);
-  /// The value that all state tensors start with, if not 0.
+  /// Sets the initial value of all state tensors, if not 0.
   void start_buffers_at(double value);
   double weight_decay_of(const Slot& slot) const { return groups_[slot.group].weight_decay; }
 

@@ -7,11 +7,11 @@ namespace tapegrad::optim {
 
 struct RMSPropOptions {
   double lr = 1e-2;
-  double alpha = 0.99;  ///< of the running average
+  double alpha = 0.99;  ///< decay of the running average
   double eps = 1e-8;
   double weight_decay = 0;  ///< times p, added to the gradient
   double momentum = 0;
-  bool centered = false;  ///< subtract the squared running mean of g from v
+  bool centered = false;  ///< subtract the square of the running mean of g from v
 };
 
 /// v = alpha v + (1 - alpha) g^2;  p -= lr g / (sqrt(v) + eps), or with momentum buf = momentum buf + g / (sqrt(v) +

@@ -1,4 +1,4 @@
-// Derivatives as functions, made of Tape::backward.
+// Derivatives as functions, implemented with Tape::backward.
 #include <fmt/format.h>
 #include <tapegrad/autograd/derivatives.h>
 #include <tapegrad/autograd/ops.h>
@@ -10,7 +10,7 @@
 namespace tapegrad::detail {
 namespace {
 
-// The tape that records, or one of our own. On the former all results are recorded, for further derivatives.
+// The tape that records now, or a new one. On the former all results are recorded, for further derivatives.
 class Recording {
  public:
   Recording() {
@@ -20,8 +20,8 @@ class Recording {
   bool outer() const { return !own_; }
   Tensor result(const Tensor& x) const { return own_ ? x.detach() : x; }
 
-  // d<dy, y>/dx for each x; dy may be empty for a y of one element. `again`: another backward follows. Without a tape
-  // around us the last one leaves nothing behind.
+  // d<dy, y>/dx for each x; dy may be empty if y has one element. `again`: another backward follows. Without an
+  // enclosing tape, the last backward frees everything.
   enum class Then { nothing, again, differentiated };
   std::vector<Tensor> gradients(const Tensor& y, const std::vector<Tensor>& x, const Tensor& dy, Then then) {
     Gradients found;
@@ -101,7 +101,7 @@ Tensor unit(const Tensor& like, int64_t index) {
   return one;
 }
 
-// dy/dx for each x, in the shape of y followed by that of x.
+// dy/dx for each x, with the shape of y followed by that of x.
 std::vector<Tensor> jacobian_of(Recording& recording, const Tensor& y, const std::vector<Tensor>& x, Then then) {
   std::vector<std::vector<Tensor>> rows(x.size());
   for (int64_t i = 0; i < y.numel(); ++i) {

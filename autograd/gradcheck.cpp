@@ -209,7 +209,7 @@ class Check {
     return options_.step * std::exp2(std::floor(std::log2(std::max(1.0, std::abs(at)))));
   }
 
-  // With one element of one input moved.
+  // The inputs with one element of one input moved.
   Values evaluate_at(int order, std::vector<Tensor>& x, int input, int64_t index, double move) {
     Tensor& moved = x[static_cast<std::size_t>(input)];
     const Tensor still = moved;
@@ -285,9 +285,9 @@ class Check {
     if (report_.output >= 0) report_.text += not_smooth(order, packed);
   }
 
-  // What the text says of an entry that failed where the function is not smooth; nothing if ours is wrong. Three signs:
-  // ours agrees with smaller steps; slopes from both sides stay apart, and ours lies between them; or they grow without
-  // limit as the step shrinks.
+  // A note for an entry that failed where the function is not smooth; empty if our gradient is wrong. Three signs: ours
+  // agrees with the numeric derivative for smaller steps; the one-sided slopes differ, and ours lies between them; or
+  // the slopes grow without limit as the step shrinks.
   std::string not_smooth(int order, std::vector<Tensor>& x) {
     const double ours = report_.ours;
     const double error = std::abs(ours - report_.numeric);
@@ -429,7 +429,7 @@ GradcheckReport gradcheck(GradcheckFunction f, std::span<const Tensor> inputs, c
 }
 
 void wrong_input_count(std::size_t given) {
-  fail(kWhere, fmt::format("the function takes another number of inputs than the {} given", given));
+  fail(kWhere, fmt::format("expected as many inputs as the function takes, got {}", given));
 }
 
 }  // namespace tapegrad::detail

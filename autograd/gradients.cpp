@@ -16,7 +16,7 @@ bool before(const TapeIndex& a, const TapeIndex& b) {
   return a.tape != b.tape ? a.tape < b.tape : a.position < b.position;
 }
 
-// Where the gradient of x is kept; a leaf has one that was recorded before it was frozen.
+// The place of the gradient of x. A frozen leaf may have one from before it was frozen.
 TapeIndex place_of(const Tensor& x) {
   return x.is_leaf() ? TapeIndex{TapeIndex::kLeaf, x.tape_index().position} : x.tape_index();
 }

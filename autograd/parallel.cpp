@@ -112,7 +112,8 @@ class WorkerPool {
   }
 
   void spin_then_park(int w) {
-    pool::release(pool::acquire(1), 1);  // opens the thread's cache, which asks the system for memory, before any work
+    pool::release(pool::acquire(1),
+                  1);  // creates the thread's cache, which requests memory from the system, before any work
     Worker& worker = workers_[w];
     do {
       int turn = 0;

@@ -20,7 +20,7 @@ constexpr std::string_view kBackward = "backward";
 const Op kVariable{"variable"};
 
 // In TapeMemory::needed.
-constexpr uint8_t kWanted = 1;  // its gradient is asked for
+constexpr uint8_t kWanted = 1;  // its gradient is requested
 constexpr uint8_t kLeads = 2;   // an input of it is wanted, or leads to one that is
 
 // ", near "encoder.norm.gamma"": the first leaf with a name among the inputs of a node, their inputs, and so on.
@@ -46,7 +46,7 @@ std::string nearest_name(const detail::TapeMemory& memory, int64_t position) {
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
 
-constinit thread_local bool retained = false;  // by the backward that runs
+constinit thread_local bool retained = false;  // whether the current backward retains its nodes
 
 }  // namespace
 
@@ -160,7 +160,7 @@ int64_t Tape::enter_leaf(const Tensor& x) {
   return entry.position;
 }
 
-// A constant that must not be written to while closures may hold it.
+// A frozen leaf must not be written to while closures may hold it.
 void Tape::hold_frozen(const Tensor& x) {
   detail::LeafIndex::Entry& entry = memory_->leaves.find(id_, x.tape_index());
   if (entry.tape == id_) return;
@@ -279,7 +279,7 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
         run_node(position, dy, create_graph, retain);
       }
     }
-    if (!retain) node.backward.reset();  // what it kept is freed in its turn
+    if (!retain) node.backward.reset();  // frees what it captured
   }
   return Gradients(std::move(found));
 }
@@ -307,13 +307,14 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
   for (const auto& [tensors, what] : {std::pair{&options.keep, "keep"}, {&options.only, "only"}}) {
     for (const Tensor& x : *tensors) {
       if (position_of(x) < 0) {
-        fail(kBackward, fmt::format("{} names a tensor of shape {} that is not on this tape", what, str(x.shape())));
+        fail(kBackward, fmt::format("expected tensors of this tape in {}, got one of shape {} that is not on it", what,
+                                    str(x.shape())));
       }
     }
   }
 }
 
-// Marks the nodes up to `start` that are or lead to one of `only`. Returns the first of them.
+// Marks the nodes up to `start` that are in `only` or lead to a node in it. Returns the first of them.
 int64_t Tape::mark_needed(int64_t start, const std::vector<Tensor>& only) {
   PoolVector<uint8_t>& needed = memory_->needed;
   needed.clear();
@@ -388,8 +389,8 @@ void Tape::check_finite(const Tensor& x, std::string_view op, int64_t position, 
     const int64_t from = memory_->inputs[static_cast<std::size_t>(node.first_input + i)];
     inputs += fmt::format("{}{}", i == 0 ? ", inputs " : ", ", from < 0 ? "constant" : str(memory_->node(from).shape));
   }
-  fail(op, fmt::format("the {} is not finite at place {} of the tape: shape {} {}{}{}", what, position, str(x.shape()),
-                       name(x.dtype()), inputs, nearest_name(*memory_, position)));
+  fail(op, fmt::format("the {} is not finite at position {} of the tape: shape {} {}{}{}", what, position,
+                       str(x.shape()), name(x.dtype()), inputs, nearest_name(*memory_, position)));
 }
 
 }  // namespace tapegrad

@@ -23,7 +23,7 @@ bool is_row_major(const Shape& shape, const Strides& strides) {
   return true;
 }
 
-// The shape and the widest type of what is written in braces.
+// The shape and the widest type of a literal in braces.
 struct Measured {
   Shape shape;
   DType dtype = kBool;
@@ -252,7 +252,7 @@ Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype)
   measured.add(values, 0);
   const Shape& shape = measured.shape;
   const DType widest = shape.numel() == 0 ? kFloat32 : measured.dtype;
-  // By way of double, so that float32 rounds once and float64 not at all.
+  // Via double, so that float32 rounds once and float64 not at all.
   const Tensor x = Tensor::empty(shape, widest == kFloat32 ? kFloat64 : widest);
   with_type(x.dtype(), [&](auto t) { write(values, x.mutable_data<decltype(t)>()); });
   return x.to(dtype.value_or(widest));

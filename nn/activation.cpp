@@ -1,4 +1,4 @@
-// The choice of an activation, one table of names and functions; and PReLU's weight.
+// The table of activation names and functions, and PReLU's weight.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/activation.h>

@@ -80,8 +80,7 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool 
       eps(eps) {
   require_positive("group_norm", "num_groups", num_groups);
   if (num_channels % num_groups != 0) {
-    fail("group_norm",
-         fmt::format("expected num_groups that divides the {} channels, got {}", num_channels, num_groups));
+    fail("group_norm", fmt::format("expected num_groups to divide the {} channels, got {}", num_channels, num_groups));
   }
 }
 Tensor GroupNorm::operator()(const Tensor& x) const { return group_norm(x, num_groups, weight, bias, eps); }

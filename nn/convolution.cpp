@@ -1,4 +1,4 @@
-// The layers of convolutions: their parameters.
+// Convolution layers: their parameters.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/nn/convolution.h>
@@ -14,7 +14,7 @@ namespace {
 
 enum class Direction { forward, transposed };
 
-// A weight [out, in / groups, kernel], or of a transpose [in, out / groups, kernel], with PyTorch's first values.
+// A weight [out, in / groups, kernel], for a transpose [in, out / groups, kernel], with PyTorch's initial values.
 Parameter make_weight(std::string_view where, Direction direction, int64_t in, int64_t out,
                       const PerAxis<int64_t>& kernel, int axes, int64_t groups) {
   require_positive(where, "the number of input channels", in);

@@ -1,4 +1,4 @@
-// Derivatives by parameters: the parameters become arguments by substitution.
+// Derivatives with respect to parameters, which are substituted by arguments.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/derivatives.h>
@@ -72,7 +72,7 @@ Substitution::~Substitution() {
   for (std::size_t i = 0; i < before_.size(); ++i) {
     Parameter& parameter = parameters_[i].parameter;
     parameter.substitute(before_[i]);
-    const std::string name(parameter.name());  // the leaf takes back its name, which substitution withdrew
+    const std::string name(parameter.name());  // the leaf gets its name back, which substitution removed
     parameter.set_name("");
     parameter.set_name(name);
   }

@@ -45,8 +45,9 @@ Tensor third(const Tensor& x, int64_t which) {
 
 void require_own_keys(const GPTConfig& c) {
   if (c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads) return;
-  fail("hugging_face", fmt::format("expected keys and values of every head, as GPT-2 has, got n_kv_heads {} of {}",
-                                   c.n_kv_heads, c.n_heads));
+  fail("hugging_face",
+       fmt::format("expected one key and value head per query head, as in GPT-2, got n_kv_heads {} for n_heads {}",
+                   c.n_kv_heads, c.n_heads));
 }
 
 // "h.11.attn.bias" -> 11 and "attn.bias"; nothing for other names.

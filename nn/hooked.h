@@ -88,8 +88,8 @@ class Hooked : public Module {
   }
   static void require_inputs(int taken, std::size_t given) {
     if (static_cast<std::size_t>(taken) == given) return;
-    fail("hooked", "the hook takes " + std::to_string(taken) + " tensors and the output, the module was called with " +
-                       std::to_string(given));
+    fail("hooked", "expected a call with as many tensors as the hook takes besides the output, " +
+                       std::to_string(taken) + ", got " + std::to_string(given));
   }
   template <class Argument>
   static void add_input(std::vector<Tensor>& inputs, const Argument& argument) {

@@ -23,10 +23,11 @@ class StateVisitor : public Visitor {
  private:
   void parameter(Parameter& p) override { add(&p.tensor(), {path(), &p, nullptr, {}}); }
   void buffer(Buffer& b) override { add(&b, {path(), nullptr, &b, {}}); }
-  // One entry per leaf or buffer; a second path of it is another name.
+  // One entry per leaf or buffer; further paths are its other names.
   void add(const void* member, Entry entry) {
     if (!names_.insert(entry.name).second) {
-      fail("visit", fmt::format("two members are named \"{}\" (the names in one visit must differ)", entry.name));
+      fail("visit", fmt::format("expected a different name for each member of a visit, got two members named \"{}\"",
+                                entry.name));
     }
     const auto [at, is_new] = places_.emplace(member, entries.size());
     if (is_new) {
@@ -48,7 +49,7 @@ class ModeVisitor : public Visitor {
   bool training_;
 };
 
-// Have both the values that `dtype` can hold, bit for bit?
+// Whether both have the same bits after conversion to `dtype`.
 bool equal_values(const Tensor& a, const Tensor& b, DType dtype) {
   const Tensor x = a.detach().to(dtype).contiguous(), y = b.detach().to(dtype).contiguous();
   return std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(dtype))) == 0;
@@ -128,7 +129,7 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
           fmt::format("expected {} for \"{}\", got {}", name(e.tensor().dtype()), called, name(values.dtype())));
     }
     given.erase(at);
-    return values.detach();  // shares memory with a leaf that it is
+    return values.detach();  // a leaf shares its memory
   };
   std::vector<std::pair<const Entry*, Tensor>> found;
   for (const Entry& e : entries) {

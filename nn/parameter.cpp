@@ -16,17 +16,19 @@ thread_local int clone_scopes = 0;
 thread_local std::unordered_map<const void*, std::shared_ptr<void>>
     clones_of_tied;  // by the leaf they were copied from
 
-// `values` itself when nobody else can see it.
+// `values` itself if it is not shared, else a copy.
 Tensor own(Tensor&& values) {
   if (values.unique() && values.is_contiguous() && values.tape_index().tape == 0) return std::move(values);
   return values.clone();
 }
 
-// What gradients can be computed for becomes a leaf.
+// A floating tensor becomes a leaf.
 Tensor leaf_of(const Tensor& values) { return is_floating(values.dtype()) ? values.as_leaf() : values; }
 
 void require_clone(std::string_view what) {
-  if (clone_scopes == 0) fail(what, "a model was copied, which copies every parameter (move it, or use clone(model))");
+  if (clone_scopes == 0) {
+    fail(what, "expected a model to be moved or cloned, got a copy (use std::move, or clone(model))");
+  }
 }
 
 std::string quoted(std::string_view name) { return name.empty() ? "a parameter" : fmt::format("\"{}\"", name); }
@@ -44,12 +46,12 @@ Parameter::Leaf::~Leaf() {
   alive_parameters.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// The number of the leaf has no name any more.
+// Removes the name of the leaf's id.
 void Parameter::Leaf::forget_name() const {
   if (tensor.defined() && tensor.is_leaf() && !name.empty()) tapegrad::detail::name_leaf(tensor.tape_index(), "");
 }
 
-// Takes other values in another tensor, which is named and frozen as the one before.
+// Replaces the tensor, with the same name and frozen state.
 void Parameter::Leaf::become(Tensor values) {
   forget_name();
   tensor = std::move(values);
@@ -103,15 +105,15 @@ void tie(Parameter& first, Parameter& second) {
 
 void Parameter::prepare_write(Tensor::Values values) {
   Tensor& leaf = leaf_->tensor;
-  // What is no leaf (bfloat16, or substituted) is immutable for whoever else holds it.
+  // A tensor that is not a leaf (bfloat16, or substituted) is immutable for its other holders.
   if (!leaf.is_leaf() && !leaf.unique()) leaf = leaf.clone();
   leaf.prepare_write("parameter", name(), values);
 }
 
 void Parameter::substitute(const Tensor& values) {
   if (!(values.shape() == tensor().shape())) {
-    fail("parameter", fmt::format("{} has shape {}, got a tensor of shape {} to substitute", quoted(name()),
-                                  str(tensor().shape()), str(values.shape())));
+    fail("parameter", fmt::format("expected values of shape {} to substitute for {}, got {}", str(tensor().shape()),
+                                  quoted(name()), str(values.shape())));
   }
   if (!is_floating(values.dtype())) {
     fail("parameter", fmt::format("expected float32 or float64 values to substitute for {}, got {}", quoted(name()),
@@ -123,11 +125,11 @@ void Parameter::substitute(const Tensor& values) {
 
 void Parameter::set(const Tensor& values) {
   if (!(values.shape() == tensor().shape())) {
-    fail("parameter", fmt::format("{} has shape {}, values of shape {} were given", quoted(name()),
-                                  str(tensor().shape()), str(values.shape())));
+    fail("parameter", fmt::format("expected values of shape {} for {}, got {}", str(tensor().shape()), quoted(name()),
+                                  str(values.shape())));
   }
   tensor().require_writable("parameter", name());
-  // Keeps the memory that it shares with the leaf. All that needs memory comes before the values are given up.
+  // Keeps memory shared with the leaf alive. Everything that allocates happens before the old values are dropped.
   const Tensor source = values.dtype() == tensor().dtype() ? values.detach() : values.detach().to(tensor().dtype());
   prepare_write(Tensor::Values::discard);
   copy_into(leaf_->tensor, source);
@@ -154,8 +156,7 @@ Buffer::Buffer(Buffer& other) {
 
 void Buffer::set(const Tensor& values) {
   if (!(values.shape() == values_.shape())) {
-    fail("buffer", fmt::format("values of shape {} were given for a buffer of shape {}", str(values.shape()),
-                               str(values_.shape())));
+    fail("buffer", fmt::format("expected values of shape {}, got {}", str(values_.shape()), str(values.shape())));
   }
   values_ = values.dtype() == values_.dtype() ? values.clone() : values.detach().to(values_.dtype());
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kRnn = "rnn", kLstm = "lstm", kGru = "gru";
 constexpr std::string_view kRnnCell = "rnn_cell", kLstmCell = "lstm_cell", kGruCell = "gru_cell";
 
-// The sizes, checked, as the first thing that a constructor computes.
+// Checks the sizes before a constructor computes anything.
 int64_t checked_inputs(std::string_view where, int64_t inputs, int64_t hidden_size) {
   require_positive(where, "input_size", inputs);
   require_positive(where, "hidden_size", hidden_size);
@@ -34,7 +34,7 @@ void require_both(std::string_view where, const LSTMState& state) {
   }
 }
 
-// Runs all layers by `layer`, which takes lstm_layer's arguments. A stack without cells leaves `cell` empty.
+// Runs all layers with `layer`, which takes lstm_layer's arguments. A stack without cell states leaves `cell` empty.
 template <class F>
 LSTMResult run(std::string_view where, const detail::RecurrentStack& model, const Tensor& given, const LSTMState& state,
                const Tensor& lengths, F layer) {
@@ -86,7 +86,7 @@ LSTMResult run(std::string_view where, const detail::RecurrentStack& model, cons
   return {y, joined(hidden), joined(cell)};
 }
 
-// One step by `layer`, a function of x [1, B, I] and states [B, H].
+// One step with `layer`, a function of x [1, B, I] and states [B, H].
 template <class F>
 LSTMState run_cell(std::string_view where, const detail::RecurrentDirection& cell, const Tensor& x,
                    const LSTMState& state, F layer) {

@@ -116,7 +116,7 @@ class AnyModule {
 
   bool defined() const { return held_ != nullptr; }
   Tensor operator()(const Tensor& x) const {
-    if (!held_) fail("any_module", "an empty one was called (give it a module first)");
+    if (!held_) fail("any_module", "expected a module, got an empty handle (assign a module first)");
     return held_->call(x);
   }
   /// The module that it holds; nullptr if that has another type.

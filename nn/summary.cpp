@@ -1,4 +1,4 @@
-// The summary of a model: a walk that lists its members, and a run that finds the shapes of outputs.
+// The summary of a model: a walk lists its members, and a run finds the shapes of outputs.
 #include <fmt/format.h>
 #include <tapegrad/nn/detail/keep_generator.h>
 #include <tapegrad/nn/summary.h>
@@ -12,21 +12,21 @@ namespace tapegrad::nn::detail {
 
 namespace {
 
-// A module, with its type: a struct and its first member have one address.
+// A module is identified by address and type, because a struct and its first member have the same address.
 using ModuleKey = std::pair<const void*, std::string_view>;
 using OutputShapes = std::map<ModuleKey, Shape>;
 
 // A module, a parameter or a buffer.
 struct Row {
   int depth = 0;
-  std::string name;       // after that of the module it is in
+  std::string name;       // within its module
   std::string path;       // from the model
   std::string_view type;  // of a module
   ModuleKey module = {};
   Parameter* parameter = nullptr;
   Buffer* buffer = nullptr;
   std::size_t first = 0;  // the row of the same leaf or buffer that comes first
-  int64_t count = 0;      // trained elements, of a module all in it
+  int64_t count = 0;      // number of elements; for a module, of all its parameters
 };
 
 class RowVisitor : public Visitor {
@@ -129,7 +129,7 @@ std::string table_of(const std::vector<Row>& rows, const OutputShapes& outputs) 
 
 thread_local OutputShapes* reported = nullptr;  // while a summary runs its model
 
-// For one run: eval mode, all parameters on the tape, and reports of calls; everything is as before afterwards.
+// For one run: eval mode, all parameters on the tape, and reports of calls. The destructor restores everything.
 class Run {
  public:
   Run(RowVisitor& visitor, OutputShapes& outputs) : outer_(std::exchange(reported, &outputs)) {
@@ -155,11 +155,11 @@ class Run {
   std::vector<Parameter*> frozen_;
 };
 
-// The shapes of modules whose own parameters all enter one operation, by what the tape has recorded.
+// The output shapes of modules whose own parameters are all inputs of one recorded operation.
 void add_shapes_from(Tape& tape, const std::vector<Row>& rows, OutputShapes& outputs) {
   std::vector<std::size_t> open;
   std::map<std::size_t, std::vector<int64_t>> owned;  // the places of each module's own parameters, by row
-  std::map<int64_t, int> owners;                      // of each place: a tied one does not tell its module
+  std::map<int64_t, int> owners;                      // per position: a tied parameter does not identify its module
   for (std::size_t i = 0; i < rows.size(); ++i) {
     open.resize(static_cast<std::size_t>(rows[i].depth));
     if (rows[i].type.data()) {

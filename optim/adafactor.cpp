@@ -12,7 +12,7 @@ namespace {
 
 enum Buffer : std::size_t { kRow, kColumn, kVariance };
 
-// The mean of squares along an axis, without the axis's size in memory.
+// The mean of squares along an axis, without a tensor of squares.
 std::optional<Shape> buffer_shape(std::size_t buffer, const Tensor& parameter) {
   const bool factored = parameter.dim() > 1;
   if ((buffer == kVariance) == factored) return std::nullopt;

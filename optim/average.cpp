@@ -35,7 +35,8 @@ ExponentialAverage::ExponentialAverage(NamedTensors parameters, AverageOptions o
   if (parameters_.empty()) fail(kWhere, "expected at least one parameter, got none");
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined() || !p.tensor.is_leaf()) {
-      fail(kWhere, fmt::format("\"{}\" is not a leaf (take parameters(model), or as_leaf())", p.name));
+      fail(kWhere,
+           fmt::format("expected leaves, got \"{}\", which is not one (use parameters(model), or as_leaf())", p.name));
     }
   }
   averages_ = copies(parameters_);
@@ -79,7 +80,7 @@ void ExponentialAverage::load_state(const NamedTensors& state) {
   NamedTensors averages;
   for (const NamedTensor& p : averages_) averages.push_back({p.name, take(p.name, p.tensor)});
   const int64_t updates = take("updates", zeros({1}, kInt64)).to_vector<int64_t>()[0];
-  if (updates < 0) fail(kWhere, fmt::format("the state has a negative number of updates, {}", updates));
+  if (updates < 0) fail(kWhere, fmt::format("expected 0 or more updates in the state, got {}", updates));
   averages_ = std::move(averages);
   updates_ = updates;
 }

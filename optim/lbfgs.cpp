@@ -1,4 +1,4 @@
-// Limited-memory BFGS with a line search for the strong Wolfe conditions.
+// Limited-memory BFGS with an optional strong Wolfe line search.
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/detail/check.h>
@@ -12,8 +12,8 @@ namespace tapegrad::optim {
 namespace {
 
 constexpr std::string_view kWhere = "lbfgs";
-constexpr double kDecrease = 1e-4;  // c1 of the Wolfe conditions: the loss falls by this part of the slope
-constexpr double kCurvature = 0.9;  // c2: the slope falls to this part
+constexpr double kDecrease = 1e-4;  // c1 of the Wolfe conditions: the loss must fall by this fraction of the slope
+constexpr double kCurvature = 0.9;  // c2: |slope| must fall to this fraction
 
 double inner(const Tensor& a, const Tensor& b) { return dot(a, b).item(); }
 double largest(const Tensor& x) { return amax(abs(x)).item(); }
@@ -51,7 +51,8 @@ LBFGS::LBFGS(NamedTensors parameters, LBFGSOptions options) : parameters_(std::m
   if (parameters_.empty()) fail(kWhere, "expected at least one parameter, got none");
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined() || !p.tensor.is_leaf()) {
-      fail(kWhere, fmt::format("\"{}\" is not a leaf (take parameters(model), or as_leaf())", p.name));
+      fail(kWhere,
+           fmt::format("expected leaves, got \"{}\", which is not one (use parameters(model), or as_leaf())", p.name));
     }
     if (p.tensor.dtype() != parameters_[0].tensor.dtype()) {
       fail(kWhere, fmt::format("expected parameters of one type, got {} and {}", name(parameters_[0].tensor.dtype()),
@@ -66,7 +67,7 @@ void LBFGS::set_lr(double lr) {
   options_.lr = lr;
 }
 
-// --- all parameters as one row ---
+// --- all parameters as one vector ---
 
 Tensor LBFGS::values() const {
   std::vector<Tensor> parts;
@@ -107,7 +108,7 @@ void LBFGS::remember(const Tensor& gradient) {
   scale_ = ys / inner(y, y);
 }
 
-// -H^-1 g by the two loops over the history.
+// -H^-1 g by the two-loop recursion.
 Tensor LBFGS::newton_direction(const Tensor& gradient) const {
   std::vector<double> weights(history_.size());
   Tensor q = -gradient;
@@ -141,7 +142,7 @@ LBFGS::Trial LBFGS::search(const std::function<Evaluation()>& f, const Trial& st
     return cubic_minimum(a.t, a.point.loss, a.slope, b.t, b.point.loss, b.slope, low, high);
   };
 
-  // Goes further until a minimum lies between the last two trials.
+  // Increases the step until a minimum lies between the last two trials.
   Trial low = start, high = at(t);
   int64_t tried = 0;
   for (; tried < most; ++tried) {
@@ -154,7 +155,7 @@ LBFGS::Trial LBFGS::search(const std::function<Evaluation()>& f, const Trial& st
   if (tried == most) return start.point.loss <= high.point.loss ? start : high;
   if (high.point.loss < low.point.loss) std::swap(low, high);
 
-  // Narrows the bracket. `low` is the trial with the smallest loss.
+  // Narrows the bracket; `low` is the trial with the smallest loss.
   const double size = largest(direction_);
   bool stalled = false;
   for (; tried < most; ++tried) {
@@ -253,8 +254,8 @@ void LBFGS::load_state(const NamedTensors& state) {
   };
   const std::vector<int64_t> counts = take("counts", {3}, kInt64).to_vector<int64_t>();
   if (counts[0] < 0 || counts[1] < 0 || counts[2] < 0 || counts[2] >= counts[0] + 1) {
-    fail(kWhere, fmt::format("the state has impossible counts: {} iterations, {} evaluations, {} pairs", counts[0],
-                             counts[1], counts[2]));
+    fail(kWhere, fmt::format("expected valid counts in the state, got {} iterations, {} evaluations, {} pairs",
+                             counts[0], counts[1], counts[2]));
   }
   const std::vector<double> numbers = take("numbers", {3 + counts[2]}, kFloat64).to_vector<double>();
   check_not_negative(kWhere, "lr", numbers[0]);

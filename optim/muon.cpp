@@ -24,7 +24,7 @@ std::vector<ParameterGroup> matrices(std::vector<ParameterGroup> groups) {
 // Rounded to bfloat16, in float32.
 Tensor rounded(const Tensor& x) { return x.to(kFloat32).to(kBFloat16).to(kFloat32); }
 
-// A matrix whose singular values are near 1, and whose singular vectors are those of g.
+// A matrix with the singular vectors of g and singular values near 1.
 Tensor orthogonal(const Tensor& g, const MuonOptions& options) {
   const bool tall = g.size(0) > g.size(1);
   Tensor x = rounded(tall ? g.t().contiguous() : g);

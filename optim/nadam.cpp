@@ -55,8 +55,8 @@ RAdam::RAdam(std::vector<ParameterGroup> groups, RAdamOptions options)
 void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double t = static_cast<double>(slot.steps);
   const double bias1 = 1 - std::pow(options_.beta1, t), power = std::pow(options_.beta2, t), bias2 = 1 - power;
-  const double longest = 2 / (1 - options_.beta2) - 1;    // the length of the average after many steps
-  const double length = longest - 2 * t * power / bias2;  // and now
+  const double longest = 2 / (1 - options_.beta2) - 1;    // length of the average in the limit
+  const double length = longest - 2 * t * power / bias2;  // at step t
   const bool adaptive = length > 5;
   double rate = group_lr(slot.group) / bias1;
   if (adaptive) {

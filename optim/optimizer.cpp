@@ -76,12 +76,12 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
   active_.reserve(slots_.size());
 }
 
-// The shape of a state tensor of a parameter, if it has one of that name.
+// The shape of a state tensor of a parameter, if it has that one.
 std::optional<Shape> Optimizer::shape_of(std::size_t buffer, const Slot& slot) const {
   return buffer_shape_ ? buffer_shape_(buffer, slot.parameter) : slot.parameter.shape();
 }
 
-// A parameter has state from its first update on: one that stays frozen needs no memory for it.
+// State is allocated at the first update, so a parameter that stays frozen needs no memory for it.
 void Optimizer::make_buffers(Slot& slot) {
   for (std::size_t b = 0; b < slot.buffers.size(); ++b) {
     const std::optional<Shape> shape = shape_of(b, slot);

@@ -101,7 +101,7 @@ double OneCycle::operator()(int64_t step) const {
          fmt::format("div_factor and final_div_factor must be positive, got {} and {}", div_factor, final_div_factor));
   }
   const double start = max_lr / div_factor, end = start / final_div_factor;
-  const double top = pct_start * static_cast<double>(total) - 1;  // where it has risen
+  const double top = pct_start * static_cast<double>(total) - 1;  // the end of the rise
   const auto between = [this, at](double from, double to, double begin, double finish) {
     const double done = finish > begin ? (at - begin) / (finish - begin) : 1;
     return anneal == Anneal::linear ? from + (to - from) * done
@@ -109,7 +109,7 @@ double OneCycle::operator()(int64_t step) const {
   };
   if (at <= top) return between(start, max_lr, 0, top);
   if (!three_phase) return between(max_lr, end, top, last);
-  const double back = 2 * pct_start * static_cast<double>(total) - 2;  // where it is at its start again
+  const double back = 2 * pct_start * static_cast<double>(total) - 2;  // where it has fallen to its start again
   return at <= back ? between(max_lr, start, top, back) : between(start, end, back, last);
 }
 
@@ -164,7 +164,9 @@ void Plateau::load_state(const Tensor& state) {
     fail("plateau", fmt::format("expected a float64 [4] state, got {} {}", name(state.dtype()), str(state.shape())));
   }
   const std::vector<double> values = state.to_vector<double>();
-  if (!(values[0] >= 0 && values[2] >= 0 && values[3] >= 0)) fail("plateau", "the state has a negative number");
+  if (!(values[0] >= 0 && values[2] >= 0 && values[3] >= 0)) {
+    fail("plateau", "expected a state without negative numbers");
+  }
   options_.lr = values[0];
   best_ = values[1];
   waited_ = static_cast<int64_t>(values[2]);

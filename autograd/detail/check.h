@@ -1,4 +1,4 @@
-// Checks of what is given to an operation or a module.
+// Checks of the arguments of operations and modules.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -20,7 +20,7 @@ inline void require_floating(std::string_view where, std::initializer_list<const
 }
 /// Error unless `x` is bool; `what` names it ("mask").
 void require_bool(std::string_view where, const Tensor& x, std::string_view what);
-/// Error for an int64 `dtype` and a value that int64 cannot hold.
+/// Error if `dtype` is int64 and the value is not an integer in its range.
 void require_number(std::string_view where, DType dtype, double value);
 [[noreturn]] void fail_probability(std::string_view where, std::string_view what, double p);
 /// Error unless 0 <= p <= 1; `what` names it ("dropout").

@@ -1,4 +1,4 @@
-// Names of leaves, by their numbers.
+// Names of leaves by their ids.
 #include <pthread.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
 
@@ -13,7 +13,7 @@ struct LeafNames {
   std::mutex mutex;
   std::unordered_map<int64_t, std::string> by_number;
 
-  // Never destroyed: a leaf may have static lifetime. Locked over a fork, so that the child finds it free.
+  // Never destroyed: a leaf may have static lifetime. Locked during a fork, so that the child finds the mutex unlocked.
   static LeafNames& get() {
     static LeafNames& names = []() -> LeafNames& {
       LeafNames& made = *new LeafNames;
@@ -24,7 +24,7 @@ struct LeafNames {
   }
 };
 
-[[maybe_unused]] const LeafNames& kMadeAtLoad = LeafNames::get();  // not by a thread that a fork may leave behind
+[[maybe_unused]] const LeafNames& kMadeAtLoad = LeafNames::get();  // so that no fork interrupts it
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Names of leaves, for error messages: a tensor has no room for one.
+// Names of leaves, for error messages; a tensor does not store its name.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -8,7 +8,7 @@
 
 namespace tapegrad::detail {
 
-/// Names a leaf, which is frozen or not; an empty name removes it. To be removed by whoever set it.
+/// Names a leaf, frozen or not; an empty name removes the entry. The caller must remove the name again.
 void name_leaf(const TapeIndex& leaf, std::string_view name);
 /// "" for a leaf without a name.
 std::string leaf_name(const TapeIndex& leaf);

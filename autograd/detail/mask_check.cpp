@@ -8,11 +8,11 @@ namespace tapegrad {
 
 namespace {
 
-// Does x hold ones and zeros alone, and at least one one? Along axis and the axes after it.
+// Whether x has only ones and zeros along `axis` and later axes; sets has_one if there is a one.
 template <class T>
 bool only_ones_and_zeros(const T* x, const Shape& shape, const Strides& strides, int axis, bool& has_one) {
   const int64_t step = strides[axis];
-  const int64_t count = step == 0 ? std::min<int64_t>(1, shape[axis]) : shape[axis];  // expanded: seen once
+  const int64_t count = step == 0 ? std::min<int64_t>(1, shape[axis]) : shape[axis];  // expanded: check one copy
   const bool last = axis + 1 == shape.rank();
   for (int64_t i = 0; i < count; ++i) {
     const T* const at = x + i * step;
@@ -34,8 +34,8 @@ void require_mask_of_scores(std::string_view where, const Tensor& mask) {
     bool has_one = false;
     if (!only_ones_and_zeros(mask.data<decltype(t)>(), mask.shape(), mask.strides(), 0, has_one) || !has_one) return;
     fail(where,
-         "expected a bool mask (true: may be seen) or a floating one to be added to the scores, got a floating mask of "
-         "ones and zeros alone (make it bool: mask != 0)");
+         "expected a bool mask (true: may be attended to) or a floating one that is added to the scores, got a "
+         "floating mask with only ones and zeros (make it bool: mask != 0)");
   });
 }
 

@@ -7,8 +7,9 @@
 
 namespace tapegrad {
 
-// Error "[where] ..." for a floating mask of ones and zeros alone: added to scores it hides nothing, so it was meant to
-// be bool. Not for zeros alone, and not for one that is trained. Stops at the first other value.
+// Error "[where] ..." for a floating mask with only ones and zeros: added to the scores, it masks nothing, so it was
+// probably meant to be bool. A mask of zeros only, or one that requires a gradient, is accepted. Stops at the first
+// other value.
 void require_mask_of_scores(std::string_view where, const Tensor& mask);
 
 }  // namespace tapegrad

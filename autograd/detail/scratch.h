@@ -1,4 +1,4 @@
-// Memory for the length of one call.
+// Memory for the duration of one call.
 #pragma once
 
 #include <tapegrad/autograd/pool.h>
@@ -8,7 +8,7 @@
 
 namespace tapegrad {
 
-/// A block of the memory pool, for one call; unspecified contents.
+/// A block of the memory pool for one call; its contents are unspecified.
 template <class T>
 class Scratch {
  public:

@@ -67,7 +67,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
                   MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
                   BatchOffsets offsets);
 
-/// B [k, n] in the order in which the kernels read it, for many products with few rows each.
+/// B [k, n] packed in the order in which the kernels read it, for many products with few rows each.
 template <class T>
 class PackedMatrix {
  public:
@@ -84,7 +84,7 @@ class PackedMatrix {
                        int64_t last) const;
 
   int64_t k_, n_;
-  int64_t panels_;  // of the kernel's columns each, the last one narrower
+  int64_t panels_;  // with as many columns as the kernel, the last one possibly fewer
   T* packed_;
 };
 

@@ -7,8 +7,8 @@
 
 namespace tapegrad::blas {
 
-/// To hold while BLIS runs: a fork of the process waits until no thread does, because the child would inherit BLIS's
-/// mutexes locked; and threads wait meanwhile.
+/// Held while BLIS runs: a fork waits until no thread holds it, because the child would inherit BLIS's locked mutexes;
+/// other threads wait during the fork.
 struct InsideBlis {
   InsideBlis();
   ~InsideBlis();

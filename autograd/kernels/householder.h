@@ -1,5 +1,5 @@
-// QR factorization of a small matrix, stored column by column: lapack::qr and lapack::qr_vectors without the calls of
-// BLAS, which take longer than the work on a few numbers.
+// QR factorization of a small matrix, stored column by column: lapack::qr and lapack::qr_vectors without BLAS calls,
+// whose overhead exceeds the work on small matrices.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// LAPACK's Fortran interface: arguments by address, lengths of strings last, work areas of ours. Its BLAS is BLIS.
+// LAPACK's Fortran interface: arguments by address, string lengths last, work areas allocated by the caller. Its BLAS
+// is BLIS.
 #include <tapegrad/autograd/kernels/blas_blis.h>
 #include <tapegrad/autograd/kernels/lapack.h>
 #include <tapegrad/autograd/pool.h>
@@ -47,7 +48,7 @@ auto pick(S* single, D* twice) {
 namespace tapegrad::lapack {
 namespace {
 
-// Calls f(work, size) twice: with a size of -1 it says how much it needs, in the first number.
+// Calls f(work, size) twice: with a size of -1, the first number of work is the size that it needs.
 template <class T, class F>
 void with_work(F f) {
   const blas::InsideBlis inside;

@@ -14,7 +14,7 @@ namespace tapegrad::HWY_NAMESPACE {
 
 using runs::Run;
 
-// Rows of C in registers, two vectors each: each row of A has its own pointer, of which a processor holds six.
+// Rows of C in registers, two vectors each. Each row of A needs its own pointer; six fit into registers.
 inline constexpr int kRunRows = 6;
 
 template <class T, int kRows, int kVecs>
@@ -82,7 +82,7 @@ void interleave(int64_t planes, int64_t n, const T* from, int64_t plane, T* to, 
     std::copy_n(from, n, to);
     return;
   }
-  // from the last planes to the first: a vector's lanes that are left over are overwritten afterwards
+  // from the last planes to the first, so that a vector's excess lanes are overwritten afterwards
   for (int64_t p = (planes - 1) / kLanes<T> * kLanes<T>; p >= 0; p -= kLanes<T>) {
     transpose_lanes(n, std::min(kLanes<T>, planes - p), from + p * plane, plane, to + p, pitch);
   }

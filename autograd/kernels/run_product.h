@@ -1,12 +1,12 @@
 // Matrix products whose left rows are runs of elements in memory: windows of a convolution, which overlap and need no
-// copy. And the transpositions around them.
+// copy. Also the transpositions before and after them.
 #pragma once
 
 #include <cstdint>
 
 namespace tapegrad::runs {
 
-/// `length` elements from an offset on, which a row of A reads one after another.
+/// `length` consecutive elements of a row of A, beginning at an offset.
 struct Run {
   int64_t at, length;
 };
@@ -33,9 +33,9 @@ struct Kernels {
   int64_t cols;  // of a wide panel: two vectors
   void (*multiply)(const Product<T>& product);
   /// to[i * pitch + p] = from[p * plane + i] for p < planes, i < n. Writes up to cols / 2 - 1 more elements after each
-  /// i, those after the last one included.
+  /// i, including the last one.
   void (*interleave)(int64_t planes, int64_t n, const T* from, int64_t plane, T* to, int64_t pitch);
-  /// to[p * plane + i] = from[i * pitch + p] + bias[p], and nothing else; the bias may be nullptr.
+  /// to[p * plane + i] = from[i * pitch + p] + bias[p]; writes no other elements. bias may be nullptr.
   void (*separate)(int64_t planes, int64_t n, const T* from, int64_t pitch, const T* bias, T* to, int64_t plane);
 };
 

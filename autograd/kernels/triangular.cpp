@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kBlock = 32;      // rows and columns of a block
 constexpr int64_t kStrip = 256;     // rows of a product that updates a part of a lower triangle
-constexpr int64_t kColumns = 1024;  // columns of b at a time, whose block of rows then fits the cache
+constexpr int64_t kColumns = 1024;  // columns of b at a time, so that their block of rows fits into the cache
 
 // y -= factor * x
 template <class T>
@@ -18,7 +18,7 @@ void subtract(int64_t n, T factor, const T* __restrict x, T* __restrict y) {
   for (int64_t i = 0; i < n; ++i) y[i] -= factor * x[i];
 }
 
-// The rows of b that belong to one block of a on the diagonal.
+// The rows of b that belong to one diagonal block of a.
 template <class T>
 void solve_block(bool upper, bool unit, int64_t n, int64_t columns, MatrixView<const T> a, T* b, int64_t b_rows) {
   for (int64_t step = 0; step < n; ++step) {
@@ -117,7 +117,7 @@ void solve_lu(bool transposed, int64_t n, int64_t columns, const T* factors, con
 
 template <class T>
 bool factor_cholesky(int64_t n, T* a) {
-  T turned[kBlock * kBlock];  // L^T of the block on the diagonal
+  T turned[kBlock * kBlock];  // L^T of the diagonal block
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, n), width = end - begin;
     for (int64_t i = begin; i < n; ++i) {

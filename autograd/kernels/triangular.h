@@ -14,16 +14,16 @@ template <class T>
 void solve_triangle(bool upper, bool unit, int64_t n, int64_t columns, MatrixView<const std::type_identity_t<T>> a,
                     T* b);
 
-/// P a = L U in place, for a [n, n] by rows, with partial pivoting: L without its diagonal of ones below U. Row i was
-/// exchanged with row pivots[i], one after another. Returns whether all pivots differ from 0.
+/// P a = L U in place, for a [n, n] by rows, with partial pivoting: L, without its diagonal of ones, is stored below U.
+/// Row i was exchanged with row pivots[i], in order of i. Returns whether all pivots are nonzero.
 template <class T>
 bool factor_lu(int64_t n, T* a, int32_t* pivots);
 /// b [n, columns] = a^-1 b, or a^-T b if `transposed`, from the factors of a.
 template <class T>
 void solve_lu(bool transposed, int64_t n, int64_t columns, const T* factors, const int32_t* pivots, T* b);
 
-/// a [n, n] = L L^T in place, by rows: L in the lower triangle; the upper one is not read, and left with any values.
-/// Returns whether a is positive definite.
+/// a [n, n] = L L^T in place, by rows: L in the lower triangle; the upper one is not read, and its contents are
+/// unspecified afterwards. Returns whether a is positive definite.
 template <class T>
 bool factor_cholesky(int64_t n, T* a);
 

@@ -359,7 +359,7 @@ namespace {
 
 Tensor left_over(const Op& op, const Formula& value, const Formula& gradient_b, const IntegerLoops& loops,
                  const Tensor& a, const Tensor& b) {
-  if (a.dtype() == kInt64 && any(eq(b, 0))) op.fail("expected an int64 divisor without zeros");
+  if (a.dtype() == kInt64 && any(eq(b, 0))) op.fail("expected nonzero int64 divisors, got a zero");
   Tensor y = binary_value(op, value, loops, a, b);
   const bool wants_b = needs_grad(b);
   return record(op, y, {a, b},

@@ -411,7 +411,7 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   if (options.mask.defined()) {
     Tensor mask = options.mask;
     if (mask.dtype() == kInt64) {
-      kAttention.fail("the mask must be bool (true: may be seen) or floating (added to the scores), got int64");
+      kAttention.fail("the mask must be bool (true: may be attended to) or floating (added to the scores), got int64");
     }
     require_mask_of_scores(kAttention.name, mask);
     if (mask.dtype() != kBool) mask = mask.to(query.dtype());
@@ -452,10 +452,10 @@ std::pair<Tensor, Tensor> attend_in_groups(const Tensor& query, const Tensor& ke
   require_floating(kAttention.name, {&query, &key, &value});
   const auto heads = [](const Tensor& x) { return x.dim() < 3 ? int64_t{0} : x.size(-3); };
   if (heads(key) == 0 || heads(key) != heads(value) || heads(query) % heads(key) != 0) {
-    kAttention.fail(
-        fmt::format("enable_gqa expects query [..., H, T, D], and key and value with K heads that divide H, got query "
-                    "{}, key {}, value {}",
-                    str(query.shape()), str(key.shape()), str(value.shape())));
+    kAttention.fail(fmt::format(
+        "expected query [..., H, T, D], key and value with K heads, where K divides H, for enable_gqa, got query "
+        "{}, key {}, value {}",
+        str(query.shape()), str(key.shape()), str(value.shape())));
   }
   const int64_t size = std::max<int64_t>(1, heads(query) / heads(key));
   AttentionOptions grouped = options;

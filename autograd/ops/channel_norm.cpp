@@ -1,4 +1,4 @@
-// What batch_norm and group_norm have in common besides kernels.
+// The common parts of batch_norm and group_norm, except kernels.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,4 +1,4 @@
-// Shared by batch_norm and group_norm: the checks, and the recorded form of their gradients.
+// Shared by batch_norm and group_norm: checks, and the recorded form of their gradients.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -17,8 +17,8 @@ struct WantedGrads {
   bool any() const { return x || weight || bias; }
 };
 
-/// dx, dweight and dbias, every step recorded. x is seen as `view` [n, groups, channels of a group, l] and normalised
-/// over `axes` of it, or with the given mean and variance [1, groups, channels, 1].
+/// dx, dweight and dbias, made of recorded operations. x is viewed as `view` [n, groups, channels of a group, l] and
+/// normalised over `axes` of it, or with the given mean and variance [1, groups, channels, 1].
 struct GivenStatistics {
   Tensor mean, var;
 };

@@ -14,7 +14,7 @@ namespace tapegrad {
 namespace {
 
 constexpr int kLabels = 64;
-constexpr std::size_t kExactTerms = 8;  // up to this many terms, every order is considered
+constexpr std::size_t kExactTerms = 8;  // up to this number of terms, all orders are considered
 
 // A set of labels as bits.
 using Set = uint64_t;
@@ -29,7 +29,7 @@ int axis_of(const Labels& labels, int64_t label) {
   return static_cast<int>(std::find(labels.begin(), labels.end(), label) - labels.begin());
 }
 
-// x with its axes in this order; x itself if they are.
+// x with its axes in this order; x itself if they already are.
 Tensor permuted(const Tensor& x, const Dims& order) {
   for (int i = 0; i < order.rank(); ++i) {
     if (order[i] != i) return x.permute(order);
@@ -78,7 +78,7 @@ class Contraction {
     return set;
   }
 
-  // Two axes of one label become one: of the n^2 elements of both, every (n + 1)th.
+  // Merges two axes with the same label: every (n + 1)th of their n^2 elements.
   static void take_diagonals(Term& term) {
     for (int j = 1; j < term.labels.rank(); ++j) {
       const int i = axis_of(term.labels, term.labels[j]);
@@ -102,7 +102,7 @@ class Contraction {
     }
   }
 
-  // Removes the axes of size 1 that broadcast, and those that a sum would remove.
+  // Removes axes of size 1 that broadcast, or whose label is not in the output.
   void drop_broadcast_axes(Term& term) const {
     for (int i = term.x.dim() - 1; i >= 0; --i) {
       const bool wanted = (wanted_ & bit(term.labels[i])) != 0;
@@ -127,7 +127,7 @@ class Contraction {
     term.labels = left;
   }
 
-  // Considers every tree of pairs: the fewest multiplications of each set of terms follow from those of its halves.
+  // Considers every tree of pairs: the minimal cost of each set of terms follows from that of its parts.
   Term in_best_order(const PoolVector<Term>& terms) const {
     if (terms.size() == 1) return terms[0];
     if (terms.size() == 2) return pair(terms[0], terms[1], wanted_);
@@ -143,7 +143,7 @@ class Contraction {
       cost[set] = std::numeric_limits<double>::infinity();
       for (unsigned left = (set - 1) & set; left != 0; left = (left - 1) & set) {
         const unsigned right = set ^ left;
-        if (left < right) continue;  // each pair of halves once
+        if (left < right) continue;  // each pair of parts once
         const double here = cost[left] + cost[right] + size(kept[left] | kept[right]);
         if (here < cost[set] || half[set] == 0) {
           cost[set] = here;
@@ -178,7 +178,7 @@ class Contraction {
     return terms[0];
   }
 
-  // a b, summed over the labels of both that are not `kept`. Labels of one of them only are kept.
+  // a b, summed over the labels of both that are not `kept`. Labels of only one of them are kept.
   Term pair(const Term& a, const Term& b, Set kept) const {
     const Set of_a = set_of(a.labels), of_b = set_of(b.labels);
     const Set inner = of_a & of_b & ~kept;
@@ -223,7 +223,8 @@ class Contraction {
     const Set of_a = set_of(a.labels), of_b = set_of(b.labels);
     const Labels batch = in_output_order(of_a & of_b & ~inner, a.labels);
     const Labels rows = in_memory_order(a, of_a & ~of_b), columns = in_memory_order(b, of_b & ~of_a);
-    const Labels depth = in_memory_order(a.x.numel() <= b.x.numel() ? b : a, inner);  // only the smaller may be copied
+    const Labels depth =
+        in_memory_order(a.x.numel() <= b.x.numel() ? b : a, inner);  // only the smaller one may be copied
     Tensor y = matmul(as_matrices(a, batch, rows, depth), as_matrices(b, batch, depth, columns));
     Shape shape;
     Labels labels;
@@ -236,7 +237,7 @@ class Contraction {
     return {y.reshape(shape), labels};
   }
 
-  // The labels of a set, those of the output first, in its order.
+  // The labels of a set: those of the output first, in the order of the output.
   Labels in_output_order(Set set, const Labels& labels) const {
     Labels sorted;
     for (int64_t label : output_) {
@@ -248,7 +249,7 @@ class Contraction {
     return sorted;
   }
 
-  // The labels of a set, with decreasing strides: if any order can be viewed as one axis, it is this one.
+  // The labels of a set, by decreasing stride: if any order can be viewed as one axis, this one can.
   static Labels in_memory_order(const Term& term, Set set) {
     Labels sorted;
     for (int64_t label : term.labels) {

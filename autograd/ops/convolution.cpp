@@ -16,7 +16,7 @@ const Op kConvTranspose1d{"conv_transpose1d"};
 const Op kConvTranspose2d{"conv_transpose2d"};
 const Op kConvWeight{"conv_weight"};  // the gradient for the weight, which only backward records
 
-// A convolution of tensors: what their shapes do not say is whether they have rows and a batch.
+// A convolution of tensors; ConvShape does not know whether they have rows and a batch.
 struct Convolution {
   ConvShape shape;
   bool images = false;   // [.., H, W], not [.., L]
@@ -43,7 +43,7 @@ struct Convolution {
   }
 };
 
-// The sum over all axes of x but the channels', the planes first: their elements are contiguous.
+// The sum over all axes of x except the channels; planes first, because their elements are contiguous.
 Tensor sum_of_channels(const Convolution& conv, const Tensor& x) {
   const Tensor sums = sum(x, conv.images ? Axes{-2, -1} : Axes{-1});
   return conv.batched ? sum(sums, 0) : sums;
@@ -117,13 +117,13 @@ Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y
 
 // --- checks ---
 
-// What conv1d and conv2d, and both transposes, have in common.
+// The settings that all four operations have in common.
 struct Settings {
   const PerAxis<int64_t>&stride, &padding, &dilation;
   int64_t groups;
 };
 
-// An axis without its size and the result's.
+// An axis without its input and output sizes.
 ConvAxis axis_of(const Settings& settings, int axis, int64_t kernel) {
   return {.kernel = kernel,
           .stride = settings.stride[axis],
@@ -165,7 +165,7 @@ Convolution require_operands(const Op& op, bool transposed, const Tensor& x, con
   if (settings.groups < 1) op.fail(fmt::format("expected 1 group or more, got {}", settings.groups));
   const int64_t channels = x.size(conv.batched ? 1 : 0), first = weight.size(0);
   if (first % settings.groups != 0) {
-    op.fail(fmt::format("expected a number of {} channels that {} groups divide, got {} (weight {})",
+    op.fail(fmt::format("expected {} channels divisible by {} groups, got {} (weight {})",
                         transposed ? "input" : "output", settings.groups, first, str(weight.shape())));
   }
   const int64_t expected = transposed ? first : weight.size(1) * settings.groups;

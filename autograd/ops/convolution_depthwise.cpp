@@ -34,7 +34,7 @@ struct TapKernels {
   T (*sum_of_lanes)(const T* sums);
 };
 
-// Elements of the copy that may be read after the last row; they do not matter.
+// Elements of the copy that may be read beyond the last row; their values are not used.
 inline constexpr int64_t kTapSlack = 64;
 
 }  // namespace tapegrad
@@ -65,7 +65,7 @@ HWY_INLINE void combine(int64_t count, const int64_t* taps, const T* from, const
   }
 }
 
-// Rows of the result, y_step apart.
+// Rows of the result, at distance y_step.
 template <class T>
 void combine_rows(const TapRows<T>& work, const T* weight, T start, T* y, int64_t y_step) {
   for (int64_t r = 0; r < work.rows; ++r, y += y_step) {
@@ -83,7 +83,7 @@ void combine_rows(const TapRows<T>& work, const T* weight, T start, T* y, int64_
   }
 }
 
-// sums[t], a vector for each tap, += the products of the rows of y with those that the tap reads.
+// sums[t] (one vector per tap) += the products of the rows of y with the rows that the tap reads.
 template <class T>
 void correlate_rows(const TapRows<T>& work, const T* y, T* sums) {
   for (int64_t t = 0; t < work.count; ++t) {
@@ -183,8 +183,8 @@ class Planes {
     }
   }
 
-  // Offsets in a copy, for the first element of a class, of the taps that meet it; their places in the kernel go to
-  // `places`. Returns their number.
+  // For the first element of a class: the offsets in a copy of the taps that contribute to it, and in `places` their
+  // positions in the kernel. Returns their number.
   int64_t list_taps(int64_t row_class, int64_t col_class, int64_t* offsets, int64_t* places) const {
     int64_t count = 0;
     for (int64_t p = 0; p < rows_.axis.kernel; ++p) {
@@ -220,7 +220,7 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
   const int64_t sources = transposed ? shape.o : 1, results = transposed ? 1 : shape.o;  // planes per group
   const int64_t from_plane = rows.from() * cols.from(), to_plane = rows.to() * cols.to();
 
-  // the taps of every class, those of all sources one after another
+  // the taps of every class, source after source
   const Scratch<int64_t> offsets(classes * taps * sources), places(classes * taps * sources), counts(classes);
   for (int64_t at = 0; at < classes; ++at) {
     int64_t* const first = offsets.get() + at * taps * sources;
@@ -261,7 +261,7 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
             use.combine_rows(todo, chosen.get(), start, first, rows.classes() * cols.to());
             continue;
           }
-          const int64_t lines = todo.rows;  // elements of the result that are apart: one row at a time
+          const int64_t lines = todo.rows;  // the elements of the result are strided: one row at a time
           todo.rows = 1;
           for (int64_t line = 0; line < lines; ++line, todo.from += todo.from_step) {
             use.combine_rows(todo, chosen.get(), start, spread.get(), 0);

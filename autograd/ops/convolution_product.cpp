@@ -22,7 +22,8 @@ constexpr int64_t kDepth = 256;             // rows of a panel of the weight at 
 constexpr int64_t kMostPixels = 1024, kLeastPixels = 24;  // of the result in a block
 constexpr int64_t kMostPieces = 16;                       // blocks of a result that is large enough
 
-// An element of the kernel: its offset in a plane of the weight, and where the first element of its class finds it.
+// An element of the kernel: its offset in a plane of the weight, and the source position for the first element of its
+// class.
 struct Tap {
   int64_t weight, row, col;
 };
@@ -33,7 +34,7 @@ struct TapClass {
   int64_t first, count;  // of its taps
 };
 
-// The range of one axis that a piece of work has.
+// The range of one axis in a piece of work.
 struct Range {
   int64_t begin, end;
   int64_t size() const { return end - begin; }
@@ -80,7 +81,7 @@ class TapProduct {
   }
 
  private:
-  // The taps of each class in the order of their source, so that neighbours there are one run.
+  // The taps of each class in the order of the source, so that adjacent ones form one run.
   void list_taps() {
     const int64_t down = rows_.axis.kernel, across = cols_.axis.kernel;
     int64_t count = 0;
@@ -103,7 +104,7 @@ class TapProduct {
     return channels_ * pieces_of(shape_.taps(), rows_.classes() * cols_.classes()) * panels_ * use_.cols;
   }
 
-  // How many elements of the result a piece of work has; depends on the sizes alone.
+  // The number of result elements in a piece of work; depends on the sizes only.
   void choose_blocks() {
     const int64_t image = rows_.to() * cols_.to(), total = shape_.n * shape_.groups * image;
     const int64_t spread = rows_.advance() * cols_.advance();  // elements of the source per element of the result
@@ -120,7 +121,7 @@ class TapProduct {
 
   int64_t panel_width(int64_t panel) const { return std::min(use_.cols, columns_ - panel * use_.cols); }
   bool wide(int64_t panel) const { return panel_width(panel) > use_.cols / 2; }
-  // The rows of a panel, of one class after another.
+  // The rows of a panel, class after class.
   T* panel(int64_t group, int64_t panel) const {
     return weight_.get() + (group * panels_ + panel) * use_.cols * shape_.taps() * channels_;
   }
@@ -143,7 +144,7 @@ class TapProduct {
     }
   }
 
-  // Rows and columns of the source that a block needs; outside of the source there are zeros.
+  // The rows and columns of the source that a block needs; zeros outside the source.
   struct Window {
     Range rows, cols;
     int64_t image;  // elements of a copy with channels last
@@ -253,7 +254,7 @@ class TapProduct {
                                  .c_rows = c_rows.get() + todo.first,
                                  .add = false};
         int64_t run = 0;
-        do {  // once also without taps: zeros
+        do {  // at least once: without taps the result is zero
           int64_t depth = 0;
           product.count = 0;
           product.runs = todo.runs + run;
@@ -277,7 +278,7 @@ class TapProduct {
     }
   }
 
-  // What a block does for one class.
+  // The work of a block for one class.
   struct ClassWork {
     const Run* runs;
     int64_t run_count, depth;

@@ -1,4 +1,4 @@
-// The three products of a convolution, of which each is the gradient of the other two; for the operations.
+// The three products of a convolution, each of which is the gradient of the other two.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ConvShape {
   int64_t out_image() const { return rows.out * cols.out; }
   /// One channel per group: each plane of x is convolved by itself.
   bool depthwise() const { return c == 1 && groups > 1; }
-  /// A matrix product for each image, in which no element of x is padded, skipped or used twice.
+  /// One matrix product per image: no element of x is padded, skipped or used twice.
   bool pointwise() const {
     const auto plain = [](const ConvAxis& axis) { return axis.kernel == 1 && axis.stride == 1 && axis.padding == 0; };
     return plain(rows) && plain(cols) && rows.out == rows.size && cols.out == cols.size;
@@ -49,8 +49,8 @@ template <class T>
 void convolve_planes_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
 
 /// An axis as a product reads it, forward or transposed. The elements of the result are divided into classes by their
-/// remainder modulo `classes`; those of one class are combined from the same taps of the kernel, and from one element
-/// to the next of its class the source advances by `advance`.
+/// remainder modulo `classes`. The elements of a class are combined from the same taps of the kernel; from each element
+/// to the next one of its class, the source advances by `advance`.
 struct ConvPass {
   ConvAxis axis;
   bool transposed = false;
@@ -64,12 +64,12 @@ struct ConvPass {
   bool meets(int64_t residue, int64_t tap) const {
     return !transposed || modulo(residue + axis.padding - tap * axis.dilation) == 0;
   }
-  /// The element of the source that a tap combines with element `residue` of the result; outside of the source, a zero.
+  /// The element of the source that a tap combines with element `residue` of the result; zero outside the source.
   int64_t source(int64_t residue, int64_t tap) const {
     if (!transposed) return residue * axis.stride + tap * axis.dilation - axis.padding;
     return floor_of(residue + axis.padding - tap * axis.dilation);
   }
-  /// The elements of the source, from first() up to end(), that the elements [begin, end) of the result need.
+  /// The source elements, from first() up to end(), that elements [begin, end) of the result need.
   int64_t first(int64_t begin) const {
     return transposed ? floor_of(begin + axis.padding - axis.reach()) : begin * axis.stride - axis.padding;
   }
@@ -90,7 +90,7 @@ struct ConvPass {
 
 inline int64_t pieces_of(int64_t size, int64_t most) { return most < 1 ? size : (size + most - 1) / most; }
 
-/// Least multiplications of a piece for another thread.
+/// The smallest number of multiplications that is worth another thread.
 inline constexpr int64_t kConvPieceWork = 800000;
 
 }  // namespace tapegrad

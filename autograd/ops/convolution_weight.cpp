@@ -1,9 +1,9 @@
-// The gradient of a convolution for its weight, of several channels per group.
+// The gradient of a convolution for its weight, with several channels per group.
 //
 // For each element of the weight, a sum over the pixels of y: rows of x, shifted by the element's place in the kernel,
-// times y. The rows are read where they are (kernels/run_product.h), or from a copy with zeros around it if x is
-// padded; y is copied in panels, so that the sums of several output channels are vectors. Images are divided into
-// blocks by the sizes alone, and the sums of the blocks are added in order.
+// times y. The rows are read in place (kernels/run_product.h), or from a copy surrounded by zeros if x is padded; y is
+// copied into panels, so that the sums of several output channels are vectors. Images are divided into blocks that
+// depend on the sizes only, and the sums of the blocks are added in order.
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/run_product.h>
 #include <tapegrad/autograd/ops/convolution_shape.h>
@@ -86,7 +86,7 @@ class WeightProduct {
     plane_cols_ = padded_ ? (cols_ - 1) * shape_.cols.stride + shape_.cols.reach() + 1 : shape_.cols.size;
   }
 
-  // Where the elements of a filter [c, kernel] find their first pixel, and have their sums.
+  // For each element of a filter [c, kernel], the offsets of its first pixel and of its sums.
   void list_elements() {
     int64_t at = 0;
     for (int64_t c = 0; c < shape_.c; ++c) {
@@ -103,7 +103,7 @@ class WeightProduct {
   int64_t width(int64_t panel) const { return std::min(use_.cols, shape_.o - panel * use_.cols); }
   bool wide(int64_t panel) const { return width(panel) > use_.cols / 2; }
 
-  // Copies the part of x that rows from `row` and columns from `col` of y read, with zeros around x.
+  // Copies the part of x that y reads from row `row` and column `col` on, surrounded by zeros.
   void copy_padded(const T* x, int64_t row, int64_t col, T* to) const {
     const ConvAxis &down = shape_.rows, &across = shape_.cols;
     const int64_t first = col * across.stride - across.padding;

@@ -12,7 +12,7 @@ const Op kDiagonal{"diagonal"};
 const Op kDiagEmbed{"diag_embed"};
 constexpr std::string_view kDiag = "diag";
 
-// Two different axes.
+// Two different axes, checked.
 std::pair<int, int> two_axes(const Op& op, int64_t a, int64_t b, const Shape& shape) {
   const int i = normal_axis(op.name, a, shape), j = normal_axis(op.name, b, shape);
   if (i == j) op.fail(fmt::format("expected two different axes of {}, got {} and {}", str(shape), a, b));

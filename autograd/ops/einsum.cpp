@@ -1,4 +1,4 @@
-// einsum, and tensordot: sums of products by letters, or by lists of axes.
+// einsum and tensordot: sums of products by subscripts or by lists of axes.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/contract.h>
@@ -25,7 +25,7 @@ std::string text_of(int64_t label) {
   return std::string(1, static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26));
 }
 
-// One comma-separated part of an equation: its letters, and before which of them "..." stands.
+// One comma-separated part of an equation: its letters, and the position of "..." among them.
 struct Part {
   std::string letters;  // labels
   int ellipsis = -1;
@@ -63,7 +63,7 @@ struct Equation {
   bool has_output = false;
 };
 
-// The labels of an operand, whose axes that have no letter are those of "...".
+// The labels of an operand; axes without a letter belong to "...".
 Labels labels_of(const Equation& equation, const Part& part, const Shape& shape) {
   const int letters = static_cast<int>(part.letters.size()), further = shape.rank() - letters;
   if (further < 0 || (further > 0 && part.ellipsis < 0)) {
@@ -78,7 +78,7 @@ Labels labels_of(const Equation& equation, const Part& part, const Shape& shape)
   return labels;
 }
 
-// Error unless the axes of a label have one size, or 1 where another operand has more.
+// Error unless the axes of each label have the same size, or size 1.
 void check_sizes(const Equation& equation, const PoolVector<Term>& terms) {
   std::array<int64_t, kAllLabels> sizes;
   sizes.fill(1);

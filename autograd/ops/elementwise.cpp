@@ -36,7 +36,7 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// A function with steps: its gradient is 0 everywhere.
+// A step function: its gradient is 0 everywhere.
 template <class F>
 constexpr Unary flat(F value) {
   return {value_of<1>(value), {}, false};
@@ -189,7 +189,7 @@ Tensor apply(const Tensor& x, const Scalars& scalars = {}) {
   return unary(kOp<kName>, x, function<kForm>(), scalars);
 }
 
-// The same for a function with steps.
+// The same for a step function.
 template <Name kName>
 Tensor apply_flat(const Tensor& x) {
   require_floating(kOp<kName>.name, {&x});
@@ -197,7 +197,7 @@ Tensor apply_flat(const Tensor& x) {
                 [](const Tensor& dy) -> Grads { return zeros_like(dy); });
 }
 
-// The same for a rounding: integers are round already.
+// The same for a rounding function; integers are returned unchanged.
 template <Name kName>
 Tensor apply_rounding(const Tensor& x) {
   return x.dtype() == kInt64 ? x : apply_flat<kName>(x);

@@ -13,7 +13,8 @@ namespace tapegrad {
 
 inline constexpr int64_t kPlaceColumns = 256;  // columns for one thread to search at a time
 
-// x [outer, n, inner] and its extremes along the middle axis, values [outer, inner] -> places [outer, inner].
+// x [outer, n, inner] and its extremes along the middle axis, values [outer, inner] -> their positions, places [outer,
+// inner].
 struct PlaceArgs {
   DType dtype;
   int64_t n, inner;
@@ -28,7 +29,7 @@ struct PlaceArgs {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// The first element equal to the row's extreme; the extreme of a row with NaN is NaN, so that a NaN is a match too.
+// The first element equal to the row's extreme. The extreme of a row with NaN is NaN, so NaN matches, too.
 template <class T>
 int64_t first_place(const T* x, int64_t n, T value) {
   int64_t i = 0;
@@ -109,7 +110,7 @@ Tensor extreme(const Op& op, ReduceKind kind, const Tensor& x, const Axes& axes,
   });
 }
 
-// The extremes along an axis, and where each is first. Not recorded; the values of bools are int64.
+// The extremes along an axis and their first positions. Not recorded; the values of bools are int64.
 Sorted placed(std::string_view where, ReduceKind kind, const Tensor& given, int axis, bool keepdim) {
   const Tensor x = given.dtype() == kBool ? given.detach().to(kInt64) : given;
   const ReduceView view = view_for_reduction(where, x, axis);

@@ -18,7 +18,8 @@ struct GateArgs {
   void* y;         // [rows, half]; in backward dx [rows, 2 half]
 };
 
-/// Of one gated unit: elements [begin, end) forward and backward in one pass, and backward recorded.
+/// The functions of one gated unit: forward and backward for elements [begin, end) in one pass each, and recorded
+/// backward.
 struct GateKernels {
   void (*forward)(const GateArgs& args, int64_t begin, int64_t end);
   void (*backward)(const GateArgs& args, int64_t begin, int64_t end);

@@ -151,7 +151,7 @@ struct Rows {
   Tensor mean, scale;
 };
 
-// dweight and dbias are made for each sample, then added.
+// dweight and dbias are computed per sample, then added.
 Grads fused_backward(const Channels& size, int64_t groups, const Tensor& x, const Tensor& weight, const Rows& kept,
                      const WantedGrads& wants, const Tensor& given_dy) {
   const Tensor dy = packed(given_dy);

@@ -19,7 +19,7 @@ constexpr std::string_view kMaskedSelect = "masked_select";
 constexpr std::string_view kOneHot = "one_hot";
 
 constexpr int64_t kColumns = 64;   // columns for one thread to add up at a time
-constexpr int64_t kFlags = 65536;  // elements of a mask for one thread to look at
+constexpr int64_t kFlags = 65536;  // elements of a mask for one thread to scan
 
 // The rows `ids` of the axis, in their order: [outer, size, inner] -> [outer, ids, inner].
 void copy_rows(const Tensor& x, const OuterAxisInner& around, const Tensor& ids, const Tensor& y) {
@@ -149,8 +149,8 @@ void require_inside(const Op& op, const Shape& shape, std::string_view called, c
   bool fits = shape.rank() == index.rank();
   for (int i = 0; fits && i < shape.rank(); ++i) fits = i == free || index[i] <= shape[i];
   if (fits) return;
-  op.fail(fmt::format("indices must have as many axes as {} {}, none of them longer, got shape {}", called, str(shape),
-                      str(index)));
+  op.fail(fmt::format("expected indices with as many axes as {} {}, none of them longer, got shape {}", called,
+                      str(shape), str(index)));
 }
 
 Tensor take_rows(const Tensor& x, int axis, const Tensor& ids) {
@@ -254,7 +254,7 @@ Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64
 
 namespace {
 
-// The index tensors by axis, checked: a mask gives one for each of its axes, a whole axis an empty handle.
+// The index tensors by axis, checked: a mask gives one per axis, a whole axis an empty handle.
 std::vector<Tensor, pool::Allocator<Tensor>> by_axis(std::string_view where, const Tensor& x,
                                                      std::span<const Tensor> indices) {
   std::vector<Tensor, pool::Allocator<Tensor>> all;

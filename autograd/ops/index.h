@@ -9,7 +9,7 @@
 
 namespace tapegrad {
 
-/// An int64 tensor, contiguous, whose values are all in [low, size), or an Error that ends in `what()`.
+/// The indices as a contiguous int64 tensor. Error, ending in `what()`, unless all are in [low, size).
 template <class What>
 Tensor require_indices(std::string_view op, std::string_view called, const Tensor& index, int64_t size, What what,
                        int64_t low = 0) {
@@ -42,18 +42,18 @@ Tensor take_rows(const Tensor& x, int axis, const Tensor& ids);
 /// Adds the slices of `source` along an axis to those of y (fresh, contiguous) at `ids`, in the order of ids, except to
 /// the slice `skipped`. One type. Not recorded.
 void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped = -1);
-/// The same, but replaces them: of several slices for one place the last remains.
+/// The same, but replaces them; the last of several slices for one place remains.
 void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source);
 
 /// The places x[i, j, ...]: slices of one axis, after the axes of x were permuted and the indexed ones merged.
 struct Places {
-  Dims order;    // of the axes of x; the indexed ones side by side
+  Dims order;    // of the axes of x, with the indexed ones adjacent
   int axis = 0;  // the first of them in this order
-  Shape merged;  // x in this order, with one axis for them
-  Shape result;  // the axes before, those of the index, the axes after
+  Shape merged;  // x in this order, with the indexed axes merged
+  Shape result;  // the preceding axes, those of the index, the following axes
   Tensor ids;    // int64 [n]: positions along the merged axis
 
-  /// x with the merged axis.
+  /// x in the shape `merged`.
   Tensor merge(const Tensor& x) const { return x.permute(order).reshape(merged); }
 };
 Places places_of(std::string_view where, const Tensor& x, std::span<const Tensor> indices);

@@ -1,4 +1,4 @@
-// Images and signals in other sizes, by the nearest element or between neighbours.
+// Resizing of images and signals: nearest, linear and bilinear interpolation.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops/resample.h>
 #include <tapegrad/autograd/pooling.h>

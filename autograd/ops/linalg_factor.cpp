@@ -17,7 +17,7 @@ const Op kQr{"qr"};
 const Op kDet{"det"};
 const Op kSlogdet{"slogdet"};
 
-constexpr int64_t kFew = 32 * 32;  // elements of a matrix up to which our own qr is faster than LAPACK
+constexpr int64_t kFew = 32 * 32;  // up to this number of elements our own qr is faster than LAPACK
 
 Tensor lower_factor(const Tensor& a) {
   const int64_t n = a.size(-1);
@@ -39,8 +39,8 @@ Tensor lower_factor(const Tensor& a) {
   });
 }
 
-// The gradient of a = q r for m <= n or k == n, from those of q and r, of which one may be missing. Walter, Lehmann,
-// Lamour 2012.
+// The gradient of a = q r for m <= n or k == n, from those of q and r; one may be missing. Walter, Lehmann, Lamour
+// 2012.
 Tensor qr_gradient(const Tensor& a, const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   const int64_t m = a.size(-2), n = a.size(-1);
   if (m < n) {  // a = [x, z] = q [u, v]: x and q have the gradient of u, and v = q^T z
@@ -61,8 +61,8 @@ Tensor qr_gradient(const Tensor& a, const Tensor& q, const Tensor& r, const Tens
 // The gradient of qr(a) from that of q or of r.
 Grads qr_backward(const Tensor& a, QrMode mode, const Qr& known, const Tensor& dq, const Tensor& dr) {
   if (mode == QrMode::complete && a.size(-2) > a.size(-1)) {
-    kQr.fail(
-        fmt::format("the complete form has a gradient only if m <= n, got {} (use the reduced form)", str(a.shape())));
+    kQr.fail(fmt::format("expected m <= n for the gradient of the complete form, got {} (use the reduced form)",
+                         str(a.shape())));
   }
   const Qr now = records_backward() ? qr(a, mode) : known;
   return qr_gradient(a, now.q, now.r, dq, dr);
@@ -82,7 +82,7 @@ Tensor cofactors(const Tensor& a) {
   return matmul(of.u * p.unsqueeze(-2), of.vh);
 }
 
-// Calls f(i, diagonal, step, negative) with the pivots of each matrix, and whether its rows were exchanged oddly.
+// Calls f(i, diagonal, step, negative) with the pivots of each matrix, and whether the number of row exchanges is odd.
 template <class T, class F>
 void for_each_diagonal(const LuFactors& lu, int64_t n, F f) {
   const int64_t count = count_matrices(lu.factors);

@@ -21,7 +21,7 @@ LuFactors invertible_factors(const Op& op, const Tensor& a) {
   return lu;
 }
 
-// A fresh copy of b [..., n, k] with these leading axes. Not recorded.
+// A fresh copy of b [..., n, k], expanded to these leading axes. Not recorded.
 Tensor copied(const Tensor& b, const Shape& batch) {
   return b.detach().expand(with_axes(batch, {b.size(-2), b.size(-1)})).clone();
 }

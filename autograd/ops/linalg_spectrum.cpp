@@ -24,7 +24,7 @@ bool finite(const T* x, int64_t n) {
   return std::all_of(x, x + n, [](T value) { return std::isfinite(value); });
 }
 
-// The eigenvalues, and if wanted the vectors. Not recorded.
+// The eigenvalues, and if requested the eigenvectors. Not recorded.
 Eigh eigen(const Op& op, const Tensor& a, bool vectors) {
   require_square(op.name, a);
   const int64_t n = a.size(-1);

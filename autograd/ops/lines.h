@@ -25,7 +25,7 @@ struct AxisLines {
   }
 };
 
-/// f(first, count) for lines that lie side by side along the last axis, or for single lines if they run along it.
+/// f(first, count) for adjacent lines along the last axis, or for single lines if they run along it.
 template <class F>
 void each_group(const AxisLines& lines, F f) {
   constexpr int64_t kWidth = 64;
@@ -40,8 +40,8 @@ void each_group(const AxisLines& lines, F f) {
                });
 }
 
-/// Copies x, which broadcasts, into a view of a tensor that the caller has just made. One type. Not recorded. No two
-/// elements of the view may share memory.
+/// Copies x, which broadcasts, into a view of a fresh tensor of the same type. Not recorded. No two elements of the
+/// view may share memory.
 void copy_into_view(const Tensor& view, const Tensor& x);
 
 }  // namespace tapegrad

@@ -1,4 +1,4 @@
-// Losses of elements: each is a formula for the loss and one for each of its gradients.
+// Elementwise losses: each has one formula for the loss and one for each gradient.
 //
 // A new loss is an entry of the table, an Op, a function at the end of this file, a declaration in ops.h, and samples.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss.cpp"
@@ -132,7 +132,7 @@ const Op kBinary{"binary_cross_entropy"};
 const Op kBinaryOfLogits{"binary_cross_entropy_with_logits"};
 const Op kGaussian{"gaussian_nll_loss"};
 
-// The gradients of all operands under dy, which has the shape of the losses.
+// The gradients of all operands for dy, which has the shape of the losses.
 template <int kOperands>
 Grads gradients_of(const ElementLoss& loss, const std::array<Tensor, kOperands>& x, unsigned wanted, const Tensor& dy,
                    const Scalars& scalars) {
@@ -151,7 +151,7 @@ Grads gradients_of(const ElementLoss& loss, const std::array<Tensor, kOperands>&
   return grads;
 }
 
-// The reduced loss of two or three operands, which are converted to the last of their types, and broadcast.
+// The reduced loss of two or three operands, which are converted to their common type and broadcast.
 template <class... Operands>
 Tensor loss_of(const Op& op, const ElementLoss& loss, Reduction reduction, const Scalars& scalars,
                const Operands&... operands) {
@@ -182,7 +182,7 @@ Tensor loss_of(const Op& op, const ElementLoss& loss, Reduction reduction, const
                 });
 }
 
-// Error for the first element that is not in [low, high]; NaN is not.
+// Error for the first element outside [low, high], or NaN.
 void require_between(const Op& op, std::string_view what, const Tensor& x, double low, double high) {
   if (x.numel() == 0) return;
   const Tensor values = packed(x);
@@ -263,7 +263,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
     const Tensor values = var.detach();
     const double least = reduced(kGaussian.name, ReduceKind::minimum, values, {}, false).item();
     if (least < 0) kGaussian.fail(fmt::format("expected a variance of 0 or more, got {}", least));
-    if (least < eps) v = var + (maximum(values, eps) - values);  // the values are limited, the gradient is not
+    if (least < eps) v = var + (maximum(values, eps) - values);  // clamps the values, not the gradient
   }
   if (var.dim() + 1 == input.dim()) {  // one variance per vector
     Shape vectors = input.shape();

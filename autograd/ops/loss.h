@@ -9,7 +9,7 @@ namespace tapegrad {
 /// Error unless x is floating [..., V], target int64 [...], and weight empty or [V] in the type of x.
 void require_classes(const Op& op, const Tensor& x, const Tensor& target, const Tensor& weight);
 
-/// The number of targets (contiguous) that are not ignored, or with weights [V] (contiguous) the sum of their weights.
+/// The number of targets (contiguous) that are not ignored; with weights [V] (contiguous), the sum of their weights.
 /// Error, with value, index and range, for a target that is neither a class nor ignored.
 double count_targets(const Op& op, const Tensor& target, const Tensor& weight, int64_t classes, int64_t ignore_index);
 

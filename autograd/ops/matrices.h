@@ -14,7 +14,7 @@ namespace tapegrad {
 
 /// Error unless x is floating and has two axes or more.
 void require_matrices(std::string_view where, const Tensor& x);
-/// Error unless its last two axes are equal, too.
+/// The same, and Error unless the last two axes have equal sizes.
 void require_square(std::string_view where, const Tensor& x);
 /// Throws Error "[op] message (matrix [1, 2] of the batch)", or without the matrix if there is no batch.
 [[noreturn]] void fail_matrix(const Op& op, std::string_view message, const Shape& batch, int64_t index);
@@ -26,11 +26,11 @@ int64_t count_matrices(const Tensor& x);
 /// A fresh contiguous tensor [..., n, m] that holds the matrices of x [..., m, n] column by column. Not recorded.
 Tensor column_major(const Tensor& x);
 
-/// Whether backward is being recorded: then it must be made of recorded operations.
+/// Whether backward is being recorded, and so must consist of recorded operations.
 inline bool records_backward() { return Tape::current() != nullptr; }
 
-/// Calls f(i) for each matrix of a batch, which returns whether it succeeded, on several threads; `work` is about the
-/// number of multiplications for one. Error of `op` for the first i that failed.
+/// Calls f(i) for each matrix of a batch, on several threads; f returns whether it succeeded. `work` is the approximate
+/// number of multiplications per matrix. Error of `op` for the first i that failed.
 template <class F>
 void for_each_matrix(const Op& op, std::string_view message, const Shape& batch, int64_t work, const F& f) {
   constexpr int64_t kWork = 50000;
@@ -43,7 +43,7 @@ void for_each_matrix(const Op& op, std::string_view message, const Shape& batch,
   if (failed != succeeded.end()) fail_matrix(op, message, batch, failed - succeeded.begin());
 }
 
-/// The LU factors of each matrix of a batch, and how its rows were exchanged.
+/// The LU factors and row exchanges of each matrix of a batch.
 struct LuFactors {
   Tensor factors;  // [..., n, n]
   PoolVector<int32_t> pivots;

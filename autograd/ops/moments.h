@@ -1,9 +1,9 @@
-// Sums in float64 that normalisations are made of.
+// Sums in float64 for the normalisations.
 #pragma once
 
 namespace tapegrad {
 
-/// The sum of some numbers and the sum of their squared differences from their mean.
+/// The sum of some numbers, and the sum of their squared differences from the mean.
 struct Moments {
   double count = 0;
   double sum = 0;
@@ -25,7 +25,7 @@ struct Moments {
   }
 };
 
-/// What the gradient of a normalisation is made of.
+/// The sums for the gradient of a normalisation.
 struct GradientSums {
   double dy = 0;
   double dy_x = 0;  // dy times (x - mean)

@@ -1,4 +1,4 @@
-// Hooks of tensors: the identity, whose backward shows the gradient to a function.
+// Gradient hooks: the identity, whose backward calls a function with the gradient.
 #include <fmt/format.h>
 #include <tapegrad/autograd/on_grad.h>
 

@@ -12,7 +12,8 @@ namespace {
 const Op kPad{"pad"};
 const Op kUnpad{"unpad"};
 
-constexpr int64_t kBlock = 1024;  // from so many elements on, a slice of the last padded axis is copied on its own
+constexpr int64_t kBlock =
+    1024;  // a slice of the last padded axis with at least this number of elements is copied as a row
 
 // The widths on both sides of each axis.
 struct Widths {
@@ -21,8 +22,8 @@ struct Widths {
   bool pads(int axis) const { return before[axis] != 0 || after[axis] != 0; }
 };
 
-// The element of an axis of `size` that element i of the padded axis (counted from the first one of x) is a copy of;
-// -1 for the value.
+// The element of an axis of `size` that is copied to element i of the padded axis (counted from the first element of
+// x); -1 for the padding value.
 int64_t source(int64_t i, int64_t size, PadMode mode) {
   if (i >= 0 && i < size) return i;
   switch (mode) {
@@ -40,7 +41,7 @@ struct Middle {
       : begin(std::clamp<int64_t>(before, 0, padded)), end(std::clamp(before + size, begin, padded)) {}
 };
 
-// Rows of the last axis of `from` and `to`, in blocks of elements that stay together.
+// Rows of the last axis of `from` and `to`, in contiguous blocks.
 template <class T>
 struct PadRows {
   const T* x;
@@ -81,7 +82,7 @@ struct PadRows {
     }
   }
 
-  // nullptr for a row of the value only.
+  // nullptr for a row that has only the padding value.
   const T* row_of_x(int64_t row) const {
     int64_t offset = 0, step = from.back() * block;
     for (int i = from.rank() - 2; i >= 0; --i) {
@@ -124,7 +125,8 @@ void pad_as(const Tensor& y, const Tensor& x, const Widths& widths, PadMode mode
 
 Tensor padded(const Tensor& x, const Shape& shape, const Widths& widths, PadMode mode, double value);
 
-// dx [outer, size, inner] from dy [outer, padded, inner]: each element of dy is added to the one that it is a copy of.
+// dx [outer, size, inner] from dy [outer, padded, inner]: each element of dy is added to the element that was copied
+// there.
 template <class T>
 void unpad_axis(const T* dy, const Shape& from, int axis, int64_t before, PadMode mode, int64_t size, T* dx) {
   const OuterAxisInner whole(from, axis);
@@ -152,7 +154,7 @@ void unpad_axis(const T* dy, const Shape& from, int axis, int64_t before, PadMod
   });
 }
 
-// The gradient of padding with copies; dx has `shape`.
+// The gradient of reflect, replicate and circular padding; dx has `shape`.
 Tensor unpad(const Tensor& dy, const Shape& shape, const Widths& widths, PadMode mode) {
   Tensor dx = packed(dy.detach());
   for (int i = 0; i < shape.rank(); ++i) {
@@ -174,7 +176,7 @@ Tensor unpad(const Tensor& dy, const Shape& shape, const Widths& widths, PadMode
   });
 }
 
-// A view where nothing is added.
+// A view if nothing is added.
 Tensor padded(const Tensor& x, const Shape& shape, const Widths& widths, PadMode mode, double value) {
   const auto adds = [](int64_t width) { return width > 0; };
   if (std::none_of(widths.before, std::end(widths.before), adds) &&
@@ -204,7 +206,7 @@ Tensor padded(const Tensor& x, const Shape& shape, const Widths& widths, PadMode
 
 std::string text_of(std::span<const int64_t> widths) { return fmt::format("[{}]", fmt::join(widths, ", ")); }
 
-// Error for a width that the axis is too short for.
+// Error for a width that is too large for the axis.
 void require_room(std::span<const int64_t> all, const Shape& shape, int axis, int64_t width, PadMode mode) {
   const int64_t size = shape[axis];
   const int64_t most = mode == PadMode::reflect ? size - 1 : mode == PadMode::circular || size == 0 ? size : kMaxNumel;

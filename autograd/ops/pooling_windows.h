@@ -19,13 +19,13 @@ struct Planes {
   int64_t size(int axis) const { return axes == 2 && axis == 0 ? h : w; }
 };
 
-/// The outputs [begin, end) of an axis that all read `count` elements, each `stride` elements after the one before.
+/// The outputs [begin, end) of an axis that all read `count` elements, each `stride` elements after the previous one.
 struct RegularRun {
   int64_t begin = 0, end = 0;
   int64_t stride = 1, count = 1;
 };
 
-/// The run around the middle of `out` outputs: what is left out reaches into the padding, or is shorter.
+/// The run around the middle of `out` outputs; the others extend into the padding or are shorter.
 template <class First, class Count>
 RegularRun regular_run(int64_t out, First first, Count count) {
   if (out == 0) return {};
@@ -39,12 +39,11 @@ RegularRun regular_run(int64_t out, First first, Count count) {
   return run;
 }
 
-/// Windows along an axis: window o has the elements first, first + step, ..., `count` of them, none outside of the
-/// axis.
+/// Windows along an axis: window o has `count` elements first, first + step, ..., all inside the axis.
 struct Windows {
   struct Window {
     int64_t first, count;
-    int64_t padded;  // elements with those in the padding
+    int64_t padded;  // number of elements, including the padding
   };
   int64_t in = 1;
   int64_t step = 1;  // dilation
@@ -55,13 +54,13 @@ struct Windows {
 
 struct WindowSettings {
   const PerAxis<int64_t>& kernel;
-  const PerAxis<int64_t>& stride;  // may be left out
+  const PerAxis<int64_t>& stride;  // optional
   const PerAxis<int64_t>& padding;
   const PerAxis<int64_t>& dilation;
   bool ceil_mode;
 };
 
-/// The windows of a pooling, of height and width. Error for settings that make no sense.
+/// The windows of a pooling operation along height and width. Error for invalid settings.
 struct WindowPair {
   Windows h, w;
 };

@@ -1,4 +1,4 @@
-// Tensors of random numbers: shapes and types around the fills of a Generator, and what is computed from them.
+// Tensors of random numbers: shapes and types for the fills of a Generator, and distributions derived from them.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/kernel.h>

@@ -22,13 +22,13 @@ const Op& op_of(Recurrent kind) {
 
 // --- the products of the steps ---
 
-constexpr int64_t kLeastRows = 12;                  // a batch of at least so many is divided among threads,
-constexpr int64_t kPieceRows = 16;                  // in pieces of at most so many,
+constexpr int64_t kLeastRows = 12;                  // a batch of at least this size is divided among threads,
+constexpr int64_t kPieceRows = 16;                  // in pieces of at most this size,
 constexpr int64_t kLargeWeight = int64_t{8} << 20;  // unless every piece would read a weight of more bytes than this
-constexpr int64_t kDotRows = 3;                     // as many rows and fewer read an unpacked weight as fast
+constexpr int64_t kDotRows = 3;                     // up to this number of rows an unpacked weight is as fast
 
-// Rows of the batch that go through all steps together. Pieces of the batch do not wait for one another; a batch in one
-// piece divides each product among threads.
+// Rows of the batch that run through all steps together. Pieces do not wait for each other; if the batch is one piece,
+// each product is divided among threads.
 int64_t rows_of_piece(const RecurrentLayer& layer) {
   const int64_t batch = layer.batch(), weight = layer.weights.weight_hh.numel() * item_size(layer.x.dtype());
   if (batch < kLeastRows || layer.steps() == 1 || weight > kLargeWeight) return batch;
@@ -103,7 +103,7 @@ Blocks blocks_of(const RecurrentLayer& layer) {
   return {{{0, 0, layer.columns()}, {}}, 1};
 }
 
-// The first column of the gates that the product with the hidden state is added to; up to the last one.
+// The first column of the gates that the product with the hidden state is added to; it ends at the last one.
 int64_t recurrent_column(const RecurrentLayer& layer) { return layer.columns() - layer.weights.weight_hh.size(0); }
 
 // One row of gates: the sum of both biases.

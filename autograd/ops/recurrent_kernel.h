@@ -21,7 +21,7 @@ struct RecurrentStep {
   DType dtype;
   int64_t width;
   int64_t time;            // of this step
-  const int64_t* lengths;  // of the sequences, or nullptr; a sequence that is shorter keeps its state
+  const int64_t* lengths;  // of the sequences, or nullptr; a sequence that has ended keeps its state
   const void* bias;        // one row of gates, added to each
   void* gates;             // sums of products; then the gates themselves; after backward, the gradients of the sums
   const void* hidden_before;
@@ -31,10 +31,10 @@ struct RecurrentStep {
   void* output;  // with lengths: `hidden` of this step, or zeros; else nullptr
 };
 
-/// The gradients that backward hands from step to step.
+/// The gradients that backward passes from step to step.
 struct RecurrentStepGradients {
   const void* output;  // of this step's output
-  void* hidden;        // of `hidden`; then that part of `hidden_before`'s which does not go through the gates
+  void* hidden;        // of `hidden`; then the part of that of `hidden_before` that bypasses the gates
   void* cell;          // of `cell`; then of `cell_before`
 };
 

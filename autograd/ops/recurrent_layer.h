@@ -1,4 +1,4 @@
-// What backward of a recurrent layer keeps, and its recorded form.
+// The tensors that backward of a recurrent layer keeps, and its recorded form.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -8,8 +8,8 @@
 
 namespace tapegrad {
 
-/// One call of a layer. Its result y has T + 1 rows [B, H], in the order of time: the outputs, and before the first
-/// step the initial hidden state, or with lengths the final one. LSTM has the final cell state as one more row.
+/// One call of a layer. Its result y has T + 1 rows [B, H] in order of time: the outputs, and where the direction
+/// begins the initial hidden state (with lengths: the final one). LSTM has one more row, the final cell state.
 struct RecurrentLayer {
   Recurrent kind;
   bool reverse;
@@ -34,7 +34,8 @@ struct RecurrentLayer {
   int64_t last_row() const { return reverse ? 0 : steps(); }
 };
 
-/// The gradients of x, weight_ih, weight_hh, bias_ih, bias_hh, hidden and cell, step by step, each step recorded.
+/// The gradients of x, weight_ih, weight_hh, bias_ih, bias_hh, hidden and cell, step by step, made of recorded
+/// operations.
 Grads recorded_backward(const RecurrentLayer& layer, const Tensor& dy);
 
 /// bool [T, B, 1]: the steps that sequences of these lengths have.

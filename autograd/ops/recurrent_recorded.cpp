@@ -1,5 +1,5 @@
-// Backward of a recurrent layer made of recorded operations, for second-order gradients: computes the steps again, then
-// goes back through them.
+// Backward of a recurrent layer, made of recorded operations, for second-order gradients: recomputes the steps, then
+// runs backward through them.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/recurrent_layer.h>
 
@@ -12,7 +12,7 @@ Tensor part(const Tensor& x, int64_t i, int64_t width) { return x.slice(-1, i * 
 Tensor sigmoid_slope(const Tensor& y) { return y * (1 - y); }
 Tensor tanh_slope(const Tensor& y) { return 1 - y * y; }
 
-// What one step computed.
+// The values of one step.
 struct Step {
   Tensor hidden_before, cell_before, hidden = {}, cell = {};
   Tensor gates[4] = {};  // LSTM: i f g o; GRU: n r z, and the part of n that r multiplies
@@ -39,7 +39,7 @@ Step step_forward(Recurrent kind, const Tensor& a, const Tensor& b, const Tensor
   return s;
 }
 
-// The gradients of a step's products with x (da) and with the hidden state (db), and what does not go through them.
+// The gradients of a step's products with x (da) and with the hidden state (db), and the gradients that bypass them.
 struct StepGradients {
   Tensor da, db;
   Tensor hidden_before, cell_before;  // the first is empty for zeros

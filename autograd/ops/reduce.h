@@ -7,7 +7,7 @@ namespace tapegrad {
 
 /// The reductions that have a kernel. Maximum and minimum of a row with NaN are NaN.
 enum class ReduceKind { sum, product, maximum, minimum };
-/// What is reduced: x, |x| or x^2. The last two are for floating types.
+/// What is reduced: x, |x| or x^2; the last two only for floating types.
 enum class ReduceOf { value, size, square };
 
 /// x as contiguous [outer, n, inner], the reduced axes merged into the middle one.
@@ -26,7 +26,7 @@ ReduceView view_for_reduction(std::string_view where, const Tensor& x, const Axe
 Dims reduced_axes_last(std::string_view where, const Shape& shape, const Axes& axes);
 
 /// y [outer, inner] (fresh, contiguous, of x's type) = reduction of x [outer, n, inner]; int64, float32 and float64.
-/// The cut into blocks depends on the sizes alone.
+/// The division into blocks depends on the sizes only.
 void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y, ReduceOf of = ReduceOf::value);
 
 /// The reduction of x over axes, in the type of x. Not recorded.

@@ -10,7 +10,7 @@ namespace {
 
 const Op kSliceUpdate{"slice_update"};
 
-// Slices that a backward keeps.
+// The slices that backward keeps.
 struct Kept {
   Slice slices[kMaxRank];
   std::size_t count;

@@ -22,7 +22,7 @@ Tensor repeated(std::string_view where, const Tensor& x, const Dims& counts) {
     if (count < 0) fail(where, fmt::format("expected counts of 0 or more, got {}", str(counts)));
   }
   Tensor y = x.reshape(shape);
-  for (int i = shape.rank() - 1; i >= 0; --i) {  // from the last one: the small tensors first
+  for (int i = shape.rank() - 1; i >= 0; --i) {  // from the last axis, while the tensor is small
     if (counts[i] == 1) continue;
     const OuterAxisInner whole(shape, i);
     const int64_t row = whole.size * whole.inner;

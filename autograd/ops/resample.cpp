@@ -36,7 +36,7 @@ struct AxisData {
         divisors(map.divisors.defined() ? map.divisors.data<T>() : nullptr) {}
 };
 
-// y = the sum of rows of n elements that are `stride` apart, times their weights.
+// y = the weighted sum of rows of n elements at distance `stride`.
 template <class T>
 HWY_INLINE void add_rows_up(const T* rows, int64_t stride, const AxisMap::Output& o, const T* weights, int64_t n,
                             T* y) {
@@ -86,7 +86,7 @@ HWY_INLINE void map_columns(const AxisData<T>& axis, const T* x, int64_t o, int6
   }
 }
 
-// One row of x through the map of the columns; vectors where the outputs are regular.
+// Applies the map of the columns to one row of x, with vectors where the outputs are regular.
 template <class T>
 HWY_INLINE void map_row_of(const AxisData<T>& axis, const T* x, T* y) {
   const int64_t out = axis.map.out;
@@ -136,7 +136,7 @@ HWY_INLINE void divide_row(const AxisData<T>& h, const AxisData<T>& w, int64_t r
   }
 }
 
-// Rows [begin, end) of one plane. What makes the plane smaller goes first.
+// Rows [begin, end) of one plane. The map that makes the plane smaller is applied first.
 template <class T>
 HWY_INLINE void resample_plane(const AxisData<T>& h, const AxisData<T>& w, const T* x, int64_t begin, int64_t end,
                                PoolVector<T>& buffer, T* y) {
@@ -165,7 +165,7 @@ HWY_INLINE void resample_plane(const AxisData<T>& h, const AxisData<T>& w, const
   }
 }
 
-// Pieces are blocks of rows of the planes, one after another.
+// Pieces are consecutive blocks of rows of the planes.
 void resample_pieces(const ResampleArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
@@ -192,8 +192,8 @@ namespace {
 
 constexpr int64_t kBlock = 32768;  // elements of the result that one thread takes at a time from a large plane
 
-// The map whose matrix is the transposed one. The outputs that read an input are neighbours, because windows move in
-// one direction only.
+// The map with the transposed matrix. The outputs that read an input are adjacent, because windows move in one
+// direction only.
 AxisMap transposed(const AxisMap& map, DType dtype) {
   const int64_t in = map.in, out = map.out;
   if (map.identity()) return map;

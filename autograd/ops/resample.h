@@ -1,4 +1,4 @@
-// Linear maps of planes that act on height and width apart: averages over windows, and interpolation.
+// Linear maps of planes that act on height and width separately: averages over windows, and interpolation.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -17,7 +17,7 @@ struct AxisMap {
   };
   int64_t in = 1, out = 1;
   RegularRun run;
-  int64_t same = 0;      // so many outputs from the first on have as many inputs as the first
+  int64_t same = 0;      // number of leading outputs that have as many inputs as the first
   bool doubled = false;  // output o reads the input o / 2
   Tensor outputs;        // int64 [out, 3]: Output
   Tensor weights;        // one per input of each output; an empty handle: all are 1
@@ -29,7 +29,8 @@ struct AxisMap {
   }
 };
 
-/// A map from its outputs' first inputs and counts, neither of whose ends decreases; without weights and divisors.
+/// A map given the first input and the number of inputs of each output; both ends must not decrease. Without weights
+/// and divisors.
 template <class First, class Count>
 AxisMap axis_map(int64_t in, int64_t out, First first, Count count) {
   AxisMap map;
@@ -49,7 +50,7 @@ AxisMap axis_map(int64_t in, int64_t out, First first, Count count) {
   return map;
 }
 
-/// The number of all inputs of all outputs: the number of weights.
+/// The total number of inputs of all outputs, which is the number of weights.
 int64_t weight_count(const AxisMap& map);
 
 /// x as planes [h.in, w.in] -> planes [h.out, w.out] in the shape of x, recorded as `op`. Backward is the transposed

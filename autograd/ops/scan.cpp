@@ -36,8 +36,8 @@ using ScanSum = std::conditional_t<std::is_same_v<T, float>, double, T>;
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// One tile: `width` columns from `first` on. step(state, i, at) advances the state by row i, whose element is `at`
-// elements from the tensors' starts; a column of its own keeps its state in a register.
+// One tile: `width` columns from `first` on. step(state, i, at) advances the state by row i, whose element has the
+// offset `at` in the tensors; a single column keeps its state in a register.
 template <class State, class Step>
 HWY_INLINE void scan_tile(const ScanArgs& args, int64_t first, int64_t width, State start, Step step) {
   const int64_t n = args.n, inner = args.inner;
@@ -55,7 +55,7 @@ HWY_INLINE void scan_tile(const ScanArgs& args, int64_t first, int64_t width, St
   }
 }
 
-// The largest or smallest element so far, and the last place of it; NaN surpasses all numbers.
+// The largest or smallest element so far and its last position; NaN wins over all numbers.
 template <bool kLargest, class T>
 void scan_extremes(const ScanArgs& args, int64_t first, int64_t width) {
   using Limits = std::numeric_limits<T>;
@@ -79,7 +79,7 @@ void scan_extremes(const ScanArgs& args, int64_t first, int64_t width) {
   }
 }
 
-// The same for a column of its own.
+// The same for a single column.
 template <bool kLargest, class T>
 void scan_extremes_of_row(const ScanArgs& args, int64_t first) {
   const T* const x = static_cast<const T*>(args.x) + first;
@@ -97,7 +97,8 @@ void scan_extremes_of_row(const ScanArgs& args, int64_t first) {
   }
 }
 
-// The gradient of both: places do not decrease, so each gets the sum of a run of dy, which ends where it is its own.
+// The gradient of both: positions do not decrease, so each position gets the sum of a run of dy, which begins at that
+// position.
 template <class T>
 void scan_extreme_gradient(const ScanArgs& args, int64_t first, int64_t width) {
   const T* const dy = static_cast<const T*>(args.x);
@@ -112,14 +113,14 @@ void scan_extreme_gradient(const ScanArgs& args, int64_t first, int64_t width) {
   });
 }
 
-// log(exp(a) + exp(b)), of two infinities of one sign that infinity.
+// log(exp(a) + exp(b)); for two infinities of the same sign, that infinity.
 HWY_INLINE Vec<double> log_add_exp(Vec<double> a, Vec<double> b) {
   const Vec<double> apart = where(a == b, Vec<double>(0.), -abs(a - b));
   return maximum(a, b) + log1p(exp_nonpositive(apart));
 }
 
-// Columns of logcumsumexp, one vector of them at a time. They are `apart` elements from each other, and their rows are
-// `down` elements from each other.
+// Columns of logcumsumexp, one vector at a time. `apart` is the distance between columns, `down` the distance between
+// rows.
 template <class T>
 void scan_log_sums(const ScanArgs& args, int64_t first, int64_t width, int64_t apart, int64_t down) {
   const T* const x = static_cast<const T*>(args.x);
@@ -248,13 +249,13 @@ Tensor scanned(Scan kind, const Tensor& given, int axis, const ScanOptions& opti
   return y;
 }
 
-// From the start of the axis, or backwards from its end; each is the gradient of the other.
+// Forwards from the start of the axis, or backwards from its end; each is the gradient of the other.
 Tensor running_sum(const Tensor& x, int axis, bool backwards) {
   return record(kCumsum, scanned(Scan::sum, x, axis, {.backwards = backwards}), {x},
                 [axis, backwards](const Tensor& dy) -> Grads { return running_sum(dy, axis, !backwards); });
 }
 
-// x moved by one along the axis, with `filling` in front.
+// x shifted by one along the axis, with `filling` as the first element.
 Tensor moved_on(const Tensor& x, int axis, double filling) {
   if (x.shape()[axis] == 0) return x;
   Shape first = x.shape();

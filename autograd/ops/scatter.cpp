@@ -23,8 +23,8 @@ void require_one_type(std::string_view where, const Tensor& x, std::string_view 
 
 // --- elements along an axis ---
 
-// A copy of x, with f(element, values[k]) for the element at each index along the axis: in the order of the index
-// within a line, and different lines never overlap.
+// A copy of x; calls f(element, values[k]) for the element at each index along the axis, in the order of the index
+// within a line. Different lines never overlap.
 template <class F>
 Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, F f) {
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
@@ -53,7 +53,7 @@ Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor&
   return y;
 }
 
-// Which elements of the index a later one of the same line overwrites; empty if none.
+// The elements of the index that a later one of the same line overwrites; empty if there are none.
 Tensor overwritten(const Shape& shape, int axis, const Tensor& ids) {
   Shape line = Shape::filled(ids.dim(), 1);
   line[axis] = ids.shape()[axis];
@@ -63,7 +63,7 @@ Tensor overwritten(const Shape& shape, int axis, const Tensor& ids) {
   return any(lost) ? lost : Tensor();
 }
 
-// The gradient of what was written, for elements of `source`: those outside the index have none.
+// The gradient of `source`: elements outside the index get none.
 Tensor of_source(const Tensor& dvalues, const Shape& source) {
   int64_t widths[2 * kMaxRank] = {};
   const int rank = source.rank();

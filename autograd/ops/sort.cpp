@@ -76,7 +76,7 @@ Sorted first_in_order(const Op& op, const Tensor& x, int64_t axis, std::optional
 }
 
 // The k-th smallest of n numbers without NaN. Each round takes a number as the pivot and keeps the side of it that has
-// the k-th. `work` holds 2 n numbers: the sides are written without branches that the data would mislead.
+// the k-th. `work` holds 2 n numbers: the sides are written without branches, which would be hard to predict.
 template <class T>
 T kth_smallest(const T* x, int64_t n, int64_t k, T* work) {
   T* less = work;
@@ -123,7 +123,7 @@ T median_of(const T* x, int64_t n, T* work) {
   return bad ? x[first_nan(x, n)] : kth_smallest(x, n, (n - 1) / 2, work);
 }
 
-// The place at which a stable sort has its median: among equal ones, as many are before it as before the middle.
+// The position of the element that a stable sort puts in the middle.
 template <class T>
 int64_t place_of_median(const T* x, int64_t n, T median) {
   if (median != median) return first_nan(x, n);

@@ -1,4 +1,4 @@
-// Lengths of vectors: norm, count_nonzero, and what is made of them: normalize, pairwise_distance, cosine_similarity.
+// Lengths of vectors: norm and count_nonzero, and normalize, pairwise_distance and cosine_similarity, which use them.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/kernel.h>
@@ -50,7 +50,7 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, double p, const Axes& axe
   return masked_fill(expanded(dy) * sign(x) * pow(share, p - 1), nothing, 0);
 }
 
-// Counts of one block of `rows` rows: small numbers, so that many fit into a vector.
+// Counts of one block of `rows` rows, in int32, so that more fit into a vector.
 template <class T>
 void count_block(const T* x, int64_t rows, int64_t inner, int64_t width, int64_t* y) {
   if (inner == 1) {
@@ -94,7 +94,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdim) {
 
 Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
   require_floating(kNorm.name, {&x});
-  if (std::isnan(p)) kNorm.fail("expected a number p, got nan");
+  if (std::isnan(p)) kNorm.fail("expected a p other than NaN");
   if (p < 0 || p == kInfinity) require_elements(kNorm.name, x, axes);
   Tensor y;
   {

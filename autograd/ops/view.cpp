@@ -261,7 +261,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
 Tensor Tensor::squeeze(int64_t axis) const {
   const int i = normal_axis(kSqueeze.name, axis, shape());
   if (shape()[i] != 1) {
-    kSqueeze.fail(fmt::format("axis {} must have size 1, got {} in {}", i, shape()[i], str(shape())));
+    kSqueeze.fail(fmt::format("expected axis {} to have size 1, got {} in {}", i, shape()[i], str(shape())));
   }
   Shape rest = shape();
   Strides steps = strides();
@@ -277,7 +277,7 @@ Tensor Tensor::squeeze(const Axes& axes) const {
   for (int64_t axis : axes) {
     const int i = normal_axis(kSqueeze.name, axis, shape());
     if (shape()[i] != 1)
-      kSqueeze.fail(fmt::format("axis {} must have size 1, got {} in {}", i, shape()[i], str(shape())));
+      kSqueeze.fail(fmt::format("expected axis {} to have size 1, got {} in {}", i, shape()[i], str(shape())));
     gone.push_back(i);
   }
   for (int i = dim() - 1; i >= 0; --i) {

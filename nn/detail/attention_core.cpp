@@ -32,7 +32,7 @@ Tensor restrict_mask(const Tensor& mask, const Tensor& allowed) {
   return mask.dtype() == kBool ? mask && allowed : where(allowed, mask, kHidden);
 }
 
-// [B, kv_heads, S, D] -> [B, heads, S, D]: each head as often as queries share it.
+// [B, kv_heads, S, D] -> [B, heads, S, D]: each head repeated once per query head that shares it.
 Tensor shared_heads(const Tensor& x, int64_t heads) {
   if (x.size(1) == heads) return x;
   return x.unsqueeze(2).expand({x.size(0), x.size(1), heads / x.size(1), x.size(2), x.size(3)}).flatten(1, 2);

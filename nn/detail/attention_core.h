@@ -13,7 +13,7 @@ struct AttentionCore {
   const Dropout& dropout;  // on the weights
   const ShawPositions& shaw;
   int64_t heads;
-  int64_t kv_heads;     // of keys and values: each is shared by heads / kv_heads queries
+  int64_t kv_heads;     // of keys and values: each is shared by heads / kv_heads query heads
   bool causal = false;  // a query sees no later keys, whatever the mask says
 
   // x [B, T, in] -> [B, heads, T, head_dim], a view of the projection, rotated for RoPE.

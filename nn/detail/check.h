@@ -12,8 +12,8 @@ void require_positive(std::string_view where, std::string_view name, int64_t val
 void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
                        int64_t heads);
 
-// The width of keys and values of `kv_heads` heads (0: all) where queries of `heads` heads have `width`. Error unless
-// kv_heads divides heads.
+// The width of keys and values with `kv_heads` heads (0: `heads`), if queries with `heads` heads have `width`. Error
+// unless kv_heads divides heads.
 int64_t kv_width(std::string_view where, int64_t width, int64_t heads, int64_t kv_heads);
 
 }  // namespace tapegrad::nn

@@ -1,4 +1,4 @@
-// The state of a model, member by member.
+// The state of a model as a list of entries.
 #pragma once
 
 #include <tapegrad/nn/module.h>

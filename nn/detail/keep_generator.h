@@ -1,4 +1,4 @@
-// What restores the default generator.
+// Restores the default generator.
 #pragma once
 
 #include <tapegrad/autograd/random.h>
@@ -8,7 +8,7 @@
 
 namespace tapegrad::nn::detail {
 
-// The default generator continues afterwards as if nothing had drawn from it.
+// At the end of the scope, the default generator continues as if nothing had been drawn.
 class KeepGenerator {
  public:
   KeepGenerator() = default;

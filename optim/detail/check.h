@@ -1,4 +1,4 @@
-// Checks of options that several optimisers have.
+// Checks of options that several optimisers share.
 #pragma once
 
 #include <fmt/format.h>

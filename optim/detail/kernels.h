@@ -69,7 +69,7 @@ struct LionStep {
 };
 void lion_update(const LionStep& step, int64_t begin, int64_t end);
 
-// Sums in double; the order depends on the number of elements alone.
+// Sums in double; the order depends only on the number of elements.
 double sum_of_squares(DType dtype, const void* x, int64_t begin, int64_t end);
 // x *= factor.
 void scale(DType dtype, void* x, double factor, int64_t begin, int64_t end);

@@ -215,11 +215,11 @@ TEST(ConvolutionErrors, WordForWord) {
          conv2d(x, zeros({6, 4, 0, 3}));
        }},
       {"[conv2d] expected 1 group or more, got 0", [&] { conv2d(x, w, {}, {.groups = 0}); }},
-      {"[conv2d] expected a number of output channels that 4 groups divide, got 6 (weight [6, 1, 3, 3])",
+      {"[conv2d] expected output channels divisible by 4 groups, got 6 (weight [6, 1, 3, 3])",
        [&] {
          conv2d(x, zeros({6, 1, 3, 3}), {}, {.groups = 4});
        }},
-      {"[conv_transpose2d] expected a number of input channels that 3 groups divide, got 4 (weight [4, 2, 3, 3])",
+      {"[conv_transpose2d] expected input channels divisible by 3 groups, got 4 (weight [4, 2, 3, 3])",
        [&] {
          conv_transpose2d(x, zeros({4, 2, 3, 3}), {}, {.groups = 3});
        }},

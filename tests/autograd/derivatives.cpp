@@ -243,7 +243,7 @@ TEST(BackwardOptions, Errors) {
   Tape tape;
   const Tensor y = sum(x);
   EXPECT_EQ(error_of([&] { tape.backward(y, {.only = {ones({2})}}); }),
-            "[backward] only names a tensor of shape [2] that is not on this tape");
+            "[backward] expected tensors of this tape in only, got one of shape [2] that is not on it");
   EXPECT_EQ(error_of([] {
               Tape inner;
               Tape::variable(arange(2));

@@ -106,7 +106,7 @@ TEST(Errors, OfViews) {
        }},
       {"[expand] [2, 3] cannot be expanded to [3] (only axes of size 1 and new leading axes can grow)",
        [] { kX.expand({3}); }},
-      {"[squeeze] axis 0 must have size 1, got 2 in [2, 3]", [] { kX.squeeze(0); }},
+      {"[squeeze] expected axis 0 to have size 1, got 2 in [2, 3]", [] { kX.squeeze(0); }},
       {"[squeeze] axis 5 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kX.squeeze(5); }},
       {"[unsqueeze] axis 4 is out of range for [2, 3] with a new axis", [] { kX.unsqueeze(4); }},
   });
@@ -243,7 +243,8 @@ TEST(Errors, OfProducts) {
        }},
       {"[scaled_dot_product_attention] expected a mask that broadcasts to the scores [2, 2], got [2, 3]",
        [] { scaled_dot_product_attention(kX, kX, kX, {.mask = kMask}); }},
-      {"[scaled_dot_product_attention] the mask must be bool (true: may be seen) or floating (added to the scores), "
+      {"[scaled_dot_product_attention] the mask must be bool (true: may be attended to) or floating (added to the "
+       "scores), "
        "got "
        "int64",
        [] {
@@ -313,9 +314,9 @@ TEST(Errors, OfJoiningAndIndexing) {
        [] {
          return gather(kX, 0, tensor({{0, 2, 0}}));
        }},
-      {"[gather] indices must have as many axes as x [2, 3], none of them longer, got shape [1]",
+      {"[gather] expected indices with as many axes as x [2, 3], none of them longer, got shape [1]",
        [] { gather(kX, 0, tensor({0})); }},
-      {"[gather] indices must have as many axes as x [2, 3], none of them longer, got shape [3, 1]",
+      {"[gather] expected indices with as many axes as x [2, 3], none of them longer, got shape [3, 1]",
        [] {
          return gather(kX, 1, zeros({3, 1}, kInt64));
        }},
@@ -323,7 +324,7 @@ TEST(Errors, OfJoiningAndIndexing) {
        [] {
          return scatter_add(kX, 0, tensor({{0, 5, 0}}), zeros({1, 3}));
        }},
-      {"[scatter_add] indices must have as many axes as source [1, 3], none of them longer, got shape [2, 3]",
+      {"[scatter_add] expected indices with as many axes as source [1, 3], none of them longer, got shape [2, 3]",
        [] {
          return scatter_add(kX, 0, zeros({2, 3}, kInt64), zeros({1, 3}));
        }},

@@ -134,8 +134,8 @@ TEST(Functions, Errors) {
        [&] { softplus(ids); }},
       {"[hardtanh] expected low <= high, got 1 and -1", [&] { hardtanh(x, 1, -1); }},
       {"[fmod] expected operands other than bool (convert one with to(kInt64))", [&] { fmod(mask, mask); }},
-      {"[fmod] expected an int64 divisor without zeros", [&] { fmod(ids, ids); }},
-      {"[remainder] expected an int64 divisor without zeros", [&] { remainder(ids, 0); }},
+      {"[fmod] expected nonzero int64 divisors, got a zero", [&] { fmod(ids, ids); }},
+      {"[remainder] expected nonzero int64 divisors, got a zero", [&] { remainder(ids, 0); }},
       {"[remainder] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
        [&] { remainder(x, zeros({4})); }},
       {"[atan2] expected operands of one type, float32 or float64, got float32 of shape [2, 3] and float64 of shape "

@@ -287,7 +287,7 @@ TEST(Gradcheck, RejectsWhatItCannotCheck) {
   EXPECT_EQ(error_of([&] {
               gradcheck(square, {kX, kX});
             }),
-            "[gradcheck] the function takes another number of inputs than the 2 given");
+            "[gradcheck] expected as many inputs as the function takes, got 2");
   EXPECT_EQ(error_of([&] { gradcheck(square, {kX}, {.order = 3}); }), "[gradcheck] expected order 1 or 2, got 3");
 }
 

@@ -136,7 +136,7 @@ TEST(Gather, AndScatterAddAreEachOthersGradient) {
   EXPECT_EQ(error_of([&] {
               tg::gather(kTable, 1, tg::zeros({4, 1}, tg::kInt64));
             }),
-            "[gather] indices must have as many axes as x [3, 2], none of them longer, got shape [4, 1]");
+            "[gather] expected indices with as many axes as x [3, 2], none of them longer, got shape [4, 1]");
 }
 
 TEST(OneHot, OfIndices) {

@@ -275,7 +275,7 @@ TEST(LinearAlgebra, Errors) {
               Tape tape;
               tape.backward(sum(qr(ones({3, 2}).as_leaf(), QrMode::complete).q));
             }),
-            "[qr] the complete form has a gradient only if m <= n, got [3, 2] (use the reduced form)");
+            "[qr] expected m <= n for the gradient of the complete form, got [3, 2] (use the reduced form)");
   EXPECT_EQ(error_of([&] {
               Tape tape;
               tape.backward(det(zero.as_leaf()), {.create_graph = true});

@@ -15,7 +15,7 @@ TEST(NanTrap, NamesOperationPositionAndShapesOfAValue) {
   tape.trap_nan();
   const Tensor y = x * 2;
   EXPECT_EQ(error_of([&] { log(y); }),
-            "[log] the value is not finite at place 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
+            "[log] the value is not finite at position 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
 }
 
 TEST(NanTrap, NamesOperationPositionAndShapesOfAGradient) {
@@ -23,8 +23,9 @@ TEST(NanTrap, NamesOperationPositionAndShapesOfAGradient) {
   Tape tape;
   tape.trap_nan();
   const Tensor y = sqrt(x * 1);
-  EXPECT_EQ(error_of([&] { tape.backward(sum(y)); }),
-            "[sqrt] the gradient of input 0 is not finite at place 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
+  EXPECT_EQ(
+      error_of([&] { tape.backward(sum(y)); }),
+      "[sqrt] the gradient of input 0 is not finite at position 2 of the tape: shape [1, 2] float32, inputs [1, 2]");
   Tape second;
   second.trap_nan();
   EXPECT_EQ(error_of([&] { second.backward(sum(sqrt(x))); }).substr(0, 36), "[sqrt] the gradient of input 0 is no");

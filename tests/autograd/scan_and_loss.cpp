@@ -199,7 +199,7 @@ TEST(Errors, OfNormsAndScans) {
   expect_texts({
       {"[norm] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [] { norm(kIds); }},
       {"[norm] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { norm(kX, 2, 2); }},
-      {"[norm] expected a number p, got nan", [] { norm(kX, kNan); }},
+      {"[norm] expected a p other than NaN", [] { norm(kX, kNan); }},
       {"[norm] expected at least one element along axes [0], got shape [0, 3]",
        [] {
          norm(zeros({0, 3}), kInf, 0);

@@ -157,7 +157,7 @@ TEST(Shape, Errors) {
        [] {
          movedim(kX, {0, 1}, {0, 0});
        }},
-      {"[squeeze] axis 2 must have size 1, got 3 in [1, 2, 3]",
+      {"[squeeze] expected axis 2 to have size 1, got 3 in [1, 2, 3]",
        [] {
          zeros({1, 2, 3}).squeeze({0, 2});
        }},
@@ -360,11 +360,11 @@ TEST(Index, Errors) {
        [] {
          scatter(kX, 0, tensor({{0, 2, 0}}), kX);
        }},
-      {"[scatter] indices must have as many axes as source [1, 3], none of them longer, got shape [2, 3]",
+      {"[scatter] expected indices with as many axes as source [1, 3], none of them longer, got shape [2, 3]",
        [] {
          scatter(kX, 0, zeros({2, 3}, kInt64), zeros({1, 3}));
        }},
-      {"[scatter] indices must have as many axes as x [2, 3], none of them longer, got shape [2]",
+      {"[scatter] expected indices with as many axes as x [2, 3], none of them longer, got shape [2]",
        [] {
          scatter(kX, 0, tensor({0, 1}), 1);
        }},

@@ -274,7 +274,7 @@ TEST(TapeRejects, InvalidLosses) {
               fmt::format("[backward] expected a grad_output of the loss's float32 [2], got {} [2]", name(other)));
   }
   EXPECT_EQ(error_of([&] { tape.backward(sum(y), {.keep = {ones({4})}}); }),
-            "[backward] keep names a tensor of shape [4] that is not on this tape");
+            "[backward] expected tensors of this tape in keep, got one of shape [4] that is not on it");
   EXPECT_EQ(error_of([&] {
               Tape inner;
               tape.backward(sum(y));

@@ -159,8 +159,7 @@ TEST(ChannelNorms, ErrorTexts) {
   EXPECT_EQ(text(nn::InstanceNorm2d(3), {3, 4}),
             "[instance_norm2d] expected x [N, C, H, W] or [C, H, W], got shape [3, 4]");
   EXPECT_EQ(error_of([] { nn::BatchNorm2d(0); }), "[batch_norm] the number of channels must be positive, got 0");
-  EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }),
-            "[group_norm] expected num_groups that divides the 4 channels, got 3");
+  EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }), "[group_norm] expected num_groups to divide the 4 channels, got 3");
   EXPECT_EQ(error_of([] { nn::GroupNorm(0, 4); }), "[group_norm] num_groups must be positive, got 0");
 }
 

@@ -117,7 +117,7 @@ TEST(Hooked, HooksTakeAsManyTensorsAsTheModule) {
   EXPECT_EQ(keys, 3);
   model.attention.on_forward([](const Tensor&, const Tensor&) {});
   EXPECT_EQ(error_of([&] { model.attention(x, x, x); }),
-            "[hooked] the hook takes 1 tensors and the output, the module was called with 3");
+            "[hooked] expected a call with as many tensors as the hook takes besides the output, 1, got 3");
 }
 
 TEST(Hooked, SeesTheGradientOfTheOutput) {

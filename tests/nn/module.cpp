@@ -102,7 +102,7 @@ TEST(Module, CloneIsDeepAndExplicit) {
   EXPECT_NE(model.blocks[1].up.bias->to_vector<float>(), copy.blocks[1].up.bias->to_vector<float>());
   EXPECT_EQ(model.table->to_vector<float>(), std::vector<float>(6, 0));
   EXPECT_EQ(error_of([&] { const Mlp silent = model.blocks[0]; }),
-            "[parameter] a model was copied, which copies every parameter (move it, or use clone(model))");
+            "[parameter] expected a model to be moved or cloned, got a copy (use std::move, or clone(model))");
 }
 
 struct Gated {
@@ -157,7 +157,7 @@ TEST(Module, AParameterThatIsVisitedTwiceIsTied) {
   EXPECT_EQ(nn::parameters(tied).size(), 4U);
   SameNames same;
   EXPECT_EQ(error_of([&] { nn::named_parameters(same); }),
-            "[visit] two members are named \"w.weight\" (the names in one visit must differ)");
+            "[visit] expected a different name for each member of a visit, got two members named \"w.weight\"");
 }
 
 TEST(Module, AnUnusedParameterIsNamed) {
@@ -200,7 +200,7 @@ TEST(Module, AParameterIsALeaf) {
   const tg::Gradients grads = tape.backward(y);
   EXPECT_EQ(grads[p].to_vector<float>(), (std::vector<float>{0, 0}));
   p.set(tg::ones({2}));
-  EXPECT_EQ(error_of([&] { p.set(tg::ones({3})); }), "[parameter] \"w\" has shape [2], values of shape [3] were given");
+  EXPECT_EQ(error_of([&] { p.set(tg::ones({3})); }), "[parameter] expected values of shape [2] for \"w\", got [3]");
 }
 
 TEST(Module, StateRoundTrips) {

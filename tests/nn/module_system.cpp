@@ -110,7 +110,8 @@ TEST(Sequential, StateRoundTrips) {
 TEST(Sequential, AnEmptyAnyModuleIsAnError) {
   const nn::AnyModule none;
   EXPECT_FALSE(none.defined());
-  EXPECT_EQ(error_of([&] { none(ones({2})); }), "[any_module] an empty one was called (give it a module first)");
+  EXPECT_EQ(error_of([&] { none(ones({2})); }),
+            "[any_module] expected a module, got an empty handle (assign a module first)");
 }
 
 TEST(Reshape, FlattenUnflattenAndIdentity) {
@@ -542,8 +543,9 @@ TEST(Mistakes, AForgottenLayerIsFoundByTheFirstStep) {
 TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {
   const Tensor x = randn({1, 2, 3, 4});
   const std::string why =
-      "expected a bool mask (true: may be seen) or a floating one to be added to the scores, got a floating mask of "
-      "ones and zeros alone (make it bool: mask != 0)";
+      "expected a bool mask (true: may be attended to) or a floating one that is added to the scores, got a floating "
+      "mask "
+      "with only ones and zeros (make it bool: mask != 0)";
   const auto attend = [&](const Tensor& mask) {
     return error_of([&] { scaled_dot_product_attention(x, x, x, {.mask = mask}); });
   };
@@ -574,12 +576,13 @@ TEST(Mistakes, ATrappedNanNamesTheNearestParameter) {
     for (const nn::Linear& layer : model.layers) x = layer(x);
     tape.backward(sum(log(x * 0 - 1)));
   };
-  const std::string text = "[log] the value is not finite at place 11 of the tape: shape [1, 2] float32, inputs [1, 2]";
+  const std::string text =
+      "[log] the value is not finite at position 11 of the tape: shape [1, 2] float32, inputs [1, 2]";
   EXPECT_EQ(error_of(run), text);
   nn::parameters(model);
   EXPECT_EQ(error_of(run), text + ", near \"layers.2.weight\"");
   model.layers[1].bias.set(full({2}, NAN));
-  EXPECT_EQ(error_of(run).substr(0, 41), "[linear] the value is not finite at place");
+  EXPECT_EQ(error_of(run).substr(0, 44), "[linear] the value is not finite at position");
   EXPECT_NE(error_of(run).find(", near \"layers.1.weight\""), std::string::npos);
   const Tensor leaf = model.layers[1].bias.tensor();
   model.layers.pop_back();
@@ -587,7 +590,7 @@ TEST(Mistakes, ATrappedNanNamesTheNearestParameter) {
   Tape tape;
   tape.trap_nan();
   EXPECT_EQ(error_of([&] { leaf * 2; }),
-            "[mul] the value is not finite at place 1 of the tape: shape [2] float32, inputs [2]");
+            "[mul] the value is not finite at position 1 of the tape: shape [2] float32, inputs [2]");
 }
 
 }  // namespace

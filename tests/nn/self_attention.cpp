@@ -184,11 +184,11 @@ TEST(GroupedQueries, Errors) {
         [&] { scaled_dot_product_attention(ones(q), ones(k), ones(k), {.mask = mask, .enable_gqa = true}); });
   };
   EXPECT_EQ(with({1, 4, 3, 2}, {1, 3, 3, 2}),
-            "[scaled_dot_product_attention] enable_gqa expects query [..., H, T, D], and key and value with K heads "
-            "that divide H, got query [1, 4, 3, 2], key [1, 3, 3, 2], value [1, 3, 3, 2]");
+            "[scaled_dot_product_attention] expected query [..., H, T, D], key and value with K heads, where K divides "
+            "H, for enable_gqa, got query [1, 4, 3, 2], key [1, 3, 3, 2], value [1, 3, 3, 2]");
   EXPECT_EQ(with({3, 2}, {3, 2}),
-            "[scaled_dot_product_attention] enable_gqa expects query [..., H, T, D], and key and value with K heads "
-            "that divide H, got query [3, 2], key [3, 2], value [3, 2]");
+            "[scaled_dot_product_attention] expected query [..., H, T, D], key and value with K heads, where K divides "
+            "H, for enable_gqa, got query [3, 2], key [3, 2], value [3, 2]");
   EXPECT_EQ(with({1, 4, 3, 2}, {1, 2, 3, 2}, zeros({2, 3, 3})),
             "[scaled_dot_product_attention] expected a mask for 4 heads or for all of them, got [2, 3, 3]");
   EXPECT_EQ(with({1, 4, 1, 2}, {1, 2, 3, 2}, zeros({2, 3})),
@@ -288,8 +288,9 @@ TEST(GroupedQueries, AGptReadsItsCacheWithEveryKindOfPositions) {
     expect_near(model(narrow(ids, 1, 0, 4), &cache), narrow(whole, 1, 0, 4));
     expect_near(model(narrow(ids, 1, 4, 1), &cache), narrow(whole, 1, 4, 1));
     expect_near(model(narrow(ids, 1, 5, 1), &cache), narrow(whole, 1, 5, 1));
-    EXPECT_EQ(error_of([&] { nn::to_hugging_face(model); }),
-              "[hugging_face] expected keys and values of every head, as GPT-2 has, got n_kv_heads 1 of 4");
+    EXPECT_EQ(
+        error_of([&] { nn::to_hugging_face(model); }),
+        "[hugging_face] expected one key and value head per query head, as in GPT-2, got n_kv_heads 1 for n_heads 4");
   }
 }
 

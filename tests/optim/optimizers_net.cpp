@@ -274,7 +274,7 @@ TEST(LBFGS, Errors) {
   EXPECT_EQ(error_of([&] {
               optim::LBFGS({{"x", ones({2})}}, {});
             }),
-            "[lbfgs] \"x\" is not a leaf (take parameters(model), or as_leaf())");
+            "[lbfgs] expected leaves, got \"x\", which is not one (use parameters(model), or as_leaf())");
   EXPECT_EQ(error_of([&] {
               optim::LBFGS({{"x", ones({2}).as_leaf()}, {"y", ones({2}, kFloat64).as_leaf()}}, {});
             }),
@@ -415,7 +415,7 @@ TEST(ExponentialAverage, Errors) {
   EXPECT_EQ(error_of([&] {
               optim::ExponentialAverage({{"p", p.detach()}}, {});
             }),
-            "[average] \"p\" is not a leaf (take parameters(model), or as_leaf())");
+            "[average] expected leaves, got \"p\", which is not one (use parameters(model), or as_leaf())");
   EXPECT_EQ(error_of([&] {
               optim::ExponentialAverage({{"p", p}}, {}).load_state({});
             }),

@@ -13,8 +13,7 @@ void require_classes(const Op& op, const Tensor& x, const Tensor& target, const 
 /// Error, with value, index and range, for a target that is neither a class nor ignored.
 double count_targets(const Op& op, const Tensor& target, const Tensor& weight, int64_t classes, int64_t ignore_index);
 
-/// The losses of all rows reduced to one number, or as they are; a mean divides by `divisor`, and is NaN where that is
-/// 0. Not recorded.
+/// Reduces the losses of all rows; a mean divides by `divisor`, and is NaN if that is 0. Not recorded.
 Tensor reduce_losses(const Tensor& losses, Reduction reduction, double divisor);
 
 /// The losses reduced by recorded operations.

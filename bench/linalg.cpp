@@ -5,7 +5,7 @@
 namespace tapegrad {
 namespace {
 
-// Args batch, n: symmetric positive definite matrices [batch, n, n], and as many right-hand sides.
+// Args batch, n: symmetric positive definite matrices [batch, n, n] with n right-hand sides.
 template <class F>
 void on_matrices(benchmark::State& state, F f) {
   const int64_t batch = state.range(0), n = state.range(1);

@@ -10,7 +10,7 @@ configure "$preset"
 chosen=$(ctest --preset "$preset" -N "$@" 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: /test_/p')
 [ -n "$chosen" ] || { echo "no test is chosen by: $*" >&2; exit 2; }
 command=
-grep -qE '^test_(tasks|tutorials|consumer)' <<<"$chosen" && command=tapegrad_command  # which those tests run
+grep -qE '^test_(tasks|tutorials|consumer)' <<<"$chosen" && command=tapegrad_command  # these tests run the command
 build "$preset" $command $chosen  # test <name> is built by the target test_<name>
 say "testing ($preset)"
 ctest --preset "$preset" -j "$(nproc)" "$@" </dev/null

@@ -1,5 +1,5 @@
-# Finds the reference LAPACK as a static library, by its own folder: Debian's alternatives may let liblapack.so.3 stand for
-# a build of OpenBLAS, of which one starts threads of its own and another must not be called by several threads at once.
+# Finds the static reference LAPACK by its own folder: Debian's alternatives may link liblapack.so.3 to a build of
+# OpenBLAS, some of which start their own threads, while the serial one must not be called by several threads at once.
 # Its BLAS is BLIS. Sets ReferenceLAPACK_FOUND, and defines the target ReferenceLAPACK::ReferenceLAPACK.
 find_library(ReferenceLAPACK_LIBRARY NAMES liblapack.a PATH_SUFFIXES lapack)
 find_library(ReferenceLAPACK_FORTRAN NAMES libgfortran.so.5 gfortran)

@@ -67,7 +67,7 @@ def attention(b, t, h, d):
 
 
 def linear_algebra(batch, n):
-    """On symmetric positive definite matrices [batch, n, n], and as many right-hand sides."""
+    """Symmetric positive definite matrices [batch, n, n] with n right-hand sides."""
     x, b = torch.randn(batch, n, n), torch.randn(batch, n, n)
     a = x @ x.transpose(1, 2) / n + torch.eye(n)
     calls = {"solve": lambda: torch.linalg.solve(a, b), "inverse": lambda: torch.linalg.inv(a), "cholesky": lambda: torch.linalg.cholesky(a),

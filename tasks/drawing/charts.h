@@ -23,7 +23,7 @@ struct LineChart {
   std::vector<Series> series = {};
   bool log_y = false;            ///< logarithmic where values span a factor of 10; values of 0 and less: at the bottom
   double y_low = 0, y_high = 0;  ///< range of the y axis; equal: from the data
-  double x_low = 0, x_high = 0;  ///< the same of the x axis
+  double x_low = 0, x_high = 0;  ///< the same for the x axis
   double width = 640, height = 210;  ///< of the plot in pixels, without its margins
 };
 /// Error where a series has x and y of different lengths.

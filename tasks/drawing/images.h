@@ -17,11 +17,12 @@ struct Images {
   int columns = 10;
   double pixel = 4;                        ///< size of a pixel of an image, in pixels
   double gap = 6;                          ///< between images
-  std::vector<std::string> captions = {};  ///< below the images, one each; empty: none
-  std::vector<bool> marked = {};           ///< images with a frame that stands out; empty: none
+  std::vector<std::string> captions = {};  ///< below the images, one per image; empty: none
+  std::vector<bool> marked = {};           ///< images with a coloured frame; empty: none
   bool is_signed = false;                  ///< values from -1 to 1: blue below zero, red above
 };
-/// Error for another shape, below one column, and where `captions` or `marked` does not have one entry per image.
+/// Error for another shape, for fewer than one column, and if `captions` or `marked` is not empty and does not have one
+/// entry per image.
 Drawing draw(const Images& images);
 
 }  // namespace tapegrad::drawing

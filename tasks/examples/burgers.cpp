@@ -4,8 +4,8 @@
 //
 //   burgers OUT [SEED]   writes burgers.svg into the folder OUT; fails above a relative L2 error of 0.05
 //
-// It learns from the equation alone. The exact solution (Cole, Hopf) is for the test. Raissi, Perdikaris, Karniadakis
-// 2019.
+// The network learns from the equation only; the exact solution (Cole, Hopf) is used for the test. Raissi, Perdikaris,
+// Karniadakis 2019.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 
@@ -21,7 +21,7 @@ using tg::Tensor;
 
 constexpr double kPi = std::numbers::pi, kNu = 0.01 / kPi;
 
-// u(x, t) of points [N]. Initial and boundary values hold by construction.
+// u(x, t) at points [N]. Initial and boundary conditions hold by construction.
 struct Net {
   tg::nn::Linear in{2, 32}, out{32, 1};
   tg::nn::List<tg::nn::Linear> hidden = tg::nn::repeat<tg::nn::Linear>(3, 32, 32);
@@ -37,21 +37,22 @@ struct Net {
   }
 };
 
-// By how much u violates the equation at each point. Under a tape the derivatives are recorded, for a loss made of
-// them.
+// The residual of the equation at each point. While a tape records, the derivatives are recorded, so the loss can
+// contain them.
 Tensor residual(const Net& net, const Tensor& x, const Tensor& t) {
   Tensor u, u_x, u_t;
-  const auto slope = [&](const Tensor& x) {  // a point's u depends on that point alone, so sums give all slopes at once
-    const auto slopes = tg::grad([&](const Tensor& x, const Tensor& t) { return tg::sum(u = net(x, t)); })(x, t);
-    u_x = slopes[0];
-    u_t = slopes[1];
-    return tg::sum(u_x);
-  };
+  const auto slope =
+      [&](const Tensor& x) {  // u at a point depends only on that point, so the gradient of the sum has all slopes
+        const auto slopes = tg::grad([&](const Tensor& x, const Tensor& t) { return tg::sum(u = net(x, t)); })(x, t);
+        u_x = slopes[0];
+        u_t = slopes[1];
+        return tg::sum(u_x);
+      };
   const Tensor u_xx = tg::grad(slope)(x);
   return u_t + u * u_x - kNu * u_xx;
 }
 
-// The heat kernel's mean over the initial wave, by the trapezoidal rule: x [N] -> [N].
+// The exact solution: means over the heat kernel, by the trapezoidal rule, x [N] -> [N].
 Tensor exact(const Tensor& x, double t) {
   const Tensor s = tg::linspace(-15, 15, 4001, tg::kFloat64);
   const Tensor from = kPi * (x.unsqueeze(1) - std::sqrt(4 * kNu * t) * s);
@@ -112,7 +113,7 @@ int main(int argc, char** argv) {
     adam.step(grads);
     progress.step({.step = step, .loss = loss, .tokens = kPoints});
   }
-  // LBFGS needs points that stay. Each round adds some where the equation holds least: at the shock, above all.
+  // LBFGS needs fixed points. Each round adds points where the residual is largest, mostly at the shock.
   tg::optim::LBFGS lbfgs(tg::nn::parameters(net),
                          {.max_iterations = kIterations / 4, .history_size = 50, .strong_wolfe = true});
   for (int64_t round = 0; round < kRounds; ++round) {

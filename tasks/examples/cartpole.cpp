@@ -1,6 +1,6 @@
 // Learns to balance a pole on a cart by REINFORCE with a learned baseline.
 //
-//   cartpole OUT [SEED]   writes returns.svg into the folder OUT; fails below a mean return of 400 (500 is the most)
+//   cartpole OUT [SEED]   writes returns.svg into the folder OUT; fails below a mean return of 400 (the maximum is 500)
 //
 // Williams 1992; the simulator is that of Barto, Sutton, Anderson 1983, as in OpenAI Gym's CartPole-v1.
 #include <tapegrad/tapegrad.h>
@@ -16,14 +16,14 @@
 namespace tg = tapegrad;
 using tg::Tensor;
 
-constexpr int64_t kGames = 10;  // episodes that are played side by side
+constexpr int64_t kGames = 10;  // episodes that run in parallel
 constexpr int64_t kMostSteps = 500;
 
 // kGames carts: x, speed, angle, angular speed, each [kGames].
 struct CartPole {
   Tensor state = tg::uniform({kGames, 4}, -0.05, 0.05);
 
-  // Pushes every cart to the left (action 0) or to the right (1). Returns which poles still stand.
+  // Pushes every cart to the left (action 0) or to the right (1). Returns which poles are still upright.
   Tensor step(const Tensor& action) {
     constexpr double kGravity = 9.8, kPole = 0.1, kMass = 1.1, kHalfLength = 0.5, kForce = 10, kSeconds = 0.02;
     const Tensor x = state.select(1, 0), v = state.select(1, 1), a = state.select(1, 2), w = state.select(1, 3);
@@ -68,7 +68,7 @@ Episodes play(const Agent& agent) {
   return {tg::stack(states), tg::stack(actions), tg::stack(playing)};
 }
 
-// What each step earned from then on: G_t = r_t + gamma G_t+1.
+// The discounted return of each step: G_t = r_t + gamma G_t+1.
 Tensor discounted(const Tensor& rewards, double gamma) {
   std::vector<Tensor> returns(std::size_t(rewards.size(0)));
   Tensor sum = tg::zeros({kGames});
@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
                                                         .x_label = "episode",
                                                         .y_label = "return",
                                                         .series = {single, average}})));
-  double test = 0;  // episodes that have not decided when to stop
+  double test = 0;  // new episodes, which did not decide when training stopped
   for (int i = 0; i < 10; ++i) test += tg::sum(play(agent).playing).item() / (10 * kGames);
   std::printf("mean return: %.1f in the last 20 of %zu episodes, %.1f in %d new ones (target: 400 of 500)\n", last_20(),
               single.y.size(), test, int(10 * kGames));

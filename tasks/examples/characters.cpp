@@ -1,8 +1,9 @@
 // Trains an LSTM and a GPT of about equal size on a text, character by character, and compares them.
 //
-//   characters OUT [TEXT] [SEED]   writes into OUT the files of both runs, and both loss curves as characters.svg
+//   characters OUT [TEXT] [SEED]   writes the files of both runs into OUT, and both loss curves as characters.svg
 //
-// TEXT is a file; default: tasks/examples/the_verdict.txt, a story by Edith Wharton, which the target is for.
+// TEXT is a file. The default is tasks/examples/the_verdict.txt, a story by Edith Wharton; the target applies to this
+// text.
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 
@@ -53,8 +54,8 @@ Text read(const std::string& path) {
           tg::data::TextLoader({unseen, kContext, kContext}, {.batch_size = 64})};
 }
 
-// Trains a model, prints a sample, and returns the curves of its training and validation losses. `next` makes of the
-// model what generation needs.
+// Trains a model, prints a sample, and returns the curves of its training and validation losses. `next` wraps the model
+// for generation.
 std::vector<tg::drawing::Series> train(const std::string& name, auto& model, const Text& text, double lr,
                                        const std::string& folder, const auto& next) {
   tg::optim::AdamW adam(nn::parameters(model), {.lr = lr, .weight_decay = 0.1});

@@ -1,4 +1,4 @@
-// A diffusion model in the plane: noise is turned into points of two moons, step by step.
+// A diffusion model in the plane: it transforms noise into points of two moons, step by step.
 //
 //   diffusion OUT [SEED]   writes diffusion.svg into the folder OUT; fails above a sliced Wasserstein distance of 0.1
 //
@@ -27,7 +27,7 @@ Tensor two_moons(int64_t n) {  // [n, 2], about as wide as a standard normal
   return 1.3 * tg::stack({x, y}, 1) + tg::normal({n, 2}, 0, 0.06);
 }
 
-// Step t, which counts from 0, leaves the share alpha_bar[t] of the data's variance.
+// After step t, counted from 0, the share alpha_bar[t] of the data's variance remains.
 struct Noise {
   Tensor alpha_bar, alpha;  // [kNoiseSteps]
   Noise() {
@@ -58,7 +58,7 @@ struct Denoiser {
   }
 };
 
-// From noise to points; the states after the numbers of steps in kShown.
+// Samples points from noise; returns the states after kShown steps.
 std::vector<Tensor> sample(const Denoiser& denoiser, const Noise& noise, int64_t n) {
   Tensor x = tg::randn({n, 2});
   std::vector<Tensor> seen{x};

@@ -1,8 +1,7 @@
 // Classifies handwritten digits with a multi-layer perceptron, a convolutional network, and a small vision Transformer.
 //
-//   digits OUT [mlp|cnn|vit|all] [SEED] [FILE]   writes a folder per model into OUT: the files of the run, and
-//   digits.svg,
-//                                                the model's answers to digits that it has not seen; default: all 0
+//   digits OUT [mlp|cnn|vit|all] [SEED] [FILE]   writes one folder per model into OUT: the files of the run, and
+//                                                digits.svg with the model's answers to unseen digits; default: all 0
 #include "digits.h"
 
 #include <cstdio>
@@ -69,13 +68,13 @@ struct Kind {
   std::string name;
   nn::AnyModule (*make)();
   int64_t epochs;
-  double lr, target;  // target: share of right answers to unseen digits
+  double lr, target;  // target: accuracy on unseen digits
 };
 const Kind kKinds[] = {{"mlp", make_mlp, 40, 3e-3, 0.96},
                        {"cnn", make_cnn, 15, 3e-3, 0.98},
                        {"vit", [] { return nn::AnyModule(VisionTransformer()); }, 30, 2e-3, 0.96}};
 
-// The confusion matrix, and every digit with the answer below; wrong answers are marked.
+// The confusion matrix, and every digit above its answer; wrong answers are marked.
 tg::drawing::Drawing picture(const tg::Tensor& images, const tg::Tensor& labels, const tg::Tensor& answers) {
   const auto right = labels.to_vector<int64_t>(), said = answers.to_vector<int64_t>();
   tg::drawing::Images digits{.title = "Unseen digits and the model's answers", .images = images, .columns = 24};

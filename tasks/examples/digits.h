@@ -11,8 +11,8 @@
 
 inline constexpr char kDigitsFile[] = "tasks/examples/digits.txt";  // from the top folder
 
-/// Images of 8 x 8 pixels and what they show. A line of the file has the digit and its pixels from left to right, the
-/// upper row first: grey levels from 0 (white) to g (16, black).
+/// Images of 8 x 8 pixels and their labels. Each line of the file has the digit, then its pixels row by row: grey
+/// levels from 0 (white) to g (16, black).
 struct Digits {
   tapegrad::Tensor images;  // float32 [N, 1, 8, 8], from 0 (white) to 1 (black)
   tapegrad::Tensor labels;  // int64 [N]
@@ -39,13 +39,13 @@ struct Digits {
   std::pair<tapegrad::Tensor, int64_t> operator[](int64_t i) const { return {images[i], labels[i].item<int64_t>()}; }
 };
 
-/// Some of them for training, and a fifth that no training sees.
+/// Splits them into training data and a fifth for testing.
 inline auto split(const Digits& digits) {
   const int64_t held_out = digits.size() / 5;
   return tapegrad::data::random_split(digits, std::vector<int64_t>{digits.size() - held_out, held_out});
 }
 
-/// All of a dataset as one batch.
+/// A whole dataset as one batch.
 inline auto all_of(const tapegrad::data::Subset<Digits>& part) {
   return *tapegrad::data::DataLoader(part, {.batch_size = part.size()}).begin().next();
 }

@@ -1,4 +1,4 @@
-// A neural ODE: dz/dt = f(z), f being a network that is trained until its trajectory is a given spiral.
+// A neural ODE, dz/dt = f(z), where the network f is trained to follow a given spiral.
 //
 //   neural_ode OUT [SEED]   writes spiral.svg into the folder OUT; fails above a mean error of 0.05, or if the two
 //                           kinds of gradients differ by more than 1e-6
@@ -81,7 +81,7 @@ struct Fit {
       return found;
     };
     for (int64_t i = target.size(0) - 1; i > 0; --i) {
-      s[0] = z[i];  // what the forward pass found, instead of what the way back has come to
+      s[0] = z[i];  // from the forward pass, which is more accurate than integrating backwards
       s[1] = s[1] + 2 * (z[i] - target[i]) / double(target.numel());
       for (int64_t k = 0; k < steps; ++k) s = runge_kutta(slope, s, -dt / double(steps));
     }
@@ -91,7 +91,7 @@ struct Fit {
   }
 };
 
-// The largest difference of two gradients, as a part of the largest element.
+// The largest difference of two gradients, relative to the largest element.
 double difference(const tg::Gradients& a, const tg::Gradients& b, const tg::NamedTensors& parameters) {
   double wrong = 0, largest = 0;
   for (const auto& p : parameters) {

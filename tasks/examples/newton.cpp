@@ -1,5 +1,5 @@
-// Logistic regression by three methods that know ever more of the loss: gradient descent, LBFGS, and Newton-CG, which
-// solves H d = -g by conjugate gradients on products of the Hessian with vectors and never forms H.
+// Logistic regression by three methods: gradient descent, LBFGS, and Newton-CG, which solves H d = -g by conjugate
+// gradients on Hessian-vector products and never forms H.
 //
 //   newton OUT [SEED]   writes newton.svg into the folder OUT; fails unless the gradient of Newton-CG falls below 1e-8
 //                       within 15 iterations, and that of LBFGS within 800 evaluations
@@ -20,7 +20,7 @@ using tg::Tensor;
 constexpr int64_t kExamples = 5000, kFeatures = 100, kBudget = 800;
 constexpr double kTarget = 1e-8;
 
-// Features of very different scales: the condition number of the Hessian is some thousands.
+// Features of very different scales: the condition number of the Hessian is several thousand.
 struct Problem {
   Tensor x = tg::randn({kExamples, kFeatures}, tg::kFloat64) *
              tg::pow(tg::scalar(10, tg::kFloat64), tg::linspace(0.5, -1.5, kFeatures, tg::kFloat64));
@@ -32,7 +32,7 @@ struct Problem {
 
 double inner(const Tensor& a, const Tensor& b) { return tg::dot(a, b).item(); }
 
-// A method's gradient norms over its cost, counted in gradients. A product with the Hessian costs about two.
+// A method's gradient norms over its cost, in gradient evaluations. A Hessian-vector product costs about two.
 struct Record {
   tg::drawing::Series series;
   tg::train::Progress& progress;
@@ -99,7 +99,8 @@ int newton(const Problem& problem, Record& record) {
     const double loss = here.value.item(), tolerance = std::min(0.5, std::sqrt(inner(g, g)));
     int64_t products = 0;
     const Tensor d = newton_direction(problem, w, g, tolerance, products);
-    double length = 1;  // halved until the loss falls by a part of what its slope promises, or does not change
+    double length =
+        1;  // halved until the loss falls by a fraction of the decrease predicted by its slope, or is unchanged
     while (problem(w + length * d).item() > loss + 1e-4 * length * inner(g, d) + 1e-15) length /= 2;
     w = w + length * d;
     here = tg::value_and_grad(problem)(w);
@@ -121,16 +122,16 @@ int main(int argc, char** argv) {
   const int iterations = newton(problem, exact);
   progress.finish();
   for (const Record* r : {&descent, &quasi, &exact}) {
-    std::printf("%-16s |gradient| %.1e after the cost of %.0f gradients\n", r->series.name.c_str(), r->series.y.back(),
+    std::printf("%-16s |gradient| %.1e at a cost of %.0f gradients\n", r->series.name.c_str(), r->series.y.back(),
                 r->cost);
   }
   std::printf("Newton-CG: %d iterations (target: 1e-8 within 15)\n", iterations);
-  tg::train::replace_file(
-      std::string(argv[1]) + "/newton.svg",
-      tg::drawing::svg_file(draw(tg::drawing::LineChart{.title = "Logistic regression: |gradient|",
-                                                        .x_label = "cost in gradients (a Hessian product costs two)",
-                                                        .y_label = "|gradient|",
-                                                        .series = {descent.series, quasi.series, exact.series},
-                                                        .log_y = true})));
+  tg::train::replace_file(std::string(argv[1]) + "/newton.svg",
+                          tg::drawing::svg_file(draw(tg::drawing::LineChart{
+                              .title = "Logistic regression: |gradient|",
+                              .x_label = "cost in gradients (a Hessian-vector product counts as two)",
+                              .y_label = "|gradient|",
+                              .series = {descent.series, quasi.series, exact.series},
+                              .log_y = true})));
   return exact.reached() && iterations <= 15 && quasi.reached() ? 0 : 1;
 }

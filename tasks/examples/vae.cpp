@@ -1,9 +1,8 @@
-// Trains a variational autoencoder (Kingma, Welling 2013) on handwritten digits, with two latent variables, so that
-// what it has learned is a plane of digits.
+// Trains a variational autoencoder (Kingma, Welling 2013) on handwritten digits, with two latent variables, so that the
+// latent space is a plane of digits.
 //
-//   vae OUT [SEED] [FILE]   writes the files of the run into OUT, and vae.svg: the plane, where unseen digits are in
-//   it, and
-//                    unseen digits with their reconstructions
+//   vae OUT [SEED] [FILE]   writes the files of the run into OUT, and vae.svg: the plane, the positions of unseen
+//                           digits in it, and their reconstructions
 #include "digits.h"
 
 #include <algorithm>
@@ -56,7 +55,7 @@ tg::drawing::Drawing plane(const Vae& vae) {
       .title = "The plane of digits", .images = vae.decode(z), .columns = kSide, .pixel = 3, .gap = 0});
 }
 
-// Every digit at its mean in the same plane.
+// Every unseen digit at its posterior mean in the same plane.
 tg::drawing::Drawing places(const Vae& vae, const tg::Tensor& images, const tg::Tensor& labels) {
   tg::drawing::Drawing out{420, 420, {}};
   tg::drawing::write_text(out.body, 4, 18, "start", "Unseen digits in the plane", tg::drawing::Type::title);

@@ -39,7 +39,7 @@ void add_of_two(SampleTable& table) {
   add_binary(
       table, "atan2", [](const Tensor& y, const Tensor& x) { return atan2(y, x); }, 0.4, 2);
   table.add("atan2", "left half", {spread({2, 3}), spread({3}, -2, -0.5)}, [](auto x) { return atan2(x[0], x[1]); });
-  // Whole quotients of 1, or -2, so that no difference crosses a step.
+  // Integer quotients of 1 or -2, so that no finite difference crosses a step.
   add_binary(table, "fmod", [](const Tensor& a, const Tensor& b) { return fmod(a * 0.2 + 5, b * 0.1 + 3); });
   add_binary(table, "remainder", [](const Tensor& a, const Tensor& b) { return remainder(a * 0.2 + 5, b * 0.1 - 3); });
   add_unary(

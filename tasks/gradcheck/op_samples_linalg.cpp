@@ -1,5 +1,5 @@
-// Samples of linear algebra. Symmetric matrices are made of their factors, and functions of vectors with arbitrary
-// signs do not depend on these.
+// Samples of linear algebra. Symmetric matrices are built from their factors, and functions of vectors with arbitrary
+// signs do not depend on the signs.
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
@@ -9,7 +9,7 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-// Far from singular, without equal singular values.
+// Well-conditioned, with distinct singular values.
 Tensor regular(const Shape& shape) {
   const int64_t n = shape[-1];
   const Tensor scale = arange(2, 2 + static_cast<double>(n), 1, kFloat64);
@@ -17,7 +17,7 @@ Tensor regular(const Shape& shape) {
 }
 Tensor symmetric(const Tensor& x) { return (x + x.t()) * 0.5; }
 Tensor positive(const Tensor& x) { return matmul(x, x.t()) + eye(x.size(-2), x.dtype()); }
-// Taller or wider than square, of full rank.
+// Rectangular, with full rank.
 Tensor oblong(const Shape& shape) {
   const Tensor x = spread(shape, -0.5, 0.5);
   const int64_t m = shape[-2], n = shape[-1], k = m < n ? m : n;

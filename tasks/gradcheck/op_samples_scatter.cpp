@@ -1,4 +1,4 @@
-// Samples of reading and writing by index: what op_samples_index.cpp leaves out.
+// Samples of reading and writing by index, besides those of op_samples_index.cpp.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 

@@ -180,7 +180,7 @@ struct RecurrentTraining {
   }
 };
 
-// One step with sums of products by letters, and with factorizations.
+// One step with einsum and with factorizations.
 struct LinearAlgebraStep {
   Tensor x = randn({2, 6, 4, 8}).as_leaf(), y = randn({4, 12, 12}).as_leaf(), b = randn({12, 3});
   void operator()() {
@@ -202,7 +202,7 @@ class Steps : public testing::Test {
     wait_for_workers();
   }
 
-  // A thread that starts requests memory, once: it must have done so before requests are counted.
+  // A new thread requests memory once, which must happen before requests are counted.
   static void wait_for_workers() {
     if (std::thread::hardware_concurrency() < 2) return;
     std::atomic<bool> arrived{false};

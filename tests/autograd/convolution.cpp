@@ -1,4 +1,4 @@
-// Convolutions: against plain loops on shapes that take every way through the kernels, and their errors.
+// Convolutions: comparison with plain loops, for shapes that reach every path through the kernels, and errors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/convolution.h>
@@ -51,7 +51,7 @@ void each_product(const Shape& x, const Shape& w, const Shape& y, const ConvOpti
   }
 }
 
-// The largest difference of `ours` from `theirs`.
+// The largest difference between `ours` and `theirs`.
 double error(const Tensor& ours, const std::vector<double>& theirs) {
   const std::vector<double> values = ours.to(kFloat64).to_vector<double>();
   EXPECT_EQ(values.size(), theirs.size());
@@ -99,7 +99,7 @@ TEST(Convolution, EqualsPlainLoops) {
       {{2, 6, 40, 41}, {10, 6, 3, 3}, {.stride = 2, .padding = 1}},
       {{2, 6, 19, 23}, {10, 6, 3, 2}, {.padding = 3, .dilation = {3, 2}}},
       {{2, 6, 19, 23}, {10, 6, 3, 4}, {.stride = {3, 2}, .padding = {2, 5}, .dilation = {2, 3}}},
-      {{2, 6, 13, 13}, {10, 6, 1, 1}, {.stride = 3}},  // elements of x that nothing reads
+      {{2, 6, 13, 13}, {10, 6, 1, 1}, {.stride = 3}},  // elements of x that no window reads
       {{2, 6, 13, 13}, {10, 6, 2, 2}, {.stride = 5}},
       {{2, 6, 3, 3}, {10, 6, 1, 1}, {.padding = 2}},
       {{2, 12, 9, 9}, {18, 4, 3, 3}, {.padding = 1, .groups = 3}},
@@ -111,7 +111,7 @@ TEST(Convolution, EqualsPlainLoops) {
       {{2, 4, 12, 11}, {8, 1, 3, 2}, {.stride = 3, .padding = 4, .dilation = {1, 4}, .groups = 4}},
       {{2, 4, 9, 9}, {4, 1, 1, 1}, {.stride = 2, .groups = 4}},
       {{300, 2, 3, 3}, {2, 1, 2, 2}, {.groups = 2}},
-      {{1, 2, 30, 30}, {3, 2, 7, 7}, {.padding = 20}},  // windows of nothing but padding
+      {{1, 2, 30, 30}, {3, 2, 7, 7}, {.padding = 20}},  // windows that contain only padding
   };
   for (const Case& one : cases) {
     check(one, kFloat32);
@@ -139,7 +139,7 @@ TEST(Convolution, ManySmallShapes) {
   }
 }
 
-// <conv(x), y> = <x, conv_transpose(y)>, for the sizes that output_padding chooses among.
+// <conv(x), y> = <x, conv_transpose(y)>, for every size that output_padding can select.
 TEST(Convolution, TransposeIsTheAdjoint) {
   for (int64_t size : {15, 16, 17, 18}) {
     const Tensor x = numbers({2, 4, size, size}, kFloat64, 1), weight = numbers({6, 4, 3, 3}, kFloat64, 2);

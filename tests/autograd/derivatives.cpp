@@ -120,7 +120,7 @@ TEST(Derivatives, OfListsOfTensors) {
   expect_close(vjp(f, x, scalar(2.0, kFloat64)).product[1], 2 * j[1]);
 }
 
-// A loss made of derivatives, as in physics-informed nets: its gradient reaches what the function captures.
+// A loss made of derivatives, as in physics-informed networks: its gradient reaches the captured tensors.
 TEST(Derivatives, AreRecordedOnATape) {
   const Tensor w = some({3}).as_leaf(), x = some({3}, 9);
   Tape tape;
@@ -129,7 +129,7 @@ TEST(Derivatives, AreRecordedOnATape) {
   const Tensor curve =
       jvp([&](const Tensor& y) { return grad(f)(y); }, x, ones({3}, kFloat64)).product;  // -w^2 sin(w x)
   const Gradients grads = tape.backward(sum(slope + curve));
-  EXPECT_EQ(grads.size(), 1u);  // of w alone: the points of the derivatives are not leaves
+  EXPECT_EQ(grads.size(), 1u);  // only of w: the points of the derivatives are not leaves
   const Tensor wx = w.detach() * x, v = w.detach();
   expect_close(grads[w], cos(wx) - wx * sin(wx) - 2 * v * sin(wx) - v * v * x * cos(wx));
 }
@@ -168,7 +168,7 @@ TEST(Derivatives, Errors) {
             "[jacobian] expected at least one tensor to differentiate by, got none");
 }
 
-// --- the options of backward that they are made of ---
+// --- the options of backward that they use ---
 
 TEST(BackwardOptions, RetainGraphRunsAgain) {
   const Tensor x = some({3}).as_leaf();
@@ -182,7 +182,7 @@ TEST(BackwardOptions, RetainGraphRunsAgain) {
   EXPECT_THROW(tape.backward(y), Error);
 }
 
-// No operation writes over what it kept, or gives it away.
+// No operation overwrites or moves away what it captured.
 TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
   for (const tasks::OpSamples& of : tasks::op_samples()) {
     for (const tasks::OpSample& sample : of.samples) {

@@ -1,4 +1,4 @@
-// Functions, remainders, closeness and activations: what the golden files leave out, and errors word for word.
+// Functions, remainders, isclose and activations: cases that the golden files do not cover, and errors word for word.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>

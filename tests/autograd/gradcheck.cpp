@@ -226,7 +226,7 @@ TEST(Gradcheck, SaysWhereTheFunctionIsNotSmooth) {
       text(rectified, 0),
       "order 1: output [1] by input 0 at [1]: ours 0, numeric 0.5 (near a kink: the slope is 0 below and 1 above)");
   EXPECT_NE(text(rectified, 1e-9).find("(near a kink: the slope is 1.638e-05 below and 1 above)"), std::string::npos)
-      << "nearer than any step";
+      << "closer than any step";
   const std::string agrees = "(near a kink, or steep: with a step of 0.00024 the numeric derivative agrees)";
   EXPECT_NE(text(rectified, 0.0006).find(agrees), std::string::npos) << text(rectified, 0.0006);
   EXPECT_NE(text([](const Tensor& x) { return abs(x); }, -0.0006).find(agrees), std::string::npos);
@@ -259,7 +259,7 @@ TEST(Gradcheck, DoesNotExcuseWrongGradients) {
     expect_plain(
         with_slope([](const Tensor& v) { return 1e6 + v; }, [=](const Tensor& v) { return v * 0 + 1 + wrong; }), kX);
   }
-  // Near a kink and at one, with a gradient of neither side.
+  // Near a kink and at a kink, with a gradient that is that of neither side.
   const auto doubled =
       with_slope([](const Tensor& v) { return relu(v); }, [](const Tensor& v) { return gt(v, 0.0) * 2.0 - 0.5; });
   for (const double at : {0.0, 0.0006, -0.0006}) expect_plain(doubled, tensor({at}, kFloat64));

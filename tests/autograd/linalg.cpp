@@ -147,7 +147,7 @@ TEST(Products, ErrorsOfThoseWithFixedAxes) {
 // The largest |x - y|.
 double distance(const Tensor& x, const Tensor& y) { return x.numel() == 0 ? 0 : amax(abs(x - y)).item(); }
 
-// Random numbers with a larger diagonal: far from singular. Sizes around the blocks of the factorizations.
+// Random matrices with a dominant diagonal: well-conditioned. Sizes around the block size of the factorizations.
 Tensor regular(int64_t n) { return spread({n, n}, -1, 1) + eye(n, kFloat64) * std::sqrt(static_cast<double>(n)); }
 
 class LinearAlgebra : public testing::TestWithParam<int64_t> {};
@@ -159,7 +159,7 @@ TEST_P(LinearAlgebra, ReconstructsMatricesOfEverySize) {
   EXPECT_LT(distance(matmul(a, solve(a, b)), b), tolerance);
   EXPECT_LT(distance(matmul(a.t(), solve(a.t(), b)), b), tolerance);
   EXPECT_LT(distance(matmul(a, inverse(a)), identity), tolerance);
-  const Tensor swapped = flip(a, {0});  // every pivot is elsewhere
+  const Tensor swapped = flip(a, {0});  // every pivot needs a row exchange
   EXPECT_LT(distance(matmul(swapped, solve(swapped, b)), b), tolerance);
   const Tensor positive = matmul(a, a.t()) / static_cast<double>(n) + identity, l = cholesky(positive);
   EXPECT_LT(distance(matmul(l, l.t()), positive), tolerance);

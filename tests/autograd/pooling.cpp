@@ -16,7 +16,7 @@ Tensor image(const Shape& shape) {
   return (sin(arange(0, static_cast<double>(shape.numel()), 1, kFloat64) * 0.7) * 2).to(kFloat32).reshape(shape);
 }
 
-// The gradient of sum(f(x) * seed); with `again` by way of the recorded backward.
+// The gradient of sum(f(x) * seed); with `again`, computed by the recorded backward.
 template <class F>
 Tensor gradient(F f, const Tensor& x, bool again) {
   const Tensor leaf = x.as_leaf();

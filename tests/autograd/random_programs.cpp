@@ -1,8 +1,9 @@
-// Random programs of all operations: gradients to second order, both floating types, and bits by the number of threads.
+// Random programs of all operations: gradients to second order, both floating types, and equal bits for different
+// numbers of threads.
 //
 // TAPEGRAD_PROGRAM_SEED and TAPEGRAD_PROGRAMS set the seed (by default a new one each day) and the number of programs;
-// TAPEGRAD_PROGRAM_FIRST is the number of the first. TAPEGRAD_PROGRAMS_PYTHON names a file to which programs are
-// written for tests/random_programs.py, instead of checking them.
+// TAPEGRAD_PROGRAM_FIRST is the number of the first. With TAPEGRAD_PROGRAMS_PYTHON, programs are not checked, but
+// written to that file for tests/random_programs.py.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/op.h>
@@ -101,7 +102,7 @@ TEST(RandomPrograms, AreTheSameForASeed) {
   EXPECT_NE(draw_program(7, 3).cpp(), draw_program(8, 3).cpp());
 }
 
-// --- the tester is tested: operations with faults must be found and shrunk to a few lines ---
+// --- tests of the tester: it must find faulty operations and reduce the program to a few lines ---
 
 const Op kPlanted{"planted"};
 
@@ -139,14 +140,14 @@ TEST(RandomPrograms, FindWrongOperations) {
   expect_found(
       found(planted("wrong", cube, [](const Tensor& dy, const Tensor& x) { return dy * (x * x * 3).detach(); })),
       "order 2");
-  // Right for contiguous tensors alone.
+  // Right only for contiguous tensors.
   const auto packed = [](const Tensor& x) {
     return x.is_contiguous() ? x : from_data(x.raw_data(), x.numel(), x.shape(), x.dtype());
   };
   const std::string strided = found(planted(
       "wrong", [=](const Tensor& x) { return packed(x) * 2; }, [](const Tensor& dy, const Tensor&) { return dy * 2; }));
   EXPECT_NE(strided.find("wrong("), std::string::npos) << strided;
-  // Right in float64 alone.
+  // Right only in float64.
   const auto imprecise = [](const Tensor& x) { return x.dtype() == kFloat32 ? sin(x) * 1.01 : sin(x); };
   expect_found(found(planted("wrong", imprecise, [](const Tensor& dy, const Tensor& x) { return dy * cos(x); })),
                "float32 and float64 differ");

@@ -96,7 +96,7 @@ void add_convolutions(std::vector<Large>& all) {
 }
 
 void add_linear_algebra(std::vector<Large>& all) {
-  // Matrices that are far from singular, and symmetric ones: a batch, and a large one.
+  // Well-conditioned and symmetric matrices: a batch of small ones, and a large one.
   for (const Shape& shape : {Shape{64, 24, 24}, Shape{100, 100}}) {
     const int64_t n = shape[-1];
     const Tensor a = numbers(shape, -0.5, 0.5) + eye(n) * arange(1, static_cast<double>(n + 1), 1, kFloat32);
@@ -284,7 +284,7 @@ std::vector<Large> large_samples() {
   add_pooling("avg_pool1d", signals, [](const Tensor& x) { return avg_pool1d(x, 2); });
   add_pooling("adaptive_max_pool1d", signals, [](const Tensor& x) { return adaptive_max_pool1d(x, 7); });
   add_pooling("adaptive_avg_pool1d", signals, [](const Tensor& x) { return adaptive_avg_pool1d(x, 7); });
-  // Few sequences, and a batch that is cut; the products of a step are large enough to be cut, too.
+  // Few sequences, and a batch that is divided; the products of a step are large enough to be divided, too.
   for (int64_t batch : {5, 43}) {
     const auto layer = [&](int64_t gates, const char* op, auto f) {
       const int64_t inputs = 70, width = 331;

@@ -125,7 +125,7 @@ TEST(Vectors, HaveSecondDerivatives) {
       {some({3, 4}), some({3, 4}, 0.9)});
 }
 
-// The norms of short vectors are limited, each by itself; below eps they are constants.
+// The norm of each short vector is clamped separately; below eps it is a constant.
 TEST(Vectors, ShorterThanEps) {
   const Tensor a = tensor({{0., 0.}, {1e-3, 2e-3}, {3., 4.}}), b = tensor({{1., 2.}, {.5, .7}, {1e-3, 0.}});
   expect_near(cosine_similarity(a, b, 1, 0.1), {0, 0.022087051, 0.006});

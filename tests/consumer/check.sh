@@ -37,7 +37,7 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
 )
 (cd "$work" && for program in readme readme_data readme_drawing; do "build/$program"; done)
 "$prefix/bin/tapegrad" --version
-# The examples are programs of a user, too: of tapegrad they include these two headers alone.
+# The examples are user programs: they include only these two tapegrad headers.
 if grep -nE '#include <tapegrad/' "$here"/../../tasks/examples/* | grep -vE '<tapegrad/(tapegrad|train)\.h>'; then
   echo "an example includes another header of tapegrad"; exit 1
 fi

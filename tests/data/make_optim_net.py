@@ -82,7 +82,7 @@ def run(kind, options, groups=False):
     def closure():
         optimiser.zero_grad()
         loss = loss_of(p)
-        if kind == "lbfgs":  # without it the smallest differences grow
+        if kind == "lbfgs":  # without it even the smallest differences grow
             loss = loss + 0.05 * sum((value ** 2).sum() for value in p.values())
         loss.backward()
         return loss

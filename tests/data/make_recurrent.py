@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 STEPS, BATCH, INPUTS, WIDTH = 4, 3, 2, 3
 LENGTHS = [2, 4, 1]
-# Options beside the defaults, and how the module is called.
+# Options that differ from the defaults, and how the module is called.
 CALLS = [
     ({}, {}),
     ({}, {"states": True}),

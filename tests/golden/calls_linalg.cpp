@@ -1,4 +1,4 @@
-// Calls of the golden files: sums of products by letters or axes, and linear algebra.
+// Calls of the golden files: einsum, tensordot and linear algebra.
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tests/golden/cases.h>

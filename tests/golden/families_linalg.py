@@ -1,4 +1,4 @@
-"""Sums of products by letters or axes, and linear algebra."""
+"""einsum, tensordot and linear algebra."""
 import torch
 
 from golden_file import *
@@ -69,7 +69,7 @@ def einsum():
 
 
 def regular(*shape, dtype):
-    """Far from singular, with different singular values."""
+    """Well-conditioned, with distinct singular values."""
     n = shape[-1]
     return rand(*shape, dtype=dtype, low=-0.5, high=0.5) + torch.diag(torch.arange(2, 2 + n, dtype=dtype))
 
@@ -80,7 +80,7 @@ def positive(*shape, dtype):
 
 
 def oblong(*shape, dtype):
-    """Of full rank, with different singular values."""
+    """With full rank and distinct singular values."""
     return rand(*shape, dtype=dtype, low=-0.5, high=0.5) + torch.eye(*shape[-2:], dtype=dtype) * torch.arange(2, 2 + 2 * shape[-1], 2, dtype=dtype)
 
 

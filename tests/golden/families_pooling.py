@@ -19,7 +19,7 @@ def with_specials(x):
 
 
 def signals(dtype, *lengths):
-    """[N, C, L] of every length; of the first one in every layout, too."""
+    """[N, C, L] of every length; the first one also in every layout."""
     for length in lengths:
         yield "", rand(1, 2, length, dtype=dtype)
     yield "one signal", rand(2, lengths[0], dtype=dtype)
@@ -29,7 +29,7 @@ def signals(dtype, *lengths):
 
 
 def images(dtype, *sizes):
-    """[N, C, H, W] of every size; of the first one in every layout, too."""
+    """[N, C, H, W] of every size; the first one also in every layout."""
     for h, w in sizes:
         yield "", rand(1, 2, h, w, dtype=dtype)
     h, w = sizes[0]

@@ -1,4 +1,4 @@
-// The layers of convolutions against PyTorch's (data/convolution.json), and their errors.
+// Convolution layers compared with PyTorch's (data/convolution.json), and their errors.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/convolution.h>

@@ -1,4 +1,5 @@
-// Derivatives by the parameters of a model: against closed forms, backward and each other; the model stays as it is.
+// Derivatives with respect to a model's parameters, compared with closed forms, backward and each other; the model does
+// not change.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -104,7 +105,7 @@ TEST(ModelDerivatives, HessianOfLogisticRegression) {
 TEST(ModelDerivatives, AreRecordedByATape) {
   Net model = net();
   const Tensor rate = scalar(0.1, kFloat64).as_leaf();
-  // The loss after one step of gradient descent, differentiated by the step's size: -<g(step), g>.
+  // The loss after one step of gradient descent, differentiated with respect to the step size: -<g(step), g>.
   Tape tape;
   const std::vector<Tensor> g = grad(model, loss_of);
   std::vector<Tensor> moved;
@@ -140,7 +141,7 @@ TEST(ModelDerivatives, LeaveTheModelAsItWas) {
     EXPECT_EQ(after[i].tensor.data<double>(), before[i].tensor.data<double>());
   }
   EXPECT_TRUE(model.down.weight.frozen() && model.down.weight->is_frozen());
-  // Gradients by what is frozen are not zero; an optimiser made before still knows the parameters.
+  // Gradients with respect to frozen parameters are not zero; an existing optimiser still has the parameters.
   EXPECT_GT(norm(grad(model, loss_of)[2]).item(), 0);
   Tape tape;
   const double inf = std::numeric_limits<double>::infinity();

@@ -1,4 +1,5 @@
-// nn/FROM_PYTORCH.md: its table against the headers and PyTorch's names, and its code, which is here word for word.
+// nn/FROM_PYTORCH.md: its table is compared with the headers and PyTorch's names; its code is repeated here word for
+// word.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/test_paths.h>
@@ -164,7 +165,7 @@ std::string folder_of(const std::string& scope) {
   return scope == "nn" || scope == "nn::init" ? "nn/" : "autograd/";
 }
 
-// The faults of a page: names that no header declares, rows without a reason.
+// The faults of a page: names that no header declares, and rows without a reason.
 std::vector<std::string> faults(const std::string& page) {
   std::map<std::string, std::set<std::string>> declared;  // by folder
   std::map<std::string, std::set<std::string>> in_class;  // what the header of a class declares
@@ -308,7 +309,7 @@ TEST(FromPyTorch, EveryNameOfPyTorchIsInTheTable) {
   EXPECT_GT(count, 700);
 }
 
-// ---- What the table says to write in place of functions that are not here ----
+// ---- The replacements that the table gives for functions that are not here ----
 
 TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
   using namespace tg;

@@ -1,4 +1,4 @@
-// What modules are composed of and what can be done to them: Sequential, ties, freezing, the summary, mistakes.
+// Composition of modules and functions of modules: Sequential, ties, freezing, the summary, mistakes.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/support/near.h>
@@ -292,7 +292,7 @@ TEST(Freeze, FrozenParametersGetNoGradientAndRecordNothing) {
   EXPECT_EQ(all.size(), 5U);
 }
 
-// An operation on weights alone: is it asked for the gradient of a frozen one?
+// An operation only on weights: is the gradient of a frozen one requested?
 TEST(Freeze, BackwardComputesNoGradientsOfFrozenWeights) {
   nn::Linear a(300, 200), b(200, 100);
   const Tensor x = randn({50, 300});
@@ -514,7 +514,7 @@ TEST(Summary, OfAPartAndOfOneParameter) {
             "parameters                    9\n");
 }
 
-// --- what finds mistakes ---
+// --- detection of mistakes ---
 
 struct Forgetful {
   nn::Linear up{2, 3}, down{3, 2};
@@ -586,7 +586,7 @@ TEST(Mistakes, ATrappedNanNamesTheNearestParameter) {
   EXPECT_NE(error_of(run).find(", near \"layers.1.weight\""), std::string::npos);
   const Tensor leaf = model.layers[1].bias.tensor();
   model.layers.pop_back();
-  model.layers.pop_back();  // its names are forgotten with it
+  model.layers.pop_back();  // removes its names
   Tape tape;
   tape.trap_nan();
   EXPECT_EQ(error_of([&] { leaf * 2; }),

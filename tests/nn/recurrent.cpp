@@ -102,14 +102,14 @@ TEST(Recurrent, EqualsPyTorch) {
   }
 }
 
-// --- equal ways to compute the same ---
+// --- different ways to compute the same result ---
 
 TEST(Recurrent, LengthsEqualSeparateSequences) {
   const std::vector<int64_t> lengths = {4, 7, 1, 5, 7, 2, 3, 6, 1, 7, 4, 2, 5};
   const int64_t steps = 7, batch = 13;
   const nn::LSTM model(3, 5, {.num_layers = 2, .bidirectional = true});
   const Tensor x = randn({steps, batch, 3});
-  // What follows a sequence has no influence.
+  // Inputs after the end of a sequence have no influence.
   const Tensor ends = tensor(lengths, {batch});
   const Tensor after = (arange(steps).unsqueeze(1) >= ends.unsqueeze(0)).unsqueeze(2);
   const Tensor leaf = masked_fill(x, after, std::nan("")).as_leaf();
@@ -147,8 +147,8 @@ TEST(Recurrent, LengthsEqualSeparateSequences) {
   }
 }
 
-// A layer and its cell in steps: few and many sequences, a weight that every piece of the batch reads, and one that is
-// too large for that.
+// A layer compared with its cell, step by step: few and many sequences, a weight that every piece of the batch reads,
+// and one that is too large for that.
 template <class Layer, class Cell, class Step>
 void expect_equal_cells(int64_t steps, int64_t batch, int64_t width, Step step) {
   const Layer layer(3, width);

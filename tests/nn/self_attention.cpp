@@ -105,7 +105,7 @@ TEST(SelfAttention, Errors) {
 
 // --- grouped queries ---
 
-// [B, heads, S, D] of fewer heads, each as often as queries share it.
+// [B, heads, S, D] from fewer heads, each repeated once per query head that shares it.
 Tensor repeated(const Tensor& x, int64_t times) {
   std::vector<Tensor> heads;
   for (int64_t h = 0; h < x.size(1); ++h) {

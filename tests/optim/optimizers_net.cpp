@@ -1,4 +1,4 @@
-// Two hundred steps of every optimiser on a small net, the schedules, LBFGS and averages: against PyTorch 2.15.
+// Two hundred steps of every optimiser on a small network, schedules, LBFGS and averages, compared with PyTorch 2.15.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>

@@ -1,5 +1,5 @@
-# Runs PROGRAM, an example, with a fresh FOLDER to write into: it must end with 0 (it has reached its target) and leave a
-# picture there.
+# Runs PROGRAM, an example, with a fresh FOLDER to write into: it must exit with 0 (target reached) and write a picture
+# there.
 file(REMOVE_RECURSE ${FOLDER})
 execute_process(COMMAND ${PROGRAM} ${FOLDER} RESULT_VARIABLE status)
 if(NOT status EQUAL 0)

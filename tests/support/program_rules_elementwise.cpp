@@ -49,7 +49,7 @@ void add_elementwise(Table& table) {
   table.unary("silu", silu, as_is, {}, "F.silu");
   table.unary("mish", mish, as_is, {}, "F.mish");
   table.unary("softsign", softsign, as_is, not_zero, "F.softsign");
-  // PyTorch's own take 1/6, and the order of a norm, in float32.
+  // PyTorch computes 1/6, and the order of a norm, in float32.
   table.add(
       "hardsigmoid({t0})", "({t0} / 6 + 0.5).clamp(0, 1)", any_value, [](const A& a) { return hardsigmoid(a.t[0]); },
       first_away_from({-3, 3}));

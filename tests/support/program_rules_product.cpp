@@ -49,7 +49,7 @@ void add_products(Table& table) {
 }
 
 void add_linalg(Table& table) {
-  // Matrices with a diagonal that dominates.
+  // Diagonally dominant matrices.
   const auto regular = [](const A& a) { return a.t[0] * 0.2 + eye(a.t[0].size(-1), a.type) * 2; };
   const std::string matrix = "({t0} * 0.2 + eye({t0}.size(-1), {T}) * 2)";
   const std::string python = "({t0} * 0.2 + torch.eye({t0}.size(-1), dtype={T}) * 2)";
@@ -86,7 +86,7 @@ void add_linalg(Table& table) {
   table.add("triangular_solve(" + matrix + ", {t1}, {.upper = true})",
             "torch.linalg.solve_triangular(" + python + ", {t1}, upper=True)", system,
             [=](const A& a) { return triangular_solve(regular(a), a.t[1], {.upper = true}); });
-  // Eigenvalues and singular values that are far apart.
+  // Well-separated eigenvalues and singular values.
   const auto spread = [](const A& a) {
     const int64_t n = a.t[0].size(-1);
     return tanh(a.t[0]) * 0.1 + diag(arange(n).to(a.type) + 1);

@@ -206,11 +206,11 @@ void add_indexing(Table& table) {
             [](const A& a) { return gather(a.t[0], a.i(0), a.c(0)); });
   table.add("take_along_axis({t0}, {c0}, {i0})", "torch.take_along_dim({t0}, {c0}, {i0})", places,
             [](const A& a) { return take_along_axis(a.t[0], a.c(0), a.i(0)); });
-  // What is written comes from x itself, gathered: source has the shape of the index.
+  // The source is gathered from x, so it has the shape of the index.
   table.add("scatter_add({t0}, {i0}, {c0}, sin(gather({t0}, {i0}, {c0})))",
             "{t0}.scatter_add({i0}, {c0}, {t0}.gather({i0}, {c0}).sin())", places,
             [](const A& a) { return scatter_add(a.t[0], a.i(0), a.c(0), sin(gather(a.t[0], a.i(0), a.c(0)))); });
-  // Rows in other places: each place is written once, because PyTorch leaves the order of several open.
+  // Rows in a different order: each place is written once, because PyTorch does not define the order of several writes.
   const DrawRule permutation = [](const D& d, Call& c) {
     if (!with_filled_axis(d, c)) return false;
     const int64_t size = d.last(c).size(c.i[0]);

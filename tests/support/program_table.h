@@ -1,4 +1,4 @@
-// What the tables of operations for random programs share: when operands are far from kinks, and how they are drawn.
+// Shared by the tables of operations for random programs: tests for kinks, and how operands are drawn.
 #pragma once
 
 #include <tapegrad/autograd/ops.h>
@@ -17,7 +17,7 @@ using D = Draw;
 using DrawRule = std::function<bool(const Draw&, Call&)>;
 using Smooth = std::function<bool(const Arguments&)>;
 
-inline constexpr double kMargin = 0.02;  // far more than an input moves
+inline constexpr double kMargin = 0.02;  // much more than an input is moved
 
 // --- far from kinks ---
 
@@ -129,7 +129,7 @@ class Table {
     rules.push_back({std::move(cpp), std::move(python), std::move(draw), std::move(run), std::move(smooth)});
   }
 
-  // A function of one tensor under one name; `before` brings its argument, X, into the function's domain.
+  // A function of one tensor with one name; `before` maps its argument, X, into the function's domain.
   struct Before {
     const char *cpp, *python;
     Tensor (*run)(const Tensor&);

@@ -18,7 +18,7 @@ namespace tapegrad::tests {
 namespace {
 
 constexpr int64_t kMostElements = 24;
-constexpr double kLargest = 3;  // larger values are scaled before anything is made of them
+constexpr double kLargest = 3;  // larger values are scaled down before they are used
 
 // --- text ---
 
@@ -90,7 +90,7 @@ Dims reversed_axes(int rank) {
 
 double largest(const Tensor& x) { return x.numel() == 0 ? 0 : max(abs(x)).item(); }
 
-// sum(v w) with weights in which nothing cancels.
+// sum(v w) with weights that do not cancel.
 Tensor weighted_sum(const Tensor& v) { return sum(v.reshape({-1}) * cos(arange(v.numel()).to(v.dtype()))); }
 
 Tensor computed(const Call& call, std::span<const Tensor> values, DType type) {
@@ -106,7 +106,7 @@ bool is_smooth(const Call& call, std::span<const Tensor> values) {
   return call.rule->smooth(arguments);
 }
 
-// x * d, which brings values back into the range of the others.
+// x * d, which scales values back into the usual range.
 const Rule kScale{"{t0} * {d0}", "{t0} * {d0}", {}, [](const Arguments& a) { return a.t[0] * a.d(0); }, {}};
 
 ProgramInput draw_input(const Draw& draw) {
@@ -396,7 +396,7 @@ std::string fault_of(const Program& program) {
 
 namespace {
 
-// Without what the results do not need.
+// The program without the steps and inputs that the results do not need.
 Program without_dead_steps(const Program& program) {
   const std::size_t inputs = program.inputs.size();
   std::vector<bool> needed(inputs + program.steps.size(), false);
@@ -428,7 +428,7 @@ Program without_dead_steps(const Program& program) {
   return rest;
 }
 
-// With the result of one step as an input.
+// The program with the result of one step as an input.
 Program with_input_for(const Program& program, std::size_t step, bool rounded) {
   const std::vector<Tensor> values = program.values(program.tensors(kFloat64));
   const std::size_t inputs = program.inputs.size();
@@ -468,7 +468,7 @@ Program shrunk(Program program) {
       }
     }
     for (std::size_t k = program.steps.size(); k-- > 0;) {
-      // A result in the place of what is made of it: what follows was not needed.
+      // Use an intermediate value as the result: later steps were not needed.
       Program cut = program;
       cut.results = {static_cast<int>(program.inputs.size() + k)};
       if (program.results != cut.results && try_it(without_dead_steps(cut))) return true;

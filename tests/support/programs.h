@@ -1,9 +1,9 @@
 // Random programs: short compositions of operations on small tensors, which are drawn, run, printed and shrunk.
 //
-// A program has inputs and steps. A step is a call by a rule, which says how its arguments are drawn, how it is
-// computed, and how it reads in C++ and in Python. Programs are drawn by running them: a call whose result is not
-// finite, or too near to a kink, is dropped, and another one is drawn. The result of a program is a row: a weighted sum
-// of each value that nothing uses, and the sum of each input, so that every input has a gradient.
+// A program has inputs and steps. A step is a call of a rule, which defines how its arguments are drawn, how it is
+// computed, and how it is written in C++ and Python. Programs are drawn by running them: a call whose result is not
+// finite, or too close to a kink, is dropped, and another one is drawn. The result of a program is a vector: a weighted
+// sum of each unused value, and the sum of each input, so that every input has a gradient.
 #pragma once
 
 #include <tapegrad/autograd/random.h>
@@ -21,18 +21,18 @@ namespace tapegrad::tests {
 
 struct Rule;
 
-/// A call of a rule with everything that was drawn for it: {t0} in the texts of the rule is the first of `t`, and so
+/// A call of a rule with everything that was drawn for it. In the texts of the rule, {t0} is the first of `t`, and so
 /// on.
 struct Call {
   const Rule* rule = nullptr;
-  std::vector<int> t;                   // operands, by their numbers: inputs first, then the results of steps
+  std::vector<int> t;                   // operands by index: inputs first, then the results of steps
   std::vector<int64_t> i;               // integers
   std::vector<double> d;                // numbers
   std::vector<std::vector<int64_t>> l;  // lists of integers
   std::vector<Tensor> c;                // int64 tensors
 };
 
-/// What a rule draws from: the values so far.
+/// Draws for a rule, from the values so far.
 class Draw {
  public:
   Draw(Generator& generator, std::span<const Tensor> values) : generator_(generator), values_(values) {}
@@ -42,12 +42,12 @@ class Draw {
   double number(double low, double high) const;  // with two decimals
   Tensor index(const Shape& shape, int64_t size) const;
   const Tensor& value(int k) const { return values_[static_cast<std::size_t>(k)]; }
-  /// Adds one of the values that fit to the call's operands; newer ones are likelier. False if there is none.
+  /// Adds a value that fits to the operands of the call; newer values are more likely. Returns false if none fits.
   bool operand(Call& call, const std::function<bool(const Tensor&)>& fits) const;
   bool operand(Call& call) const {
     return operand(call, [](const Tensor&) { return true; });
   }
-  /// The operand that was drawn last, and a drawn axis of it (which must have one).
+  /// The operand that was drawn last, and a random axis of a tensor, which must have one.
   const Tensor& last(const Call& call) const { return value(call.t.back()); }
   int64_t axis(const Tensor& x) const { return between(-x.dim(), x.dim() - 1); }
 
@@ -71,7 +71,7 @@ struct Rule {
   std::string cpp, python;  // with {t0} {i0} {d0} {l0} {c0}, and {T} for the element type
   std::function<bool(const Draw&, Call&)> draw;
   std::function<Tensor(const Arguments&)> run;
-  /// Whether all operands are far from kinks; empty: there are none.
+  /// Whether all operands are far from kinks; empty: the operation has no kinks.
   std::function<bool(const Arguments&)> smooth;
 };
 const std::vector<Rule>& rules();
@@ -94,18 +94,18 @@ struct Program {
 
   std::vector<Tensor> tensors(DType type) const;
   Tensor operator()(std::span<const Tensor> inputs) const;
-  /// All values, those of the inputs first.
+  /// All values, inputs first.
   std::vector<Tensor> values(std::span<const Tensor> inputs) const;
   std::string cpp() const;
   std::string python() const;  // a function body that leaves `inputs` and `y`
 };
 
-/// Draws a program of 3 to 10 operations. `more` takes part in the draw besides rules().
+/// Draws a program of 3 to 10 operations from rules() and `more`.
 Program draw_program(uint64_t seed, int64_t number, std::span<const Rule> more = {});
-/// What is wrong with a program: gradients to second order, float32 against float64, bits by the number of threads. ""
-/// if nothing is.
+/// The first fault of a program, or "": gradients to second order, float32 against float64, equal bits for different
+/// numbers of threads.
 std::string fault_of(const Program& program);
-/// A program with a fault, as short as it can be made.
+/// The program reduced as far as possible while it still has a fault.
 Program shrunk(Program program);
 
 }  // namespace tapegrad::tests

@@ -1,4 +1,4 @@
-// Cells in shades of one colour, or of two for signed values, as heatmaps and images have them.
+// Cells in shades of one colour, or of two for signed values, for heatmaps and images.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,12 +28,12 @@ inline std::string fill_of(int shade, bool is_signed) {
                      static_cast<double>(std::abs(strength)) / kShades);
 }
 
-// Collects cells: those of one shade are one path, which keeps files small.
+// Collects cells; those of the same shade become one path, which keeps files small.
 class ShadedCells {
  public:
   explicit ShadedCells(bool is_signed) : is_signed_(is_signed) {}
 
-  // A matrix of cells, value(row, column) each, whose vertical neighbours of one shade become one rectangle.
+  // A matrix of cells value(row, column); vertically adjacent cells of the same shade become one rectangle.
   template <class Value>
   void add(double x, double y, std::size_t rows, std::size_t columns, double cell_width, double cell_height,
            const Value& value) {
@@ -42,7 +42,7 @@ class ShadedCells {
         const int shade = shade_of(value(r, c), is_signed_);
         std::size_t end = r + 1;  // cells below of the same shade
         while (end < rows && shade_of(value(end, c), is_signed_) == shade) ++end;
-        if (shade != kShades)  // a value of 0 leaves the paper blank
+        if (shade != kShades)  // a value of 0 leaves the background blank
           fmt::format_to(std::back_inserter(paths_[static_cast<std::size_t>(shade)]), "M{:g} {:g}h{:g}v{:g}h-{:g}z",
                          x + cell_width * static_cast<double>(c), y + cell_height * static_cast<double>(r), cell_width,
                          cell_height * static_cast<double>(end - r), cell_width);

@@ -15,9 +15,10 @@ struct GradcheckOptions {
   int order = 2;       // 1: first derivatives; 2: second derivatives, too
   double atol = 1e-8;  // an entry passes if |ours - numeric| <= atol + rtol * |numeric|
   double rtol = 1e-7;
-  double step = 0.0009765625;     // of the differences, times |x| if |x| > 1; f must be smooth within two steps
-  bool zero_gradient = false;     // the first derivative is expected to be zero everywhere (sign, floor)
-  std::string_view refuses = {};  // the operation that must refuse create_graph; order 2 then checks only the refusal
+  double step = 0.0009765625;  // of the differences, times |x| if |x| > 1; f must be smooth within two steps
+  bool zero_gradient = false;  // the first derivative is expected to be zero everywhere (sign, floor)
+  std::string_view refuses =
+      {};  // the operation that must raise an Error for create_graph; order 2 then checks only that
 };
 
 /// The result: the entry of the Jacobian with the largest error in units of its tolerance. At order 1 an entry is
@@ -69,9 +70,9 @@ Tensor call_with(F& f, std::span<const Tensor> x) {
 
 /// Compares backward of y = f(inputs...) with central differences of fourth order. f takes one to four tensors, or a
 /// span of them, and returns a float64 tensor. float64 inputs are differentiated in the layout that they have; integers
-/// and bools are passed through. It also checks that f gives the same bits twice and leaves its inputs alone, that
-/// strided inputs give what contiguous ones give, and that gradients depend neither on the layout of dy nor on which
-/// other inputs are constants. Error for float32 inputs, and whatever f throws.
+/// and bools are passed through. It also checks that f gives the same bits twice and does not change its inputs, that
+/// strided and contiguous inputs give the same results, and that gradients depend neither on the layout of dy nor on
+/// which other inputs are constants. Error for float32 inputs, and whatever f throws.
 template <class F>
 GradcheckReport gradcheck(F&& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
   auto* address = &f;

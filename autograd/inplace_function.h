@@ -51,7 +51,7 @@ class InplaceFunction<Result(Args...), kBytes> {
  private:
   struct Actions {
     Result (*call)(void*, Args...);
-    void (*move)(void* from, void* to) noexcept;  // leaves nothing behind in `from`
+    void (*move)(void* from, void* to) noexcept;  // leaves `from` empty
     void (*destroy)(void*) noexcept;
   };
   template <class Stored>

@@ -38,8 +38,8 @@ struct Op {
   static const std::vector<const Op*>& all();
 };
 
-/// The gradients of an operation's inputs, in the order of the inputs: a backward returns {dx, dw}, or dx alone. An
-/// empty handle stands for a gradient that is zero or not needed.
+/// The gradients of an operation's inputs, in the order of the inputs: a backward returns {dx, dw}, or just dx. An
+/// empty handle means a gradient that is zero or not needed.
 class Grads {
  public:
   Grads() = default;
@@ -113,7 +113,7 @@ Tensor custom(const Op& op, const Input (&inputs)[N], Forward&& forward, Derivat
       const PauseRecording pause;
       y = forward(static_cast<const Tensor&>(inputs[I])...);
     }
-    y = y.view(y.shape(), y.strides());  // a handle of its own: forward may return an input, or a tensor that it holds
+    y = y.view(y.shape(), y.strides());  // a new handle: forward may return an input, or a tensor that it holds
     if constexpr (std::is_invocable_v<Derivative&, const Tensor&, const Tensor&>) {
       auto with_result = [y, backward = std::move(backward)](const Tensor& dy) mutable { return backward(dy, y); };
       return record(op, y, {inputs[I]...}, std::move(with_result));

@@ -1,4 +1,4 @@
-// Loops over several threads whose pieces depend on the work alone, never on the number of threads.
+// Loops over several threads, whose pieces depend only on the work, never on the number of threads.
 #pragma once
 
 #include <cstdint>

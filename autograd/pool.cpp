@@ -74,7 +74,7 @@ struct FreeList {
 
 std::byte* end_of(FreeBlock* block) { return reinterpret_cast<std::byte*>(block) + block->bytes; }
 
-// The list in order of addresses (a merge sort: lists have no memory of their own).
+// The list in order of addresses (a merge sort, because lists have no additional memory).
 FreeBlock* by_address(FreeBlock* list, std::size_t count) {
   if (count < 2) return list;
   FreeBlock* last = list;

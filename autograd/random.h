@@ -122,7 +122,7 @@ Tensor rand(const Shape& shape, DType dtype = kFloat32, Generator* generator = n
 Tensor randn(const Shape& shape, DType dtype = kFloat32, Generator* generator = nullptr);
 /// Uniform in [from, to).
 Tensor uniform(const Shape& shape, double from, double to, DType dtype = kFloat32, Generator* generator = nullptr);
-/// Normal of this mean and standard deviation.
+/// Normal with this mean and standard deviation.
 Tensor normal(const Shape& shape, double mean, double std, DType dtype = kFloat32, Generator* generator = nullptr);
 /// Uniform in [0, 1), and standard normal, in the shape and type of x. Error unless x is float32 or float64.
 Tensor rand_like(const Tensor& x, Generator* generator = nullptr);

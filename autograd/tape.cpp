@@ -188,7 +188,7 @@ Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backw
     memory.inputs.resize(first);
     return y;
   }
-  if (y.tape_index().tape != 0) y = y.view(y.shape(), y.strides());  // one of the inputs itself: a handle of its own
+  if (y.tape_index().tape != 0) y = y.view(y.shape(), y.strides());  // y is an input: make a new handle
   if (!backward) op.fail("recorded without a backward: expected a function of dy, got an empty one");
   detail::Node& node = memory.push(&op, y);
   node.backward = std::move(backward);

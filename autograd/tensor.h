@@ -153,7 +153,7 @@ class Tensor {
 
   /// This tensor if it is contiguous, a row-major copy otherwise.
   Tensor contiguous() const;
-  /// Converted to another element type; this tensor if it has it already.
+  /// Converted to another element type; this tensor if it already has that type.
   Tensor to(DType dtype) const;
 
   // --- differentiation ---
@@ -161,9 +161,9 @@ class Tensor {
   /// A leaf with the same values: a tensor that gradients are computed for (nn::Parameter holds one). Error unless
   /// float32 or float64.
   Tensor as_leaf() const;
-  /// The same values, unknown to any tape.
+  /// The same values, not known to any tape.
   Tensor detach() const;
-  /// The same values in row-major memory of their own, unknown to any tape.
+  /// A copy of the values in row-major memory, not known to any tape.
   Tensor clone() const;
   bool is_leaf() const { return body().tape_index.tape >= TapeIndex::kFrozenLeaf; }
   /// A leaf that is currently a constant: it is not recorded and gets no gradient.
@@ -195,11 +195,11 @@ class Tensor {
   void set_frozen(bool frozen) const;
   /// Error "[where] <name> ..." while a live tape has recorded this leaf.
   void require_writable(std::string_view where, std::string_view name) const;
-  /// What happens to a leaf's values if it must move to memory of its own.
+  /// Whether a leaf keeps its values if it must move to new memory.
   enum class Values { keep, discard };
-  /// To be called before a leaf is written to in place. If a view, a detached tensor or any other tensor shares its
-  /// memory, the leaf moves to memory of its own (every handle to it follows), so that nothing but the leaf changes.
-  /// Afterwards it is contiguous. The Error of require_writable.
+  /// Call it before writing to a leaf in place. If a view, a detached tensor or any other tensor shares its memory, the
+  /// leaf moves to new memory (all handles to the leaf follow), so that only the leaf changes. Afterwards it is
+  /// contiguous. The Error of require_writable.
   void prepare_write(std::string_view where, std::string_view name, Values values = Values::keep) const;
   /// Changes the number of live tapes that have recorded this leaf, or used it while it was frozen.
   void add_recording(int16_t change) const { body().recordings.fetch_add(change, std::memory_order_acq_rel); }

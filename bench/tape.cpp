@@ -26,7 +26,7 @@ BENCHMARK_CAPTURE(chain, add, [](const Tensor& y, const Tensor& x) { return y + 
 BENCHMARK_CAPTURE(chain, mul, [](const Tensor& y, const Tensor& x) { return y * x; })->Arg(1)->Arg(8);
 BENCHMARK_CAPTURE(chain, mul_number, [](const Tensor& y, const Tensor&) { return y * 0.9; })->Arg(1)->Arg(8);
 
-// The same without a tape: what the operations alone cost.
+// The same without a tape: the cost of the operations only.
 void forward_only(benchmark::State& state) {
   const Tensor x = full({state.range(0)}, 0.5);
   for (auto _ : state) {

@@ -10,7 +10,7 @@ namespace tapegrad::nn {
 /// Projects query, key and value, attends in every head (softmax(q k^T / sqrt(head_dim)) v), and projects the result.
 /// Scores are scaled by the size of a head, not of the model.
 struct MultiHeadAttention {
-  /// Error unless num_attention_heads divides hidden_size. For Positions::shaw the module has vectors of its own; the
+  /// Error unless num_attention_heads divides hidden_size. For Positions::shaw the module has its own vectors; the
   /// other relative kinds come with each pass. Fewer heads of keys and values, num_kv_heads, are shared by groups of
   /// queries (grouped-query attention; 0: as many as queries); Error unless they divide num_attention_heads.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,

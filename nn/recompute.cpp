@@ -1,4 +1,4 @@
-// Activation checkpointing: an operation whose backward is a tape of its own.
+// Activation checkpointing: an operation whose backward uses its own tape.
 #include <tapegrad/autograd/detail/draw_log.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/recompute.h>
@@ -35,7 +35,7 @@ struct Again {
     return grads;
   }
 
-  // Only f repeats the draws of forward: an operation's backward may draw numbers of its own.
+  // Only f repeats the draws of forward; an operation's backward may draw other numbers.
   Tensor again(const Tensor& leaf) {
     const detail::DrawLog::Replay same_draws(draws);
     return f(leaf);

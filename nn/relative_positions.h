@@ -17,7 +17,7 @@ struct PositionBias {
 // --- RoPE. Su et al. 2021, RoFormer ---
 
 /// x [..., T, D] -> the same shape: each pair (x(2i), x(2i+1)) at position t is rotated by the angle t base^(-2i/D).
-/// The product of a rotated query and a rotated key depends on the distance of their positions alone. Error for an odd
+/// The product of a rotated query and a rotated key depends only on the distance of their positions. Error for an odd
 /// D.
 Tensor rope(const Tensor& x, int64_t start = 0, double base = 10000);
 /// The base for contexts `scale` times longer: base scale^(D/(D-2)) keeps the fastest pair as it is and slows the

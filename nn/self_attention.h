@@ -13,7 +13,7 @@ struct SelfAttentionConfig {
   double dropout = 0;          ///< on the attention weights, in training
   bool qkv_bias = false;
   bool causal = true;                     ///< position t attends to 0 .. t
-  Positions positions = Positions::none;  ///< shaw: the module has vectors of its own
+  Positions positions = Positions::none;  ///< shaw: the module has its own vectors
   PositionOptions position_options = {};
   int64_t num_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: num_heads
 

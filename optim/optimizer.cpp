@@ -253,7 +253,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   }
   checked("lr", rates[0]);
   for (const double rate : rates) {
-    if (!std::isnan(rate)) checked("lr", rate);  // NaN: the group has none of its own
+    if (!std::isnan(rate)) checked("lr", rate);  // NaN: the group has no rate
   }
   for (auto& [to, from] : copies) *to = std::move(from);
   steps_ = steps[0];

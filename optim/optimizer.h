@@ -21,7 +21,7 @@ struct ParameterGroup {
 /// Error with its name).
 ///
 /// A subclass calls the constructor with the names of its state tensors (Adam: {"m", "v"}; each parameter then has one
-/// of each, of its own shape and type, starting at 0) and overrides update(), which computes new values for a range of
+/// of each, with its shape and type, initially 0) and overrides update(), which computes new values for a range of
 /// elements of one parameter from slot.grad and writes them to slot.parameter and slot.buffers. update() runs on
 /// several threads at once, for ranges that do not overlap, so it must not change the optimiser. Everything else is
 /// done here:

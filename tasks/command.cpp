@@ -254,7 +254,7 @@ std::string one_line(std::string text) {
 
 // --- from arguments to exit code ---
 
-// Parses the arguments. The exit code if they asked for help or for the version, which are then printed.
+// Parses the arguments. Returns the exit code if they request help or the version, which it prints.
 std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
   const bool of_itself = words.size() > 1 && words[1].starts_with('-');  // help --help
   if (!words.empty() && words.front() == "help" && !of_itself) {         // help train copy = train copy --help

@@ -3,7 +3,7 @@
 
 namespace tapegrad::tasks {
 
-// 0 done; 1 the run failed or fell short of its target; 2 the request was wrong. Errors are one line on standard error.
+// 0 success; 1 the run failed or missed its target; 2 invalid arguments. Errors are one line on standard error.
 int run_command(int argc, const char* const* argv);
 
 }  // namespace tapegrad::tasks

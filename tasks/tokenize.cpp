@@ -103,7 +103,7 @@ int tokenize(const TokenizeRequest& request) {
   if (!request.train.empty()) return make(request);
   const auto tokenizer = data::load_tokenizer(request.tokenizer);
   if (!request.save.empty()) {
-    std::error_code none;  // where there is no file yet, nothing is lost
+    std::error_code none;  // if there is no file yet, nothing is overwritten
     if (fs::equivalent(request.text, request.save, none))
       bad_request("--save", fmt::format("{} is the text itself", request.save));
     as_bad_request("--save", [&] { try_replacing(request.save); });

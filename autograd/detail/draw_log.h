@@ -27,7 +27,7 @@ class DrawLog {
     DrawLog& log_;
     Recording* const outer_;
   };
-  /// While one is alive on this thread, its draws give the numbers in the log, and leave the generators alone. A log
+  /// While one is alive on this thread, draws return the numbers in the log and do not advance the generators. A log
   /// can be replayed once.
   class Replay {
    public:

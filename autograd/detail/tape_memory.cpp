@@ -80,7 +80,7 @@ struct LiveTapes {
   }
 };
 
-[[maybe_unused]] const LiveTapes& kMadeAtLoad = LiveTapes::get();  // not by a thread that a fork may leave behind
+[[maybe_unused]] const LiveTapes& kMadeAtLoad = LiveTapes::get();  // so that no fork interrupts it
 
 }  // namespace
 

@@ -19,7 +19,7 @@ namespace {
   fail("file", fmt::format("{} {}: {}", action, path, std::strerror(code)));
 }
 
-// The folder of a path, with a slash at its end; empty for a name alone.
+// The folder of a path, with a slash at its end; empty for a plain name.
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
 // ---- Temporary files ----

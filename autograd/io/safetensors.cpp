@@ -208,7 +208,7 @@ std::map<std::string, std::string> parse_metadata(const File& file, const Json& 
 }
 
 // Calls member(name, value) for every member of the header, which are let go one by one: their number is not bounded.
-// A key that occurs twice in one object is an Error, which the parser alone would let pass.
+// Error for a key that occurs twice in one object, which the parser alone would accept.
 template <class Member>
 void parse_header(const File& file, const std::string& text, const Member& member) {
   if (text.empty() || text[0] != '{') file.refuse("the header does not start with '{{' (is this a safetensors file?)");

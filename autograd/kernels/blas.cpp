@@ -103,7 +103,7 @@ void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
 
 int64_t pieces_of(int64_t size, int64_t most) { return (size + most - 1) / most; }
 
-// How C is cut into tiles; depends on the sizes alone.
+// How C is divided into tiles; depends only on the sizes.
 struct Cut {
   int64_t rows, cols;    // of a tile
   int64_t down, across;  // tiles

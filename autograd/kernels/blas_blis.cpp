@@ -75,8 +75,8 @@ struct Context {
   }
 };
 
-// BLIS has mutexes of its own, for packing buffers and settings, which a fork would leave locked in the child. So a
-// fork waits until no thread is inside BLIS, and keeps threads out meanwhile.
+// BLIS has its own mutexes, for packing buffers and settings, which a fork would leave locked in the child. So a fork
+// waits until no thread is inside BLIS, and keeps threads out meanwhile.
 class ForkGate {
  public:
   void enter() {

@@ -137,7 +137,7 @@ void multiply(const Tile<T>& t, T* scratch) {
   } while (begin < t.k);
 }
 
-// Blocks of k one after another, in each the panels one after another, as multiply reads them.
+// Consecutive blocks of k, each with consecutive panels, in the order in which multiply reads them.
 template <class T>
 void pack_panels(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, int64_t first_panel,
                  int64_t last_panel, T* panels) {

@@ -204,7 +204,7 @@ HWY_INLINE Vec<T> atan2(Vec<T> y, Vec<T> x) {
   const Vec<T> t = where(shorter == longer, where(longer == 0, Vec<T>(0), Vec<T>(1)), shorter / longer);
   const Vec<T> r = atan_unit(t);
   const Mask<T> steep = ay > ax, left = copysign(Vec<T>(1), x) < 0;
-  // pi/2 - r and pi/2 + r above the diagonals, r and pi - r beside them
+  // pi/2 - r and pi/2 + r above the diagonals, r and pi - r to their sides
   const Vec<T> quarters = where(steep, Vec<T>(1), where(left, Vec<T>(2), Vec<T>(0)));
   const Vec<T> turned = where(steep ^ left, -r, r);
   const Vec<T> angle = fma(quarters, Vec<T>(kQuarter<T>), fma(quarters, Vec<T>(kQuarterLow<T>), turned));

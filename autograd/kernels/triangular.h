@@ -1,5 +1,5 @@
 // Triangular systems, and LU and Cholesky factorization of single matrices, for float and double: blocks around our
-// matrix products. Large matrices use several threads; the order of every sum depends on the sizes alone.
+// matrix products. Large matrices use several threads; the order of every sum depends only on the sizes.
 #pragma once
 
 #include <tapegrad/autograd/kernels/blas.h>

@@ -250,8 +250,8 @@ const Op kBatchNormTraining{"batch_norm_training"};
 
 constexpr int64_t kGrain = 8192;       // elements for one thread to take at a time
 constexpr int64_t kTileColumns = 64;   // kTile
-constexpr int64_t kFewChannels = 8;    // with fewer, their samples are divided, too
-constexpr int64_t kSamplePieces = 16;  // into so many pieces at most
+constexpr int64_t kFewChannels = 8;    // with fewer, the samples are divided, too
+constexpr int64_t kSamplePieces = 16;  // into at most this number of pieces
 
 // Several channels per piece; or, of few large channels, several samples of one channel.
 struct Cut {

@@ -13,8 +13,8 @@ using MapKernel = void (*)(const void* const* x, void* y, int64_t n, const void*
 inline constexpr int kMaxOperands = 6;
 
 /// Fills y (fresh, contiguous) from operands that broadcast to its shape. An operand with another layout than y is read
-/// through a small buffer in the L1 cache. The division into pieces depends on y's size alone; the kernel may
-/// run on several threads.
+/// through a small buffer in the L1 cache. The division into pieces depends only on y's size; the kernel may run on
+/// several threads.
 void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
          const void* context = nullptr);
 

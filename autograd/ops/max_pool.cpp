@@ -109,7 +109,7 @@ HWY_INLINE void max_pool_row(const MaxPoolRow<T>& row, const RegularRun& run, co
   for (; o < out; ++o) row.one(o);
 }
 
-// Rows of the results of all planes, one after another.
+// Consecutive rows of the results of all planes.
 void max_pool_rows(const MaxPoolArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);

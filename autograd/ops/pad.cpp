@@ -106,7 +106,7 @@ void pad_as(const Tensor& y, const Tensor& x, const Widths& widths, PadMode mode
     from.erase(from.rank() - 1);
     to.erase(to.rank() - 1);
   }
-  if (block >= kBlock) {  // large enough to be rows of their own, so that they can be divided among threads
+  if (block >= kBlock) {  // large enough to be copied as rows, which are divided among threads
     from.push_back(block);
     to.push_back(block);
     block = 1;

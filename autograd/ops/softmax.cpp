@@ -1,5 +1,5 @@
-// softmax and log_softmax: rows in one pass through the L1 cache. (Attention has a softmax of its own, in place over
-// its scores: attention.cpp.)
+// softmax and log_softmax: rows in one pass through the L1 cache. (Attention has its own softmax, in place over its
+// scores: attention.cpp.)
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/softmax.cpp"
 #include <tapegrad/autograd/kernels/simd_targets.h>
 

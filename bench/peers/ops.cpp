@@ -9,7 +9,7 @@ using torch::Tensor;
 
 constexpr int64_t kNumel = int64_t{1} << 24;
 
-// Two calls first, so that memory has been asked for.
+// Two calls first, which allocate the memory.
 template <class F>
 void repeat(benchmark::State& state, F call) {
   at::set_num_threads(2);

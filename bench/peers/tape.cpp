@@ -30,7 +30,7 @@ BENCHMARK_CAPTURE(chain, add, [](const Tensor& y, const Tensor& x) { return y + 
 BENCHMARK_CAPTURE(chain, mul, [](const Tensor& y, const Tensor& x) { return y * x; })->Arg(1)->Arg(8);
 BENCHMARK_CAPTURE(chain, mul_number, [](const Tensor& y, const Tensor&) { return y * 0.9; })->Arg(1)->Arg(8);
 
-// The same without a graph: what the operations alone cost.
+// The same without a graph: the cost of the operations only.
 void forward_only(benchmark::State& state) {
   at::set_num_threads(2);
   const torch::NoGradGuard no_graph;

@@ -20,8 +20,8 @@ struct Padded {
   Tensor lengths;  ///< int64 [B]
 };
 
-/// Pads tensors [T_i, ...] of one dtype, which differ in their first size alone. Records nothing. Error where other
-/// sizes or dtypes differ, and where there is no sequence.
+/// Pads tensors [T_i, ...] of one dtype, which differ only in their first size. Records nothing. Error if other sizes
+/// or dtypes differ, and if there is no sequence.
 Padded pad(std::span<const Tensor> sequences, double value = 0);
 /// The same for token ids.
 Padded pad(std::span<const std::vector<int64_t>> sequences, int64_t value = 0);

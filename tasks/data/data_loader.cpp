@@ -84,7 +84,7 @@ struct Prefetch::State {
       held.unlock();
       std::exception_ptr thrown;
       try {
-        make(made);  // this thread alone changes `made`
+        make(made);  // only this thread changes `made`
       } catch (...) {
         thrown = std::current_exception();
       }

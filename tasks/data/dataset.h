@@ -16,7 +16,7 @@ namespace tapegrad::data {
 /// thread calls operator[], one call at a time.
 ///
 /// A dataset that makes a whole batch faster than one example after another can also have `batch(indices)`, with
-/// `std::span<const int64_t> indices`: a DataLoader without a collate function of its own calls it instead.
+/// `std::span<const int64_t> indices`: a DataLoader without its own collate function calls it instead.
 template <class D>
 concept Dataset = requires(const D& dataset, int64_t i) {
   { dataset.size() } -> std::convertible_to<int64_t>;

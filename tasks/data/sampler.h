@@ -13,8 +13,8 @@ namespace tapegrad::data {
 struct Sampler {
   /// Indices of one epoch.
   int64_t size = 0;
-  /// Draws the `size` indices of one epoch. The generator serves this epoch alone: its seed is what a checkpoint keeps.
-  /// Empty: 0, 1, ... size - 1, without a draw.
+  /// Draws the `size` indices of one epoch. The generator is for this epoch only; a checkpoint stores its seed. Empty:
+  /// 0, 1, ... size - 1, without a draw.
   std::function<std::vector<int64_t>(Generator& generator)> order = {};
 };
 

@@ -47,7 +47,7 @@ class Tokenizer {
   /// The tokens that encode() finds in a text before it cuts the text into words, such as "<|endoftext|>".
   virtual std::vector<std::string> special_tokens() const { return {}; }
 
-  /// The id of "<|endoftext|>", where the vocabulary has it.
+  /// The id of "<|endoftext|>", if the vocabulary has it.
   virtual std::optional<int64_t> end_of_text() const { return std::nullopt; }
 
   /// The tokenizer as a tokenizer.json, which parse_tokenizer() and Hugging Face's `tokenizers` read.

@@ -29,7 +29,7 @@ struct FileName {
   }
 };
 
-// A value as JSON, shortened; structures by their type alone.
+// A value as JSON, shortened; structures only by their type.
 std::string shown(const Json& value) {
   return value.is_structured() ? fmt::format("an {}", value.type_name()) : value.dump(-1, ' ', true).substr(0, 80);
 }

@@ -176,7 +176,7 @@ bool is_safetensors_file(const std::string& path) {
 
 int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,
                          std::size_t piece) {
-  std::error_code none;  // where there is no file yet, nothing is lost
+  std::error_code none;  // if there is no file yet, nothing is overwritten
   if (fs::equivalent(text_path, path, none)) fail("write_token_file", fmt::format("{} is the text itself", path));
   const detail::InputFile text(text_path);
   piece = std::max<std::size_t>(piece, 1);

@@ -11,8 +11,8 @@ namespace tapegrad::data {
 
 class Tokenizer;
 
-/// A sequence of token ids, in memory or in a file of which only what is asked for is read. Copies are cheap: they
-/// share the ids.
+/// A sequence of token ids, in memory, or in a file that is read only where needed. Copies are cheap: they share the
+/// ids.
 class Tokens {
  public:
   explicit Tokens(std::vector<int64_t> ids);

@@ -208,7 +208,7 @@ void write_legend(std::string& out, const std::vector<Series>& series, double ri
   }
 }
 
-// A drawing with the title alone.
+// A drawing with only the title.
 Drawing titled(const auto& chart) {
   Drawing out{kLeft + chart.width + kRight, kTop + chart.height + kBottom, {}};
   out.width = std::max(out.width, text_width(chart.title, Type::title) + 24);

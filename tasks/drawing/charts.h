@@ -33,7 +33,7 @@ Drawing draw(const LineChart& chart);
 struct BarChart {
   std::string title = {};
   std::vector<std::string> labels = {};
-  std::vector<Series> series = {};   ///< y alone is used: one value per label
+  std::vector<Series> series = {};   ///< only y is used: one value per label
   double width = 320, height = 180;  ///< of the plot in pixels, without its margins
 };
 /// Error where a series does not have one value per label.

@@ -19,7 +19,7 @@ Drawing grid(const std::vector<Drawing>& parts, int columns);
 
 /// A complete file, with its colours.
 std::string svg_file(const Drawing& drawing);
-/// A complete element for an HTML page whose style has drawing_style(); page() of page.h has it.
+/// A complete element for an HTML page whose style has drawing_style(); page() of page.h includes it.
 std::string svg_element(const Drawing& drawing);
 /// The CSS rules that colour drawings.
 std::string_view drawing_style();

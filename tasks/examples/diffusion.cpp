@@ -20,7 +20,7 @@ constexpr int64_t kNoiseSteps = 100, kBatch = 512, kSteps = 4000, kSamples = 200
 constexpr int64_t kShown[] = {0, 60, 80, 90, 100};
 constexpr double kPi = std::numbers::pi;
 
-Tensor two_moons(int64_t n) {  // [n, 2], about as wide as a standard normal
+Tensor two_moons(int64_t n) {  // [n, 2], with about the variance of a standard normal
   const Tensor angle = tg::uniform({n}, 0, kPi), lower = tg::randint(0, 2, {n}).to(tg::kFloat32);
   const Tensor x = tg::cos(angle) * (1 - 2 * lower) + lower - 0.5,
                y = tg::sin(angle) * (1 - 2 * lower) + 0.5 * lower - 0.25;

@@ -1,4 +1,4 @@
-// Trains a model of its own on data of its own: a small network that separates the two arms of a spiral.
+// Trains your own model on your own data: a small network that separates the two arms of a spiral.
 //
 //   own_model OUT [--resume]   writes checkpoint, metrics.jsonl, model.safetensors and report.html into the folder OUT
 #include <tapegrad/tapegrad.h>

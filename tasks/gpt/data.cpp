@@ -133,7 +133,7 @@ std::string made_text() {
     for (uint32_t b = 0; a + b <= kMost; ++b) sums.emplace_back(a, b);
   }
   std::string text;
-  uint32_t draw = 1;  // a small generator of its own: the run's stream is not touched
+  uint32_t draw = 1;  // a separate small generator, so that the run's stream is not affected
   for (int round = 0; round < 20; ++round) {
     for (std::size_t i = sums.size(); i > 1; --i) {
       draw = draw * 1664525u + 1013904223u;

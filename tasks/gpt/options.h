@@ -45,7 +45,7 @@ struct GPTOptions : TrainingSettings {
 GPTOptions gpt_options(const std::string& preset);
 /// The settings of `asked` that were `given` by name, over those of its preset.
 GPTOptions with_preset(GPTOptions asked, const Given& given);
-/// Fills in the settings that follow from others: those whose 0 stands for another value.
+/// Fills in the settings that follow from others: those whose 0 means another value.
 void fill_in(GPTOptions& options);
 /// Fills in, and checks. BadRequest that names the first option that is not possible.
 void resolve(GPTOptions& options);

@@ -69,7 +69,7 @@ std::string samples_html(const train::Metrics& metrics) {
   return out;
 }
 
-// The losses of evaluations and the samples go to standard output, in the format of chapter 5; all else goes to
+// The losses of evaluations and the samples go to standard output, in the format of chapter 5; everything else goes to
 // standard error.
 train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
   GPTOptions shown = trainer.options();

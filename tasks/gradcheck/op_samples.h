@@ -20,8 +20,8 @@ struct OpSample {
   GradcheckOptions options = {};
 };
 
-// The function behind a family of samples, for tests that call it on other inputs: float32 or float64, in [low,
-// high], of any shape.
+// The function of a family of samples, for tests that call it on other inputs: float32 or float64, in [low, high], of
+// any shape.
 struct UnaryForm {
   std::function<Tensor(const Tensor&)> f;
   double low, high;
@@ -51,8 +51,8 @@ const Op* find_op(std::string_view name);
 std::vector<std::string> ops_without_samples();
 std::vector<std::string> samples_without_op();
 
-// gradcheck to second order, or to first and the demand that create_graph is refused if the Op says so; and the demand
-// that the sample records the operation at all. Errors that the sample throws become a report that failed.
+// gradcheck to second order, or to first order and a check that create_graph raises an Error if the Op says so; and the
+// demand that the sample records the operation at all. Errors that the sample throws become a report that failed.
 GradcheckReport check_sample(std::string_view op, const OpSample& sample);
 
 // --- for the files that fill the table ---

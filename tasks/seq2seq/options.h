@@ -49,7 +49,7 @@ struct RunOptions : TrainingSettings {
 
 /// The settings that decide how long an example is.
 Fields example_fields(RunOptions& options);
-/// Fills in the settings that follow from others: those whose 0 stands for another value.
+/// Fills in the settings that follow from others: those whose 0 means another value.
 void fill_in(RunOptions& options);
 /// Fills in, and checks. BadRequest that names the first option that is not possible.
 void resolve(RunOptions& options);

@@ -1,6 +1,6 @@
 // What a sequence-to-sequence task provides to training and to the command.
 //
-// To add a task: a class derived from Task in a folder of its own, with the static members that Task lists and its own
+// To add a task: a class derived from Task in its own folder, with the static members that Task lists and its own
 // settings, and one line in the list of tasks (tasks.cpp).
 #pragma once
 
@@ -125,7 +125,7 @@ double share(int64_t part, int64_t whole);
 // The exact-match rate; predicted and target [B, T].
 double accuracy(const Task& task, const Tensor& predicted, const Tensor& target);
 std::string show_tokens(const Task& task, const Tokens& tokens);  // in the task's row style
-// The predicted tokens: the most likely ones of outputs [B, T, V], and padding where the target [B, T] has it.
+// The predicted tokens: the most likely ones of outputs [B, T, V], and padding where the target [B, T] is padded.
 Tensor predicted_tokens(const Task& task, const Tensor& outputs, const Tensor& target);
 // The rows of a batch with what was predicted for them, the first `count` of them, without padding at their ends.
 std::vector<Answer> answers_of(const Task& task, const Batch& batch, const Tensor& predicted, int64_t count);

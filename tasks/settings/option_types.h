@@ -27,7 +27,7 @@ constexpr const char* type_name_of() {
 // a number beyond 64 bits as the nearest that fits, and an empty text as 0.)
 void read_values_by_type(CLI::App& app);
 
-// Lets `option` take one of `words` alone, which --help shows as {a,b,c}; others are a BadRequest with suggestions.
+// Restricts `option` to one of `words`, which --help shows as {a,b,c}; others are a BadRequest with suggestions.
 CLI::Option* choose_from(CLI::Option* option, const std::vector<std::string>& words);
 
 // Makes --help of `app`, and of subcommands added later, end a description with "(default: 100)", and call the

@@ -9,7 +9,7 @@ namespace tapegrad::tasks {
 /// file that is opened.
 void hold_standard_streams();
 
-/// Writes to standard output, at once. Error with the system's reason where that fails.
+/// Writes to standard output, at once. Error with the system's reason if that fails.
 void print_now(std::string_view text);
 /// Error where anything that was printed could not be written.
 void check_output();

@@ -32,9 +32,9 @@ void require_file(std::string_view option, const std::string& path);
 std::string settings_json(const train::Checkpoint& checkpoint);
 /// BadRequest about --resume unless the checkpoint in the folder `out` has the settings of this task.
 void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out);
-/// Whether --resume is asked for and the folder has a checkpoint.
+/// Whether --resume is given and the folder has a checkpoint.
 bool has_checkpoint(const RunRequest& request);
-/// The checkpoint to continue from, where --resume asks for one and the folder has one.
+/// The checkpoint to continue from, if --resume is given and the folder has one.
 std::optional<train::Checkpoint> saved_run(const RunRequest& request);
 /// The request as the loop's options.
 train::RunFiles run_files(const RunRequest& request);
@@ -50,7 +50,7 @@ fs::path default_folder(std::string_view task);
 /// out/<task>.
 fs::path last_run(std::string_view task);
 void remember_last_run(std::string_view task, const fs::path& folder);
-/// `model`, a file or the folder of a run; the last run's where it is empty. BadRequest where there is no such file.
+/// `model`, a file or the folder of a run; the last run's if it is empty. BadRequest if there is no such file.
 fs::path model_file(std::string_view where, std::string_view task, const std::string& model);
 
 }  // namespace tapegrad::tasks

@@ -74,7 +74,7 @@ class Fields {
   void add(const Field& field) { fields_.push_back(field); }
   std::vector<Field>::const_iterator begin() const { return fields_.begin(); }
   std::vector<Field>::const_iterator end() const { return fields_.end(); }
-  /// nullptr where there is no such setting.
+  /// nullptr if there is no such setting.
   const Field* find(std::string_view name) const;
 
  private:
@@ -110,7 +110,7 @@ std::string to_json(std::string_view task, const Fields& fields);
 /// did before the setting existed. Error about `where` for JSON of another task, of a newer version or with a value of
 /// another type.
 void from_json(std::string_view where, std::string_view json, std::string_view task, const Fields& fields);
-/// The task that JSON settings belong to; empty where they name none. Error about `where` for what is not JSON.
+/// The task that JSON settings belong to; empty if they name none. Error about `where` unless it is JSON.
 std::string task_of_json(std::string_view where, std::string_view json);
 
 /// BadRequest where `what` needs about that many bytes and this machine has less memory.

@@ -11,8 +11,7 @@
 
 namespace tapegrad::train {
 
-/// The state of a training program: of models, optimisers, generators, and fields of its own, under names that it
-/// chooses:
+/// The state of a training program: of models, optimisers, generators, and its own fields, under names that it chooses:
 ///
 ///     Checkpoint out;
 ///     out.add("model.", nn::state_dict(model));

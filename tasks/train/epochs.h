@@ -1,4 +1,4 @@
-// Epochs of a DataLoader, one after another, as a source of batches whose position a checkpoint can save.
+// Consecutive epochs of a DataLoader, as a source of batches whose position a checkpoint can save.
 #pragma once
 
 #include <tapegrad/tasks/train/checkpoint.h>

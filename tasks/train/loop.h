@@ -93,8 +93,8 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   /// One step: forward and backward over `accumulate` batches, the update, and an evaluation where one is due. Error,
-  /// before the update, when the loss is not finite. After a step that failed, the loop refuses to go on until a
-  /// checkpoint is restored: batches were read that no update has used.
+  /// before the update, when the loss is not finite. After a failed step, further steps are an Error until a checkpoint
+  /// is restored: batches were read that no update has used.
   StepMetrics step();
   /// The means of the epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;

@@ -448,7 +448,7 @@ TEST(Blas, LargeProductsOnBlis) {
   EXPECT_NE(blis_description().find(name(kernel_family())), std::string::npos) << blis_description();
 }
 
-// BLIS's path alone, at sizes that gemm would not send there.
+// Only BLIS's path, at sizes for which gemm would not choose it.
 TEST(Blas, EdgesOnBlis) {
   for (int64_t m : {1, 5, 6, 7, 14, 30, 170}) {
     for (int64_t n : {1, 7, 8, 9, 16, 33, 70}) {

@@ -152,7 +152,7 @@ std::vector<Row> rows_of(const std::string& page) {
 
 constexpr char kCode[] = "`([^`]+)`";
 
-// The names of ours in the table: "relu", "nn::ReLU", "Tensor::reshape".
+// The tapegrad names in the table: "relu", "nn::ReLU", "Tensor::reshape".
 std::set<std::string> names_here(const std::vector<Row>& rows) {
   std::set<std::string> names;
   for (const Row& row : rows) names.merge(all_of(row.here, kCode));
@@ -207,7 +207,7 @@ std::vector<std::string> faults(const std::string& page) {
         if (!exists(name)) found.push_back("not declared: " + name);
       }
     }
-    // Examples call functions of ours, and `.name` is a member of ours.
+    // Examples call tapegrad functions, and `.name` is a member.
     static const std::set<std::string> kYours = {"d", "f", "path", "plateau", "size", "sqrt"};
     for (const std::string& example : all_of(row.differences, kCode)) {
       for (const std::string& call : all_of(example, R"((\w+)(?:<\w+>)?\()")) {

@@ -25,7 +25,7 @@ struct Mlp {
   }
 };
 
-// Runs in a folder of its own.
+// Runs in its own folder.
 class Readme : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::current_path(folder_.path()); }

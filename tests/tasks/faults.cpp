@@ -69,7 +69,7 @@ std::size_t files_in(const std::string& folder) {
 
 TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
   const SmallDisk disk;
-  // A disk that is full needs a file system of its own, and mounting one needs root: only other users skip this.
+  // A full disk needs its own file system, and mounting one needs root: other users skip this.
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const std::string path = disk.path() + "/checkpoint", metrics = disk.path() + "/metrics.jsonl";
   Checkpoint small;
@@ -97,7 +97,7 @@ TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
 // A run on a full disk ends with one line; when there is space again, it continues to the same bytes.
 TEST(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
   const SmallDisk disk;
-  // A disk that is full needs a file system of its own, and mounting one needs root: only other users skip this.
+  // A full disk needs its own file system, and mounting one needs root: other users skip this.
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const TemporaryFolder folder;
   const Arguments small{"--hidden-size", "8", "--intermediate-size", "8"};

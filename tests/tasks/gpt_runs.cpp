@@ -75,7 +75,7 @@ TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
   EXPECT_THROW(other.restore(saved), BadRequest);
 }
 
-// The same command line with --resume continues the run, whatever a 0 stands for in it.
+// The same command line with --resume continues the run, whatever a 0 in it means.
 TEST(GptRun, TheSameOptionsResume) {
   const TemporaryFolder folder;
   const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});

@@ -219,7 +219,7 @@ TEST(ParserTask, PaddingIsMaskedAndNotCounted) {
     EXPECT_EQ(accuracy(task, predicted, both.target), 1.0);
   }
 
-  // The model answers a padded expression as if it were alone.
+  // The model's answer to an expression does not depend on padding.
   manual_seed(3);
   nn::Transformer model(options.model());
   nn::eval(model);

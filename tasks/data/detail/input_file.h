@@ -9,7 +9,7 @@ namespace tapegrad::data::detail {
 
 class InputFile {
  public:
-  explicit InputFile(const std::string& path);  // Error for what is not a file that can be read
+  explicit InputFile(const std::string& path);  // Error unless it is a readable file
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;

@@ -15,10 +15,9 @@ struct GradcheckOptions {
   int order = 2;       // 1: first derivatives; 2: second derivatives, too
   double atol = 1e-8;  // an entry passes if |ours - numeric| <= atol + rtol * |numeric|
   double rtol = 1e-7;
-  double step = 0.0009765625;  // of the differences, times |x| if |x| > 1; f must be smooth within two steps
-  bool zero_gradient = false;  // the first derivative is expected to be zero everywhere (sign, floor)
-  std::string_view refuses =
-      {};  // the operation that must raise an Error for create_graph; order 2 then checks only that
+  double step = 0.0009765625;     // of the differences, times |x| if |x| > 1; f must be smooth within two steps
+  bool zero_gradient = false;     // the first derivative is expected to be zero everywhere (sign, floor)
+  std::string_view refuses = {};  // the operation whose create_graph must be an Error; order 2 then checks only that
 };
 
 /// The result: the entry of the Jacobian with the largest error in units of its tolerance. At order 1 an entry is

@@ -18,8 +18,8 @@ struct Scaling {
   bool align_corners;
 };
 
-// The distance in x between two neighbours of the result. Computed in T, as PyTorch does: so positions that are between
-// two elements only because of rounding select the same elements.
+// The distance in x between two neighbours of the result. Computed in T, as PyTorch does, so that rounding selects the
+// same elements.
 template <class T>
 T distance(const Scaling& axis) {
   if (axis.align_corners) return axis.out > 1 ? static_cast<T>(axis.in - 1) / static_cast<T>(axis.out - 1) : T{0};

@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   constexpr int64_t kUpdates = 300;
   constexpr double kGamma = 0.99, kGoodEnough = 490;
   tg::train::Progress progress(tg::train::Progress::style_here(), 0, kUpdates);
-  tg::drawing::Series single{.name = "an episode", .faint = true}, average{.name = "the last 20"};
+  tg::drawing::Series single{.name = "episode", .faint = true}, average{.name = "mean of the last 20"};
   const auto last_20 = [&] {
     const auto& y = single.y;
     const auto n = std::min<std::ptrdiff_t>(20, std::ssize(y));

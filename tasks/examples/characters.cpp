@@ -95,7 +95,7 @@ std::vector<tg::drawing::Series> train(const std::string& name, auto& model, con
   auto decoder = next(model);
   const nn::Generated sample = nn::generate(decoder, tg::tensor(prompt, {1, static_cast<int64_t>(prompt.size())}),
                                             {.max_new_tokens = 200, .temperature = 0.7});
-  std::printf("%s: %.3f nats per held-out character. It writes:\nI had %s\n\n", name.c_str(), loop.best().validation,
+  std::printf("%s: %.3f nats per held-out character. Sample:\nI had %s\n\n", name.c_str(), loop.best().validation,
               tg::data::valid_utf8(text.tokenizer->decode(sample.tokens.to_vector<int64_t>())).c_str());
   return {training, validation};
 }

@@ -121,7 +121,7 @@ bool run(const Kind& kind, const Digits& digits, const std::string& folder, uint
   const tg::Tensor answers = tg::argmax(net(images), -1);
   const double accuracy = tg::mean((answers == labels).to(tg::kFloat64)).item();
   tg::train::replace_file(folder + "/digits.svg", tg::drawing::svg_file(picture(images, labels, answers)));
-  std::printf("%s: %.2f %% of %lld unseen digits (target: %.1f %%), %s/digits.svg\n\n", kind.name.c_str(),
+  std::printf("%s: accuracy %.2f %% on %lld unseen digits (target: %.1f %%), %s/digits.svg\n\n", kind.name.c_str(),
               100 * accuracy, static_cast<long long>(labels.numel()), 100 * kind.target, folder.c_str());
   return accuracy >= kind.target;
 }

@@ -139,8 +139,8 @@ int main(int argc, char** argv) {
   for (const int64_t steps : {1, 2, 4, 8}) {
     const Fit fit{field, segments, kDt, steps};
     off = difference(fit.by_adjoint().grads, fit.through_solver().grads, parameters);
-    std::printf("adjoint and through %2lld steps per point: gradients differ by %.1e\n", static_cast<long long>(steps),
-                off);
+    std::printf("%2lld steps per point: adjoint gradients and those through the steps differ by %.1e\n",
+                static_cast<long long>(steps), off);
   }
   const Tensor learned = trajectory(field, spiral[0], kTimes, kDt, 1);
   const double error = tg::mean(tg::norm(learned - spiral, 2, {1})).item();
@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
 
   using Mark = tg::drawing::Series::Mark;
   const tg::drawing::LineChart chart{
-      .title = "A spiral, and the trajectory of the learned field",
+      .title = "The spiral and the learned trajectory",
       .series = {series("data", spiral, Mark::dots), series("learned", learned, Mark::line)},
       .width = 480,
       .height = 480};

@@ -349,7 +349,7 @@ TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
       {R"(take_along_axis(x, index))", take_along_axis(x, index), 0.95014},
       {R"(index_put(x.flatten(), {index}, values))", index_put(x.flatten(), {index}, tensor({1., 2.})).reshape({4, 6}),
        35.74405},
-      {R"(`scatter` of zeros with the indices)",
+      {R"(`scatter` into zeros with the indices)",
        scatter(zeros({2, 3, 36}), -1, best.indices.flatten(2), best.values.flatten(2)).reshape({2, 3, 6, 6}),
        5015.78952},
       {R"(pow(full({n}, base), linspace(a, b, n)))", pow(full({5}, 10), linspace(0, 2, 5)), 663.81566},

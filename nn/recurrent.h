@@ -14,6 +14,9 @@
 // begins there. The output has T steps, as pad_packed_sequence with total_length = T. Dropout draws numbers for all T
 // steps.
 //
+// Error unless sizes and num_layers are positive and dropout is between 0 and 1, and for shapes and types that do not
+// match.
+//
 // There is no proj_size.
 #pragma once
 

@@ -26,6 +26,7 @@ class ExponentialAverage {
   /// Error for no parameters, for one that is not a leaf, and for a decay outside [0, 1).
   explicit ExponentialAverage(NamedTensors parameters, AverageOptions options = {});
 
+  /// Updates the averages with the current values of the parameters.
   void update();
   int64_t updates() const { return updates_; }
   /// The averages under the parameters' names: load_state_dict(copy, average.averages(), false) loads them into a

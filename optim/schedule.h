@@ -1,5 +1,6 @@
 // Learning rates as functions of the step, which counts from 1: adam.set_lr(schedule(adam.steps() + 1)). At step s, the
-// rate is that of PyTorch's scheduler of the same name after s - 1 calls of step().
+// rate is that of PyTorch's scheduler of the same name after s - 1 calls of step(). Error for a step below 1, and for
+// options out of range.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>

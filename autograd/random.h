@@ -15,7 +15,8 @@ namespace detail {
 class DrawLog;
 }
 
-/// Which stream draws Bernoulli masks. PyTorch on MKL takes one word as the seed of an MCG31m1 for every mask.
+/// Which stream draws Bernoulli masks. PyTorch with MKL, on an Intel processor, takes one word as
+/// the seed of an MCG31m1 for every mask.
 enum class MaskStream : uint8_t { kMt19937, kMcg31m1 };
 
 /// A source of random numbers that draws what PyTorch's CPU generator draws with the same seed, bit for bit, under
@@ -132,8 +133,9 @@ Tensor exponential(const Shape& shape, double rate = 1, DType dtype = kFloat32, 
 /// Gumbel-distributed with location 0 and scale 1, as -log of an exponential number: the numbers of
 /// torch.nn.functional.gumbel_softmax (to one unit in the last place), not those of torch.distributions.Gumbel.
 Tensor gumbel(const Shape& shape, DType dtype = kFloat32, Generator* generator = nullptr);
-/// Normal with this mean and standard deviation, truncated to [low, high]: one uniform number per element, mapped by
-/// the inverse of the distribution function, as in torch.nn.init.trunc_normal_. Error unless std > 0 and low < high.
+/// Normal with this mean and standard deviation, truncated to [low, high], as in torch.nn.init.trunc_normal_ of PyTorch
+/// 2.15: elements outside are drawn again. But where at most 0.3 of the distribution is inside, one uniform number per
+/// element is mapped by the inverse of the distribution function. Error unless std > 0 and low < high.
 Tensor truncated_normal(const Shape& shape, double mean = 0, double std = 1, double low = -2, double high = 2,
                         DType dtype = kFloat32, Generator* generator = nullptr);
 /// softmax((logits + gumbel) / tau) along an axis: samples near the corners of the simplex. With `hard`, the nearest

@@ -1,9 +1,9 @@
 // Modules that are applied one after the other.
 //
-//   nn::Sequential net(nn::Linear(2, 8), [](const Tensor& x) { return relu(x); }, nn::Linear(8, 1));
+//   nn::Sequential net{nn::Linear(2, 8), [](const Tensor& x) { return relu(x); }, nn::Linear(8, 1)};
 //   Tensor y = net(x);                      // parameters "0.weight", "0.bias", "2.weight", "2.bias"
 //   net.get<2>().bias;
-//
+// Braces make the modules in order; with parentheses the compiler may draw the weights of the last one first.
 // The type of a struct member must be written out: nn::Sequential<nn::Linear, ...>, or nn::AnyModule, which holds any
 // module from tensor to tensor.
 #pragma once
@@ -94,7 +94,7 @@ class Sequential {
 ///
 ///   nn::List<nn::AnyModule> layers;
 ///   layers.emplace_back(nn::Linear(2, 8));
-///   layers.emplace_back(nn::Sequential(nn::Linear(8, 8), nn::Flatten()));
+///   layers.emplace_back(nn::Sequential{nn::Linear(8, 8), nn::Flatten()});
 ///
 /// Parameter names, modes and clones are those of the module that it holds. A call costs one virtual call.
 class AnyModule {

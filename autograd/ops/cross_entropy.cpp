@@ -35,7 +35,8 @@ struct CrossEntropyArgs {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// One row of V logits: loss = log(sum exp x) - x[target], dx = (softmax(x) - target distribution) * factor.
+// One row of V logits: loss = log(sum exp x) - x[target], dx = (softmax(x) - target distribution) * factor. Logits are
+// taken relative to a large one before anything is added to them, so that large logits lose no digits of a small loss.
 // The row is read from memory once, chunk by chunk. The exp of each chunk is taken relative to the largest logit so far
 // and stays in `work`, in the cache, until the whole sum is known; then the gradient is written past the caches.
 // Without `work` only the loss is computed.
@@ -54,7 +55,7 @@ HWY_INLINE T cross_entropy_row(const CrossEntropyArgs& args, const T* x, int64_t
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
   T m = kLowest;
   T sum = 0;
-  T logits = 0;  // their sum
+  T origin = 0, logits = 0;  // the sum of the logits, relative to the largest of the first chunk
   for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
     const int64_t length = std::min(kChunk, n - at);
     const T top = largest(x + at, length);
@@ -63,6 +64,7 @@ HWY_INLINE T cross_entropy_row(const CrossEntropyArgs& args, const T* x, int64_t
       m = top;
     }
     const T reference = m == kLowest ? T{0} : m;
+    if (chunk == 0) origin = reference;
     if (work) {
       references[chunk] = m;
       sum += reduce_sum(sum_spans<T>(length, [&](auto s) {
@@ -75,7 +77,7 @@ HWY_INLINE T cross_entropy_row(const CrossEntropyArgs& args, const T* x, int64_t
     }
     if (smoothing != 0) {
       logits += reduce_sum(sum_spans<T>(length, [&](auto s) {
-        const Vec<T> v = s.load(x + at);
+        const Vec<T> v = s.load(x + at) - origin;
         if constexpr (kWeighted) return v * s.load(w + at);
         return v;
       }));
@@ -107,12 +109,11 @@ HWY_INLINE T cross_entropy_row(const CrossEntropyArgs& args, const T* x, int64_t
     if (sum != 0) dx[target] -= hot * factor;
   }
   if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
-  const T log_sum = m + std::log(sum);
-  const T loss = log_sum - x[target];
-  if constexpr (kWeighted) {
-    return smoothing == 0 ? hot * loss : hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - logits);
-  }
-  return smoothing == 0 ? loss : hot * loss + smoothing * (log_sum - logits / static_cast<T>(n));
+  const T loss = std::log(sum) + (m - x[target]);
+  if (smoothing == 0) return kWeighted ? hot * loss : loss;
+  const T log_sum = std::log(sum) + (m - origin);  // relative to origin, too
+  if constexpr (kWeighted) return hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - logits);
+  return hot * loss + smoothing * (log_sum - logits / static_cast<T>(n));
 }
 
 void cross_entropy_rows(const CrossEntropyArgs& args, int64_t begin, int64_t end, void* work) {

@@ -25,6 +25,20 @@ Tensor filled(std::string_view where, const Shape& shape, DType dtype, const F& 
 // P(X <= x), X standard normal.
 double normal_cdf(double x) { return (1 + std::erf(x / std::numbers::sqrt2)) / 2; }
 
+// Normal numbers; as long as one is outside [low, high], all are drawn again, to replace those outside.
+template <class T>
+void draw_until_inside(Generator& generator, T* out, int64_t n, double mean, double std, T low, T high) {
+  const auto outside = [&](T x) { return x < low || x > high; };
+  generator.normal(out, n, mean, std);
+  if (std::none_of(out, out + n, outside)) return;
+  const Tensor again = Tensor::empty({n}, dtype_of<T>());
+  T* const fresh = again.mutable_data<T>();
+  do {
+    generator.normal(fresh, n, mean, std);
+    for (int64_t i = 0; i < n; ++i) out[i] = outside(out[i]) ? fresh[i] : out[i];
+  } while (std::any_of(out, out + n, outside));
+}
+
 // x with erf(x) = y: an approximation (Winitzki 2008) and two steps of Halley's method, which triple its digits each.
 double inverse_erf(double y) {
   const double a = std::abs(y), rest = 1 - a;  // exact where it matters, near 1
@@ -85,10 +99,14 @@ Tensor truncated_normal(const Shape& shape, double mean, double std, double low,
   constexpr std::string_view kWhere = "truncated_normal";
   if (!(std > 0)) fail(kWhere, fmt::format("expected a positive standard deviation, got {}", std));
   if (!(low < high)) fail(kWhere, fmt::format("expected low < high, got {} and {}", low, high));
-  const double from = 2 * normal_cdf((low - mean) / std) - 1, to = 2 * normal_cdf((high - mean) / std) - 1;
+  const double below_low = normal_cdf((low - mean) / std), below_high = normal_cdf((high - mean) / std);
   return filled(kWhere, shape, dtype, [&](auto* out, int64_t n) {
     using T = std::remove_pointer_t<decltype(out)>;
-    given(generator).uniform(out, n, from, to);
+    if (below_high - below_low > 0.3) {
+      draw_until_inside(given(generator), out, n, mean, std, static_cast<T>(low), static_cast<T>(high));
+      return;
+    }
+    given(generator).uniform(out, n, 2 * below_low - 1, 2 * below_high - 1);
     const T scale = static_cast<T>(std * std::numbers::sqrt2), shift = static_cast<T>(mean);
     parallel_for(n, 1024, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

@@ -174,6 +174,25 @@ TEST(CrossEntropy, ALargerLogitInALaterChunk) {
   expect_near(dx.slice(1, 0, 3), {0, 0, 0});
 }
 
+// A number that is added to all logits changes nothing; here all sums of logits and that number are exact.
+TEST(CrossEntropy, LargeLogitsKeepTheDigitsOfASmallLoss) {
+  const tg::Tensor pair = tg::tensor({1014.90722, 1002.39093}).reshape({1, 2});
+  EXPECT_NEAR(tg::cross_entropy(pair, tg::tensor({0})).item(), 3.6661838e-6, 1e-11);
+  for (const int64_t classes : {3, 5000}) {
+    const tg::Tensor weight = tg::arange(classes).to(tg::kFloat32) / 512 + 1, target = tg::tensor({classes - 1});
+    tg::Tensor logits = tg::floor(wave({1, classes}, 0.3) * 8) / 8;
+    logits = tg::slice_update(logits, {0, classes - 1}, 24);  // nearly all of the probability
+    for (const double smoothing : {0., 1e-6}) {
+      for (const tg::Tensor& w : {tg::Tensor(), weight}) {
+        const tg::CrossEntropyOptions options{
+            .reduction = tg::Reduction::sum, .label_smoothing = smoothing, .weight = w};
+        const double small = tg::cross_entropy(logits, target, options).item();
+        EXPECT_NEAR(tg::cross_entropy(logits + 4096, target, options).item(), small, 1e-6 * small) << classes;
+      }
+    }
+  }
+}
+
 TEST(CrossEntropy, IgnoredTargets) {
   const tg::Tensor logits = tg::tensor({{1., 2.}, {3., 5.}});
   const tg::Tensor target = tg::tensor({-100, 0});

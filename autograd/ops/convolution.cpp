@@ -156,6 +156,8 @@ Convolution require_operands(const Op& op, bool transposed, const Tensor& x, con
   for (int i = 0; i < axes; ++i) {
     const auto at_least = [&](std::string_view what, int64_t value, int64_t least) {
       if (value < least) op.fail(fmt::format("expected a {} of at least {}, got {}", what, least, value));
+      // Positions, products and sums of these, must fit into 64 bits.
+      if (value > INT32_MAX) op.fail(fmt::format("expected a {} of at most {}, got {}", what, INT32_MAX, value));
     };
     at_least("stride", settings.stride[i], 1);
     at_least("padding", settings.padding[i], 0);

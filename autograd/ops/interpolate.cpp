@@ -73,11 +73,12 @@ Scaling scaling(const InterpolateOptions& options, const Planes& planes, int axi
   if (options.size.given()) {
     s.out = options.size[axis];
     if (s.out < 1) kInterpolate.fail(fmt::format("expected sizes of 1 or more, got {}", s.out));
+    if (s.out > INT32_MAX) kInterpolate.fail(fmt::format("expected sizes of {} or less, got {}", INT32_MAX, s.out));
     return s;
   }
   s.factor = options.scale_factor[axis];
   const double out = std::floor(static_cast<double>(in) * s.factor);
-  if (!(out >= 1 && out < 1e15)) {
+  if (!(out >= 1 && out <= INT32_MAX)) {
     kInterpolate.fail(fmt::format("expected scale factors that give sizes of 1 or more, got {} for {}", s.factor, in));
   }
   s.out = static_cast<int64_t>(out);

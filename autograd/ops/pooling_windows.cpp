@@ -18,6 +18,8 @@ Windows single() {
 
 int64_t at_least(const Op& op, std::string_view name, int64_t least, int64_t value) {
   if (value < least) op.fail(fmt::format("expected {} of {} or more, got {}", name, least, value));
+  // Positions, products and sums of these, must fit into 64 bits.
+  if (value > INT32_MAX) op.fail(fmt::format("expected {} of {} or less, got {}", name, INT32_MAX, value));
   return value;
 }
 

@@ -208,6 +208,10 @@ TEST(ConvolutionErrors, WordForWord) {
          conv1d(signal, w1, {}, {.padding = {1, 2}});
        }},
       {"[conv2d] expected a stride of at least 1, got 0", [&] { conv2d(x, w, {}, {.stride = 0}); }},
+      {"[conv2d] expected a stride of at most 2147483647, got 2147483648",
+       [&] { conv2d(x, w, {}, {.stride = 2147483648}); }},
+      {"[conv_transpose2d] expected a dilation of at most 2147483647, got 4611686018427387904",
+       [&] { conv_transpose2d(x, w, {}, {.dilation = int64_t{1} << 62}); }},
       {"[conv2d] expected a padding of at least 0, got -1", [&] { conv2d(x, w, {}, {.padding = -1}); }},
       {"[conv2d] expected a dilation of at least 1, got 0", [&] { conv2d(x, w, {}, {.dilation = 0}); }},
       {"[conv2d] expected a kernel size of at least 1, got 0",

@@ -205,6 +205,8 @@ TEST(Pooling, ErrorTexts) {
        }},
       {"[max_pool2d] expected stride of 1 or more, got 0", [] { max_pool2d(x4(), 2, {.stride = 0}); }},
       {"[max_pool2d] expected dilation of 1 or more, got -1", [] { max_pool2d(x4(), 2, {.dilation = -1}); }},
+      {"[max_pool2d] expected dilation of 2147483647 or less, got 4611686018427387904",
+       [] { max_pool2d(x4(), 2, {.dilation = int64_t{1} << 62}); }},
       {"[avg_pool2d] expected padding of 0 or more, got -1", [] { avg_pool2d(x4(), 2, {.padding = -1}); }},
       {"[avg_pool2d] expected padding of at most half of the window's 3 elements, got 2",
        [] { avg_pool2d(x4(), 3, {.padding = 2}); }},
@@ -235,6 +237,8 @@ TEST(Pooling, ErrorTexts) {
        [] {
          interpolate(x4(), {.size = {2, 0}});
        }},
+      {"[interpolate] expected sizes of 2147483647 or less, got 2147483648",
+       [] { interpolate(x4(), {.size = 2147483648}); }},
       {"[interpolate] expected scale factors that give sizes of 1 or more, got 0.1 for 4",
        [] { interpolate(x4(), {.scale_factor = 0.1}); }},
       {"[interpolate] expected size as one number or 2 numbers, got 3",

@@ -59,6 +59,15 @@ TEST(Sequential, AppliesItsPartsInOrder) {
   EXPECT_TRUE(none(x).same(x));
 }
 
+TEST(Sequential, InBracesDrawsWeightsInOrder) {
+  manual_seed(1);
+  const nn::Sequential net{nn::Linear(2, 8), nn::Linear(8, 1)};
+  manual_seed(1);
+  const nn::Linear first(2, 8), second(8, 1);
+  EXPECT_TRUE(equal(net.get<0>().weight, first.weight));
+  EXPECT_TRUE(equal(net.get<1>().weight, second.weight));
+}
+
 TEST(Sequential, TrainsLikeAnyModule) {
   manual_seed(2);
   nn::Sequential net(

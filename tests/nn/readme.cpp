@@ -88,12 +88,12 @@ EXPECT_EQ(next.shape(), (tg::Shape{3, 20}));
 }
 
 TEST_F(Readme, ComposingModules) {
-nn::Sequential net(nn::Linear(2, 8), [](const tg::Tensor& x) { return relu(x); }, nn::Linear(8, 1));
+nn::Sequential net{nn::Linear(2, 8), [](const tg::Tensor& x) { return relu(x); }, nn::Linear(8, 1)};
 tg::Tensor y = net(tg::ones({4, 2}));           // parameters 0.weight, 0.bias, 2.weight, 2.bias
 net.get<2>().bias;
 nn::List<nn::AnyModule> layers;                 // modules of several types
 layers.emplace_back(nn::Linear(2, 8));
-layers.emplace_back(nn::Sequential(nn::Unflatten(1, {2, 4}), nn::Flatten()));
+layers.emplace_back(nn::Sequential{nn::Unflatten(1, {2, 4}), nn::Flatten()});
 EXPECT_EQ(layers[1](layers[0](tg::ones({4, 2}))).shape(), (tg::Shape{4, 8}));
 }
 

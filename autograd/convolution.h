@@ -6,22 +6,41 @@
 // number for all spatial axes, or {height, width}. Dumoulin, Visin 2016.
 #pragma once
 
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/spatial.h>
 #include <tapegrad/autograd/tensor.h>
 
 namespace tapegrad {
 
+/// No padding, or as much as gives the result the size of x: dilation (K - 1) elements along an axis, half of them
+/// before x, and of an odd number one more after it. `same` needs a stride of 1.
+enum class Padding { valid, same };
+
+/// Elements on each side of x: one number for all axes, `{height, width}`, or a Padding.
+class ConvPadding : public PerAxis<int64_t> {
+ public:
+  using PerAxis<int64_t>::PerAxis;
+  ConvPadding() = default;
+  ConvPadding(const PerAxis<int64_t>& widths) : PerAxis<int64_t>(widths) {}               // NOLINT
+  ConvPadding(Padding padding) : PerAxis<int64_t>(0), same_(padding == Padding::same) {}  // NOLINT
+  bool same() const { return same_; }
+
+ private:
+  bool same_ = false;
+};
+
 struct ConvOptions {
   PerAxis<int64_t> stride = 1;    ///< distance between windows
-  PerAxis<int64_t> padding = 0;   ///< zeros on each side; for other values, call pad() first
+  ConvPadding padding = 0;        ///< elements added on each side, or Padding::same
   PerAxis<int64_t> dilation = 1;  ///< distance between the elements of a window
-  int64_t groups = 1;             ///< group g of the outputs depends on group g of the channels only; C: depthwise
+  int64_t groups = 1;             ///< group g of the outputs depends on group g of the channels; C: depthwise
+  PadMode padding_mode = PadMode::constant;  ///< what is added: zeros, or what pad() adds in that mode
 };
 /// y[n, o, i] = bias[o] + the sum over c and p of weight[o, c, p] x[n, c, i stride + p dilation - padding], that is
 /// cross-correlation, as in PyTorch; for images, the same over two axes. weight [O, C / groups, K] or [O, C / groups,
 /// KH, KW], bias [O] or an empty handle. Along an axis the result has (L + 2 padding - dilation (K - 1) - 1) / stride +
-/// 1 elements, where the division rounds down. Error unless groups divides C and O, and if a window is longer than the
-/// padded axis.
+/// 1 elements, where the division rounds down. Error unless groups divides C and O, if a window is longer than the
+/// padded axis, and an Error of pad if x is too short for the mode.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 

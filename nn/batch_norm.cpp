@@ -25,11 +25,10 @@ void mix(Buffer& running, const Tensor& newest, double part) {
   running.set(running.tensor() * (1 - part) + newest.to(running->dtype()) * part);
 }
 
-Tensor normalise_instances(std::string_view where, const Tensor& x, int rank, std::string_view expected,
-                           const Tensor& weight, const Tensor& bias, double eps) {
-  require_rank(where, x, rank, rank - 1, expected);
-  if (x.dim() == rank) return instance_norm(x, weight, bias, eps);
-  return instance_norm(x.unsqueeze(0), weight, bias, eps).squeeze(0);
+// Error unless x is [N, C, ...].
+void require_features(std::string_view where, const Tensor& x, int64_t num_features) {
+  if (x.dim() < 2 || x.shape()[1] != num_features)
+    fail(where, fmt::format("expected x [N, {}, ...], got shape {}", num_features, str(x.shape())));
 }
 
 }  // namespace
@@ -47,9 +46,7 @@ BatchNorm::BatchNorm(int64_t num_features, const BatchNormOptions& options)
 }
 
 Tensor BatchNorm::operator()(const Tensor& x) const {
-  if (x.dim() < 2 || x.shape()[1] != num_features) {
-    fail("batch_norm", fmt::format("expected x [N, {}, ...], got shape {}", num_features, str(x.shape())));
-  }
+  require_features("batch_norm", x, num_features);
   if (!training && running_mean.defined()) return batch_norm(x, running_mean, running_var, weight, bias, eps);
   const BatchNormed batch = batch_norm_training(x, weight, bias, eps);
   if (training && running_mean.defined() && !tapegrad::detail::DrawLog::replaying()) {
@@ -85,20 +82,40 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool 
 }
 Tensor GroupNorm::operator()(const Tensor& x) const { return group_norm(x, num_groups, weight, bias, eps); }
 
-InstanceNorm1d::InstanceNorm1d(int64_t num_features, double eps, bool affine)
-    : weight(filled("instance_norm1d", affine, num_features, 1)),
-      bias(filled("instance_norm1d", affine, num_features, 0)),
-      eps(eps) {}
-Tensor InstanceNorm1d::operator()(const Tensor& x) const {
-  return normalise_instances("instance_norm1d", x, 3, "[N, C, L] or [C, L]", weight, bias, eps);
+InstanceNorm::InstanceNorm(int64_t num_features, const InstanceNormOptions& options)
+    : weight(filled("instance_norm", options.affine, num_features, 1)),
+      bias(filled("instance_norm", options.affine, num_features, 0)),
+      num_features(num_features),
+      eps(options.eps),
+      momentum(options.momentum) {
+  if (!options.track_running_stats) return;
+  running_mean = Buffer(zeros({num_features}));
+  running_var = Buffer(ones({num_features}));
+  num_batches_tracked = Buffer(zeros({}, kInt64));
 }
 
-InstanceNorm2d::InstanceNorm2d(int64_t num_features, double eps, bool affine)
-    : weight(filled("instance_norm2d", affine, num_features, 1)),
-      bias(filled("instance_norm2d", affine, num_features, 0)),
-      eps(eps) {}
+Tensor InstanceNorm::operator()(const Tensor& x) const {
+  if (running_mean.defined()) require_features("instance_norm", x, num_features);
+  if (!training && running_mean.defined()) return batch_norm(x, running_mean, running_var, weight, bias, eps);
+  const Tensor y = instance_norm(x, weight, bias, eps);
+  const bool updates = training && running_mean.defined() && x.numel() > 0;
+  if (updates && !tapegrad::detail::DrawLog::replaying()) {
+    const BatchNormed samples = batch_norm_training(x.detach().reshape({1, x.size(0) * num_features, -1}));
+    const auto over_batch = [&](const Tensor& of) { return mean(of.reshape({x.size(0), num_features}), 0); };
+    mix(running_mean, over_batch(samples.mean), momentum);
+    mix(running_var, over_batch(samples.var), momentum);
+  }
+  return y;
+}
+
+Tensor InstanceNorm1d::operator()(const Tensor& x) const {
+  require_rank("instance_norm1d", x, 3, 2, "[N, C, L] or [C, L]");
+  return x.dim() == 3 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
+}
+
 Tensor InstanceNorm2d::operator()(const Tensor& x) const {
-  return normalise_instances("instance_norm2d", x, 4, "[N, C, H, W] or [C, H, W]", weight, bias, eps);
+  require_rank("instance_norm2d", x, 4, 3, "[N, C, H, W] or [C, H, W]");
+  return x.dim() == 4 ? InstanceNorm::operator()(x) : InstanceNorm::operator()(x.unsqueeze(0)).squeeze(0);
 }
 
 }  // namespace tapegrad::nn

@@ -72,33 +72,50 @@ struct GroupNorm {
   double eps;
 };
 
-/// Normalises each channel of each sample of x [N, C, L] or [C, L] separately, identically in training and evaluation.
-/// Ulyanov, Vedaldi, Lempitsky 2016.
-struct InstanceNorm1d {
-  explicit InstanceNorm1d(int64_t num_features, double eps = 1e-5, bool affine = false);
-  Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-  }
-
-  Parameter weight;  // [C], ones, or none
-  Parameter bias;    // [C], zeros, or none
-  double eps;
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  double momentum = 0.1;             ///< the weight of the newest batch in the running statistics
+  bool affine = false;               ///< true: weight and bias
+  bool track_running_stats = false;  ///< true: running statistics, which evaluation uses instead of a sample's own
 };
 
-/// The same for x [N, C, H, W] or [C, H, W].
-struct InstanceNorm2d {
-  explicit InstanceNorm2d(int64_t num_features, double eps = 1e-5, bool affine = false);
+/// Each channel of each sample of x [N, C, ...] normalised by itself. Ulyanov, Vedaldi, Lempitsky 2016.
+///
+/// The same in training and evaluation, unless running statistics are tracked: training updates them with the mean over
+/// the batch of the samples' means and variances, as BatchNorm updates its own; evaluation uses them. As in PyTorch,
+/// num_batches_tracked is in the state but does not change.
+struct InstanceNorm {
+  explicit InstanceNorm(int64_t num_features, const InstanceNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);
     field("bias", bias);
+    field("running_mean", running_mean);
+    field("running_var", running_var);
+    field("num_batches_tracked", num_batches_tracked);
   }
 
-  Parameter weight;
-  Parameter bias;
+  Parameter weight;             // [C], ones, or none
+  Parameter bias;               // [C], zeros, or none
+  mutable Buffer running_mean;  // [C], zeros, or none
+  mutable Buffer running_var;   // [C], ones, or none: of sample variances
+  Buffer num_batches_tracked;   // int64, 0, or none
+  int64_t num_features;
   double eps;
+  double momentum;
+  bool training = true;
+};
+
+/// InstanceNorm of x [N, C, L] or [C, L]. Error for other shapes.
+struct InstanceNorm1d : InstanceNorm {
+  using InstanceNorm::InstanceNorm;
+  Tensor operator()(const Tensor& x) const;
+};
+
+/// InstanceNorm of x [N, C, H, W] or [C, H, W]. Error for other shapes.
+struct InstanceNorm2d : InstanceNorm {
+  using InstanceNorm::InstanceNorm;
+  Tensor operator()(const Tensor& x) const;
 };
 
 }  // namespace tapegrad::nn

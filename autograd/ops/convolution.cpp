@@ -6,6 +6,8 @@
 #include <tapegrad/autograd/ops/kernel.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 namespace tapegrad {
 namespace {
@@ -193,18 +195,30 @@ Tensor convolution(const Op& op, const Tensor& x, const Tensor& weight, const Te
                    const ConvOptions& options) {
   Convolution conv =
       require_operands(op, false, x, weight, bias, {options.stride, options.padding, options.dilation, options.groups});
+  const bool same = options.padding.same();
   const auto fit = [&](ConvAxis& axis, int64_t size) {
+    if (same && axis.stride != 1) {
+      op.fail(fmt::format("expected a stride of 1 with Padding::same, got {}", axis.stride));
+    }
+    if (same) axis.padding = axis.reach() / 2;
     axis.size = size;
-    const int64_t room = size + 2 * axis.padding - axis.reach() - 1;
+    const int64_t padded = size + (same ? axis.reach() : 2 * axis.padding), room = padded - axis.reach() - 1;
     if (room < 0) {
       op.fail(fmt::format("expected a window of at most {} elements along a padded axis, got {} (x {}, weight {})",
-                          size + 2 * axis.padding, axis.reach() + 1, str(x.shape()), str(weight.shape())));
+                          padded, axis.reach() + 1, str(x.shape()), str(weight.shape())));
     }
     axis.out = room / axis.stride + 1;
   };
   if (conv.images) fit(conv.shape.rows, x.size(-2));
   fit(conv.shape.cols, x.size(-1));
-  return forward(conv, x, weight, bias);
+  if (options.padding_mode == PadMode::constant) return forward(conv, x, weight, bias);
+
+  const auto after = [&](const ConvAxis& axis) { return same ? axis.reach() - axis.padding : axis.padding; };
+  const auto &rows = conv.shape.rows, &cols = conv.shape.cols;
+  const std::array<int64_t, 4> all = {cols.padding, after(cols), rows.padding, after(rows)};
+  const std::span<const int64_t> widths(all.data(), conv.images ? 4 : 2);
+  return convolution(op, pad(x, widths, options.padding_mode), weight, bias,
+                     {.stride = options.stride, .dilation = options.dilation, .groups = options.groups});
 }
 
 Tensor transposed_convolution(const Op& op, const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -5,13 +5,16 @@
 
 namespace tapegrad {
 
-/// One axis of a convolution from `size` elements to `out`.
+/// One axis of a convolution from `size` elements to `out`. Outside of the axis there are zeros: `padding` before it,
+/// and after it as many as the last window needs.
 struct ConvAxis {
   int64_t size = 1, out = 1;
   int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
 
   /// From the first to the last element of a window.
   int64_t reach() const { return (kernel - 1) * dilation; }
+  /// Whether a window contains elements outside of the axis.
+  bool padded() const { return padding > 0 || (out - 1) * stride - padding + reach() >= size; }
 };
 
 /// x [n, groups * c, rows.size, cols.size], weight [groups * o, c, rows.kernel, cols.kernel] and

@@ -28,7 +28,7 @@ class WeightProduct {
       : shape_(shape),
         x_(x),
         y_(y),
-        padded_(shape.rows.padding > 0 || shape.cols.padding > 0),
+        padded_(shape.rows.padded() || shape.cols.padded()),
         out_rows_(shape.rows.out),
         out_cols_(shape.cols.out),
         elements_(shape.c * shape.taps()),

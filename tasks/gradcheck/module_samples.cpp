@@ -122,9 +122,14 @@ void add_channel_norms(ModuleTable& table) {
   table.add(
       "GroupNorm", "[2, 4, 3]", {spread({2, 4, 3})}, [] { return nn::GroupNorm(2, 4, 1e-2); }, apply);
   table.add(
-      "InstanceNorm1d", "[2, 3]", {spread({2, 3})}, [] { return nn::InstanceNorm1d(2, 1e-2, true); }, apply);
+      "InstanceNorm1d", "[2, 3]", {spread({2, 3})}, [] { return nn::InstanceNorm1d(2, {.eps = 1e-2, .affine = true}); },
+      apply);
   table.add(
-      "InstanceNorm2d", "[2, 2, 2, 2]", {spread({2, 2, 2, 2})}, [] { return nn::InstanceNorm2d(2, 1e-2); }, apply);
+      "InstanceNorm2d", "[2, 2, 2, 2]", {spread({2, 2, 2, 2})}, [] { return nn::InstanceNorm2d(2, {.eps = 1e-2}); },
+      apply);
+  const auto tracked = [] { return nn::InstanceNorm(2, {.eps = 1e-2, .affine = true, .track_running_stats = true}); };
+  table.add("InstanceNorm", "with running statistics", {spread({2, 2, 3})}, tracked, apply);
+  table.add("InstanceNorm", "in evaluation", {spread({2, 2, 3})}, tracked, evaluate);
 }
 
 void add_pooling(ModuleTable& table) {
@@ -155,6 +160,12 @@ void add_convolutions(ModuleTable& table) {
       "Conv2d", "groups, without bias", {spread({4, 4, 3})},
       [] {
         return nn::Conv2d(4, 6, {2, 3}, {.groups = 2}, false);
+      },
+      apply);
+  table.add(
+      "Conv2d", "reflecting, of the same size", {spread({2, 3, 4})},
+      [] {
+        return nn::Conv2d(2, 3, {2, 3}, {.padding = Padding::same, .padding_mode = PadMode::reflect});
       },
       apply);
   table.add(

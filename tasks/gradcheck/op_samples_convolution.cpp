@@ -20,6 +20,8 @@ void add_convolutions(SampleTable& table) {
   one("one signal", {spread({2, 6}), spread({3, 2, 3}, -1, 1), spread({3})}, {.padding = 2, .dilation = 2});
   one("groups", {spread({2, 4, 5}), spread({6, 2, 2}, -1, 1), spread({6})}, {.stride = 2, .groups = 2});
   one("depthwise", {spread({2, 3, 6}), spread({3, 1, 3}, -1, 1), spread({3})}, {.padding = 1, .groups = 3});
+  one("the same size", {spread({2, 2, 5}), spread({3, 2, 4}, -1, 1), spread({3})}, {.padding = Padding::same});
+  one("circular", {spread({2, 5}), spread({3, 2, 3}, -1, 1)}, {.padding = 2, .padding_mode = PadMode::circular});
   one("no signal", {spread({0, 2, 6}), spread({3, 2, 3}, -1, 1), spread({3})});
   one("no channels", {spread({2, 0, 6}), spread({3, 0, 3}), spread({3})});
   for (const LaidOut& x : layouts(3, 6)) {
@@ -37,6 +39,9 @@ void add_convolutions(SampleTable& table) {
   two("padded", {image, filters, bias}, {.padding = {1, 2}});
   two("stride", {image, filters}, {.stride = {2, 3}, .padding = 1});
   two("dilation", {image, filters}, {.stride = {1, 2}, .padding = {1, 2}, .dilation = {3, 2}});
+  two("the same size", {image, filters, bias}, {.padding = Padding::same, .dilation = {1, 2}});
+  two("depthwise, of the same size", {image, spread({4, 1, 2, 4}, -1, 1)}, {.padding = Padding::same, .groups = 2});
+  two("reflected", {image, filters}, {.stride = {1, 2}, .padding = {0, 2}, .padding_mode = PadMode::reflect});
   two("one image", {spread({2, 3, 4}), filters, bias}, {.padding = 1});
   two("a kernel of one element", {image, spread({3, 2, 1, 1}, -1, 1), bias});
   two("one element, stride", {image, spread({3, 2, 1, 1}, -1, 1), bias}, {.stride = 2});

@@ -176,6 +176,26 @@ TEST(Convolution, NaNReachesOnlyTheWindowsThatContainIt) {
   EXPECT_TRUE(all(hit.slice(2, 3, 6).slice(3, 3, 6)));
 }
 
+// Along an axis of the result's size, as many zeros before x as half of the window rounded down.
+TEST(Convolution, SameIsAPaddingByHand) {
+  for (const Shape& kernel : {Shape{1, 1}, Shape{2, 3}, Shape{4, 2}, Shape{5, 6}}) {
+    for (const int64_t groups : {1, 2, 6}) {
+      for (const int64_t dilation : {1, 3}) {
+        const Tensor x = numbers({2, 6, 9, 40}, kFloat64, 1), bias = numbers({12}, kFloat64, 3);
+        const Tensor weight = numbers({12, 6 / groups, kernel[0], kernel[1]}, kFloat64, 2);
+        const int64_t rows = (kernel[0] - 1) * dilation, cols = (kernel[1] - 1) * dilation;
+        const Tensor by_hand = pad(x, {cols / 2, cols - cols / 2, rows / 2, rows - rows / 2});
+        const Tensor same = conv2d(x, weight, bias, {.padding = Padding::same, .dilation = dilation, .groups = groups});
+        ASSERT_EQ(same.size(-1), x.size(-1));
+        ASSERT_EQ(same.size(-2), x.size(-2));
+        EXPECT_LE(
+            tapegrad::max(abs(same - conv2d(by_hand, weight, bias, {.dilation = dilation, .groups = groups}))).item(),
+            1e-12);
+      }
+    }
+  }
+}
+
 TEST(ConvolutionErrors, WordForWord) {
   const Tensor x = zeros({2, 4, 5, 6}), w = zeros({6, 4, 3, 3}), signal = zeros({2, 4, 5}), w1 = zeros({6, 4, 3});
   const struct {
@@ -207,6 +227,12 @@ TEST(ConvolutionErrors, WordForWord) {
        [&] {
          conv1d(signal, w1, {}, {.padding = {1, 2}});
        }},
+      {"[conv2d] expected a stride of 1 with Padding::same, got 2",
+       [&] {
+         conv2d(x, w, {}, {.stride = {1, 2}, .padding = Padding::same});
+       }},
+      {"[pad] expected widths of at most 4 for axis 2 of [2, 4, 5] with PadMode::reflect, got [5, 5]",
+       [&] { conv1d(signal, w1, {}, {.padding = 5, .padding_mode = PadMode::reflect}); }},
       {"[conv2d] expected a stride of at least 1, got 0", [&] { conv2d(x, w, {}, {.stride = 0}); }},
       {"[conv2d] expected a stride of at most 2147483647, got 2147483648",
        [&] { conv2d(x, w, {}, {.stride = 2147483648}); }},

@@ -44,7 +44,11 @@ if __name__ == "__main__":
         "batch_norm2d_untracked": steps(nn.BatchNorm2d(2, track_running_stats=False), (2, 2, 3, 2)),
         "group_norm": steps(nn.GroupNorm(2, 4), (2, 4, 3), 1),
         "instance_norm2d": steps(nn.InstanceNorm2d(2, affine=True), (2, 2, 3, 2), 1),
+        "instance_norm2d_tracked": steps(nn.InstanceNorm2d(2, affine=True, track_running_stats=True), (2, 2, 3, 2)),
+        "instance_norm1d_tracked": steps(nn.InstanceNorm1d(3, eps=1e-3, momentum=0.3, track_running_stats=True), (2, 3, 4)),
+        "instance_norm1d_of_one": steps(nn.InstanceNorm1d(3, track_running_stats=True), (3, 4)),
     }
     names = {name: [list(value.shape) for value in module.state_dict().values()] and list(module.state_dict())
-             for name, module in (("BatchNorm2d", nn.BatchNorm2d(2)), ("GroupNorm", nn.GroupNorm(2, 4)))}
+             for name, module in (("BatchNorm2d", nn.BatchNorm2d(2)), ("GroupNorm", nn.GroupNorm(2, 4)),
+                                  ("InstanceNorm2d", nn.InstanceNorm2d(2, affine=True, track_running_stats=True)))}
     pathlib.Path(__file__).with_name("batch_norm.json").write_text(json.dumps({"cases": cases, "names": names}) + "\n")

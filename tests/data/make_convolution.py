@@ -13,6 +13,11 @@ LAYERS = {
     "conv1d_groups": (nn.Conv1d, (4, 6, 2), {"groups": 2, "bias": False}, (2, 4, 5)),
     "conv2d": (nn.Conv2d, (3, 4, 3), {"padding": 1}, (2, 3, 4, 5)),
     "conv2d_depthwise": (nn.Conv2d, (4, 4, (3, 2)), {"stride": (1, 2), "groups": 4}, (1, 4, 5, 6)),
+    "conv1d_same": (nn.Conv1d, (3, 4, 4), {"padding": "same", "dilation": 3}, (2, 3, 5)),
+    "conv2d_same": (nn.Conv2d, (3, 4, (2, 5)), {"padding": "same"}, (2, 3, 4, 5)),
+    "conv1d_reflect": (nn.Conv1d, (3, 4, 4), {"padding": 2, "stride": 2, "padding_mode": "reflect"}, (3, 7)),
+    "conv2d_circular": (nn.Conv2d, (2, 4, (2, 3)), {"padding": (1, 2), "padding_mode": "circular", "groups": 2}, (2, 2, 3, 4)),
+    "conv2d_replicate_same": (nn.Conv2d, (2, 3, (4, 2)), {"padding": "same", "padding_mode": "replicate"}, (2, 2, 3, 4)),
     "conv_transpose1d": (nn.ConvTranspose1d, (3, 5, 3), {"stride": 2, "padding": 1, "output_padding": 1}, (2, 3, 4)),
     "conv_transpose2d": (nn.ConvTranspose2d, (4, 6, (2, 3)), {"stride": (2, 1), "groups": 2}, (1, 4, 2, 3)),
 }

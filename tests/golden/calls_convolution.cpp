@@ -14,11 +14,22 @@ PerAxis<int64_t> sizes(const json& args, const char* key, int64_t otherwise) {
   return args[key].get<int64_t>();
 }
 
+ConvPadding padding(const json& args) {
+  if (!args.contains("padding") || !args["padding"].is_string()) return sizes(args, "padding", 0);
+  return args["padding"] == "same" ? Padding::same : Padding::valid;
+}
+
+PadMode mode(const std::string& name) {
+  if (name == "reflect") return PadMode::reflect;
+  return name == "replicate" ? PadMode::replicate : name == "circular" ? PadMode::circular : PadMode::constant;
+}
+
 ConvOptions options(const json& args) {
   return {.stride = sizes(args, "stride", 1),
-          .padding = sizes(args, "padding", 0),
+          .padding = padding(args),
           .dilation = sizes(args, "dilation", 1),
-          .groups = args.value("groups", int64_t{1})};
+          .groups = args.value("groups", int64_t{1}),
+          .padding_mode = mode(args.value("padding_mode", ""))};
 }
 
 ConvTransposeOptions transpose_options(const json& args) {

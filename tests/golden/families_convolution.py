@@ -68,6 +68,27 @@ def convolution():
         case("conv2d", r(2, 2, 6, 6), r(6, 1, 3, 3), padding=1, groups=2, label="several filters per channel")
         case("conv2d", r(1, 9, 6, 9), r(17, 9, 2, 3), padding=1, label="more than a vector")
         case("conv2d", r(2, 1, 8, 8), r(16, 1, 3, 3), padding=1, label="digits")
+        for x, weight, options in (
+                ((2, 3, 9), (4, 3, 4), {}), ((3, 9), (4, 3, 2), {}), ((2, 4, 5), (6, 2, 3), {"groups": 2, "dilation": 3}),
+                ((2, 3, 9), (3, 1, 4), {"groups": 3}), ((0, 3, 9), (4, 3, 4), {}), ((2, 9, 33), (17, 9, 6), {"dilation": 3})):
+            case("conv1d", r(*x), r(*weight), padding="same", **options)
+        for x, weight, options in (
+                ((2, 3, 5, 7), (4, 3, 2, 4), {}), ((3, 5, 7), (4, 3, 3, 2), {}), ((2, 3, 5, 7), (4, 3, 1, 1), {}),
+                ((2, 3, 6, 7), (6, 1, 2, 4), {"groups": 3, "dilation": (3, 1)}), ((1, 4, 3, 4), (4, 2, 4, 2), {"groups": 2, "dilation": 2}),
+                ((2, 2, 1, 2), (3, 2, 6, 4), {})):
+            case("conv2d", r(*x), r(*weight), padding="same", **options)
+        case("conv2d", r(2, 3, 5, 7), r(4, 3, 2, 4), padding="valid")
+
+        def pad_mode(op, x, weight, mode, widths, padding, label="", **options):
+            f.case(op, lambda x, w, b: getattr(F, op)(F.pad(x, widths, mode=mode), w, b, **options),
+                   [x, weight, rand(weight.shape[0], dtype=dtype)], grad=True, label=label, padding=padding, padding_mode=mode,
+                   **settings(**options))
+
+        for mode in ("reflect", "replicate", "circular"):
+            pad_mode("conv1d", r(2, 3, 6), r(4, 3, 3), mode, (2, 2), 2)
+            pad_mode("conv1d", r(2, 3, 6), r(4, 3, 4), mode, (1, 2), "same")
+            pad_mode("conv2d", r(2, 4, 5, 6), r(6, 2, 2, 3), mode, (2, 2, 1, 1), [1, 2], stride=(2, 1), groups=2)
+            pad_mode("conv2d", r(2, 2, 5, 6), r(3, 2, 4, 2), mode, (0, 1, 3, 3), "same", dilation=(2, 1))
         for lay in (strided, reversed_, transposed, turned):
             case("conv2d", lay(r(2, 3, 5, 6)), lay(r(4, 3, 3, 2)), padding=1, label="layouts")
             case("conv1d", lay(r(2, 3, 6)), lay(r(4, 3, 2)), label="layouts")

@@ -61,7 +61,11 @@ TEST(ChannelNorms, StepsEqualPyTorchs) {
   expect_steps(nn::BatchNorm2d(2, {.affine = false}), images, "batch_norm2d_plain");
   expect_steps(nn::BatchNorm2d(2, {.track_running_stats = false}), images, "batch_norm2d_untracked");
   expect_steps(nn::GroupNorm(2, 4), {2, 4, 3}, "group_norm");
-  expect_steps(nn::InstanceNorm2d(2, 1e-5, true), images, "instance_norm2d");
+  expect_steps(nn::InstanceNorm2d(2, {.affine = true}), images, "instance_norm2d");
+  expect_steps(nn::InstanceNorm2d(2, {.affine = true, .track_running_stats = true}), images, "instance_norm2d_tracked");
+  expect_steps(nn::InstanceNorm1d(3, {.eps = 1e-3, .momentum = 0.3, .track_running_stats = true}), {2, 3, 4},
+               "instance_norm1d_tracked");
+  expect_steps(nn::InstanceNorm1d(3, {.track_running_stats = true}), {3, 4}, "instance_norm1d_of_one");
 }
 
 template <class Module>
@@ -74,6 +78,9 @@ std::vector<std::string> names_of(const Module& module) {
 TEST(BatchNorm, HasPyTorchsNames) {
   EXPECT_EQ(json(names_of(nn::BatchNorm2d(2))), expected().at("names").at("BatchNorm2d"));
   EXPECT_EQ(json(names_of(nn::GroupNorm(2, 4))), expected().at("names").at("GroupNorm"));
+  EXPECT_EQ(json(names_of(nn::InstanceNorm2d(2, {.affine = true, .track_running_stats = true}))),
+            expected().at("names").at("InstanceNorm2d"));
+  EXPECT_TRUE(names_of(nn::InstanceNorm2d(2)).empty());
   EXPECT_EQ(nn::BatchNorm1d(2).num_batches_tracked->dtype(), kInt64);
   EXPECT_EQ(nn::BatchNorm1d(2).num_batches_tracked->shape(), Shape{});
   EXPECT_EQ(nn::count_parameters(nn::BatchNorm1d(2)), 4);
@@ -158,9 +165,22 @@ TEST(ChannelNorms, ErrorTexts) {
   EXPECT_EQ(text(nn::InstanceNorm1d(3), {3}), "[instance_norm1d] expected x [N, C, L] or [C, L], got shape [3]");
   EXPECT_EQ(text(nn::InstanceNorm2d(3), {3, 4}),
             "[instance_norm2d] expected x [N, C, H, W] or [C, H, W], got shape [3, 4]");
+  EXPECT_EQ(text(nn::InstanceNorm1d(3, {.track_running_stats = true}), {2, 4, 5}),
+            "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
+  EXPECT_EQ(error_of([] { nn::InstanceNorm1d(0); }), "[instance_norm] the number of channels must be positive, got 0");
   EXPECT_EQ(error_of([] { nn::BatchNorm2d(0); }), "[batch_norm] the number of channels must be positive, got 0");
   EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }), "[group_norm] expected num_groups to divide the 4 channels, got 3");
   EXPECT_EQ(error_of([] { nn::GroupNorm(0, 4); }), "[group_norm] num_groups must be positive, got 0");
+}
+
+TEST(InstanceNorm, RecomputeUpdatesStatisticsOnce) {
+  const Tensor x = randn({2, 3, 4}).as_leaf();
+  const nn::InstanceNorm1d once(3, {.track_running_stats = true}), again(3, {.track_running_stats = true});
+  once(x);
+  Tape tape;
+  tape.backward(sum(square(nn::recompute(x, [&](const Tensor& v) { return again(v); }))));
+  EXPECT_EQ(again.running_var->to_vector<float>(), once.running_var->to_vector<float>());
+  EXPECT_FALSE(all(once.running_mean.tensor() == 0));
 }
 
 TEST(InstanceNorm, OfOneImage) {

@@ -43,6 +43,17 @@ TEST(Convolution, StartsWithPyTorchsParameters) {
   expect_pytorchs("conv2d_depthwise", {1, 4, 5, 6}, [] {
     return nn::Conv2d(4, 4, {3, 2}, {.stride = {1, 2}, .groups = 4});
   });
+  expect_pytorchs("conv1d_same", {2, 3, 5},
+                  [] { return nn::Conv1d(3, 4, 4, {.padding = Padding::same, .dilation = 3}); });
+  expect_pytorchs("conv2d_same", {2, 3, 4, 5}, [] { return nn::Conv2d(3, 4, {2, 5}, {.padding = Padding::same}); });
+  expect_pytorchs("conv1d_reflect", {3, 7},
+                  [] { return nn::Conv1d(3, 4, 4, {.stride = 2, .padding = 2, .padding_mode = PadMode::reflect}); });
+  expect_pytorchs("conv2d_circular", {2, 2, 3, 4}, [] {
+    return nn::Conv2d(2, 4, {2, 3}, {.padding = {1, 2}, .groups = 2, .padding_mode = PadMode::circular});
+  });
+  expect_pytorchs("conv2d_replicate_same", {2, 2, 3, 4}, [] {
+    return nn::Conv2d(2, 3, {4, 2}, {.padding = Padding::same, .padding_mode = PadMode::replicate});
+  });
   expect_pytorchs("conv_transpose1d", {2, 3, 4},
                   [] { return nn::ConvTranspose1d(3, 5, 3, {.stride = 2, .padding = 1, .output_padding = 1}); });
   expect_pytorchs("conv_transpose2d", {1, 4, 2, 3}, [] {

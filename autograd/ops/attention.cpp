@@ -149,6 +149,7 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/batch.h>
 #include <tapegrad/autograd/ops/dropout_mask.h>
+#include <tapegrad/autograd/ops/matrices.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -164,10 +165,10 @@ HWY_EXPORT(weights_backward);
 
 const Op kAttention{"scaled_dot_product_attention"};
 
-// The arguments of one call. The leading axes of query, key and value are equal (expanded where they broadcast). The
-// weights are not kept: backward computes them again.
+// The arguments of one call. The weights are not kept: backward computes them again.
 struct Attention {
   Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
+  Shape batch;               // to which their leading axes broadcast
   Tensor mask;               // expanded to [..., T, S], or empty
   PackedDropoutMask keep;    // [..., T, S], or none without dropout
   double scale = 1;
@@ -176,7 +177,20 @@ struct Attention {
 
   int64_t rows() const { return query.size(-2); }
   int64_t columns() const { return key.size(-2); }
-  int64_t heads() const { return leading_axes(query).numel(); }
+  int64_t heads() const { return batch.numel(); }
+  // Neighbouring heads that have the same keys and values.
+  int64_t sharing() const {
+    const auto once = [](const Tensor& x) { return x.dim() < 3 || x.size(-3) == 1; };
+    return !batch.empty() && batch[-1] > 1 && once(key) && once(value) ? batch[-1] : 1;
+  }
+  // Into how many sums their gradients are divided: one, or more where several threads need work.
+  int64_t sums() const {
+    const int64_t heads_that_share = sharing(), wanted = std::min(kLeastPieces, heads() / grain());
+    int64_t sums = 1;
+    while (sums < heads_that_share && (heads_that_share % sums != 0 || heads() / heads_that_share * sums < wanted))
+      ++sums;
+    return sums;
+  }
   // Heads for one thread to take at a time: about a million multiplications.
   int64_t grain() const {
     const int64_t work = std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
@@ -188,7 +202,7 @@ struct Attention {
     return std::max<int64_t>(1, std::min(rows(), std::max(fit, kLeastRows)));
   }
 
-  static constexpr int64_t kBlockCells = int64_t{1} << 14, kLeastRows = 64;
+  static constexpr int64_t kBlockCells = int64_t{1} << 14, kLeastRows = 64, kLeastPieces = 16;
 };
 
 template <class T>
@@ -206,10 +220,9 @@ class Block {
  public:
   explicit Block(const Attention& a)
       : a_(a),
-        batch_(leading_axes(a.query)),
-        from_q_(matrix_starts(a.query, batch_)),
-        from_k_(matrix_starts(a.key, batch_)),
-        from_mask_(a.mask.defined() ? matrix_starts(a.mask, batch_) : Offsets()),
+        from_q_(matrix_starts(a.query, a.batch)),
+        from_k_(matrix_starts(a.key, a.batch)),
+        from_mask_(a.mask.defined() ? matrix_starts(a.mask, a.batch) : Offsets()),
         key_(transposed_view(a.key)),
         memory_(Tensor::empty({a.keep ? 2 : 1, a.block_rows() * a.columns()}, a.query.dtype())),
         kept_(a.keep ? Tensor::empty({a.block_rows() * a.columns()}, kBool) : Tensor()) {}
@@ -262,7 +275,6 @@ class Block {
   }
 
   const Attention& a_;
-  const Shape batch_;
   const Offsets from_q_, from_k_, from_mask_;
   const Tensor key_;     // [..., D, S]
   const Tensor memory_;  // weights, then the same after dropout
@@ -273,8 +285,7 @@ class Block {
 // Fills y [..., T, E] and, where it is defined, weights [..., T, S].
 template <class T>
 void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
-  const Shape batch = leading_axes(a.query);
-  const Offsets from_v = matrix_starts(a.value, batch), from_y = matrix_starts(y, batch);
+  const Offsets from_v = matrix_starts(a.value, a.batch), from_y = matrix_starts(y, a.batch);
   const int64_t t = a.rows(), s = a.columns(), e = a.value.size(-1), most = a.block_rows();
   parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
     Block<T> block(a);
@@ -293,33 +304,35 @@ void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
   });
 }
 
-// dquery, dkey, dvalue and, where it is defined, dscores [..., T, S] (the gradient of an added mask).
+// dquery, dkey, dvalue and, where it is defined, dscores [..., T, S] (the gradient of an added mask). dkey and dvalue
+// have one element along the heads that share keys, or as many as there are sums.
 template <class T>
 void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dv,
               const Tensor& dscores) {
-  const Shape batch = leading_axes(a.query);
-  const Offsets from_q = matrix_starts(a.query, batch), from_k = matrix_starts(a.key, batch);
-  const Offsets from_v = matrix_starts(a.value, batch), from_dy = matrix_starts(dy, batch);
-  const Offsets to_q = matrix_starts(dq, batch), to_k = matrix_starts(dk, batch), to_v = matrix_starts(dv, batch);
+  const Offsets from_q = matrix_starts(a.query, a.batch), from_k = matrix_starts(a.key, a.batch);
+  const Offsets from_v = matrix_starts(a.value, a.batch), from_dy = matrix_starts(dy, a.batch);
+  const Shape sums = leading_axes(dk);
+  const Offsets to_q = matrix_starts(dq, a.batch), to_k = matrix_starts(dk, sums), to_v = matrix_starts(dv, sums);
   const int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1), most = a.block_rows();
   const int64_t last = t == 0 ? 0 : (t - 1) / most * most;
   const Tensor value = transposed_view(a.value);
-  parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
+  const int64_t together = a.sharing() / a.sums();  // heads of one sum
+  parallel_for(a.heads() / together, std::max<int64_t>(1, a.grain() / together), [&](int64_t begin, int64_t end) {
     Block<T> block(a);
     const Tensor scratch = dscores.defined() ? Tensor() : Tensor::empty({most, s}, a.query.dtype());
-    for (int64_t h = begin; h < end; ++h) {
-      const auto i = static_cast<std::size_t>(h);
+    for (int64_t h = begin * together; h < end * together; ++h) {
+      const auto i = static_cast<std::size_t>(h), to = static_cast<std::size_t>(h / together);
       // The last queries first: they see every key, so all of dk and dv is written before anything is added to it.
       for (int64_t first = last; first >= 0; first -= most) {
         const int64_t rows = std::min(most, t - first);
         const bool trim = a.causal && !dscores.defined() && first < last;
         const int64_t columns = trim ? std::min(s, first + rows) : s;
-        const T sum = first < last ? T{1} : T{0};
+        const T sum = first < last || h % together > 0 ? T{1} : T{0};
         T* const ds = dscores.defined() ? dscores.mutable_data<T>() + (h * t + first) * s : scratch.mutable_data<T>();
         block.compute(h, first, rows, columns);
         // y = weights v
         gemm<T>(columns, e, rows, T{1}, {block.dropped(), 1, columns}, head<T>(dy, from_dy[i], first), sum,
-                fresh_head<T>(dv, to_v[i]));
+                fresh_head<T>(dv, to_v[to]));
         gemm<T>(rows, columns, e, T{1}, head<T>(dy, from_dy[i], first), head<T>(value, from_v[i]), T{0},
                 {ds, columns, 1});
         block.backward(ds);
@@ -328,7 +341,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
         gemm<T>(rows, d, columns, scale, {ds, columns, 1}, head<T>(a.key, from_k[i]), T{0},
                 fresh_head<T>(dq, to_q[i], first));
         gemm<T>(columns, d, rows, scale, {ds, 1, columns}, head<T>(a.query, from_q[i], first), sum,
-                fresh_head<T>(dk, to_k[i]));
+                fresh_head<T>(dk, to_k[to]));
       }
     }
   });
@@ -350,7 +363,8 @@ Tensor composed_weights(const Attention& a) {
 
 Grads composed_backward(const Attention& a, const Tensor& dy) {
   const Tensor w = composed_weights(a);
-  const Tensor kept = a.keep ? a.keep.unpack(w.shape()).to(w.dtype()) / a.keep_probability : Tensor();
+  const Tensor kept =
+      a.keep ? a.keep.unpack(with_axes(a.batch, {a.rows(), a.columns()})).to(w.dtype()) / a.keep_probability : Tensor();
   const Tensor dropped = kept.defined() ? w * kept : w;
   const Tensor dv = matmul(dropped.t(), dy);
   Tensor dw = matmul(dy, a.value.t());
@@ -359,11 +373,19 @@ Grads composed_backward(const Attention& a, const Tensor& dy) {
   return {matmul(ds, a.key) * a.scale, matmul(ds.t(), a.query) * a.scale, dv, ds};
 }
 
+// x with other leading axes, not recorded: for the layout of results.
+Tensor stretched(const Tensor& x, const Shape& batch) {
+  if (leading_axes(x) == batch) return x;
+  return x.detach().expand(with_axes(batch, {x.size(-2), x.size(-1)}));
+}
+
 Grads attention_backward(const Attention& a, const Tensor& dy, bool wants_mask) {
   if (Tape::current()) return composed_backward(a, dy);
-  const Tensor dq = empty_laid_out_as(a.query, a.query.size(-1));
-  const Tensor dk = empty_laid_out_as(a.key, a.key.size(-1));
-  const Tensor dv = empty_laid_out_as(a.value, a.value.size(-1));
+  Shape sums = a.batch;
+  if (a.sharing() > 1) sums[-1] = a.sums();
+  const Tensor dq = empty_laid_out_as(stretched(a.query, a.batch), a.query.size(-1));
+  const Tensor dk = empty_laid_out_as(stretched(a.key, sums), a.key.size(-1));
+  const Tensor dv = empty_laid_out_as(stretched(a.value, sums), a.value.size(-1));
   const Tensor dscores = wants_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
   with_floating_type(dy.dtype(), [&](auto t) { backward<decltype(t)>(a, dy, dq, dk, dv, dscores); });
   return {dq, dk, dv, dscores};
@@ -394,20 +416,11 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   require_attention(query, key, value, options);
   Attention a;
   const auto lead = [](const Tensor& x) { return leading_axes(x); };
-  const Shape batch = broadcast(kAttention.name, broadcast(kAttention.name, lead(query), lead(key)), lead(value));
-  const auto stretched = [&](const Tensor& x) {
-    if (leading_axes(x) == batch) return x;
-    Shape shape = batch;
-    shape.push_back(x.size(-2));
-    shape.push_back(x.size(-1));
-    return x.expand(shape);
-  };
-  a.query = stretched(query);
-  a.key = stretched(key);
-  a.value = stretched(value);
-  Shape cells = batch;
-  cells.push_back(a.rows());
-  cells.push_back(a.columns());
+  a.batch = broadcast(kAttention.name, broadcast(kAttention.name, lead(query), lead(key)), lead(value));
+  a.query = query;
+  a.key = key;
+  a.value = value;
+  const Shape cells = with_axes(a.batch, {a.rows(), a.columns()});
   if (options.mask.defined()) {
     Tensor mask = options.mask;
     if (mask.dtype() == kInt64) {
@@ -428,7 +441,7 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
                                options.generator ? *options.generator : default_generator());
     if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
   }
-  const Tensor y = empty_laid_out_as(a.query, a.value.size(-1));
+  const Tensor y = empty_laid_out_as(stretched(a.query, a.batch), a.value.size(-1));
   const Tensor weights = want_weights ? Tensor::empty(cells, query.dtype()) : Tensor();
   with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y, weights); });
   const bool wants_mask = needs_grad(a.mask);

@@ -565,6 +565,17 @@ TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {
   for (const Tensor& mask : {lower != 0, zeros({3, 3}), (1 - lower) * -1e9, lower * 0.5}) {
     EXPECT_EQ(attend(mask), "no error");
   }
+  const Tensor y = randn({1, 1, 200, 4});  // of a large mask some rows tell
+  const auto attend_more = [&](const Tensor& mask) {
+    return error_of([&] { scaled_dot_product_attention(y, y, y, {.mask = mask}); });
+  };
+  const Tensor large = tril(ones({200, 200}));
+  Tensor with_bias = large.clone();
+  with_bias.mutable_data<float>()[150 * 200 + 150] = 2;
+  for (const Tensor& mask : {large, 1 - large, large.t(), ones({200, 1}).expand({200, 200})}) {
+    EXPECT_EQ(attend_more(mask), "[scaled_dot_product_attention] " + why);
+  }
+  for (const Tensor& mask : {zeros({200, 200}), large * 0.5, with_bias}) EXPECT_EQ(attend_more(mask), "no error");
   Tape tape;  // a bias that is trained may be anything
   EXPECT_EQ(attend(ones({3, 3}).as_leaf()), "no error");
   const nn::MultiHeadSelfAttention shaw({.d_in = 4, .d_out = 4, .num_heads = 2, .positions = nn::Positions::shaw});

@@ -1,12 +1,14 @@
 // Self-attention from one width to another: its formula, its masks, its errors.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
 
 #include <cmath>
 
@@ -15,6 +17,7 @@ namespace {
 
 using tests::error_of;
 using tests::expect_near;
+using tests::KeepThreads;
 
 TEST(SelfAttention, EqualsItsFormula) {
   manual_seed(5);
@@ -176,6 +179,40 @@ TEST(GroupedQueries, DoNotCopyKeys) {
     const std::string_view op = tape.op_name(i);
     EXPECT_TRUE(op == "leaf" || op == "reshape" || op == "expand" || op == "scaled_dot_product_attention") << op;
   }
+}
+
+// Per head of keys, a gradient has 1 MB: 16 of them, not the 128 of the query.
+TEST(GroupedQueries, BackwardNeedsMemoryForTheirHeadsOnly) {
+  const Tensor q = randn({1, 128, 4, 64}).as_leaf();
+  const Tensor k = randn({1, 16, 4096, 64}).as_leaf(), v = randn({1, 16, 4096, 64}).as_leaf();
+  const int64_t before = pool::stats().reserved;
+  Tape tape;
+  tape.backward(sum(scaled_dot_product_attention(q, k, v, {.enable_gqa = true})));
+  EXPECT_LT(pool::stats().reserved - before, 100 << 20);
+}
+
+// One head of keys for all: its gradient is a sum of several, so that there is work for several threads.
+TEST(GroupedQueries, OneHeadOfKeysForManyQueries) {
+  manual_seed(7);
+  const Tensor q = randn({1, 24, 70, 16}).as_leaf(), k = randn({1, 1, 300, 16}).as_leaf();
+  const Tensor v = randn({1, 1, 300, 16}).as_leaf();
+  const auto grads_of = [&](const Tensor& keys, const Tensor& values) {
+    Tape tape;
+    return tape.backward(sum(square(scaled_dot_product_attention(q, keys, values, {.causal = true}))));
+  };
+  const KeepThreads keep;
+  std::vector<std::vector<float>> found;
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    const Gradients grads = grads_of(k, v);
+    found.push_back(cat({grads[k].flatten(), grads[v].flatten()}).to_vector<float>());
+    EXPECT_EQ(found.back(), found.front());
+  }
+  Tape tape;
+  const Gradients theirs =
+      tape.backward(sum(square(scaled_dot_product_attention(q, repeated(k, 24), repeated(v, 24), {.causal = true}))));
+  const Gradients ours = grads_of(k, v);
+  for (const Tensor& x : {q, k, v}) expect_near(ours[x], theirs[x]);
 }
 
 TEST(GroupedQueries, Errors) {

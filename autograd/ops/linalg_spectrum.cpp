@@ -1,5 +1,7 @@
 // Eigenvalues of symmetric matrices and singular values: eigh, eigvalsh, svd, svdvals, pinv.
 #include <tapegrad/autograd/kernels/lapack.h>
+#include <tapegrad/autograd/kernels/small_eigen.h>
+#include <tapegrad/autograd/kernels/small_svd.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/matrices.h>
@@ -24,6 +26,32 @@ bool finite(const T* x, int64_t n) {
   return std::all_of(x, x + n, [](T value) { return std::isfinite(value); });
 }
 
+// Whether the squares of all elements are far from overflow, and that of the largest from underflow.
+template <class T>
+bool moderate(const T* x, int64_t n) {
+  double largest = 0;
+  for (int64_t i = 0; i < n; ++i) largest = std::max(largest, static_cast<double>(std::abs(x[i])));
+  return largest < 1e100 && (largest == 0 || largest > 1e-100);
+}
+
+template <class T>
+bool eigen_of_one(bool vectors, int64_t n, T* a, T* values) {
+  if (!finite(a, n * n)) return false;
+  const bool ours = n <= small::kMostEigen && moderate(a, n * n);
+  return ours ? small::SymmetricEigen()(vectors, n, a, values)
+              : lapack::symmetric_eigen(vectors, static_cast<int>(n), a, values);
+}
+
+template <class T>
+bool svd_of_one(lapack::SvdParts parts, int64_t m, int64_t n, T* a, T* s, T* u, T* vt) {
+  if (!finite(a, m * n)) return false;
+  const bool vectors = parts != lapack::SvdParts::values, reduced = parts != lapack::SvdParts::full || m == n;
+  const int64_t most = vectors ? small::kMostSvd : small::kMostSvdValues;
+  const bool ours = std::max(m, n) <= most && reduced && moderate(a, m * n);
+  return (ours && small::JacobiSvd()(vectors, m, n, a, s, u, vt)) ||
+         lapack::svd(parts, static_cast<int>(m), static_cast<int>(n), a, s, u, vt);
+}
+
 // The eigenvalues, and if requested the eigenvectors. Not recorded.
 Eigh eigen(const Op& op, const Tensor& a, bool vectors) {
   require_square(op.name, a);
@@ -34,8 +62,7 @@ Eigh eigen(const Op& op, const Tensor& a, bool vectors) {
     using T = decltype(t);
     for_each_matrix(op, kFailed, leading_axes(a), 4 * n * n * n, [&](int64_t i) {
       T* const matrix = memory.mutable_data<T>() + i * n * n;
-      return n == 0 || (finite(matrix, n * n) && lapack::symmetric_eigen(vectors, static_cast<int>(n), matrix,
-                                                                         values.mutable_data<T>() + i * n));
+      return n == 0 || eigen_of_one(vectors, n, matrix, values.mutable_data<T>() + i * n);
     });
   });
   return {values, vectors ? transposed_view(memory) : Tensor()};
@@ -75,11 +102,9 @@ Svd decompose(const Op& op, const Tensor& a, lapack::SvdParts parts) {
     for_each_matrix(op, kFailed, batch, 4 * m * n * k, [&](int64_t i) {
       T* const matrix = memory.mutable_data<T>() + i * m * n;
       T unused = 0;
-      return k == 0 ||
-             (finite(matrix, m * n) &&
-              lapack::svd(parts, static_cast<int>(n), static_cast<int>(m), matrix, y.s.mutable_data<T>() + i * k,
-                          vectors ? y.vh.mutable_data<T>() + i * rows * n : &unused,
-                          vectors ? y.u.mutable_data<T>() + i * m * columns : &unused));
+      return k == 0 || svd_of_one(parts, n, m, matrix, y.s.mutable_data<T>() + i * k,
+                                  vectors ? y.vh.mutable_data<T>() + i * rows * n : &unused,
+                                  vectors ? y.u.mutable_data<T>() + i * m * columns : &unused);
     });
   });
   return y;
@@ -136,7 +161,9 @@ Tensor eigvalsh(const Tensor& a) {
 Svd svd(const Tensor& a, bool full_matrices) {
   const Svd y = decompose(kSvd, a, full_matrices ? lapack::SvdParts::full : lapack::SvdParts::reduced);
   const Svd known = reduced({y.u.detach(), y.s.detach(), y.vh.detach()});
-  const auto now = [a, known] { return records_backward() ? svd(a) : known; };
+  const auto now = [a, known, full_matrices] {  // the full form's vectors can have other signs
+    return records_backward() ? reduced(svd(a, full_matrices)) : known;
+  };
   const int64_t k = y.s.size(-1);
   return {
       record(kSvd, y.u, {a}, [now, k](const Tensor& dy) -> Grads { return gradient_of_u(now(), dy.slice(-1, 0, k)); }),

@@ -183,7 +183,7 @@ TEST_P(LinearAlgebra, ReconstructsMatricesOfEverySize) {
   EXPECT_LT(distance(eigvalsh(positive), values), tolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, LinearAlgebra, testing::Values(1, 2, 31, 32, 33, 65, 300),
+INSTANTIATE_TEST_SUITE_P(Sizes, LinearAlgebra, testing::Values(1, 2, 3, 8, 9, 12, 13, 24, 25, 31, 32, 33, 65, 300),
                          [](const auto& size) { return std::to_string(size.param); });
 
 TEST(LinearAlgebra, FullFormsAndFurtherVectors) {
@@ -211,6 +211,32 @@ TEST(LinearAlgebra, ValuesHaveAGradientWhereTheyAreEqual) {
   EXPECT_LT(distance(gradient(svdvals), eye(3, kFloat64)), 1e-15);
   Tape tape;
   EXPECT_LT(distance(tape.backward(sum(eigh(x).values))[x], eye(3, kFloat64)), 1e-15);
+}
+
+// Small matrices take kernels of ours, unless their numbers are extreme.
+TEST(LinearAlgebra, SmallMatricesOfEveryKind) {
+  const int64_t n = 6;
+  const Tensor x = spread({n, n}), steep = diag(exp(arange(n).to(kFloat64) * -9));
+  const Tensor one_rank = matmul(x.slice(0, 0, 1).t(), x.slice(0, 0, 1));
+  for (const Tensor& a : {x, zeros({n, n}, kFloat64), eye(n, kFloat64), one_rank, matmul(steep, matmul(x, steep)),
+                          x * 1e-200, x * 1e200, tril(ones({n, n}, kFloat64)), x.slice(0, 0, 2), x.slice(1, 0, 3)}) {
+    const double size = tapegrad::max(abs(a)).item() + 1e-300;
+    const auto expect_equal = [&](const Tensor& ours, const Tensor& right, double of) {
+      EXPECT_LE(tapegrad::max(abs(ours / of - right / of)).item(), 1e-13) << a;
+    };
+    const auto [u, s, vh] = svd(a, false);
+    expect_equal(matmul(u * s, vh), a, size);
+    expect_equal(matmul(u.t(), u), eye(u.size(-1), kFloat64), 1);
+    expect_equal(matmul(vh, vh.t()), eye(vh.size(-2), kFloat64), 1);
+    expect_equal(svdvals(a), s, size);
+    if (a.size(0) != a.size(1)) continue;
+    const Tensor both = a * 0.5 + a.t() * 0.5;
+    const auto [values, vectors] = eigh(both);
+    expect_equal(matmul(vectors * values, vectors.t()), both, size);
+    expect_equal(matmul(vectors.t(), vectors), eye(n, kFloat64), 1);
+    expect_equal(eigvalsh(both), values, size);
+    EXPECT_TRUE(all(values.slice(0, 1, n) >= values.slice(0, 0, n - 1)));
+  }
 }
 
 TEST(LinearAlgebra, DetOfSingularMatrices) {

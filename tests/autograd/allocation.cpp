@@ -4,14 +4,19 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/activation.h>
 #include <tapegrad/nn/batch_norm.h>
+#include <tapegrad/nn/convolution.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/pooling.h>
 #include <tapegrad/nn/recurrent.h>
+#include <tapegrad/nn/reshape.h>
+#include <tapegrad/nn/sequential.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/sgd.h>
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -155,6 +160,41 @@ struct ImageStep {
   }
 };
 
+// One step of a classifier of images: convolutions of several kinds, batch normalisation and pooling.
+struct ConvolutionStep {
+  nn::Sequential<nn::Conv2d, nn::BatchNorm2d, nn::ReLU, nn::MaxPool2d, nn::Conv2d, nn::GroupNorm, nn::ReLU, nn::Conv2d,
+                 nn::InstanceNorm2d, nn::AdaptiveAvgPool2d, nn::Flatten, nn::Linear>
+      model{nn::Conv2d(1, 8, 3, {.padding = 1}),
+            nn::BatchNorm2d(8),
+            nn::ReLU(),
+            nn::MaxPool2d(2),
+            nn::Conv2d(8, 16, 4, {.padding = Padding::same, .groups = 2}),
+            nn::GroupNorm(4, 16),
+            nn::ReLU(),
+            nn::Conv2d(16, 16, 3, {.stride = 2, .padding = 1, .groups = 16, .padding_mode = PadMode::reflect}),
+            nn::InstanceNorm2d(16, {.affine = true, .track_running_stats = true}),
+            nn::AdaptiveAvgPool2d(2),
+            nn::Flatten(),
+            nn::Linear(64, 10)};
+  optim::SGD sgd{nn::parameters(model), {.lr = 0.1, .momentum = 0.9}};
+  Tensor x = randn({16, 1, 16, 16}), y = randint(0, 10, {16});
+  void operator()() {
+    Tape tape;
+    sgd.step(tape.backward(cross_entropy(model(x), y)));
+  }
+};
+
+// Grouped queries with few keys, and with a mask that broadcasts.
+struct GroupedQueriesStep {
+  Tensor q = randn({2, 8, 16, 8}).as_leaf(), k = randn({2, 2, 16, 8}).as_leaf(), mask = zeros({16, 16});
+  void operator()() {
+    Tape tape;
+    const Tensor y =
+        scaled_dot_product_attention(q, k, k, {.mask = mask, .causal = true, .dropout = 0.1, .enable_gqa = true});
+    tape.backward(sum(y * y));
+  }
+};
+
 // Two layers in both directions on sequences of several lengths, and one of another kind on their outputs.
 struct RecurrentModel {
   nn::LSTM lstm{8, 16, {.num_layers = 2, .dropout = 0.1, .bidirectional = true}};
@@ -230,6 +270,10 @@ TEST_F(Steps, OfAnMlpRequestNoMemory) { expect_no_requests<MlpStep>(); }
 TEST_F(Steps, OfATransformerRequestNoMemory) { expect_no_requests<TransformerStep>(); }
 
 TEST_F(Steps, OfImagesRequestNoMemory) { expect_no_requests<ImageStep>(); }
+
+TEST_F(Steps, OfConvolutionsRequestNoMemory) { expect_no_requests<ConvolutionStep>(); }
+
+TEST_F(Steps, OfGroupedQueriesRequestNoMemory) { expect_no_requests<GroupedQueriesStep>(); }
 
 TEST_F(Steps, OfRecurrentLayersRequestNoMemory) { expect_no_requests<RecurrentTraining>(); }
 

@@ -152,5 +152,6 @@ void add_products(Table& table);
 void add_linalg(Table& table);
 void add_norms_and_losses(Table& table);
 void add_images(Table& table);
+void add_layers(Table& table);
 
 }  // namespace tapegrad::tests

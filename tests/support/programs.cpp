@@ -146,6 +146,7 @@ const std::vector<Rule>& rules() {
     add_linalg(table);
     add_norms_and_losses(table);
     add_images(table);
+    add_layers(table);
     return std::move(table.rules);
   }();
   return all;

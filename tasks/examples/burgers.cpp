@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   Net net;
   tg::nn::to(net, tg::kFloat64);
   constexpr int64_t kAdamSteps = 1000, kRounds = 15, kIterations = 100, kPoints = 1000, kNewPoints = 100;
-  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kAdamSteps + kRounds * kIterations);
+  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kAdamSteps + kRounds * kIterations, "points");
   Tensor x, t;  // the points of the loss
   const auto evaluate = [&] {
     tg::Tape tape;

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   tg::optim::Adam adam(tg::nn::parameters(agent), {.lr = 5e-3});
   constexpr int64_t kUpdates = 300;
   constexpr double kGamma = 0.99, kGoodEnough = 490;
-  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kUpdates);
+  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kUpdates, "steps");
   tg::drawing::Series single{.name = "episode", .faint = true}, average{.name = "mean of the last 20"};
   const auto last_20 = [&] {
     const auto& y = single.y;

@@ -1,9 +1,11 @@
 // Trains an LSTM and a GPT of about equal size on a text, character by character, and compares them.
 //
-//   characters OUT [TEXT] [SEED]   writes the files of both runs into OUT, and both loss curves as characters.svg
+//   characters OUT [SEED] [--data TEXT]   writes the files of both runs into OUT, and both loss curves as
+//                                         characters.svg
 //
-// TEXT is a file. The default is tasks/examples/the_verdict.txt, a story by Edith Wharton; the target applies to this
-// text.
+// TEXT is a file. The default is the_verdict.txt, a story by Edith Wharton; the target applies to this text.
+#include "data_option.h"
+
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 
@@ -81,7 +83,7 @@ std::vector<tg::drawing::Series> train(const std::string& name, auto& model, con
                         .evaluate_every = kEvery});
   loop.run({.folder = folder,
             .announcement = name + ": " + std::to_string(nn::count_parameters(model)) + " parameters",
-            .report = {.tokens = "characters per second"}});
+            .report = {.unit = "characters"}});
 
   tg::drawing::Series training{.name = name + ", training", .faint = true}, validation{.name = name + ", held out"};
   for (const tg::train::StepMetrics& step : tg::train::read_metrics(folder + "/metrics.jsonl").steps) {
@@ -101,10 +103,11 @@ std::vector<tg::drawing::Series> train(const std::string& name, auto& model, con
 }
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: characters OUT [TEXT] [SEED]\n"), 2;
+  const std::string file = data_option(argc, argv, "the_verdict.txt");
+  if (argc < 2) return std::fprintf(stderr, "usage: characters OUT [SEED] [--data TEXT]\n"), 2;
   const std::string out = argv[1];
-  const Text text = read(argc > 2 ? argv[2] : "tasks/examples/the_verdict.txt");
-  tg::manual_seed(argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0);
+  const Text text = read(file);
+  tg::manual_seed(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0);
 
   CharacterLSTM lstm(text.tokenizer->size());
   const auto of_lstm = train("LSTM", lstm, text, 5e-3, out + "/lstm", [](const CharacterLSTM& model) {

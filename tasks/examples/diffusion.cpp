@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
   tg::optim::Adam adam(tg::nn::parameters(denoiser), {.lr = 2e-3});
   tg::optim::ExponentialAverage average(tg::nn::parameters(denoiser), {.decay = 0.995});
   const tg::optim::Schedule rate = tg::optim::WarmupCosine{.lr = 2e-3, .warmup = 100, .total = kSteps};
-  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kSteps);
+  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kSteps, "points");
   for (int64_t step = 1; step <= kSteps; ++step) {
     const Tensor x = two_moons(kBatch), e = tg::randn_like(x), t = tg::randint(0, kNoiseSteps, {kBatch});
     const Tensor bar = tg::index_select(noise.alpha_bar, 0, t).unsqueeze(1);

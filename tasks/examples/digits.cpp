@@ -1,7 +1,8 @@
 // Classifies handwritten digits with a multi-layer perceptron, a convolutional network, and a small vision Transformer.
 //
-//   digits OUT [mlp|cnn|vit|all] [SEED] [FILE]   writes one folder per model into OUT: the files of the run, and
-//                                                digits.svg with the model's answers to unseen digits; default: all 0
+//   digits OUT [mlp|cnn|vit|all] [SEED] [--data FILE]   writes one folder per model into OUT: the files of the run,
+//                                                       and digits.svg with the model's answers to unseen digits;
+//                                                       default: all 0
 #include "digits.h"
 
 #include <cstdio>
@@ -115,7 +116,7 @@ bool run(const Kind& kind, const Digits& digits, const std::string& folder, uint
                        {.epochs = kind.epochs,
                         .clip_grad_norm = 1,
                         .schedule = tg::optim::WarmupCosine{.lr = kind.lr, .warmup = steps / 10, .total = steps}});
-  loop.run({.folder = folder, .checkpoint_every = training.size(), .report = {.tokens = "digits per second"}});
+  loop.run({.folder = folder, .checkpoint_every = training.size(), .report = {.unit = "images"}});
 
   nn::eval(net);
   const tg::Tensor answers = tg::argmax(net(images), -1);
@@ -127,10 +128,11 @@ bool run(const Kind& kind, const Digits& digits, const std::string& folder, uint
 }
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: digits OUT [mlp|cnn|vit|all] [SEED] [FILE]\n"), 2;
+  const std::string file = data_option(argc, argv, kDigitsFile);
+  if (argc < 2) return std::fprintf(stderr, "usage: digits OUT [mlp|cnn|vit|all] [SEED] [--data FILE]\n"), 2;
   const std::string chosen = argc > 2 ? argv[2] : "all";
   const uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
-  const Digits digits(argc > 4 ? argv[4] : kDigitsFile);
+  const Digits digits(file);
   bool ran = false, reached = true;
   for (const Kind& kind : kKinds) {
     if (chosen != "all" && chosen != kind.name) continue;

@@ -1,6 +1,8 @@
 // The 1,797 handwritten digits of digits.txt as a dataset, for the examples that use them.
 #pragma once
 
+#include "data_option.h"
+
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 
@@ -9,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-inline constexpr char kDigitsFile[] = "tasks/examples/digits.txt";  // from the top folder
+inline constexpr char kDigitsFile[] = "digits.txt";
 
 /// Images of 8 x 8 pixels and their labels. Each line of the file has the digit, then its pixels row by row: grey
 /// levels from 0 (white) to g (16, black).

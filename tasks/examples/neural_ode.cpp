@@ -18,14 +18,7 @@ namespace tg = tapegrad;
 using tg::Tensor;
 using State = std::vector<Tensor>;  // several tensors that change together
 
-struct Field {
-  tg::nn::Linear in{2, 50}, out{50, 2};
-  Tensor operator()(const Tensor& z) const { return out(tg::tanh(in(z))); }
-  void visit(auto&& field) {
-    field("in", in);
-    field("out", out);
-  }
-};
+using Field = tg::nn::Sequential<tg::nn::Linear, tg::nn::Tanh, tg::nn::Linear>;
 
 State moved(const State& s, const State& slope, double by) {
   State to;
@@ -114,7 +107,7 @@ int main(int argc, char** argv) {
   tg::manual_seed(argc > 2 ? std::stoull(argv[2]) : 0);
   constexpr int64_t kTimes = 201, kSegment = 11, kBatch = 32, kSteps = 2500;
   constexpr double kDt = 0.1;
-  Field field;
+  Field field(tg::nn::Linear(2, 50), tg::nn::Tanh(), tg::nn::Linear(50, 2));
   tg::nn::to(field, tg::kFloat64);
   const tg::NamedTensors parameters = tg::nn::parameters(field);
 
@@ -125,7 +118,7 @@ int main(int argc, char** argv) {
 
   tg::optim::Adam adam(parameters, {.lr = 1e-2});
   const tg::optim::Schedule rate = tg::optim::WarmupCosine{.lr = 1e-2, .warmup = 10, .total = kSteps};
-  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kSteps);
+  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kSteps, "points");
   for (int64_t step = 1; step <= kSteps; ++step) {
     const Tensor batch = tg::index_select(segments, 1, tg::randint(0, segments.size(1), {kBatch}));
     const auto [loss, grads] = Fit{field, batch, kDt, 1}.by_adjoint();

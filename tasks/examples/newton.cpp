@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
   std::filesystem::create_directories(argv[1]);
   tg::manual_seed(argc > 2 ? std::stoull(argv[2]) : 0);
   const Problem problem;
-  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kBudget);
+  tg::train::Progress progress(tg::train::Progress::style_here(), 0, kBudget, "examples");
   Record descent{{.name = "gradient descent"}, progress}, quasi{{.name = "LBFGS"}, progress},
       exact{{.name = "Newton-CG"}, progress};
   gradient_descent(problem, descent);

@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
        .evaluate = [&] { return tg::train::Evaluation{loss_of(*validation.begin().next()).loss.item()}; },
        .evaluate_every = 100,
        .patience = 8});
-  loop.run({.folder = argv[1], .resume = argc > 2 && argv[2] == std::string_view("--resume"), .keep_best = true});
+  const bool resume = argc > 2 && argv[2] == std::string_view("--resume");
+  loop.run({.folder = argv[1], .resume = resume, .keep_best = true, .report = {.unit = "points"}});
   std::printf("best validation loss %.4f (target: below 0.05)\n", loop.best().validation);
   return loop.best().validation < 0.05 ? 0 : 1;
 }

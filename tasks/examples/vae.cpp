@@ -1,8 +1,8 @@
 // Trains a variational autoencoder (Kingma, Welling 2013) on handwritten digits, with two latent variables, so that the
 // latent space is a plane of digits.
 //
-//   vae OUT [SEED] [FILE]   writes the files of the run into OUT, and vae.svg: the plane, the positions of unseen
-//                           digits in it, and their reconstructions
+//   vae OUT [SEED] [--data FILE]   writes the files of the run into OUT, and vae.svg: the plane, the positions of
+//                                  unseen digits in it, and their reconstructions
 #include "digits.h"
 
 #include <algorithm>
@@ -77,10 +77,11 @@ tg::drawing::Drawing reconstructions(const Vae& vae, const tg::Tensor& images) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: vae OUT [SEED] [FILE]\n"), 2;
+  const std::string file = data_option(argc, argv, kDigitsFile);
+  if (argc < 2) return std::fprintf(stderr, "usage: vae OUT [SEED] [--data FILE]\n"), 2;
   const std::string out = argv[1];
   tg::manual_seed(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0);
-  const auto parts = split(Digits(argc > 3 ? argv[3] : kDigitsFile));
+  const auto parts = split(Digits(file));
   const tg::data::DataLoader training(parts[0], {.batch_size = 64, .shuffle = true});
   const auto [images, labels] = all_of(parts[1]);
   Vae vae;
@@ -96,7 +97,7 @@ int main(int argc, char** argv) {
       {.epochs = kEpochs, .schedule = tg::optim::WarmupCosine{.lr = 3e-3, .warmup = steps / 20, .total = steps}});
   loop.run({.folder = out,
             .checkpoint_every = 500,
-            .report = {.title = "Variational autoencoder", .loss = "-ELBO", .tokens = "digits per second"},
+            .report = {.title = "Variational autoencoder", .loss = "-ELBO", .unit = "images"},
             .ended_epoch = [](tg::train::EpochMetrics& epoch, const tg::train::StepMetrics&, tg::train::Progress& bar) {
               if (epoch.epoch % 10 == 9)
                 bar.line("epoch " + std::to_string(epoch.epoch + 1) + ": ELBO " + std::to_string(-epoch.loss));

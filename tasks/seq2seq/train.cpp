@@ -69,7 +69,7 @@ train::RunFiles run_files(Trainer& trainer, const TrainRequest& request) {
                   .loss = "Loss (sum over the tokens, mean over the sequences of a batch)",
                   .accuracy = "Accuracy (share of sequences that are an exact match)",
                   .rate = fmt::format("Learning rate ({})", o.schedule),
-                  .tokens = "target tokens per second",
+                  .unit = "target tokens",
                   .log_loss = true,
                   .settings = report_settings(fields_of(shown)),
                   .sections = [&trainer](const train::Metrics&) {

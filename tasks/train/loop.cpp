@@ -295,7 +295,7 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
 void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
   MetricsFile metrics(fs::path(folder) / kMetricsFile, steps_, steps_per_epoch());
   Progress progress(files.progress ? Progress::style_here() : Progress::Style::kSilent, steps_, total_steps(),
-                    files.messages);
+                    files.report.unit, files.messages);
   const CatchInterrupts catching;
   int64_t saved = steps_ > 0 ? steps_ : -1;
   const auto save = [&] {

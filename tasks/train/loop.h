@@ -24,7 +24,7 @@ namespace tapegrad::train {
 struct BatchLoss {
   Tensor loss;                     ///< one number; backward starts here
   double accuracy = kNotMeasured;  ///< share of the examples that are right
-  int64_t tokens = 0;              ///< tokens or examples of the batch, for the speed that is shown
+  int64_t tokens = 0;              ///< tokens, images or other units of the batch (ReportText::unit), for the speed
 };
 
 /// Mean losses of an evaluation. `validation` decides what is best, and when a run stops early.
@@ -59,7 +59,7 @@ struct RunFiles {
   bool progress = true;    ///< a progress bar on a terminal, lines elsewhere
   std::FILE* messages = stdout;   ///< start, steps, epochs and end; the bar goes to standard error
   std::string announcement = {};  ///< printed before the first step
-  ReportText report = {};         ///< the words and sections of report.html
+  ReportText report = {};         ///< the words and sections of report.html, and the bar's unit
   /// Called after each evaluation and after each epoch; `ended_epoch` may add a sample to the metrics. Without them, a
   /// line is printed.
   std::function<void(const StepMetrics&, Progress&)> evaluated = {};

@@ -25,6 +25,12 @@ void write(std::FILE* to, std::string_view text) {
   std::fflush(to);
 }
 
+// "12.3k", "640", "1.5".
+std::string rate(double per_second) {
+  if (per_second >= 1000) return fmt::format("{:.1f}k", per_second * 1e-3);
+  return fmt::format("{:.{}f}", per_second, per_second < 10 ? 1 : 0);
+}
+
 }  // namespace
 
 std::string duration(double seconds) {
@@ -40,8 +46,14 @@ Progress::Style Progress::style_here() {
   return able && ::isatty(STDERR_FILENO) == 1 ? Style::kBar : Style::kLines;
 }
 
-Progress::Progress(Style style, int64_t done, int64_t total, std::FILE* lines)
-    : style_(style), first_(done), total_(total), lines_(lines), start_(Clock::now()), shown_(start_) {}
+Progress::Progress(Style style, int64_t done, int64_t total, std::string unit, std::FILE* lines)
+    : style_(style),
+      first_(done),
+      total_(total),
+      unit_(std::move(unit)),
+      lines_(lines),
+      start_(Clock::now()),
+      shown_(start_) {}
 
 Progress::~Progress() { clear_bar(); }
 
@@ -57,11 +69,11 @@ void Progress::step(const StepMetrics& step) {
   const bool bar = style_ == Style::kBar;
   if (now - shown_ < (bar ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000))) return;
   const double seconds = std::chrono::duration<double>(now - std::exchange(shown_, now)).count();
-  const double thousands_per_s = static_cast<double>(std::exchange(tokens_, 0)) / seconds * 1e-3;
+  const std::string speed = rate(static_cast<double>(std::exchange(tokens_, 0)) / seconds);
   const std::string left = duration(seconds_left(step.step, now));
   const std::string accuracy = std::isnan(step.accuracy) ? "" : fmt::format("  accuracy {:.3f}", step.accuracy);
-  const std::string text = fmt::format("{}/{}  loss {:.4f}{}  {:.1f}k tokens/s  {} left", step.step, total_, step.loss,
-                                       accuracy, thousands_per_s, left);
+  const std::string text =
+      fmt::format("{}/{}  loss {:.4f}{}  {} {}/s  {} left", step.step, total_, step.loss, accuracy, speed, unit_, left);
   if (!bar) {
     write(lines_, fmt::format("step {}\n", text));
     return;

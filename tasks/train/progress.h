@@ -18,14 +18,15 @@ class Progress {
   /// kBar when standard error is a terminal, kLines otherwise.
   static Style style_here();
 
-  /// `done` of `total` steps were done before this run. Lines about steps go to `lines`.
-  Progress(Style style, int64_t done, int64_t total, std::FILE* lines = stdout);
+  /// `done` of `total` steps were done before this run. `unit` is what StepMetrics::tokens counts, in the plural. Lines
+  /// about steps go to `lines`.
+  Progress(Style style, int64_t done, int64_t total, std::string unit = "tokens", std::FILE* lines = stdout);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   /// Call it after every step. Draws the bar at most ten times per second, or prints a line every ten seconds, with the
-  /// tokens per second since the last time.
+  /// units per second since the last time.
   void step(const StepMetrics& step);
   /// Prints a line on `lines`, above the bar; not in style kSilent.
   void line(std::string_view text);
@@ -42,6 +43,7 @@ class Progress {
 
   Style style_;
   int64_t first_, total_;
+  std::string unit_;
   std::FILE* lines_;
   Clock::time_point start_, shown_;
   int64_t tokens_ = 0;  // since shown_, when progress was last shown

@@ -77,7 +77,7 @@ void facts(std::string& out, const ReportText& text, const Metrics& metrics, int
   const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
   std::nth_element(speeds.begin(), middle, speeds.end());
   if (!speeds.empty() && *middle > 0)
-    fact(out, grouped(static_cast<int64_t>(*middle)), fmt::format("{} (median)", text.tokens));
+    fact(out, grouped(static_cast<int64_t>(*middle)), fmt::format("{} per second (median)", text.unit));
   out += "</div>\n";
 }
 

@@ -20,9 +20,9 @@ struct ReportText {
   std::string loss = "Loss";  ///< the title of its curve
   std::string accuracy = "Accuracy";
   std::string rate = "Learning rate";
-  std::string tokens = "tokens per second";                  ///< the unit of the speed
-  bool log_loss = false;                                     ///< a logarithmic axis
-  std::vector<Setting> settings = {};                        ///< the table at the end; none: no table
+  std::string unit = "tokens";         ///< what BatchLoss::tokens counts, for the speed here and in the progress bar
+  bool log_loss = false;               ///< a logarithmic axis
+  std::vector<Setting> settings = {};  ///< the table at the end; none: no table
   std::function<std::string(const Metrics&)> sections = {};  ///< more HTML, made when the run has ended
 };
 

@@ -16,7 +16,7 @@ echo "libtapegrad.so, stripped: $size bytes"
 
 example() { sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$here/../../$1" >"$work/$2.cpp"; }  # the program in a README
 example README.md readme; example tasks/data/README.md data; example tasks/drawing/README.md drawing
-cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" -DOWN_MODEL="$here/../../tasks/examples/own_model.cpp" >"$work/log" &&
+cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug -DEXAMPLES="$work" -DEXAMPLES_OF_TAPEGRAD="$here/../../tasks/examples" >"$work/log" &&
   cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/consumer"
 "$work/build/checks" --gtest_brief=1
@@ -35,6 +35,7 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
   echo "own_model: killed $killed times"
   [ $killed -gt 0 ]
 )
+(cd "$work" && build/digits digits mlp >/dev/null && ls digits/mlp/digits.svg >/dev/null)  # finds its data in share/tapegrad
 (cd "$work" && for program in readme readme_data readme_drawing; do "build/$program"; done)
 "$prefix/bin/tapegrad" --version
 # The examples are user programs: they include only these two tapegrad headers.

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -175,6 +176,19 @@ TEST(Progress, ShowsTheSpeedSinceTheLastLine) {
   progress.step({.step = 2, .tokens = 1200000});  // too soon to be shown
   EXPECT_GT(told(progress, {.step = 3, .tokens = 0}), 10 * slow / 100);
   progress.finish();
+}
+
+TEST(Progress, NamesTheUnit) {
+  const auto told = [](int64_t count) {
+    train::Progress progress(train::Progress::Style::kBar, 0, 100, "images");
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+    testing::internal::CaptureStderr();
+    progress.step({.step = 1, .loss = 1, .tokens = count});
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_TRUE(std::regex_search(told(1'000'000), std::regex("loss 1\\.0000  [0-9]+\\.[0-9]k images/s  ")));
+  EXPECT_TRUE(std::regex_search(told(20), std::regex("  [0-9]+ images/s  ")));
+  EXPECT_TRUE(std::regex_search(told(1), std::regex("  [0-9]\\.[0-9] images/s  ")));
 }
 
 TEST(Command, WithoutAModelTheErrorHasAHint) {

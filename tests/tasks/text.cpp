@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/data/shipped_file.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/windows.h>
 #include <tapegrad/tasks/seq2seq/task.h>
@@ -215,6 +216,18 @@ TEST(TokenFile, ThatShrinksWhileItIsOpenIsAnError) {
   EXPECT_EQ(tokens[49'999], 0);
   EXPECT_EQ(error_of([&] { tokens[50'000]; }), "[text] " + path + " has become shorter since it was opened");
   EXPECT_EQ(error_of([&] { tokens.largest(); }), "[text] " + path + " has become shorter since it was opened");
+}
+
+TEST(ShippedFile, IsFoundFromAnyFolder) {
+  const tests::TemporaryFolder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  const std::string digits = data::shipped_file("digits.txt");
+  EXPECT_TRUE(fs::path(digits).is_absolute());
+  EXPECT_EQ(fs::file_size(digits), fs::file_size(fs::path(tests::kSourceDir) / "tasks/examples/digits.txt"));
+  fs::current_path(before);
+  EXPECT_EQ(error_of([] { data::shipped_file("letters.txt"); }),
+            "[shipped_file] expected a file that comes with tapegrad, got \"letters.txt\"");
 }
 
 }  // namespace

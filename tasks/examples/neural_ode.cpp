@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   tg::manual_seed(argc > 2 ? std::stoull(argv[2]) : 0);
   constexpr int64_t kTimes = 201, kSegment = 11, kBatch = 32, kSteps = 2500;
   constexpr double kDt = 0.1;
-  Field field(tg::nn::Linear(2, 50), tg::nn::Tanh(), tg::nn::Linear(50, 2));
+  Field field{tg::nn::Linear(2, 50), tg::nn::Tanh(), tg::nn::Linear(50, 2)};
   tg::nn::to(field, tg::kFloat64);
   const tg::NamedTensors parameters = tg::nn::parameters(field);
 

@@ -6,6 +6,7 @@
 // Errors are `[operation] expected ..., got ...`, with the shapes.
 #pragma once
 
+#include <tapegrad/autograd/losses.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <initializer_list>
@@ -186,8 +187,8 @@ bool equal(const Tensor& a, const Tensor& b);
 bool all(const Tensor& x);
 bool any(const Tensor& x);
 /// The same along one axis, which is removed, or kept with size 1.
-Tensor all(const Tensor& x, int axis, bool keepdim = false);
-Tensor any(const Tensor& x, int axis, bool keepdim = false);
+Tensor all(const Tensor& x, int64_t axis, bool keepdim = false);
+Tensor any(const Tensor& x, int64_t axis, bool keepdim = false);
 
 inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
 inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
@@ -506,9 +507,9 @@ struct BatchNormed {
 /// the caller can update running ones; no gradient flows through them. They are NaN for an empty batch. Error if a
 /// channel has only one element.
 BatchNormed batch_norm_training(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
-/// The same with the mean and population variance of each sample's groups of adjacent channels. Error unless `groups`
-/// divides C, and if x has exactly `groups` elements. Wu, He 2018.
-Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight = {}, const Tensor& bias = {},
+/// The same with the mean and population variance of each sample's groups of adjacent channels. Error unless
+/// `num_groups` divides C, and if x has exactly N `num_groups` elements. Wu, He 2018.
+Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 /// group_norm with one channel of x [N, C, L, ...] per group. Error if a channel of a sample has only one element.
 /// Ulyanov, Vedaldi, Lempitsky 2016.
@@ -552,75 +553,6 @@ Tensor normalize(const Tensor& x, double p = 2, int64_t axis = 1, double eps = 1
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, bool keepdim = false);
 /// sum(a b) / (max(|a|, eps) max(|b|, eps)) along an axis, with 2-norms; a and b broadcast.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis = 1, double eps = 1e-8);
-
-// --- losses of classes (ops/cross_entropy.cpp, ops/loss_of_classes.cpp), fused, floating ---
-
-/// How elementwise losses are combined; the mean of no losses is NaN, with gradient 0.
-enum class Reduction { none, sum, mean };
-struct CrossEntropyOptions {
-  Reduction reduction = Reduction::mean;
-  int64_t ignore_index = -100;  ///< targets with this value count neither in the loss nor in the mean
-  double label_smoothing = 0;   ///< the share of the target distribution that is spread evenly over the classes, 0 to 1
-  Tensor weight = {};           ///< [V] in the type of the logits: one factor per class; gets no gradient
-};
-/// -log softmax(logits)[target]: logits [..., V], int64 target [...] -> a scalar, or [...]. The classes are the last
-/// axis. inf, with gradient 0, where all logits are -inf. With weights, a mean divides by the sum of the targets'
-/// weights, and smoothing multiplies each class by its own. Error for a target that is neither a class nor ignored.
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
-/// The same from log-probabilities [..., V].
-Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
-                int64_t ignore_index = -100, const Tensor& weight = {});
-
-// --- elementwise losses (ops/loss.cpp), fused, floating: the operands broadcast, and the mean is over all elements ---
-
-/// target * (log target - input), where input is a log-probability.
-Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// (input - target)^2.
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// |input - target|; slope 0 at 0.
-Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// With d = |input - target|: d^2 / 2 up to delta, delta (d - delta / 2) above. Error unless delta > 0. Huber 1964.
-Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, double delta = 1);
-/// With d = |input - target|: d^2 / (2 beta) below beta, d - beta / 2 from there on; l1_loss for beta = 0. Error for
-/// beta < 0. Girshick 2015.
-Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
-                      double beta = 1);
-/// -target log(p) - (1 - target) log(1 - p), times `weight`, which broadcasts. Logarithms are clamped to at least -100,
-/// and the divisor of the gradient (p - target) / (p (1 - p)) to at least 1e-12, as in PyTorch. Error for p outside [0,
-/// 1].
-Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, Reduction reduction = Reduction::mean,
-                            const Tensor& weight = {});
-struct BinaryCrossEntropyOptions {
-  Reduction reduction = Reduction::mean;
-  Tensor weight = {};      ///< factor of each element; broadcasts
-  Tensor pos_weight = {};  ///< factor of the term target log(p); broadcasts, usually [classes]
-};
-/// The same with p = sigmoid(logits), without overflow.
-Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
-                                        Reduction reduction = Reduction::mean);
-Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
-                                        const BinaryCrossEntropyOptions& options);
-/// (log(var) + (input - target)^2 / var) / 2, plus log(2 pi) / 2 if `full`. var broadcasts, or lacks the last axis.
-/// Values of var below eps count as eps, and get the gradient at eps. Error for a negative var. Nix, Weigend 1994.
-Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full = false,
-                         double eps = 1e-6, Reduction reduction = Reduction::mean);
-
-// --- losses of vectors (ops/loss_of_vectors.cpp), floating: [..., D] -> a scalar, or [...] ---
-
-struct TripletMarginOptions {
-  double margin = 1;
-  double p = 2;       ///< of pairwise_distance
-  double eps = 1e-6;  ///< of pairwise_distance
-  bool swap = false;  ///< use the distance from positive to negative instead where it is smaller
-  Reduction reduction = Reduction::mean;
-};
-/// max(distance(anchor, positive) - distance(anchor, negative) + margin, 0) by pairwise_distance. Balntas et al. 2016.
-Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-                           const TripletMarginOptions& options = {});
-/// 1 - cos(a, b) where the target is 1, max(cos(a, b) - margin, 0) where it is -1; 0 for other targets. a and b [...,
-/// D] broadcast, target [...]. The cosine is sum(a b) / sqrt((sum(a^2) + 1e-12) (sum(b^2) + 1e-12)).
-Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
-                             Reduction reduction = Reduction::mean);
 
 // --- for the engine ---
 

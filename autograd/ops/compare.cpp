@@ -260,8 +260,10 @@ bool any(const Tensor& x) {
   require_bool(kAnyTrue, x, "operand");
   return contains(x, true);
 }
-Tensor all(const Tensor& x, int axis, bool keepdim) { return logical_not(contains(kAllTrue, x, axis, keepdim, false)); }
-Tensor any(const Tensor& x, int axis, bool keepdim) { return contains(kAnyTrue, x, axis, keepdim, true); }
+Tensor all(const Tensor& x, int64_t axis, bool keepdim) {
+  return logical_not(contains(kAllTrue, x, axis, keepdim, false));
+}
+Tensor any(const Tensor& x, int64_t axis, bool keepdim) { return contains(kAnyTrue, x, axis, keepdim, true); }
 
 bool all_finite(const Tensor& x) {
   if (x.dtype() < kBFloat16) return true;

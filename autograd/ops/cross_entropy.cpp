@@ -143,6 +143,8 @@ void cross_entropy_rows(const CrossEntropyArgs& args, int64_t begin, int64_t end
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <fmt/format.h>
+
 namespace tapegrad {
 
 HWY_EXPORT(cross_entropy_rows);
@@ -172,17 +174,45 @@ Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tenso
   return (spread - parts) * factors;
 }
 
+// The loss of a floating target, made of recorded operations.
+Tensor of_distribution(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  require_floating(kCrossEntropy.name, {&logits});
+  if (!(target.shape() == logits.shape())) {
+    kCrossEntropy.fail(fmt::format("expected int64 class numbers, or probabilities of shape {}, got {} of shape {}",
+                                   str(logits.shape()), name(target.dtype()), str(target.shape())));
+  }
+  if (options.ignore_index >= 0) {
+    kCrossEntropy.fail(fmt::format("expected no ignore_index for probabilities, got {}", options.ignore_index));
+  }
+  const int axis = require_weight(kCrossEntropy.name, logits, options.weight, options.axis);
+  Tensor parts = target;
+  if (options.label_smoothing > 0) {
+    const double even = options.label_smoothing / static_cast<double>(logits.size(axis));
+    parts = parts * (1 - options.label_smoothing) + even;
+  }
+  if (options.weight.defined()) {
+    Shape along = Shape{logits.size(axis)};
+    for (int i = axis + 1; i < logits.dim(); ++i) along.push_back(1);
+    parts = parts * options.weight.detach().reshape(along);
+  }
+  return reduce_recorded(-sum(parts * log_softmax(logits, axis), axis), options.reduction);
+}
+
 }  // namespace
 
 Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const CrossEntropyOptions& options) {
-  require_classes(kCrossEntropy, given, target_given, options.weight);
   const double smoothing = options.label_smoothing;
+  if (is_floating(target_given.dtype())) {
+    require_probability(kCrossEntropy.name, "label smoothing", smoothing);
+    return of_distribution(given, target_given, options);
+  }
+  const int axis = require_classes(kCrossEntropy.name, given, target_given, options.weight, options.axis);
   require_probability(kCrossEntropy.name, "label smoothing", smoothing);
-  const Tensor logits = given.contiguous();
+  const Tensor logits = last_axis(given, axis).contiguous();
   const Tensor target = packed(target_given);
   const int64_t classes = logits.shape().back();
   const Tensor weight = options.weight.defined() ? packed(options.weight).detach() : Tensor();
-  const double counted = count_targets(kCrossEntropy, target, weight, classes, options.ignore_index);
+  const double counted = count_targets(kCrossEntropy.name, target, weight, classes, options.ignore_index);
   const DType dtype = logits.dtype();
   const double factor = options.reduction == Reduction::mean ? 1 / counted : 1;
   const bool wanted = needs_grad(logits);

@@ -1,6 +1,7 @@
 // Elementwise losses: each has one formula for the loss and one for each gradient.
 //
-// A new loss is an entry of the table, an Op, a function at the end of this file, a declaration in ops.h, and samples.
+// A new loss is an entry of the table, an Op, a function at the end of this file, a declaration in losses.h, and
+// samples.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss.cpp"
 #include <tapegrad/autograd/kernels/simd_targets.h>
 
@@ -26,7 +27,8 @@ struct ElementLoss {
 };
 
 struct LossFormulas {
-  ElementLoss kl_div, mse, l1, huber, smooth_l1, binary, binary_of_logits, binary_of_logits_weighted, gaussian;
+  ElementLoss kl_div, kl_div_of_logs, mse, l1, huber, smooth_l1, binary, binary_of_logits, binary_of_logits_weighted,
+      gaussian;
 };
 
 }  // namespace tapegrad
@@ -38,11 +40,20 @@ namespace tapegrad::HWY_NAMESPACE {
 // log(1 + exp(-x)), without exp of a large number.
 constexpr auto kSoftplusOfMinus = [](auto x) { return log1p(exp(-abs(x))) - minimum(x, 0.); };
 
+// log(p) and log(1 - p), at least -100. As a limit of a logarithm, the second derivative at the end would be 0 times
+// infinity.
+constexpr double kLowest = 3.73e-44;  // exp(-100)
+constexpr auto kLog = [](auto p) { return where(p < kLowest, -100, log(where(p < kLowest, 1, p))); };
+constexpr auto kLogOfRest = [](auto p) { return where(p == 1, -100, log1p(-where(p == 1, 0, p))); };
+
 const LossFormulas& loss_formulas() {
   static constexpr LossFormulas formulas = {
       .kl_div = {value_of<2>([](auto x, auto t) { return where(t == 0, 0, t * log(t)) - t * x; }),  // 0 log 0 = 0
                  {derivative_of<3>([](auto dy, auto, auto t) { return -(t * dy); }),
                   derivative_of<3>([](auto dy, auto x, auto t) { return (log(t) + 1 - x) * dy; })}},
+      .kl_div_of_logs = {value_of<2>([](auto x, auto t) { return exp(t) * (t - x); }),
+                         {derivative_of<3>([](auto dy, auto, auto t) { return -(exp(t) * dy); }),
+                          derivative_of<3>([](auto dy, auto x, auto t) { return exp(t) * (t + 1 - x) * dy; })}},
       .mse = {value_of<2>([](auto x, auto t) { return (x - t) * (x - t); }),
               {derivative_of<3>([](auto dy, auto x, auto t) { return (x - t) * (dy * 2); }),
                derivative_of<3>([](auto dy, auto x, auto t) { return (t - x) * (dy * 2); })}},
@@ -70,9 +81,7 @@ const LossFormulas& loss_formulas() {
       .binary = {value_of<2>(
                      [](auto p, auto t) { return (t - 1) * maximum(log1p(-p), -100.) - t * maximum(log(p), -100.); }),
                  {derivative_of<3>([](auto dy, auto p, auto t) { return dy * (p - t) / maximum((1 - p) * p, 1e-12); }),
-                  derivative_of<3>([](auto dy, auto p, auto) {
-                    return dy * (maximum(log1p(-p), -100.) - maximum(log(p), -100.));
-                  })}},
+                  derivative_of<3>([](auto dy, auto p, auto) { return dy * (kLogOfRest(p) - kLog(p)); })}},
       // With an infinite logit the sum would be infinity - infinity; (1 - t) x is the same loss there.
       .binary_of_logits = {value_of<2>([](auto x, auto t) {
                              const auto loss = maximum(x, 0.) - x * t + log1p(exp(-abs(x)));
@@ -212,10 +221,6 @@ Tensor reduce_recorded(const Tensor& losses, Reduction reduction) {
   return reduction == Reduction::none ? losses : reduction == Reduction::sum ? sum(losses) : mean(losses);
 }
 
-Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction) {
-  return loss_of(kKlDiv, formulas().kl_div, reduction, {}, input, target);
-}
-
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   return loss_of(kMse, formulas().mse, reduction, {}, input, target);
 }
@@ -224,54 +229,63 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   return loss_of(kL1, formulas().l1, reduction, {}, input, target);
 }
 
-Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
-  if (!(delta > 0)) kHuber.fail(fmt::format("expected a delta above 0, got {}", delta));
-  return loss_of(kHuber, formulas().huber, reduction, {delta}, input, target);
+Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberOptions& options) {
+  if (!(options.delta > 0)) kHuber.fail(fmt::format("expected a delta above 0, got {}", options.delta));
+  return loss_of(kHuber, formulas().huber, options.reduction, {options.delta}, input, target);
 }
 
-Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
-  if (!(beta >= 0)) kSmoothL1.fail(fmt::format("expected a beta of 0 or more, got {}", beta));
-  if (beta == 0) return loss_of(kSmoothL1, formulas().l1, reduction, {}, input, target);
-  return loss_of(kSmoothL1, formulas().smooth_l1, reduction, {beta}, input, target);
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1Options& options) {
+  if (!(options.beta >= 0)) kSmoothL1.fail(fmt::format("expected a beta of 0 or more, got {}", options.beta));
+  const ElementLoss& loss = options.beta == 0 ? formulas().l1 : formulas().smooth_l1;
+  return loss_of(kSmoothL1, loss, options.reduction, {options.beta}, input, target);
 }
 
-Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, Reduction reduction, const Tensor& weight) {
+Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options) {
+  const ElementLoss& loss = options.log_target ? formulas().kl_div_of_logs : formulas().kl_div;
+  if (!options.batchmean) return loss_of(kKlDiv, loss, options.reduction, {}, input, target);
+  if (options.reduction != Reduction::mean) kKlDiv.fail("expected batchmean with Reduction::mean, got another one");
+  const Tensor total = loss_of(kKlDiv, loss, Reduction::sum, {}, input, target);
+  return input.dim() == 0 ? total : total / static_cast<double>(input.size(0));
+}
+
+Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, const BinaryCrossEntropyOptions& options) {
   require_floating(kBinary.name, {&p});
   require_between(kBinary, "probabilities between 0 and 1", p, 0, 1);
-  if (!weight.defined()) return loss_of(kBinary, formulas().binary, reduction, {}, p, target);
-  return reduce_recorded(binary_cross_entropy(p, target, Reduction::none) * weight, reduction);
-}
-
-Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
-  return loss_of(kBinaryOfLogits, formulas().binary_of_logits, reduction, {}, logits, target);
+  const bool weighted = options.weight.defined();
+  const Reduction reduction = weighted ? Reduction::none : options.reduction;
+  const Tensor losses = loss_of(kBinary, formulas().binary, reduction, {}, p, target);
+  return weighted ? reduce_recorded(losses * options.weight, options.reduction) : losses;
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
-                                        const BinaryCrossEntropyOptions& options) {
-  const Reduction reduction = options.weight.defined() ? Reduction::none : options.reduction;
-  const Tensor losses = options.pos_weight.defined() ? loss_of(kBinaryOfLogits, formulas().binary_of_logits_weighted,
-                                                               reduction, {}, logits, target, options.pos_weight)
-                                                     : binary_cross_entropy_with_logits(logits, target, reduction);
-  return options.weight.defined() ? reduce_recorded(losses * options.weight, options.reduction) : losses;
+                                        const BinaryCrossEntropyWithLogitsOptions& options) {
+  const bool weighted = options.weight.defined();
+  const Reduction reduction = weighted ? Reduction::none : options.reduction;
+  const Tensor losses = options.pos_weight.defined()
+                            ? loss_of(kBinaryOfLogits, formulas().binary_of_logits_weighted, reduction, {}, logits,
+                                      target, options.pos_weight)
+                            : loss_of(kBinaryOfLogits, formulas().binary_of_logits, reduction, {}, logits, target);
+  return weighted ? reduce_recorded(losses * options.weight, options.reduction) : losses;
 }
 
-Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full, double eps,
-                         Reduction reduction) {
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNllOptions& options) {
   require_floating(kGaussian.name, {&var});
   Tensor v = var;
   if (var.numel() > 0) {
     const Tensor values = var.detach();
     const double least = reduced(kGaussian.name, ReduceKind::minimum, values, {}, false).item();
     if (least < 0) kGaussian.fail(fmt::format("expected a variance of 0 or more, got {}", least));
-    if (least < eps) v = var + (maximum(values, eps) - values);  // clamps the values, not the gradient
+    // Clamps the values, not the gradient.
+    if (least < options.eps) v = var + (maximum(values, options.eps) - values);
   }
   if (var.dim() + 1 == input.dim()) {  // one variance per vector
     Shape vectors = input.shape();
     vectors.erase(vectors.rank() - 1);
     if (vectors == var.shape()) v = v.unsqueeze(-1);
   }
-  const double constant = full ? 0.5 * std::log(2 * std::numbers::pi) : 0;
-  return loss_of(kGaussian, formulas().gaussian, reduction, {constant}, input, target, v);
+  const double constant = options.full ? 0.5 * std::log(2 * std::numbers::pi) : 0;
+  return loss_of(kGaussian, formulas().gaussian, options.reduction, {constant}, input, target, v);
 }
 
 }  // namespace tapegrad

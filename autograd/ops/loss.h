@@ -4,14 +4,27 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 
+#include <optional>
+#include <string_view>
+
 namespace tapegrad {
 
-/// Error unless x is floating [..., V], target int64 [...], and weight empty or [V] in the type of x.
-void require_classes(const Op& op, const Tensor& x, const Tensor& target, const Tensor& weight);
+/// Error unless x is floating, weight empty or [V] in the type of x, and target int64 with the axes of x except `axis`,
+/// which has the V classes. Returns that axis, counted from the start.
+int require_classes(std::string_view where, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t axis);
+/// The same without the target.
+int require_weight(std::string_view where, const Tensor& x, const Tensor& weight, int64_t axis);
+
+/// Error, with value, index and range, for a target that is not a class, and not `ignore_index` if there is one.
+void require_range(std::string_view where, const Tensor& target, int64_t classes, std::optional<int64_t> ignore_index);
+
+/// x with the axis moved to the end.
+inline Tensor last_axis(const Tensor& x, int axis) { return axis == x.dim() - 1 ? x : movedim(x, axis, -1); }
 
 /// The number of targets (contiguous) that are not ignored; with weights [V] (contiguous), the sum of their weights.
-/// Error, with value, index and range, for a target that is neither a class nor ignored.
-double count_targets(const Op& op, const Tensor& target, const Tensor& weight, int64_t classes, int64_t ignore_index);
+/// The Error of require_range.
+double count_targets(std::string_view where, const Tensor& target, const Tensor& weight, int64_t classes,
+                     int64_t ignore_index);
 
 /// Reduces the losses of all rows; a mean divides by `divisor`, and is NaN if that is 0. Not recorded.
 Tensor reduce_losses(const Tensor& losses, Reduction reduction, double divisor);

@@ -31,8 +31,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   return reduce_recorded(clamp(near - far + options.margin, 0, {}), options.reduction);
 }
 
-Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin,
-                             Reduction reduction) {
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options) {
   require_floating(kCosine, a.dtype());
   require_floating(kCosine, b.dtype());
   Shape shape = broadcast(kCosine, a.shape(), b.shape());
@@ -48,8 +47,8 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   constexpr double kEps = 1e-12;
   const Tensor squares = (sum(a * a, -1) + kEps) * (sum(b * b, -1) + kEps);
   const Tensor cosine = sum(a * b, -1) / sqrt(squares);
-  const Tensor apart = where(target == -1, clamp(cosine - margin, 0, {}), 0.);
-  return reduce_recorded(where(target == 1, 1 - cosine, apart), reduction);
+  const Tensor apart = where(target == -1, clamp(cosine - options.margin, 0, {}), 0.);
+  return reduce_recorded(where(target == 1, 1 - cosine, apart), options.reduction);
 }
 
 }  // namespace tapegrad

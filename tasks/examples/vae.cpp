@@ -35,7 +35,7 @@ struct Vae {
   tg::Tensor operator()(const tg::Tensor& x) const {
     const auto [mean, log_var] = encode(x);
     const tg::Tensor z = mean + tg::exp(0.5 * log_var) * tg::randn_like(mean);
-    const tg::Tensor missed = tg::binary_cross_entropy_with_logits(decoder(z), x, tg::Reduction::sum);
+    const tg::Tensor missed = tg::binary_cross_entropy_with_logits(decoder(z), x, {.reduction = tg::Reduction::sum});
     const tg::Tensor kl = 0.5 * tg::sum(tg::square(mean) + tg::exp(log_var) - log_var - 1);
     return (missed + kl) / static_cast<double>(x.size(0));
   }

@@ -18,8 +18,9 @@ void add_class_losses(SampleTable& table) {
               {.zero_gradient = zero});
   };
   const auto likelihood = [&](const std::string& label, const Tensor& x, const Tensor& target, Reduction reduction) {
-    table.add("nll_loss", label, {x, target},
-              [reduction](std::span<const Tensor> v) { return nll_loss(v[0], v[1], reduction, 1); });
+    table.add("nll_loss", label, {x, target}, [reduction](std::span<const Tensor> v) {
+      return nll_loss(v[0], v[1], {.reduction = reduction, .ignore_index = 1});
+    });
   };
   for (const auto& [reduction, name] : kReductions) {
     for (double smoothing : {0.0, 0.1}) {
@@ -42,6 +43,10 @@ void add_class_losses(SampleTable& table) {
     likelihood("ignored" + std::string(name), spread({4, 3}), tensor({2, 1, 0, 1}), reduction);
     likelihood("[2, 2, 3]" + std::string(name), spread({2, 2, 3}), some_ids({2, 2}, 3), reduction);
   }
+  const Tensor ids = some_ids({2, 3}, 4);
+  entropy("[2, 4, 3], axis 1", spread({2, 4, 3}), ids, {.label_smoothing = 0.1, .axis = 1});
+  table.add("nll_loss", "[2, 4, 3], axis 1", {spread({2, 4, 3}), ids},
+            [](std::span<const Tensor> v) { return nll_loss(v[0], v[1], {.axis = 1}); });
   entropy("no row", spread({0, 3}), zeros({0}, kInt64), {.reduction = Reduction::sum});
 }
 
@@ -57,7 +62,9 @@ void add_weighted_losses(SampleTable& table) {
       }
     }
     table.add("nll_loss", std::string("weighted") + name, {spread({4, 3}), tensor({2, 1, 0, 1})},
-              [reduction = reduction](auto v) { return nll_loss(v[0], v[1], reduction, 1, spread({3}, 0.2, 2)); });
+              [reduction = reduction](auto v) {
+                return nll_loss(v[0], v[1], {.reduction = reduction, .ignore_index = 1, .weight = spread({3}, 0.2, 2)});
+              });
     const auto binary = [&, reduction = reduction, name = name](const std::string& label, const Tensor& x,
                                                                 const Tensor& target, const Tensor& weight) {
       const std::string all = label + name;
@@ -67,8 +74,9 @@ void add_weighted_losses(SampleTable& table) {
       table.add("binary_cross_entropy_with_logits", all + ", weight", {x, target, weight}, [reduction](auto v) {
         return binary_cross_entropy_with_logits(v[0], v[1], {.reduction = reduction, .weight = v[2]});
       });
-      table.add("gaussian_nll_loss", all, {x, target, weight},
-                [reduction](auto v) { return gaussian_nll_loss(v[0], v[1], v[2], true, 1e-6, reduction); });
+      table.add("gaussian_nll_loss", all, {x, target, weight}, [reduction](auto v) {
+        return gaussian_nll_loss(v[0], v[1], v[2], {.reduction = reduction, .full = true});
+      });
     };
     for (const LaidOut& a : layouts(2, 3)) binary(a.label, a.x, spread({3, 2}, 0.1, 0.9).t(), spread({3}, 0.3, 2));
     binary("scalar", spread({}), spread({}, 0.1, 0.9), spread({}, 0.3, 2));
@@ -85,18 +93,22 @@ void add_pair_losses(SampleTable& table) {
       table.add("mse_loss", label + name, {x, target}, [reduction](auto v) { return mse_loss(v[0], v[1], reduction); });
       table.add("l1_loss", label + name, {x, target}, [reduction](auto v) { return l1_loss(v[0], v[1], reduction); });
       table.add("huber_loss", label + name, {x, target},
-                [reduction](auto v) { return huber_loss(v[0], v[1], reduction, 0.7); });
+                [reduction](auto v) { return huber_loss(v[0], v[1], {.reduction = reduction, .delta = 0.7}); });
       table.add("smooth_l1_loss", label + name, {x, target},
-                [reduction](auto v) { return smooth_l1_loss(v[0], v[1], reduction, 0.7); });
+                [reduction](auto v) { return smooth_l1_loss(v[0], v[1], {.reduction = reduction, .beta = 0.7}); });
       table.add("smooth_l1_loss", label + name + ", beta 0", {x, target},
-                [reduction](auto v) { return smooth_l1_loss(v[0], v[1], reduction, 0); });
+                [reduction](auto v) { return smooth_l1_loss(v[0], v[1], {.reduction = reduction, .beta = 0}); });
       table.add("binary_cross_entropy", label + name, {target, x},
-                [reduction](auto v) { return binary_cross_entropy(v[0], v[1], reduction); });
-      table.add("binary_cross_entropy", label + name + ", weight", {target, x},
-                [reduction](auto v) { return binary_cross_entropy(v[0], v[1], reduction, spread({1}, 0.3, 2)); });
-      table.add("kl_div", label + name, {x, target}, [reduction](auto v) { return kl_div(v[0], v[1], reduction); });
+                [reduction](auto v) { return binary_cross_entropy(v[0], v[1], {.reduction = reduction}); });
+      table.add("binary_cross_entropy", label + name + ", weight", {target, x}, [reduction](auto v) {
+        return binary_cross_entropy(v[0], v[1], {.reduction = reduction, .weight = spread({1}, 0.3, 2)});
+      });
+      table.add("kl_div", label + name, {x, target},
+                [reduction](auto v) { return kl_div(v[0], v[1], {.reduction = reduction}); });
+      table.add("kl_div", label + name + ", log target", {x, target},
+                [reduction](auto v) { return kl_div(v[0], v[1], {.reduction = reduction, .log_target = true}); });
       table.add("binary_cross_entropy_with_logits", label + name, {x, target},
-                [reduction](auto v) { return binary_cross_entropy_with_logits(v[0], v[1], reduction); });
+                [reduction](auto v) { return binary_cross_entropy_with_logits(v[0], v[1], {.reduction = reduction}); });
     };
     for (const LaidOut& a : layouts(2, 3)) all(a.label, a.x, spread({3, 2}, 0.1, 0.9).t());
     all("scalar", spread({}), spread({}, 0.1, 0.9));

@@ -379,7 +379,10 @@ TEST(Errors, OfNormsAndLosses) {
        [=] {
          return cross_entropy(kX, tensor({0, 1, 2}));
        }},
-      {"[cross_entropy] expected int64 class numbers as the target, got float32", [=] { cross_entropy(kX, kX); }},
+      {"[cross_entropy] expected int64 class numbers as the target, got bool",
+       [=] { cross_entropy(kX, zeros({2}, kBool)); }},
+      {"[cross_entropy] expected int64 class numbers, or probabilities of shape [2, 3], got float32 of shape [4, 5]",
+       [=] { cross_entropy(kX, kY); }},
       {"[cross_entropy] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [=] { cross_entropy(kIds, targets); }},
       {"[cross_entropy] expected a target with the axes of the input [] except the last (the classes), got [2]",

@@ -310,19 +310,23 @@ std::vector<Large> large_samples() {
       return cross_entropy(v[0], v[1], {.reduction = reduction, .label_smoothing = 0.1, .weight = row});
     });
     add_sample("nll_loss", {numbers({500, 1003}), ids({500}, 1003)},
-               [reduction](const Inputs& v) { return nll_loss(v[0], v[1], reduction); });
+               [reduction](const Inputs& v) { return nll_loss(v[0], v[1], {.reduction = reduction}); });
     add_sample("mse_loss", {x, turned}, [reduction](const Inputs& v) { return mse_loss(v[0], v[1], reduction); });
     add_sample("l1_loss", {x, turned}, [reduction](const Inputs& v) { return l1_loss(v[0], v[1], reduction); });
-    add_sample("huber_loss", {x, turned}, [reduction](const Inputs& v) { return huber_loss(v[0], v[1], reduction); });
+    add_sample("huber_loss", {x, turned},
+               [reduction](const Inputs& v) { return huber_loss(v[0], v[1], {.reduction = reduction}); });
     add_sample("smooth_l1_loss", {x, turned},
-               [reduction](const Inputs& v) { return smooth_l1_loss(v[0], v[1], reduction); });
+               [reduction](const Inputs& v) { return smooth_l1_loss(v[0], v[1], {.reduction = reduction}); });
     add_sample("binary_cross_entropy", {probabilities, probabilities},
-               [reduction](const Inputs& v) { return binary_cross_entropy(v[0], v[1], reduction); });
-    add_sample("gaussian_nll_loss", {x, turned, positive},
-               [reduction](const Inputs& v) { return gaussian_nll_loss(v[0], v[1], v[2], true, 1e-6, reduction); });
-    add_sample("kl_div", {x, positive}, [reduction](const Inputs& v) { return kl_div(v[0], v[1], reduction); });
-    add_sample("binary_cross_entropy_with_logits", {x, positive},
-               [reduction](const Inputs& v) { return binary_cross_entropy_with_logits(v[0], v[1], reduction); });
+               [reduction](const Inputs& v) { return binary_cross_entropy(v[0], v[1], {.reduction = reduction}); });
+    add_sample("gaussian_nll_loss", {x, turned, positive}, [reduction](const Inputs& v) {
+      return gaussian_nll_loss(v[0], v[1], v[2], {.reduction = reduction, .full = true});
+    });
+    add_sample("kl_div", {x, positive},
+               [reduction](const Inputs& v) { return kl_div(v[0], v[1], {.reduction = reduction}); });
+    add_sample("binary_cross_entropy_with_logits", {x, positive}, [reduction](const Inputs& v) {
+      return binary_cross_entropy_with_logits(v[0], v[1], {.reduction = reduction});
+    });
     add_sample("binary_cross_entropy_with_logits", {x, positive, row}, [reduction](const Inputs& v) {
       return binary_cross_entropy_with_logits(v[0], v[1], {.reduction = reduction, .pos_weight = v[2]});
     });

@@ -120,7 +120,7 @@ TEST(Vectors, HaveSecondDerivatives) {
   }
   expect_gradients(
       [](auto x) {
-        return cosine_embedding_loss(x[0], x[1], tensor({1, -1, -1}), -0.9, Reduction::none);
+        return cosine_embedding_loss(x[0], x[1], tensor({1, -1, -1}), {.reduction = Reduction::none, .margin = -0.9});
       },
       {some({3, 4}), some({3, 4}, 0.9)});
 }
@@ -136,9 +136,11 @@ TEST(Vectors, ShorterThanEps) {
 
 TEST(Losses, OfElementsAtTheirKinks) {
   const Tensor x = tensor({1., -1., 0.5, 0.}), t = zeros({4});
-  expect_near(huber_loss(x, t, Reduction::none), {.5, .5, .125, 0});
-  expect_near(slope([t](const Tensor& v) { return huber_loss(v, t, Reduction::sum); }, x), {1, -1, .5, 0});
-  expect_near(slope([t](const Tensor& v) { return smooth_l1_loss(v, t, Reduction::sum, 0); }, x), {1, -1, 1, 0});
+  expect_near(huber_loss(x, t, {.reduction = Reduction::none}), {.5, .5, .125, 0});
+  expect_near(slope([t](const Tensor& v) { return huber_loss(v, t, {.reduction = Reduction::sum}); }, x),
+              {1, -1, .5, 0});
+  expect_near(slope([t](const Tensor& v) { return smooth_l1_loss(v, t, {.reduction = Reduction::sum, .beta = 0}); }, x),
+              {1, -1, 1, 0});
   expect_near(slope([t](const Tensor& v) { return l1_loss(v, t, Reduction::sum); }, x), {1, -1, 1, 0});
   expect_near(slope([x](const Tensor& v) { return l1_loss(x, v); }, t), {-.25, .25, -.25, 0});
   EXPECT_TRUE(std::isnan(l1_loss(zeros({0}), zeros({0})).item()));
@@ -147,16 +149,17 @@ TEST(Losses, OfElementsAtTheirKinks) {
 
 TEST(Losses, OfProbabilitiesAtTheEnds) {
   const Tensor p = tensor({0., 1., 0., 1.}), t = tensor({1., 0., 0., 1.});
-  expect_near(binary_cross_entropy(p, t, Reduction::none), {100, 100, 0, 0});
+  expect_near(binary_cross_entropy(p, t, {.reduction = Reduction::none}), {100, 100, 0, 0});
   for (bool again : {false, true}) {
-    expect_near(slope([t](const Tensor& v) { return binary_cross_entropy(v, t, Reduction::sum); }, p, again),
-                {-1e12, 1e12, 0, 0});
+    expect_near(
+        slope([t](const Tensor& v) { return binary_cross_entropy(v, t, {.reduction = Reduction::sum}); }, p, again),
+        {-1e12, 1e12, 0, 0});
   }
 }
 
 TEST(Losses, OfSmallVariancesPassTheGradientOfEps) {
   const Tensor x = tensor({1., 2., 3.}), t = tensor({1., 2.5, 1.}), var = tensor({0., 1e-7, 2.});
-  expect_near(slope([=](const Tensor& v) { return gaussian_nll_loss(x, t, v, false, 1e-6, Reduction::sum); }, var),
+  expect_near(slope([=](const Tensor& v) { return gaussian_nll_loss(x, t, v, {.reduction = Reduction::sum}); }, var),
               {5e5, -1.249995e11, -0.25});
 }
 
@@ -165,7 +168,7 @@ TEST(Losses, WeighClassesInTheMean) {
   const Tensor weight = tensor({.5, 2., 0.}, kFloat64);
   const Tensor each = cross_entropy(logits, target, {.reduction = Reduction::none, .weight = weight});
   expect_near(cross_entropy(logits, target, {.weight = weight}), sum(each) / 4.5);
-  expect_near(nll_loss(log_softmax(logits), target, Reduction::mean, -100, weight), sum(each) / 4.5);
+  expect_near(nll_loss(log_softmax(logits), target, {.weight = weight}), sum(each) / 4.5);
   expect_near(cross_entropy(logits, target, {.label_smoothing = 0.3, .weight = ones({3}, kFloat64)}),
               cross_entropy(logits, target, {.label_smoothing = 0.3}));
   EXPECT_TRUE(std::isnan(cross_entropy(logits, tensor({2, 2, 2, 2}), {.weight = weight}).item()));
@@ -173,13 +176,13 @@ TEST(Losses, WeighClassesInTheMean) {
 
 TEST(Losses, TakeWeightsOfElements) {
   const Tensor x = some({2, 3}), t = tensor({{0., 1., 1.}, {1., 0., .5}}, kFloat64), w = tensor({1., 2., 3.}, kFloat64);
-  const Tensor plain = binary_cross_entropy_with_logits(x, t, Reduction::none);
+  const Tensor plain = binary_cross_entropy_with_logits(x, t, {.reduction = Reduction::none});
   expect_near(binary_cross_entropy_with_logits(x, t, {.weight = w}), mean(plain * w));
   expect_near(binary_cross_entropy_with_logits(x, t, {.pos_weight = ones({3}, kFloat64)}), mean(plain));
   const Tensor p = sigmoid(x);
   expect_near(binary_cross_entropy_with_logits(x, t, {.reduction = Reduction::none, .pos_weight = w}),
               -(w * t * log(p) + (1 - t) * log(1 - p)));
-  expect_near(binary_cross_entropy(p, t, Reduction::sum, w), sum(plain * w));
+  expect_near(binary_cross_entropy(p, t, {.reduction = Reduction::sum, .weight = w}), sum(plain * w));
 }
 
 struct WrongCall {
@@ -258,8 +261,8 @@ TEST(Errors, OfLosses) {
        [] { l1_loss(kX, kY); }},
       {"[l1_loss] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))",
        [] { l1_loss(kX, kIds); }},
-      {"[huber_loss] expected a delta above 0, got 0", [] { huber_loss(kX, kX, Reduction::mean, 0); }},
-      {"[smooth_l1_loss] expected a beta of 0 or more, got -1", [] { smooth_l1_loss(kX, kX, Reduction::mean, -1); }},
+      {"[huber_loss] expected a delta above 0, got 0", [] { huber_loss(kX, kX, {.delta = 0}); }},
+      {"[smooth_l1_loss] expected a beta of 0 or more, got -1", [] { smooth_l1_loss(kX, kX, {.beta = -1}); }},
       {"[binary_cross_entropy] expected probabilities between 0 and 1, got 1.5 at [1, 0]",
        [] {
          return binary_cross_entropy(tensor({{0., 1.}, {1.5, -1.}}), zeros({2, 2}));
@@ -292,7 +295,7 @@ TEST(Errors, OfLosses) {
        }},
       {"[nll_loss] expected one weight per class, float32 of shape [3], got float64 of shape [3]",
        [] {
-         return nll_loss(kX, tensor({0, 1}), Reduction::mean, -100, ones({3}, kFloat64));
+         return nll_loss(kX, tensor({0, 1}), {.weight = ones({3}, kFloat64)});
        }},
   });
 }

@@ -281,7 +281,7 @@ TEST(CrossEntropy, ErrorsNameTheValues) {
   EXPECT_EQ(error_of([&] {
               tg::cross_entropy(logits, tg::tensor({0., 1.}));
             }),
-            "[cross_entropy] expected int64 class numbers as the target, got float32");
+            "[cross_entropy] expected int64 class numbers, or probabilities of shape [2, 3], got float32 of shape [2]");
   EXPECT_EQ(error_of([&] {
               tg::cross_entropy(logits, tg::tensor({0, 1}), {.label_smoothing = 1.5});
             }),
@@ -292,8 +292,8 @@ TEST(Losses, OfPairs) {
   const tg::Tensor x = tg::tensor({1., -2.});
   const tg::Tensor t = tg::tensor({0., .5});
   expect_near(tg::mse_loss(x, t), {(1 + 6.25) / 2});
-  expect_near(tg::kl_div(x, t, tg::Reduction::none), {0, .5 * (std::log(.5) + 2)});
-  expect_near(tg::binary_cross_entropy_with_logits(x, t, tg::Reduction::none),
+  expect_near(tg::kl_div(x, t, {.reduction = tg::Reduction::none}), {0, .5 * (std::log(.5) + 2)});
+  expect_near(tg::binary_cross_entropy_with_logits(x, t, {.reduction = tg::Reduction::none}),
               {1 + std::log1p(std::exp(-1.)), 1 + std::log1p(std::exp(-2.))});
   expect_near(tg::binary_cross_entropy_with_logits(tg::tensor({1000., -1000.}), tg::tensor({1., 0.})), {0.});
   const tg::Tensor leaf = x.as_leaf();
@@ -310,9 +310,9 @@ TEST(Losses, OfPairs) {
 TEST(Losses, OfPairsThatBroadcast) {
   const auto loss_of = [](int i, tg::Reduction reduction) {
     return [=](const tg::Tensor& x, const tg::Tensor& t) {
-      return i == 0   ? tg::kl_div(x, t, reduction)
+      return i == 0   ? tg::kl_div(x, t, {.reduction = reduction})
              : i == 1 ? tg::mse_loss(x, t, reduction)
-                      : tg::binary_cross_entropy_with_logits(x, t, reduction);
+                      : tg::binary_cross_entropy_with_logits(x, t, {.reduction = reduction});
     };
   };
   const std::pair<tg::Shape, tg::Shape> shapes[] = {
@@ -342,14 +342,14 @@ TEST(Losses, BinaryCrossEntropyAtInfiniteLogits) {
   const tg::Tensor x = tg::tensor({kInf, kInf, kInf, -kInf, -kInf, -kInf, 0., kNan, kInf});
   const tg::Tensor t = tg::tensor({0., 1., .5, 0., 1., .5, 1., 1., kNan});
   const auto each = [&](const tg::Tensor& v) {
-    return tg::binary_cross_entropy_with_logits(v, t, tg::Reduction::none);
+    return tg::binary_cross_entropy_with_logits(v, t, {.reduction = tg::Reduction::none});
   };
   expect_near(each(x), {kInf, kNan, kInf, kNan, kInf, kInf, std::log(2.), kNan, kNan});
   const tg::Tensor leaf = x.slice(0, 0, 6).as_leaf();
   tg::Tape tape;
-  expect_near(
-      tape.backward(tg::sum(tg::binary_cross_entropy_with_logits(leaf, t.slice(0, 0, 6), tg::Reduction::none)))[leaf],
-      {1, 0, .5, 0, -1, -.5});
+  expect_near(tape.backward(tg::sum(tg::binary_cross_entropy_with_logits(leaf, t.slice(0, 0, 6),
+                                                                         {.reduction = tg::Reduction::none})))[leaf],
+              {1, 0, .5, 0, -1, -.5});
 }
 
 }  // namespace

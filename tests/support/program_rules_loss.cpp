@@ -81,42 +81,50 @@ void add_norms_and_losses(Table& table) {
       [](const D& d, Call& c) { return twins(d, c) && d.last(c).dim() > 0; },
       [](const A& a) { return pairwise_distance(a.t[0], a.t[1]); }, kFirstTwoDiffer);
   using Loss = std::function<Tensor(const A&, Reduction)>;
+  const std::string kAlone = "reduction";  // the loss has no other options
+  const auto given = [&](const std::string& reduction, const std::string& options) {
+    const std::string value = "Reduction::" + reduction;
+    return options == kAlone ? value : "{.reduction = " + value + options + "}";
+  };
   const auto loss = [&](const std::string& name, const std::string& between, const std::string& torch,
-                        const std::string& before, const std::string& after, const Loss& f, const Smooth& smooth = {},
+                        const std::string& before, const std::string& options, const Loss& f, const Smooth& smooth = {},
                         const DrawRule& draw = pair_not_empty) {
     for (const Reduction r : {Reduction::none, Reduction::sum, Reduction::mean}) {
       const std::string of = kReductions[static_cast<int>(r)];
       table.add(
-          name + "(" + between + ", Reduction::" + of + after + ")", torch + "(" + before + ", reduction='" + of + "')",
+          name + "(" + between + ", " + given(of, options) + ")", torch + "(" + before + ", reduction='" + of + "')",
           draw, [f, r](const A& a) { return f(a, r); }, smooth);
     }
   };
   const std::string two = "{t0}, {t1}";
-  loss("mse_loss", two, "F.mse_loss", "*torch.broadcast_tensors({t0}, {t1})", "",
+  loss("mse_loss", two, "F.mse_loss", "*torch.broadcast_tensors({t0}, {t1})", kAlone,
        [](const A& a, Reduction r) { return mse_loss(a.t[0], a.t[1], r); });
   loss(
-      "l1_loss", two, "F.l1_loss", "*torch.broadcast_tensors({t0}, {t1})", "",
+      "l1_loss", two, "F.l1_loss", "*torch.broadcast_tensors({t0}, {t1})", kAlone,
       [](const A& a, Reduction r) { return l1_loss(a.t[0], a.t[1], r); }, kFirstTwoDiffer);
   const Smooth not_at_seams = [](const A& a) { return away_from(abs(a.t[0] - a.t[1]), {0, 0.7}); };
   loss(
-      "huber_loss", two, "F.huber_loss", "*torch.broadcast_tensors({t0}, {t1}), delta=0.7", ", 0.7",
-      [](const A& a, Reduction r) { return huber_loss(a.t[0], a.t[1], r, 0.7); }, not_at_seams);
+      "huber_loss", two, "F.huber_loss", "*torch.broadcast_tensors({t0}, {t1}), delta=0.7", ", .delta = 0.7",
+      [](const A& a, Reduction r) { return huber_loss(a.t[0], a.t[1], {.reduction = r, .delta = 0.7}); }, not_at_seams);
   loss(
-      "smooth_l1_loss", two, "F.smooth_l1_loss", "*torch.broadcast_tensors({t0}, {t1}), beta=0.7", ", 0.7",
-      [](const A& a, Reduction r) { return smooth_l1_loss(a.t[0], a.t[1], r, 0.7); }, not_at_seams);
+      "smooth_l1_loss", two, "F.smooth_l1_loss", "*torch.broadcast_tensors({t0}, {t1}), beta=0.7", ", .beta = 0.7",
+      [](const A& a, Reduction r) { return smooth_l1_loss(a.t[0], a.t[1], {.reduction = r, .beta = 0.7}); },
+      not_at_seams);
   loss("kl_div", "{t0}, square({t1}) + 0.5", "F.kl_div", "*torch.broadcast_tensors({t0}, {t1}.square() + 0.5)", "",
-       [](const A& a, Reduction r) { return kl_div(a.t[0], square(a.t[1]) + 0.5, r); });
+       [](const A& a, Reduction r) { return kl_div(a.t[0], square(a.t[1]) + 0.5, {.reduction = r}); });
   loss(
       "binary_cross_entropy", "sigmoid({t0}), sigmoid({t1})", "F.binary_cross_entropy",
       "{t0}.sigmoid(), {t1}.sigmoid()", "",
-      [](const A& a, Reduction r) { return binary_cross_entropy(sigmoid(a.t[0]), sigmoid(a.t[1]), r); }, {}, twins);
+      [](const A& a, Reduction r) { return binary_cross_entropy(sigmoid(a.t[0]), sigmoid(a.t[1]), {.reduction = r}); },
+      {}, twins);
   loss(
       "binary_cross_entropy_with_logits", two, "F.binary_cross_entropy_with_logits", two, "",
-      [](const A& a, Reduction r) { return binary_cross_entropy_with_logits(a.t[0], a.t[1], r); }, {}, twins);
+      [](const A& a, Reduction r) { return binary_cross_entropy_with_logits(a.t[0], a.t[1], {.reduction = r}); }, {},
+      twins);
   loss(
-      "gaussian_nll_loss", "{t0}, {t1}, square({t1}) + 0.5, false, 1e-6", "F.gaussian_nll_loss",
-      "{t0}, {t1}, {t1}.square() + 0.5", "",
-      [](const A& a, Reduction r) { return gaussian_nll_loss(a.t[0], a.t[1], square(a.t[1]) + 0.5, false, 1e-6, r); },
+      "gaussian_nll_loss", "{t0}, {t1}, square({t1}) + 0.5", "F.gaussian_nll_loss", "{t0}, {t1}, {t1}.square() + 0.5",
+      "",
+      [](const A& a, Reduction r) { return gaussian_nll_loss(a.t[0], a.t[1], square(a.t[1]) + 0.5, {.reduction = r}); },
       {}, [](const D& d, Call& c) { return twins(d, c) && d.last(c).dim() > 0; });
   const DrawRule classes = [](const D& d, Call& c) {
     if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; })) return false;
@@ -126,8 +134,8 @@ void add_norms_and_losses(Table& table) {
   const DrawRule smoothed = and_number(classes, 0, 0.5);
   table.add("cross_entropy({t0}, {c0}, {.label_smoothing = {d0}})", "F.cross_entropy({t0}, {c0}, label_smoothing={d0})",
             smoothed, [](const A& a) { return cross_entropy(a.t[0], a.c(0), {.label_smoothing = a.d(0)}); });
-  table.add("nll_loss({t0}, {c0}, Reduction::none)", "F.nll_loss({t0}, {c0}, reduction='none')", classes,
-            [](const A& a) { return nll_loss(a.t[0], a.c(0), Reduction::none); });
+  table.add("nll_loss({t0}, {c0}, {.reduction = Reduction::none})", "F.nll_loss({t0}, {c0}, reduction='none')", classes,
+            [](const A& a) { return nll_loss(a.t[0], a.c(0), {.reduction = Reduction::none}); });
 }
 
 }  // namespace tapegrad::tests

@@ -245,7 +245,8 @@ Batch ParserTask::batch_of(std::span<const Tree> trees, int64_t source, int64_t 
 
 Tensor ParserTask::loss(const Tensor& outputs, const Tensor& target) const {
   if (form_ == TreeForm::flat) return nn::sequence_loss(outputs, target);
-  return nll_loss(outputs, target, Reduction::sum, T::kPadding) / static_cast<double>(outputs.size(0));
+  return nll_loss(outputs, target, {.reduction = Reduction::sum, .ignore_index = T::kPadding}) /
+         static_cast<double>(outputs.size(0));
 }
 
 std::optional<int64_t> ParserTask::padding() const {

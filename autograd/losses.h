@@ -1,0 +1,149 @@
+// Losses of classes, of elements, and of vectors.
+//
+// The last argument is the reduction, or a struct of options that begins with it:
+//
+//   mse_loss(y, target, Reduction::sum)
+//   huber_loss(y, target, {.reduction = Reduction::sum, .delta = 0.5})
+//   cross_entropy(logits, target, {.label_smoothing = 0.1})
+//
+// float32 and float64; operands are converted to the later type. Included by ops.h.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+namespace tapegrad {
+
+/// How elementwise losses are combined; the mean of no losses is NaN, with gradient 0.
+enum class Reduction { none, sum, mean };
+
+// --- of classes (ops/cross_entropy.cpp, ops/loss_of_classes.cpp): [..., V] -> a scalar, or [...] ---
+
+struct CrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  int64_t ignore_index = -100;  ///< targets with this value count neither in the loss nor in the mean
+  double label_smoothing = 0;   ///< the share of the target distribution that is spread evenly over the classes, 0 to 1
+  Tensor weight = {};           ///< [V] in the type of the logits: one factor per class; gets no gradient
+  int64_t axis = -1;            ///< of the classes; 1 for PyTorch's [N, V, ...]
+};
+/// -log softmax(logits)[target]: logits [..., V], int64 target [...]. Fused. inf, with gradient 0, where all logits are
+/// -inf. With weights, a mean divides by the sum of the targets' weights, and smoothing multiplies each class by its
+/// own. Error for a target that is neither a class nor ignored.
+///
+/// A floating target of the logits' shape has one factor per class, usually probabilities: then the loss is -sum(target
+/// log softmax(logits)) over the classes, the target has a gradient, too, and a mean is over all rows, weighted or not.
+/// Error for an ignore_index of 0 or more.
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
+
+struct NllOptions {
+  Reduction reduction = Reduction::mean;
+  int64_t ignore_index = -100;  ///< as for cross_entropy, as are the next ones
+  Tensor weight = {};
+  int64_t axis = -1;
+};
+/// cross_entropy from log-probabilities [..., V], with an int64 target [...].
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const NllOptions& options = {});
+
+struct MultiMarginOptions {
+  Reduction reduction = Reduction::mean;
+  int p = 1;           ///< 1 or 2
+  double margin = 1;   ///< by which the score of the target should exceed the others
+  Tensor weight = {};  ///< [V] in the type of x: a factor for the rows of each class, without a gradient
+};
+/// The mean over all V classes of max(margin - x[target] + x[class], 0)^p, with 0 for the target: x [..., V], int64
+/// target [...]. Error for a target that is not a class.
+Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options = {});
+
+// --- of elements (ops/loss.cpp), fused: the operands broadcast, and the mean is over all elements ---
+
+/// (input - target)^2.
+Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+/// |input - target|; slope 0 at 0.
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+struct HuberOptions {
+  Reduction reduction = Reduction::mean;
+  double delta = 1;  ///< above 0
+};
+/// With d = |input - target|: d^2 / 2 up to delta, delta (d - delta / 2) above. Huber 1964.
+Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberOptions& options = {});
+struct SmoothL1Options {
+  Reduction reduction = Reduction::mean;
+  double beta = 1;  ///< 0 or more
+};
+/// With d = |input - target|: d^2 / (2 beta) below beta, d - beta / 2 from there on; l1_loss for beta = 0. Girshick
+/// 2015.
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1Options& options = {});
+struct KlDivOptions {
+  Reduction reduction = Reduction::mean;
+  bool log_target = false;  ///< the target has log-probabilities, too: exp(target) (target - input)
+  bool batchmean = false;   ///< the mean divides by the size of the input's first axis, not by all elements
+};
+/// target (log target - input), where the input is a log-probability; 0 where the target is 0. Error for batchmean with
+/// another reduction than the mean.
+Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options = {});
+struct BinaryCrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  Tensor weight = {};  ///< factor of each element; broadcasts
+};
+/// -target log(p) - (1 - target) log(1 - p). Logarithms are clamped to at least -100, and the divisor of the gradient
+/// (p - target) / (p (1 - p)) to at least 1e-12, as in PyTorch. Error for p outside [0, 1].
+Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
+struct BinaryCrossEntropyWithLogitsOptions {
+  Reduction reduction = Reduction::mean;
+  Tensor weight = {};      ///< factor of each element; broadcasts
+  Tensor pos_weight = {};  ///< factor of the term target log(p); broadcasts, usually [classes]
+};
+/// The same with p = sigmoid(logits), without overflow.
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
+                                        const BinaryCrossEntropyWithLogitsOptions& options = {});
+struct GaussianNllOptions {
+  Reduction reduction = Reduction::mean;
+  bool full = false;  ///< adds log(2 pi) / 2
+  double eps = 1e-6;  ///< values of var below it count as eps, and get the gradient at eps
+};
+/// (log(var) + (input - target)^2 / var) / 2. var broadcasts, or lacks the last axis. Error for a negative var. Nix,
+/// Weigend 1994.
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNllOptions& options = {});
+
+// --- of elements (ops/loss_composed.cpp), made of recorded operations; an int64 target is converted ---
+
+struct PoissonNllOptions {
+  Reduction reduction = Reduction::mean;
+  bool log_input = true;  ///< the input is the logarithm of the expected count
+  bool full = false;      ///< adds Stirling's target log(target) - target + log(2 pi target) / 2 where target > 1
+  double eps = 1e-8;      ///< added to the input before its logarithm, without log_input
+};
+/// exp(input) - target input, or input - target log(input + eps).
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& options = {});
+/// log(1 + exp(-target x)) without overflow, for targets of 1 and -1.
+Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+struct HingeEmbeddingOptions {
+  Reduction reduction = Reduction::mean;
+  double margin = 1;
+};
+/// x where the target is 1, max(margin - x, 0) where it is -1; the sum of both elsewhere, as in PyTorch.
+Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, const HingeEmbeddingOptions& options = {});
+struct MarginOptions {
+  Reduction reduction = Reduction::mean;
+  double margin = 0;
+};
+/// max(margin - target (a - b), 0): a should be larger than b where the target is 1, smaller where it is -1.
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options = {});
+
+// --- of vectors (ops/loss_of_vectors.cpp), made of recorded operations: [..., D] -> a scalar, or [...] ---
+
+struct TripletMarginOptions {
+  Reduction reduction = Reduction::mean;
+  double margin = 1;
+  double p = 2;       ///< of pairwise_distance
+  double eps = 1e-6;  ///< of pairwise_distance
+  bool swap = false;  ///< use the distance from positive to negative instead where it is smaller
+};
+/// max(distance(anchor, positive) - distance(anchor, negative) + margin, 0) by pairwise_distance. Balntas et al. 2016.
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletMarginOptions& options = {});
+/// 1 - cos(a, b) where the target is 1, max(cos(a, b) - margin, 0) where it is -1; 0 for other targets. a and b [...,
+/// D] broadcast, target [...]. The cosine is sum(a b) / sqrt((sum(a^2) + 1e-12) (sum(b^2) + 1e-12)).
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options = {});
+
+}  // namespace tapegrad

@@ -508,7 +508,7 @@ struct BatchNormed {
 /// channel has only one element.
 BatchNormed batch_norm_training(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
 /// The same with the mean and population variance of each sample's groups of adjacent channels. Error unless
-/// `num_groups` divides C, and if x has exactly N `num_groups` elements. Wu, He 2018.
+/// `num_groups` divides C, and if x has exactly `num_groups` elements. Wu, He 2018.
 Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 /// group_norm with one channel of x [N, C, L, ...] per group. Error if a channel of a sample has only one element.

@@ -19,9 +19,24 @@ inline void ones(Parameter& p) { constant(p, 1); }
 /// parameter has two axes or more and is not empty.
 void xavier_uniform(Parameter& p, double gain = 1, Generator* generator = nullptr);
 void xavier_normal(Parameter& p, double gain = 1, Generator* generator = nullptr);
-/// Uniform in +-gain sqrt(3 / fan_in), gain = sqrt(2 / (1 + slope^2)). He et al. 2015.
-void kaiming_uniform(Parameter& p, double slope = 0, Generator* generator = nullptr);
-void kaiming_normal(Parameter& p, double slope = 0, Generator* generator = nullptr);
+/// What the variance is kept by: of the values in forward, or of the gradients in backward.
+enum class Fan { in, out };
+/// Uniform in +-gain sqrt(3 / fan), gain = sqrt(2 / (1 + slope^2)): sqrt(2) for relu, 1 with a slope of 1. He et al.
+/// 2015.
+void kaiming_uniform(Parameter& p, double slope = 0, Fan fan = Fan::in, Generator* generator = nullptr);
+void kaiming_normal(Parameter& p, double slope = 0, Fan fan = Fan::in, Generator* generator = nullptr);
+/// gain times a matrix [out, in * ...] with orthonormal columns, or rows if it is wider than high: the q of a QR
+/// factorization of normal numbers. Saxe, McClelland, Ganguli 2014.
+void orthogonal(Parameter& p, double gain = 1, Generator* generator = nullptr);
+
+/// Normal, restricted to [low, high]. Error unless std > 0 and low < high.
+void trunc_normal(Parameter& p, double mean = 0, double std = 1, double low = -2, double high = 2,
+                  Generator* generator = nullptr);
+/// Ones on the diagonal of [m, n], zeros elsewhere. Error for another number of axes.
+void eye(Parameter& p);
+/// The weight [out, in, K, ...] of a convolution that passes its first channels on, in each of `groups` groups of
+/// outputs. Error unless there are three axes or more and groups divides out. Zagoruyko, Komodakis 2017.
+void dirac(Parameter& p, int64_t groups = 1);
 
 /// While one is alive on this thread, initialisers draw nothing and leave parameters with unspecified values: for a
 /// model whose weights are loaded next.

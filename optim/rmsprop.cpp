@@ -1,4 +1,4 @@
-// RMSProp.
+// RMSprop.
 #include <tapegrad/optim/detail/check.h>
 #include <tapegrad/optim/detail/kernels.h>
 #include <tapegrad/optim/rmsprop.h>
@@ -7,7 +7,7 @@ namespace tapegrad::optim {
 
 namespace {
 
-std::vector<std::string> buffers(const RMSPropOptions& options) {
+std::vector<std::string> buffers(const RMSpropOptions& options) {
   std::vector<std::string> names{"v"};
   if (options.momentum != 0) names.push_back("momentum");
   if (options.centered) names.push_back("mean");
@@ -16,17 +16,17 @@ std::vector<std::string> buffers(const RMSPropOptions& options) {
 
 }  // namespace
 
-RMSProp::RMSProp(NamedTensors parameters, RMSPropOptions options)
-    : RMSProp(one_group(std::move(parameters)), options) {}
+RMSprop::RMSprop(NamedTensors parameters, RMSpropOptions options)
+    : RMSprop(one_group(std::move(parameters)), options) {}
 
-RMSProp::RMSProp(std::vector<ParameterGroup> groups, RMSPropOptions options)
+RMSprop::RMSprop(std::vector<ParameterGroup> groups, RMSpropOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, buffers(options)), options_(options) {
   check_fraction("rmsprop", "alpha", options.alpha);
   check_not_negative("rmsprop", "momentum", options.momentum);
   check_eps("rmsprop", options.eps);
 }
 
-void RMSProp::update(const Slot& slot, int64_t begin, int64_t end) {
+void RMSprop::update(const Slot& slot, int64_t begin, int64_t end) {
   rmsprop_update({.dtype = slot.parameter.dtype(),
                   .p = slot.parameter.mutable_raw_data(),
                   .v = slot.buffers[0].mutable_raw_data(),

@@ -1,11 +1,11 @@
-// RMSProp.
+// RMSprop.
 #pragma once
 
 #include <tapegrad/optim/optimizer.h>
 
 namespace tapegrad::optim {
 
-struct RMSPropOptions {
+struct RMSpropOptions {
   double lr = 1e-2;
   double alpha = 0.99;  ///< decay of the running average
   double eps = 1e-8;
@@ -16,14 +16,14 @@ struct RMSPropOptions {
 
 /// v = alpha v + (1 - alpha) g^2;  p -= lr g / (sqrt(v) + eps), or with momentum buf = momentum buf + g / (sqrt(v) +
 /// eps);  p -= lr buf. Tieleman, Hinton 2012; centred: Graves 2013.
-class RMSProp : public Optimizer {
+class RMSprop : public Optimizer {
  public:
-  explicit RMSProp(NamedTensors parameters, RMSPropOptions options = {});
-  explicit RMSProp(std::vector<ParameterGroup> groups, RMSPropOptions options = {});
+  explicit RMSprop(NamedTensors parameters, RMSpropOptions options = {});
+  explicit RMSprop(std::vector<ParameterGroup> groups, RMSpropOptions options = {});
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;
-  RMSPropOptions options_;
+  RMSpropOptions options_;
 };
 
 }  // namespace tapegrad::optim

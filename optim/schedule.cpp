@@ -38,6 +38,11 @@ double LinearWarmup::operator()(int64_t step) const {
   return lr * std::min(1.0, checked(step) / positive("warmup", warmup));
 }
 
+double Cosine::operator()(int64_t step) const {
+  const double done = (checked(step) - 1) / positive("total", total);
+  return min_lr + (lr - min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+}
+
 double WarmupCosine::operator()(int64_t step) const {
   if (warmup < 0 || total <= warmup) {
     fail("schedule", fmt::format("expected 0 <= warmup < total, got warmup {} and total {}", warmup, total));
@@ -51,6 +56,12 @@ double WarmupCosine::operator()(int64_t step) const {
 double StepDecay::operator()(int64_t step) const {
   const double s = checked(step);
   return lr * std::pow(gamma, std::floor((s - 1) / positive("every", every)));
+}
+
+double MultiStep::operator()(int64_t step) const {
+  checked(step);
+  const auto passed = std::count_if(milestones.begin(), milestones.end(), [=](int64_t m) { return m < step; });
+  return lr * std::pow(gamma, static_cast<double>(passed));
 }
 
 double Exponential::operator()(int64_t step) const { return lr * std::pow(gamma, checked(step) - 1); }

@@ -33,7 +33,17 @@ struct LinearWarmup {
   double operator()(int64_t step) const;
 };
 
+/// Half a cosine from lr to min_lr within `total` steps, and back to lr within as many, as CosineAnnealingLR.
+struct Cosine {
+  double lr;
+  int64_t total;
+  double min_lr = 0;
+  double operator()(int64_t step) const;
+};
+
 /// Rises linearly to lr over `warmup` steps, falls along half a cosine to min_lr at step `total`, then stays there.
+/// Step `warmup`, the last one of the rise, is the start of the cosine: without warm-up, step 1 is one step down from
+/// lr, and Cosine starts at lr.
 struct WarmupCosine {
   double lr;
   int64_t warmup;
@@ -46,6 +56,14 @@ struct WarmupCosine {
 struct StepDecay {
   double lr;
   int64_t every;
+  double gamma = 0.1;
+  double operator()(int64_t step) const;
+};
+
+/// lr gamma^n, n being how many of the milestones are below the step: the rate after milestone m falls at step m + 1.
+struct MultiStep {
+  double lr;
+  std::vector<int64_t> milestones;  ///< in steps, as MultiStepLR has them; one that occurs twice counts twice
   double gamma = 0.1;
   double operator()(int64_t step) const;
 };

@@ -136,6 +136,40 @@ void adagrad(const optim::AdagradStep& s, int64_t begin, int64_t n) {
 }
 
 template <class T>
+void adamax(const optim::AdamaxStep& s, int64_t begin, int64_t n) {
+  T *const p = from<T>(s.p, begin), *const m = from<T>(s.m, begin), *const u = from<T>(s.u, begin);
+  const T* const g = from<T>(s.g, begin);
+  const Vec<T> rest1(static_cast<T>(1 - s.beta1)), beta2(static_cast<T>(s.beta2)), eps(static_cast<T>(s.eps));
+  const Vec<T> rate(static_cast<T>(s.rate)), l2(static_cast<T>(s.l2));
+  each_piece<T>(n, [&](int64_t i, auto... count) {
+    const Vec<T> pi = load(p + i, count...), before = load(m + i, count...);
+    const Vec<T> gi = fma(pi, l2, load(g + i, count...));
+    const Vec<T> mi = fma(gi - before, rest1, before);
+    const Vec<T> ui = maximum(load(u + i, count...) * beta2, abs(gi) + eps);
+    store(mi, m + i, count...);
+    store(ui, u + i, count...);
+    store(pi - rate * mi / ui, p + i, count...);
+  });
+}
+
+template <class T>
+void adadelta(const optim::AdadeltaStep& s, int64_t begin, int64_t n) {
+  T *const p = from<T>(s.p, begin), *const v = from<T>(s.v, begin), *const w = from<T>(s.w, begin);
+  const T* const g = from<T>(s.g, begin);
+  const Vec<T> rho(static_cast<T>(s.rho)), rest(static_cast<T>(1 - s.rho)), eps(static_cast<T>(s.eps));
+  const Vec<T> lr(static_cast<T>(s.lr)), l2(static_cast<T>(s.l2));
+  each_piece<T>(n, [&](int64_t i, auto... count) {
+    const Vec<T> pi = load(p + i, count...), wi = load(w + i, count...);
+    const Vec<T> gi = fma(pi, l2, load(g + i, count...));
+    const Vec<T> vi = load(v + i, count...) * rho + rest * gi * gi;
+    const Vec<T> delta = sqrt(wi + eps) / sqrt(vi + eps) * gi;
+    store(vi, v + i, count...);
+    store(wi * rho + rest * delta * delta, w + i, count...);
+    store(pi - lr * delta, p + i, count...);
+  });
+}
+
+template <class T>
 void lion(const optim::LionStep& s, int64_t begin, int64_t n) {
   T *const p = from<T>(s.p, begin), *const m = from<T>(s.m, begin);
   const T* const g = from<T>(s.g, begin);
@@ -176,6 +210,12 @@ void rmsprop_kernel(const optim::RmsPropStep& s, int64_t begin, int64_t end) {
 void adagrad_kernel(const optim::AdagradStep& s, int64_t begin, int64_t end) {
   with_floating_type(s.dtype, [&](auto t) { adagrad<decltype(t)>(s, begin, end - begin); });
 }
+void adamax_kernel(const optim::AdamaxStep& s, int64_t begin, int64_t end) {
+  with_floating_type(s.dtype, [&](auto t) { adamax<decltype(t)>(s, begin, end - begin); });
+}
+void adadelta_kernel(const optim::AdadeltaStep& s, int64_t begin, int64_t end) {
+  with_floating_type(s.dtype, [&](auto t) { adadelta<decltype(t)>(s, begin, end - begin); });
+}
 void lion_kernel(const optim::LionStep& s, int64_t begin, int64_t end) {
   with_floating_type(s.dtype, [&](auto t) { lion<decltype(t)>(s, begin, end - begin); });
 }
@@ -212,6 +252,8 @@ HWY_EXPORT(sgd_kernel);
 HWY_EXPORT(adaptive_kernel);
 HWY_EXPORT(rmsprop_kernel);
 HWY_EXPORT(adagrad_kernel);
+HWY_EXPORT(adamax_kernel);
+HWY_EXPORT(adadelta_kernel);
 HWY_EXPORT(lion_kernel);
 HWY_EXPORT(squares_kernel);
 HWY_EXPORT(scale_kernel);
@@ -237,6 +279,14 @@ void rmsprop_update(const RmsPropStep& step, int64_t begin, int64_t end) {
 
 void adagrad_update(const AdagradStep& step, int64_t begin, int64_t end) {
   kernel_of(HWY_DISPATCH_TABLE(adagrad_kernel))(step, begin, end);
+}
+
+void adamax_update(const AdamaxStep& step, int64_t begin, int64_t end) {
+  kernel_of(HWY_DISPATCH_TABLE(adamax_kernel))(step, begin, end);
+}
+
+void adadelta_update(const AdadeltaStep& step, int64_t begin, int64_t end) {
+  kernel_of(HWY_DISPATCH_TABLE(adadelta_kernel))(step, begin, end);
 }
 
 void lion_update(const LionStep& step, int64_t begin, int64_t end) {

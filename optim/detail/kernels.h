@@ -61,6 +61,23 @@ struct AdagradStep {
 };
 void adagrad_update(const AdagradStep& step, int64_t begin, int64_t end);
 
+struct AdamaxStep {
+  DType dtype;
+  void *p, *m, *u;
+  const void* g;
+  double beta1, beta2, eps, l2;
+  double rate;  // lr / (1 - beta1^t)
+};
+void adamax_update(const AdamaxStep& step, int64_t begin, int64_t end);
+
+struct AdadeltaStep {
+  DType dtype;
+  void *p, *v, *w;
+  const void* g;
+  double lr, rho, eps, l2;
+};
+void adadelta_update(const AdadeltaStep& step, int64_t begin, int64_t end);
+
 struct LionStep {
   DType dtype;
   void *p, *m;

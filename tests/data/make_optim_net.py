@@ -48,6 +48,7 @@ class Lion(torch.optim.Optimizer):
 
 MAKE = {"rmsprop": torch.optim.RMSprop, "adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
         "nadam": torch.optim.NAdam, "radam": torch.optim.RAdam, "adafactor": torch.optim.Adafactor, "lion": Lion,
+        "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta,
         "muon": torch.optim.Muon, "lbfgs": torch.optim.LBFGS}
 RUNS = [
     ("rmsprop", {}),
@@ -66,6 +67,10 @@ RUNS = [
     ("lion", {"lr": 1e-3, "weight_decay": 0.1, "betas": [0.95, 0.98]}),
     ("muon", {}),
     ("muon", {"lr": 0.01, "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "adjust_lr_fn": "match_rms_adamw"}),
+    ("adamax", {}),
+    ("adamax", {"lr": 0.01, "weight_decay": 0.05, "betas": [0.8, 0.95], "eps": 1e-4}),
+    ("adadelta", {}),
+    ("adadelta", {"lr": 0.5, "rho": 0.95, "eps": 1e-4, "weight_decay": 0.02}),
     ("lbfgs", {"line_search_fn": "strong_wolfe"}),
     ("lbfgs", {"lr": 0.5, "history_size": 5}),
 ]
@@ -108,6 +113,8 @@ def rates(make, steps):
 
 S = torch.optim.lr_scheduler
 SCHEDULES = {
+    "cosine": (lambda o: S.CosineAnnealingLR(o, 7, 0.01), 20),
+    "multi_step": (lambda o: S.MultiStepLR(o, [3, 7, 7, 20], 0.5), 30),
     "exponential": (lambda o: S.ExponentialLR(o, 0.9), 30),
     "linear": (lambda o: S.LinearLR(o, 0.25, 1.0, 10), 30),
     "polynomial": (lambda o: S.PolynomialLR(o, 10, 2.0), 30),

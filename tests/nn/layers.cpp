@@ -13,6 +13,7 @@
 #include <tapegrad/tests/support/near.h>
 
 #include <cmath>
+#include <functional>
 
 namespace tg = tapegrad;
 namespace nn = tg::nn;
@@ -65,6 +66,64 @@ TEST(Init, Bounds) {
             "[init] expected a weight [out, in, ...] with elements, got [3]");
 }
 
+// torch.manual_seed(7), then the initialiser of that name in PyTorch 1.13: the sum of (i + 1) w[i], and some values.
+TEST(Init, EqualsPyTorch) {
+  struct Case {
+    tg::Shape shape;
+    std::function<void(nn::Parameter&)> init;
+    double sum;
+    std::vector<double> first;
+  };
+  const std::vector<Case> cases = {
+      {{2, 3},
+       [](nn::Parameter& p) { nn::init::orthogonal(p, 1.5); },
+       1.5624471,
+       {-0.1776649, 0.9514606, 1.145931, -0.7338163, 0.9483554, -0.9011856}},
+      {{3, 2}, [](nn::Parameter& p) { nn::init::orthogonal(p); }, 7.3902698, {-0.0755353, 0.7852973, 0.4871993}},
+      {{3, 3}, [](nn::Parameter& p) { nn::init::orthogonal(p); }, -3.3286916, {-0.1245198, 0.6232474}},
+      {{2, 3, 2}, [](nn::Parameter& p) { nn::init::orthogonal(p); }, -4.1111487, {-0.05785751, 0.3098482, 0.3731785}},
+      {{20, 33}, [](nn::Parameter& p) { nn::init::orthogonal(p); }, 597.93998, {-0.1476389, 0.07122068, 0.1618196}},
+      {{2, 3},
+       [](nn::Parameter& p) { nn::init::trunc_normal(p, 0.5, 2, -1, 1.5); },
+       3.0740025,
+       {0.3759835, -0.4407809, 0.6658886, 0.6604609, -0.3532673, 0.1177346}},
+      {{2, 3, 2},
+       [](nn::Parameter& p) { nn::init::kaiming_uniform(p, 0, nn::init::Fan::out); },
+       11.158702,
+       {0.08554241, -0.7377785, 0.3899874}},
+      {{2, 3, 2},
+       [](nn::Parameter& p) { nn::init::kaiming_normal(p, 0.5, nn::init::Fan::out); },
+       -0.14357705,
+       {-0.09284137, 0.4971994, 0.5988226}},
+      {{4, 3, 3, 2}, [](nn::Parameter& p) { nn::init::dirac(p, 2); }, 136, {0, 0, 0, 1, 0}},
+      {{2, 3, 2}, [](nn::Parameter& p) { nn::init::dirac(p); }, 12, {0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}},
+      {{2, 3}, [](nn::Parameter& p) { nn::init::eye(p); }, 6, {1, 0, 0, 0, 1, 0}},
+  };
+  for (const Case& one : cases) {
+    tg::manual_seed(7);
+    nn::Parameter p(tg::full(one.shape, 3));
+    one.init(p);
+    const std::vector<double> values = p->to(tg::kFloat64).to_vector<double>();
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += static_cast<double>(i + 1) * values[i];
+    EXPECT_NEAR(sum, one.sum, 2e-6 * std::abs(one.sum) + 2e-6);
+    for (std::size_t i = 0; i < one.first.size(); ++i) EXPECT_NEAR(values[i], one.first[i], 1e-6) << i;
+  }
+}
+
+TEST(Init, OrthogonalInFloat64AndErrors) {
+  nn::Parameter p(tg::zeros({5, 3, 2}, tg::kFloat64));
+  nn::init::orthogonal(p, 2);
+  const tg::Tensor rows = p->reshape({5, 6});
+  tg::tests::expect_near(tg::matmul(rows, rows.t()), tg::eye(5, tg::kFloat64) * 4.0);
+  nn::Parameter vector(tg::zeros({3})), matrix(tg::zeros({3, 2})), cube(tg::zeros({3, 2, 2}));
+  EXPECT_EQ(error_of([&] { nn::init::orthogonal(vector); }),
+            "[init] expected a weight [out, in, ...] with elements, got [3]");
+  EXPECT_EQ(error_of([&] { nn::init::eye(vector); }), "[init] expected a parameter with two axes, got [3]");
+  EXPECT_EQ(error_of([&] { nn::init::dirac(matrix); }), "[init] expected a weight [out, in, K, ...], got [3, 2]");
+  EXPECT_EQ(error_of([&] { nn::init::dirac(cube, 2); }), "[init] expected groups that divide the 3 outputs, got 2");
+}
+
 // --- layers ---
 
 TEST(Layers, Shapes) {
@@ -73,7 +132,7 @@ TEST(Layers, Shapes) {
   EXPECT_FALSE(nn::Linear(6, 4, false).bias.defined());
   EXPECT_EQ(nn::LayerNorm(6)(x).shape(), x.shape());
   EXPECT_EQ(nn::LayerNormStd(6)(x).shape(), x.shape());
-  EXPECT_EQ(nn::RmsNorm(6)(x).shape(), x.shape());
+  EXPECT_EQ(nn::RMSNorm(6)(x).shape(), x.shape());
   EXPECT_EQ(nn::FeedForward(6, 12)(x).shape(), x.shape());
   EXPECT_EQ(nn::Embedding(9, 6)(tg::tensor({{1, 2}, {3, 8}})).shape(), (tg::Shape{2, 2, 6}));
   EXPECT_EQ(nn::SublayerConnection(6, 0, 1e-6)(x, nn::FeedForward(6, 12)).shape(), x.shape());
@@ -84,7 +143,7 @@ TEST(Layers, Norms) {
   const float r = std::sqrt(1.25F), m = std::sqrt(7.5F);
   expect_near(nn::LayerNorm(4, 0)(x), {-1.5F / r, -0.5F / r, 0.5F / r, 1.5F / r});
   expect_near(nn::LayerNormStd(4, 1)(x), {-1.5F / (r + 1), -0.5F / (r + 1), 0.5F / (r + 1), 1.5F / (r + 1)});
-  expect_near(nn::RmsNorm(4, 0)(x), {1 / m, 2 / m, 3 / m, 4 / m});
+  expect_near(nn::RMSNorm(4, 0)(x), {1 / m, 2 / m, 3 / m, 4 / m});
 }
 
 TEST(Layers, Activations) {

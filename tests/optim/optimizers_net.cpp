@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/optim/adadelta.h>
 #include <tapegrad/optim/adafactor.h>
 #include <tapegrad/optim/adagrad.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/adamax.h>
 #include <tapegrad/optim/average.h>
 #include <tapegrad/optim/lbfgs.h>
 #include <tapegrad/optim/lion.h>
@@ -111,12 +113,12 @@ std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<ParameterGro
   const json& o = run["options"];
   const std::string kind = run["kind"];
   if (kind == "rmsprop") {
-    auto options = with_betas(o, optim::RMSPropOptions{});
+    auto options = with_betas(o, optim::RMSpropOptions{});
     options.alpha = o.value("alpha", options.alpha);
     options.momentum = o.value("momentum", options.momentum);
     options.centered = o.value("centered", options.centered);
     options.eps = o.value("eps", options.eps);
-    return std::make_unique<optim::RMSProp>(std::move(groups), options);
+    return std::make_unique<optim::RMSprop>(std::move(groups), options);
   }
   if (kind == "adagrad") {
     auto options = with_betas(o, optim::AdagradOptions{});
@@ -141,6 +143,17 @@ std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<ParameterGro
     options.nesterov = o.value("nesterov", options.nesterov);
     if (o.contains("adjust_lr_fn")) options.scale = optim::MuonScale::match_adamw;
     return std::make_unique<optim::Muon>(std::move(groups), options);
+  }
+  if (kind == "adamax") {
+    auto options = with_betas(o, optim::AdamaxOptions{});
+    options.eps = o.value("eps", options.eps);
+    return std::make_unique<optim::Adamax>(std::move(groups), options);
+  }
+  if (kind == "adadelta") {
+    auto options = with_betas(o, optim::AdadeltaOptions{});
+    options.rho = o.value("rho", options.rho);
+    options.eps = o.value("eps", options.eps);
+    return std::make_unique<optim::Adadelta>(std::move(groups), options);
   }
   if (kind == "radam") {
     return std::make_unique<optim::RAdam>(std::move(groups), with_betas(o, optim::RAdamOptions{}));
@@ -297,6 +310,8 @@ void expect_rates(const std::string& name, const optim::Schedule& schedule) {
 }
 
 TEST(Schedules, EqualPyTorchs) {
+  expect_rates("cosine", optim::Cosine{.lr = 0.3, .total = 7, .min_lr = 0.01});
+  expect_rates("multi_step", optim::MultiStep{.lr = 0.3, .milestones = {3, 7, 7, 20}, .gamma = 0.5});
   expect_rates("exponential", optim::Exponential{.lr = 0.3, .gamma = 0.9});
   expect_rates("linear", optim::Linear{.lr = 0.3, .total = 10, .start_factor = 0.25, .end_factor = 1});
   expect_rates("polynomial", optim::Polynomial{.lr = 0.3, .total = 10, .power = 2});
@@ -426,13 +441,15 @@ TEST(OptimizersOnANet, Errors) {
   const NamedTensors p{{"p", ones({2}).as_leaf()}};
   EXPECT_EQ(error_of([&] { optim::Muon{p}; }),
             "[muon] expected parameters with two axes, got [2] for \"p\" (give the others to AdamW)");
-  EXPECT_EQ(error_of([&] { optim::RMSProp(p, {.alpha = 1}); }), "[rmsprop] alpha must be in [0, 1), got 1");
-  EXPECT_EQ(error_of([&] { optim::RMSProp(p, {.momentum = -1}); }),
+  EXPECT_EQ(error_of([&] { optim::RMSprop(p, {.alpha = 1}); }), "[rmsprop] alpha must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([&] { optim::RMSprop(p, {.momentum = -1}); }),
             "[rmsprop] momentum must be finite and not negative, got -1");
   EXPECT_EQ(error_of([&] { optim::Adagrad(p, {.lr_decay = -1}); }),
             "[adagrad] lr_decay must be finite and not negative, got -1");
   EXPECT_EQ(error_of([&] { optim::NAdam(p, {.beta1 = 1}); }), "[nadam] beta1 must be in [0, 1), got 1");
   EXPECT_EQ(error_of([&] { optim::RAdam(p, {.eps = -1}); }), "[radam] eps must be finite and not negative, got -1");
+  EXPECT_EQ(error_of([&] { optim::Adamax(p, {.beta1 = 1}); }), "[adamax] beta1 must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([&] { optim::Adadelta(p, {.rho = 1}); }), "[adadelta] rho must be in [0, 1), got 1");
   EXPECT_EQ(error_of([&] { optim::Lion(p, {.beta2 = 2}); }), "[lion] beta2 must be in [0, 1), got 2");
   EXPECT_EQ(error_of([&] { optim::Adafactor(p, {.beta2_decay = 1}); }),
             "[adafactor] beta2_decay must be finite and not positive, got 1");

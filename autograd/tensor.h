@@ -127,7 +127,7 @@ class Tensor {
   /// strides can express the result. Error if the number of elements differs.
   Tensor reshape(const Shape& shape) const;
   /// Axes first .. last become one.
-  Tensor flatten(int64_t first = 0, int64_t last = -1) const;
+  Tensor flatten(int64_t start = 0, int64_t end = -1) const;
   /// Exchanges axes a and b.
   Tensor transpose(int64_t a, int64_t b) const;
   /// Exchanges the last two axes.

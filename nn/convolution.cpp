@@ -45,32 +45,32 @@ Parameter make_bias(int64_t out, const Parameter& weight, bool wanted) {
 
 }  // namespace
 
-Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options, bool with_bias)
+Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options, bool bias)
     : weight(make_weight("conv1d", Direction::forward, in, out, kernel_size, 1, options.groups)),
-      bias(make_bias(out, weight, with_bias)),
+      bias(make_bias(out, weight, bias)),
       options(options) {}
 
 Tensor Conv1d::operator()(const Tensor& x) const { return conv1d(x, weight, bias, options); }
 
-Conv2d::Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options, bool with_bias)
+Conv2d::Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options, bool bias)
     : weight(make_weight("conv2d", Direction::forward, in, out, kernel_size, 2, options.groups)),
-      bias(make_bias(out, weight, with_bias)),
+      bias(make_bias(out, weight, bias)),
       options(options) {}
 
 Tensor Conv2d::operator()(const Tensor& x) const { return conv2d(x, weight, bias, options); }
 
 ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel_size, const ConvTransposeOptions& options,
-                                 bool with_bias)
+                                 bool bias)
     : weight(make_weight("conv_transpose1d", Direction::transposed, in, out, kernel_size, 1, options.groups)),
-      bias(make_bias(out, weight, with_bias)),
+      bias(make_bias(out, weight, bias)),
       options(options) {}
 
 Tensor ConvTranspose1d::operator()(const Tensor& x) const { return conv_transpose1d(x, weight, bias, options); }
 
 ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size,
-                                 const ConvTransposeOptions& options, bool with_bias)
+                                 const ConvTransposeOptions& options, bool bias)
     : weight(make_weight("conv_transpose2d", Direction::transposed, in, out, kernel_size, 2, options.groups)),
-      bias(make_bias(out, weight, with_bias)),
+      bias(make_bias(out, weight, bias)),
       options(options) {}
 
 Tensor ConvTranspose2d::operator()(const Tensor& x) const { return conv_transpose2d(x, weight, bias, options); }

@@ -15,7 +15,7 @@ namespace tapegrad::nn {
 ///   nn::Conv1d(64, 128, 5, {.stride = 2, .padding = 2})
 ///   nn::Conv1d(64, 128, 5, {.padding = Padding::same, .padding_mode = PadMode::reflect})
 struct Conv1d {
-  Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options = {}, bool with_bias = true);
+  Conv1d(int64_t in, int64_t out, int64_t kernel_size, const ConvOptions& options = {}, bool bias = true);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);
@@ -30,7 +30,7 @@ struct Conv1d {
 /// x [N, in, H, W] or [in, H, W] -> conv2d(x, weight, bias, options). kernel_size is one number or {KH, KW}.
 struct Conv2d {
   Conv2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size, const ConvOptions& options = {},
-         bool with_bias = true);
+         bool bias = true);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);
@@ -45,7 +45,7 @@ struct Conv2d {
 /// x [N, in, L] or [in, L] -> conv_transpose1d(x, weight, bias, options).
 struct ConvTranspose1d {
   ConvTranspose1d(int64_t in, int64_t out, int64_t kernel_size, const ConvTransposeOptions& options = {},
-                  bool with_bias = true);
+                  bool bias = true);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);
@@ -60,7 +60,7 @@ struct ConvTranspose1d {
 /// x [N, in, H, W] or [in, H, W] -> conv_transpose2d(x, weight, bias, options).
 struct ConvTranspose2d {
   ConvTranspose2d(int64_t in, int64_t out, const PerAxis<int64_t>& kernel_size,
-                  const ConvTransposeOptions& options = {}, bool with_bias = true);
+                  const ConvTransposeOptions& options = {}, bool bias = true);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);

@@ -18,12 +18,12 @@ Shape weight_shape(int64_t in, int64_t out) {
 
 }  // namespace
 
-Linear::Linear(int64_t in, int64_t out, bool with_bias) : weight(Tensor::empty(weight_shape(in, out))) {
+Linear::Linear(int64_t in, int64_t out, bool bias) : weight(Tensor::empty(weight_shape(in, out))) {
   init::kaiming_uniform(weight, std::sqrt(5.0));
-  if (!with_bias) return;
-  bias = Parameter(Tensor::empty({out}));
+  if (!bias) return;
+  this->bias = Parameter(Tensor::empty({out}));
   const double bound = 1 / std::sqrt(static_cast<double>(in));
-  init::uniform(bias, -bound, bound);
+  init::uniform(this->bias, -bound, bound);
 }
 
 Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias); }

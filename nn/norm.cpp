@@ -14,8 +14,8 @@ Parameter filled(std::string_view where, int64_t dim, double value) {
 
 }  // namespace
 
-LayerNorm::LayerNorm(int64_t dim, double eps, bool with_bias) : weight(filled("layer_norm", dim, 1)), eps(eps) {
-  if (with_bias) bias = filled("layer_norm", dim, 0);
+LayerNorm::LayerNorm(int64_t dim, double eps, bool bias) : weight(filled("layer_norm", dim, 1)), eps(eps) {
+  if (bias) this->bias = filled("layer_norm", dim, 0);
 }
 Tensor LayerNorm::operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
 
@@ -23,7 +23,7 @@ LayerNormStd::LayerNormStd(int64_t dim, double eps)
     : gamma(filled("layer_norm_std", dim, 1)), beta(filled("layer_norm_std", dim, 0)), eps(eps) {}
 Tensor LayerNormStd::operator()(const Tensor& x) const { return layer_norm_std(x, gamma, beta, eps); }
 
-RmsNorm::RmsNorm(int64_t dim, double eps) : weight(filled("rms_norm", dim, 1)), eps(eps) {}
-Tensor RmsNorm::operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
+RMSNorm::RMSNorm(int64_t dim, double eps) : weight(filled("rms_norm", dim, 1)), eps(eps) {}
+Tensor RMSNorm::operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
 
 }  // namespace tapegrad::nn

@@ -7,7 +7,7 @@ namespace tapegrad::nn {
 
 /// (x - mean) / sqrt(var + eps) * weight + bias, population variance. Ba, Kiros, Hinton 2016.
 struct LayerNorm {
-  explicit LayerNorm(int64_t dim, double eps = 1e-5, bool with_bias = true);
+  explicit LayerNorm(int64_t dim, double eps = 1e-5, bool bias = true);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);
@@ -35,8 +35,8 @@ struct LayerNormStd {
 };
 
 /// x / sqrt(mean(x^2) + eps) * weight. Zhang, Sennrich 2019.
-struct RmsNorm {
-  explicit RmsNorm(int64_t dim, double eps = 1e-6);
+struct RMSNorm {
+  explicit RMSNorm(int64_t dim, double eps = 1e-6);
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) { field("weight", weight); }
 

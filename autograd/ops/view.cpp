@@ -106,12 +106,12 @@ Tensor Tensor::reshape(const Shape& wanted) const {
   return record(kReshape, y, {*this}, [from = this->shape()](const Tensor& dy) -> Grads { return dy.reshape(from); });
 }
 
-Tensor Tensor::flatten(int64_t first, int64_t last) const {
+Tensor Tensor::flatten(int64_t start, int64_t end) const {
   if (dim() == 0) return reshape({1});
-  const int from = normal_axis("flatten", first, shape());
-  const int to = normal_axis("flatten", last, shape());
+  const int from = normal_axis("flatten", start, shape());
+  const int to = normal_axis("flatten", end, shape());
   if (from > to)
-    fail("flatten", fmt::format("the first axis must not come after the last one, got {} and {} for {}", first, last,
+    fail("flatten", fmt::format("the first axis must not come after the last one, got {} and {} for {}", start, end,
                                 str(shape())));
   Shape flat;
   for (int i = 0; i < dim(); ++i) {

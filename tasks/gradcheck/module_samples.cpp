@@ -64,7 +64,7 @@ void add_layers(ModuleTable& table) {
   table.add(
       "LayerNormStd", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::LayerNormStd(4); }, apply);
   table.add(
-      "RmsNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RmsNorm(4); }, apply);
+      "RMSNorm", "[2, 3, 4]", {spread({2, 3, 4})}, [] { return nn::RMSNorm(4); }, apply);
   table.add(
       "Dropout", "in training", {spread({3, 4})}, [] { return nn::Dropout(0.4); }, apply);
   table.add(
@@ -221,7 +221,7 @@ void add_containers(ModuleTable& table) {
       [] {
         nn::List<nn::AnyModule> layers;
         layers.emplace_back(nn::Linear(3, 2));
-        layers.emplace_back(nn::RmsNorm(2));
+        layers.emplace_back(nn::RMSNorm(2));
         return layers;
       },
       [](auto& layers, X x) { return layers[1](layers[0](x[0])); });

@@ -151,7 +151,8 @@ TEST(Errors, OfLossesThatAreComposed) {
        [=] {
          cross_entropy(cube, zeros({2, 3}, kInt64), {.weight = ones({3}), .axis = 1});
        }},
-      {"[cross_entropy] axis 3 is out of range for shape [2, 5, 3]", [=] { cross_entropy(cube, cube, {.axis = 3}); }},
+      {"[cross_entropy] axis 3 is out of range for shape [2, 5, 3] (axes go from -3 to 2)",
+       [=] { cross_entropy(cube, cube, {.axis = 3}); }},
       {"[cross_entropy] expected one weight per class, float32 of shape [3], got float32 of shape [2]",
        [=] { cross_entropy(x, x, {.weight = ones({2})}); }},
       {"[cross_entropy] expected no ignore_index for probabilities, got 1",

@@ -128,8 +128,8 @@ TEST(Goldens, CoverEveryOperation) {
   for (const std::string& file : golden_files()) {
     for (const GoldenCase& golden : cases_of(file)) covered.insert(golden.op);
   }
-  for (const auto& [header, least] : {std::pair{"ops.h", 170u},
-                                      {"losses.h", 18u},
+  for (const auto& [header, least] : {std::pair{"ops.h", 160u},
+                                      {"losses.h", 17u},
                                       {"convolution.h", 4u},
                                       {"pooling.h", 13u},
                                       {"recurrent.h", 3u},

@@ -51,7 +51,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, Red
   const Tensor& x = log_probabilities;
   require_classes(kNll, x, target_given, weight_given);
   const Tensor target = packed(target_given);
-  const Tensor weight = weight_given.defined() ? packed(weight_given) : Tensor();
+  const Tensor weight = packed(weight_given);
   const double counted = count_targets(kNll, target, weight, x.shape().back(), ignore_index);
   const Tensor places = Tensor::empty(target.shape(), kInt64);      // an ignored target becomes class 0 ...
   const Tensor factors = Tensor::empty(target.shape(), x.dtype());  // ... with a factor of 0

@@ -25,11 +25,12 @@ void mix(Buffer& running, const Tensor& newest, double part) {
   running.set(running.tensor() * (1 - part) + newest.to(running->dtype()) * part);
 }
 
-Tensor normalise_instances(std::string_view where, const Tensor& x, int rank, std::string_view expected,
-                           const Tensor& weight, const Tensor& bias, double eps) {
+// x with a batch has this rank, one sample one axis less.
+Tensor normalise(std::string_view where, const InstanceNorm& norm, const Tensor& x, int rank,
+                 std::string_view expected) {
   require_rank(where, x, rank, rank - 1, expected);
-  if (x.dim() == rank) return instance_norm(x, weight, bias, eps);
-  return instance_norm(x.unsqueeze(0), weight, bias, eps).squeeze(0);
+  if (x.dim() == rank) return instance_norm(x, norm.weight, norm.bias, norm.eps);
+  return instance_norm(x.unsqueeze(0), norm.weight, norm.bias, norm.eps).squeeze(0);
 }
 
 }  // namespace
@@ -85,20 +86,17 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool 
 }
 Tensor GroupNorm::operator()(const Tensor& x) const { return group_norm(x, num_groups, weight, bias, eps); }
 
-InstanceNorm1d::InstanceNorm1d(int64_t num_features, double eps, bool affine)
-    : weight(filled("instance_norm1d", affine, num_features, 1)),
-      bias(filled("instance_norm1d", affine, num_features, 0)),
+InstanceNorm::InstanceNorm(int64_t num_features, double eps, bool affine)
+    : weight(filled("instance_norm", affine, num_features, 1)),
+      bias(filled("instance_norm", affine, num_features, 0)),
       eps(eps) {}
+
 Tensor InstanceNorm1d::operator()(const Tensor& x) const {
-  return normalise_instances("instance_norm1d", x, 3, "[N, C, L] or [C, L]", weight, bias, eps);
+  return normalise("instance_norm1d", *this, x, 3, "[N, C, L] or [C, L]");
 }
 
-InstanceNorm2d::InstanceNorm2d(int64_t num_features, double eps, bool affine)
-    : weight(filled("instance_norm2d", affine, num_features, 1)),
-      bias(filled("instance_norm2d", affine, num_features, 0)),
-      eps(eps) {}
 Tensor InstanceNorm2d::operator()(const Tensor& x) const {
-  return normalise_instances("instance_norm2d", x, 4, "[N, C, H, W] or [C, H, W]", weight, bias, eps);
+  return normalise("instance_norm2d", *this, x, 4, "[N, C, H, W] or [C, H, W]");
 }
 
 }  // namespace tapegrad::nn

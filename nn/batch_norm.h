@@ -71,11 +71,10 @@ struct GroupNorm {
   double eps;
 };
 
-/// Normalises each channel of each sample of x [N, C, L] or [C, L] separately, identically in training and evaluation.
-/// Ulyanov, Vedaldi, Lempitsky 2016.
-struct InstanceNorm1d {
-  explicit InstanceNorm1d(int64_t num_features, double eps = 1e-5, bool affine = false);
-  Tensor operator()(const Tensor& x) const;
+/// Normalises each channel of each sample of x separately, identically in training and evaluation. Ulyanov, Vedaldi,
+/// Lempitsky 2016.
+struct InstanceNorm {
+  explicit InstanceNorm(int64_t num_features, double eps = 1e-5, bool affine = false);
   void visit(auto&& field) {
     field("weight", weight);
     field("bias", bias);
@@ -86,18 +85,16 @@ struct InstanceNorm1d {
   double eps;
 };
 
-/// The same for x [N, C, H, W] or [C, H, W].
-struct InstanceNorm2d {
-  explicit InstanceNorm2d(int64_t num_features, double eps = 1e-5, bool affine = false);
+/// InstanceNorm of x [N, C, L] or [C, L]. Error for other shapes.
+struct InstanceNorm1d : InstanceNorm {
+  using InstanceNorm::InstanceNorm;
   Tensor operator()(const Tensor& x) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("bias", bias);
-  }
+};
 
-  Parameter weight;
-  Parameter bias;
-  double eps;
+/// InstanceNorm of x [N, C, H, W] or [C, H, W]. Error for other shapes.
+struct InstanceNorm2d : InstanceNorm {
+  using InstanceNorm::InstanceNorm;
+  Tensor operator()(const Tensor& x) const;
 };
 
 }  // namespace tapegrad::nn

@@ -1,28 +1,17 @@
 // Calls of shape operations, and of reading and writing by index.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 #include <limits>
 
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
-using Inputs = std::vector<Tensor>;
-using Outputs = std::vector<Tensor>;
-
 std::vector<int64_t> list(const json& args, const char* key) { return args[key].get<std::vector<int64_t>>(); }
-
-Dims dims(const json& args, const char* key) {
-  const std::vector<int64_t> values = list(args, key);
-  return {values.data(), static_cast<int64_t>(values.size())};
-}
 
 std::optional<int64_t> axis(const json& args) {
   return args.contains("axis") ? std::optional(args["axis"].get<int64_t>()) : std::nullopt;
 }
-
-int64_t integer(const json& args, const char* key) { return args.at(key).get<int64_t>(); }
 
 PadMode pad_mode(const json& args) {
   const std::string mode = args.value("mode", "constant");

@@ -18,11 +18,6 @@ namespace {
 constexpr std::string_view kWhere = "gpt";
 constexpr std::string_view kConfig = "gpt_config";
 
-const GPTConfig& checked(const GPTConfig& config) {
-  config.check();
-  return config;
-}
-
 struct Preset {
   std::string_view name;
   GPTConfig config;

@@ -1,18 +1,28 @@
 // The walks through a model: names, modes, state in and out, counts.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/detail/entries.h>
 #include <tapegrad/nn/module.h>
 
 #include <cstring>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace tapegrad::nn {
 
 namespace detail {
 
 namespace {
+
+// A parameter or a buffer: writing to it writes to the model.
+struct Entry {
+  std::string name;
+  Parameter* parameter;
+  Buffer* buffer;
+  std::vector<std::string> other_names;  // if it is tied
+  const Tensor& tensor() const { return parameter ? parameter->tensor() : buffer->tensor(); }
+};
 
 bool is_real(DType dtype) { return is_floating(dtype) || dtype == kBFloat16; }
 
@@ -55,13 +65,14 @@ bool equal_values(const Tensor& a, const Tensor& b, DType dtype) {
   return std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(dtype))) == 0;
 }
 
-}  // namespace
-
+// In the order of the visits. Error for two members of one name.
 std::vector<Entry> state_of(const AnyModel& model) {
   StateVisitor found;
   model.walk(found);
   return std::move(found.entries);
 }
+
+}  // namespace
 
 std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename) {
   std::vector<NamedParameter> out;

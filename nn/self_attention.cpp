@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::string_view kWhere = "multi_head_self_attention";
 
-const SelfAttentionConfig& checked(const SelfAttentionConfig& config) {
-  config.check();
-  return config;
-}
-
 }  // namespace
 
 void SelfAttentionConfig::check() const {

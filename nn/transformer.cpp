@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::string_view kConfig = "transformer_config";
 
-const TransformerConfig& checked(const TransformerConfig& config) {
-  config.check();
-  return config;
-}
-
 LayerNormStd norm_of(const TransformerConfig& c) { return LayerNormStd(c.hidden_size, c.layer_norm_eps); }
 MultiHeadAttention attention_of(const TransformerConfig& c, Positions positions) {
   return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob, positions,

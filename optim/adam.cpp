@@ -16,9 +16,7 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
                 options.amsgrad ? std::vector<std::string>{"m", "v", "v_max"} : std::vector<std::string>{"m", "v"}),
       options_(options),
       decoupled_(decoupled) {
-  check_fraction("adam", "beta1", options.beta1);
-  check_fraction("adam", "beta2", options.beta2);
-  check_eps("adam", options.eps);
+  check_moments("adam", options);
 }
 
 AdamW::AdamW(NamedTensors parameters, AdamWOptions options) : AdamW(one_group(std::move(parameters)), options) {}

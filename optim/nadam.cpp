@@ -5,13 +5,29 @@
 
 namespace tapegrad::optim {
 
+namespace {
+
+// A step without its rates, of a slot of either optimiser.
+template <class Slot, class Options>
+AdaptiveStep step_of(const Slot& slot, const Options& options, double weight_decay) {
+  return {.dtype = slot.parameter.dtype(),
+          .p = slot.parameter.mutable_raw_data(),
+          .m = slot.buffers[0].mutable_raw_data(),
+          .v = slot.buffers[1].mutable_raw_data(),
+          .g = slot.grad.raw_data(),
+          .beta1 = options.beta1,
+          .beta2 = options.beta2,
+          .eps = options.eps,
+          .l2 = weight_decay};
+}
+
+}  // namespace
+
 NAdam::NAdam(NamedTensors parameters, NAdamOptions options) : NAdam(one_group(std::move(parameters)), options) {}
 
 NAdam::NAdam(std::vector<ParameterGroup> groups, NAdamOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
-  check_fraction("nadam", "beta1", options.beta1);
-  check_fraction("nadam", "beta2", options.beta2);
-  check_eps("nadam", options.eps);
+  check_moments("nadam", options);
   check_not_negative("nadam", "momentum_decay", options.momentum_decay);
 }
 
@@ -28,28 +44,18 @@ void NAdam::begin_step(int64_t steps) {
 void NAdam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), now = mu(slot.steps), next = mu(slot.steps + 1);
   const double product = products_[static_cast<std::size_t>(slot.steps)];
-  adaptive_update({.dtype = slot.parameter.dtype(),
-                   .p = slot.parameter.mutable_raw_data(),
-                   .m = slot.buffers[0].mutable_raw_data(),
-                   .v = slot.buffers[1].mutable_raw_data(),
-                   .g = slot.grad.raw_data(),
-                   .beta1 = options_.beta1,
-                   .beta2 = options_.beta2,
-                   .eps = options_.eps,
-                   .l2 = weight_decay_of(slot),
-                   .grad_rate = lr * (1 - now) / (1 - product),
-                   .m_rate = lr * next / (1 - product * next),
-                   .bias2 = 1 - std::pow(options_.beta2, static_cast<double>(slot.steps))},
-                  begin, end);
+  AdaptiveStep step = step_of(slot, options_, weight_decay_of(slot));
+  step.grad_rate = lr * (1 - now) / (1 - product);
+  step.m_rate = lr * next / (1 - product * next);
+  step.bias2 = 1 - std::pow(options_.beta2, static_cast<double>(slot.steps));
+  adaptive_update(step, begin, end);
 }
 
 RAdam::RAdam(NamedTensors parameters, RAdamOptions options) : RAdam(one_group(std::move(parameters)), options) {}
 
 RAdam::RAdam(std::vector<ParameterGroup> groups, RAdamOptions options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
-  check_fraction("radam", "beta1", options.beta1);
-  check_fraction("radam", "beta2", options.beta2);
-  check_eps("radam", options.eps);
+  check_moments("radam", options);
 }
 
 void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
@@ -57,25 +63,13 @@ void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double bias1 = 1 - std::pow(options_.beta1, t), power = std::pow(options_.beta2, t), bias2 = 1 - power;
   const double longest = 2 / (1 - options_.beta2) - 1;    // length of the average in the limit
   const double length = longest - 2 * t * power / bias2;  // at step t
-  const bool adaptive = length > 5;
-  double rate = group_lr(slot.group) / bias1;
-  if (adaptive) {
-    rate *= std::sqrt(bias2 * (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+  AdaptiveStep step = step_of(slot, options_, weight_decay_of(slot));
+  step.m_rate = group_lr(slot.group) / bias1;
+  step.adaptive = length > 5;
+  if (step.adaptive) {
+    step.m_rate *= std::sqrt(bias2 * (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
   }
-  adaptive_update({.dtype = slot.parameter.dtype(),
-                   .p = slot.parameter.mutable_raw_data(),
-                   .m = slot.buffers[0].mutable_raw_data(),
-                   .v = slot.buffers[1].mutable_raw_data(),
-                   .g = slot.grad.raw_data(),
-                   .beta1 = options_.beta1,
-                   .beta2 = options_.beta2,
-                   .eps = options_.eps,
-                   .l2 = weight_decay_of(slot),
-                   .grad_rate = 0,
-                   .m_rate = rate,
-                   .bias2 = 1,
-                   .adaptive = adaptive},
-                  begin, end);
+  adaptive_update(step, begin, end);
 }
 
 }  // namespace tapegrad::optim

@@ -1,4 +1,5 @@
 // Cuts matrix products into tiles, and chooses the kernel for each.
+#include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/kernels/blas_blis.h>
@@ -100,8 +101,6 @@ void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
     for (int64_t j = 0; j < t.n; ++j) outer.c[i * outer.c_rows + j * c_cols] = t.c[i * t.n + j];
   }
 }
-
-int64_t pieces_of(int64_t size, int64_t most) { return (size + most - 1) / most; }
 
 // How C is divided into tiles; depends only on the sizes.
 struct Cut {

@@ -178,14 +178,14 @@ void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_
 }
 
 template <class T>
-const blas::Kernels<T>* table() {
+const blas::Kernels<T>& table() {
   static constexpr blas::Kernels<T> kTable{kMaxRows,        kPanel<T>,          kSliver<T>,
                                            multiply<T>,     scratch_size<T>,    pack_panels<T>,
                                            micro_packed<T>, pack_one_sliver<T>, pack_one_panel<T>};
-  return &kTable;
+  return kTable;
 }
-const blas::Kernels<float>* table_float() { return table<float>(); }
-const blas::Kernels<double>* table_double() { return table<double>(); }
+const blas::Kernels<float>& table_float() { return table<float>(); }
+const blas::Kernels<double>& table_double() { return table<double>(); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -198,13 +198,11 @@ HWY_EXPORT(table_double);
 
 template <>
 const Kernels<float>& kernels<float>() {
-  static const Kernels<float>& chosen = *kernel_of(HWY_DISPATCH_TABLE(table_float))();
-  return chosen;
+  return chosen<HWY_DISPATCH_TABLE(table_float)>();
 }
 template <>
 const Kernels<double>& kernels<double>() {
-  static const Kernels<double>& chosen = *kernel_of(HWY_DISPATCH_TABLE(table_double))();
-  return chosen;
+  return chosen<HWY_DISPATCH_TABLE(table_double)>();
 }
 
 }  // namespace tapegrad::blas

@@ -38,4 +38,12 @@ F kernel_of(const F (&table)[N]) {
   }
 }
 
+/// What the function of the family in use returns, asked once: chosen<HWY_DISPATCH_TABLE(f)>(), where f() returns a
+/// reference to that family's kernels.
+template <const auto& kTable>
+const auto& chosen() {
+  static const auto& kernels = kernel_of(kTable)();
+  return kernels;
+}
+
 }  // namespace tapegrad

@@ -111,12 +111,12 @@ void separate(int64_t planes, int64_t n, const T* from, int64_t pitch, const T* 
 }
 
 template <class T>
-const runs::Kernels<T>* run_kernels() {
+const runs::Kernels<T>& run_kernels() {
   static constexpr runs::Kernels<T> kTable{2 * kLanes<T>, multiply_runs<T>, interleave<T>, separate<T>};
-  return &kTable;
+  return kTable;
 }
-const runs::Kernels<float>* run_kernels_float() { return run_kernels<float>(); }
-const runs::Kernels<double>* run_kernels_double() { return run_kernels<double>(); }
+const runs::Kernels<float>& run_kernels_float() { return run_kernels<float>(); }
+const runs::Kernels<double>& run_kernels_double() { return run_kernels<double>(); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -129,13 +129,11 @@ HWY_EXPORT(run_kernels_double);
 
 template <>
 const Kernels<float>& kernels<float>() {
-  static const Kernels<float>& chosen = *kernel_of(HWY_DISPATCH_TABLE(run_kernels_float))();
-  return chosen;
+  return chosen<HWY_DISPATCH_TABLE(run_kernels_float)>();
 }
 template <>
 const Kernels<double>& kernels<double>() {
-  static const Kernels<double>& chosen = *kernel_of(HWY_DISPATCH_TABLE(run_kernels_double))();
-  return chosen;
+  return chosen<HWY_DISPATCH_TABLE(run_kernels_double)>();
 }
 
 }  // namespace tapegrad::runs

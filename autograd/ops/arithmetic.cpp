@@ -108,10 +108,7 @@ namespace {
 
 HWY_EXPORT(arithmetic_formulas);
 
-const ArithmeticFormulas& formulas() {
-  static const ArithmeticFormulas& chosen = kernel_of(HWY_DISPATCH_TABLE(arithmetic_formulas))();
-  return chosen;
-}
+const ArithmeticFormulas& formulas() { return chosen<HWY_DISPATCH_TABLE(arithmetic_formulas)>(); }
 
 const Op kAdd{"add"};
 const Op kSub{"sub"};

@@ -261,11 +261,11 @@ struct Cut {
     if (size.l > 1) channels = std::min(kTileColumns, rows_grain(size.n * size.l, kGrain));
     if (size.c < kFewChannels && size.n * size.l > 2 * kGrain) {
       channels = size.l > 1 ? 1 : size.c;
-      samples = std::max((size.n + kSamplePieces - 1) / kSamplePieces, rows_grain(size.l, kGrain));
+      samples = std::max(pieces_of(size.n, kSamplePieces), rows_grain(size.l, kGrain));
     }
   }
-  int64_t channel_pieces() const { return (size.c + channels - 1) / channels; }
-  int64_t sample_pieces() const { return (size.n + samples - 1) / samples; }
+  int64_t channel_pieces() const { return pieces_of(size.c, channels); }
+  int64_t sample_pieces() const { return pieces_of(size.n, samples); }
   int64_t pieces() const { return channel_pieces() * sample_pieces(); }
   BatchNormPiece operator[](int64_t i) const {
     const int64_t c = i / sample_pieces() * channels, n = i % sample_pieces() * samples;
@@ -347,9 +347,23 @@ Grads fused_backward(const Channels& size, bool measured, const Tensor& x, const
   return {dx, dweight, dbias};
 }
 
+BatchNormArgs args_of(const Channels& size, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps,
+                      const Kept& kept, const Tensor& var, const Tensor& y) {
+  return {.dtype = x.dtype(),
+          .size = size,
+          .eps = eps,
+          .x = x.raw_data(),
+          .weight = data_or_null(weight),
+          .bias = data_or_null(bias),
+          .mean = kept.mean.mutable_raw_data(),
+          .scale = kept.scale.mutable_raw_data(),
+          .var = mutable_data_or_null(var),
+          .y = y.mutable_raw_data()};
+}
+
 Tensor recorded(const Op& op, const Channels& size, bool measured, const Tensor& x, const Tensor& weight,
                 const Tensor& bias, double eps, const GivenStatistics& given, const Kept& kept, const Tensor& y) {
-  const WantedGrads wants{.x = needs_grad(x), .weight = needs_grad(weight), .bias = needs_grad(bias)};
+  const WantedGrads wants(x, weight, bias);
   if (!wants.any()) return y;
   const bool uses_x = measured || wants.weight;
   return record(op, y, {x, weight, bias}, [=, x = kept_if(uses_x, x), shape = x.shape()](const Tensor& dy) -> Grads {
@@ -378,16 +392,7 @@ BatchNormed batch_norm_training(const Tensor& given_x, const Tensor& given_weigh
   const auto statistic = [&] { return empty ? full({size.c}, unknown, dtype) : Tensor::empty({size.c}, dtype); };
   const Kept kept{statistic(), statistic()};
   const Tensor var = statistic();
-  const BatchNormArgs args{.dtype = dtype,
-                           .size = size,
-                           .eps = eps,
-                           .x = x.raw_data(),
-                           .weight = data_or_null(weight),
-                           .bias = data_or_null(bias),
-                           .mean = kept.mean.mutable_raw_data(),
-                           .scale = kept.scale.mutable_raw_data(),
-                           .var = var.mutable_raw_data(),
-                           .y = y.mutable_raw_data()};
+  const BatchNormArgs args = args_of(size, x, weight, bias, eps, kept, var, y);
   if (!empty) {
     in_two_passes<Moments>(
         Cut(size),
@@ -423,16 +428,7 @@ Tensor batch_norm(const Tensor& given_x, const Tensor& running_mean, const Tenso
     const PauseRecording pause;
     kept = {packed(running_mean), rsqrt(running_var + eps)};
   }
-  const BatchNormArgs args{.dtype = x.dtype(),
-                           .size = size,
-                           .eps = eps,
-                           .x = x.raw_data(),
-                           .weight = data_or_null(weight),
-                           .bias = data_or_null(bias),
-                           .mean = kept.mean.mutable_raw_data(),
-                           .scale = kept.scale.mutable_raw_data(),
-                           .var = nullptr,
-                           .y = y.mutable_raw_data()};
+  const BatchNormArgs args = args_of(size, x, weight, bias, eps, kept, {}, y);
   if (x.numel() > 0 && size.l > 1) {  // whole samples: they follow one another in memory
     parallel_for(size.n, rows_grain(size.c * size.l, kGrain), [&](int64_t begin, int64_t end) {
       kernel_of(HWY_DISPATCH_TABLE(batch_norm_apply))(args, {0, size.c, begin, end});

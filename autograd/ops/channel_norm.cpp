@@ -1,4 +1,4 @@
-// The common parts of batch_norm and group_norm, except kernels.
+// The common parts of normalisations per channel, except kernels.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/ops.h>

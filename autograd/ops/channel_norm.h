@@ -1,4 +1,4 @@
-// Shared by batch_norm and group_norm: checks, and the recorded form of their gradients.
+// Shared by normalisations: the wanted gradients; and for those per channel, checks and the recorded gradients.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -14,6 +14,8 @@ struct Channels {
 
 struct WantedGrads {
   bool x, weight, bias;
+  WantedGrads(const Tensor& x, const Tensor& weight, const Tensor& bias)
+      : x(needs_grad(x)), weight(needs_grad(weight)), bias(needs_grad(bias)) {}
   bool any() const { return x || weight || bias; }
 };
 
@@ -24,9 +26,5 @@ struct GivenStatistics {
 };
 Grads composed_norm_backward(const Tensor& x, const Tensor& weight, const Shape& view, const Axes& axes, double eps,
                              const GivenStatistics& given, const Tensor& dy);
-
-inline const void* data_or_null(const Tensor& x) { return x.defined() ? x.raw_data() : nullptr; }
-inline void* mutable_data_or_null(const Tensor& x) { return x.defined() ? x.mutable_raw_data() : nullptr; }
-inline Tensor contiguous_or_empty(const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); }
 
 }  // namespace tapegrad

@@ -72,10 +72,7 @@ namespace {
 
 HWY_EXPORT(comparison_kernels);
 
-const Comparisons& kernels() {
-  static const Comparisons& chosen = kernel_of(HWY_DISPATCH_TABLE(comparison_kernels))();
-  return chosen;
-}
+const Comparisons& kernels() { return chosen<HWY_DISPATCH_TABLE(comparison_kernels)>(); }
 
 // Names, not Ops: operations without a gradient are never recorded.
 constexpr std::string_view kEq = "eq";

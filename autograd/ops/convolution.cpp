@@ -51,52 +51,29 @@ Tensor sum_of_channels(const Convolution& conv, const Tensor& x) {
   return conv.batched ? sum(sums, 0) : sums;
 }
 
-Tensor transpose(const Convolution& conv, const Tensor& y, const Tensor& weight, const Tensor& bias);
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y);
 
-const void* data_of(const Tensor& x) { return x.defined() ? x.raw_data() : nullptr; }
-
-Tensor forward(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Tensor y = Tensor::empty(conv.y_shape(), x.dtype());
-  const Tensor from = packed(x), w = packed(weight), b = bias.defined() ? packed(bias) : Tensor();
+// The convolution or its transpose, with a bias or an empty handle: each is the gradient of the other.
+Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
+  const Tensor from = packed(x), w = packed(weight), b = packed(bias);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    convolve<T>(conv.shape, from.data<T>(), w.data<T>(), static_cast<const T*>(data_of(b)), y.mutable_data<T>());
+    const auto run = transposed ? convolve_transposed<T> : convolve<T>;
+    run(conv.shape, from.data<T>(), w.data<T>(), static_cast<const T*>(data_or_null(b)), y.mutable_data<T>());
   });
   const bool wants_x = needs_grad(x), wants_weight = needs_grad(weight);
   const bool wants_bias = bias.defined() && needs_grad(bias);
   if (!wants_x && !wants_weight && !wants_bias) return y;
-  return record(
-      conv.forward(), y, {x, weight, bias},
-      [conv, x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight), wants_bias](const Tensor& dy) -> Grads {
-        Tensor dx, dweight, dbias;
-        if (weight.defined()) dx = transpose(conv, dy, weight, {});
-        if (x.defined()) dweight = weight_gradient(conv, x, dy);
-        if (wants_bias) dbias = sum_of_channels(conv, dy);
-        return {dx, dweight, dbias};
-      });
-}
-
-Tensor transpose(const Convolution& conv, const Tensor& y, const Tensor& weight, const Tensor& bias) {
-  const Tensor x = Tensor::empty(conv.x_shape(), y.dtype());
-  const Tensor from = packed(y), w = packed(weight), b = bias.defined() ? packed(bias) : Tensor();
-  with_floating_type(y.dtype(), [&](auto t) {
-    using T = decltype(t);
-    convolve_transposed<T>(conv.shape, from.data<T>(), w.data<T>(), static_cast<const T*>(data_of(b)),
-                           x.mutable_data<T>());
-  });
-  const bool wants_y = needs_grad(y), wants_weight = needs_grad(weight);
-  const bool wants_bias = bias.defined() && needs_grad(bias);
-  if (!wants_y && !wants_weight && !wants_bias) return x;
-  return record(
-      conv.transpose(), x, {y, weight, bias},
-      [conv, y = kept_if(wants_weight, y), weight = kept_if(wants_y, weight), wants_bias](const Tensor& dx) -> Grads {
-        Tensor dy, dweight, dbias;
-        if (weight.defined()) dy = forward(conv, dx, weight, {});
-        if (y.defined()) dweight = weight_gradient(conv, dx, y);
-        if (wants_bias) dbias = sum_of_channels(conv, dx);
-        return {dy, dweight, dbias};
-      });
+  return record(transposed ? conv.transpose() : conv.forward(), y, {x, weight, bias},
+                [conv, transposed, x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight),
+                 wants_bias](const Tensor& dy) -> Grads {
+                  Tensor dx, dweight, dbias;
+                  if (weight.defined()) dx = convolved(conv, !transposed, dy, weight, {});
+                  if (x.defined()) dweight = transposed ? weight_gradient(conv, dy, x) : weight_gradient(conv, x, dy);
+                  if (wants_bias) dbias = sum_of_channels(conv, dy);
+                  return {dx, dweight, dbias};
+                });
 }
 
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y) {
@@ -111,8 +88,8 @@ Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y
   return record(kConvWeight, weight, {x, y},
                 [conv, x = kept_if(wants_y, x), y = kept_if(wants_x, y)](const Tensor& dweight) -> Grads {
                   Tensor dx, dy;
-                  if (y.defined()) dx = transpose(conv, y, dweight, {});
-                  if (x.defined()) dy = forward(conv, x, dweight, {});
+                  if (y.defined()) dx = convolved(conv, true, y, dweight, {});
+                  if (x.defined()) dy = convolved(conv, false, x, dweight, {});
                   return {dx, dy};
                 });
 }
@@ -211,7 +188,7 @@ Tensor convolution(const Op& op, const Tensor& x, const Tensor& weight, const Te
   };
   if (conv.images) fit(conv.shape.rows, x.size(-2));
   fit(conv.shape.cols, x.size(-1));
-  if (options.padding_mode == PadMode::constant) return forward(conv, x, weight, bias);
+  if (options.padding_mode == PadMode::constant) return convolved(conv, false, x, weight, bias);
 
   const auto after = [&](const ConvAxis& axis) { return same ? axis.reach() - axis.padding : axis.padding; };
   const auto &rows = conv.shape.rows, &cols = conv.shape.cols;
@@ -241,7 +218,7 @@ Tensor transposed_convolution(const Op& op, const Tensor& x, const Tensor& weigh
   };
   if (conv.images) grow(conv.shape.rows, x.size(-2), options.output_padding[0]);
   grow(conv.shape.cols, x.size(-1), options.output_padding[axes - 1]);
-  return transpose(conv, x, weight, bias);
+  return convolved(conv, true, x, weight, bias);
 }
 
 }  // namespace

@@ -112,12 +112,12 @@ T sum_of_lanes(const T* sums) {
 }
 
 template <class T>
-const TapKernels<T>* tap_kernels() {
+const TapKernels<T>& tap_kernels() {
   static constexpr TapKernels<T> kTable{kLanes<T>, combine_rows<T>, correlate_rows<T>, sum_of_lanes<T>};
-  return &kTable;
+  return kTable;
 }
-const TapKernels<float>* tap_kernels_float() { return tap_kernels<float>(); }
-const TapKernels<double>* tap_kernels_double() { return tap_kernels<double>(); }
+const TapKernels<float>& tap_kernels_float() { return tap_kernels<float>(); }
+const TapKernels<double>& tap_kernels_double() { return tap_kernels<double>(); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -135,9 +135,9 @@ constexpr int64_t kGrain = 32768;  // elements times taps for one thread to take
 template <class T>
 const TapKernels<T>& tap_kernels() {
   if constexpr (sizeof(T) == sizeof(float)) {
-    return *kernel_of(HWY_DISPATCH_TABLE(tap_kernels_float))();
+    return chosen<HWY_DISPATCH_TABLE(tap_kernels_float)>();
   } else {
-    return *kernel_of(HWY_DISPATCH_TABLE(tap_kernels_double))();
+    return chosen<HWY_DISPATCH_TABLE(tap_kernels_double)>();
   }
 }
 

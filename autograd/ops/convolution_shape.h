@@ -1,6 +1,8 @@
 // The three products of a convolution, each of which is the gradient of the other two.
 #pragma once
 
+#include <tapegrad/autograd/detail/pieces.h>
+
 #include <cstdint>
 
 namespace tapegrad {
@@ -90,8 +92,6 @@ struct ConvPass {
   }
   int64_t floor_of(int64_t x) const { return (x - modulo(x)) / classes(); }
 };
-
-inline int64_t pieces_of(int64_t size, int64_t most) { return most < 1 ? size : (size + most - 1) / most; }
 
 /// The smallest number of multiplications that is worth another thread.
 inline constexpr int64_t kConvPieceWork = 800000;

@@ -66,7 +66,7 @@ void first_places(const T* x, int64_t n, int64_t inner, int64_t width, const T* 
 void place_rows(const PlaceArgs& args, int64_t begin, int64_t end) {
   with_type(args.dtype, [&](auto t) {
     using T = decltype(t);
-    const int64_t n = args.n, inner = args.inner, tiles = (inner - 1) / kPlaceColumns + 1;
+    const int64_t n = args.n, inner = args.inner, tiles = pieces_of(inner, kPlaceColumns);
     const T* const x = static_cast<const T*>(args.x);
     const T* const values = static_cast<const T*>(args.values);
     for (int64_t piece = begin; piece < end; ++piece) {
@@ -121,7 +121,7 @@ Sorted placed(std::string_view where, ReduceKind kind, const Tensor& given, int 
     fail(where, fmt::format("expected at least one element along axis {}, got shape {}", axis, str(x.shape())));
   }
   reduce(kind, view, y.values);
-  const int64_t tiles = (view.inner - 1) / kPlaceColumns + 1;
+  const int64_t tiles = pieces_of(view.inner, kPlaceColumns);
   run_rows(kernel_of(HWY_DISPATCH_TABLE(place_rows)),
            {.dtype = x.dtype(),
             .n = view.n,

@@ -129,10 +129,7 @@ namespace {
 
 HWY_EXPORT(gate_formulas);
 
-const GateFormulas& formulas() {
-  static const GateFormulas& chosen = kernel_of(HWY_DISPATCH_TABLE(gate_formulas))();
-  return chosen;
-}
+const GateFormulas& formulas() { return chosen<HWY_DISPATCH_TABLE(gate_formulas)>(); }
 
 const Op kPrelu{"prelu"};
 const Op kGlu{"glu"};

@@ -207,7 +207,7 @@ Tensor normalise(const Op& op, const Tensor& given_x, const Channels& size, int6
               .scale = kept.scale.mutable_raw_data()},
              size.n * groups, channels * size.l);
   }
-  const WantedGrads wants{.x = needs_grad(x), .weight = needs_grad(weight), .bias = needs_grad(bias)};
+  const WantedGrads wants(x, weight, bias);
   if (!wants.any()) return y;
   return record(op, y, {x, weight, bias}, [=](const Tensor& dy) -> Grads {
     if (!Tape::current()) return fused_backward(size, groups, x, weight, kept, wants, dy);

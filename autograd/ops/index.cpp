@@ -58,7 +58,7 @@ void write_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& sour
   const int64_t count = ids.numel();
   const int64_t* const id = ids.data<int64_t>();
   const int64_t width = std::min(around.inner, kColumns);
-  const int64_t tiles = (around.inner - 1) / width + 1;
+  const int64_t tiles = pieces_of(around.inner, width);
   const T* const in = source.data<T>();
   T* const out = y.mutable_data<T>();
   parallel_for(around.outer * tiles, rows_grain(count * width), [&](int64_t begin, int64_t end) {

@@ -44,6 +44,7 @@
 #pragma once
 
 #include <tapegrad/autograd/detail/check.h>
+#include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
 
@@ -67,6 +68,20 @@ void run_rows(void (*kernel)(const Args&, int64_t, int64_t), const std::type_ide
   parallel_for(rows, rows_grain(n, elements), [&](int64_t begin, int64_t end) { kernel(args, begin, end); });
 }
 
+// --- operands: an empty handle stays empty ---
+
+/// x, or a contiguous copy that is not recorded.
+inline Tensor packed(const Tensor& x) { return !x.defined() || x.is_contiguous() ? x : x.detach().contiguous(); }
+/// x, or a contiguous copy that is recorded.
+inline Tensor contiguous_or_empty(const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); }
+inline const void* data_or_null(const Tensor& x) { return x.defined() ? x.raw_data() : nullptr; }
+inline void* mutable_data_or_null(const Tensor& x) { return x.defined() ? x.mutable_raw_data() : nullptr; }
+
+/// For backward: x if it is wanted, an empty handle otherwise.
+inline Tensor kept_if(bool wanted, const Tensor& x) { return wanted ? x : Tensor(); }
+
+// --- axes ---
+
 /// A shape as [outer, size, inner] around one axis.
 struct OuterAxisInner {
   int64_t outer = 1, size = 1, inner = 1;
@@ -75,9 +90,6 @@ struct OuterAxisInner {
     for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
   }
 };
-
-/// x, or a contiguous copy that is not recorded: for kernels.
-inline Tensor packed(const Tensor& x) { return x.is_contiguous() ? x : x.detach().contiguous(); }
 
 /// A scalar has one axis for operations along an axis: 0, or -1.
 inline bool is_scalar_axis(const Tensor& x, int64_t axis) { return x.dim() == 0 && (axis == 0 || axis == -1); }
@@ -98,10 +110,5 @@ auto along_last_axis(std::string_view where, const Tensor& x, int64_t axis, F f)
   if (i == x.dim() - 1) return f(x);
   return moved(f(x.transpose(i, -1)), [i](const Tensor& y) { return y.transpose(i, -1); });
 }
-
-// --- what backward keeps ---
-
-/// `x` if it is wanted, an empty handle otherwise.
-inline Tensor kept_if(bool wanted, const Tensor& x) { return wanted ? x : Tensor(); }
 
 }  // namespace tapegrad

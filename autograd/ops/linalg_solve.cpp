@@ -21,47 +21,39 @@ LuFactors invertible_factors(const Op& op, const Tensor& a) {
   return lu;
 }
 
-// A fresh copy of b [..., n, k], expanded to these leading axes. Not recorded.
-Tensor copied(const Tensor& b, const Shape& batch) {
-  return b.detach().expand(with_axes(batch, {b.size(-2), b.size(-1)})).clone();
+// A fresh copy of b [..., n, k], whose leading axes broadcast with those of a, changed by solve(start, x) for each
+// matrix: `start` is where that of a begins, x the n k elements of the copy. Not recorded.
+template <class F>
+Tensor solved(const Op& op, const Tensor& a, const Tensor& b, int64_t work, F solve) {
+  const int64_t n = b.size(-2), columns = b.size(-1);
+  const Shape batch = broadcast(op.name, leading_axes(a), leading_axes(b));
+  const Tensor y = b.detach().expand(with_axes(batch, {n, columns})).clone();
+  if (y.numel() == 0) return y;
+  const Offsets starts = matrix_starts(a, batch);
+  with_floating_type(b.dtype(), [&](auto t) {
+    using T = decltype(t);
+    for_each_matrix(op, "", batch, work, [&](int64_t i) {
+      solve(starts[static_cast<std::size_t>(i)], y.mutable_data<T>() + i * n * columns);
+      return true;
+    });
+  });
+  return y;
 }
 
 // a^-1 b, or a^-T b, with b [..., n, k]. Not recorded.
 Tensor solve_factored(const LuFactors& lu, bool transposed, const Tensor& b) {
   const int64_t n = b.size(-2), columns = b.size(-1);
-  const Shape batch = broadcast(kSolve.name, leading_axes(lu.factors), leading_axes(b));
-  const Tensor y = copied(b, batch);
-  if (y.numel() == 0) return y;
-  const Offsets starts = matrix_starts(lu.factors, batch);
-  with_floating_type(b.dtype(), [&](auto t) {
-    using T = decltype(t);
-    for_each_matrix(kSolve, "", batch, n * n * columns, [&](int64_t i) {
-      const int64_t start = starts[static_cast<std::size_t>(i)];
-      solve_lu<T>(transposed, n, columns, lu.factors.data<T>() + start, lu.pivots.data() + start / n,
-                  y.mutable_data<T>() + i * n * columns);
-      return true;
-    });
+  return solved(kSolve, lu.factors, b, n * n * columns, [&]<class T>(int64_t start, T* x) {
+    solve_lu<T>(transposed, n, columns, lu.factors.data<T>() + start, lu.pivots.data() + start / n, x);
   });
-  return y;
 }
 
 // a x = b. Not recorded.
 Tensor solve_triangles(const Tensor& a, const Tensor& b, bool upper, bool unit) {
   const int64_t n = b.size(-2), columns = b.size(-1);
-  const Shape batch = broadcast(kTriangularSolve.name, leading_axes(a), leading_axes(b));
-  const Tensor y = copied(b, batch);
-  if (y.numel() == 0) return y;
-  const Offsets starts = matrix_starts(a, batch);
-  with_floating_type(b.dtype(), [&](auto t) {
-    using T = decltype(t);
-    for_each_matrix(kTriangularSolve, "", batch, n * n * columns / 2, [&](int64_t i) {
-      solve_triangle<T>(upper, unit, n, columns,
-                        {a.data<T>() + starts[static_cast<std::size_t>(i)], a.strides()[-2], a.strides()[-1]},
-                        y.mutable_data<T>() + i * n * columns);
-      return true;
-    });
+  return solved(kTriangularSolve, a, b, n * n * columns / 2, [&]<class T>(int64_t start, T* x) {
+    solve_triangle<T>(upper, unit, n, columns, {a.data<T>() + start, a.strides()[-2], a.strides()[-1]}, x);
   });
-  return y;
 }
 
 Tensor solve_matrices(const Tensor& a, const Tensor& b) {

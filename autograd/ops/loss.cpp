@@ -127,10 +127,7 @@ HWY_EXPORT(loss_formulas);
 
 namespace {
 
-const LossFormulas& formulas() {
-  static const LossFormulas& chosen = kernel_of(HWY_DISPATCH_TABLE(loss_formulas))();
-  return chosen;
-}
+const LossFormulas& formulas() { return chosen<HWY_DISPATCH_TABLE(loss_formulas)>(); }
 
 const Op kKlDiv{"kl_div"};
 const Op kMse{"mse_loss"};

@@ -69,7 +69,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, con
   const int axis = require_classes(kNll.name, log_probabilities, target_given, options.weight, options.axis);
   const Tensor x = last_axis(log_probabilities, axis);
   const Tensor target = packed(target_given);
-  const Tensor weight = options.weight.defined() ? packed(options.weight) : Tensor();
+  const Tensor weight = packed(options.weight);
   const double counted = count_targets(kNll.name, target, weight, x.shape().back(), options.ignore_index);
   const Tensor places = Tensor::empty(target.shape(), kInt64);      // an ignored target becomes class 0 ...
   const Tensor factors = Tensor::empty(target.shape(), x.dtype());  // ... with a factor of 0

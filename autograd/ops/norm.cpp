@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/channel_norm.h>
 #include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
@@ -180,15 +181,9 @@ Grads composed_backward(Norm form, double eps, const Tensor& x, const Tensor& we
   return {scale * (shifted - normal * mean(g * normal, axes, true)), dy * normal, dy};
 }
 
-struct Wanted {
-  bool x, weight, bias;
-};
-
-const void* data_of(const Tensor& x) { return x.defined() ? x.raw_data() : nullptr; }
-
 // The sums over rows, dweight and dbias, are made in blocks of rows, which are then added.
 Grads fused_backward(Norm form, const Tensor& x, const Tensor& weight, const Tensor& kept, const Shape& normal,
-                     Wanted wants, const Tensor& dy) {
+                     const WantedGrads& wants, const Tensor& dy) {
   const int64_t n = normal.numel();
   const int64_t rows = n == 0 ? 0 : x.numel() / n;
   const DType dtype = x.dtype();
@@ -198,13 +193,13 @@ Grads fused_backward(Norm form, const Tensor& x, const Tensor& weight, const Ten
                               .dtype = dtype,
                               .n = n,
                               .x = x.raw_data(),
-                              .weight = data_of(weight),
+                              .weight = data_or_null(weight),
                               .kept = kept.raw_data(),
                               .dy = g.raw_data(),
-                              .dx = wants.x ? dx.mutable_raw_data() : nullptr};
+                              .dx = mutable_data_or_null(dx)};
   const bool sums = wants.weight || wants.bias;
-  const int64_t block = sums ? std::max(kLeastRows, (rows + kMostBlocks - 1) / kMostBlocks) : rows_grain(n, kGrain);
-  const int64_t blocks = (rows + block - 1) / block;
+  const int64_t block = sums ? std::max(kLeastRows, pieces_of(rows, kMostBlocks)) : rows_grain(n, kGrain);
+  const int64_t blocks = pieces_of(rows, block);
   const ReduceView weights{wants.weight ? Tensor::empty({blocks, n}, dtype) : Tensor(), 1, blocks, n};
   const ReduceView biases{wants.bias ? Tensor::empty({blocks, n}, dtype) : Tensor(), 1, blocks, n};
   const auto part = [&](const ReduceView& f, int64_t begin) -> void* {
@@ -246,26 +241,24 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
                  double eps) {
   const Shape normal = require_norm(op, given, weight_given, bias_given);
   const Tensor x = given.contiguous();
-  const Tensor weight = weight_given.defined() ? weight_given.contiguous() : Tensor();
-  const Tensor bias = bias_given.defined() ? bias_given.contiguous() : Tensor();
+  const Tensor weight = contiguous_or_empty(weight_given), bias = contiguous_or_empty(bias_given);
   const int64_t n = normal.numel();
   const int64_t rows = n == 0 ? 0 : x.numel() / n;
-  const Wanted wants{.x = needs_grad(x), .weight = needs_grad(weight), .bias = needs_grad(bias)};
+  const WantedGrads wants(x, weight, bias);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  const bool keep = wants.x || wants.weight || wants.bias;
-  const Tensor kept = keep ? Tensor::empty({rows, 3}, x.dtype()) : Tensor();
+  const Tensor kept = wants.any() ? Tensor::empty({rows, 3}, x.dtype()) : Tensor();
   run_rows(kernel_of(HWY_DISPATCH_TABLE(norm_rows)),
            {.form = form,
             .dtype = x.dtype(),
             .n = n,
             .eps = eps,
             .x = x.raw_data(),
-            .weight = data_of(weight),
-            .bias = data_of(bias),
+            .weight = data_or_null(weight),
+            .bias = data_or_null(bias),
             .y = y.mutable_raw_data(),
-            .kept = keep ? kept.mutable_raw_data() : nullptr},
+            .kept = mutable_data_or_null(kept)},
            rows, n, kGrain);
-  if (!keep) return y;
+  if (!wants.any()) return y;
   return record(op, y, {x, weight, bias},
                 [form, eps, x, weight, kept, rank = normal.rank(), wants](const Tensor& dy) -> Grads {
                   const Shape normal(x.shape().end() - rank, rank);

@@ -132,7 +132,7 @@ void unpad_axis(const T* dy, const Shape& from, int axis, int64_t before, PadMod
   const OuterAxisInner whole(from, axis);
   const int64_t padded = whole.size, inner = whole.inner;
   const Middle middle(before, size, padded);
-  const int64_t width = std::min(inner, kBlock), tiles = (inner - 1) / width + 1;
+  const int64_t width = std::min(inner, kBlock), tiles = pieces_of(inner, width);
   parallel_for(whole.outer * tiles, rows_grain(padded * width), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t o = piece / tiles, first = piece % tiles * width, n = std::min(width, inner - first);

@@ -32,8 +32,8 @@ constexpr int64_t kDotRows = 3;                     // up to this number of rows
 int64_t rows_of_piece(const RecurrentLayer& layer) {
   const int64_t batch = layer.batch(), weight = layer.weights.weight_hh.numel() * item_size(layer.x.dtype());
   if (batch < kLeastRows || layer.steps() == 1 || weight > kLargeWeight) return batch;
-  const int64_t pieces = std::max<int64_t>(2, (batch + kPieceRows - 1) / kPieceRows);
-  return (batch + pieces - 1) / pieces;
+  const int64_t pieces = std::max<int64_t>(2, pieces_of(batch, kPieceRows));
+  return pieces_of(batch, pieces);
 }
 
 // C += A B for one B [k, n] at every step.
@@ -72,7 +72,7 @@ RecurrentStep step_at(const RecurrentLayer& layer, int64_t t, const Tensor& bias
             .width = layer.width(),
             .time = t,
             .lengths = layer.lengths.defined() ? layer.lengths.data<int64_t>() : nullptr,
-            .bias = bias.defined() ? bias.raw_data() : nullptr,
+            .bias = data_or_null(bias),
             .gates = at<T>(layer.gates, t, layer),
             .hidden_before = at<T>(layer.states, layer.before(t), layer),
             .hidden = at<T>(layer.states, layer.after(t), layer),
@@ -189,7 +189,7 @@ std::pair<Tensor, Tensor> gate_gradients(const RecurrentLayer& layer, const Tens
       const RecurrentStep step = step_at(layer, t, Tensor(), Tensor());
       const RecurrentStepGradients gradients{.output = at<T>(dy, layer.after(t), layer),
                                              .hidden = dh.mutable_raw_data(),
-                                             .cell = lstm ? dc.mutable_raw_data() : nullptr};
+                                             .cell = mutable_data_or_null(dc)};
       parallel_for(end - begin, rows_grain(columns), [&](int64_t low, int64_t high) {
         recurrent_step_backward(step, gradients, begin + low, begin + high);
       });
@@ -303,7 +303,7 @@ LSTMResult run_layer(Recurrent kind, const Tensor& given, const RecurrentWeights
                      const Tensor& cell, const RecurrentLayerOptions& options) {
   const Op& op = op_of(kind);
   require_layer(op, kind, given, weights, hidden, cell, options.lengths);
-  const auto whole = [](const Tensor& x) { return x.defined() ? x.contiguous() : x; };
+  const auto whole = contiguous_or_empty;
   const Tensor lengths = whole(options.lengths);
   const bool lstm = kind == Recurrent::lstm, shorter = lengths.defined();
   if (shorter) require_lengths(op, lengths, given.size(0));

@@ -230,8 +230,8 @@ void reduce(ReduceKind kind, const ReduceView& x, const Tensor& y, ReduceOf of) 
   if (y.dtype() == kBool) fail("reduce", "expected int64, float32 or float64, got bool");
   const int64_t n = x.n, inner = x.inner;
   const int64_t rows = inner == 1 ? kRowBlock : kColumnBlock;
-  const int64_t blocks = n <= rows ? 1 : (n - 1) / rows + 1;
-  const int64_t widths = (inner - 1) / kColumnWidth + 1;
+  const int64_t blocks = std::max<int64_t>(1, pieces_of(n, rows));
+  const int64_t widths = pieces_of(inner, kColumnWidth);
   const ReduceView partial{blocks > 1 ? Tensor::empty({x.outer, blocks, inner}, y.dtype()) : y, x.outer, blocks, inner};
   const auto* from = static_cast<const std::byte*>(x.x.raw_data());
   auto* to = static_cast<std::byte*>(partial.x.mutable_raw_data());

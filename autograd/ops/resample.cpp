@@ -242,7 +242,7 @@ Tensor resample(const Op& op, const Tensor& x, const Planes& planes, const AxisM
     const int64_t block = rows * columns <= 2 * kBlock ? rows : rows_grain(columns, kBlock);
     run_rows(kernel_of(HWY_DISPATCH_TABLE(resample_pieces)),
              {.dtype = x.dtype(), .h = &h, .w = &w, .x = from.raw_data(), .y = y.mutable_raw_data(), .block = block},
-             planes.count * ((rows + block - 1) / block), block * columns + planes.h * planes.w * block / rows);
+             planes.count * pieces_of(rows, block), block * columns + planes.h * planes.w * block / rows);
   }
   return record(op, y, {x}, [&op, planes, h, w](const Tensor& dy) -> Grads {
     Planes from = planes;

@@ -186,7 +186,7 @@ void scan_tile_of(const ScanArgs& args, int64_t first, int64_t width) {
 void scan_rows(const ScanArgs& args, int64_t begin, int64_t end) {
   with_type(args.dtype, [&](auto t) {
     using T = decltype(t);
-    const int64_t tiles = (args.inner - 1) / kScanColumns + 1;
+    const int64_t tiles = pieces_of(args.inner, kScanColumns);
     if constexpr (std::is_floating_point_v<T>) {
       if (args.kind == Scan::log_sum_exp && args.inner == 1) {  // rows take the place of columns
         return scan_log_sums<T>(args, begin * args.n, end - begin, args.n, 1);
@@ -232,9 +232,8 @@ Tensor scanned(Scan kind, const Tensor& given, int axis, const ScanOptions& opti
   const Tensor y = Tensor::empty(given.shape(), given.dtype());
   if (y.numel() == 0) return y;
   const OuterAxisInner around(given.shape(), axis);
-  const Tensor x = packed(given);
-  const Tensor links = options.links.defined() ? packed(options.links) : Tensor();
-  const int64_t tiles = (around.inner - 1) / kScanColumns + 1;
+  const Tensor x = packed(given), links = packed(options.links);
+  const int64_t tiles = pieces_of(around.inner, kScanColumns);
   run_rows(kernel_of(HWY_DISPATCH_TABLE(scan_rows)),
            {.kind = kind,
             .dtype = x.dtype(),
@@ -242,7 +241,7 @@ Tensor scanned(Scan kind, const Tensor& given, int axis, const ScanOptions& opti
             .n = around.size,
             .inner = around.inner,
             .x = x.raw_data(),
-            .links = links.defined() ? links.raw_data() : nullptr,
+            .links = data_or_null(links),
             .y = y.mutable_raw_data(),
             .places = options.places.defined() ? options.places.mutable_data<int64_t>() : nullptr},
            around.outer * tiles, around.size * std::min(around.inner, kScanColumns));

@@ -27,8 +27,7 @@ void require_one_type(std::string_view where, const Tensor& x, std::string_view 
 // within a line. Different lines never overlap.
 template <class F>
 Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, F f) {
-  const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  copy_into(y, x);
+  const Tensor y = x.clone();
   with_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const T* from = source.data<T>();
@@ -124,8 +123,7 @@ Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Ten
 namespace {
 
 Tensor rows_increased(const Tensor& x, int axis, const Tensor& ids, const Tensor& source) {
-  const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  copy_into(y, x);
+  const Tensor y = x.clone();
   add_rows(y, axis, ids, source);
   return record(kIndexAdd, y, {x, source}, [axis, ids](const Tensor& dy) -> Grads {
     return {dy, take_rows(dy, axis, ids)};
@@ -143,8 +141,7 @@ Tensor rows_filled(const Tensor& x, int axis, const Tensor& ids, double value) {
 }
 
 Tensor rows_replaced(const Tensor& x, int axis, const Tensor& ids, const Tensor& source) {
-  const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  copy_into(y, x);
+  const Tensor y = x.clone();
   put_rows(y, axis, ids, source);
   return record(kIndexCopy, y, {x, source}, [axis, ids, wants_source = needs_grad(source)](const Tensor& dy) -> Grads {
     const Tensor dx = rows_filled(dy, axis, ids, 0);

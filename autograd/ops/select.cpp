@@ -80,10 +80,7 @@ namespace {
 
 HWY_EXPORT(select_kernels);
 
-const Selections& kernels() {
-  static const Selections& chosen = kernel_of(HWY_DISPATCH_TABLE(select_kernels))();
-  return chosen;
-}
+const Selections& kernels() { return chosen<HWY_DISPATCH_TABLE(select_kernels)>(); }
 
 const Op kWhere{"where"};
 const Op kMaskedFill{"masked_fill"};

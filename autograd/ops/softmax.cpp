@@ -120,47 +120,47 @@ using Kernel = void (*)(const SoftmaxArgs&, int64_t, int64_t);
 Tensor on_rows(Kernel kernel, const Tensor& in, const Tensor& dy = {}) {
   const Tensor out = Tensor::empty(in.shape(), in.dtype());
   if (out.numel() == 0) return out;
-  const Tensor from = packed(in), by = dy.defined() ? packed(dy) : Tensor();
+  const Tensor from = packed(in), by = packed(dy);
   const int64_t n = in.shape().back();
   run_rows(kernel,
-           {.dtype = in.dtype(),
-            .n = n,
-            .in = from.raw_data(),
-            .dy = by.defined() ? by.raw_data() : nullptr,
-            .out = out.mutable_raw_data()},
+           {.dtype = in.dtype(), .n = n, .in = from.raw_data(), .dy = data_or_null(by), .out = out.mutable_raw_data()},
            in.numel() / n, n);
   return out;
 }
 
-}  // namespace
-
-Tensor softmax(const Tensor& given, int64_t axis) {
-  require_floating(kSoftmax.name, {&given});
-  return along_last_axis(kSoftmax.name, given, axis, [](const Tensor& x) {
-    const Tensor y = on_rows(kernel_of(HWY_DISPATCH_TABLE(softmax_rows)), x);
-    return record(kSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {
-      if (Tape::current()) {
-        const Tensor g = dy * y;
-        return g - y * sum(g, -1, true);
-      }
-      return on_rows(kernel_of(HWY_DISPATCH_TABLE(softmax_backward_rows)), y, dy);
+// y by `forward`, and its gradient by `backward` or, where backward itself is recorded, by `recorded`.
+Tensor along_axis(const Op& op, Kernel forward, Kernel backward, Tensor (*recorded)(const Tensor& y, const Tensor& dy),
+                  const Tensor& given, int64_t axis) {
+  require_floating(op.name, {&given});
+  return along_last_axis(op.name, given, axis, [&](const Tensor& x) {
+    const Tensor y = on_rows(forward, x);
+    return record(op, y, {x}, [y, backward, recorded](const Tensor& dy) -> Grads {
+      return Tape::current() ? recorded(y, dy) : on_rows(backward, y, dy);
     });
   });
 }
 
-Tensor log_softmax(const Tensor& given, int64_t axis) {
-  require_floating(kLogSoftmax.name, {&given});
-  return along_last_axis(kLogSoftmax.name, given, axis, [](const Tensor& x) {
-    const Tensor y = on_rows(kernel_of(HWY_DISPATCH_TABLE(log_softmax_rows)), x);
-    return record(kLogSoftmax, y, {x}, [y](const Tensor& dy) -> Grads {
-      if (Tape::current()) {
-        const Tensor dx = dy - exp(y) * sum(dy, -1, true);
-        const Tensor masked = rows_of_minus_infinity(y);
-        return any(masked) ? masked_fill(dx, masked, 0) : dx;
-      }
-      return on_rows(kernel_of(HWY_DISPATCH_TABLE(log_softmax_backward_rows)), y, dy);
-    });
-  });
+Tensor softmax_gradient(const Tensor& y, const Tensor& dy) {
+  const Tensor g = dy * y;
+  return g - y * sum(g, -1, true);
+}
+
+Tensor log_softmax_gradient(const Tensor& y, const Tensor& dy) {
+  const Tensor dx = dy - exp(y) * sum(dy, -1, true);
+  const Tensor masked = rows_of_minus_infinity(y);
+  return any(masked) ? masked_fill(dx, masked, 0) : dx;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int64_t axis) {
+  return along_axis(kSoftmax, kernel_of(HWY_DISPATCH_TABLE(softmax_rows)),
+                    kernel_of(HWY_DISPATCH_TABLE(softmax_backward_rows)), softmax_gradient, x, axis);
+}
+
+Tensor log_softmax(const Tensor& x, int64_t axis) {
+  return along_axis(kLogSoftmax, kernel_of(HWY_DISPATCH_TABLE(log_softmax_rows)),
+                    kernel_of(HWY_DISPATCH_TABLE(log_softmax_backward_rows)), log_softmax_gradient, x, axis);
 }
 
 }  // namespace tapegrad

@@ -73,7 +73,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdim) {
   const Tensor y = Tensor::empty(reduced_shape(kCountNonzero, x.shape(), axes, keepdim), kInt64);
   const int64_t n = view.n, inner = view.inner;
   const int64_t rows = std::clamp<int64_t>(kCountBlock / std::max<int64_t>(inner, 1), 64, kCountBlock);
-  const int64_t blocks = (n + rows - 1) / rows, tiles = (inner + kCountColumns - 1) / kCountColumns;
+  const int64_t blocks = pieces_of(n, rows), tiles = pieces_of(inner, kCountColumns);
   const ReduceView partial{Tensor::empty({view.outer, blocks, inner}, kInt64), view.outer, blocks, inner};
   with_type(x.dtype(), [&](auto t) {
     using T = decltype(t);

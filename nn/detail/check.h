@@ -8,6 +8,13 @@ namespace tapegrad::nn {
 
 // Error "[where] name must be positive, got 0" unless value > 0.
 void require_positive(std::string_view where, std::string_view name, int64_t value);
+// A configuration after its check(), as the first thing that a constructor computes.
+template <class Config>
+const Config& checked(const Config& config) {
+  config.check();
+  return config;
+}
+
 // Error unless every head gets an equal share of `size`.
 void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
                        int64_t heads);

@@ -23,4 +23,12 @@ inline void check_not_negative(std::string_view where, std::string_view name, do
 
 inline void check_eps(std::string_view where, double eps) { check_not_negative(where, "eps", eps); }
 
+/// beta1, beta2 and eps of Adam and its relatives.
+template <class Options>
+void check_moments(std::string_view where, const Options& options) {
+  check_fraction(where, "beta1", options.beta1);
+  check_fraction(where, "beta2", options.beta2);
+  check_eps(where, options.eps);
+}
+
 }  // namespace tapegrad::optim

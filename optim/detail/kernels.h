@@ -37,8 +37,8 @@ struct AdaptiveStep {
   void *p, *m, *v;
   const void* g;
   double beta1, beta2, eps, l2;
-  double grad_rate, m_rate;
-  double bias2;
+  double grad_rate = 0, m_rate = 0;
+  double bias2 = 1;
   bool adaptive = true;
 };
 void adaptive_update(const AdaptiveStep& step, int64_t begin, int64_t end);

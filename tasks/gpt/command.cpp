@@ -19,6 +19,14 @@ void add_model(CLI::App* app, std::string& model) {
       ->type_name("FILE_OR_DIR");
 }
 
+void add_dtype(CLI::App* app, DType& dtype) {
+  const auto set = [&dtype](const std::string& name) { dtype = name == "bfloat16" ? kBFloat16 : kFloat32; };
+  choose_from(app->add_option_function<std::string>("--dtype", set,
+                                                    "type of the model's matrices; bfloat16 takes half the memory"),
+              {"float32", "bfloat16"})
+      ->default_str("float32");
+}
+
 }  // namespace
 
 void add_gpt_train(CLI::App* app, std::function<int()>& run) {
@@ -32,14 +40,6 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run) {
       return train_gpt(*r);
     };
   });
-}
-
-void add_dtype(CLI::App* app, DType& dtype) {
-  const auto set = [&dtype](const std::string& name) { dtype = name == "bfloat16" ? kBFloat16 : kFloat32; };
-  choose_from(app->add_option_function<std::string>("--dtype", set,
-                                                    "type of the model's matrices; bfloat16 takes half the memory"),
-              {"float32", "bfloat16"})
-      ->default_str("float32");
 }
 
 void add_gpt_generate(CLI::App* app, std::function<int()>& run) {

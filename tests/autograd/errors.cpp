@@ -2,17 +2,10 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tests/support/near.h>
-
-#include <functional>
+#include <tapegrad/tests/support/wrong_calls.h>
 
 namespace tapegrad::tests {
 namespace {
-
-struct WrongCall {
-  const char* text;
-  std::function<void()> call;
-};
 
 const Tensor kX = zeros({2, 3});  // float32
 const Tensor kY = zeros({4, 5});
@@ -20,10 +13,6 @@ const Tensor kIds = zeros({2, 3}, kInt64);
 const Tensor kMask = zeros({2, 3}, kBool);
 const Tensor kDoubles = zeros({2, 3}, kFloat64);
 const Tensor kNumber = scalar(1);
-
-void expect_texts(const std::vector<WrongCall>& calls) {
-  for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
-}
 
 TEST(Errors, AreOneLine) {
   EXPECT_EQ(error_text("config.json", "got \"a\nb\tc\r\x1b[1m\x7f\""),

@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tests/support/near.h>
 
 namespace tapegrad {
 namespace {
+
+using tests::error_of;
 
 const Op kPlanted{"planted"};
 const Op kFused{"planted_fused", false};
@@ -19,15 +22,6 @@ Tensor planted(const Tensor& x, F f, B backward, const Op& op = kPlanted) {
 }
 
 Tensor cube(const Tensor& x) { return x * x * x; }
-
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Gradcheck, PassesCorrectOperations) {
   const auto right = [](const Tensor& x) {

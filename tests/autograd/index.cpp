@@ -1,5 +1,6 @@
 // Joining, cutting, indexing, sorting: values, special cases, errors, derivatives.
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <array>
@@ -8,21 +9,13 @@
 namespace tg = tapegrad;
 using tg::tests::error_of;
 using tg::tests::expect_near;
+using tg::tests::gradient;
 
 namespace {
 
 using Ints = std::vector<int64_t>;
 
 Ints ints(const tg::Tensor& x) { return x.contiguous().to_vector<int64_t>(); }
-
-template <class F>
-tg::Tensor gradient(F f, const tg::Tensor& x) {
-  const tg::Tensor leaf = x.as_leaf();
-  tg::Tape tape;
-  const tg::Tensor y = f(leaf);
-  const tg::Tensor weights = tg::arange(1, static_cast<double>(y.numel()) + 1, 1, y.dtype()).reshape(y.shape());
-  return tape.backward(tg::sum(y * weights))[leaf];
-}
 
 const tg::Tensor kTable = tg::tensor({{1., 2.}, {3., 4.}, {5., 6.}});
 

@@ -1,7 +1,8 @@
 // Pooling, interpolation and normalisation per channel: special cases, errors, memory order of gradients.
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/gradient.h>
+#include <tapegrad/tests/support/wrong_calls.h>
 
 #include <limits>
 #include <vector>
@@ -14,15 +15,6 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor image(const Shape& shape) {
   return (sin(arange(0, static_cast<double>(shape.numel()), 1, kFloat64) * 0.7) * 2).to(kFloat32).reshape(shape);
-}
-
-// The gradient of sum(f(x) * seed); with `again`, computed by the recorded backward.
-template <class F>
-Tensor gradient(F f, const Tensor& x, bool again) {
-  const Tensor leaf = x.as_leaf();
-  Tape tape;
-  const Tensor y = f(leaf);
-  return tape.backward(y, {.create_graph = again, .grad_output = image(y.shape()) + 1, .keep = {}})[leaf].detach();
 }
 
 template <class F>
@@ -164,15 +156,6 @@ TEST(BatchNorm, IsAccurateFarFromZeroAndAcrossSteps) {
   const Tensor shifted = image({64, 1, 500}) * 0.5 + 300;
   const Tensor variance = var(shifted.to(kFloat64), {0, 2});
   EXPECT_TRUE(tapegrad::all(abs(batch_norm_training(shifted).var.to(kFloat64) - variance) < 1e-6 * variance));
-}
-
-struct WrongCall {
-  const char* text;
-  void (*call)();
-};
-
-void expect_texts(const std::vector<WrongCall>& calls) {
-  for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
 }
 
 Tensor x4() { return zeros({1, 2, 4, 5}); }

@@ -4,12 +4,12 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -21,10 +21,11 @@ namespace tapegrad {
 namespace {
 
 using nlohmann::json;
+using tests::error_of;
 
 // tests/data/random.json, made by make_random.py in the same folder.
 const json& vectors() {
-  static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/random.json"));
+  static const json data = tests::stored("random.json");
   return data;
 }
 
@@ -96,16 +97,6 @@ void repeat(Generator& g, const json& call) {
     if (name == "randperm") g.randperm(x.data(), n);
     expect_equal(call, x);
   }
-}
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Random, EveryCallDrawsWhatPyTorchDraws) {

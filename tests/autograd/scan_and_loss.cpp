@@ -2,7 +2,8 @@
 // word for word.
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/gradient.h>
+#include <tapegrad/tests/support/wrong_calls.h>
 
 #include <functional>
 #include <limits>
@@ -12,13 +13,6 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// The gradient of sum(f(x)).
-Tensor slope(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, bool again = false) {
-  const Tensor leaf = x.as_leaf();
-  Tape tape;
-  return tape.backward(sum(f(leaf)), {.create_graph = again, .grad_output = {}, .keep = {}})[leaf].detach();
-}
 
 void expect_gradients(const std::function<Tensor(std::span<const Tensor>)>& f, const std::vector<Tensor>& inputs) {
   const GradcheckReport report = gradcheck(f, inputs);
@@ -183,15 +177,6 @@ TEST(Losses, TakeWeightsOfElements) {
   expect_near(binary_cross_entropy_with_logits(x, t, {.reduction = Reduction::none, .pos_weight = w}),
               -(w * t * log(p) + (1 - t) * log(1 - p)));
   expect_near(binary_cross_entropy(p, t, {.reduction = Reduction::sum, .weight = w}), sum(plain * w));
-}
-
-struct WrongCall {
-  const char* text;
-  std::function<void()> call;
-};
-
-void expect_texts(const std::vector<WrongCall>& calls) {
-  for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
 }
 
 const Tensor kX = zeros({2, 3});

@@ -3,10 +3,9 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/threads.h>
-
-#include <functional>
+#include <tapegrad/tests/support/wrong_calls.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -15,25 +14,6 @@ const Tensor kX = arange(0, 6, 1, kFloat32).reshape({2, 3});
 const Tensor kIds = arange(6).reshape({2, 3});
 
 bool shares_memory(const Tensor& a, const Tensor& b) { return a.storage() == b.storage(); }
-
-struct WrongCall {
-  const char* text;
-  std::function<void()> call;
-};
-
-void expect_texts(const std::vector<WrongCall>& calls) {
-  for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
-}
-
-// dL/dx for L = the sum of f(x) times 1, 2, 3, ...
-template <class F>
-Tensor gradient(F f, const Tensor& x) {
-  const Tensor leaf = x.as_leaf();
-  Tape tape;
-  const Tensor y = f(leaf);
-  const Tensor weights = arange(1, static_cast<double>(y.numel()) + 1, 1, y.dtype()).reshape(y.shape());
-  return tape.backward(sum(y * weights))[leaf];
-}
 
 // --- tensor({...}) ---
 

@@ -3,30 +3,12 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 #include <optional>
 
 namespace tapegrad::tests {
 namespace {
-
-using nlohmann::json;
-using Inputs = std::vector<Tensor>;
-using Outputs = std::vector<Tensor>;
-
-Dims dims(const json& args, const char* key) {
-  Dims out;
-  if (args.contains(key)) {
-    for (const json& value : args[key]) out.push_back(value.get<int64_t>());
-  }
-  return out;
-}
-
-std::optional<double> number(const json& args, const char* key) {
-  return args.contains(key) ? std::optional<double>(args[key].get<double>()) : std::nullopt;
-}
-
-int64_t integer(const json& args, const char* key, int64_t otherwise = 0) { return args.value(key, otherwise); }
 
 DType dtype(const json& args) {
   const std::string wanted = args.at("dtype");

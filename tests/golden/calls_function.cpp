@@ -1,20 +1,12 @@
 // Calls of remainders, closeness, activations and Gumbel samples for the golden files.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 #include <optional>
 
 namespace tapegrad::tests {
 namespace {
-
-using nlohmann::json;
-using Inputs = std::vector<Tensor>;
-using Outputs = std::vector<Tensor>;
-
-std::optional<double> number(const json& args, const char* key) {
-  return args.contains(key) ? std::optional<double>(args[key].get<double>()) : std::nullopt;
-}
 
 Tensor truth(bool value) { return full({}, value, kBool); }
 

@@ -1,20 +1,10 @@
 // Calls of the golden files: einsum, tensordot and linear algebra.
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 namespace tapegrad::tests {
 namespace {
-
-using nlohmann::json;
-using Inputs = std::vector<Tensor>;
-using Outputs = std::vector<Tensor>;
-
-Axes axes(const json& list) {
-  Axes out;
-  for (const json& axis : list) out.push_back(axis.get<int64_t>());
-  return out;
-}
 
 // One function of one tensor.
 void add(GoldenCalls& calls, const char* name, const std::function<Tensor(const Tensor&)>& f) {
@@ -69,7 +59,7 @@ void add_linalg_calls(GoldenCalls& calls) {
   };
   calls["tensordot"] = [](const Inputs& x, const json& args) -> Outputs {
     if (args.contains("count")) return {tensordot(x[0], x[1], args["count"].get<int64_t>())};
-    return {tensordot(x[0], x[1], axes(args["axes_a"]), axes(args["axes_b"]))};
+    return {tensordot(x[0], x[1], Axes(dims(args, "axes_a")), Axes(dims(args, "axes_b")))};
   };
   const auto pair = [&](const char* name, Tensor (*f)(const Tensor&, const Tensor&)) {
     calls[name] = [f](const Inputs& x, const json&) -> Outputs { return {f(x[0], x[1])}; };

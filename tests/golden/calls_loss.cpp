@@ -1,13 +1,9 @@
 // Calls of the golden files: losses.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 namespace tapegrad::tests {
 namespace {
-
-using nlohmann::json;
-using Inputs = std::vector<Tensor>;
-using Outputs = std::vector<Tensor>;
 
 Reduction reduction(const json& args) {
   const std::string wanted = args.value("reduction", "mean");
@@ -15,8 +11,6 @@ Reduction reduction(const json& args) {
 }
 
 int64_t ignored(const json& args) { return args.value("ignore_index", int64_t{-100}); }
-
-Tensor weight(const Inputs& x) { return x.size() > 2 ? x[2] : Tensor(); }
 
 Tensor binary_of_logits(const Inputs& x, const json& args) {
   const std::string given = args.value("given", "");
@@ -39,14 +33,14 @@ void add_loss_calls(GoldenCalls& calls) {
                           {.reduction = reduction(args),
                            .ignore_index = ignored(args),
                            .label_smoothing = args.value("label_smoothing", 0.0),
-                           .weight = weight(x),
+                           .weight = input(x, 2),
                            .axis = args.value("axis", int64_t{-1})})};
   };
   calls["nll_loss"] = [](const Inputs& x, const json& args) -> Outputs {
     return {nll_loss(x[0], x[1],
                      {.reduction = reduction(args),
                       .ignore_index = ignored(args),
-                      .weight = weight(x),
+                      .weight = input(x, 2),
                       .axis = args.value("axis", int64_t{-1})})};
   };
   const auto pair = [&](const char* name, Tensor (*f)(const Tensor&, const Tensor&, Reduction)) {
@@ -68,7 +62,7 @@ void add_loss_calls(GoldenCalls& calls) {
   };
   calls["binary_cross_entropy"] = [](const Inputs& x, const json& args) -> Outputs {
     return {binary_cross_entropy(x[0], args.contains("given") ? ones_like(x[0]) : x[1],
-                                 {.reduction = reduction(args), .weight = weight(x)})};
+                                 {.reduction = reduction(args), .weight = input(x, 2)})};
   };
   calls["binary_cross_entropy_with_logits"] = [](const Inputs& x, const json& args) -> Outputs {
     return {binary_of_logits(x, args)};
@@ -108,7 +102,7 @@ void add_loss_calls(GoldenCalls& calls) {
                               {.reduction = reduction(args),
                                .p = args["p"].get<int>(),
                                .margin = args["margin"].get<double>(),
-                               .weight = weight(x)})};
+                               .weight = input(x, 2)})};
   };
 }
 

@@ -1,14 +1,10 @@
 // Calls of recurrent layers for the golden files: all results, joined.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/recurrent.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 namespace tapegrad::tests {
 namespace {
-
-using nlohmann::json;
-using Inputs = std::vector<Tensor>;
-using Outputs = std::vector<Tensor>;
 
 // The input of this name; empty if there is none.
 Tensor named(const Inputs& x, const json& args, const char* name) {

@@ -1,15 +1,11 @@
 // Calls of the golden files: norms, running results and extremes.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 #include <limits>
 
 namespace tapegrad::tests {
 namespace {
-
-using nlohmann::json;
-using Inputs = std::vector<Tensor>;
-using Outputs = std::vector<Tensor>;
 
 double power(const json& args) {
   if (args["p"].is_number()) return args["p"].get<double>();
@@ -17,22 +13,14 @@ double power(const json& args) {
   return args["p"] == "inf" ? infinity : -infinity;
 }
 
-Axes axes(const json& args) {
-  Axes out;
-  if (args.contains("axes")) {
-    for (const json& axis : args["axes"]) out.push_back(axis.get<int64_t>());
-  }
-  return out;
-}
-
 }  // namespace
 
 void add_reduce_calls(GoldenCalls& calls) {
   calls["norm"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {norm(x[0], power(args), axes(args), args["keepdim"].get<bool>())};
+    return {norm(x[0], power(args), Axes(dims(args, "axes")), args["keepdim"].get<bool>())};
   };
   calls["count_nonzero"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {count_nonzero(x[0], axes(args), args["keepdim"].get<bool>())};
+    return {count_nonzero(x[0], Axes(dims(args, "axes")), args["keepdim"].get<bool>())};
   };
   calls["normalize"] = [](const Inputs& x, const json& args) -> Outputs {
     return {normalize(x[0], power(args), args["axis"].get<int64_t>(), args["eps"].get<double>())};

@@ -1,35 +1,16 @@
 // Calls of shape operations, and of reading and writing by index.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 #include <limits>
 
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
-using Inputs = std::vector<Tensor>;
-using Outputs = std::vector<Tensor>;
-
 std::vector<int64_t> list(const json& args, const char* key) { return args[key].get<std::vector<int64_t>>(); }
-
-Dims dims(const json& args, const char* key) {
-  const std::vector<int64_t> values = list(args, key);
-  return {values.data(), static_cast<int64_t>(values.size())};
-}
 
 std::optional<int64_t> axis(const json& args) {
   return args.contains("axis") ? std::optional(args["axis"].get<int64_t>()) : std::nullopt;
-}
-
-int64_t integer(const json& args, const char* key) { return args.at(key).get<int64_t>(); }
-
-PadMode pad_mode(const json& args) {
-  const std::string mode = args.value("mode", "constant");
-  return mode == "reflect"     ? PadMode::reflect
-         : mode == "replicate" ? PadMode::replicate
-         : mode == "circular"  ? PadMode::circular
-                               : PadMode::constant;
 }
 
 // [] is a whole axis, [start, stop, step] a range with null for what is left out, a number one index.
@@ -101,7 +82,7 @@ void add_copies(GoldenCalls& calls) {
   };
   calls["pad"] = [](const Inputs& x, const json& args) -> Outputs {
     return {
-        pad(x[0], list(args, "widths"), pad_mode(args), args.value("value", std::numeric_limits<double>::quiet_NaN()))};
+        pad(x[0], list(args, "widths"), pad_mode(args, "mode"), args.value("value", std::numeric_limits<double>::quiet_NaN()))};
   };
   calls["slice_update"] = [](const Inputs& x, const json& args) -> Outputs {
     if (args.contains("value")) return {slice_update(x[0], slices(args), args["value"].get<double>())};

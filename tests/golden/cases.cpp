@@ -1,6 +1,6 @@
 // Reads golden files, and finds the operations that a header declares.
 #include <fmt/format.h>
-#include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/golden/arguments.h>
 
 #include <cstring>
 #include <fstream>
@@ -10,8 +10,6 @@
 
 namespace tapegrad::tests {
 namespace {
-
-using nlohmann::json;
 
 std::string contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -24,12 +22,6 @@ DType dtype_named(const std::string& wanted) {
     if (name(dtype) == wanted) return dtype;
   }
   throw Error(fmt::format("[goldens] no element type is called {}", wanted));
-}
-
-Dims dims(const json& list) {
-  Dims out;
-  for (const json& value : list) out.push_back(value.get<int64_t>());
-  return out;
 }
 
 // [dtype, shape, at] or [dtype, shape, at, count, strides, offset].

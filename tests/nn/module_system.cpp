@@ -1,6 +1,7 @@
 // Composition of modules and functions of modules: Sequential, ties, freezing, the summary, mistakes.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <string>
@@ -11,17 +12,10 @@ namespace {
 
 using tests::error_of;
 using tests::expect_near;
-using Values = std::vector<float>;
-using Names = std::vector<std::string>;
-
-Values values_of(const Tensor& x) { return x.to_vector<float>(); }
-
-template <class Model>
-Names names_of(Model& model) {
-  Names names;
-  for (const nn::NamedParameter& p : nn::named_parameters(model)) names.push_back(p.name);
-  return names;
-}
+using tests::Names;
+using tests::names_of;
+using tests::Values;
+using tests::values_of;
 
 // --- Sequential ---
 

@@ -5,6 +5,7 @@
 #include <tapegrad/nn/module.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/sgd.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <algorithm>
@@ -12,9 +13,6 @@
 
 namespace tapegrad::tests {
 namespace {
-
-using Values = std::vector<float>;
-Values values_of(const Tensor& x) { return x.to_vector<float>(); }
 
 struct Two {
   nn::Parameter a{tensor({1., 2.})}, b{tensor({3., 4.})};

@@ -6,12 +6,11 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -27,7 +26,7 @@ using Tokens = std::vector<int64_t>;
 Tokens row(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
 
 TEST(Sampling, SamplesAreThoseOfTorchsMultinomial) {
-  const json runs = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/generate.json"));
+  const json runs = tests::stored("generate.json");
   for (const json& run : runs) {
     SCOPED_TRACE(run.dump().substr(0, 80));
     const int64_t vocabulary = run["vocabulary"];

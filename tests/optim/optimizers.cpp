@@ -7,12 +7,11 @@
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/optim/sgd.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/threads.h>
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +25,7 @@ constexpr int kElements = 19;
 
 // tests/data/optim.json, made by make_optim.py next to it.
 const json& golden() {
-  static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/optim.json"));
+  static const json data = tests::stored("optim.json");
   return data;
 }
 

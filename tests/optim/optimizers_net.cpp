@@ -14,11 +14,10 @@
 #include <tapegrad/optim/nadam.h>
 #include <tapegrad/optim/rmsprop.h>
 #include <tapegrad/optim/schedule.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/threads.h>
 
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -31,7 +30,7 @@ using tests::error_of;
 
 // tests/data/optim_net.json, made by make_optim_net.py next to it.
 const json& golden() {
-  static const json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/optim_net.json"));
+  static const json data = tests::stored("optim_net.json");
   return data;
 }
 

@@ -38,7 +38,6 @@ class Draw {
   Draw(Generator& generator, std::span<const Tensor> values) : generator_(generator), values_(values) {}
   int64_t below(int64_t n) const;  // in [0, n)
   int64_t between(int64_t low, int64_t high) const { return low + below(high - low + 1); }
-  bool coin() const { return below(2) == 0; }
   double number(double low, double high) const;  // with two decimals
   Tensor index(const Shape& shape, int64_t size) const;
   const Tensor& value(int k) const { return values_[static_cast<std::size_t>(k)]; }

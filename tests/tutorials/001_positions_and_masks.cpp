@@ -4,9 +4,8 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/positions.h>
 #include <tapegrad/tasks/tutorials/positions_and_masks.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/stored.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
@@ -15,9 +14,7 @@ namespace {
 using nlohmann::json;
 
 // tests/data/tutorials.json, written by make_tutorials.py: the results of the tutorial's unseeded code with seed 0.
-json golden() {
-  return json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["tutorial001"];
-}
+json golden() { return tests::stored("tutorials.json")["tutorial001"]; }
 
 TEST(Tutorial001_3, SubsequentMask) {
   const char* const printed = R"(tensor([[[ True, False, False, False, False],

@@ -5,11 +5,10 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/tutorials/padded_attention.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
@@ -89,7 +88,7 @@ TEST(Tutorial002_2, PaddingMaskOfTheFirstSequence) {
 // tests/data/tutorials.json, written by make_tutorials.py: the first test case with seed 0 and padding of one and of
 // two words, once with masked keys and scores over sqrt(head_dim), once as in the tutorial's code.
 struct Golden {
-  json data = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["tutorial002"];
+  json data = tests::stored("tutorials.json")["tutorial002"];
   Tensor x = seeded_input();
   tasks::PaddedAttention attention{32, kModel, kHeads};  // draws after x
   Tensor padding = cat({last_are_padding(1, 5, 1), last_are_padding(1, 5, 2)});

@@ -4,12 +4,11 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/tutorials/roles.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/printed.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
@@ -62,8 +61,7 @@ TEST(Tutorial003_8_2_2, WeightsAndContextualVectors) {
 
 // tests/data/tutorials.json, written by make_tutorials.py: the section's unseeded code with seed 0 in PyTorch.
 TEST(Tutorial003_8_2_3, ProjectionsForTheRolesOfAWord) {
-  const auto golden =
-      nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["tutorial003_roles"];
+  const auto golden = tests::stored("tutorials.json")["tutorial003_roles"];
   const Tensor x = words();
   EXPECT_EQ(str(tasks::basic_self_attention(x)), str(matmul(softmax(matmul(x, x.t())), x)));
   manual_seed(0);

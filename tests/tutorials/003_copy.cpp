@@ -7,12 +7,11 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad {
@@ -52,7 +51,7 @@ TEST(Tutorial003_8_5_1, Explanation) {
 
 // Seed 0: the constructors draw first, then each step its data and its dropout masks, all from one generator.
 void follow(const std::string& curve, double dropout) {
-  const json losses = json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/curves.json"))[curve];
+  const json losses = tests::stored("curves.json")[curve];
   ASSERT_EQ(losses.size(), 100U);
   manual_seed(0);
   nn::Transformer model({.vocab_size = 20,

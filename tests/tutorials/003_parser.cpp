@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -15,10 +14,6 @@ namespace tapegrad::tasks {
 namespace {
 
 using Row = std::vector<int64_t>;
-
-nlohmann::json reference() {
-  return nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/parser_curves.json"));
-}
 
 RunOptions parser_options() {
   RunOptions options = ParserTask::defaults();
@@ -57,7 +52,7 @@ TEST(Tutorial003_8_5_3, ExplainsWithTheTutorialsFigures) {
 // The first three batches of the run with seed 0.
 TEST(Tutorial003_8_5_3, FirstBatches) {
   ParserTask task(parser_options());
-  for (const std::string row : reference()["first_batches"]) {
+  for (const std::string row : tests::stored("parser_curves.json")["first_batches"]) {
     std::istringstream texts(row);
     const Batch batch = task.draw_training(64, default_generator());
     int64_t i = 0;
@@ -72,7 +67,7 @@ TEST(Tutorial003_8_5_3, FirstBatches) {
 
 // Relative differences of at most 1e-4 over the first 20 steps and 3e-3 over the first 100.
 void follow(const char* curve, double dropout) {
-  const std::vector<double> losses = reference()[curve];
+  const std::vector<double> losses = tests::stored("parser_curves.json")[curve];
   ASSERT_EQ(losses.size(), 100U);
   RunOptions options = parser_options();
   options.dropout = dropout;

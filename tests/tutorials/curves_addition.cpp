@@ -4,22 +4,17 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/curves.h>
 #include <tapegrad/tests/support/long.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
-
-nlohmann::json reference() {
-  return nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/curves_addition.json"));
-}
 
 // What `tapegrad train addition --seed 0 --tutorial-masks` trains.
 RunOptions tutorial_options() {
@@ -34,7 +29,7 @@ RunOptions tutorial_options() {
 double allowed(std::size_t step) { return step < 20 ? 1e-4 : 1e-3; }
 
 void follow(const RunOptions& options, const std::string& key) {
-  const std::vector<double> losses = reference()[key];
+  const std::vector<double> losses = tests::stored("curves_addition.json")[key];
   ASSERT_EQ(losses.size(), 100u);
   Trainer trainer(options);
   double worst[2] = {0, 0};
@@ -62,7 +57,8 @@ TEST(Tutorial003_8_5_2, WholeRun) {
   // A fifth of the time that all tests together may take, so only with TAPEGRAD_LONG=1; the first hundred steps are
   // always compared, above.
   if (!tests::long_tests_are_wanted()) GTEST_SKIP() << "3,000 steps take about 8 minutes: TAPEGRAD_LONG=1 runs them";
-  const std::vector<double> means = reference()["epoch_loss"], accuracies = reference()["epoch_accuracy"];
+  const std::vector<double> means = tests::stored("curves_addition.json")["epoch_loss"],
+                            accuracies = tests::stored("curves_addition.json")["epoch_accuracy"];
   Trainer trainer(tutorial_options());
   std::size_t epochs = 0;
   while (!trainer.finished()) {
@@ -84,7 +80,7 @@ TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
 }
 
 TEST(Tutorial003_8_5_2, FirstBatches) {
-  const nlohmann::json expected = reference();
+  const nlohmann::json expected = tests::stored("curves_addition.json");
   RunOptions options = tutorial_options();
   options.dropout = 0;  // the reference drew no dropout masks between its batches
   Trainer trainer(options);

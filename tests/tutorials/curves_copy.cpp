@@ -3,19 +3,16 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/curves.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
 
-std::vector<double> reference(const std::string& file, const std::string& key) {
-  return nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/" + file))[key];
-}
+std::vector<double> reference(const std::string& file, const std::string& key) { return tests::stored(file)[key]; }
 
 // The first hundred losses to 2e-5 relative (PyTorch with another BLAS differs by 1.3e-6), then the means of all epochs
 // within 5 % or 0.02, and the tutorial's accuracy.

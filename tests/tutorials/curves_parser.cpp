@@ -4,11 +4,10 @@
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
-#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/curves.h>
+#include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
@@ -16,8 +15,7 @@ namespace {
 
 // The means of the epochs within 5 % or 0.02; at the end every expression is right.
 TEST(Tutorial003_8_5_3, WholeRun) {
-  const auto reference =
-      nlohmann::json::parse(std::ifstream(std::string(tests::kTestsDir) + "/data/parser_curves.json"));
+  const auto reference = tests::stored("parser_curves.json");
   const std::vector<double> losses = reference["parser"], means = reference["epoch_loss"],
                             accuracies = reference["epoch_accuracy"];
   RunOptions options = ParserTask::defaults();

@@ -1,26 +1,11 @@
 // Pooling, interpolation and normalisation per channel, forward and with gradients: the cases that are compared with
 // PyTorch.
-#include <benchmark/benchmark.h>
-#include <tapegrad/tapegrad.h>
-
 #include <vector>
+
+#include "gradients_of.h"
 
 namespace tapegrad {
 namespace {
-
-// y = f(x) and the gradients of all inputs.
-template <class F>
-void gradients_of(benchmark::State& state, const std::vector<Tensor>& inputs, F f) {
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : inputs) leaves.push_back(x.as_leaf());
-  const Tensor seed = f(leaves);
-  const auto step = [&] {
-    Tape tape;
-    benchmark::DoNotOptimize(tape.backward(f(leaves), {.grad_output = seed}));
-  };
-  step(), step();  // the first ones request memory
-  for (auto _ : state) step();
-}
 
 // x [N, C, H, W] from the arguments.
 Tensor images(const benchmark::State& state) {

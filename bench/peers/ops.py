@@ -14,6 +14,7 @@ from torch.nn import functional as F
 import convolution
 import pooling
 import recurrent
+import scan
 
 
 def steady(function, seconds=0.6):
@@ -109,6 +110,7 @@ def cases():
     result.update(pooling.cases())
     result.update(convolution.cases())
     result.update(recurrent.cases())
+    result.update(scan.cases())
     return result
 
 

@@ -1,6 +1,7 @@
 // Shapes, strides and axes: short lists of integers without heap memory, and the rules of broadcasting.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -61,7 +62,7 @@ using Strides = Dims;
 class Axes : public Dims {
  public:
   Axes() = default;
-  Axes(int axis) : Dims{axis} {}  // NOLINT: sum(x, -1) is meant to work
+  Axes(std::integral auto axis) : Dims{static_cast<int64_t>(axis)} {}  // NOLINT: sum(x, -1) is meant to work
   Axes(std::initializer_list<int64_t> axes) : Dims(axes) {}
   explicit Axes(const Dims& axes) : Dims(axes) {}
 };

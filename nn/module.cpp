@@ -125,6 +125,8 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
   std::vector<std::string> wrong;
   std::unordered_map<std::string_view, const Tensor*> given;
   for (const NamedTensor& t : state) {
+    if (!t.tensor.defined())
+      fail("load_state_dict", fmt::format("expected a tensor for \"{}\", got an empty handle", t.name));
     if (!given.emplace(t.name, &t.tensor).second) wrong.push_back(fmt::format("\"{}\" is given twice", t.name));
   }
   // Takes what the state has under `name` if it fits the entry.

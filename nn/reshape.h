@@ -1,6 +1,7 @@
 // Changes of shape as modules, for nn::Sequential.
 #pragma once
 
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/module.h>
 
 namespace tapegrad::nn {
@@ -24,7 +25,7 @@ struct Flatten {
 /// product is the size of the axis.
 struct Unflatten {
   Unflatten(int64_t axis, const Shape& sizes) : axis(axis), sizes(sizes) {}
-  Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x) const { return unflatten(x, axis, sizes); }
   void visit(auto&&) {}
 
   int64_t axis;

@@ -127,7 +127,7 @@ void Optimizer::gather(const Gradients& grads) {
       if (allow_missing_) continue;
       fail(kWhere,
            fmt::format("{} has no gradient: it took no part in the loss (allow_missing(true) leaves such parameters "
-                       "as they are)",
+                       "as they are; call nn::to before the optimiser is made)",
                        describe(slot.name, slot.parameter)));
     }
     if (!(grad->shape() == slot.parameter.shape()) || grad->dtype() != slot.parameter.dtype()) {

@@ -13,15 +13,25 @@ namespace tg = tapegrad;
 namespace nn = tapegrad::nn;
 
 nn::AnyModule make_mlp() {
-  return nn::Sequential(nn::Flatten(), nn::Linear(64, 128), nn::ReLU(), nn::Dropout(0.2), nn::Linear(128, 128),
-                        nn::ReLU(), nn::Dropout(0.2), nn::Linear(128, 10));
+  return nn::Sequential{nn::Flatten(),        nn::Linear(64, 128), nn::ReLU(),       nn::Dropout(0.2),
+                        nn::Linear(128, 128), nn::ReLU(),          nn::Dropout(0.2), nn::Linear(128, 10)};
 }
 
 nn::AnyModule make_cnn() {
-  return nn::Sequential(nn::Conv2d(1, 16, 3, {.padding = 1}), nn::BatchNorm2d(16), nn::ReLU(),
-                        nn::Conv2d(16, 32, 3, {.padding = 1}), nn::BatchNorm2d(32), nn::ReLU(), nn::MaxPool2d(2),
-                        nn::Conv2d(32, 64, 3, {.padding = 1}), nn::BatchNorm2d(64), nn::ReLU(), nn::MaxPool2d(2),
-                        nn::Flatten(), nn::Dropout(0.2), nn::Linear(64 * 2 * 2, 10));
+  return nn::Sequential{nn::Conv2d(1, 16, 3, {.padding = 1}),
+                        nn::BatchNorm2d(16),
+                        nn::ReLU(),
+                        nn::Conv2d(16, 32, 3, {.padding = 1}),
+                        nn::BatchNorm2d(32),
+                        nn::ReLU(),
+                        nn::MaxPool2d(2),
+                        nn::Conv2d(32, 64, 3, {.padding = 1}),
+                        nn::BatchNorm2d(64),
+                        nn::ReLU(),
+                        nn::MaxPool2d(2),
+                        nn::Flatten(),
+                        nn::Dropout(0.2),
+                        nn::Linear(64 * 2 * 2, 10)};
 }
 
 // A vision Transformer (Dosovitskiy et al. 2021): the image as a sequence of patches of 2 x 2 pixels.

@@ -237,6 +237,9 @@ TEST(Module, StateErrorsNameTheEntries) {
   state.push_back(state[1]);
   EXPECT_EQ(error_of([&] { nn::load_state_dict(model, state, false); }),
             "[load_state_dict] the state does not fit the model: \"blocks.0.up.bias\" is given twice");
+  state.back().tensor = {};
+  EXPECT_EQ(error_of([&] { nn::load_state_dict(model, state, false); }),
+            "[load_state_dict] expected a tensor for \"blocks.0.up.bias\", got an empty handle");
 }
 
 TEST(Module, ConvertsToDouble) {

@@ -200,8 +200,7 @@ TEST(Optimizer, Errors) {
   grads.set(a, ones({2}));
   EXPECT_EQ(error_of([&] { sgd.step(grads); }),
             "[optimizer] \"layer.b\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
-            "parameters "
-            "as they are)");
+            "parameters as they are; call nn::to before the optimiser is made)");
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 1}));
   sgd.allow_missing(true);
   sgd.step(grads);

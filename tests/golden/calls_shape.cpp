@@ -81,8 +81,8 @@ void add_copies(GoldenCalls& calls) {
     return {args.contains("axes") ? roll(x[0], shifts, Axes(dims(args, "axes"))) : roll(x[0], shifts[0])};
   };
   calls["pad"] = [](const Inputs& x, const json& args) -> Outputs {
-    return {
-        pad(x[0], list(args, "widths"), pad_mode(args, "mode"), args.value("value", std::numeric_limits<double>::quiet_NaN()))};
+    return {pad(x[0], list(args, "widths"), pad_mode(args, "mode"),
+                args.value("value", std::numeric_limits<double>::quiet_NaN()))};
   };
   calls["slice_update"] = [](const Inputs& x, const json& args) -> Outputs {
     if (args.contains("value")) return {slice_update(x[0], slices(args), args["value"].get<double>())};

@@ -68,7 +68,7 @@ RUNS = [
     ("muon", {}),
     ("muon", {"lr": 0.01, "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "adjust_lr_fn": "match_rms_adamw"}),
     ("adamax", {}),
-    ("adamax", {"lr": 0.01, "weight_decay": 0.05, "betas": [0.8, 0.95], "eps": 1e-4}),
+    ("adamax", {"lr": 0.005, "weight_decay": 0.05, "betas": [0.8, 0.95], "eps": 1e-3}),
     ("adadelta", {}),
     ("adadelta", {"lr": 0.5, "rho": 0.95, "eps": 1e-4, "weight_decay": 0.02}),
     ("lbfgs", {"line_search_fn": "strong_wolfe"}),

@@ -10,14 +10,16 @@
 
 namespace tapegrad::data {
 
-/// The path of one of these files, whatever the working directory: next to the source of the examples, or where
-/// tapegrad is installed. Error if it is not there. tasks/examples/README.md has what they contain.
+/// The path of one of these files, whatever the working directory: in the source, for programs that are built with
+/// tapegrad, or where tapegrad is installed. Error if it is not there. tasks/examples/README.md has what they contain.
 inline std::string shipped_file(std::string_view name) {
-  const std::filesystem::path here = std::filesystem::path(__FILE__).parent_path();
-  for (const std::filesystem::path& folder : {here / "../examples", here / "../.." / kDataFolder}) {
-    const std::filesystem::path file = folder / name;
-    if (std::filesystem::exists(file)) return std::filesystem::weakly_canonical(file).string();
-  }
+#ifdef TAPEGRAD_DATA_FOLDER  // by CMake, in tapegrad's own build
+  const std::filesystem::path folder = TAPEGRAD_DATA_FOLDER;
+#else
+  const std::filesystem::path folder = std::filesystem::path(__FILE__).parent_path() / "../.." / kDataFolder;
+#endif
+  const std::filesystem::path file = folder / name;
+  if (std::filesystem::exists(file)) return std::filesystem::weakly_canonical(file).string();
   fail("shipped_file", "expected a file that comes with tapegrad, got \"" + std::string(name) + "\"");
 }
 

@@ -37,13 +37,16 @@ detail::AttentionCore core_of(const MultiHeadAttention& a) {
           .dropout = a.dropout,
           .shaw = a.shaw,
           .heads = a.num_attention_heads,
-          .kv_heads = a.num_kv_heads};
+          .kv_heads = a.num_kv_heads,
+          .choice = a.choice,
+          .causal = a.causal};
 }
 
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob,
-                                       Positions positions, const PositionOptions& options, int64_t num_kv_heads)
+                                       Positions positions, const PositionOptions& options, int64_t num_kv_heads,
+                                       const AttentionChoice& choice, bool causal)
     : linear_layers{Linear(checked(hidden_size, num_attention_heads), hidden_size),
                     Linear(hidden_size, kv_width(kWhere, hidden_size, num_attention_heads, num_kv_heads)),
                     Linear(hidden_size, kv_width(kWhere, hidden_size, num_attention_heads, num_kv_heads)),
@@ -51,7 +54,11 @@ MultiHeadAttention::MultiHeadAttention(int64_t hidden_size, int64_t num_attentio
       dropout(dropout_prob),
       num_attention_heads(num_attention_heads),
       num_kv_heads(num_kv_heads > 0 ? num_kv_heads : num_attention_heads),
-      shaw(shaw_positions(positions, hidden_size / num_attention_heads, options)) {}
+      shaw(shaw_positions(positions, hidden_size / num_attention_heads, options)),
+      choice(choice),
+      causal(causal) {
+  choice.check(positions);
+}
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const AttentionPass& pass) const {

@@ -1,6 +1,7 @@
 // Multi-head attention. Vaswani et al. 2017; tutorial 003, section 8.2.4.
 #pragma once
 
+#include <tapegrad/nn/attention_choice.h>
 #include <tapegrad/nn/attention_pass.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/linear.h>
@@ -12,10 +13,11 @@ namespace tapegrad::nn {
 struct MultiHeadAttention {
   /// Error unless num_attention_heads divides hidden_size. For Positions::shaw the module has its own vectors; the
   /// other relative kinds come with each pass. Fewer heads of keys and values, num_kv_heads, are shared by groups of
-  /// queries (grouped-query attention; 0: as many as queries); Error unless they divide num_attention_heads.
+  /// queries (grouped-query attention; 0: as many as queries); Error unless they divide num_attention_heads. Forms
+  /// other than full attention are for self-attention; there, `causal` hides later keys, whatever the mask says.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
                      Positions positions = Positions::none, const PositionOptions& options = {},
-                     int64_t num_kv_heads = 0);
+                     int64_t num_kv_heads = 0, const AttentionChoice& choice = {}, bool causal = false);
 
   /// query [B, T, C], key and value [B, S, C] -> [B, T, C]. Self-attention is (x, x, x), cross-attention
   /// (x, memory, memory).
@@ -38,6 +40,8 @@ struct MultiHeadAttention {
   int64_t num_attention_heads;
   int64_t num_kv_heads;
   ShawPositions shaw;  // or none
+  AttentionChoice choice;
+  bool causal;
 };
 
 }  // namespace tapegrad::nn

@@ -41,7 +41,8 @@ SelfAttentionConfig attention_of(const GPTConfig& c) {
           .qkv_bias = c.qkv_bias,
           .positions = c.positions,
           .position_options = c.position_options,
-          .num_kv_heads = c.n_kv_heads};
+          .num_kv_heads = c.n_kv_heads,
+          .attention = c.attention};
 }
 
 }  // namespace
@@ -58,6 +59,7 @@ void GPTConfig::check() const {
   require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
   kv_width(kConfig, emb_dim, n_heads, n_kv_heads);
   position_options.check();
+  attention.check(positions);
 }
 
 int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }

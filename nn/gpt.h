@@ -26,6 +26,7 @@ struct GPTConfig {
   Positions positions = Positions::learned;
   PositionOptions position_options = {};
   int64_t n_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: n_heads
+  AttentionChoice attention = {};
 
   /// The longest input: context_length, or more if `positions` allows it (nn::longest_input).
   int64_t longest_input() const;

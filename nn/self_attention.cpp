@@ -24,6 +24,7 @@ void SelfAttentionConfig::check() const {
   require_divisible(kWhere, "d_out", d_out, "num_heads", num_heads);
   kv_width(kWhere, d_out, num_heads, num_kv_heads);
   position_options.check();
+  attention.check(positions);
 }
 
 MultiHeadSelfAttention::MultiHeadSelfAttention(const SelfAttentionConfig& c)
@@ -52,6 +53,7 @@ Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const AttentionPass& 
                                    .shaw = shaw,
                                    .heads = config.num_heads,
                                    .kv_heads = config.num_kv_heads > 0 ? config.num_kv_heads : config.num_heads,
+                                   .choice = config.attention,
                                    .causal = config.causal};
   const Tensor q = core.project_query(x, pass);
   return core.attend(q, core.project_kv(x, x, pass), pass);

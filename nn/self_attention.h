@@ -16,6 +16,7 @@ struct SelfAttentionConfig {
   Positions positions = Positions::none;  ///< shaw: the module has its own vectors
   PositionOptions position_options = {};
   int64_t num_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: num_heads
+  AttentionChoice attention = {};
 
   /// Error that names the first invalid member.
   void check() const;

@@ -15,9 +15,12 @@ namespace {
 constexpr std::string_view kConfig = "transformer_config";
 
 LayerNormStd norm_of(const TransformerConfig& c) { return LayerNormStd(c.hidden_size, c.layer_norm_eps); }
-MultiHeadAttention attention_of(const TransformerConfig& c, Positions positions) {
-  return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob, positions,
-                            c.position_options);
+MultiHeadAttention self_attention_of(const TransformerConfig& c, bool causal) {
+  return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob, c.positions,
+                            c.position_options, 0, c.attention, causal && c.attention.kind != AttentionKind::full);
+}
+MultiHeadAttention cross_attention_of(const TransformerConfig& c) {
+  return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob);
 }
 RelativePositions relative_of(const TransformerConfig& c, bool causal) {
   return RelativePositions(c.positions, c.num_attention_heads, c.hidden_size / c.num_attention_heads, causal,
@@ -48,6 +51,7 @@ void TransformerConfig::check() const {
     fail(kConfig, fmt::format("pad_token_id must be in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
   }
   position_options.check();
+  attention.check(positions);
 }
 
 int64_t TransformerConfig::longest_input() const {
@@ -76,7 +80,7 @@ Tensor Embeddings::operator()(const Tensor& ids, int64_t start) const {
 // --- encoder ---
 
 TransformerEncoderLayer::TransformerEncoderLayer(const TransformerConfig& config)
-    : attention(attention_of(config, config.positions)),
+    : attention(self_attention_of(config, false)),
       feed_forward(feed_forward_of(config)),
       sublayer{sublayer_of(config), sublayer_of(config)} {}
 
@@ -105,8 +109,8 @@ Tensor TransformerEncoder::operator()(const Tensor& ids, const Tensor& mask, Att
 // --- decoder ---
 
 TransformerDecoderLayer::TransformerDecoderLayer(const TransformerConfig& config)
-    : self_attn(attention_of(config, config.positions)),
-      cross_attn(attention_of(config, Positions::none)),
+    : self_attn(self_attention_of(config, true)),
+      cross_attn(cross_attention_of(config)),
       feed_forward(feed_forward_of(config)),
       norm1(norm_of(config)),
       norm2(norm_of(config)),

@@ -23,6 +23,7 @@ struct TransformerConfig {
   int64_t pad_token_id = 0;
   Positions positions = Positions::learned;  ///< relative kinds act in self-attention, not between source and target
   PositionOptions position_options = {};
+  AttentionChoice attention = {};  ///< of self-attention, in the decoder causal; attention to the source is full
 
   /// The longest source or target: max_position_embeddings, or more if `positions` allows it (nn::longest_input).
   int64_t longest_input() const;

@@ -2,32 +2,21 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention.cpp"
 #include <tapegrad/autograd/kernels/simd_targets.h>
 
-#include <tapegrad/autograd/kernels/simd.h>
-#include <tapegrad/autograd/ops/kernel.h>
-
-#include <limits>
+#include <tapegrad/autograd/ops/attention_rows-inl.h>
 
 #ifndef TAPEGRAD_ATTENTION_TYPES
 #define TAPEGRAD_ATTENTION_TYPES
 namespace tapegrad {
 
 // Some rows of one attention head, as its kernels see them.
-struct AttentionRows {
-  DType dtype;
-  int64_t first;    // the first of these queries
-  int64_t rows;     // queries
-  int64_t columns;  // keys
+struct AttentionRows : AttentionWeights {
+  int64_t first;  // the first of these queries
   double scale;
-  double keep_probability;        // 1 - p of dropout
   bool causal;                    // query t sees the keys 0 .. t
-  void* weights;                  // [rows, columns]; the scores on entry
-  const bool* keep = nullptr;     // [rows, columns], dropout's mask, or none
   const bool* allowed = nullptr;  // one of the two masks, or none
   const void* added = nullptr;
   int64_t mask_row = 0;  // its strides
   int64_t mask_column = 0;
-  void* dropped = nullptr;   // weights after dropout
-  void* gradient = nullptr;  // of the weights; of the scores after weights_backward
 };
 
 }  // namespace tapegrad
@@ -35,39 +24,6 @@ struct AttentionRows {
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
-
-// Turns one row of scores into weights, in place (softmax.cpp has the softmax of tensors): softmax over n scores that
-// are already scaled, and -inf where masked.
-template <class T>
-void softmax_row(T* row, int64_t n) {
-  constexpr int64_t kStep = kLanes<T>;
-  const T nothing = -std::numeric_limits<T>::infinity();
-  Vec<T> top(nothing);
-  int64_t j = 0;
-  for (; j + kStep <= n; j += kStep) top = max(top, load(row + j));
-  T highest = reduce_max(top);
-  for (; j < n; ++j) highest = row[j] > highest ? row[j] : highest;
-  if (highest == nothing) {  // everything is masked: weights of zero
-    for (j = 0; j < n; ++j) row[j] = row[j] == row[j] ? T{0} : row[j];
-    return;
-  }
-  Vec<T> total(T{0});
-  for (j = 0; j + kStep <= n; j += kStep) {
-    const Vec<T> e = exp(load(row + j) - highest);
-    total += e;
-    store(e, row + j);
-  }
-  T sum = reduce_sum(total);
-  if (j < n) {
-    const int64_t rest = n - j;
-    const Vec<T> e = exp(load(row + j, rest) - highest);
-    store(e, row + j, rest);
-    for (; j < n; ++j) sum += row[j];
-  }
-  const Vec<T> inverse(T{1} / sum);
-  for (j = 0; j + kStep <= n; j += kStep) store(load(row + j) * inverse, row + j);
-  for (; j < n; ++j) row[j] *= T{1} / sum;
-}
 
 void scores_to_weights(const AttentionRows& a) {
   with_floating_type(a.dtype, [&](auto type) {
@@ -87,54 +43,6 @@ void scores_to_weights(const AttentionRows& a) {
       }
       softmax_row(row, visible);
       for (int64_t j = visible; j < a.columns; ++j) row[j] = T{0};
-    }
-  });
-}
-
-// The factor of the weights that dropout keeps, rounded as in PyTorch.
-template <class T>
-T dropout_factor(const AttentionRows& a) {
-  return T{1} / static_cast<T>(a.keep_probability);
-}
-
-// dropped = weights * keep * factor
-void drop_weights(const AttentionRows& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
-    constexpr int64_t kStep = kLanes<T>;
-    const T factor = dropout_factor<T>(a);
-    const Vec<T> factors(factor), zero(T{0});
-    const T* weights = static_cast<const T*>(a.weights);
-    T* const dropped = static_cast<T*>(a.dropped);
-    const int64_t cells = a.rows * a.columns;
-    int64_t i = 0;
-    for (; i + kStep <= cells; i += kStep) {
-      store(where(load_mask<T>(a.keep + i), load(weights + i) * factors, zero), dropped + i);
-    }
-    for (; i < cells; ++i) dropped[i] = a.keep[i] ? weights[i] * factor : T{0};
-  });
-}
-
-// forward was w = softmax(s), d = w * keep * factor, so now ds = w * (dw - <dw, w>) with dw = dd * keep * factor.
-void weights_backward(const AttentionRows& a) {
-  with_floating_type(a.dtype, [&](auto type) {
-    using T = decltype(type);
-    constexpr int64_t kStep = kLanes<T>;
-    const T factor = dropout_factor<T>(a);
-    for (int64_t t = 0; t < a.rows; ++t) {
-      const T* w = static_cast<const T*>(a.weights) + t * a.columns;
-      T* row = static_cast<T*>(a.gradient) + t * a.columns;
-      if (a.keep) {
-        const bool* keep = a.keep + t * a.columns;
-        for (int64_t j = 0; j < a.columns; ++j) row[j] = keep[j] ? row[j] * factor : T{0};
-      }
-      Vec<T> total(T{0});
-      int64_t j = 0;
-      for (; j + kStep <= a.columns; j += kStep) total = fma(load(w + j), load(row + j), total);
-      T dot = reduce_sum(total);
-      for (; j < a.columns; ++j) dot += w[j] * row[j];
-      for (j = 0; j + kStep <= a.columns; j += kStep) store(load(w + j) * (load(row + j) - dot), row + j);
-      for (; j < a.columns; ++j) row[j] = w[j] * (row[j] - dot);
     }
   });
 }
@@ -205,15 +113,6 @@ struct Attention {
   static constexpr int64_t kBlockCells = int64_t{1} << 14, kLeastRows = 64, kLeastPieces = 16;
 };
 
-template <class T>
-MatrixView<const T> head(const Tensor& x, int64_t start, int64_t row = 0) {
-  return {x.data<T>() + start + row * x.strides()[-2], x.strides()[-2], x.strides()[-1]};
-}
-template <class T>
-MatrixView<T> fresh_head(const Tensor& x, int64_t start, int64_t row = 0) {
-  return {x.mutable_data<T>() + start + row * x.strides()[-2], x.strides()[-2], x.strides()[-1]};
-}
-
 // One thread's memory for the weights of a block of queries, which it computes head by head.
 template <class T>
 class Block {
@@ -231,14 +130,14 @@ class Block {
   // memory of its own.
   void compute(int64_t h, int64_t first, int64_t rows, int64_t columns, T* weights = nullptr) {
     const auto i = static_cast<std::size_t>(h);
-    rows_ = {.dtype = a_.query.dtype(),
-             .first = first,
-             .rows = rows,
-             .columns = columns,
-             .scale = a_.scale,
-             .keep_probability = a_.keep_probability,
-             .causal = a_.causal,
-             .weights = weights ? weights : memory_.mutable_data<T>()};
+    rows_ = {{.dtype = a_.query.dtype(),
+              .rows = rows,
+              .columns = columns,
+              .keep_probability = a_.keep_probability,
+              .weights = weights ? weights : memory_.mutable_data<T>()},
+             first,
+             a_.scale,
+             a_.causal};
     if (a_.mask.defined()) set_mask(from_mask_[i], first);
     gemm<T>(rows, columns, a_.query.size(-1), T{1}, head<T>(a_.query, from_q_[i], first), head<T>(key_, from_k_[i]),
             T{0}, {static_cast<T*>(rows_.weights), columns, 1});

@@ -1,8 +1,12 @@
 // What all attention modules do. Heads are strided views of the projections, never copies.
+#include <fmt/format.h>
 #include <tapegrad/autograd/detail/mask_check.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/autograd/window_attention.h>
 #include <tapegrad/nn/detail/attention_core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -63,6 +67,47 @@ Tensor positioned_attention(const Tensor& q, const KeysAndValues& from, Attentio
   return y;
 }
 
+// Error for positions that add to the score of every pair.
+void require_no_scores(AttentionKind kind, const ShawPositions& shaw, const AttentionPass& pass) {
+  if (shaw.defined() || (pass.positions && pass.positions->bias.defined())) {
+    fail(kMask, fmt::format("expected positions that leave the scores alone with {} attention", name(kind)));
+  }
+}
+
+// The weights of window attention, for pictures: those of full attention behind a mask.
+Tensor window_weights(const Tensor& q, const KeysAndValues& from, const WindowAttentionOptions& options,
+                      const Tensor& mask) {
+  const PauseRecording pause;
+  const Tensor keys = shared_heads(from.keys, q.size(1)), values = shared_heads(from.values, q.size(1));
+  return attention_with_weights(q, keys, values, {.mask = restrict_mask(options.mask, mask)}).second;
+}
+
+// [B, H, T, D] -> the same, each query seeing the keys near it.
+Tensor window_attention(const Tensor& q, const KeysAndValues& from, const AttentionCore& core,
+                        const AttentionPass& pass) {
+  const AttentionChoice& choice = core.choice;
+  const int64_t heads = q.size(1), queries = q.size(2), keys = from.keys.size(2), group = heads / core.kv_heads;
+  WindowAttentionOptions options{.window = choice.window,
+                                 .dilation = choice.dilation,
+                                 .causal = core.causal,
+                                 .mask = pass.mask,
+                                 .dropout = core.dropout.p,
+                                 .training = core.dropout.training};
+  for (int64_t t = 0; t < std::min(choice.global_tokens, keys); ++t) options.global_tokens.push_back(t);
+  if (pass.weights) {
+    *pass.weights = window_weights(q, from, options, window_mask(queries, keys, choice, core.causal));
+  }
+  if (group == 1) return sliding_window_attention(q, from.keys, from.values, options);
+  // Query heads that share a head of keys become an axis over which the keys broadcast.
+  const auto grouped = [&](const Tensor& x) {
+    return x.reshape(
+        {x.size(0), x.size(1) == 1 ? 1 : x.size(1) / group, x.size(1) == 1 ? 1 : group, x.size(2), x.size(3)});
+  };
+  if (options.mask.defined() && options.mask.dim() == 4) options.mask = grouped(options.mask);
+  const Tensor k = from.keys.unsqueeze(2), v = from.values.unsqueeze(2);
+  return sliding_window_attention(grouped(q), k, v, options).flatten(1, 2);
+}
+
 }  // namespace
 
 Tensor AttentionCore::project_query(const Tensor& x, const AttentionPass& pass) const {
@@ -77,6 +122,13 @@ KeysAndValues AttentionCore::project_kv(const Tensor& keys, const Tensor& values
 
 Tensor AttentionCore::attend(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const {
   const int64_t queries = q.size(2), keys = from.keys.size(2);
+  const auto joined = [&](const Tensor& y) {  // [B, H, T, D]
+    return output(y.transpose(1, 2).reshape({q.size(0), queries, q.size(1) * q.size(3)}));
+  };
+  if (choice.kind == AttentionKind::window) {
+    require_no_scores(choice.kind, shaw, pass);
+    return joined(window_attention(q, from, *this, pass));
+  }
   AttentionOptions options{.mask = pass.mask,
                            .causal = causal,
                            .dropout = dropout.p,
@@ -86,8 +138,7 @@ Tensor AttentionCore::attend(const Tensor& q, const KeysAndValues& from, const A
     options.causal = false;
     if (queries > 1) options.mask = restrict_mask(pass.mask, tril(ones({queries, keys}, kBool), keys - queries));
   }
-  const Tensor y = positioned_attention(q, from, options, shaw, pass);  // [B, H, T, D]
-  return output(y.transpose(1, 2).reshape({q.size(0), queries, q.size(1) * q.size(3)}));
+  return joined(positioned_attention(q, from, options, shaw, pass));
 }
 
 }  // namespace tapegrad::nn::detail

@@ -1,6 +1,7 @@
 // What all attention modules do; they differ in the names and widths of their projections.
 #pragma once
 
+#include <tapegrad/nn/attention_choice.h>
 #include <tapegrad/nn/attention_pass.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/linear.h>
@@ -13,7 +14,8 @@ struct AttentionCore {
   const Dropout& dropout;  // on the weights
   const ShawPositions& shaw;
   int64_t heads;
-  int64_t kv_heads;     // of keys and values: each is shared by heads / kv_heads query heads
+  int64_t kv_heads;  // of keys and values: each is shared by heads / kv_heads query heads
+  const AttentionChoice& choice;
   bool causal = false;  // a query sees no later keys, whatever the mask says
 
   // x [B, T, in] -> [B, heads, T, head_dim], a view of the projection, rotated for RoPE.

@@ -271,6 +271,18 @@ void add_attention(ModuleTable& table) {
       [] { return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.2}); },
       [](auto& module, X x) { return module(x[0]); });
   table.add(
+      "MultiHeadSelfAttention", "window, two heads over one of keys", {spread({1, 5, 3})},
+      [] {
+        return nn::MultiHeadSelfAttention(
+            {.d_in = 3,
+             .d_out = 4,
+             .num_heads = 2,
+             .dropout = 0.2,
+             .num_kv_heads = 1,
+             .attention = {.kind = nn::AttentionKind::window, .window = 1, .global_tokens = 1}});
+      },
+      [](auto& module, X x) { return module(x[0]); });
+  table.add(
       "MultiHeadSelfAttention", "padding, with biases", {spread({2, 3, 3}), tensor({{1, 2, 0}, {3, 1, 2}})},
       [] {
         return nn::MultiHeadSelfAttention({.d_in = 3, .d_out = 2, .num_heads = 1, .qkv_bias = true, .causal = false});

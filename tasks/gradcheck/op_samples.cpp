@@ -49,6 +49,7 @@ const std::vector<OpSamples>& op_samples() {
     add_convolution_samples(table);
     add_recurrent_samples(table);
     add_linalg_samples(table);
+    add_window_samples(table);
     return std::move(table.ops);
   }();
   return all;

@@ -109,6 +109,7 @@ void add_pooling_samples(SampleTable& table);
 void add_convolution_samples(SampleTable& table);
 void add_recurrent_samples(SampleTable& table);
 void add_linalg_samples(SampleTable& table);
+void add_window_samples(SampleTable& table);
 void add_convolution_samples(SampleTable& table);
 
 }  // namespace tapegrad::tasks

@@ -10,6 +10,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/recurrent.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/autograd/window_attention.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 
@@ -237,6 +238,20 @@ std::vector<Large> large_samples() {
                  Generator generator(1);
                  return scaled_dot_product_attention(v[0], v[1], v[2],
                                                      {.causal = causal, .dropout = 0.1, .generator = &generator});
+               });
+  }
+  const Shape long_heads{2, 3, 1500, 16};
+  for (int64_t dilation : {1, 2}) {
+    add_sample("sliding_window_attention", {numbers(long_heads), numbers(long_heads, -1, 2), numbers(long_heads)},
+               [dilation](const Inputs& v) {
+                 Generator generator(1);
+                 return sliding_window_attention(v[0], v[1], v[2],
+                                                 {.window = 20,
+                                                  .dilation = dilation,
+                                                  .causal = dilation == 1,
+                                                  .global_tokens = {0, 700},
+                                                  .dropout = 0.1,
+                                                  .generator = &generator});
                });
   }
   add_sample("recompute", {x, numbers({kColumns, 300})}, [](const Inputs& v) {

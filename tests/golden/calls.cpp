@@ -262,6 +262,7 @@ const GoldenCalls& golden_calls() {
     add_pooling_calls(calls);
     add_function_calls(calls);
     add_recurrent_calls(calls);
+    add_window_calls(calls);
     add_forms(calls);
     return calls;
   }();

@@ -1,0 +1,61 @@
+// Attention for long inputs: operations and layers, forward and backward, by the length.
+#include <benchmark/benchmark.h>
+#include <tapegrad/tapegrad.h>
+
+namespace tapegrad {
+namespace {
+
+constexpr int64_t kHeads = 8, kHeadSize = 64, kWidth = kHeads * kHeadSize;
+
+void per_token(benchmark::State& state, int64_t length) {
+  state.counters["us_per_token"] = benchmark::Counter(
+      static_cast<double>(length) * 1e-6, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+// Args: length, window (0: full attention), causal.
+void attention_with_gradients(benchmark::State& state) {
+  const int64_t length = state.range(0), window = state.range(1);
+  const bool causal = state.range(2) != 0;
+  Generator generator(0);
+  const auto heads = [&] { return randn({1, length, kHeads, kHeadSize}, kFloat32, &generator).as_leaf(); };
+  const Tensor q = heads(), k = heads(), v = heads(), dy = heads().transpose(1, 2).detach();
+  for (auto _ : state) {
+    Tape tape;
+    const Tensor a = q.transpose(1, 2), b = k.transpose(1, 2), c = v.transpose(1, 2);
+    const Tensor y = window > 0 ? sliding_window_attention(a, b, c, {.window = window, .causal = causal})
+                                : scaled_dot_product_attention(a, b, c, {.causal = causal});
+    benchmark::DoNotOptimize(tape.backward(y, {.create_graph = false, .grad_output = dy, .keep = {}}));
+  }
+  per_token(state, length);
+}
+
+// Args: length, kind. A layer with its projections, and the most memory that it holds.
+void layer_with_gradients(benchmark::State& state) {
+  const int64_t length = state.range(0);
+  const nn::MultiHeadSelfAttention layer({.d_in = kWidth,
+                                          .d_out = kWidth,
+                                          .num_heads = kHeads,
+                                          .context_length = length,
+                                          .attention = {.kind = static_cast<nn::AttentionKind>(state.range(1))}});
+  Generator generator(0);
+  const Tensor x = randn({1, length, kWidth}, kFloat32, &generator).as_leaf();
+  for (auto _ : state) {
+    Tape tape;
+    benchmark::DoNotOptimize(tape.backward(mean(layer(x))));
+  }
+  per_token(state, length);
+  state.counters["reserved_MB"] = 1e-6 * static_cast<double>(pool::stats().reserved);
+}
+
+BENCHMARK(attention_with_gradients)
+    ->ArgsProduct({{1024, 4096}, {0, 256}, {0, 1}})
+    ->ArgsProduct({{16'384, 65'536}, {256}, {0, 1}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(layer_with_gradients)
+    ->ArgsProduct({{4096, 65'536}, {static_cast<int64_t>(nn::AttentionKind::window)}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace tapegrad

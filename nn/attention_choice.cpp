@@ -1,0 +1,59 @@
+// The forms of attention that a model can choose.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/nn/attention_choice.h>
+#include <tapegrad/nn/detail/check.h>
+
+#include <algorithm>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kWhere = "attention_choice";
+
+bool adds_to_scores(Positions positions) {
+  return positions == Positions::shaw || positions == Positions::t5 || positions == Positions::alibi;
+}
+
+}  // namespace
+
+std::string_view name(AttentionKind kind) { return kAttentionNames[static_cast<std::size_t>(kind)]; }
+
+AttentionKind attention_named(std::string_view name) {
+  const auto* at = std::find(std::begin(kAttentionNames), std::end(kAttentionNames), name);
+  if (at == std::end(kAttentionNames)) {
+    fail(kWhere, fmt::format("expected one of {}, got \"{}\"", fmt::join(kAttentionNames, ", "), name));
+  }
+  return static_cast<AttentionKind>(at - std::begin(kAttentionNames));
+}
+
+void AttentionChoice::check() const {
+  if (window < 0) fail(kWhere, fmt::format("window must not be negative, got {}", window));
+  require_positive(kWhere, "dilation", dilation);
+  if (global_tokens < 0) fail(kWhere, fmt::format("global_tokens must not be negative, got {}", global_tokens));
+}
+
+void AttentionChoice::check(Positions positions) const {
+  check();
+  if (kind != AttentionKind::full && adds_to_scores(positions)) {
+    fail(kWhere, fmt::format("{} positions add to the score of every pair, which only full attention has, got {}",
+                             nn::name(positions), nn::name(kind)));
+  }
+}
+
+Tensor window_mask(int64_t queries, int64_t keys, const AttentionChoice& choice, bool causal) {
+  const Tensor mask = Tensor::empty({queries, keys}, kBool);
+  bool* cell = mask.mutable_data<bool>();
+  for (int64_t t = keys - queries; t < keys; ++t) {
+    for (int64_t s = 0; s < keys; ++s) {
+      const int64_t distance = s < t ? t - s : s - t;
+      const bool in_window = distance % choice.dilation == 0 && distance / choice.dilation <= choice.window;
+      const bool is_global = s < choice.global_tokens || t < choice.global_tokens;
+      *cell++ = (in_window || is_global) && (!causal || s <= t);
+    }
+  }
+  return mask;
+}
+
+}  // namespace tapegrad::nn

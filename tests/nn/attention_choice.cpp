@@ -1,0 +1,169 @@
+// Models that choose a form of attention for long inputs: equal to full attention behind a mask, causal, and the same
+// from a cache.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/support/near.h>
+
+namespace tapegrad {
+namespace {
+
+using nn::AttentionChoice;
+using nn::AttentionKind;
+using nn::Positions;
+using tests::error_of;
+using tests::expect_near;
+
+constexpr AttentionChoice kWindow{.kind = AttentionKind::window, .window = 2, .dilation = 2, .global_tokens = 1};
+
+nn::GPTModel some_gpt(const AttentionChoice& choice, Positions positions = Positions::learned, int64_t kv_heads = 0) {
+  manual_seed(3);
+  nn::GPTModel model({.vocab_size = 11,
+                      .context_length = 20,
+                      .emb_dim = 16,
+                      .n_heads = 4,
+                      .n_layers = 2,
+                      .positions = positions,
+                      .n_kv_heads = kv_heads,
+                      .attention = choice});
+  nn::eval(model);
+  return model;
+}
+
+nn::Transformer some_transformer(const AttentionChoice& choice) {
+  manual_seed(5);
+  nn::Transformer model({.vocab_size = 11,
+                         .hidden_size = 16,
+                         .num_hidden_layers = 2,
+                         .num_attention_heads = 4,
+                         .intermediate_size = 16,
+                         .max_position_embeddings = 14,
+                         .attention = choice});
+  nn::eval(model);
+  return model;
+}
+
+TEST(AttentionChoice, HasTheSameParametersForAWindow) {
+  const nn::GPTModel full = some_gpt({}), window = some_gpt(kWindow);
+  const auto a = nn::named_parameters(full), b = nn::named_parameters(window);
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    EXPECT_TRUE(equal(a[i].parameter, b[i].parameter));
+  }
+  EXPECT_EQ(nn::count_parameters(window), window.config.parameter_count());
+}
+
+TEST(AttentionChoice, AWindowOverEverythingIsFullAttention) {
+  const AttentionChoice wide{.kind = AttentionKind::window, .window = 20};
+  const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8}, {4, 4, 1, 2, 3, 10, 9, 0}});
+  for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::rope, Positions::none}) {
+    EXPECT_TRUE(equal(some_gpt(wide, positions)(ids), some_gpt({}, positions)(ids)));
+  }
+  const Tensor src = tensor({{1, 5, 2, 8, 6, 3, 0, 0}}), tgt = tensor({{0, 4, 1, 2, 3}});
+  const Tensor mask = nn::padding_mask(src), causal = nn::causal_mask(5);
+  EXPECT_TRUE(equal(some_transformer(wide)(src, tgt, mask, causal), some_transformer({})(src, tgt, mask, causal)));
+}
+
+TEST(AttentionChoice, AttendsWithinTheWindow) {
+  manual_seed(7);
+  for (const bool causal : {false, true}) {
+    for (const int64_t kv_heads : {0, 2}) {
+      nn::SelfAttentionConfig config{
+          .d_in = 6, .d_out = 8, .num_heads = 4, .causal = causal, .num_kv_heads = kv_heads, .attention = kWindow};
+      manual_seed(8);
+      const nn::MultiHeadSelfAttention window(config);
+      config.attention = {};
+      manual_seed(8);
+      const nn::MultiHeadSelfAttention full(config);
+      const Tensor x = randn({2, 13, 6}), seen = nn::window_mask(13, 13, kWindow, causal);
+      const Tensor some_keys = (randn({2, 1, 1, 13}) > -0.5);
+      Tensor ours, theirs;
+      expect_near(window(x, {.weights = &ours}), full(x, {.mask = seen, .weights = &theirs}));
+      expect_near(ours, theirs);
+      expect_near(window(x, some_keys), full(x, seen && some_keys));
+      const Tensor per_head = randn({2, 4, 13, 13}) > -0.5;
+      expect_near(window(x, per_head), full(x, seen && per_head));
+    }
+  }
+}
+
+TEST(AttentionChoice, LaterTokensChangeNothing) {
+  const nn::GPTModel gpt = some_gpt(kWindow);
+  const Tensor a = tensor({{1, 5, 2, 0, 6, 3, 7, 8}}), b = tensor({{1, 5, 2, 0, 6, 9, 9, 9}});
+  EXPECT_TRUE(equal(narrow(gpt(a), 1, 0, 5), narrow(gpt(b), 1, 0, 5)));
+  const nn::Transformer model = some_transformer(kWindow);
+  const Tensor src = tensor({{1, 5, 2, 8}});
+  // The decoder is causal without a mask.
+  EXPECT_TRUE(equal(model(src, a), model(src, a, {}, nn::causal_mask(8))));
+  EXPECT_TRUE(equal(narrow(model(src, a), 1, 0, 5), narrow(model(src, b), 1, 0, 5)));
+}
+
+TEST(AttentionChoice, ACacheGivesTheSame) {
+  for (const int64_t kv_heads : {0, 2}) {
+    const nn::GPTModel gpt = some_gpt(kWindow, Positions::rope, kv_heads);
+    const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8, 9, 10, 4}});
+    const Tensor whole = gpt(ids);
+    nn::KVCache cache;
+    for (const auto& [start, length] : {std::pair{0, 4}, {4, 3}, {7, 1}, {8, 1}, {9, 2}}) {
+      expect_near(gpt(narrow(ids, 1, start, length), &cache), narrow(whole, 1, start, length));
+    }
+  }
+  const nn::GPTModel gpt = some_gpt(kWindow);
+  const nn::Transformer model = some_transformer(kWindow);
+  const Tensor prompt = tensor({{1, 5, 2}}), src = tensor({{1, 5, 2, 8, 3}, {2, 2, 7, 0, 0}});
+  for (const int64_t beams : {1, 3}) {
+    const nn::GenerateOptions options{.max_new_tokens = 8, .beams = beams};
+    nn::GPTNext cached(gpt), anew(gpt, false);
+    EXPECT_EQ(nn::generate(cached, prompt, options).tokens.to_vector<int64_t>(),
+              nn::generate(anew, prompt, options).tokens.to_vector<int64_t>());
+    nn::TransformerNext kept(model, src, nn::padding_mask(src)), again(model, src, nn::padding_mask(src), false);
+    const Tensor start = zeros({2, 1}, kInt64);
+    EXPECT_EQ(nn::generate(kept, start, options).tokens.to_vector<int64_t>(),
+              nn::generate(again, start, options).tokens.to_vector<int64_t>());
+  }
+}
+
+TEST(AttentionChoice, Trains) {
+  nn::GPTModel gpt = some_gpt(kWindow);
+  nn::train(gpt);
+  gpt.recompute_blocks = true;
+  const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8}});
+  Tape tape;
+  const Gradients grads = tape.backward(cross_entropy(gpt(ids), ids));
+  for (const nn::NamedParameter& p : nn::named_parameters(gpt)) {
+    EXPECT_EQ(grads[p.parameter].shape(), p.parameter->shape()) << p.name;
+  }
+}
+
+TEST(AttentionChoice, SaysWhatIsWrong) {
+  const auto of = [](const AttentionChoice& choice, Positions positions = Positions::none) {
+    return error_of([&] { choice.check(positions); });
+  };
+  EXPECT_EQ(of({.window = -1}), "[attention_choice] window must not be negative, got -1");
+  EXPECT_EQ(of({.dilation = 0}), "[attention_choice] dilation must be positive, got 0");
+  EXPECT_EQ(of({.global_tokens = -2}), "[attention_choice] global_tokens must not be negative, got -2");
+  EXPECT_EQ(
+      of(kWindow, Positions::t5),
+      "[attention_choice] t5 positions add to the score of every pair, which only full attention has, got window");
+  EXPECT_EQ(of(kWindow, Positions::rope), "no error");
+  EXPECT_EQ(error_of([] { some_gpt(kWindow, Positions::alibi); }), of(kWindow, Positions::alibi));
+  EXPECT_EQ(error_of([] { nn::attention_named("wide"); }).substr(0, 41), "[attention_choice] expected one of full, ");
+  EXPECT_EQ(nn::name(nn::attention_named("window")), "window");
+  EXPECT_EQ(error_of([] { nn::to_hugging_face_config(some_gpt(kWindow).config, {}); }),
+            "[hugging_face] expected full attention, as GPT-2 has, got window");
+  const nn::MultiHeadSelfAttention attention({.d_in = 4, .d_out = 4, .num_heads = 2, .attention = kWindow});
+  EXPECT_EQ(error_of([&] {
+              attention(zeros({1, 3, 4}), zeros({3, 3}));
+            }),
+            "[sliding_window_attention] the mask must be bool (true: may be seen), got float32");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -17,11 +17,6 @@ namespace {
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 constexpr std::string_view kMask = "attention";
 
-// [B, T, C] -> [B, heads, T, C / heads]
-Tensor split_heads(const Tensor& x, int64_t heads) {
-  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
-}
-
 // What is added to the scores: `bias` where `mask` allows it, -inf elsewhere; a floating mask is added, too.
 Tensor add_mask(const Tensor& bias, const Tensor& mask) {
   if (!mask.defined()) return bias;
@@ -110,6 +105,12 @@ Tensor window_attention(const Tensor& q, const KeysAndValues& from, const Attent
 
 }  // namespace
 
+Tensor split_heads(const Tensor& x, int64_t heads) {
+  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+}
+
+Tensor join_heads(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
+
 Tensor AttentionCore::project_query(const Tensor& x, const AttentionPass& pass) const {
   return apply_rope(split_heads(query(x), heads), pass.positions);
 }
@@ -122,12 +123,9 @@ KeysAndValues AttentionCore::project_kv(const Tensor& keys, const Tensor& values
 
 Tensor AttentionCore::attend(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const {
   const int64_t queries = q.size(2), keys = from.keys.size(2);
-  const auto joined = [&](const Tensor& y) {  // [B, H, T, D]
-    return output(y.transpose(1, 2).reshape({q.size(0), queries, q.size(1) * q.size(3)}));
-  };
   if (choice.kind == AttentionKind::window) {
     require_no_scores(choice.kind, shaw, pass);
-    return joined(window_attention(q, from, *this, pass));
+    return output(join_heads(window_attention(q, from, *this, pass)));
   }
   AttentionOptions options{.mask = pass.mask,
                            .causal = causal,
@@ -138,7 +136,7 @@ Tensor AttentionCore::attend(const Tensor& q, const KeysAndValues& from, const A
     options.causal = false;
     if (queries > 1) options.mask = restrict_mask(pass.mask, tril(ones({queries, keys}, kBool), keys - queries));
   }
-  return joined(positioned_attention(q, from, options, shaw, pass));
+  return output(join_heads(positioned_attention(q, from, options, shaw, pass)));
 }
 
 }  // namespace tapegrad::nn::detail

@@ -8,6 +8,10 @@
 
 namespace tapegrad::nn::detail {
 
+// [B, T, C] -> [B, heads, T, C / heads], a view; and back.
+Tensor split_heads(const Tensor& x, int64_t heads);
+Tensor join_heads(const Tensor& x);
+
 // The parts of one module, by reference, for the time of a call.
 struct AttentionCore {
   const Linear &query, &key, &value, &output;

@@ -7,10 +7,14 @@
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/gradcheck.h>
 #include <tapegrad/nn/hooked.h>
+#include <tapegrad/nn/linformer.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/performer.h>
 #include <tapegrad/nn/pooling.h>
 #include <tapegrad/nn/recurrent.h>
+#include <tapegrad/nn/reformer.h>
 #include <tapegrad/nn/reshape.h>
+#include <tapegrad/nn/reversible.h>
 #include <tapegrad/nn/sequential.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
@@ -290,6 +294,67 @@ void add_attention(ModuleTable& table) {
       [](auto& module, X x) { return module(x[0], nn::padding_mask(x[1])); });
 }
 
+void add_long_attention(ModuleTable& table) {
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  const auto padded = [](auto& module, X x) { return module(x[0], nn::padding_mask(x[1])); };
+  const std::vector<Tensor> with_padding{spread({2, 4, 3}), tensor({{1, 2, 3, 0}, {3, 1, 2, 1}})};
+  table.add(
+      "LinformerSelfAttention", "shared projection", {spread({2, 3, 3})},
+      [] {
+        return nn::LinformerSelfAttention(
+            {.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 4, .projected = 2, .dropout = 0.2});
+      },
+      apply);
+  table.add(
+      "LinformerSelfAttention", "projections per head, padding", with_padding,
+      [] {
+        return nn::LinformerSelfAttention({.d_in = 3,
+                                           .d_out = 2,
+                                           .num_heads = 2,
+                                           .context_length = 4,
+                                           .projected = 2,
+                                           .share_kv = false,
+                                           .share_heads = false});
+      },
+      padded);
+  for (const bool causal : {false, true}) {
+    const char* const label = causal ? "causal, padding" : "padding";
+    table.add(
+        "PerformerSelfAttention", label, with_padding,
+        [=] {
+          return nn::PerformerSelfAttention(
+              {.d_in = 3, .d_out = 4, .num_heads = 2, .num_features = 3, .causal = causal});
+        },
+        padded);
+    table.add(
+        "ReformerSelfAttention", label, with_padding,
+        [=] {
+          return nn::ReformerSelfAttention(
+              {.d_in = 3, .d_out = 4, .num_heads = 2, .chunk_length = 1, .num_buckets = 2, .causal = causal});
+        },
+        padded);
+  }
+  const auto block = [] {
+    return nn::ReversibleBlock<nn::FeedForward, nn::Linear>(nn::FeedForward(2, 3, 0.1, nn::Activation::tanh),
+                                                            nn::Linear(2, 2));
+  };
+  table.add("ReversibleBlock", "forward and back", {spread({2, 2}), spread({2, 2}, -1, 1.3)}, block,
+            [](auto& module, X x) {
+              const nn::Halves y = module.inverse({x[0], x[1]});
+              return sin(y.first) * y.second;
+            });
+  table.add(
+      "ReversibleStack", "stored activations", {spread({2, 2})},
+      [=] {
+        nn::ReversibleStack<nn::FeedForward, nn::Linear> stack;
+        stack.layers.push_back(block());
+        stack.layers.push_back(block());
+        stack.store_activations = true;
+        return stack;
+      },
+      apply);
+}
+
 // Positions inside attention: gradients flow through what is added to the scores.
 struct PositionedAttention {
   nn::MultiHeadAttention attention;
@@ -461,6 +526,7 @@ const std::vector<ModuleSamples>& module_samples() {
     add_convolutions(table);
     add_activations(table);
     add_attention(table);
+    add_long_attention(table);
     add_containers(table);
     add_positions(table);
     add_recurrent(table);

@@ -50,6 +50,7 @@ const std::vector<OpSamples>& op_samples() {
     add_recurrent_samples(table);
     add_linalg_samples(table);
     add_window_samples(table);
+    add_long_attention_samples(table);
     return std::move(table.ops);
   }();
   return all;

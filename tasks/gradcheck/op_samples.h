@@ -110,6 +110,7 @@ void add_convolution_samples(SampleTable& table);
 void add_recurrent_samples(SampleTable& table);
 void add_linalg_samples(SampleTable& table);
 void add_window_samples(SampleTable& table);
+void add_long_attention_samples(SampleTable& table);
 void add_convolution_samples(SampleTable& table);
 
 }  // namespace tapegrad::tasks

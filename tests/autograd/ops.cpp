@@ -134,15 +134,17 @@ TEST(Goldens, CoverEveryOperation) {
                                       {"pooling.h", 13u},
                                       {"recurrent.h", 3u},
                                       {"linalg.h", 14u},
-                                      {"window_attention.h", 1u}}) {
+                                      {"window_attention.h", 1u},
+                                      {"long_attention.h", 2u}}) {
     const std::vector<std::string> declared = operations_in(std::string(kSourceDir) + "/autograd/" + header);
     EXPECT_GE(declared.size(), least) << "the declarations in autograd/" << header << " are not found any more";
     for (const std::string& op : declared) EXPECT_TRUE(covered.contains(op)) << op << " has no golden";
   }
   for (const Op* op : Op::all()) {
-    // Only a backward records the first ones; "recompute" is a way to run others, "variable" to name a tensor.
-    const std::set<std::string_view> inner{"unslice",    "add_rows",  "add_windows", "unpad",  "conv_weight",
-                                           "recurrence", "recompute", "variable",    "on_grad"};
+    // Only a backward records the first ones; "recompute" and "reversible" are ways to run others, "variable" to name
+    // a tensor.
+    const std::set<std::string_view> inner{"unslice",    "add_rows",  "add_windows", "unpad",    "conv_weight",
+                                           "recurrence", "recompute", "reversible",  "variable", "on_grad"};
     EXPECT_TRUE(inner.contains(op->name) || covered.contains(std::string(op->name))) << op->name << " has no golden";
   }
   for (const auto& [op, call] : golden_calls()) EXPECT_TRUE(covered.contains(op)) << op << " has no golden";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/linalg.h>
+#include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/on_grad.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
@@ -12,6 +13,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/autograd/window_attention.h>
 #include <tapegrad/nn/recompute.h>
+#include <tapegrad/nn/reversible.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 
 #include <cstring>
@@ -257,6 +259,22 @@ std::vector<Large> large_samples() {
   add_sample("recompute", {x, numbers({kColumns, 300})}, [](const Inputs& v) {
     const Tensor w = v[1];
     return nn::recompute(v[0], [w](const Tensor& in) { return tanh(matmul(in, w)); });
+  });
+  for (const bool other : {false, true}) {
+    const Shape shape{3, 4, 201, 33};
+    add_sample("causal_product", {numbers(shape), numbers(shape, -1, 2), numbers(shape)},
+               [other](const Inputs& v) { return causal_product(v[0], v[1], v[2], other); });
+    add_sample("lsh_attention", {numbers(shape), numbers(shape, -1, 2), numbers(shape), ids({2, 3, 4, 201}, 20)},
+               [other](const Inputs& v) {
+                 return lsh_attention(v[0], v[1], v[2], v[3], {.chunk_length = 16, .causal = other});
+               });
+  }
+  add_sample("reversible", {x, numbers({kColumns, kColumns}, -0.1, 0.1)}, [](const Inputs& v) {
+    const Tensor w = v[1];
+    std::vector<nn::ReversibleFunctions> layers;
+    layers.push_back({[w](const Tensor& in) { return tanh(matmul(in, w)); }, [](const Tensor& in) { return sin(in); }});
+    const nn::Halves y = nn::reversible({v[0], v[0]}, std::move(layers));
+    return y.first + y.second * 2;
   });
   add_sample("dropout", {x}, [](const Inputs& v) {
     Generator generator(1);

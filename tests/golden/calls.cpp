@@ -263,6 +263,7 @@ const GoldenCalls& golden_calls() {
     add_function_calls(calls);
     add_recurrent_calls(calls);
     add_window_calls(calls);
+    add_long_attention_calls(calls);
     add_forms(calls);
     return calls;
   }();

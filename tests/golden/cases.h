@@ -40,6 +40,7 @@ void add_convolution_calls(GoldenCalls& calls);
 void add_function_calls(GoldenCalls& calls);
 void add_recurrent_calls(GoldenCalls& calls);
 void add_window_calls(GoldenCalls& calls);
+void add_long_attention_calls(GoldenCalls& calls);
 
 // The names of the functions that a header declares.
 std::vector<std::string> operations_in(const std::string& header);

@@ -87,6 +87,36 @@ EXPECT_EQ(padded.shape(), output.shape());
 EXPECT_EQ(next.shape(), (tg::Shape{3, 20}));
 }
 
+TEST_F(Readme, TheFormOfAttentionOfAModel) {
+const nn::init::Skip no_draws;
+nn::GPTModel model({.context_length = 8192, .attention = {.kind = nn::AttentionKind::window, .window = 128}});
+EXPECT_EQ(model.config.attention.window, 128);
+}
+
+TEST_F(Readme, LinformerPerformerReformer) {
+const tg::Tensor x = tg::randn({2, 100, 16}), mask = nn::padding_mask(tg::ones({2, 100}, tg::kInt64));
+nn::LinformerSelfAttention linformer({.d_in = 16, .d_out = 32, .num_heads = 4, .context_length = 100, .projected = 20});
+nn::PerformerSelfAttention performer({.d_in = 16, .d_out = 32, .num_heads = 4, .num_features = 64});
+nn::ReformerSelfAttention reformer({.d_in = 16, .d_out = 32, .num_heads = 4, .chunk_length = 8, .rounds = 4});
+tg::Tensor y = performer(x, mask);              // x [B, T, 16], mask [B, 1, 1, T] -> [B, T, 32]
+performer.redraw();                             // new features, say every 1,000 steps; they are saved with the model
+EXPECT_EQ(y.shape(), (tg::Shape{2, 100, 32}));
+EXPECT_EQ(linformer(x, mask).shape(), y.shape());
+EXPECT_EQ(reformer(x, mask).shape(), y.shape());
+}
+
+TEST_F(Readme, ReversibleLayers) {
+const tg::Tensor x = tg::randn({2, 100, 16});
+nn::ReversibleStack<nn::ReformerSelfAttention, nn::FeedForward> stack;
+for (int i = 0; i < 12; ++i) {
+  stack.layers.emplace_back(
+      nn::ReformerSelfAttention({.d_in = 16, .d_out = 16, .num_heads = 2}), nn::FeedForward(16, 64, 0.1));
+}
+tg::Tensor mixed = stack(x);                    // both halves begin as x; the result is their mean
+stack.store_activations = true;                 // plain layers: faster, memory per layer, differentiable twice
+EXPECT_EQ(mixed.shape(), x.shape());
+}
+
 TEST_F(Readme, ComposingModules) {
 nn::Sequential net{nn::Linear(2, 8), [](const tg::Tensor& x) { return relu(x); }, nn::Linear(8, 1)};
 tg::Tensor y = net(tg::ones({4, 2}));           // parameters 0.weight, 0.bias, 2.weight, 2.bias
@@ -193,7 +223,7 @@ TEST(ReadmeCode, IsInThisFileWordForWord) {
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 12);
+  EXPECT_EQ(blocks, 15);
 }
 
 }  // namespace

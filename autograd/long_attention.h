@@ -1,0 +1,31 @@
+// Attention that costs less than the square of the length: what nn/performer.h and nn/reformer.h are made of.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+#include <optional>
+
+namespace tapegrad {
+
+/// y[t] = sum over s <= t of (a[t] . b[s]) c[s]: a and b [..., T, M], c [..., T, E] -> [..., T, E]; with `reverse`,
+/// over s >= t. float32 or float64 of one type; leading axes broadcast. Blocks of rows follow each other with a running
+/// sum of b[s] c[s]^T, so nothing of size T x T and nothing per row but a, b and c is in memory, in backward, too.
+/// Katharopoulos et al. 2020.
+Tensor causal_product(const Tensor& a, const Tensor& b, const Tensor& c, bool reverse = false);
+
+struct LshAttentionOptions {
+  int64_t chunk_length = 64;         ///< tokens that attend together
+  bool causal = false;               ///< query t sees the keys 0 .. t
+  Tensor mask = {};                  ///< bool, of the keys: broadcasts to [..., 1, T]; true may be seen
+  std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
+};
+/// Attention to the tokens that hash rounds put close: query and key [..., T, D], value [..., T, E], int64 buckets
+/// [R, ..., T] -> [..., T, E]. In each of R rounds the tokens are sorted by bucket (stable; masked ones last) and cut
+/// into chunks; a token sees the tokens of its chunk and of the one before. The result is softmax attention over all
+/// that a token sees in any round; each key counts once. A token sees itself only if it sees nothing else, and is zero
+/// if it may not see itself either. The order of tokens is a constant. Without pairs in memory, in backward, too; a
+/// backward that is itself recorded takes T x T. Kitaev, Kaiser, Levskaya 2020.
+Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& buckets,
+                     const LshAttentionOptions& options = {});
+
+}  // namespace tapegrad

@@ -1,0 +1,487 @@
+// Attention within chunks of tokens that are sorted by bucket, in several rounds.
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/lsh_attention.cpp"
+#include <tapegrad/autograd/kernels/simd_targets.h>
+
+#include <tapegrad/autograd/kernels/simd.h>
+#include <tapegrad/autograd/ops/kernel.h>
+
+#include <limits>
+
+#ifndef TAPEGRAD_LSH_ATTENTION_TYPES
+#define TAPEGRAD_LSH_ATTENTION_TYPES
+namespace tapegrad {
+
+// The queries of one chunk and the keys that they see.
+struct LshRows {
+  DType dtype;
+  int64_t rows, columns;
+  void* scores;                 // [rows, columns], -inf where hidden; weights afterwards
+  void* top = nullptr;          // [rows]: forward: the largest score so far
+  void* total = nullptr;        // forward: the sum of exp(score - top) so far
+  void* factor = nullptr;       // forward: what earlier results are multiplied by
+  const void* whole = nullptr;  // backward: log of the sum of exp(score) over all rounds
+  const void* delta = nullptr;  // backward: <dy, y>
+  void* gradient = nullptr;     // backward: [rows, columns], of the weights; of the scores afterwards
+};
+
+}  // namespace tapegrad
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// Scores become exp(score - top) with the top of all rounds so far.
+void lsh_weights(const LshRows& a) {
+  with_floating_type(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int64_t kStep = kLanes<T>;
+    const T nothing = -std::numeric_limits<T>::infinity();
+    const int64_t n = a.columns;
+    for (int64_t i = 0; i < a.rows; ++i) {
+      T* const row = static_cast<T*>(a.scores) + i * n;
+      T& top = static_cast<T*>(a.top)[i];
+      T& total = static_cast<T*>(a.total)[i];
+      Vec<T> tops(top);
+      int64_t j = 0;
+      for (; j + kStep <= n; j += kStep) tops = max(tops, load(row + j));
+      T highest = reduce_max(tops);
+      for (; j < n; ++j) highest = row[j] > highest ? row[j] : highest;
+      T& factor = static_cast<T*>(a.factor)[i];
+      if (highest == nothing) {  // nothing is seen yet
+        factor = T{1};
+        for (j = 0; j < n; ++j) row[j] = row[j] == row[j] ? T{0} : row[j];
+        continue;
+      }
+      Vec<T> sums(T{0});
+      for (j = 0; j + kStep <= n; j += kStep) {
+        const Vec<T> e = exp(load(row + j) - highest);
+        sums += e;
+        store(e, row + j);
+      }
+      T sum = reduce_sum(sums);
+      if (j < n) {
+        const Vec<T> e = exp(load(row + j, n - j) - highest);
+        store(e, row + j, n - j);
+        for (; j < n; ++j) sum += row[j];
+      }
+      factor = top == nothing ? T{0} : std::exp(top - highest);
+      total = total * factor + sum;
+      top = highest;
+    }
+  });
+}
+
+// forward was w = exp(score - whole), y = sum of w v, so now dscore = w (<dy, v> - <dy, y>).
+void lsh_weights_backward(const LshRows& a) {
+  with_floating_type(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int64_t kStep = kLanes<T>;
+    const T nothing = -std::numeric_limits<T>::infinity();
+    const int64_t n = a.columns;
+    for (int64_t i = 0; i < a.rows; ++i) {
+      T* const w = static_cast<T*>(a.scores) + i * n;
+      T* const ds = static_cast<T*>(a.gradient) + i * n;
+      const T whole = static_cast<const T*>(a.whole)[i], delta = static_cast<const T*>(a.delta)[i];
+      if (whole == nothing) {
+        std::fill(w, w + n, T{0});
+        std::fill(ds, ds + n, T{0});
+        continue;
+      }
+      for (int64_t j = 0; j < n; j += kStep) {
+        const int64_t rest = std::min(kStep, n - j);
+        const Vec<T> e = rest == kStep ? exp(load(w + j) - whole) : exp(load(w + j, rest) - whole);
+        const Vec<T> d = rest == kStep ? load(ds + j) : load(ds + j, rest);
+        if (rest == kStep) {
+          store(e, w + j);
+          store(e * (d - delta), ds + j);
+        } else {
+          store(e, w + j, rest);
+          store(e * (d - delta), ds + j, rest);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
+#include <tapegrad/autograd/kernels/blas.h>
+#include <tapegrad/autograd/long_attention.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/batch.h>
+
+#include <cmath>
+
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(lsh_weights);
+HWY_EXPORT(lsh_weights_backward);
+
+const Op kLshAttention{"lsh_attention"};
+
+struct LshAttention {
+  Tensor query, key, value;  // [..., T, D] [..., T, D] [..., T, E]
+  Tensor order;              // int64 [R, ..., T]: the token at each place of the sorted order
+  Tensor mask;               // bool [..., T], contiguous, or empty
+  int64_t chunk = 1;
+  double scale = 1;
+  bool causal = false;
+
+  int64_t rounds() const { return order.size(0); }
+  int64_t tokens() const { return query.size(-2); }
+  int64_t heads() const { return leading_axes(query).numel(); }
+  int64_t chunks() const { return (tokens() + chunk - 1) / chunk; }
+  int64_t window() const { return std::min(tokens(), 2 * chunk); }
+  const int64_t* order_of(int64_t round, int64_t head) const {
+    return order.data<int64_t>() + (round * heads() + head) * tokens();
+  }
+  bool visible(int64_t head, int64_t token) const {
+    return !mask.defined() || mask.data<bool>()[head * tokens() + token];
+  }
+  // Heads for one thread to take at a time: about a million multiplications.
+  int64_t grain() const {
+    const int64_t work = rounds() * tokens() * window() * (query.size(-1) + value.size(-1));
+    return std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, work));
+  }
+};
+
+// Rows of one head, at any strides.
+template <class T>
+struct Head {
+  T* data;
+  int64_t row, column, width;
+  Head(const Tensor& x, int64_t start)
+      : data(const_cast<T*>(x.data<T>()) + start), row(x.strides()[-2]), column(x.strides()[-1]), width(x.size(-1)) {}
+  T& operator()(int64_t token, int64_t i) const { return data[token * row + i * column]; }
+  void gather(const int64_t* tokens, int64_t count, T* out) const {
+    for (int64_t s = 0; s < count; ++s) {
+      for (int64_t i = 0; i < width; ++i) *out++ = (*this)(tokens[s], i);
+    }
+  }
+  void scatter_add(const int64_t* tokens, int64_t count, const T* from) const {
+    for (int64_t s = 0; s < count; ++s) {
+      for (int64_t i = 0; i < width; ++i) (*this)(tokens[s], i) += *from++;
+    }
+  }
+};
+
+// One thread's memory for a chunk, which it computes head by head.
+template <class T>
+class Chunk {
+ public:
+  explicit Chunk(const LshAttention& a)
+      : a_(a),
+        chunk_of_(static_cast<std::size_t>(a.rounds() * a.tokens())),
+        of_keys_(static_cast<std::size_t>(a.window())),
+        times_(static_cast<std::size_t>(a.window())),
+        q_(memory(a.chunk * a.query.size(-1))),
+        k_(memory(a.window() * a.query.size(-1))),
+        v_(memory(a.window() * a.value.size(-1))),
+        scores_(memory(a.chunk * a.window())) {
+    for (int64_t n = 1; n <= a.rounds(); ++n) logs_.push_back(static_cast<T>(std::log(static_cast<double>(n))));
+  }
+
+  void begin_head(int64_t head) {
+    head_ = head;
+    for (int64_t round = 0; round < a_.rounds(); ++round) {
+      const int64_t* const order = a_.order_of(round, head);
+      int32_t* const chunks = chunk_of_.data() + round * a_.tokens();
+      for (int64_t place = 0; place < a_.tokens(); ++place) {
+        chunks[order[place]] = static_cast<int32_t>(place / a_.chunk);
+      }
+    }
+  }
+
+  // Gathers queries, keys and values, and computes the scores.
+  void compute(int64_t round, int64_t chunk, const Head<T>& q, const Head<T>& k, const Head<T>& v) {
+    const int64_t first = chunk * a_.chunk, before = chunk > 0 ? a_.chunk : 0;
+    rows = std::min(a_.chunk, a_.tokens() - first);
+    columns = before + rows;
+    queries = a_.order_of(round, head_) + first;
+    keys = queries - before;
+    q.gather(queries, rows, q_.mutable_data<T>());
+    k.gather(keys, columns, k_.mutable_data<T>());
+    v.gather(keys, columns, v_.mutable_data<T>());
+    gemm<T>(rows, columns, q.width, static_cast<T>(a_.scale), {this->q(), q.width, 1}, {this->k(), 1, k.width}, T{0},
+            {scores(), columns, 1});
+    for (int64_t i = 0; i < rows; ++i) hide(queries[i], scores() + i * columns);
+  }
+
+  T* q() const { return q_.mutable_data<T>(); }
+  T* k() const { return k_.mutable_data<T>(); }
+  T* v() const { return v_.mutable_data<T>(); }
+  T* scores() const { return scores_.mutable_data<T>(); }
+  Tensor memory(int64_t count) const { return Tensor::empty({count}, a_.query.dtype()); }
+
+  int64_t rows = 0, columns = 0;
+  const int64_t* queries = nullptr;  // their tokens
+  const int64_t* keys = nullptr;
+
+ private:
+  // What the token does not see becomes -inf; from the others the log of the rounds in which it sees them is taken, so
+  // that each counts once.
+  void hide(int64_t token, T* row) {
+    const T nothing = -std::numeric_limits<T>::infinity();
+    if (a_.rounds() > 1) {
+      std::fill(times_.begin(), times_.end(), 0);
+      for (int64_t r = 0; r < a_.rounds(); ++r) {
+        const int32_t* const chunks = chunk_of_.data() + r * a_.tokens();
+        for (int64_t j = 0; j < columns; ++j) of_keys_[static_cast<std::size_t>(j)] = chunks[keys[j]];
+        const int32_t own = chunks[token];
+        for (int64_t j = 0; j < columns; ++j) {
+          const auto at = static_cast<std::size_t>(j);
+          times_[at] += static_cast<uint32_t>(own - of_keys_[at]) <= 1 ? 1 : 0;
+        }
+      }
+      for (int64_t j = 0; j < columns; ++j)
+        row[j] -= logs_[static_cast<std::size_t>(times_[static_cast<std::size_t>(j)] - 1)];
+    }
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t other = keys[j];
+      const bool seen = other != token && (!a_.causal || other < token) && a_.visible(head_, other);
+      if (!seen) row[j] = nothing;
+    }
+  }
+
+  const LshAttention& a_;
+  int64_t head_ = 0;
+  PoolVector<int32_t> chunk_of_;  // [R, T]
+  PoolVector<int32_t> of_keys_, times_;
+  PoolVector<T> logs_;
+  const Tensor q_, k_, v_, scores_;
+};
+
+// Fills y [..., T, E] and whole [..., T], the log of the sum of exp(score); -inf for a token that sees no other.
+template <class T>
+void forward(const LshAttention& a, const Tensor& y, const Tensor& whole) {
+  const Shape batch = leading_axes(a.query);
+  const Offsets from_q = matrix_starts(a.query, batch), from_k = matrix_starts(a.key, batch);
+  const Offsets from_v = matrix_starts(a.value, batch), to_y = matrix_starts(y, batch);
+  const int64_t t = a.tokens(), e = a.value.size(-1);
+  parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
+    Chunk<T> chunk(a);
+    const Tensor mixed = chunk.memory(a.chunk * e), sums = chunk.memory(t), few = chunk.memory(3 * a.chunk);
+    T* const top = few.mutable_data<T>();
+    T* const total = top + a.chunk;
+    T* const factor = total + a.chunk;
+    T* const sum = sums.mutable_data<T>();
+    for (int64_t h = begin; h < end; ++h) {
+      const auto at = static_cast<std::size_t>(h);
+      const Head<T> q(a.query, from_q[at]), k(a.key, from_k[at]), v(a.value, from_v[at]), out(y, to_y[at]);
+      T* const highest = whole.mutable_data<T>() + h * t;  // until the end
+      std::fill(highest, highest + t, -std::numeric_limits<T>::infinity());
+      std::fill(sum, sum + t, T{0});
+      chunk.begin_head(h);
+      for (int64_t round = 0; round < a.rounds(); ++round) {
+        for (int64_t c = 0; c < a.chunks(); ++c) {
+          chunk.compute(round, c, q, k, v);
+          for (int64_t i = 0; i < chunk.rows; ++i) {
+            top[i] = highest[chunk.queries[i]];
+            total[i] = sum[chunk.queries[i]];
+          }
+          kernel_of(HWY_DISPATCH_TABLE(lsh_weights))({.dtype = y.dtype(),
+                                                      .rows = chunk.rows,
+                                                      .columns = chunk.columns,
+                                                      .scores = chunk.scores(),
+                                                      .top = top,
+                                                      .total = total,
+                                                      .factor = factor});
+          T* const fresh = mixed.mutable_data<T>();
+          gemm<T>(chunk.rows, e, chunk.columns, T{1}, {chunk.scores(), chunk.columns, 1}, {chunk.v(), e, 1}, T{0},
+                  {fresh, e, 1});
+          for (int64_t i = 0; i < chunk.rows; ++i) {
+            const int64_t token = chunk.queries[i];
+            highest[token] = top[i];
+            sum[token] = total[i];
+            for (int64_t j = 0; j < e; ++j) {
+              T& one = out(token, j);
+              one = round == 0 ? fresh[i * e + j] : one * factor[i] + fresh[i * e + j];
+            }
+          }
+        }
+      }
+      for (int64_t token = 0; token < t; ++token) {
+        if (sum[token] == T{0}) {  // only itself is left
+          const bool self = a.visible(h, token);
+          for (int64_t j = 0; j < e; ++j) out(token, j) = self ? v(token, j) : T{0};
+        } else {
+          for (int64_t j = 0; j < e; ++j) out(token, j) /= sum[token];
+          highest[token] += std::log(sum[token]);
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void backward(const LshAttention& a, const Tensor& y, const Tensor& whole, const Tensor& dy, const Tensor& dq,
+              const Tensor& dk, const Tensor& dv) {
+  const Shape batch = leading_axes(a.query);
+  const Offsets from_q = matrix_starts(a.query, batch), from_k = matrix_starts(a.key, batch);
+  const Offsets from_v = matrix_starts(a.value, batch), from_y = matrix_starts(y, batch);
+  const Offsets from_dy = matrix_starts(dy, batch);
+  const Offsets to_q = matrix_starts(dq, batch), to_k = matrix_starts(dk, batch), to_v = matrix_starts(dv, batch);
+  const int64_t t = a.tokens(), d = a.query.size(-1), e = a.value.size(-1);
+  parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
+    Chunk<T> chunk(a);
+    const Tensor dys = chunk.memory(a.chunk * e), dscores = chunk.memory(a.chunk * a.window());
+    const Tensor added = chunk.memory(a.window() * std::max(d, e)), few = chunk.memory(2 * a.chunk);
+    T* const dout = dys.mutable_data<T>();
+    T* const ds = dscores.mutable_data<T>();
+    T* const part = added.mutable_data<T>();
+    T* const sums = few.mutable_data<T>();
+    T* const delta = sums + a.chunk;
+    for (int64_t h = begin; h < end; ++h) {
+      const auto at = static_cast<std::size_t>(h);
+      const Head<T> q(a.query, from_q[at]), k(a.key, from_k[at]), v(a.value, from_v[at]), out(y, from_y[at]);
+      const Head<T> grad(dy, from_dy[at]), to_query(dq, to_q[at]), to_key(dk, to_k[at]), to_value(dv, to_v[at]);
+      const T* const log_sum = whole.data<T>() + h * t;
+      for (int64_t token = 0; token < t; ++token) {
+        const bool self = log_sum[token] == -std::numeric_limits<T>::infinity() && a.visible(h, token);
+        for (int64_t j = 0; j < d; ++j) to_query(token, j) = to_key(token, j) = T{0};
+        for (int64_t j = 0; j < e; ++j) to_value(token, j) = self ? grad(token, j) : T{0};
+      }
+      chunk.begin_head(h);
+      for (int64_t round = 0; round < a.rounds(); ++round) {
+        for (int64_t c = 0; c < a.chunks(); ++c) {
+          chunk.compute(round, c, q, k, v);
+          const int64_t rows = chunk.rows, columns = chunk.columns;
+          grad.gather(chunk.queries, rows, dout);
+          for (int64_t i = 0; i < rows; ++i) {
+            const int64_t token = chunk.queries[i];
+            sums[i] = log_sum[token];
+            delta[i] = T{0};
+            for (int64_t j = 0; j < e; ++j) delta[i] += dout[i * e + j] * out(token, j);
+          }
+          gemm<T>(rows, columns, e, T{1}, {dout, e, 1}, {chunk.v(), 1, e}, T{0}, {ds, columns, 1});
+          kernel_of(HWY_DISPATCH_TABLE(lsh_weights_backward))({.dtype = y.dtype(),
+                                                               .rows = rows,
+                                                               .columns = columns,
+                                                               .scores = chunk.scores(),
+                                                               .whole = sums,
+                                                               .delta = delta,
+                                                               .gradient = ds});
+          gemm<T>(columns, e, rows, T{1}, {chunk.scores(), 1, columns}, {dout, e, 1}, T{0}, {part, e, 1});
+          to_value.scatter_add(chunk.keys, columns, part);
+          const T scale = static_cast<T>(a.scale);
+          gemm<T>(rows, d, columns, scale, {ds, columns, 1}, {chunk.k(), d, 1}, T{0}, {part, d, 1});
+          to_query.scatter_add(chunk.queries, rows, part);
+          gemm<T>(columns, d, rows, scale, {ds, 1, columns}, {chunk.q(), d, 1}, T{0}, {part, d, 1});
+          to_key.scatter_add(chunk.keys, columns, part);
+        }
+      }
+    }
+  });
+}
+
+// bool [..., T, T]: which tokens each one sees.
+Tensor seen_pairs(const LshAttention& a) {
+  const int64_t t = a.tokens();
+  Shape shape = leading_axes(a.query);
+  shape.push_back(t);
+  shape.push_back(t);
+  const Tensor seen = zeros(shape, kBool);
+  parallel_for(a.heads(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t h = begin; h < end; ++h) {
+      bool* const pairs = seen.mutable_data<bool>() + h * t * t;
+      for (int64_t round = 0; round < a.rounds(); ++round) {
+        const int64_t* const order = a.order_of(round, h);
+        for (int64_t place = 0; place < t; ++place) {
+          const int64_t chunk = place / a.chunk, first = std::max<int64_t>(0, chunk - 1) * a.chunk;
+          for (int64_t other = first; other < std::min(t, (chunk + 1) * a.chunk); ++other) {
+            const int64_t from = order[place], to = order[other];
+            if (to != from && (!a.causal || to < from) && a.visible(h, to)) pairs[from * t + to] = true;
+          }
+        }
+      }
+      for (int64_t token = 0; token < t; ++token) {
+        bool* const row = pairs + token * t;
+        if (std::find(row, row + t, true) == row + t) row[token] = a.visible(h, token);
+      }
+    }
+  });
+  return seen;
+}
+
+// The same with recorded operations and all pairs, for second-order gradients.
+Grads composed_backward(const LshAttention& a, const Tensor& dy) {
+  const Tensor hidden = logical_not(seen_pairs(a));
+  const double nothing = -std::numeric_limits<double>::infinity();
+  const Tensor w = softmax(masked_fill(matmul(a.query, a.key.t()) * a.scale, hidden, nothing), -1);
+  const Tensor dw = matmul(dy, a.value.t());
+  const Tensor ds = w * (dw - sum(dw * w, -1, true));
+  return {matmul(ds, a.key) * a.scale, matmul(ds.t(), a.query) * a.scale, matmul(w.t(), dy)};
+}
+
+Grads lsh_backward(const LshAttention& a, const Tensor& y, const Tensor& whole, const Tensor& dy) {
+  if (Tape::current()) return composed_backward(a, dy);
+  const Tensor dq = empty_laid_out_as(a.query, a.query.size(-1));
+  const Tensor dk = empty_laid_out_as(a.key, a.key.size(-1));
+  const Tensor dv = empty_laid_out_as(a.value, a.value.size(-1));
+  with_floating_type(dy.dtype(), [&](auto type) { backward<decltype(type)>(a, y, whole, dy, dq, dk, dv); });
+  return {dq, dk, dv};
+}
+
+void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& buckets) {
+  require_floating(kLshAttention.name, {&q, &k, &v});
+  const bool fit = q.dim() >= 2 && q.shape() == k.shape() && v.dim() == q.dim() && leading_axes(q) == leading_axes(v) &&
+                   v.size(-2) == q.size(-2);
+  if (!fit) {
+    kLshAttention.fail(fmt::format("expected query and key [..., T, D] and value [..., T, E], got {}, {} and {}",
+                                   str(q.shape()), str(k.shape()), str(v.shape())));
+  }
+  Shape expected = leading_axes(q);
+  expected.push_back(q.size(-2));
+  const bool hashed =
+      buckets.dtype() == kInt64 && buckets.dim() == q.dim() && buckets.size(0) > 0 && buckets[0].shape() == expected;
+  if (!hashed) {
+    kLshAttention.fail(fmt::format("expected int64 buckets [R, ...] with ... = {} of query {}, got {} {}",
+                                   str(expected), str(q.shape()), name(buckets.dtype()), str(buckets.shape())));
+  }
+}
+
+// bool [..., T]
+Tensor mask_of_keys(const Tensor& mask, const Tensor& query) {
+  Shape shape = leading_axes(query);
+  shape.push_back(1);
+  shape.push_back(query.size(-2));
+  if (mask.dtype() != kBool || !broadcasts_to(mask.shape(), shape)) {
+    kLshAttention.fail(fmt::format("expected a bool mask of keys that broadcasts to {}, got {} {}", str(shape),
+                                   name(mask.dtype()), str(mask.shape())));
+  }
+  return mask.expand(shape).select(-2, 0).contiguous();
+}
+
+}  // namespace
+
+Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& buckets,
+                     const LshAttentionOptions& options) {
+  require_operands(query, key, value, buckets);
+  if (options.chunk_length < 1) {
+    kLshAttention.fail(fmt::format("expected a chunk_length of at least 1, got {}", options.chunk_length));
+  }
+  LshAttention a{.query = query, .key = key, .value = value, .order = {}, .mask = {}};
+  a.chunk = std::min(options.chunk_length, std::max<int64_t>(1, query.size(-2)));
+  a.causal = options.causal;
+  a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
+  Tensor places = buckets;
+  if (options.mask.defined()) {
+    a.mask = mask_of_keys(options.mask, query);
+    places = where(a.mask, buckets, static_cast<double>(int64_t{1} << 53));
+  }
+  a.order = sort(places, -1).indices.contiguous();
+  const Tensor y = empty_laid_out_as(query, value.size(-1));
+  const Tensor whole = Tensor::empty(buckets[0].shape(), query.dtype());
+  with_floating_type(query.dtype(), [&](auto type) { forward<decltype(type)>(a, y, whole); });
+  if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return y;
+  const Tensor result = y.view(y.shape(), y.strides());  // what backward keeps is not recorded
+  return record(kLshAttention, y, {query, key, value},
+                [a, result, whole](const Tensor& dy) { return lsh_backward(a, result, whole, dy); });
+}
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

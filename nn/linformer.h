@@ -1,0 +1,73 @@
+// Attention to a fixed number of projected keys. Wang, Li, Khabsa, Fang, Ma 2020, Linformer.
+#pragma once
+
+#include <tapegrad/nn/attention_pass.h>
+#include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/linear.h>
+
+#include <optional>
+
+namespace tapegrad {
+class Generator;
+}
+
+namespace tapegrad::nn {
+
+struct LinformerOptions {
+  Tensor mask = {};                  ///< bool [..., 1, S], of the keys; true may be seen
+  bool causal = false;               ///< Error if true: each projected key mixes all positions
+  double dropout = 0;                ///< on the weights [T, K], in training
+  bool training = true;              ///< false: no dropout
+  std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
+  Generator* generator = nullptr;    ///< for dropout; the default generator if left out
+};
+/// softmax(q (e k)^T / sqrt(D)) f v: query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E], with weights
+/// for K projected keys instead of S. e and f are [K, S], or [H, K, S] with one matrix per head (axis -3 of key); of
+/// longer ones the first S columns are used. Masked keys and values are zero before the projection, so where all are
+/// masked the result is zero.
+Tensor linformer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& e,
+                           const Tensor& f, const LinformerOptions& options = {});
+
+struct LinformerConfig {
+  int64_t d_in = 768;            ///< width of the input
+  int64_t d_out = 768;           ///< width of queries, keys, values and the output; a multiple of num_heads
+  int64_t num_heads = 12;        ///< each head has d_out / num_heads elements
+  int64_t context_length = 512;  ///< the longest input
+  int64_t projected = 256;       ///< K: keys that remain of it
+  bool share_kv = true;          ///< one projection for keys and values
+  bool share_heads = true;       ///< one projection for all heads
+  double dropout = 0;            ///< on the attention weights, in training
+  bool qkv_bias = false;
+  bool causal = false;  ///< Error if true: each projected key mixes all positions
+
+  /// Error that names the first invalid member.
+  void check() const;
+};
+
+/// MultiHeadSelfAttention with projected keys and values: O(T K) in time and memory. Not causal. To share projections
+/// between layers, tie() them.
+struct LinformerSelfAttention {
+  explicit LinformerSelfAttention(const LinformerConfig& config);
+
+  /// x [B, T, d_in] -> [B, T, d_out]. Of the pass: a bool mask of keys; rope; the weights are those of the S values,
+  /// softmax(...) f, which may be negative. Error for a cache, and for positions that add a bias.
+  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
+  void visit(auto&& field) {
+    field("W_query", W_query);
+    field("W_key", W_key);
+    field("W_value", W_value);
+    field("out_proj", out_proj);
+    field("E", E);
+    field("F", F);
+    field("dropout", dropout);
+  }
+
+  LinformerConfig config;
+  Linear W_query, W_key, W_value, out_proj;
+  Parameter E;      // [K, context_length], or [num_heads, K, context_length]; normal with variance 1 / K
+  Parameter F;      // the same for values, or none: E
+  Dropout dropout;  // on the weights
+};
+
+}  // namespace tapegrad::nn

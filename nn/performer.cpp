@@ -1,0 +1,159 @@
+// Performer: softmax attention by positive orthogonal random features.
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/check.h>
+#include <tapegrad/autograd/linalg.h>
+#include <tapegrad/autograd/long_attention.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/detail/attention_core.h>
+#include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/detail/long_attention.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/performer.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kWhere = "performer_attention";
+constexpr std::string_view kFeatures = "orthogonal_features";
+constexpr std::string_view kModule = "performer_self_attention";
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+const PerformerConfig& checked(const PerformerConfig& config) {
+  config.check();
+  return config;
+}
+
+int64_t feature_count(const PerformerConfig& c) {
+  const auto d = static_cast<double>(c.d_out / c.num_heads);
+  return c.num_features > 0 ? c.num_features : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(d * std::log(d))));
+}
+
+Tensor fresh_features(const PerformerConfig& c) {
+  const int64_t count = feature_count(c), head_dim = c.d_out / c.num_heads;
+  return init::Skip::on() ? zeros({count, head_dim}) : orthogonal_features(count, head_dim);
+}
+
+void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& features, bool causal) {
+  require_floating(kWhere, {&q, &k, &v, &features});
+  const bool fit = q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2 && q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2);
+  if (!fit) {
+    fail(kWhere, fmt::format("expected query [..., T, D], key [..., S, D] and value [..., S, E], got {}, {} and {}",
+                             str(q.shape()), str(k.shape()), str(v.shape())));
+  }
+  if (features.dim() != 2 || features.size(0) == 0 || features.size(1) != q.size(-1)) {
+    fail(kWhere, fmt::format("expected features [M, {}], got {}", q.size(-1), str(features.shape())));
+  }
+  if (causal && q.size(-2) > k.size(-2)) {
+    fail(kWhere, fmt::format("causal attention expected at least as many keys as queries, got {} queries and {} keys",
+                             q.size(-2), k.size(-2)));
+  }
+}
+
+}  // namespace
+
+Tensor orthogonal_features(int64_t count, int64_t head_dim, DType dtype, Generator* generator) {
+  require_positive(kFeatures, "count", count);
+  require_positive(kFeatures, "head_dim", head_dim);
+  require_floating(kFeatures, dtype);
+  const PauseRecording pause;
+  std::vector<Tensor> blocks;
+  for (int64_t first = 0; first < count; first += head_dim) {
+    const Qr factors = qr(randn({head_dim, head_dim}, kFloat64, generator));
+    const Tensor rows = (factors.q * sign(diagonal(factors.r))).t();  // uniform among all orthogonal matrices
+    blocks.push_back(narrow(rows, 0, 0, std::min(head_dim, count - first)));
+  }
+  const Tensor lengths = norm(randn({count, head_dim}, kFloat64, generator), 2, -1, true);
+  return (cat(blocks) * lengths).to(dtype);
+}
+
+Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& features,
+                           const PerformerOptions& options) {
+  require_operands(query, key, value, features, options.causal);
+  const Tensor mask = detail::mask_of_keys(kWhere, options.mask);
+  const int64_t queries = query.size(-2), keys = key.size(-2), width = value.size(-1);
+  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
+  if (scale < 0) fail(kWhere, fmt::format("expected a scale of at least 0, got {}", scale));
+  const double root = std::sqrt(scale);
+
+  // Keys: exp(w k - |k|^2 / 2 - top).
+  const Tensor k = key * root;
+  Tensor of_keys = linear(k, features) - sum(square(k), -1, true) / 2;  // [..., S, M]
+  if (mask.defined()) of_keys = masked_fill(of_keys, logical_not(mask).t(), kHidden);
+  const Tensor top = keys > 0 ? amax(of_keys.detach(), -2, true) : zeros({1, 1}, key.dtype());
+  const Tensor finite_top = masked_fill(top, eq(top, kHidden), 0);  // all keys are masked
+  const Tensor phi_k = exp(of_keys - finite_top);
+  // Queries: exp(w q + top - the largest); |q|^2 / 2 cancels, too.
+  const Tensor of_queries = linear(query * root, features) + finite_top;
+  const Tensor phi_q = exp(of_queries - amax(of_queries.detach(), -1, true));
+
+  // The sum of weighted values, and of weights, as one more column.
+  Shape one = value.shape();
+  one[-1] = 1;
+  const Tensor v = cat({value, ones(one, value.dtype())}, -1);
+  const int64_t past = options.causal ? keys - queries : keys;  // keys that all queries see
+  Tensor sums;
+  if (past > 0) sums = matmul(phi_q, matmul(narrow(phi_k, -2, 0, past).t(), narrow(v, -2, 0, past)));
+  if (options.causal) {
+    const Tensor seen = causal_product(phi_q, narrow(phi_k, -2, past, queries), narrow(v, -2, past, queries));
+    sums = sums.defined() ? sums + seen : seen;
+  } else if (!sums.defined()) {
+    sums = matmul(phi_q, matmul(phi_k.t(), v));
+  }
+  const Tensor total = narrow(sums, -1, width, 1);
+  const double least =
+      std::sqrt(total.dtype() == kFloat32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min());
+  return narrow(sums, -1, 0, width) / masked_fill(total, lt(total, least), 1);
+}
+
+void PerformerConfig::check() const {
+  require_positive(kModule, "d_in", d_in);
+  require_positive(kModule, "d_out", d_out);
+  require_positive(kModule, "num_heads", num_heads);
+  if (context_length < 0) {
+    fail(kModule, fmt::format("context_length must be positive, or 0 for any length, got {}", context_length));
+  }
+  if (num_features < 0)
+    fail(kModule, fmt::format("num_features must be positive, or 0 for D log D, got {}", num_features));
+  require_divisible(kModule, "d_out", d_out, "num_heads", num_heads);
+}
+
+PerformerSelfAttention::PerformerSelfAttention(const PerformerConfig& c)
+    : config(checked(c)),
+      W_query(c.d_in, c.d_out, c.qkv_bias),
+      W_key(c.d_in, c.d_out, c.qkv_bias),
+      W_value(c.d_in, c.d_out, c.qkv_bias),
+      out_proj(c.d_out, c.d_out),
+      features(fresh_features(c)) {}
+
+Tensor PerformerSelfAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
+  detail::require_sequence(kModule, x, config.d_in);
+  detail::require_no_bias(kModule, pass);
+  const int64_t length = x.size(1) + (pass.cache ? pass.cache->length() : 0);
+  if (config.context_length > 0 && length > config.context_length) {
+    fail(kModule,
+         fmt::format("a sequence of length {} is longer than context_length {}", length, config.context_length));
+  }
+  const auto heads = [&](const Linear& projected) { return detail::split_heads(projected(x), config.num_heads); };
+  const Tensor q = apply_rope(heads(W_query), pass.positions);
+  KeysAndValues from{apply_rope(heads(W_key), pass.positions), heads(W_value)};
+  if (pass.cache) from = pass.cache->append(pass.layer, from);
+  const PerformerOptions options{.mask = pass.mask, .causal = config.causal};
+  const Tensor y = performer_attention(q, from.keys, from.values, features, options);
+  if (pass.weights) {
+    *pass.weights = detail::implied_weights(
+        from.values, [&](const Tensor& units) { return performer_attention(q, from.keys, units, features, options); });
+  }
+  return out_proj(detail::join_heads(y));
+}
+
+void PerformerSelfAttention::redraw(Generator* generator) {
+  features.set(orthogonal_features(features->size(0), features->size(1), features->dtype(), generator));
+}
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,69 @@
+// Attention by positive random features. Choromanski et al. 2020, Performer (FAVOR+).
+#pragma once
+
+#include <tapegrad/nn/attention_pass.h>
+#include <tapegrad/nn/linear.h>
+
+#include <optional>
+
+namespace tapegrad {
+class Generator;
+}
+
+namespace tapegrad::nn {
+
+/// Directions of random features, [count, head_dim]: blocks of head_dim orthogonal ones (the factor q of normal
+/// numbers), each with the length of a normal vector of its own. Without a generator, from the default one.
+Tensor orthogonal_features(int64_t count, int64_t head_dim, DType dtype = kFloat32, Generator* generator = nullptr);
+
+struct PerformerOptions {
+  Tensor mask = {};                  ///< bool [..., 1, S], of the keys; true may be seen
+  bool causal = false;               ///< the last of T queries sees all S keys, the one before all but one, ...
+  std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
+};
+/// An estimate of softmax(q k^T scale) v that takes O(T M) time and memory, in backward, too: with phi(x) = exp(w x -
+/// |x|^2 / 2) for the M rows w of `features` [M, D], phi(q) . phi(k) has the mean exp(q . k). query [..., T, D], key
+/// [..., S, D], value [..., S, E] -> [..., T, E]; leading axes broadcast. The error falls as M^-1/2. Causal: prefix
+/// sums in blocks (causal_product). Exponents are taken relative to the largest of each feature over all keys and of
+/// each query over the features, which cancels: nothing overflows. Zeros where a query sees no key; about zero where,
+/// causal, all that it sees weighs less than 1e-19 (float64: 1e-154) of what follows.
+Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& features,
+                           const PerformerOptions& options = {});
+
+struct PerformerConfig {
+  int64_t d_in = 768;          ///< width of the input
+  int64_t d_out = 768;         ///< width of queries, keys, values and the output; a multiple of num_heads
+  int64_t num_heads = 12;      ///< each head has D = d_out / num_heads elements
+  int64_t context_length = 0;  ///< the longest input; 0: any length
+  int64_t num_features = 0;    ///< M; 0: D log D, as in the paper, rounded up
+  bool qkv_bias = false;
+  bool causal = true;  ///< position t attends to 0 .. t
+
+  /// Error that names the first invalid member.
+  void check() const;
+};
+
+/// MultiHeadSelfAttention by random features, which all heads share and which are saved with the model.
+struct PerformerSelfAttention {
+  explicit PerformerSelfAttention(const PerformerConfig& config);
+
+  /// x [B, T, d_in] -> [B, T, d_out]. Of the pass: a bool mask of keys, rope, a cache; the weights are those that the
+  /// features stand for. Error for positions that add a bias.
+  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
+  /// New features.
+  void redraw(Generator* generator = nullptr);
+  void visit(auto&& field) {
+    field("W_query", W_query);
+    field("W_key", W_key);
+    field("W_value", W_value);
+    field("out_proj", out_proj);
+    field("features", features);
+  }
+
+  PerformerConfig config;
+  Linear W_query, W_key, W_value, out_proj;
+  Buffer features;  // [M, D]
+};
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,62 @@
+// Attention to tokens that a random hash puts close. Kitaev, Kaiser, Levskaya 2020, Reformer.
+#pragma once
+
+#include <tapegrad/autograd/long_attention.h>
+#include <tapegrad/nn/attention_pass.h>
+#include <tapegrad/nn/linear.h>
+
+namespace tapegrad {
+class Generator;
+}
+
+namespace tapegrad::nn {
+
+/// Hashes x [..., T, D] by random rotations, `rounds` times: int64 [rounds, ..., T] in [0, count). With `count` buckets
+/// a rotation R is normal [D, count / 2], and the bucket is the largest of [x R, -x R]; more than 32 buckets are the
+/// product of several hashes with at most 32 each, so that the time is O(T log count). Error unless count is a power of
+/// two. Rotations come from `generator`, or from the default one; one bucket draws nothing. No gradient.
+Tensor lsh_buckets(const Tensor& x, int64_t count, int64_t rounds = 1, Generator* generator = nullptr);
+
+/// lsh_attention with shared queries and keys: keys are query_key [..., T, D] / |query_key|. With one chunk, T <=
+/// chunk_length, it is full attention in which a token sees itself only if there is nothing else.
+Tensor reformer_attention(const Tensor& query_key, const Tensor& value, const Tensor& buckets,
+                          const LshAttentionOptions& options = {});
+
+struct ReformerConfig {
+  int64_t d_in = 768;      ///< width of the input
+  int64_t d_out = 768;     ///< width of shared queries and keys, of values and of the output; a multiple of num_heads
+  int64_t num_heads = 12;  ///< each head has d_out / num_heads elements
+  int64_t context_length = 0;  ///< the longest input; 0: any length
+  int64_t chunk_length = 64;   ///< tokens that attend together; each chunk sees the one before, too
+  int64_t num_buckets = 0;     ///< a power of two; 0: the least power of two with 2 T / chunk_length or more
+  int64_t rounds = 2;          ///< of hashing
+  uint64_t seed = 0;           ///< of the rotations in evaluation
+  bool qkv_bias = false;
+  bool causal = true;  ///< position t attends to 0 .. t
+
+  /// Error that names the first invalid member.
+  void check() const;
+};
+
+/// Multi-head self-attention by hashing: O(T log T). In training each pass draws rotations from the default generator;
+/// in evaluation they are those of config.seed, so that results repeat. An input of one chunk is not hashed. Which keys
+/// a token sees depends on all tokens, also on later ones; with `causal` it takes nothing from these.
+struct ReformerSelfAttention {
+  explicit ReformerSelfAttention(const ReformerConfig& config);
+
+  /// x [B, T, d_in] -> [B, T, d_out]. Of the pass: a bool mask of keys, rope, a cache (of shared queries and keys; each
+  /// pass hashes all of them anew), the weights. Error for positions that add a bias.
+  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
+  void visit(auto&& field) {
+    field("W_query_key", W_query_key);
+    field("W_value", W_value);
+    field("out_proj", out_proj);
+  }
+
+  ReformerConfig config;
+  Linear W_query_key, W_value, out_proj;
+  bool training = true;
+};
+
+}  // namespace tapegrad::nn

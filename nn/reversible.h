@@ -1,0 +1,80 @@
+// Reversible residual layers: backward computes their inputs from their outputs, so that no activations are kept.
+// Gomez, Ren, Urtasun, Grosse 2017, The Reversible Residual Network; used by Reformer.
+#pragma once
+
+#include <tapegrad/nn/module.h>
+#include <tapegrad/nn/recompute.h>
+
+#include <vector>
+
+namespace tapegrad::nn {
+
+/// The two residual streams, of one shape.
+struct Halves {
+  Tensor first, second;
+};
+
+/// One layer: y1 = x1 + f(x2), y2 = x2 + g(y1). f and g keep the shape. Its inverse is x2 = y2 - g(y1), x1 = y1 -
+/// f(x2).
+struct ReversibleFunctions {
+  Recomputed f, g;
+};
+
+/// Runs the layers one after another as one operation that keeps the results alone: backward goes from the last layer
+/// to the first, computes each one's inputs by its inverse, and f and g once more, with the same draws (dropout drops
+/// the same elements). Memory does not grow with the number of layers. Gradients are those of plain layers to rounding,
+/// with respect to x and to whatever f and g use, as for recompute(). What f and g refer to must outlive the tape.
+/// Cannot be differentiated twice.
+Halves reversible(const Halves& x, std::vector<ReversibleFunctions> layers);
+
+/// A layer of two modules from a tensor to a tensor of its shape: attention and feed-forward with their norms.
+template <class F, class G>
+struct ReversibleBlock {
+  ReversibleBlock(F f, G g) : f(std::move(f)), g(std::move(g)) {}
+  Halves operator()(const Halves& x) const {
+    const Tensor first = x.first + f(x.second);
+    return {first, x.second + g(first)};
+  }
+  Halves inverse(const Halves& y) const {
+    const Tensor second = y.second - g(y.first);
+    return {y.first - f(second), second};
+  }
+  void visit(auto&& field) {
+    field("f", f);
+    field("g", g);
+  }
+
+  F f;
+  G g;
+};
+
+/// A stack of such layers. With `store_activations` they are plain layers: faster, differentiable twice, and memory for
+/// each layer.
+template <class F, class G>
+struct ReversibleStack {
+  Halves operator()(const Halves& x) const {
+    if (store_activations) {
+      Halves y = x;
+      for (const auto& layer : layers) y = layer(y);
+      return y;
+    }
+    std::vector<ReversibleFunctions> functions;
+    functions.reserve(layers.size());
+    for (const auto& layer : layers) {
+      functions.push_back({[&layer](const Tensor& half) { return layer.f(half); },
+                           [&layer](const Tensor& half) { return layer.g(half); }});
+    }
+    return reversible(x, std::move(functions));
+  }
+  /// Both halves begin as x; the result is their mean.
+  Tensor operator()(const Tensor& x) const {
+    const Halves y = (*this)(Halves{x, x});
+    return (y.first + y.second) / 2;
+  }
+  void visit(auto&& field) { field("layers", layers); }
+
+  List<ReversibleBlock<F, G>> layers;
+  bool store_activations = false;
+};
+
+}  // namespace tapegrad::nn

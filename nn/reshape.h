@@ -14,7 +14,7 @@ struct Identity {
 
 /// Merges axes start .. end: [B, C, H, W] -> [B, C H W]. A view if the strides allow it.
 struct Flatten {
-  explicit Flatten(int64_t start = 1, int64_t end = -1) : start(start), end(end) {}
+  explicit Flatten(int64_t first = 1, int64_t last = -1) : start(first), end(last) {}
   Tensor operator()(const Tensor& x) const { return x.flatten(start, end); }
   void visit(auto&&) {}
 
@@ -24,7 +24,7 @@ struct Flatten {
 /// Splits an axis into several of the given sizes; one of them may be -1, to be inferred. A view. Error unless their
 /// product is the size of the axis.
 struct Unflatten {
-  Unflatten(int64_t axis, const Shape& sizes) : axis(axis), sizes(sizes) {}
+  Unflatten(int64_t which, const Shape& into) : axis(which), sizes(into) {}
   Tensor operator()(const Tensor& x) const { return unflatten(x, axis, sizes); }
   void visit(auto&&) {}
 

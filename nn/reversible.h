@@ -30,7 +30,7 @@ Halves reversible(const Halves& x, std::vector<ReversibleFunctions> layers);
 /// A layer of two modules from a tensor to a tensor of its shape: attention and feed-forward with their norms.
 template <class F, class G>
 struct ReversibleBlock {
-  ReversibleBlock(F f, G g) : f(std::move(f)), g(std::move(g)) {}
+  ReversibleBlock(F first, G second) : f(std::move(first)), g(std::move(second)) {}
   Halves operator()(const Halves& x) const {
     const Tensor first = x.first + f(x.second);
     return {first, x.second + g(first)};

@@ -1,8 +1,11 @@
-// The operations that random programs are made of: layers with several channels, recurrent layers, dropout, hooks.
+// The operations that random programs are made of: layers with several channels, recurrent layers, dropout, hooks,
+// attention for long inputs.
 #include <tapegrad/autograd/convolution.h>
+#include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/on_grad.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/recurrent.h>
+#include <tapegrad/autograd/window_attention.h>
 #include <tapegrad/tests/support/program_table.h>
 
 namespace tapegrad::tests {
@@ -103,6 +106,25 @@ void add_layers(Table& table) {
         return group_norm(a.t[0].reshape({2, 2, -1}), 1, a.t[1].reshape({2}));
       },
       kApart);
+
+  // Attention for long inputs, over rows of two elements.
+  const DrawRule pairs = [](const D& d, Call& c) {
+    return d.operand(c, [](const Tensor& x) { return x.numel() >= 6 && x.numel() % 2 == 0; });
+  };
+  const std::string distance = "(torch.arange({t0}.numel() // 2)[:, None] - torch.arange({t0}.numel() // 2)).abs()";
+  const std::string row_pairs = "{t0}.reshape(-1, 2)";
+  table.add(
+      "sliding_window_attention({t0}.reshape({-1, 2}), {t0}.reshape({-1, 2}), {t0}.reshape({-1, 2}), {.window = 1})",
+      "F.scaled_dot_product_attention(*[" + row_pairs + "] * 3, attn_mask=" + distance + " <= 1)", pairs,
+      [](const A& a) {
+        const Tensor x = a.t[0].reshape({-1, 2});
+        return sliding_window_attention(x, x, x, {.window = 1});
+      });
+  table.add("causal_product({t0}.reshape({-1, 2}), {t0}.reshape({-1, 2}), {t0}.reshape({-1, 2}))",
+            "(" + row_pairs + " @ " + row_pairs + ".T).tril() @ " + row_pairs, pairs, [](const A& a) {
+              const Tensor x = a.t[0].reshape({-1, 2});
+              return causal_product(x, x, x);
+            });
 }
 
 }  // namespace tapegrad::tests

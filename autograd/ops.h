@@ -518,8 +518,9 @@ Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& b
 // --- dropout (ops/dropout.cpp), floating ---
 
 /// In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p). Draws one number per
-/// element in row-major order, as PyTorch does; with p = 0 or 1, in evaluation and for empty tensors it draws nothing.
-/// Without a generator it uses the default one. Error unless 0 <= p <= 1.
+/// element in row-major order, as PyTorch does for contiguous tensors (for transposed ones it follows their memory);
+/// with p = 0 or 1, in evaluation and for empty tensors it draws nothing. Without a generator it uses the default one.
+/// Error unless 0 <= p <= 1.
 Tensor dropout(const Tensor& x, double p, bool training = true, Generator* generator = nullptr);
 
 // --- attention (ops/attention.cpp), fused, floating ---

@@ -46,7 +46,7 @@ void add_layers(Table& table) {
 
   table.add(
       "[&] { Generator seeded({i0}); return dropout({t0}, 0.4, true, &seeded); }()",
-      "(torch.manual_seed({i0}), F.dropout({t0}, 0.4))[1]",
+      "(torch.manual_seed({i0}), F.dropout({t0}.contiguous(), 0.4))[1]",
       [](const D& d, Call& c) {
         if (!d.operand(c)) return false;
         c.i = {d.below(1000)};

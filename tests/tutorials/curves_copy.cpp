@@ -1,9 +1,10 @@
-// Tutorial 003, section 8.5.1: the whole run of the copy task against the tutorial's own in PyTorch (seed 0), and
-// the first steps of two others.
+// Tutorial 003, section 8.5.1: the run of the copy task against the tutorial's own in PyTorch (seed 0), the whole run
+// with TAPEGRAD_LONG=1, and the first steps of two others.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tests/support/curves.h>
+#include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
@@ -14,16 +15,20 @@ namespace {
 
 std::vector<double> reference(const std::string& file, const std::string& key) { return tests::stored(file)[key]; }
 
-// The first hundred losses to 2e-5 relative (PyTorch with another BLAS differs by 1.3e-6), then the means of all epochs
-// within 5 % or 0.02, and the tutorial's accuracy.
-TEST(Tutorial003_8_5_1, WholeRun) {
+// The first hundred losses to 2e-5 relative (PyTorch with another BLAS differs by 1.3e-6), then the means of epochs
+// within 5 % or 0.02: of the first 15, in which the loss falls from 63.5 to 0.85, or of all 50, which end with the
+// tutorial's accuracy. (tasks/run.sh always runs the whole, and tests the model.)
+TEST(Tutorial003_8_5_1, Run) {
   const std::vector<double> losses = reference("curves.json", "copy"),
                             means = reference("copy_epochs.json", "epoch_loss");
   RunOptions options = CopyTask::defaults();
   resolve(options);
   Trainer trainer(options);
+  const bool whole = tests::long_tests_are_wanted();
+  const std::size_t epochs = whole ? means.size() : 15;
+  ASSERT_LE(epochs, means.size());
   double last_accuracy = 0;
-  while (!trainer.finished()) {
+  for (std::size_t ended = 0; ended < epochs;) {
     const train::StepMetrics step = trainer.step();
     const auto i = static_cast<std::size_t>(step.step - 1);
     if (i < losses.size()) {
@@ -31,11 +36,15 @@ TEST(Tutorial003_8_5_1, WholeRun) {
     }
     const auto epoch = trainer.ended_epoch();
     if (!epoch) continue;
+    ++ended;
     const double theirs = means[static_cast<std::size_t>(epoch->epoch)];
     EXPECT_NEAR(epoch->loss, theirs, std::max(0.05 * theirs, 0.02)) << "epoch " << epoch->epoch;
     last_accuracy = epoch->accuracy;
   }
-  EXPECT_GT(last_accuracy, 0.98);
+  EXPECT_EQ(trainer.finished(), whole);
+  if (whole) {
+    EXPECT_GT(last_accuracy, 0.98);
+  }
 }
 
 TEST(Tutorial003_8_5_1, FirstTwentyStepsOfOtherSeeds) {

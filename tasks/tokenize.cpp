@@ -17,7 +17,7 @@ namespace tapegrad::tasks {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kWhere = "tokenize";
+constexpr std::string_view kTokenize = "tokenize";
 constexpr int64_t kDefaultSize = 1000;
 
 void check(const TokenizeRequest& r) {
@@ -27,7 +27,7 @@ void check(const TokenizeRequest& r) {
     require(kind != FileKind::folder, "--text", fmt::format("expected a file, got the folder {}", r.text));
   }
   if (r.train.empty()) {
-    require(!r.tokenizer.empty(), kWhere, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
+    require(!r.tokenizer.empty(), kTokenize, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
     require(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
     require(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
     require(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
@@ -53,7 +53,7 @@ std::string read_input(const TokenizeRequest& request) {
   std::string text;
   char piece[1 << 16];
   while (const std::size_t count = std::fread(piece, 1, sizeof piece, stdin)) text.append(piece, count);
-  if (std::ferror(stdin)) fail(kWhere, "cannot read standard input");
+  if (std::ferror(stdin)) fail(kTokenize, "cannot read standard input");
   return text;
 }
 
@@ -69,7 +69,7 @@ std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tok
     int64_t id = -1;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
-      bad_request(kWhere, fmt::format("expected token ids from 0 to {2}, got \"{1}\" as word {0}", ids.size() + 1,
+      bad_request(kTokenize, fmt::format("expected token ids from 0 to {2}, got \"{1}\" as word {0}", ids.size() + 1,
                                       word.substr(0, 40), tokenizer.size() - 1));
     }
     ids.push_back(id);
@@ -85,7 +85,7 @@ void try_replacing(const fs::path& path) {
 int make(const TokenizeRequest& request) {
   as_bad_request("--out", [&] { const train::RunFolder tried(request.out); });
   const std::string text = read_input(request);
-  if (text.empty()) bad_request(kWhere, "the text is empty, expected one to make a tokenizer from");
+  if (text.empty()) bad_request(kTokenize, "the text is empty, expected one to make a tokenizer from");
   const int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
   const auto tokenizer =
       request.train == "char" ? data::make_character_tokenizer(text) : data::train_byte_pairs(text, size);

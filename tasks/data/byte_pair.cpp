@@ -11,7 +11,7 @@
 namespace tapegrad::data {
 namespace {
 
-constexpr std::string_view kWhere = "tokenizer";
+constexpr std::string_view kBytePair = "tokenizer";
 
 constexpr bool is_printable(unsigned code) {
   return (code >= 33 && code <= 126) || (code >= 161 && code <= 172) || (code >= 174 && code <= 255);
@@ -124,7 +124,7 @@ BytePairTokenizer::BytePairTokenizer(BytePairs pairs) : pairs_(std::move(pairs))
 // Appends the tokens of one word to work.ids. A heap of merges makes this n log n for n bytes.
 void BytePairTokenizer::merge(std::string_view word, Work& work) const {
   if (word.size() >= INT32_MAX) {
-    fail(kWhere,
+    fail(kBytePair,
          fmt::format("a word may have up to 2^31 - 2 bytes, got {} (a text without white space?)", word.size()));
   }
   auto& nodes = work.nodes;
@@ -134,7 +134,7 @@ void BytePairTokenizer::merge(std::string_view word, Work& work) const {
   for (int32_t i = 0; i < count; ++i) {
     const auto byte = static_cast<unsigned char>(word[static_cast<std::size_t>(i)]);
     if (byte_ids_[byte] < 0) {
-      fail(kWhere, fmt::format("the vocabulary has no token for the byte 0x{:02x} of the text", byte));
+      fail(kBytePair, fmt::format("the vocabulary has no token for the byte 0x{:02x} of the text", byte));
     }
     nodes.push_back({static_cast<int32_t>(byte_ids_[byte]), kNone, i - 1, i + 1 < count ? i + 1 : -1});
   }
@@ -220,7 +220,7 @@ std::vector<std::string> BytePairTokenizer::special_tokens() const {
 
 std::string_view BytePairTokenizer::bytes(int64_t id) const {
   if (id < 0 || id >= size() || pairs_.tokens[static_cast<std::size_t>(id)].empty()) {
-    fail(kWhere, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
+    fail(kBytePair, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
   }
   return pairs_.tokens[static_cast<std::size_t>(id)];
 }

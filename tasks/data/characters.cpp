@@ -9,7 +9,7 @@
 namespace tapegrad::data {
 namespace {
 
-constexpr std::string_view kWhere = "tokenizer";
+constexpr std::string_view kCharacters = "tokenizer";
 
 // The byte that "<0xHH>" means; -1 for anything else.
 int named_byte(std::string_view token) {
@@ -48,7 +48,7 @@ CharacterTokenizer::CharacterTokenizer(const std::unordered_map<std::string, int
   for (const auto& [token, id] : vocabulary) {
     const int byte = named_byte(token);
     if (byte < 0 && !is_character(token)) {
-      fail(kWhere, fmt::format("{}: expected a character or a byte (<0x00> to <0xFF>), got the token {}", where,
+      fail(kCharacters, fmt::format("{}: expected a character or a byte (<0x00> to <0xFF>), got the token {}", where,
                                nlohmann::json(token).dump()));
     }
     add(byte < 0 ? token : std::string(1, static_cast<char>(byte)), id, byte);
@@ -83,7 +83,7 @@ std::vector<int64_t> CharacterTokenizer::encode(std::string_view text) const {
                                        ? fmt::format("character {} (U+{:04X})", nlohmann::json(bytes).dump(), c.code)
                                        : fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte));
           throw EncodeError(
-              fmt::format("[{}] the {} at byte {} of the text is not among the {} tokens of the vocabulary", kWhere,
+              fmt::format("[{}] the {} at byte {} of the text is not among the {} tokens of the vocabulary", kCharacters,
                           what, at, size()));
         }
         ids.push_back(id);
@@ -96,7 +96,7 @@ std::vector<int64_t> CharacterTokenizer::encode(std::string_view text) const {
 
 std::string_view CharacterTokenizer::bytes(int64_t id) const {
   if (id < 0 || id >= size() || tokens_[static_cast<std::size_t>(id)].empty()) {
-    fail(kWhere, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
+    fail(kCharacters, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
   }
   return tokens_[static_cast<std::size_t>(id)];
 }

@@ -12,7 +12,7 @@
 namespace tapegrad::data::detail {
 namespace {
 
-constexpr std::string_view kWhere = "data_loader";
+constexpr std::string_view kDataLoader = "data_loader";
 
 }  // namespace
 
@@ -20,15 +20,15 @@ constexpr std::string_view kWhere = "data_loader";
 
 BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
     : examples_(examples), batch_size_(options.batch_size), prefetch_(options.prefetch), drop_last_(options.drop_last) {
-  if (batch_size_ < 1) fail(kWhere, fmt::format("batch_size must be at least 1, got {}", batch_size_));
-  if (prefetch_ < 0) fail(kWhere, fmt::format("prefetch must be at least 0, got {}", prefetch_));
-  if (options.sampler && options.shuffle) fail(kWhere, "expected shuffle or a sampler, got both");
+  if (batch_size_ < 1) fail(kDataLoader, fmt::format("batch_size must be at least 1, got {}", batch_size_));
+  if (prefetch_ < 0) fail(kDataLoader, fmt::format("prefetch must be at least 0, got {}", prefetch_));
+  if (options.sampler && options.shuffle) fail(kDataLoader, "expected shuffle or a sampler, got both");
   sampler_ = options.sampler   ? *std::move(options.sampler)
              : options.shuffle ? shuffled(examples)
                                : sequential(examples);
-  if (sampler_.size < 0) fail(kWhere, fmt::format("the sampler's size must be at least 0, got {}", sampler_.size));
+  if (sampler_.size < 0) fail(kDataLoader, fmt::format("the sampler's size must be at least 0, got {}", sampler_.size));
   if (!sampler_.order && sampler_.size > examples) {
-    fail(kWhere, fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
+    fail(kDataLoader, fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
   }
 }
 
@@ -43,7 +43,7 @@ std::vector<int64_t> BatchPlan::draw(LoaderPosition& position, Generator& genera
   Generator own(*position.order_seed);
   std::vector<int64_t> order = sampler_.order(own);
   if (static_cast<int64_t>(order.size()) != sampler_.size) {
-    fail(kWhere, fmt::format("expected {} indices from the sampler, got {}", sampler_.size, order.size()));
+    fail(kDataLoader, fmt::format("expected {} indices from the sampler, got {}", sampler_.size, order.size()));
   }
   check_indices(order, examples_);
   return order;
@@ -62,7 +62,7 @@ std::vector<int64_t> BatchPlan::indices(int64_t batch, std::span<const int64_t> 
 
 void BatchPlan::check(const LoaderPosition& position) const {
   if (position.batch < 0 || position.batch > batches()) {
-    fail(kWhere, fmt::format("expected a position from batch 0 to {}, got {}", batches(), position.batch));
+    fail(kDataLoader, fmt::format("expected a position from batch 0 to {}, got {}", batches(), position.batch));
   }
 }
 

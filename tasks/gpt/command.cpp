@@ -12,7 +12,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-void add_model(CLI::App* app, std::string& model) {
+void add_gpt_option(CLI::App* app, std::string& model) {
   app->add_option("--model", model,
                   fmt::format("{} of a run, its folder, or a folder of Hugging Face's GPT-2 (default: the last run's)",
                               train::kModelFile))
@@ -44,7 +44,7 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run) {
 
 void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTGenerateRequest>();
-  add_model(app, r->model);
+  add_gpt_option(app, r->model);
   auto* prompt = app->add_option("--prompt", r->prompt, "text to continue")->type_name("TEXT");
   app->add_option("--prompt-ids", r->prompt_ids, "token ids to continue: 15496,11")->type_name("IDS")->excludes(prompt);
   app->add_flag("--ids", r->ids, "print token ids instead of text");
@@ -70,7 +70,7 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
 
 void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTTestRequest>();
-  add_model(app, r->model);
+  add_gpt_option(app, r->model);
   app->add_option("--text", r->text, "text or token file to test on")->type_name("FILE");
   add_dtype(app, r->dtype);
   app->add_flag("--json", r->json, "print one JSON object");

@@ -52,7 +52,7 @@ void add_arithmetic(SampleTable& table) {
   unary("clamp", [](auto& x) { return clamp(x, {}, 1.9); });
 }
 
-void add_functions(SampleTable& table) {
+void add_elementwise_functions(SampleTable& table) {
   const auto unary = [&](std::string_view op, auto f, double low = -2, double high = 2, GradcheckOptions options = {}) {
     add_unary(
         table, op, [f](const Tensor& x) { return f(x); }, low, high, options);
@@ -138,7 +138,7 @@ void add_selection(SampleTable& table) {
 
 void add_elementwise_samples(SampleTable& table) {
   add_arithmetic(table);
-  add_functions(table);
+  add_elementwise_functions(table);
   add_selection(table);
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using Function = Tensor (*)(const Tensor&);
 
-void add_functions(SampleTable& table) {
+void add_named_functions(SampleTable& table) {
   const auto unary = [&](std::string_view op, Function f, double low = -2, double high = 2) {
     add_unary(table, op, f, low, high);
   };
@@ -117,7 +117,7 @@ void add_gates(SampleTable& table) {
 }  // namespace
 
 void add_function_samples(SampleTable& table) {
-  add_functions(table);
+  add_named_functions(table);
   add_of_two(table);
   add_activations(table);
   add_gates(table);

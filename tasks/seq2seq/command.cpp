@@ -30,7 +30,7 @@ void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskInf
   });
 }
 
-void add_model(CLI::App* app, std::string& model) {
+void add_model_option(CLI::App* app, std::string& model) {
   app->add_option("--model", model,
                   fmt::format("{} of a run, or its folder (default: the last run's)", train::kModelFile))
       ->type_name("FILE_OR_DIR");
@@ -54,7 +54,7 @@ void add_train(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
 
 void add_test(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
   const auto r = std::make_shared<TestRequest>(task);
-  add_model(app, r->model);
+  add_model_option(app, r->model);
   app->add_option("--count", r->count, "number of new examples to test")->capture_default_str()->type_name("N");
   app->add_option("--seed", r->seed, "random seed of these examples (default: the run's seed + 1)")->type_name("SEED");
   app->add_option("--target", r->target,
@@ -79,7 +79,7 @@ void add_explain(CLI::App* app, const TaskInfo& task, std::function<int()>& run)
 
 void add_attention(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
   const auto r = std::make_shared<AttentionRequest>(task);
-  add_model(app, r->model);
+  add_model_option(app, r->model);
   app->add_option("--out", r->out, "folder for attention.svg and attention.html (default: the model's)")
       ->type_name("DIR");
   app->add_option("--seed", r->seed, "random seed of the example")->capture_default_str()->type_name("SEED");

@@ -6,7 +6,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kWhere = "model";
+constexpr std::string_view kModel = "model";
 
 std::string to_hex(std::span<const std::byte> bytes) {
   std::string text;
@@ -20,7 +20,7 @@ std::vector<std::byte> from_hex(const fs::path& path, std::string_view text) {
   const auto digit = [&](char c) {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    fail(kWhere, fmt::format("{}: the state of its task is not written in hexadecimal digits", path.string()));
+    fail(kModel, fmt::format("{}: the state of its task is not written in hexadecimal digits", path.string()));
   };
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; i + 1 < text.size(); i += 2)
@@ -42,7 +42,7 @@ void save_model(const fs::path& path, const Trainer& trainer) {
 TrainedModel load_model(const fs::path& path, const TaskInfo& task) {
   const SafeTensors loaded = train::load_checked(path);
   const auto config = loaded.metadata.find("config");
-  if (config == loaded.metadata.end()) fail(kWhere, fmt::format("{}: its metadata has no \"config\"", path.string()));
+  if (config == loaded.metadata.end()) fail(kModel, fmt::format("{}: its metadata has no \"config\"", path.string()));
   const std::string trained_for = task_of_json(path.string(), config->second);
   require(trained_for == task.name, "--model",
           fmt::format("{} was trained for the task {}, not for {}", path.string(), trained_for, task.name));

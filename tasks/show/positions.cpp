@@ -15,7 +15,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kLine = "--------------------------------------------------\n\n";
+constexpr std::string_view kLineAndGap = "--------------------------------------------------\n\n";
 
 // Each word's position is added to every feature of its embedding.
 std::string tell_indices() {
@@ -30,10 +30,10 @@ std::string tell_indices() {
   auto to = std::back_inserter(out);
   fmt::format_to(
       to, "\nEach row is the vector of one word.\n{}2. Position indices:\n[0 1 2 3]\n\nPositions count from 0.\n{}",
-      kLine, kLine);
+      kLineAndGap, kLineAndGap);
   fmt::format_to(to,
                  "3. Embeddings with the position added:\n{}\nEach index is added to every feature of its word.\n{}",
-                 drawing::bracket_table(added, table), kLine);
+                 drawing::bracket_table(added, table), kLineAndGap);
   out += "4. The difference:\n";
   for (int64_t i = 0; i < 4; ++i) {
     fmt::format_to(to, "\n{} ({}):\n  Original:       {}\n  With position:  {}\n  Difference:     {}\n",

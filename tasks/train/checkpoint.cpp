@@ -11,7 +11,7 @@
 namespace tapegrad::train {
 namespace {
 
-constexpr std::string_view kWhere = "checkpoint";
+constexpr std::string_view kCheckpoint = "checkpoint";
 constexpr const char *kKind = "kind", *kThisKind = "tapegrad checkpoint";
 // The first bytes of the format before this one, which was not safetensors.
 constexpr std::string_view kOldMagic = "tapegrad checkpoint 1\n";
@@ -43,14 +43,14 @@ void Checkpoint::restore(std::string_view name, Generator& generator) const { ge
 
 const std::vector<std::byte>& Checkpoint::bytes_named(std::string_view name) const {
   const auto found = bytes.find(name);
-  if (found == bytes.end()) fail(kWhere, fmt::format("it has no bytes named \"{}\"", name));
+  if (found == bytes.end()) fail(kCheckpoint, fmt::format("it has no bytes named \"{}\"", name));
   return found->second;
 }
 
 void Checkpoint::set_text(std::string_view name, std::string_view value) {
   for (const std::string_view text : {name, value})
     if (!utf8::is_valid(text.begin(), text.end()))
-      fail(kWhere,
+      fail(kCheckpoint,
            fmt::format("expected the field \"{}\" in UTF-8 (other bytes belong into `bytes`)", data::valid_utf8(name)));
   fields.insert_or_assign(std::string(name), std::string(value));
 }
@@ -60,7 +60,7 @@ std::string Checkpoint::text_of(double value) { return fmt::format("{}", value);
 template <class T>
 T Checkpoint::get(std::string_view name) const {
   const auto found = fields.find(std::string(name));
-  if (found == fields.end()) fail(kWhere, fmt::format("it has no field \"{}\"", name));
+  if (found == fields.end()) fail(kCheckpoint, fmt::format("it has no field \"{}\"", name));
   const std::string& text = found->second;
   if constexpr (std::is_same_v<T, std::string>) {
     return text;
@@ -68,7 +68,7 @@ T Checkpoint::get(std::string_view name) const {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) {
-      fail(kWhere, fmt::format("expected {} as field \"{}\", got \"{}\"",
+      fail(kCheckpoint, fmt::format("expected {} as field \"{}\", got \"{}\"",
                                std::is_integral_v<T> ? "a whole number" : "a number", name, text.substr(0, 80)));
     }
     return value;
@@ -81,20 +81,20 @@ template std::string Checkpoint::get(std::string_view) const;
 
 void Checkpoint::save(const std::string& path) const {
   std::map<std::string, std::string> metadata = fields;
-  if (!metadata.emplace(kKind, kThisKind).second) fail(kWhere, fmt::format("a field must not be named \"{}\"", kKind));
+  if (!metadata.emplace(kKind, kThisKind).second) fail(kCheckpoint, fmt::format("a field must not be named \"{}\"", kKind));
   save_safetensors(path, tensors, metadata, {.bytes = bytes, .checksums = true});
 }
 
 Checkpoint Checkpoint::load(const std::string& path) {
   if (is_old(path)) {
-    fail(kWhere, fmt::format("{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does "
+    fail(kCheckpoint, fmt::format("{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does "
                              "not read (finish the run with that version, or start a new one)",
                              path));
   }
   const SafeTensorsFile file(path);
   const auto kind = file.metadata().find(kKind);
   if (!file.has_checksums() || kind == file.metadata().end() || kind->second != kThisKind)
-    fail(kWhere, fmt::format("{}: not a checkpoint of tapegrad, or damaged in its header", path));
+    fail(kCheckpoint, fmt::format("{}: not a checkpoint of tapegrad, or damaged in its header", path));
   Checkpoint out;
   out.fields = file.metadata();
   out.fields.erase(kKind);

@@ -61,7 +61,7 @@ void explain_masks(std::string& out, const Tokens& source, const Tokens& target)
 }
 
 // The section's example: one answer of three digits; its numbers are probabilities.
-void explain_loss(std::string& out) {
+void explain_addition_loss(std::string& out) {
   constexpr double kShown[3][10] = {{0.1, 0.8, 0.1}, {0.1, 0.1, 0.7, 0.1}, {0.8, 0.1, 0.1}};
   const Tokens target{1, 2, 0};
   auto to = std::back_inserter(out);
@@ -182,7 +182,7 @@ std::string AdditionTask::explain(const Batch* example) const {
   std::string out;
   explain_data(out, source, target, max_digits_, limit_);
   explain_masks(out, source, target);
-  explain_loss(out);
+  explain_addition_loss(out);
   return out;
 }
 

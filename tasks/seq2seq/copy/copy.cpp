@@ -41,7 +41,7 @@ void explain_masks(std::string& out, const Tokens& example) {
 }
 
 // The section's example: batch 2, length 3, vocabulary 5; its numbers are probabilities.
-void explain_loss(std::string& out) {
+void explain_copy_loss(std::string& out) {
   constexpr double kShown[2][3][5] = {{{0.9, 0.1, 0, 0, 0}, {0.1, 0.8, 0.1, 0, 0}, {0, 0.1, 0.9, 0, 0}},
                                       {{0.8, 0.2, 0, 0, 0}, {0.1, 0.7, 0.2, 0, 0}, {0.1, 0.1, 0.8, 0, 0}}};
   auto to = std::back_inserter(out);
@@ -90,7 +90,7 @@ std::string CopyTask::explain(const Batch* example) const {
   std::string out;
   explain_data(out, sequence, vocab_size_);
   explain_masks(out, sequence);
-  explain_loss(out);
+  explain_copy_loss(out);
   return out;
 }
 

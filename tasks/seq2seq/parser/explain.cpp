@@ -81,7 +81,7 @@ void explain_masks(std::string& out, const std::vector<Tree>& trees, TreeForm fo
 }
 
 // The section's example: batch 2, length 4, vocabulary 5.
-void explain_loss(std::string& out) {
+void explain_parser_loss(std::string& out) {
   constexpr double kShown[2][4][5] = {
       {{0.1, 0.7, 0.1, 0.1, 0}, {0.8, 0.1, 0, 0.1, 0}, {0.1, 0, 0.1, 0.7, 0.1}, {0, 0.1, 0.8, 0, 0.1}},
       {{0.1, 0.8, 0, 0.1, 0}, {0.7, 0.1, 0.1, 0, 0.1}, {0.1, 0, 0.1, 0.1, 0.7}, {0, 0, 0.9, 0.1, 0}}};
@@ -142,7 +142,7 @@ std::string explain_parser(const std::vector<Tree>& examples, TreeForm form) {
   explain_data(out, shown, form, from_tutorial);
   explain_examples(out, trees, form);
   explain_masks(out, trees, form);
-  explain_loss(out);
+  explain_parser_loss(out);
   return drawing::wrapped(out);
 }
 

@@ -70,7 +70,7 @@ std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tok
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
       bad_request(kTokenize, fmt::format("expected token ids from 0 to {2}, got \"{1}\" as word {0}", ids.size() + 1,
-                                      word.substr(0, 40), tokenizer.size() - 1));
+                                         word.substr(0, 40), tokenizer.size() - 1));
     }
     ids.push_back(id);
   }

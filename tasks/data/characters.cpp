@@ -49,7 +49,7 @@ CharacterTokenizer::CharacterTokenizer(const std::unordered_map<std::string, int
     const int byte = named_byte(token);
     if (byte < 0 && !is_character(token)) {
       fail(kCharacters, fmt::format("{}: expected a character or a byte (<0x00> to <0xFF>), got the token {}", where,
-                               nlohmann::json(token).dump()));
+                                    nlohmann::json(token).dump()));
     }
     add(byte < 0 ? token : std::string(1, static_cast<char>(byte)), id, byte);
   }
@@ -83,8 +83,8 @@ std::vector<int64_t> CharacterTokenizer::encode(std::string_view text) const {
                                        ? fmt::format("character {} (U+{:04X})", nlohmann::json(bytes).dump(), c.code)
                                        : fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte));
           throw EncodeError(
-              fmt::format("[{}] the {} at byte {} of the text is not among the {} tokens of the vocabulary", kCharacters,
-                          what, at, size()));
+              fmt::format("[{}] the {} at byte {} of the text is not among the {} tokens of the vocabulary",
+                          kCharacters, what, at, size()));
         }
         ids.push_back(id);
       }

@@ -28,7 +28,8 @@ BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
                                : sequential(examples);
   if (sampler_.size < 0) fail(kDataLoader, fmt::format("the sampler's size must be at least 0, got {}", sampler_.size));
   if (!sampler_.order && sampler_.size > examples) {
-    fail(kDataLoader, fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
+    fail(kDataLoader,
+         fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
   }
 }
 

@@ -69,7 +69,7 @@ T Checkpoint::get(std::string_view name) const {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) {
       fail(kCheckpoint, fmt::format("expected {} as field \"{}\", got \"{}\"",
-                               std::is_integral_v<T> ? "a whole number" : "a number", name, text.substr(0, 80)));
+                                    std::is_integral_v<T> ? "a whole number" : "a number", name, text.substr(0, 80)));
     }
     return value;
   }
@@ -81,15 +81,17 @@ template std::string Checkpoint::get(std::string_view) const;
 
 void Checkpoint::save(const std::string& path) const {
   std::map<std::string, std::string> metadata = fields;
-  if (!metadata.emplace(kKind, kThisKind).second) fail(kCheckpoint, fmt::format("a field must not be named \"{}\"", kKind));
+  if (!metadata.emplace(kKind, kThisKind).second)
+    fail(kCheckpoint, fmt::format("a field must not be named \"{}\"", kKind));
   save_safetensors(path, tensors, metadata, {.bytes = bytes, .checksums = true});
 }
 
 Checkpoint Checkpoint::load(const std::string& path) {
   if (is_old(path)) {
-    fail(kCheckpoint, fmt::format("{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does "
-                             "not read (finish the run with that version, or start a new one)",
-                             path));
+    fail(kCheckpoint,
+         fmt::format("{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does "
+                     "not read (finish the run with that version, or start a new one)",
+                     path));
   }
   const SafeTensorsFile file(path);
   const auto kind = file.metadata().find(kKind);

@@ -80,6 +80,7 @@ void add_topics(CLI::App* verb, Parsed& parsed) {
       choose_from(app->add_option("--example", r->example, std::string(topic.example))->capture_default_str(),
                   {topic.examples.begin(), topic.examples.end()});
     }
+    if (topic.threads) add_threads(app, parsed);
     app->add_option("--out", r->out, "folder for the pictures")->capture_default_str()->type_name("DIR");
     app->add_flag("--quiet", r->quiet, "write the pictures, and print no tables");
     app->callback([r, &parsed] { parsed.run = [r] { return show(*r); }; });

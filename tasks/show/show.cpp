@@ -44,6 +44,13 @@ constexpr Topic kTopics[] = {
      .example = "time-flies: five words without weights (8.2.1, 8.2.2); journey: six words with random "
                 "weights, causal mask and dropout (tutorial 004)",
      .examples = kSentences},
+    {.name = "attention-cost",
+     .help =
+         "time and memory of a layer for inputs of 512 to 65,536 tokens, full attention and others, measured (8.2.3)",
+     .make = show_attention_cost,
+     .length = "longest input, at least 1024 (default: 65536)",
+     .dim = "width of the layer, a multiple of 64 up to 4096 (default: 512)",
+     .threads = true},
 };
 
 std::string html_of(const Exhibit& exhibit) {

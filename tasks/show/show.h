@@ -38,6 +38,7 @@ struct Topic {
   // Help for these options; empty if the topic has no such option.
   std::string_view length = {}, dim = {}, seed = {}, example = {};
   std::span<const std::string_view> examples = {};  // choices of --example
+  bool threads = false;                             // has --threads
 };
 std::span<const Topic> topics();
 
@@ -47,6 +48,8 @@ Exhibit show_padding_mask(const ShowRequest& request);         // 8.2.5
 Exhibit show_positional_encoding(const ShowRequest& request);  // 8.3.1, 8.3.2
 Exhibit show_layer_norm(const ShowRequest& request);           // 8.4.1
 Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, and tutorial 004
+
+Exhibit show_attention_cost(const ShowRequest& request);  // 8.2.3, measured
 
 // --- shared by the topics ---
 // The value of an option, or `otherwise` when it was not given. BadRequest outside [low, high].

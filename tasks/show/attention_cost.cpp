@@ -131,7 +131,9 @@ Exhibit show_attention_cost(const ShowRequest& request) {
   }
   const int64_t first = std::min<int64_t>(4096, lengths[lengths.size() - 2]);
   const nn::AttentionChoice sizes;
-  Exhibit exhibit{.title = "What a layer of self-attention costs", .columns = 1};
+  Exhibit exhibit;
+  exhibit.title = "What a layer of self-attention costs";
+  exhibit.columns = 1;
   exhibit.text = fmt::format(
       "{} heads of size {}, one sequence, forward and backward, {} threads.\n"
       "A query of window attention sees {} keys on each side. Memory is in addition\n"

@@ -102,6 +102,11 @@ TEST(GptCommand, TrainsWithEveryKindOfPositions) {
   expect_error(
       run_command(small_gpt_run(folder, "foreign", {"--positions", "t5", "--save-hugging-face", folder / "hf"})), 2,
       {"[--save-hugging-face] GPT-2's positions are learned"});
+  ASSERT_EQ(run_command(small_gpt_run(folder, "windowed", {"--attention", "window", "--window", "3"})).code, 0);
+  EXPECT_EQ(load_gpt(folder / "windowed").model.config.attention.window, 3);
+  expect_error(
+      run_command(small_gpt_run(folder, "foreign", {"--attention", "window", "--save-hugging-face", folder / "hf"})), 2,
+      {"[--save-hugging-face] GPT-2's attention is full, this run's is window"});
   GPTOptions odd = gpt_options("tiny");
   odd.positions = "rope", odd.emb_dim = 6, odd.n_heads = 2;
   EXPECT_EQ(error_of([&] { resolve(odd); }),

@@ -133,7 +133,7 @@ void resolve(GPTOptions& o) {
   require(o.emb_dim % o.n_heads == 0, "--emb-dim",
           fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
   check_rotary(o.positions, o.emb_dim / o.n_heads, fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
-  o.attention.check(o.positions);
+  o.attention.check(o.positions, true);
   fill_in(o);
 }
 

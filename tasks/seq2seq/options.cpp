@@ -87,7 +87,7 @@ void resolve(RunOptions& o) {
           fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
   check_rotary(o.positions, o.hidden_size / o.num_attention_heads,
                fmt::format("--hidden-size {} over --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
-  o.attention.check(o.positions);
+  o.attention.check(o.positions, false);
   o.info->check(o);
   fill_in(o);
   check_length(o, o.info->longest(o));

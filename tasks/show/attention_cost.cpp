@@ -136,9 +136,11 @@ Exhibit show_attention_cost(const ShowRequest& request) {
   exhibit.columns = 1;
   exhibit.text = fmt::format(
       "{} heads of size {}, one sequence, forward and backward, {} threads.\n"
-      "A query of window attention sees {} keys on each side. Memory is in addition\n"
-      "to the input and the parameters. Left out: passes of over {:.0f} seconds.\n\n",
-      width / kHeadSize, kHeadSize, num_threads(), sizes.window, kMostSeconds);
+      "Window: {} keys on each side; linformer: {} mixtures; performer: D log D features;\n"
+      "reformer: buckets of {} tokens, {} rounds. Memory is in addition to the input and\n"
+      "the parameters. Left out: passes of over {:.0f} seconds.\n\n",
+      width / kHeadSize, kHeadSize, num_threads(), sizes.window, sizes.linformer_rank, sizes.reformer_bucket_size,
+      sizes.reformer_rounds, kMostSeconds);
   exhibit.text += table("Time in milliseconds", lengths, costs, &Cost::milliseconds, first);
   exhibit.text += table("Memory in megabytes", lengths, costs, &Cost::megabytes, first);
   exhibit.text += fmt::format(

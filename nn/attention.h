@@ -16,7 +16,7 @@ struct MultiHeadAttention {
   /// other relative kinds come with each pass. Fewer heads of keys and values, num_kv_heads, are shared by groups of
   /// queries (grouped-query attention; 0: as many as queries); Error unless they divide num_attention_heads. Forms
   /// other than full attention are for self-attention; there, `causal` hides later keys, whatever the mask says.
-  /// Linformer needs choice.linformer_length.
+  /// Linformer needs choice.length.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
                      Positions positions = Positions::none, const PositionOptions& options = {},
                      int64_t num_kv_heads = 0, const AttentionChoice& choice = {}, bool causal = false);

@@ -33,9 +33,8 @@ void AttentionChoice::check() const {
   require_positive(kWhere, "dilation", dilation);
   if (global_tokens < 0) fail(kWhere, fmt::format("global_tokens must not be negative, got {}", global_tokens));
   require_positive(kWhere, "linformer_rank", linformer_rank);
-  if (linformer_length < 0) {
-    fail(kWhere,
-         fmt::format("linformer_length must be positive, or 0 for that of the model, got {}", linformer_length));
+  if (length < 0) {
+    fail(kWhere, fmt::format("length must be positive, or 0 for that of the model, got {}", length));
   }
   if (performer_features < 0) {
     fail(kWhere, fmt::format("performer_features must be positive, or 0 for D log D, got {}", performer_features));

@@ -3,12 +3,22 @@
 
 namespace tapegrad::nn {
 
+namespace {
+
+// Causal: a number that does not grow with the input, so that earlier tokens keep their buckets.
+int64_t reformer_buckets(const AttentionChoice& c, bool causal) {
+  if (c.reformer_buckets > 0 || !causal || c.length == 0) return c.reformer_buckets;
+  return ReformerSelfAttention::buckets_for(c.length, c.reformer_bucket_size);
+}
+
+}  // namespace
+
 LongSelfAttention::LongSelfAttention(const AttentionChoice& c, const Sizes& s) {
   if (c.kind == AttentionKind::linformer) {
     linformer.emplace(LinformerConfig{.d_in = s.d_in,
                                       .d_out = s.d_out,
                                       .num_heads = s.num_heads,
-                                      .context_length = c.linformer_length,
+                                      .context_length = c.length,
                                       .projected = c.linformer_rank,
                                       .share_heads = !c.linformer_per_head,
                                       .dropout = s.dropout,
@@ -28,7 +38,7 @@ LongSelfAttention::LongSelfAttention(const AttentionChoice& c, const Sizes& s) {
                                     .d_out = s.d_out,
                                     .num_heads = s.num_heads,
                                     .chunk_length = c.reformer_bucket_size,
-                                    .num_buckets = c.reformer_buckets,
+                                    .num_buckets = reformer_buckets(c, s.causal),
                                     .rounds = c.reformer_rounds,
                                     .qkv_bias = s.qkv_bias,
                                     .causal = s.causal});

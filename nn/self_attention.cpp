@@ -17,7 +17,7 @@ Linear projection(const SelfAttentionConfig& c, int64_t in, int64_t out) {
 }
 
 AttentionChoice with_length(AttentionChoice choice, int64_t length) {
-  if (choice.linformer_length == 0) choice.linformer_length = length;
+  if (choice.length == 0) choice.length = length;
   return choice;
 }
 

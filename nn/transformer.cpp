@@ -22,7 +22,7 @@ AttentionKind kind_of(const TransformerConfig& c, bool causal) {
 MultiHeadAttention self_attention_of(const TransformerConfig& c, bool causal) {
   AttentionChoice choice = c.attention;
   choice.kind = kind_of(c, causal);
-  if (choice.linformer_length == 0) choice.linformer_length = c.max_position_embeddings;
+  if (choice.length == 0) choice.length = c.max_position_embeddings;
   return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob, c.positions,
                             c.position_options, 0, choice, causal && choice.kind != AttentionKind::full);
 }
@@ -62,7 +62,8 @@ void TransformerConfig::check() const {
 }
 
 int64_t TransformerConfig::longest_input() const {
-  return nn::longest_input(positions, max_position_embeddings, position_options);
+  const bool bounded = attention.kind == AttentionKind::linformer && attention.length == 0;
+  return bounded ? max_position_embeddings : nn::longest_input(positions, max_position_embeddings, position_options);
 }
 
 // --- embeddings ---

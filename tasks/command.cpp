@@ -76,6 +76,7 @@ void add_topics(CLI::App* verb, Parsed& parsed) {
     option("--length", r->length, topic.length, "N");
     option("--dim", r->dim, topic.dim, "N");
     option("--seed", r->seed, topic.seed, "SEED");
+    option("--seconds", r->seconds, topic.seconds, "N");
     if (!topic.examples.empty()) {
       choose_from(app->add_option("--example", r->example, std::string(topic.example))->capture_default_str(),
                   {topic.examples.begin(), topic.examples.end()});

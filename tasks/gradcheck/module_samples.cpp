@@ -336,7 +336,7 @@ void add_long_attention(ModuleTable& table) {
         padded);
   }
   for (const nn::AttentionKind kind : {nn::AttentionKind::linformer, nn::AttentionKind::performer}) {
-    const nn::AttentionChoice choice{.kind = kind, .linformer_rank = 2, .linformer_length = 4, .performer_features = 3};
+    const nn::AttentionChoice choice{.kind = kind, .linformer_rank = 2, .performer_features = 3, .length = 4};
     table.add(
         "LongSelfAttention", nn::name(kind), with_padding,
         [=] {

@@ -17,9 +17,10 @@ double parameters_of(const RunOptions& o) {
   return static_cast<double>(o.num_hidden_layers) * (12 * c * c + 4 * c * f) + 3 * v * c + 2 * p * c;
 }
 
-// Learned positions bound the length of the sequences. The task's options that decide the length are named.
+// Learned positions and Linformer bound the length of the sequences. The task's options that decide the length are
+// named.
 void check_length(RunOptions& o, int64_t longest) {
-  if (longest <= o.max_position_embeddings || o.positions != "learned") return;
+  if (longest <= o.max_position_embeddings || (o.positions != "learned" && o.attention.kind != "linformer")) return;
   for (const Field& field : example_fields(o)) {
     const std::string value = field.text();
     bad_request(

@@ -12,9 +12,9 @@ void AttentionSettings::list(Fields& f) {
                "performer: random features; reformer: keys with similar hashes",
        .choices = nn::kAttentionNames},
       kind);
-  f.add({"window", "window: keys that a query sees on each side", Group::model, kCountOrNone}, window);
+  f.add({"window", "window: keys that a query attends to on each side", Group::model, kCountOrNone}, window);
   f.add({"dilation", "window: distance between two of these keys", Group::model, kCount}, dilation);
-  f.add({"global-tokens", "window: the first N tokens see all, and are seen by all", Group::model, kCountOrNone},
+  f.add({"global-tokens", "window: the first N tokens attend to all, and all to them", Group::model, kCountOrNone},
         global_tokens);
   f.add({"linformer-rank", "linformer: number of mixtures of the keys", Group::model, kCount}, linformer_rank);
   f.add({"linformer-per-head", "linformer: every head has mixtures of its own", Group::model}, linformer_per_head);

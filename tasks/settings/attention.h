@@ -29,7 +29,7 @@ struct AttentionSettings {
   bool redraws(int64_t steps) const {
     return kind == "performer" && performer_redraw > 0 && steps > 0 && steps % performer_redraw == 0;
   }
-  /// At most how many keys a query of `length` tokens sees.
+  /// At most how many keys a query of `length` tokens attends to.
   int64_t keys_per_query(int64_t length) const;
 };
 

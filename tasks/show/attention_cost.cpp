@@ -68,15 +68,15 @@ Pass measure(nn::AttentionKind kind, int64_t length, int64_t width) {
   return best;
 }
 
-// Of the line through the logarithms, by least squares, from the first of the lengths on.
+// Of the lengths from `first` on.
 double slope(const std::vector<int64_t>& lengths, const std::vector<double>& values, int64_t first) {
-  double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+  std::vector<double> x, y;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] < first || !std::isfinite(values[i])) continue;
-    const double x = std::log2(static_cast<double>(lengths[i])), y = std::log2(values[i]);
-    ++n, sx += x, sy += y, sxx += x * x, sxy += x * y;
+    if (lengths[i] < first) continue;
+    x.push_back(static_cast<double>(lengths[i]));
+    y.push_back(values[i]);
   }
-  return n < 2 ? kMissing : (n * sxy - sx * sy) / (n * sxx - sx * sx);
+  return log_slope(x, y);
 }
 
 std::string cell(double value, int digits) {

@@ -185,21 +185,30 @@ TEST(AttentionChoice, EveryFormTrainsInBothModels) {
   }
 }
 
-TEST(AttentionChoice, PerformerFromACacheGivesTheSame) {
-  const AttentionChoice choice{.kind = AttentionKind::performer, .performer_features = 8};
-  nn::GPTModel gpt = some_gpt(choice);
-  const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8}}), whole = gpt(ids);
-  nn::KVCache cache;
-  for (const auto& [start, length] : {std::pair{0, 4}, {4, 3}, {7, 1}}) {
-    expect_near(gpt(narrow(ids, 1, start, length), &cache), narrow(whole, 1, start, length));
+TEST(AttentionChoice, ModulesFromACacheGiveTheSame) {
+  const AttentionChoice forms[] = {
+      {.kind = AttentionKind::performer, .performer_features = 8},
+      {.kind = AttentionKind::reformer, .reformer_bucket_size = 2},
+      {.kind = AttentionKind::linformer, .linformer_rank = 4}};  // of the Transformer's encoder
+  const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8}});
+  for (const AttentionChoice& form : forms) {
+    SCOPED_TRACE(name(form.kind));
+    if (form.kind != AttentionKind::linformer) {
+      nn::GPTModel gpt = some_gpt(form);
+      const Tensor whole = gpt(ids);
+      nn::KVCache cache;
+      for (const auto& [start, length] : {std::pair{0, 4}, {4, 3}, {7, 1}}) {
+        expect_near(gpt(narrow(ids, 1, start, length), &cache), narrow(whole, 1, start, length));
+      }
+      gpt.redraw_features();
+      EXPECT_EQ(equal(gpt(ids), whole), form.kind == AttentionKind::reformer);
+    }
+    const nn::Transformer model = some_transformer(form);
+    const Tensor src = tensor({{1, 5, 2, 8, 3}}), start = zeros({1, 1}, kInt64);
+    nn::TransformerNext kept(model, src), again(model, src, {}, false);
+    EXPECT_EQ(nn::generate(kept, start, {.max_new_tokens = 8}).tokens.to_vector<int64_t>(),
+              nn::generate(again, start, {.max_new_tokens = 8}).tokens.to_vector<int64_t>());
   }
-  gpt.redraw_features();
-  EXPECT_FALSE(equal(gpt(ids), whole));
-  const nn::Transformer model = some_transformer(choice);
-  const Tensor src = tensor({{1, 5, 2, 8, 3}}), start = zeros({1, 1}, kInt64);
-  nn::TransformerNext kept(model, src), again(model, src, {}, false);
-  EXPECT_EQ(nn::generate(kept, start, {.max_new_tokens = 8}).tokens.to_vector<int64_t>(),
-            nn::generate(again, start, {.max_new_tokens = 8}).tokens.to_vector<int64_t>());
 }
 
 TEST(AttentionChoice, SaysWhatIsWrong) {
@@ -207,8 +216,7 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
     return error_of([&] { choice.check(positions, causal); });
   };
   EXPECT_EQ(of({.linformer_rank = 0}), "[attention_choice] linformer_rank must be positive, got 0");
-  EXPECT_EQ(of({.linformer_length = -1}),
-            "[attention_choice] linformer_length must be positive, or 0 for that of the model, got -1");
+  EXPECT_EQ(of({.length = -1}), "[attention_choice] length must be positive, or 0 for that of the model, got -1");
   EXPECT_EQ(of({.performer_features = -1}),
             "[attention_choice] performer_features must be positive, or 0 for D log D, got -1");
   EXPECT_EQ(of({.reformer_bucket_size = 0}), "[attention_choice] reformer_bucket_size must be positive, got 0");

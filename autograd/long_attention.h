@@ -33,7 +33,7 @@ struct LshAttentionOptions {
 /// all that a token attends to in any round; each key counts once. A token attends to itself only if to nothing else,
 /// and is zero if it may not attend to itself either. The order of tokens is a constant. Chunks that cross buckets
 /// depend on the hashes of all tokens; those within_buckets (a bucket's first chunk has none before) on earlier tokens
-/// alone, so that causal results are the same bits whatever follows. Without pairs in memory, in backward, too; a
+/// alone, so that what follows changes causal results by rounding at most. Without pairs in memory, in backward, too; a
 /// backward that is itself recorded takes T x T. Kitaev, Kaiser, Levskaya 2020.
 Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& buckets,
                      const LshAttentionOptions& options = {});

@@ -40,7 +40,7 @@ struct ReformerConfig {
 
 /// Multi-head self-attention by hashing: O(T log T). In training each pass draws rotations from the default generator;
 /// in evaluation they are those of config.seed, so that results repeat. With `causal`, chunks are cut within buckets,
-/// so that later tokens change nothing. Otherwise an input of one chunk is not hashed.
+/// so that later tokens change no more than rounding. Otherwise an input of one chunk is not hashed.
 struct ReformerSelfAttention {
   explicit ReformerSelfAttention(const ReformerConfig& config);
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/losses.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/embedding.h>
@@ -16,7 +15,7 @@
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 
-#include <chrono>
+#include <algorithm>
 
 namespace tapegrad::tasks {
 namespace {
@@ -54,8 +53,8 @@ struct Task {
   bool repeats;       // position p and p + length / 2 have one address
   int64_t evaluated;  // batches
 };
-constexpr Task kTasks[] = {{"copy", "Copy: accuracy by seconds of training", draw_copy, true, 4},
-                           {"needle", "Needle: accuracy by seconds of training", draw_needle, false, 32}};
+constexpr Task kTasks[] = {{"copy", "Copy: accuracy by seconds of processor time", draw_copy, true, 4},
+                           {"needle", "Needle: accuracy by seconds of processor time", draw_needle, false, 32}};
 
 struct Layer {
   explicit Layer(const nn::SelfAttentionConfig& config)
@@ -147,7 +146,6 @@ double accuracy_of(Reader& model, const Task& task, int64_t length, uint64_t see
 
 Run train_for(double seconds, const Task& task, int64_t length, const nn::AttentionChoice& choice, uint64_t seed) {
   constexpr int kEvaluations = 12;
-  using Clock = std::chrono::steady_clock;
   manual_seed(seed);
   Reader model(task, length, choice);
   optim::Adam adam(nn::parameters(model), {.lr = 1e-3});
@@ -155,7 +153,7 @@ Run train_for(double seconds, const Task& task, int64_t length, const nn::Attent
   Run run;
   run.accuracies.push_back(accuracy_of(model, task, length, seed + 2));
   for (double used = 0; used < seconds; ++run.steps) {
-    const auto start = Clock::now();
+    const double start = processor_seconds();
     {
       const Batch batch = task.draw(length, generator);
       Tape tape;
@@ -163,7 +161,7 @@ Run train_for(double seconds, const Task& task, int64_t length, const nn::Attent
       optim::clip_grad_norm(grads, 1.0);
       adam.step(grads);
     }
-    used += std::chrono::duration<double>(Clock::now() - start).count();
+    used += processor_seconds() - start;
     if (used < seconds && used < seconds * static_cast<double>(run.seconds.size()) / kEvaluations) continue;
     run.seconds.push_back(used);
     run.accuracies.push_back(accuracy_of(model, task, length, seed + 2));
@@ -195,13 +193,13 @@ Exhibit show_attention_accuracy(const ShowRequest& request) {
     exhibit.drawings.push_back(draw(chart));
   }
   exhibit.text = fmt::format(
-      "Inputs of {} tokens; {} seconds of training for each form and task, {} threads.\n"
+      "Inputs of {} tokens. Training: {} seconds of processor time for each form and task.\n"
       "Copy: to tell each of {} tokens half of the length away; both have one address.\n"
       "Needle: to tell at the first position which of {} tokens is somewhere in noise.\n"
       "Models: {} layers, width {}, {} heads, not causal, batches of {}.\n\n"
       "{:>10}{:>12}{:>9}{:>12}{:>12}{:>9}{:>12}\n",
-      length, seconds, num_threads(), length / 2, kClasses, kLayers, kWidth, kHeads, kBatch, "", "copy", "steps",
-      "ms/step", "needle", "steps", "ms/step");
+      length, seconds, length / 2, kClasses, kLayers, kWidth, kHeads, kBatch, "", "copy", "steps", "ms/step", "needle",
+      "steps", "ms/step");
   for (std::size_t i = 0; i < forms.size(); ++i) {
     exhibit.text += fmt::format("{:>10}", forms[i].name);
     for (const std::vector<Run>& of_task : runs) {

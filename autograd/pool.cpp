@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <tapegrad/autograd/detail/pool_peak.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/pool.h>
 
@@ -190,6 +191,14 @@ class SharedPool {
     const std::lock_guard lock(mutex_);
     return stats_;
   }
+  int64_t peak() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int64_t>(measured_peak_);
+  }
+  void reset_peak() {
+    const std::lock_guard lock(mutex_);
+    measured_peak_ = large_used_;
+  }
 
   // Held during a fork, so that in the child no other thread holds the lock and the pool is in a consistent state.
   void lock() { mutex_.lock(); }
@@ -210,6 +219,7 @@ class SharedPool {
     }
     large_used_ += bytes;
     large_peak_ = std::max(large_peak_, large_used_);
+    measured_peak_ = std::max(measured_peak_, large_used_);
     return block;
   }
 
@@ -246,6 +256,7 @@ class SharedPool {
   FreeList free_[kBuckets];  // small blocks
   LargeBlocks large_;
   std::size_t large_used_ = 0, large_peak_ = 0;  // bytes of large blocks
+  std::size_t measured_peak_ = 0;                // since reset_peak()
   std::byte* slab_ = nullptr;
   std::size_t slab_left_ = 0;
   Stats stats_;
@@ -326,6 +337,10 @@ void release(void* block, std::size_t bytes) noexcept {
 }
 
 Stats stats() { return shared_pool().stats(); }
+
+int64_t peak() { return shared_pool().peak(); }
+
+void reset_peak() { shared_pool().reset_peak(); }
 
 }  // namespace pool
 

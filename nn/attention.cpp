@@ -28,6 +28,25 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, i
                            hidden_size, str(query.shape()), str(key.shape()), str(value.shape())));
 }
 
+// Query, key, value, output; none of them where the form of attention has its own.
+std::array<Linear, 4> projections(int64_t hidden_size, int64_t heads, int64_t kv_heads, const AttentionChoice& choice) {
+  checked(hidden_size, heads);
+  const int64_t width = kv_width(kWhere, hidden_size, heads, kv_heads);
+  if (choice.is_module()) {
+    return {detail::no_linear(), detail::no_linear(), detail::no_linear(), detail::no_linear()};
+  }
+  return {Linear(hidden_size, hidden_size), Linear(hidden_size, width), Linear(hidden_size, width),
+          Linear(hidden_size, hidden_size)};
+}
+
+// Error where keys and values are wanted apart from the queries.
+void require_separate(const MultiHeadAttention& a) {
+  if (a.long_attention.defined()) {
+    fail(kWhere, fmt::format("{} attention is for self-attention: query, key and value must be one tensor",
+                             name(a.choice.kind)));
+  }
+}
+
 detail::AttentionCore core_of(const MultiHeadAttention& a) {
   const auto& [query, key, value, output] = a.linear_layers;
   return {.query = query,
@@ -47,21 +66,28 @@ detail::AttentionCore core_of(const MultiHeadAttention& a) {
 MultiHeadAttention::MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob,
                                        Positions positions, const PositionOptions& options, int64_t num_kv_heads,
                                        const AttentionChoice& choice, bool causal)
-    : linear_layers{Linear(checked(hidden_size, num_attention_heads), hidden_size),
-                    Linear(hidden_size, kv_width(kWhere, hidden_size, num_attention_heads, num_kv_heads)),
-                    Linear(hidden_size, kv_width(kWhere, hidden_size, num_attention_heads, num_kv_heads)),
-                    Linear(hidden_size, hidden_size)},
+    : linear_layers(projections(hidden_size, num_attention_heads, num_kv_heads, choice)),
       dropout(dropout_prob),
       num_attention_heads(num_attention_heads),
       num_kv_heads(num_kv_heads > 0 ? num_kv_heads : num_attention_heads),
       shaw(shaw_positions(positions, hidden_size / num_attention_heads, options)),
       choice(choice),
-      causal(causal) {
-  choice.check(positions);
+      causal(causal),
+      long_attention(choice, {.d_in = hidden_size,
+                              .d_out = hidden_size,
+                              .num_heads = num_attention_heads,
+                              .dropout = dropout_prob,
+                              .qkv_bias = true,
+                              .causal = causal}) {
+  choice.check(positions, causal, num_kv_heads > 0 && num_kv_heads != num_attention_heads);
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const AttentionPass& pass) const {
+  if (long_attention.defined() && query.raw_data() == key.raw_data() && key.raw_data() == value.raw_data()) {
+    return long_attention(query, pass);
+  }
+  require_separate(*this);
   check_inputs(query, key, value, linear_layers[0].weight->size(0));
   const detail::AttentionCore core = core_of(*this);
   const Tensor q = core.project_query(query, pass);
@@ -69,11 +95,13 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
 }
 
 KeysAndValues MultiHeadAttention::project_kv(const Tensor& key, const Tensor& value, const AttentionPass& pass) const {
+  require_separate(*this);
   check_inputs(key, key, value, linear_layers[0].weight->size(0));
   return core_of(*this).project_kv(key, value, pass);
 }
 
 Tensor MultiHeadAttention::attend(const Tensor& query, const KeysAndValues& from, const AttentionPass& pass) const {
+  require_separate(*this);
   check_inputs(query, query, query, linear_layers[0].weight->size(0));
   const detail::AttentionCore core = core_of(*this);
   return core.attend(core.project_query(query, pass), from, pass);

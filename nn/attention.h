@@ -5,6 +5,7 @@
 #include <tapegrad/nn/attention_pass.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/long_self_attention.h>
 
 namespace tapegrad::nn {
 
@@ -15,6 +16,7 @@ struct MultiHeadAttention {
   /// other relative kinds come with each pass. Fewer heads of keys and values, num_kv_heads, are shared by groups of
   /// queries (grouped-query attention; 0: as many as queries); Error unless they divide num_attention_heads. Forms
   /// other than full attention are for self-attention; there, `causal` hides later keys, whatever the mask says.
+  /// Linformer needs choice.length.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
                      Positions positions = Positions::none, const PositionOptions& options = {},
                      int64_t num_kv_heads = 0, const AttentionChoice& choice = {}, bool causal = false);
@@ -33,15 +35,17 @@ struct MultiHeadAttention {
     field("linear_layers", linear_layers);
     field("dropout", dropout);
     field("shaw", shaw);
+    long_attention.visit(field);
   }
 
-  std::array<Linear, 4> linear_layers;  // query, key, value, output
+  std::array<Linear, 4> linear_layers;  // query, key, value, output; none if the form of attention is a module
   Dropout dropout;                      // on the weights
   int64_t num_attention_heads;
   int64_t num_kv_heads;
   ShawPositions shaw;  // or none
   AttentionChoice choice;
   bool causal;
+  LongSelfAttention long_attention;  // or none
 };
 
 }  // namespace tapegrad::nn

@@ -32,10 +32,29 @@ void AttentionChoice::check() const {
   if (window < 0) fail(kWhere, fmt::format("window must not be negative, got {}", window));
   require_positive(kWhere, "dilation", dilation);
   if (global_tokens < 0) fail(kWhere, fmt::format("global_tokens must not be negative, got {}", global_tokens));
+  require_positive(kWhere, "linformer_rank", linformer_rank);
+  if (length < 0) {
+    fail(kWhere, fmt::format("length must be positive, or 0 for that of the model, got {}", length));
+  }
+  if (performer_features < 0) {
+    fail(kWhere, fmt::format("performer_features must be positive, or 0 for D log D, got {}", performer_features));
+  }
+  require_positive(kWhere, "reformer_bucket_size", reformer_bucket_size);
+  if (reformer_buckets < 0 || (reformer_buckets & (reformer_buckets - 1)) != 0) {
+    fail(kWhere, fmt::format("reformer_buckets must be a power of two, or 0 for one that fits the length, got {}",
+                             reformer_buckets));
+  }
+  require_positive(kWhere, "reformer_rounds", reformer_rounds);
 }
 
-void AttentionChoice::check(Positions positions) const {
+void AttentionChoice::check(Positions positions, bool causal, bool grouped) const {
   check();
+  if (kind == AttentionKind::linformer && causal) {
+    fail(kWhere, "linformer attention cannot be causal: each of its keys mixes all positions");
+  }
+  if (is_module() && grouped) {
+    fail(kWhere, fmt::format("expected as many heads of keys as of queries for {} attention", nn::name(kind)));
+  }
   if (kind != AttentionKind::full && adds_to_scores(positions)) {
     fail(kWhere, fmt::format("{} positions add to the score of every pair, which only full attention has, got {}",
                              nn::name(positions), nn::name(kind)));

@@ -59,7 +59,7 @@ void GPTConfig::check() const {
   require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
   kv_width(kConfig, emb_dim, n_heads, n_kv_heads);
   position_options.check();
-  attention.check(positions);
+  attention.check(positions, true, n_kv_heads > 0 && n_kv_heads != n_heads);
 }
 
 int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }
@@ -68,6 +68,8 @@ int64_t GPTConfig::parameter_count() const {
   const int64_t c = emb_dim, norm = 2 * c;
   const int64_t kv = kv_width(kConfig, c, n_heads, n_kv_heads);
   const int64_t attention = 2 * c * (c + kv) + c + (qkv_bias ? c + 2 * kv : 0), feed_forward = 8 * c * c + 5 * c;
+  // Reformer has one projection for queries and keys.
+  const int64_t shared = this->attention.kind == AttentionKind::reformer ? c * c + (qkv_bias ? c : 0) : 0;
   const int64_t table = vocab_size * c;
   const PositionOptions& o = position_options;
   int64_t position_count = 0;
@@ -76,7 +78,8 @@ int64_t GPTConfig::parameter_count() const {
   if (positions == Positions::shaw) {
     position_count = n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
   }
-  return table + position_count + n_layers * (attention + feed_forward + 2 * norm) + norm + (tied_head ? 0 : table);
+  return table + position_count + n_layers * (attention - shared + feed_forward + 2 * norm) + norm +
+         (tied_head ? 0 : table);
 }
 
 GPTConfig gpt_preset(std::string_view name) {
@@ -139,9 +142,14 @@ void GPTModel::store_in_bfloat16() {
     MultiHeadSelfAttention& att = block.att;
     for (Linear* layer :
          {&att.W_query, &att.W_key, &att.W_value, &att.out_proj, &block.ff.expand, &block.ff.contract}) {
-      layer->weight.convert(kBFloat16);
+      if (layer->weight.defined()) layer->weight.convert(kBFloat16);
     }
+    for (Linear* layer : att.long_attention.projections()) layer->weight.convert(kBFloat16);
   }
+}
+
+void GPTModel::redraw_features() {
+  for (GPTBlock& block : trf_blocks) block.att.long_attention.redraw();
 }
 
 Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {

@@ -95,6 +95,7 @@ struct GPTModel {
   /// For generation: stores the matrices that every token reads (linear layers, token table, head) in bfloat16, which
   /// halves their memory, and still computes in float32. No gradients afterwards.
   void store_in_bfloat16();
+  void redraw_features();  ///< new random features for performer attention; nothing for other forms
   void visit(auto&& field) {
     field("tok_emb", tok_emb);
     field("pos_emb", pos_emb);

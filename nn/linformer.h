@@ -14,7 +14,7 @@ class Generator;
 namespace tapegrad::nn {
 
 struct LinformerOptions {
-  Tensor mask = {};                  ///< bool [..., 1, S], of the keys; true may be seen
+  Tensor mask = {};                  ///< bool [..., 1, S], of the keys; true may be attended to
   bool causal = false;               ///< Error if true: each projected key mixes all positions
   double dropout = 0;                ///< on the weights [T, K], in training
   bool training = true;              ///< false: no dropout

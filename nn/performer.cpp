@@ -55,6 +55,36 @@ void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const T
   }
 }
 
+// exp(x - the largest of each row), x [..., T, M].
+Tensor exp_of_rows(const Tensor& x) { return exp(x - amax(x.detach(), -1, true)); }
+
+// Sums over all keys, relative to the largest exponent of each feature over the keys.
+Tensor sums_over_all(const Tensor& of_queries, const Tensor& of_keys, const Tensor& v) {
+  const Tensor top = of_keys.size(-2) > 0 ? amax(of_keys.detach(), -2, true) : zeros({1, 1}, of_keys.dtype());
+  const Tensor finite_top = masked_fill(top, eq(top, kHidden), 0);  // all keys are masked
+  return matmul(exp_of_rows(of_queries + finite_top), matmul(exp(of_keys - finite_top).t(), v));
+}
+
+// Sums over the keys so far, relative to the largest exponent of each key, and the level of a key, which is that
+// exponent, relative to the highest level so far: later keys have no part in it.
+Tensor causal_sums(const Tensor& of_queries, const Tensor& of_keys, const Tensor& v) {
+  constexpr double kLowest = -1e30;  // of masked keys
+  const int64_t queries = of_queries.size(-2), keys = of_keys.size(-2), past = keys - queries;
+  const Tensor phi_q = exp_of_rows(of_queries);
+  if (keys == 0) return causal_product(phi_q, of_keys, v);
+  const Tensor level = maximum(amax(of_keys.detach(), -1), kLowest);  // [..., S]
+  const Tensor top = cummax(level, -1).values;
+  const Tensor phi_k = exp(of_keys - level.unsqueeze(-1));
+  const Tensor top_of_queries = narrow(top, -1, past, queries);
+  const Tensor recent = causal_product(phi_q, narrow(phi_k, -2, past, queries), narrow(v, -2, past, queries), false,
+                                       {.earlier = narrow(level, -1, past, queries), .later = top_of_queries});
+  if (past == 0) return recent;
+  const Tensor top_of_past = narrow(top, -1, past - 1, 1);  // [..., 1]
+  const Tensor faded = exp(narrow(level, -1, 0, past) - top_of_past).unsqueeze(-1);
+  const Tensor sums = matmul(narrow(phi_k, -2, 0, past).t(), narrow(v, -2, 0, past) * faded);
+  return recent + matmul(phi_q, sums) * exp(top_of_past - top_of_queries).unsqueeze(-1);
+}
+
 }  // namespace
 
 Tensor orthogonal_features(int64_t count, int64_t head_dim, DType dtype, Generator* generator) {
@@ -76,35 +106,21 @@ Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor&
                            const PerformerOptions& options) {
   require_operands(query, key, value, features, options.causal);
   const Tensor mask = detail::mask_of_keys(kWhere, options.mask);
-  const int64_t queries = query.size(-2), keys = key.size(-2), width = value.size(-1);
+  const int64_t width = value.size(-1);
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
   if (scale < 0) fail(kWhere, fmt::format("expected a scale of at least 0, got {}", scale));
   const double root = std::sqrt(scale);
 
-  // Keys: exp(w k - |k|^2 / 2 - top).
+  // The exponents, and weighted values with the weights as one more column.
   const Tensor k = key * root;
   Tensor of_keys = linear(k, features) - sum(square(k), -1, true) / 2;  // [..., S, M]
   if (mask.defined()) of_keys = masked_fill(of_keys, logical_not(mask).t(), kHidden);
-  const Tensor top = keys > 0 ? amax(of_keys.detach(), -2, true) : zeros({1, 1}, key.dtype());
-  const Tensor finite_top = masked_fill(top, eq(top, kHidden), 0);  // all keys are masked
-  const Tensor phi_k = exp(of_keys - finite_top);
-  // Queries: exp(w q + top - the largest); |q|^2 / 2 cancels, too.
-  const Tensor of_queries = linear(query * root, features) + finite_top;
-  const Tensor phi_q = exp(of_queries - amax(of_queries.detach(), -1, true));
-
-  // The sum of weighted values, and of weights, as one more column.
+  const Tensor of_queries = linear(query * root, features);  // |q|^2 / 2 cancels
   Shape one = value.shape();
   one[-1] = 1;
   const Tensor v = cat({value, ones(one, value.dtype())}, -1);
-  const int64_t past = options.causal ? keys - queries : keys;  // keys that all queries see
-  Tensor sums;
-  if (past > 0) sums = matmul(phi_q, matmul(narrow(phi_k, -2, 0, past).t(), narrow(v, -2, 0, past)));
-  if (options.causal) {
-    const Tensor seen = causal_product(phi_q, narrow(phi_k, -2, past, queries), narrow(v, -2, past, queries));
-    sums = sums.defined() ? sums + seen : seen;
-  } else if (!sums.defined()) {
-    sums = matmul(phi_q, matmul(phi_k.t(), v));
-  }
+
+  const Tensor sums = options.causal ? causal_sums(of_queries, of_keys, v) : sums_over_all(of_queries, of_keys, v);
   const Tensor total = narrow(sums, -1, width, 1);
   const double least =
       std::sqrt(total.dtype() == kFloat32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min());

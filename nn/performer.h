@@ -17,16 +17,16 @@ namespace tapegrad::nn {
 Tensor orthogonal_features(int64_t count, int64_t head_dim, DType dtype = kFloat32, Generator* generator = nullptr);
 
 struct PerformerOptions {
-  Tensor mask = {};                  ///< bool [..., 1, S], of the keys; true may be seen
-  bool causal = false;               ///< the last of T queries sees all S keys, the one before all but one, ...
+  Tensor mask = {};     ///< bool [..., 1, S], of the keys; true may be attended to
+  bool causal = false;  ///< the last of T queries attends to all S keys, the one before to all but one, ...
   std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
 };
 /// An estimate of softmax(q k^T scale) v that takes O(T M) time and memory, in backward, too: with phi(x) = exp(w x -
 /// |x|^2 / 2) for the M rows w of `features` [M, D], phi(q) . phi(k) has the mean exp(q . k). query [..., T, D], key
 /// [..., S, D], value [..., S, E] -> [..., T, E]; leading axes broadcast. The error falls as M^-1/2. Causal: prefix
-/// sums in blocks (causal_product). Exponents are taken relative to the largest of each feature over all keys and of
-/// each query over the features, which cancels: nothing overflows. Zeros where a query sees no key; about zero where,
-/// causal, all that it sees weighs less than 1e-19 (float64: 1e-154) of what follows.
+/// sums in blocks (causal_product), and later keys change no bit. Exponents are taken relative to the largest ones, of
+/// the keys so far if causal, which cancels: nothing overflows. Zeros where a query has no key, and where no feature is
+/// large both for the query and for one of its keys: a sum of products below 1e-19 (float64: 1e-154).
 Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& features,
                            const PerformerOptions& options = {});
 

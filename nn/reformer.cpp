@@ -39,11 +39,16 @@ Tensor one_round(const Tensor& x, int bits, Generator& generator) {
   return bucket;
 }
 
-int64_t bucket_count(const ReformerConfig& c, int64_t length) {
-  if (length <= c.chunk_length) return 1;
+// 0: one that fits each input.
+int64_t fixed_count(const ReformerConfig& c) {
   if (c.num_buckets > 0) return c.num_buckets;
-  const int64_t least = (2 * length + c.chunk_length - 1) / c.chunk_length;
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least)));
+  return c.causal && c.context_length > 0 ? ReformerSelfAttention::buckets_for(c.context_length, c.chunk_length) : 0;
+}
+
+int64_t bucket_count(const ReformerConfig& c, int64_t length) {
+  if (!c.causal && length <= c.chunk_length) return 1;
+  const int64_t fixed = fixed_count(c);
+  return fixed > 0 ? fixed : ReformerSelfAttention::buckets_for(length, c.chunk_length);
 }
 
 }  // namespace
@@ -88,6 +93,11 @@ void ReformerConfig::check() const {
   require_divisible(kModule, "d_out", d_out, "num_heads", num_heads);
 }
 
+int64_t ReformerSelfAttention::buckets_for(int64_t length, int64_t chunk_length) {
+  if (length <= chunk_length) return 1;
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((2 * length + chunk_length - 1) / chunk_length)));
+}
+
 ReformerSelfAttention::ReformerSelfAttention(const ReformerConfig& c)
     : config(checked(c)),
       W_query_key(c.d_in, c.d_out, c.qkv_bias),
@@ -102,13 +112,17 @@ Tensor ReformerSelfAttention::operator()(const Tensor& x, const AttentionPass& p
     fail(kModule,
          fmt::format("a sequence of length {} is longer than context_length {}", length, config.context_length));
   }
+  if (pass.cache && !(config.causal && fixed_count(config) > 0)) {
+    fail(kModule, "a cache needs causal attention and a fixed number of buckets: set num_buckets or context_length");
+  }
   const auto heads = [&](const Linear& projected) { return detail::split_heads(projected(x), config.num_heads); };
   KeysAndValues from{apply_rope(heads(W_query_key), pass.positions), heads(W_value)};
   if (pass.cache) from = pass.cache->append(pass.layer, from);
   const int64_t count = bucket_count(config, length);
   Generator repeated(config.seed);
   const Tensor buckets = lsh_buckets(from.keys, count, count == 1 ? 1 : config.rounds, training ? nullptr : &repeated);
-  const LshAttentionOptions options{.chunk_length = config.chunk_length, .causal = config.causal, .mask = pass.mask};
+  const LshAttentionOptions options{
+      .chunk_length = config.chunk_length, .causal = config.causal, .within_buckets = config.causal, .mask = pass.mask};
   const auto attend = [&](const Tensor& values) {
     return narrow(reformer_attention(from.keys, values, buckets, options), -2, length - tokens, tokens);
   };

@@ -84,7 +84,7 @@ Tensor alibi_bias(int64_t heads, int64_t queries, int64_t keys, int64_t start = 
 /// What a stack of layers has for its self-attentions: T5's table, and the PositionBias of a pass. (Shaw's vectors
 /// belong to each attention.)
 struct RelativePositions {
-  /// With `causal`, a query never sees later keys. Error where the kind does not fit head_dim.
+  /// With `causal`, a query never attends to later keys. Error where the kind does not fit head_dim.
   RelativePositions(Positions kind, int64_t heads, int64_t head_dim, bool causal, const PositionOptions& options = {});
   /// For T queries from position `start` on and S keys, in the model's type.
   PositionBias operator()(int64_t queries, int64_t keys, int64_t start, DType dtype) const;

@@ -11,6 +11,16 @@ namespace {
 
 constexpr std::string_view kWhere = "multi_head_self_attention";
 
+// Of query, key or value; none where the form of attention has its own.
+Linear projection(const SelfAttentionConfig& c, int64_t in, int64_t out) {
+  return c.attention.is_module() ? detail::no_linear() : Linear(in, out, c.qkv_bias);
+}
+
+AttentionChoice with_length(AttentionChoice choice, int64_t length) {
+  if (choice.length == 0) choice.length = length;
+  return choice;
+}
+
 }  // namespace
 
 void SelfAttentionConfig::check() const {
@@ -24,17 +34,23 @@ void SelfAttentionConfig::check() const {
   require_divisible(kWhere, "d_out", d_out, "num_heads", num_heads);
   kv_width(kWhere, d_out, num_heads, num_kv_heads);
   position_options.check();
-  attention.check(positions);
+  attention.check(positions, causal, num_kv_heads > 0 && num_kv_heads != num_heads);
 }
 
 MultiHeadSelfAttention::MultiHeadSelfAttention(const SelfAttentionConfig& c)
     : config(checked(c)),
-      W_query(c.d_in, c.d_out, c.qkv_bias),
-      W_key(c.d_in, kv_width(kWhere, c.d_out, c.num_heads, c.num_kv_heads), c.qkv_bias),
-      W_value(c.d_in, kv_width(kWhere, c.d_out, c.num_heads, c.num_kv_heads), c.qkv_bias),
-      out_proj(c.d_out, c.d_out),
+      W_query(projection(c, c.d_in, c.d_out)),
+      W_key(projection(c, c.d_in, kv_width(kWhere, c.d_out, c.num_heads, c.num_kv_heads))),
+      W_value(projection(c, c.d_in, kv_width(kWhere, c.d_out, c.num_heads, c.num_kv_heads))),
+      out_proj(c.attention.is_module() ? detail::no_linear() : Linear(c.d_out, c.d_out)),
       dropout(c.dropout),
-      shaw(shaw_positions(c.positions, c.d_out / c.num_heads, c.position_options)) {}
+      shaw(shaw_positions(c.positions, c.d_out / c.num_heads, c.position_options)),
+      long_attention(with_length(c.attention, c.context_length), {.d_in = c.d_in,
+                                                                  .d_out = c.d_out,
+                                                                  .num_heads = c.num_heads,
+                                                                  .dropout = c.dropout,
+                                                                  .qkv_bias = c.qkv_bias,
+                                                                  .causal = c.causal}) {}
 
 Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
   if (x.dim() != 3 || x.size(2) != config.d_in) {
@@ -45,6 +61,7 @@ Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const AttentionPass& 
     fail(kWhere,
          fmt::format("a sequence of length {} is longer than context_length {}", length, config.context_length));
   }
+  if (long_attention.defined()) return long_attention(x, pass);
   const detail::AttentionCore core{.query = W_query,
                                    .key = W_key,
                                    .value = W_value,

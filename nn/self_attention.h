@@ -38,12 +38,14 @@ struct MultiHeadSelfAttention {
     field("out_proj", out_proj);
     field("dropout", dropout);
     field("shaw", shaw);
+    long_attention.visit(field);
   }
 
   SelfAttentionConfig config;
-  Linear W_query, W_key, W_value, out_proj;
-  Dropout dropout;     // on the weights
-  ShawPositions shaw;  // or none
+  Linear W_query, W_key, W_value, out_proj;  // none if the form of attention is a module
+  Dropout dropout;                           // on the weights
+  ShawPositions shaw;                        // or none
+  LongSelfAttention long_attention;          // or none
 };
 
 }  // namespace tapegrad::nn

@@ -15,9 +15,16 @@ namespace {
 constexpr std::string_view kConfig = "transformer_config";
 
 LayerNormStd norm_of(const TransformerConfig& c) { return LayerNormStd(c.hidden_size, c.layer_norm_eps); }
+// Linformer cannot be causal: the decoder has full attention then.
+AttentionKind kind_of(const TransformerConfig& c, bool causal) {
+  return causal && c.attention.kind == AttentionKind::linformer ? AttentionKind::full : c.attention.kind;
+}
 MultiHeadAttention self_attention_of(const TransformerConfig& c, bool causal) {
+  AttentionChoice choice = c.attention;
+  choice.kind = kind_of(c, causal);
+  if (choice.length == 0) choice.length = c.max_position_embeddings;
   return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob, c.positions,
-                            c.position_options, 0, c.attention, causal && c.attention.kind != AttentionKind::full);
+                            c.position_options, 0, choice, causal && choice.kind != AttentionKind::full);
 }
 MultiHeadAttention cross_attention_of(const TransformerConfig& c) {
   return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob);
@@ -51,11 +58,12 @@ void TransformerConfig::check() const {
     fail(kConfig, fmt::format("pad_token_id must be in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
   }
   position_options.check();
-  attention.check(positions);
+  attention.check(positions, false);
 }
 
 int64_t TransformerConfig::longest_input() const {
-  return nn::longest_input(positions, max_position_embeddings, position_options);
+  const bool bounded = attention.kind == AttentionKind::linformer && attention.length == 0;
+  return bounded ? max_position_embeddings : nn::longest_input(positions, max_position_embeddings, position_options);
 }
 
 // --- embeddings ---
@@ -148,6 +156,14 @@ TransformerDecoder::TransformerDecoder(const TransformerConfig& config)
 
 namespace {
 
+// A decoder that is causal without a mask takes masks of keys only; it needs none that says causal once more.
+Tensor mask_for(const TransformerDecoder& decoder, const Tensor& mask, int64_t length) {
+  if (!mask.defined() || !decoder.layers[0].self_attn.causal) return mask;
+  const bool is_causal =
+      mask.dtype() == kBool && mask.shape() == Shape{length, length} && equal(mask, causal_mask(length));
+  return is_causal ? Tensor() : mask;
+}
+
 // One pass through the decoder: `memory_of(i)` is the encoder's output, or its keys and values, for layer i.
 template <class MemoryOf>
 Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const MemoryOf& memory_of, AttentionPass self,
@@ -176,7 +192,7 @@ Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const Memory
 Tensor TransformerDecoder::operator()(const Tensor& ids, const Tensor& memory, const Tensor& src_mask,
                                       const Tensor& tgt_mask, AttentionMaps* maps) const {
   const auto memory_of = [&memory](std::size_t) -> const Tensor& { return memory; };
-  return nn::decode(*this, ids, memory_of, {.mask = tgt_mask}, {.mask = src_mask}, maps);
+  return nn::decode(*this, ids, memory_of, {.mask = mask_for(*this, tgt_mask, ids.size(-1))}, {.mask = src_mask}, maps);
 }
 
 DecoderCache TransformerDecoder::begin(const Tensor& memory, const Tensor& src_mask) const {
@@ -190,8 +206,9 @@ DecoderCache TransformerDecoder::begin(const Tensor& memory, const Tensor& src_m
 
 Tensor TransformerDecoder::step(const Tensor& ids, DecoderCache& cache) const {
   const int64_t start = cache.target.length(), length = ids.size(-1);
-  const Tensor causal =
-      length > 1 ? narrow(causal_mask(start + length), 0, start, length) : Tensor();  // [T, start + T]
+  const Tensor causal = length > 1 && !layers[0].self_attn.causal
+                            ? narrow(causal_mask(start + length), 0, start, length)
+                            : Tensor();  // [T, start + T]
   const auto memory_of = [&cache](std::size_t i) -> const KeysAndValues& { return cache.memory[i]; };
   return nn::decode(*this, ids, memory_of, {.mask = causal, .cache = &cache.target}, {.mask = cache.src_mask}, nullptr);
 }
@@ -219,6 +236,11 @@ Tensor Transformer::predict(const Tensor& hidden) const { return log_softmax(gen
 Tensor Transformer::operator()(const Tensor& src, const Tensor& tgt, const Tensor& src_mask, const Tensor& tgt_mask,
                                AttentionMaps* maps) const {
   return predict(decode(encode(src, src_mask, maps), src_mask, tgt, tgt_mask, maps));
+}
+
+void Transformer::redraw_features() {
+  for (TransformerEncoderLayer& layer : encoder.layers) layer.attention.long_attention.redraw();
+  for (TransformerDecoderLayer& layer : decoder.layers) layer.self_attn.long_attention.redraw();
 }
 
 // --- decoding ---

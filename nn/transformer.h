@@ -23,7 +23,9 @@ struct TransformerConfig {
   int64_t pad_token_id = 0;
   Positions positions = Positions::learned;  ///< relative kinds act in self-attention, not between source and target
   PositionOptions position_options = {};
-  AttentionChoice attention = {};  ///< of self-attention, in the decoder causal; attention to the source is full
+  /// Of self-attention, in the decoder causal (Linformer cannot be: the decoder has full attention then). Attention to
+  /// the source is full.
+  AttentionChoice attention = {};
 
   /// The longest source or target: max_position_embeddings, or more if `positions` allows it (nn::longest_input).
   int64_t longest_input() const;
@@ -149,6 +151,7 @@ struct Transformer {
   /// Log-probabilities [B, T, V] of the next tokens.
   Tensor operator()(const Tensor& src, const Tensor& tgt, const Tensor& src_mask = {}, const Tensor& tgt_mask = {},
                     AttentionMaps* maps = nullptr) const;
+  void redraw_features();                      ///< new random features for performer attention; nothing for other forms
   Tensor predict(const Tensor& hidden) const;  ///< decoder output [B, T, C] -> log-probabilities [B, T, V]
   void visit(auto&& field) {
     field("encoder", encoder);

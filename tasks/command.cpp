@@ -76,10 +76,12 @@ void add_topics(CLI::App* verb, Parsed& parsed) {
     option("--length", r->length, topic.length, "N");
     option("--dim", r->dim, topic.dim, "N");
     option("--seed", r->seed, topic.seed, "SEED");
+    option("--seconds", r->seconds, topic.seconds, "N");
     if (!topic.examples.empty()) {
       choose_from(app->add_option("--example", r->example, std::string(topic.example))->capture_default_str(),
                   {topic.examples.begin(), topic.examples.end()});
     }
+    if (topic.threads) add_threads(app, parsed);
     app->add_option("--out", r->out, "folder for the pictures")->capture_default_str()->type_name("DIR");
     app->add_flag("--quiet", r->quiet, "write the pictures, and print no tables");
     app->callback([r, &parsed] { parsed.run = [r] { return show(*r); }; });

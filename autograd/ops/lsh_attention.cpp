@@ -11,7 +11,7 @@
 #define TAPEGRAD_LSH_ATTENTION_TYPES
 namespace tapegrad {
 
-// The queries of one chunk and the keys that they see.
+// The queries of one chunk and the keys that they attend to.
 struct LshRows {
   DType dtype;
   int64_t rows, columns;
@@ -47,7 +47,7 @@ void lsh_weights(const LshRows& a) {
       T highest = reduce_max(tops);
       for (; j < n; ++j) highest = row[j] > highest ? row[j] : highest;
       T& factor = static_cast<T*>(a.factor)[i];
-      if (highest == nothing) {  // nothing is seen yet
+      if (highest == nothing) {  // no key yet
         factor = T{1};
         for (j = 0; j < n; ++j) row[j] = row[j] == row[j] ? T{0} : row[j];
         continue;
@@ -123,6 +123,12 @@ HWY_EXPORT(lsh_weights_backward);
 
 const Op kLshAttention{"lsh_attention"};
 
+// Some tokens of one head that follow each other in the sorted order, and attend together.
+struct Piece {
+  int64_t head, first;   // of the sorted order
+  int64_t rows, before;  // tokens, and those of the chunk before
+};
+
 struct LshAttention {
   Tensor query, key, value;  // [..., T, D] [..., T, D] [..., T, E]
   Tensor order;              // int64 [R, ..., T]: the token at each place of the sorted order
@@ -130,22 +136,56 @@ struct LshAttention {
   int64_t chunk = 1;
   double scale = 1;
   bool causal = false;
+  // The chunk of each token, int32 [R, heads, T]: a token attends to its own and to that with the number before.
+  PoolVector<int32_t> chunk_of = {};
+  // By round; first the pieces of chunks with even numbers, whose keys are not those of others, then the odd ones.
+  PoolVector<PoolVector<Piece>> pieces = {};
 
   int64_t rounds() const { return order.size(0); }
   int64_t tokens() const { return query.size(-2); }
   int64_t heads() const { return leading_axes(query).numel(); }
-  int64_t chunks() const { return (tokens() + chunk - 1) / chunk; }
   int64_t window() const { return std::min(tokens(), 2 * chunk); }
   const int64_t* order_of(int64_t round, int64_t head) const {
     return order.data<int64_t>() + (round * heads() + head) * tokens();
   }
+  const int32_t* chunks_of(int64_t round, int64_t head) const {
+    return chunk_of.data() + (round * heads() + head) * tokens();
+  }
   bool visible(int64_t head, int64_t token) const {
     return !mask.defined() || mask.data<bool>()[head * tokens() + token];
   }
-  // Heads for one thread to take at a time: about a million multiplications.
+  // Pieces for one thread to take at a time: about a million multiplications.
   int64_t grain() const {
-    const int64_t work = rounds() * tokens() * window() * (query.size(-1) + value.size(-1));
+    const int64_t work = chunk * window() * (query.size(-1) + value.size(-1));
     return std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, work));
+  }
+
+  // Cuts the sorted order into chunks; with `buckets`, sorted as it, a new chunk begins with every bucket.
+  void cut(const int64_t* buckets) {
+    const int64_t t = tokens();
+    chunk_of.resize(static_cast<std::size_t>(rounds() * heads() * t));
+    for (int64_t round = 0; round < rounds(); ++round) {
+      PoolVector<Piece> even, odd;
+      for (int64_t head = 0; head < heads(); ++head) {
+        const int64_t line = (round * heads() + head) * t;
+        const int64_t* const places = order.data<int64_t>() + line;
+        const int64_t* const bucket = buckets ? buckets + line : nullptr;
+        int32_t number = 0;
+        for (int64_t first = 0, rows = 0, before = 0; first < t; first += rows, ++number) {
+          const int64_t most = std::min(chunk, t - first);
+          for (rows = 1; rows < most && !(bucket && bucket[first + rows] != bucket[first]);) ++rows;
+          if (first > 0 && bucket && bucket[first] != bucket[first - 1]) {
+            ++number;  // a gap: the chunk before is of another bucket
+            before = 0;
+          }
+          (number % 2 == 0 ? even : odd).push_back({head, first, rows, before});
+          for (int64_t i = 0; i < rows; ++i) chunk_of[static_cast<std::size_t>(line + places[first + i])] = number;
+          before = rows;
+        }
+      }
+      pieces.push_back(std::move(even));
+      pieces.push_back(std::move(odd));
+    }
   }
 };
 
@@ -169,13 +209,12 @@ struct Head {
   }
 };
 
-// One thread's memory for a chunk, which it computes head by head.
+// One thread's memory for a piece.
 template <class T>
 class Chunk {
  public:
   explicit Chunk(const LshAttention& a)
       : a_(a),
-        chunk_of_(static_cast<std::size_t>(a.rounds() * a.tokens())),
         of_keys_(static_cast<std::size_t>(a.window())),
         times_(static_cast<std::size_t>(a.window())),
         q_(memory(a.chunk * a.query.size(-1))),
@@ -185,24 +224,13 @@ class Chunk {
     for (int64_t n = 1; n <= a.rounds(); ++n) logs_.push_back(static_cast<T>(std::log(static_cast<double>(n))));
   }
 
-  void begin_head(int64_t head) {
-    head_ = head;
-    for (int64_t round = 0; round < a_.rounds(); ++round) {
-      const int64_t* const order = a_.order_of(round, head);
-      int32_t* const chunks = chunk_of_.data() + round * a_.tokens();
-      for (int64_t place = 0; place < a_.tokens(); ++place) {
-        chunks[order[place]] = static_cast<int32_t>(place / a_.chunk);
-      }
-    }
-  }
-
   // Gathers queries, keys and values, and computes the scores.
-  void compute(int64_t round, int64_t chunk, const Head<T>& q, const Head<T>& k, const Head<T>& v) {
-    const int64_t first = chunk * a_.chunk, before = chunk > 0 ? a_.chunk : 0;
-    rows = std::min(a_.chunk, a_.tokens() - first);
-    columns = before + rows;
-    queries = a_.order_of(round, head_) + first;
-    keys = queries - before;
+  void compute(int64_t round, const Piece& piece, const Head<T>& q, const Head<T>& k, const Head<T>& v) {
+    head_ = piece.head;
+    rows = piece.rows;
+    columns = piece.before + rows;
+    queries = a_.order_of(round, head_) + piece.first;
+    keys = queries - piece.before;
     q.gather(queries, rows, q_.mutable_data<T>());
     k.gather(keys, columns, k_.mutable_data<T>());
     v.gather(keys, columns, v_.mutable_data<T>());
@@ -222,14 +250,14 @@ class Chunk {
   const int64_t* keys = nullptr;
 
  private:
-  // What the token does not see becomes -inf; from the others the log of the rounds in which it sees them is taken, so
+  // What the token does not attend to becomes -inf; from the others the log of the rounds in which it does is taken, so
   // that each counts once.
   void hide(int64_t token, T* row) {
     const T nothing = -std::numeric_limits<T>::infinity();
     if (a_.rounds() > 1) {
       std::fill(times_.begin(), times_.end(), 0);
       for (int64_t r = 0; r < a_.rounds(); ++r) {
-        const int32_t* const chunks = chunk_of_.data() + r * a_.tokens();
+        const int32_t* const chunks = a_.chunks_of(r, head_);
         for (int64_t j = 0; j < columns; ++j) of_keys_[static_cast<std::size_t>(j)] = chunks[keys[j]];
         const int32_t own = chunks[token];
         for (int64_t j = 0; j < columns; ++j) {
@@ -242,77 +270,102 @@ class Chunk {
     }
     for (int64_t j = 0; j < columns; ++j) {
       const int64_t other = keys[j];
-      const bool seen = other != token && (!a_.causal || other < token) && a_.visible(head_, other);
-      if (!seen) row[j] = nothing;
+      const bool allowed = other != token && (!a_.causal || other < token) && a_.visible(head_, other);
+      if (!allowed) row[j] = nothing;
     }
   }
 
   const LshAttention& a_;
   int64_t head_ = 0;
-  PoolVector<int32_t> chunk_of_;  // [R, T]
   PoolVector<int32_t> of_keys_, times_;
   PoolVector<T> logs_;
   const Tensor q_, k_, v_, scores_;
 };
 
-// Fills y [..., T, E] and whole [..., T], the log of the sum of exp(score); -inf for a token that sees no other.
+// Calls f(memory, round, piece) for all pieces, round by round; pieces that run at the same time have other keys.
+// `make()` gives what f needs on a thread.
+template <class Make, class F>
+void for_each_piece(const LshAttention& a, const Make& make, const F& f) {
+  for (std::size_t i = 0; i < a.pieces.size(); ++i) {
+    const PoolVector<Piece>& pieces = a.pieces[i];
+    parallel_for(static_cast<int64_t>(pieces.size()), a.grain(), [&](int64_t begin, int64_t end) {
+      auto memory = make();
+      for (int64_t j = begin; j < end; ++j) f(memory, static_cast<int64_t>(i / 2), pieces[static_cast<std::size_t>(j)]);
+    });
+  }
+}
+
+// Calls f(head, token) for all tokens.
+template <class F>
+void for_each_token(const LshAttention& a, const F& f) {
+  const int64_t t = a.tokens();
+  parallel_for(a.heads() * t, 1024, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i / t, i % t);
+  });
+}
+
+// Fills y [..., T, E] and whole [..., T], the log of the sum of exp(score); -inf for a token that attends to no other.
 template <class T>
 void forward(const LshAttention& a, const Tensor& y, const Tensor& whole) {
   const Shape batch = leading_axes(a.query);
   const Offsets from_q = matrix_starts(a.query, batch), from_k = matrix_starts(a.key, batch);
   const Offsets from_v = matrix_starts(a.value, batch), to_y = matrix_starts(y, batch);
   const int64_t t = a.tokens(), e = a.value.size(-1);
-  parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
+  const Tensor totals = zeros(whole.shape(), y.dtype());
+  T* const highest = whole.mutable_data<T>();  // until the end
+  T* const sum = totals.mutable_data<T>();
+  std::fill(highest, highest + whole.numel(), -std::numeric_limits<T>::infinity());
+  struct Memory {
+    Chunk<T> chunk;
+    Tensor mixed, few;
+  };
+  const auto make = [&] {
     Chunk<T> chunk(a);
-    const Tensor mixed = chunk.memory(a.chunk * e), sums = chunk.memory(t), few = chunk.memory(3 * a.chunk);
-    T* const top = few.mutable_data<T>();
+    return Memory{std::move(chunk), Tensor::empty({a.chunk * e}, y.dtype()), Tensor::empty({3 * a.chunk}, y.dtype())};
+  };
+  for_each_piece(a, make, [&](Memory& memory, int64_t round, const Piece& piece) {
+    const int64_t h = piece.head;
+    const auto at = static_cast<std::size_t>(h);
+    const Head<T> q(a.query, from_q[at]), k(a.key, from_k[at]), v(a.value, from_v[at]), out(y, to_y[at]);
+    Chunk<T>& chunk = memory.chunk;
+    chunk.compute(round, piece, q, k, v);
+    T* const top = memory.few.template mutable_data<T>();
     T* const total = top + a.chunk;
     T* const factor = total + a.chunk;
-    T* const sum = sums.mutable_data<T>();
-    for (int64_t h = begin; h < end; ++h) {
-      const auto at = static_cast<std::size_t>(h);
-      const Head<T> q(a.query, from_q[at]), k(a.key, from_k[at]), v(a.value, from_v[at]), out(y, to_y[at]);
-      T* const highest = whole.mutable_data<T>() + h * t;  // until the end
-      std::fill(highest, highest + t, -std::numeric_limits<T>::infinity());
-      std::fill(sum, sum + t, T{0});
-      chunk.begin_head(h);
-      for (int64_t round = 0; round < a.rounds(); ++round) {
-        for (int64_t c = 0; c < a.chunks(); ++c) {
-          chunk.compute(round, c, q, k, v);
-          for (int64_t i = 0; i < chunk.rows; ++i) {
-            top[i] = highest[chunk.queries[i]];
-            total[i] = sum[chunk.queries[i]];
-          }
-          kernel_of(HWY_DISPATCH_TABLE(lsh_weights))({.dtype = y.dtype(),
-                                                      .rows = chunk.rows,
-                                                      .columns = chunk.columns,
-                                                      .scores = chunk.scores(),
-                                                      .top = top,
-                                                      .total = total,
-                                                      .factor = factor});
-          T* const fresh = mixed.mutable_data<T>();
-          gemm<T>(chunk.rows, e, chunk.columns, T{1}, {chunk.scores(), chunk.columns, 1}, {chunk.v(), e, 1}, T{0},
-                  {fresh, e, 1});
-          for (int64_t i = 0; i < chunk.rows; ++i) {
-            const int64_t token = chunk.queries[i];
-            highest[token] = top[i];
-            sum[token] = total[i];
-            for (int64_t j = 0; j < e; ++j) {
-              T& one = out(token, j);
-              one = round == 0 ? fresh[i * e + j] : one * factor[i] + fresh[i * e + j];
-            }
-          }
-        }
+    for (int64_t i = 0; i < chunk.rows; ++i) {
+      top[i] = highest[h * t + chunk.queries[i]];
+      total[i] = sum[h * t + chunk.queries[i]];
+    }
+    kernel_of(HWY_DISPATCH_TABLE(lsh_weights))({.dtype = y.dtype(),
+                                                .rows = chunk.rows,
+                                                .columns = chunk.columns,
+                                                .scores = chunk.scores(),
+                                                .top = top,
+                                                .total = total,
+                                                .factor = factor});
+    T* const fresh = memory.mixed.template mutable_data<T>();
+    gemm<T>(chunk.rows, e, chunk.columns, T{1}, {chunk.scores(), chunk.columns, 1}, {chunk.v(), e, 1}, T{0},
+            {fresh, e, 1});
+    for (int64_t i = 0; i < chunk.rows; ++i) {
+      const int64_t token = chunk.queries[i];
+      highest[h * t + token] = top[i];
+      sum[h * t + token] = total[i];
+      for (int64_t j = 0; j < e; ++j) {
+        T& one = out(token, j);
+        one = round == 0 ? fresh[i * e + j] : one * factor[i] + fresh[i * e + j];
       }
-      for (int64_t token = 0; token < t; ++token) {
-        if (sum[token] == T{0}) {  // only itself is left
-          const bool self = a.visible(h, token);
-          for (int64_t j = 0; j < e; ++j) out(token, j) = self ? v(token, j) : T{0};
-        } else {
-          for (int64_t j = 0; j < e; ++j) out(token, j) /= sum[token];
-          highest[token] += std::log(sum[token]);
-        }
-      }
+    }
+  });
+  for_each_token(a, [&](int64_t h, int64_t token) {
+    const auto at = static_cast<std::size_t>(h);
+    const Head<T> v(a.value, from_v[at]), out(y, to_y[at]);
+    const T total = sum[h * t + token];
+    if (total == T{0}) {  // only itself is left
+      const bool self = a.visible(h, token);
+      for (int64_t j = 0; j < e; ++j) out(token, j) = self ? v(token, j) : T{0};
+    } else {
+      for (int64_t j = 0; j < e; ++j) out(token, j) /= total;
+      highest[h * t + token] += std::log(total);
     }
   });
 }
@@ -326,90 +379,85 @@ void backward(const LshAttention& a, const Tensor& y, const Tensor& whole, const
   const Offsets from_dy = matrix_starts(dy, batch);
   const Offsets to_q = matrix_starts(dq, batch), to_k = matrix_starts(dk, batch), to_v = matrix_starts(dv, batch);
   const int64_t t = a.tokens(), d = a.query.size(-1), e = a.value.size(-1);
-  parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
+  const T scale = static_cast<T>(a.scale);
+  for_each_token(a, [&](int64_t h, int64_t token) {
+    const auto at = static_cast<std::size_t>(h);
+    const Head<T> grad(dy, from_dy[at]), to_query(dq, to_q[at]), to_key(dk, to_k[at]), to_value(dv, to_v[at]);
+    const bool self = whole.data<T>()[h * t + token] == -std::numeric_limits<T>::infinity() && a.visible(h, token);
+    for (int64_t j = 0; j < d; ++j) to_query(token, j) = to_key(token, j) = T{0};
+    for (int64_t j = 0; j < e; ++j) to_value(token, j) = self ? grad(token, j) : T{0};
+  });
+  struct Memory {
+    Chunk<T> chunk;
+    Tensor dys, dscores, added, few;
+  };
+  const auto make = [&] {
+    const auto memory = [&](int64_t count) { return Tensor::empty({count}, dy.dtype()); };
     Chunk<T> chunk(a);
-    const Tensor dys = chunk.memory(a.chunk * e), dscores = chunk.memory(a.chunk * a.window());
-    const Tensor added = chunk.memory(a.window() * std::max(d, e)), few = chunk.memory(2 * a.chunk);
-    T* const dout = dys.mutable_data<T>();
-    T* const ds = dscores.mutable_data<T>();
-    T* const part = added.mutable_data<T>();
-    T* const sums = few.mutable_data<T>();
+    return Memory{std::move(chunk), memory(a.chunk * e), memory(a.chunk * a.window()),
+                  memory(a.window() * std::max(d, e)), memory(2 * a.chunk)};
+  };
+  for_each_piece(a, make, [&](Memory& memory, int64_t round, const Piece& piece) {
+    const auto at = static_cast<std::size_t>(piece.head);
+    const Head<T> q(a.query, from_q[at]), k(a.key, from_k[at]), v(a.value, from_v[at]), out(y, from_y[at]);
+    const Head<T> grad(dy, from_dy[at]), to_query(dq, to_q[at]), to_key(dk, to_k[at]), to_value(dv, to_v[at]);
+    const T* const log_sum = whole.data<T>() + piece.head * t;
+    T* const dout = memory.dys.template mutable_data<T>();
+    T* const ds = memory.dscores.template mutable_data<T>();
+    T* const part = memory.added.template mutable_data<T>();
+    T* const sums = memory.few.template mutable_data<T>();
     T* const delta = sums + a.chunk;
-    for (int64_t h = begin; h < end; ++h) {
-      const auto at = static_cast<std::size_t>(h);
-      const Head<T> q(a.query, from_q[at]), k(a.key, from_k[at]), v(a.value, from_v[at]), out(y, from_y[at]);
-      const Head<T> grad(dy, from_dy[at]), to_query(dq, to_q[at]), to_key(dk, to_k[at]), to_value(dv, to_v[at]);
-      const T* const log_sum = whole.data<T>() + h * t;
-      for (int64_t token = 0; token < t; ++token) {
-        const bool self = log_sum[token] == -std::numeric_limits<T>::infinity() && a.visible(h, token);
-        for (int64_t j = 0; j < d; ++j) to_query(token, j) = to_key(token, j) = T{0};
-        for (int64_t j = 0; j < e; ++j) to_value(token, j) = self ? grad(token, j) : T{0};
-      }
-      chunk.begin_head(h);
-      for (int64_t round = 0; round < a.rounds(); ++round) {
-        for (int64_t c = 0; c < a.chunks(); ++c) {
-          chunk.compute(round, c, q, k, v);
-          const int64_t rows = chunk.rows, columns = chunk.columns;
-          grad.gather(chunk.queries, rows, dout);
-          for (int64_t i = 0; i < rows; ++i) {
-            const int64_t token = chunk.queries[i];
-            sums[i] = log_sum[token];
-            delta[i] = T{0};
-            for (int64_t j = 0; j < e; ++j) delta[i] += dout[i * e + j] * out(token, j);
-          }
-          gemm<T>(rows, columns, e, T{1}, {dout, e, 1}, {chunk.v(), 1, e}, T{0}, {ds, columns, 1});
-          kernel_of(HWY_DISPATCH_TABLE(lsh_weights_backward))({.dtype = y.dtype(),
-                                                               .rows = rows,
-                                                               .columns = columns,
-                                                               .scores = chunk.scores(),
-                                                               .whole = sums,
-                                                               .delta = delta,
-                                                               .gradient = ds});
-          gemm<T>(columns, e, rows, T{1}, {chunk.scores(), 1, columns}, {dout, e, 1}, T{0}, {part, e, 1});
-          to_value.scatter_add(chunk.keys, columns, part);
-          const T scale = static_cast<T>(a.scale);
-          gemm<T>(rows, d, columns, scale, {ds, columns, 1}, {chunk.k(), d, 1}, T{0}, {part, d, 1});
-          to_query.scatter_add(chunk.queries, rows, part);
-          gemm<T>(columns, d, rows, scale, {ds, 1, columns}, {chunk.q(), d, 1}, T{0}, {part, d, 1});
-          to_key.scatter_add(chunk.keys, columns, part);
-        }
-      }
+    Chunk<T>& chunk = memory.chunk;
+    chunk.compute(round, piece, q, k, v);
+    const int64_t rows = chunk.rows, columns = chunk.columns;
+    grad.gather(chunk.queries, rows, dout);
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t token = chunk.queries[i];
+      sums[i] = log_sum[token];
+      delta[i] = T{0};
+      for (int64_t j = 0; j < e; ++j) delta[i] += dout[i * e + j] * out(token, j);
     }
+    gemm<T>(rows, columns, e, T{1}, {dout, e, 1}, {chunk.v(), 1, e}, T{0}, {ds, columns, 1});
+    kernel_of(HWY_DISPATCH_TABLE(lsh_weights_backward))({.dtype = y.dtype(),
+                                                         .rows = rows,
+                                                         .columns = columns,
+                                                         .scores = chunk.scores(),
+                                                         .whole = sums,
+                                                         .delta = delta,
+                                                         .gradient = ds});
+    gemm<T>(columns, e, rows, T{1}, {chunk.scores(), 1, columns}, {dout, e, 1}, T{0}, {part, e, 1});
+    to_value.scatter_add(chunk.keys, columns, part);
+    gemm<T>(rows, d, columns, scale, {ds, columns, 1}, {chunk.k(), d, 1}, T{0}, {part, d, 1});
+    to_query.scatter_add(chunk.queries, rows, part);
+    gemm<T>(columns, d, rows, scale, {ds, 1, columns}, {chunk.q(), d, 1}, T{0}, {part, d, 1});
+    to_key.scatter_add(chunk.keys, columns, part);
   });
 }
 
-// bool [..., T, T]: which tokens each one sees.
-Tensor seen_pairs(const LshAttention& a) {
+// bool [..., T, T]: which tokens each one attends to.
+Tensor allowed_pairs(const LshAttention& a) {
   const int64_t t = a.tokens();
   Shape shape = leading_axes(a.query);
   shape.push_back(t);
   shape.push_back(t);
-  const Tensor seen = zeros(shape, kBool);
-  parallel_for(a.heads(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t h = begin; h < end; ++h) {
-      bool* const pairs = seen.mutable_data<bool>() + h * t * t;
-      for (int64_t round = 0; round < a.rounds(); ++round) {
-        const int64_t* const order = a.order_of(round, h);
-        for (int64_t place = 0; place < t; ++place) {
-          const int64_t chunk = place / a.chunk, first = std::max<int64_t>(0, chunk - 1) * a.chunk;
-          for (int64_t other = first; other < std::min(t, (chunk + 1) * a.chunk); ++other) {
-            const int64_t from = order[place], to = order[other];
-            if (to != from && (!a.causal || to < from) && a.visible(h, to)) pairs[from * t + to] = true;
-          }
-        }
-      }
-      for (int64_t token = 0; token < t; ++token) {
-        bool* const row = pairs + token * t;
-        if (std::find(row, row + t, true) == row + t) row[token] = a.visible(h, token);
+  const Tensor allowed = zeros(shape, kBool);
+  for_each_token(a, [&](int64_t h, int64_t token) {
+    bool* const row = allowed.mutable_data<bool>() + (h * t + token) * t;
+    for (int64_t round = 0; round < a.rounds(); ++round) {
+      const int32_t* const chunks = a.chunks_of(round, h);
+      for (int64_t other = 0; other < t; ++other) {
+        const bool close = static_cast<uint32_t>(chunks[token] - chunks[other]) <= 1;
+        row[other] |= close && other != token && (!a.causal || other < token) && a.visible(h, other);
       }
     }
+    if (std::find(row, row + t, true) == row + t) row[token] = a.visible(h, token);
   });
-  return seen;
+  return allowed;
 }
 
 // The same with recorded operations and all pairs, for second-order gradients.
 Grads composed_backward(const LshAttention& a, const Tensor& dy) {
-  const Tensor hidden = logical_not(seen_pairs(a));
+  const Tensor hidden = logical_not(allowed_pairs(a));
   const double nothing = -std::numeric_limits<double>::infinity();
   const Tensor w = softmax(masked_fill(matmul(a.query, a.key.t()) * a.scale, hidden, nothing), -1);
   const Tensor dw = matmul(dy, a.value.t());
@@ -473,14 +521,17 @@ Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value
     a.mask = mask_of_keys(options.mask, query);
     places = where(a.mask, buckets, static_cast<double>(int64_t{1} << 53));
   }
-  a.order = sort(places, -1).indices.contiguous();
+  const Sorted sorted = sort(places, -1);
+  a.order = sorted.indices.contiguous();
+  const Tensor in_order = sorted.values.contiguous();
+  a.cut(options.within_buckets ? in_order.data<int64_t>() : nullptr);
   const Tensor y = empty_laid_out_as(query, value.size(-1));
   const Tensor whole = Tensor::empty(buckets[0].shape(), query.dtype());
   with_floating_type(query.dtype(), [&](auto type) { forward<decltype(type)>(a, y, whole); });
   if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return y;
   const Tensor result = y.view(y.shape(), y.strides());  // what backward keeps is not recorded
   return record(kLshAttention, y, {query, key, value},
-                [a, result, whole](const Tensor& dy) { return lsh_backward(a, result, whole, dy); });
+                [a = std::move(a), result, whole](const Tensor& dy) { return lsh_backward(a, result, whole, dy); });
 }
 
 }  // namespace tapegrad

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/autograd/window_attention.h>
 #include <tapegrad/nn/detail/attention_core.h>
+#include <tapegrad/nn/init.h>
 
 #include <algorithm>
 #include <cmath>
@@ -110,6 +111,14 @@ Tensor split_heads(const Tensor& x, int64_t heads) {
 }
 
 Tensor join_heads(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
+
+Linear no_linear() {
+  const init::Skip skip;
+  Linear layer(1, 1);
+  layer.weight = Parameter();
+  layer.bias = Parameter();
+  return layer;
+}
 
 Tensor AttentionCore::project_query(const Tensor& x, const AttentionPass& pass) const {
   return apply_rope(split_heads(query(x), heads), pass.positions);

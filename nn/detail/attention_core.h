@@ -12,6 +12,9 @@ namespace tapegrad::nn::detail {
 Tensor split_heads(const Tensor& x, int64_t heads);
 Tensor join_heads(const Tensor& x);
 
+// A layer without parameters.
+Linear no_linear();
+
 // The parts of one module, by reference, for the time of a call.
 struct AttentionCore {
   const Linear &query, &key, &value, &output;
@@ -20,7 +23,7 @@ struct AttentionCore {
   int64_t heads;
   int64_t kv_heads;  // of keys and values: each is shared by heads / kv_heads query heads
   const AttentionChoice& choice;
-  bool causal = false;  // a query sees no later keys, whatever the mask says
+  bool causal = false;  // a query attends to no later keys, whatever the mask says
 
   // x [B, T, in] -> [B, heads, T, head_dim], a view of the projection, rotated for RoPE.
   Tensor project_query(const Tensor& x, const AttentionPass& pass) const;

@@ -48,6 +48,7 @@ void GPTOptions::list(Fields& f) {
   f.add({"qkv-bias", "biases on query, key and value", Group::model}, qkv_bias);
   f.add({"tied-head", "the output head shares the weight of the token embedding", Group::model}, tied_head);
   f.add({.name = "positions", .help = "positional encoding", .choices = nn::kPositionNames}, positions);
+  attention.list(f);
   f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
   f.add({.name = "text",
          .help = "text or token file to train on (default: sums in words, generated here)",
@@ -98,7 +99,8 @@ nn::GPTConfig GPTOptions::model(int64_t vocab_size) const {
           .drop_rate = drop_rate,
           .qkv_bias = qkv_bias,
           .tied_head = tied_head,
-          .positions = nn::positions_named(positions)};
+          .positions = nn::positions_named(positions),
+          .attention = attention.choice()};
 }
 
 GPTOptions gpt_options(const std::string& preset) {
@@ -131,6 +133,7 @@ void resolve(GPTOptions& o) {
   require(o.emb_dim % o.n_heads == 0, "--emb-dim",
           fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
   check_rotary(o.positions, o.emb_dim / o.n_heads, fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
+  o.attention.check(o.positions, true);
   fill_in(o);
 }
 
@@ -144,7 +147,8 @@ double training_bytes(const GPTOptions& o, int64_t vocab_size) {
   const auto c = static_cast<double>(o.emb_dim), tokens = static_cast<double>(o.batch_size * o.context_length);
   const auto layers = static_cast<double>(o.n_layers);
   // Numbers that a block keeps per token for backward, with attention's weights.
-  const double block = 18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.context_length);
+  const double block =
+      18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.attention.keys_per_query(o.context_length));
   const double kept = o.recompute ? layers * c + block : layers * block;
   return 4 * model_bytes(o.model(vocab_size)) + 4 * tokens * (kept + 2 * static_cast<double>(vocab_size));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/nn/gpt.h>
+#include <tapegrad/tasks/settings/attention.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct GPTOptions : TrainingSettings {
   bool qkv_bias = false;
   bool tied_head = false;
   std::string positions = "learned";  // one of nn::kPositionNames
-  int64_t stride = 0;                 // 0: context_length
+  AttentionSettings attention;
+  int64_t stride = 0;  // 0: context_length
   double train_ratio = 0.9;
   bool recompute = false;
   int64_t eval_interval = 5;

@@ -34,6 +34,8 @@ std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest
   if (request.hugging_face.empty()) return nullptr;
   if (options.positions != "learned")
     bad_request(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
+  if (options.attention.kind != "full")
+    bad_request(kOption, fmt::format("GPT-2's attention is full, this run's is {}", options.attention.kind));
   std::error_code code;
   if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
     bad_request(kOption,

@@ -43,7 +43,14 @@ GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data)
       model_(options_.model(data_.tokenizer->size())),
       adam_(nn::parameters(model_), {.lr = options_.lr, .weight_decay = options_.weight_decay}),
       loop_(
-          model_, adam_, data_.train, [this](const data::TextBatch& batch) { return loss_of(model_, batch); },
+          model_, adam_, data_.train,
+          [this](const data::TextBatch& batch) {
+            if (options_.attention.redraws(loop_.steps()) && redrawn_ != loop_.steps()) {
+              redrawn_ = loop_.steps();
+              model_.redraw_features();
+            }
+            return loss_of(model_, batch);
+          },
           loop_options()) {
   model_.recompute_blocks = options_.recompute;
 }

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/gradcheck.h>
 #include <tapegrad/nn/hooked.h>
 #include <tapegrad/nn/linformer.h>
+#include <tapegrad/nn/long_self_attention.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/performer.h>
 #include <tapegrad/nn/pooling.h>
@@ -333,6 +334,20 @@ void add_long_attention(ModuleTable& table) {
               {.d_in = 3, .d_out = 4, .num_heads = 2, .chunk_length = 1, .num_buckets = 2, .causal = causal});
         },
         padded);
+  }
+  for (const nn::AttentionKind kind : {nn::AttentionKind::linformer, nn::AttentionKind::performer}) {
+    const nn::AttentionChoice choice{.kind = kind, .linformer_rank = 2, .performer_features = 3, .length = 4};
+    table.add(
+        "LongSelfAttention", nn::name(kind), with_padding,
+        [=] {
+          return nn::LongSelfAttention(
+              choice, {.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.2, .qkv_bias = true, .causal = false});
+        },
+        [](auto& module, X x) { return module(x[0], {.mask = nn::padding_mask(x[1])}); });
+    table.add(
+        "MultiHeadAttention", nn::name(kind), with_padding,
+        [=] { return nn::MultiHeadAttention(3, 1, 0.2, nn::Positions::none, {}, 0, choice); },
+        [](auto& module, X x) { return module(x[0], x[0], x[0], nn::padding_mask(x[1])); });
   }
   const auto block = [] {
     return nn::ReversibleBlock<nn::FeedForward, nn::Linear>(nn::FeedForward(2, 3, 0.1, nn::Activation::tanh),

@@ -19,6 +19,11 @@ void add_causal_products(SampleTable& table) {
           [reverse](X x) { return causal_product(x[0], x[1], x[2], reverse); }, options);
     };
     add("[3, 2]", spread({3, 2}), spread({3, 2}, -1, 1.2), spread({3, 4}, -1, 1.5));
+    table.add("causal_product", std::string("levels").append(way),
+              {spread({3, 2}), spread({3, 2}, -1, 1.2), spread({3, 4})}, [reverse](X x) {
+                const CausalLevels levels{.earlier = tensor({-1.0, 0.5, -2.0}), .later = tensor({-0.5, 0.5, 1.0})};
+                return causal_product(x[0], x[1], x[2], reverse, levels);
+              });
     add("one row", spread({1, 2}), spread({1, 2}, -1, 1.2), spread({1, 1}, -1, 1.5));
     add("two blocks", spread({66, 1}), spread({66, 1}, -1, 1.2), spread({66, 1}, -1, 1.5));
     add("broadcast", spread({2, 1, 3, 2}), spread({2, 3, 2}, -1, 1.2), spread({3, 2}, -1, 1.5));
@@ -44,6 +49,7 @@ void add_lsh(SampleTable& table) {
     add(causal ? "two rounds, causal" : "two rounds", {5, 2}, {.chunk_length = 2, .causal = causal}, two);
     add(causal ? "masked, causal" : "masked", {5, 2}, {.chunk_length = 2, .causal = causal, .mask = mask}, two);
   }
+  add("within buckets", {5, 2}, {.chunk_length = 2, .causal = true, .within_buckets = true}, two);
   add("a chunk per token, scaled", {5, 2}, {.chunk_length = 1, .scale = 0.3}, two);
   add("heads", {2, 2, 3, 2}, {.chunk_length = 2}, tensor({{{{0, 1, 0}, {1, 0, 0}}, {{2, 1, 0}, {1, 1, 1}}}}));
   add("transposed", {1, 5, 2}, {.chunk_length = 2}, two.unsqueeze(1), true);

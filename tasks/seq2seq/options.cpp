@@ -17,9 +17,10 @@ double parameters_of(const RunOptions& o) {
   return static_cast<double>(o.num_hidden_layers) * (12 * c * c + 4 * c * f) + 3 * v * c + 2 * p * c;
 }
 
-// Learned positions bound the length of the sequences. The task's options that decide the length are named.
+// Learned positions and Linformer bound the length of the sequences. The task's options that decide the length are
+// named.
 void check_length(RunOptions& o, int64_t longest) {
-  if (longest <= o.max_position_embeddings || o.positions != "learned") return;
+  if (longest <= o.max_position_embeddings || (o.positions != "learned" && o.attention.kind != "linformer")) return;
   for (const Field& field : example_fields(o)) {
     const std::string value = field.text();
     bad_request(
@@ -47,6 +48,7 @@ void RunOptions::list(Fields& f) {
          .help = "positional encoding; only learned positions bound the length",
          .choices = nn::kPositionNames},
         positions);
+  attention.list(f);
   f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
   info->list(own, f);
   TrainingSettings::list(f);
@@ -62,6 +64,7 @@ nn::TransformerConfig RunOptions::model() const {
   config.intermediate_size = intermediate_size;
   config.max_position_embeddings = max_position_embeddings;
   config.positions = nn::positions_named(positions);
+  config.attention = attention.choice();
   config.dropout_prob = config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout;
   return config;
 }
@@ -85,6 +88,7 @@ void resolve(RunOptions& o) {
           fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
   check_rotary(o.positions, o.hidden_size / o.num_attention_heads,
                fmt::format("--hidden-size {} over --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
+  o.attention.check(o.positions, false);
   o.info->check(o);
   fill_in(o);
   check_length(o, o.info->longest(o));
@@ -95,7 +99,8 @@ double training_bytes(const RunOptions& o) {
   const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(o.info->longest(o));
   const auto layers = static_cast<double>(o.num_hidden_layers);
   const double per_token = 40.0 * static_cast<double>(o.hidden_size) + 4.0 * static_cast<double>(o.intermediate_size) +
-                           9.0 * static_cast<double>(o.num_attention_heads) * t;
+                           9.0 * static_cast<double>(o.num_attention_heads) *
+                               static_cast<double>(o.attention.keys_per_query(o.info->longest(o)));
   return 4 * (4 * parameters_of(o) + b * t * (per_token * layers + 3.0 * static_cast<double>(o.vocab_size))) +
          kBytesPerLayer * layers;
 }

@@ -3,6 +3,7 @@
 
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/seq2seq/task_info.h>
+#include <tapegrad/tasks/settings/attention.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <any>
@@ -28,6 +29,7 @@ struct RunOptions : TrainingSettings {
   int64_t intermediate_size = 128;
   int64_t max_position_embeddings = 0;  // 0: as long as the sequences
   std::string positions = "learned";    // one of nn::kPositionNames
+  AttentionSettings attention;
   double dropout = 0.1;
   int64_t steps_per_epoch = 100;
   std::any own;  // the settings that only this task has

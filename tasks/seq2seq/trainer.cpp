@@ -37,6 +37,10 @@ Trainer::Trainer(const RunOptions& options)
           model_, adam_, draws_, [this](const Batch& batch) { return loss_of(batch); }, loop_options(options_)) {}
 
 train::BatchLoss Trainer::loss_of(const Batch& batch) {  // source [B, S], target [B, T]
+  if (options_.attention.redraws(loop_.steps()) && redrawn_ != loop_.steps()) {
+    redrawn_ = loop_.steps();
+    model_.redraw_features();
+  }
   if (!causal_.defined() || causal_.size(0) != batch.target.size(1)) causal_ = nn::causal_mask(batch.target.size(1));
   const Tensor outputs =  // [B, T, V]
       model_(batch.source, shifted(*task_, batch.target), task_->source_mask(batch.source), causal_);

@@ -61,6 +61,7 @@ class Trainer {
   Tensor causal_;
   Batch last_batch_;
   Tensor last_predicted_;
+  int64_t redrawn_ = 0;  // the step before which features were drawn anew
   train::Loop loop_;
 };
 

@@ -8,6 +8,9 @@
 #include <tapegrad/tasks/train/files.h>
 
 #include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <limits>
 
 namespace tapegrad::tasks {
 
@@ -44,6 +47,26 @@ constexpr Topic kTopics[] = {
      .example = "time-flies: five words without weights (8.2.1, 8.2.2); journey: six words with random "
                 "weights, causal mask and dropout (tutorial 004)",
      .examples = kSentences},
+    {.name = "attention-cost",
+     .help =
+         "time and memory of a layer for inputs of 512 to 65,536 tokens, full attention and others, measured (8.2.3)",
+     .make = show_attention_cost,
+     .length = "longest input, at least 1024 (default: 65536)",
+     .dim = "width of the layer, a multiple of 64 up to 4096 (default: 512)",
+     .threads = true},
+    {.name = "attention-accuracy",
+     .help = "what forms of attention lose: a copy and a search, accuracy after equal training (8.2.3)",
+     .make = show_attention_accuracy,
+     .length = "number of tokens, a multiple of 32 from 32 to 16384 (default: 1024)",
+     .seed = "random seed of models and data (default: 0)",
+     .seconds = "seconds of processor time for each form and task, from 1 to 86400 (default: 60)",
+     .threads = true},
+    {.name = "performer-error",
+     .help = "the error of Performer's attention by its number of random features, measured (8.2.3)",
+     .make = show_performer_error,
+     .dim = "size of a head, from 2 to 256 (default: 64)",
+     .seed = "random seed (default: 0)",
+     .threads = true},
 };
 
 std::string html_of(const Exhibit& exhibit) {
@@ -64,6 +87,18 @@ int64_t in_range(std::string_view option, const std::optional<int64_t>& value, i
   if (used < low || used > high)
     bad_request(fmt::format("--{}", option), fmt::format("must be between {} and {}, got {}", low, high, used));
   return used;
+}
+
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+double log_slope(std::span<const double> x, std::span<const double> y) {
+  double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double a = std::log(x[i]), b = std::log(y[i]);
+    if (!std::isfinite(a) || !std::isfinite(b)) continue;
+    ++n, sx += a, sy += b, sxx += a * a, sxy += a * b;
+  }
+  return n < 2 ? std::numeric_limits<double>::quiet_NaN() : (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
 drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,

@@ -19,6 +19,7 @@ struct ShowRequest {
   std::optional<int64_t> length;  // length, dim and seed default to the tutorial's
   std::optional<int64_t> dim;
   std::optional<uint64_t> seed;
+  std::optional<int64_t> seconds;
   std::string example = "time-flies";
   bool quiet = false;  // files only
 };
@@ -36,8 +37,9 @@ struct Topic {
   std::string_view name, help;
   Exhibit (*make)(const ShowRequest& request);
   // Help for these options; empty if the topic has no such option.
-  std::string_view length = {}, dim = {}, seed = {}, example = {};
+  std::string_view length = {}, dim = {}, seed = {}, example = {}, seconds = {};
   std::span<const std::string_view> examples = {};  // choices of --example
+  bool threads = false;                             // has --threads
 };
 std::span<const Topic> topics();
 
@@ -48,10 +50,19 @@ Exhibit show_positional_encoding(const ShowRequest& request);  // 8.3.1, 8.3.2
 Exhibit show_layer_norm(const ShowRequest& request);           // 8.4.1
 Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, and tutorial 004
 
+Exhibit show_attention_cost(const ShowRequest& request);      // 8.2.3, measured
+Exhibit show_attention_accuracy(const ShowRequest& request);  // 8.2.3, measured
+Exhibit show_performer_error(const ShowRequest& request);     // 8.2.3, measured
+
 // --- shared by the topics ---
 // The value of an option, or `otherwise` when it was not given. BadRequest outside [low, high].
 int64_t in_range(std::string_view option, const std::optional<int64_t>& value, int64_t otherwise, int64_t low,
                  int64_t high);
+// Seconds of processor time of all threads so far: unlike the clock's, not those of other programs.
+double processor_seconds();
+// The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN
+// for fewer than two.
+double log_slope(std::span<const double> x, std::span<const double> y);
 // A heatmap of x [rows, columns], shaded from `low` to `high`, or from -high to high if low is negative. Up to 10 x 10
 // cells show their values, with `digits` after the decimal point.
 drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,

@@ -22,6 +22,7 @@ Tensor named(const Inputs& x, const json& args, const char* name) {
 LshAttentionOptions lsh_options(const Inputs& x, const json& args) {
   LshAttentionOptions options{.chunk_length = args.value("chunk", int64_t{64}),
                               .causal = args.value("causal", false),
+                              .within_buckets = args.value("within", false),
                               .mask = named(x, args, "mask")};
   if (args.contains("scale")) options.scale = args["scale"].get<double>();
   return options;
@@ -31,7 +32,8 @@ LshAttentionOptions lsh_options(const Inputs& x, const json& args) {
 
 void add_long_attention_calls(GoldenCalls& calls) {
   calls["causal_product"] = [](const Inputs& x, const json& args) -> Inputs {
-    return {causal_product(x[0], x[1], x[2], args.value("reverse", false))};
+    return {causal_product(x[0], x[1], x[2], args.value("reverse", false),
+                           {.earlier = named(x, args, "earlier"), .later = named(x, args, "later")})};
   };
   calls["lsh_attention"] = [](const Inputs& x, const json& args) -> Inputs {
     return {lsh_attention(x[0], x[1], x[2], x[3], lsh_options(x, args))};

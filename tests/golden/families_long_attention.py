@@ -12,16 +12,24 @@ def weighted(scores, allowed, v):
     return w @ v
 
 
-def causal_product(a, b, c, reverse=False):
+def causal_product(a, b, c, earlier=None, later=None, reverse=False):
     w = a @ b.transpose(-1, -2)
+    if earlier is not None:
+        factors = torch.exp(earlier[..., None, :] - later[..., :, None]).tril()  # of the later position, the earlier one
+        w = w * (factors.transpose(-1, -2) if reverse else factors)
     return (w.triu() if reverse else w.tril()) @ c
 
 
-def seen_in_rounds(buckets, chunk, mask):
+def seen_in_rounds(buckets, chunk, mask, within):
     """[..., T, T]: whether a round puts token j into the chunk of token i or into the one before."""
     length = buckets.shape[-1]
     if mask is not None:
         buckets = buckets.masked_fill(~mask, 2**40)
+    if within:
+        same = buckets[..., :, None] == buckets[..., None, :]
+        chunks = torch.div((same.tril().sum(-1) - 1), min(chunk, length), rounding_mode="floor")
+        back = chunks[..., :, None] - chunks[..., None, :]
+        return (same & ((back == 0) | (back == 1))).any(0)
     order = torch.sort(buckets, dim=-1, stable=True).indices
     places = torch.argsort(order, dim=-1)
     chunks = torch.div(places, min(chunk, length), rounding_mode="floor")
@@ -29,10 +37,10 @@ def seen_in_rounds(buckets, chunk, mask):
     return ((back == 0) | (back == 1)).any(0)
 
 
-def lsh_attention(q, k, v, buckets, mask=None, chunk=64, causal=False, scale=None):
+def lsh_attention(q, k, v, buckets, mask=None, chunk=64, causal=False, within=False, scale=None):
     length = q.shape[-2]
     mask = None if mask is None else mask.expand(*q.shape[:-2], 1, length)
-    allowed = seen_in_rounds(buckets, chunk, None if mask is None else mask[..., 0, :])
+    allowed = seen_in_rounds(buckets, chunk, None if mask is None else mask[..., 0, :], within)
     if mask is not None:
         allowed = allowed & mask
     if causal:
@@ -112,6 +120,14 @@ def long_attention():
             for reverse in (False, True):
                 case("causal_product", causal_product, {"a": r(length, 3), "b": r(length, 3), "c": r(length, 2)},
                      **({"reverse": True} if reverse else {}))
+        for length in (7, 65, 300, 1100):  # the last: in parts that run at the same time
+            for reverse in (False, True):
+                later = torch.cumsum(rand(length, dtype=dtype, low=0, high=40 / length), 0)
+                later[length // 2:] += 50
+                case("causal_product", causal_product,
+                     {"a": r(length, 3), "b": r(length, 3), "c": r(length, 2),
+                      "earlier": later - rand(length, dtype=dtype, low=0, high=3), "later": later},
+                     "levels", **({"reverse": True} if reverse else {}))
         case("causal_product", causal_product, {"a": r(3, 1, 4, 2), "b": r(2, 4, 2), "c": r(1, 4, 1)}, "broadcast")
         case("causal_product", causal_product, {"a": r(2, 0, 2), "b": r(2, 0, 2), "c": r(2, 0, 3)}, "empty")
         case("causal_product", causal_product, {"a": r(3, 0), "b": r(3, 0), "c": r(3, 2)}, "no features")
@@ -124,6 +140,13 @@ def long_attention():
                              "buckets": torch.randint(0, max(1, length // 2), (rounds, 3, 2, length))}
                     case("lsh_attention", lsh_attention, given, chunk=chunk, **more)
                     case("lsh_attention", lsh_attention, {**given, "mask": padding(3, length)}, "padding", chunk=chunk, **more)
+            for causal in (False, True):
+                given = {"q": r(3, 2, length, 3), "k": r(3, 2, length, 3), "v": r(3, 2, length, 2),
+                         "buckets": torch.randint(0, max(1, length // 3), (2, 3, 2, length))}
+                more = {"causal": True} if causal else {}
+                case("lsh_attention", lsh_attention, given, "within buckets", chunk=chunk, within=True, **more)
+                case("lsh_attention", lsh_attention, {**given, "mask": padding(3, length)}, "within buckets, padding", chunk=chunk,
+                     within=True, **more)
         case("lsh_attention", lsh_attention,
              {"q": r(9, 3), "k": r(9, 3), "v": r(9, 2), "buckets": torch.randint(0, 3, (2, 9))}, chunk=2, scale=0.7)
         case("lsh_attention", lsh_attention,

@@ -142,10 +142,98 @@ TEST(AttentionChoice, Trains) {
   }
 }
 
+// --- forms that are modules ---
+
+TEST(AttentionChoice, HasTheNamesOfTheModules) {
+  const nn::GPTModel performer = some_gpt({.kind = AttentionKind::performer});
+  EXPECT_EQ(nn::named_parameters(performer)[2].name, "trf_blocks.0.att.performer.W_query.weight");
+  const nn::GPTModel reformer = some_gpt({.kind = AttentionKind::reformer});
+  EXPECT_EQ(nn::named_parameters(reformer)[2].name, "trf_blocks.0.att.reformer.W_query_key.weight");
+  for (const nn::GPTModel* model : {&performer, &reformer}) {
+    EXPECT_EQ(nn::count_parameters(*model), model->config.parameter_count());
+  }
+  const nn::Transformer linformer = some_transformer({.kind = AttentionKind::linformer, .linformer_rank = 3});
+  EXPECT_EQ(linformer.encoder.layers[0].attention.long_attention.linformer->E->shape(), (Shape{3, 14}));
+  EXPECT_TRUE(linformer.decoder.layers[0].self_attn.linear_layers[0].weight.defined());
+}
+
+TEST(AttentionChoice, EveryFormTrainsInBothModels) {
+  const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8, 1, 2, 3, 4}});
+  const AttentionChoice forms[] = {{.kind = AttentionKind::window, .window = 2},
+                                   {.kind = AttentionKind::linformer, .linformer_rank = 4, .linformer_per_head = true},
+                                   {.kind = AttentionKind::performer, .performer_features = 5},
+                                   {.kind = AttentionKind::reformer, .reformer_bucket_size = 4}};
+  for (const AttentionChoice& form : forms) {
+    SCOPED_TRACE(name(form.kind));
+    const auto expect_gradients = [](const auto& model, const Tensor& logits, const Tensor& targets, Tape& tape) {
+      const Gradients grads = tape.backward(cross_entropy(logits, targets));
+      for (const nn::NamedParameter& p : nn::named_parameters(model)) {
+        EXPECT_TRUE(all_finite(grads[p.parameter])) << p.name;
+      }
+    };
+    if (form.kind != AttentionKind::linformer) {
+      nn::GPTModel gpt = some_gpt(form, Positions::rope);
+      nn::train(gpt);
+      gpt.recompute_blocks = true;
+      Tape tape;
+      expect_gradients(gpt, gpt(ids), ids, tape);
+    }
+    nn::Transformer model = some_transformer(form);
+    nn::train(model);
+    Tape tape;
+    expect_gradients(model, model(ids, ids, nn::padding_mask(ids), nn::causal_mask(12)), ids, tape);
+  }
+}
+
+TEST(AttentionChoice, ModulesFromACacheGiveTheSame) {
+  const AttentionChoice forms[] = {
+      {.kind = AttentionKind::performer, .performer_features = 8},
+      {.kind = AttentionKind::reformer, .reformer_bucket_size = 2},
+      {.kind = AttentionKind::linformer, .linformer_rank = 4}};  // of the Transformer's encoder
+  const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8}});
+  for (const AttentionChoice& form : forms) {
+    SCOPED_TRACE(name(form.kind));
+    if (form.kind != AttentionKind::linformer) {
+      nn::GPTModel gpt = some_gpt(form);
+      const Tensor whole = gpt(ids);
+      nn::KVCache cache;
+      for (const auto& [start, length] : {std::pair{0, 4}, {4, 3}, {7, 1}}) {
+        expect_near(gpt(narrow(ids, 1, start, length), &cache), narrow(whole, 1, start, length));
+      }
+      gpt.redraw_features();
+      EXPECT_EQ(equal(gpt(ids), whole), form.kind == AttentionKind::reformer);
+    }
+    const nn::Transformer model = some_transformer(form);
+    const Tensor src = tensor({{1, 5, 2, 8, 3}}), start = zeros({1, 1}, kInt64);
+    nn::TransformerNext kept(model, src), again(model, src, {}, false);
+    EXPECT_EQ(nn::generate(kept, start, {.max_new_tokens = 8}).tokens.to_vector<int64_t>(),
+              nn::generate(again, start, {.max_new_tokens = 8}).tokens.to_vector<int64_t>());
+  }
+}
+
 TEST(AttentionChoice, SaysWhatIsWrong) {
-  const auto of = [](const AttentionChoice& choice, Positions positions = Positions::none) {
-    return error_of([&] { choice.check(positions); });
+  const auto of = [](const AttentionChoice& choice, Positions positions = Positions::none, bool causal = true) {
+    return error_of([&] { choice.check(positions, causal); });
   };
+  EXPECT_EQ(of({.linformer_rank = 0}), "[attention_choice] linformer_rank must be positive, got 0");
+  EXPECT_EQ(of({.length = -1}), "[attention_choice] length must be positive, or 0 for that of the model, got -1");
+  EXPECT_EQ(of({.performer_features = -1}),
+            "[attention_choice] performer_features must be positive, or 0 for D log D, got -1");
+  EXPECT_EQ(of({.reformer_bucket_size = 0}), "[attention_choice] reformer_bucket_size must be positive, got 0");
+  EXPECT_EQ(of({.reformer_buckets = 3}),
+            "[attention_choice] reformer_buckets must be a power of two, or 0 for one that fits the length, got 3");
+  EXPECT_EQ(of({.reformer_rounds = 0}), "[attention_choice] reformer_rounds must be positive, got 0");
+  EXPECT_EQ(of({.kind = AttentionKind::linformer}),
+            "[attention_choice] linformer attention cannot be causal: each of its keys mixes all positions");
+  EXPECT_EQ(of({.kind = AttentionKind::linformer}, Positions::none, false), "no error");
+  EXPECT_EQ(error_of([] { some_gpt({.kind = AttentionKind::performer}, Positions::none, 2); }),
+            "[attention_choice] expected as many heads of keys as of queries for performer attention");
+  const nn::MultiHeadAttention performer(8, 2, 0, Positions::none, {}, 0, {.kind = AttentionKind::performer});
+  EXPECT_EQ(
+      error_of([&] {
+        performer(zeros({1, 3, 8}), zeros({1, 3, 8}), zeros({1, 3, 8}), nn::AttentionPass());
+      }),
+      "[multi_head_attention] performer attention is for self-attention: query, key and value must be one tensor");
   EXPECT_EQ(of({.window = -1}), "[attention_choice] window must not be negative, got -1");
   EXPECT_EQ(of({.dilation = 0}), "[attention_choice] dilation must be positive, got 0");
   EXPECT_EQ(of({.global_tokens = -2}), "[attention_choice] global_tokens must not be negative, got -2");

@@ -108,6 +108,33 @@ TEST(GptCommand, TrainsWithEveryKindOfPositions) {
             "[--positions] rope rotates pairs of elements, got heads of size 3 (--emb-dim 6 over --n-heads 2)");
 }
 
+TEST(GptCommand, TrainsWithFormsOfAttention) {
+  const TemporaryFolder folder;
+  const std::vector<std::vector<std::string>> forms{
+      {"window", "--window", "3"},
+      {"performer", "--performer-features", "8", "--performer-redraw", "1"},
+      {"reformer", "--reformer-bucket-size", "4", "--reformer-rounds", "1"}};
+  for (const std::vector<std::string>& form : forms) {
+    SCOPED_TRACE(form[0]);
+    std::vector<std::string> more{"--max-steps", "2", "--attention"};
+    more.insert(more.end(), form.begin(), form.end());
+    const Ran ran = run_command(small_gpt_run(folder, form[0], more));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const TrainedGPT loaded = load_gpt(folder / form[0]);
+    EXPECT_EQ(nn::name(loaded.model.config.attention.kind), form[0]);
+    const Ran said = run_command({"generate", "gpt", "--model", folder / form[0], "--prompt", "The", "--max-new-tokens",
+                                  "4", "--temperature", "0"});
+    EXPECT_EQ(said.code, 0) << said.err;
+    EXPECT_TRUE(said.out.starts_with("The"));
+  }
+  EXPECT_EQ(load_gpt(folder / "window").model.config.attention.window, 3);
+  expect_error(
+      run_command(small_gpt_run(folder, "foreign", {"--attention", "window", "--save-hugging-face", folder / "hf"})), 2,
+      {"[--save-hugging-face] GPT-2's attention is full, this run's is window"});
+  expect_error(run_command(small_gpt_run(folder, "foreign", {"--attention", "linformer"})), 2,
+               {"[--attention] linformer attention cannot be causal: each of its keys mixes all positions"});
+}
+
 // One long line: samples begin with its first characters, none of which is cut.
 TEST(GptCommand, ALongLineIsNotCutWithinACharacter) {
   const TemporaryFolder folder;

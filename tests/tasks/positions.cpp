@@ -43,6 +43,36 @@ TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
   }
 }
 
+TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
+  const TemporaryFolder folder;
+  const std::vector<std::vector<std::string>> forms{{"window", "--window", "1", "--global-tokens", "1"},
+                                                    {"linformer", "--linformer-rank", "2", "--linformer-per-head"},
+                                                    {"performer", "--performer-features", "8"},
+                                                    {"reformer", "--reformer-bucket-size", "2"}};
+  for (const std::vector<std::string>& form : forms) {
+    SCOPED_TRACE(form[0]);
+    std::vector<std::string> more{"--positions", "rope", "--attention"};
+    more.insert(more.end(), form.begin(), form.end());
+    const std::string out = folder / form[0];
+    const Ran trained = run_command(tiny_run("copy", out, more), {.folder = folder.path()});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    const auto tested = [&](const std::vector<std::string>& options) {
+      std::vector<std::string> all{"test", "copy", "--model", out, "--count", "20", "--target", "0"};
+      all.insert(all.end(), options.begin(), options.end());
+      return run_command(all, {.folder = folder.path()});
+    };
+    EXPECT_EQ(tested({"--beams", "2"}).code, 0);
+    if (form[0] == "linformer") {
+      expect_error(tested({"--seq-length", "9"}), 2, {"[--seq-length] 9 is longer than --max-position-embeddings 4"});
+    } else {
+      EXPECT_EQ(tested({"--seq-length", "9"}).code, 0);
+    }
+    const Ran drawn =
+        run_command({"attention", "copy", "--model", out, "--out", folder / "maps"}, {.folder = folder.path()});
+    EXPECT_EQ(drawn.code, 0) << drawn.err;
+  }
+}
+
 TEST(TasksPositions, WrongRequests) {
   const TemporaryFolder folder;
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), {.folder = folder.path()}), 2,

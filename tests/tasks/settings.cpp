@@ -102,6 +102,26 @@ TEST(Settings, AllRunsHaveTheCommonOnes) {
   }
 }
 
+TEST(Settings, AttentionIsAChoiceOfTheModel) {
+  RunOptions options = CopyTask::defaults();
+  EXPECT_EQ(options.model().attention.kind, nn::AttentionKind::full);
+  options.attention = {.kind = "window", .window = 3, .dilation = 2, .global_tokens = 1};
+  resolve(options);
+  const RunOptions again = options_from_json("here", to_json(options), CopyTask::kInfo);
+  const nn::AttentionChoice choice = again.model().attention;
+  EXPECT_EQ(choice.kind, nn::AttentionKind::window);
+  EXPECT_EQ(choice.window, 3);
+  EXPECT_EQ(choice.dilation, 2);
+  EXPECT_EQ(choice.global_tokens, 1);
+  EXPECT_EQ(options.attention.keys_per_query(100), 8);
+  EXPECT_EQ(options.attention.keys_per_query(5), 5);
+  options.positions = "alibi";
+  EXPECT_EQ(error_of([&] { resolve(options); }),
+            "[--attention] alibi positions add to the score of every pair, which only full attention has, got window");
+  options.attention.kind = "wide";
+  EXPECT_TRUE(error_of([&] { resolve(options); }).starts_with("[--attention] must be one of full, window"));
+}
+
 // The settings in a model file of version 0.1, which had neither --clip-grad nor --positions for this task.
 TEST(Settings, OldModelFilesAreRead) {
   const char* const json =

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
@@ -45,7 +46,8 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
 
 TEST(Show, TutorialsOwnExamples) {
   for (const Topic& topic : topics())
-    if (topic.examples.empty()) expect_shows(std::string(topic.name));
+    if (topic.examples.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error")
+      expect_shows(std::string(topic.name));
   expect_shows("attention-steps", {}, "attention-steps-time-flies");
   expect_shows("attention-steps", {"--example", "journey"}, "attention-steps-journey");
 }
@@ -59,6 +61,34 @@ TEST(Show, OtherSizes) {
   for (const char* dim : {"16", "64", "516", "4096"}) expect_shows("positional-encoding", {"--dim", dim});
   for (const char* length : {"1", "12", "32"}) expect_shows("layer-norm", {"--seed", "7", "--length", length});
   for (const char* dim : {"2", "16"}) expect_shows("layer-norm", {"--dim", dim});
+}
+
+TEST(Show, AttentionCost) {
+  expect_shows("attention-cost", {"--dim", "64", "--length", "2048"});
+  const TemporaryFolder folder;
+  const Ran ran = run_command({"show", "attention-cost", "--dim", "64", "--length", "1024", "--out", folder / "p"});
+  for (const char* words :
+       {"Time in milliseconds\n", "Memory in megabytes\n", " full     window", "     512 ", "    1024 ", "   slope "}) {
+    EXPECT_NE(ran.out.find(words), std::string::npos) << words << " in " << ran.out;
+  }
+}
+
+TEST(Show, AttentionAccuracy) { expect_shows("attention-accuracy", {"--seconds", "1", "--length", "32"}); }
+
+TEST(Show, PerformerError) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command({"show", "performer-error", "--dim", "8", "--out", folder / "p"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  expect_narrow(ran.out.substr(0, ran.out.rfind("Pictures: ")));
+  EXPECT_EQ(faults_of_svg(slurp(folder / "p/performer-error.svg")), Faults());
+  const std::size_t at = ran.out.find("\n    slope");
+  ASSERT_NE(at, std::string::npos) << ran.out;
+  std::istringstream slopes(ran.out.substr(at + 10));
+  for (int i = 0; i < 3; ++i) {
+    double slope = 0;
+    slopes >> slope;
+    EXPECT_NEAR(slope, -0.5, 0.08);
+  }
 }
 
 TEST(Show, SameSeedSamePicture) {
@@ -106,17 +136,23 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{}, {"tapegrad show"}},
       {{"picture"},
        {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, positional-encoding, "
-        "layer-norm, attention-steps"}},
+        "layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error"}},
       {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
       {{"causal-mask", "--length", "0"}, {"[--length] must be between 1 and 64, got 0"}},
       {{"causal-mask", "--length", "65"}, {"[--length] must be between 1 and 64, got 65"}},
       {{"causal-mask", "--length", "four"}, {"[--length] expected a whole number, got \"four\""}},
       {{"causal-mask", "--dim", "4"},
-       {"--dim is an option of the topics positional-encoding and layer-norm, not of causal-mask"}},
+       {"--dim is an option of the topics positional-encoding, layer-norm, attention-cost and performer-error, not of "
+        "causal-mask"}},
       {{"causal-mask", "--seed", "-1"}, {"[--seed] must not be negative, got -1"}},
       {{"positional-encoding", "--length", "1"}, {"[--length] must be between 2 and 1000, got 1"}},
       {{"positional-encoding", "--dim", "12"}, {"[--dim] must be between 16 and 4096, got 12"}},
       {{"positional-encoding", "--dim", "18"}, {"[--dim] must be a multiple of 4, got 18"}},
+      {{"attention-cost", "--length", "1000"}, {"[--length] must be between 1024 and 1048576, got 1000"}},
+      {{"attention-cost", "--dim", "100"}, {"[--dim] must be a multiple of 64, got 100"}},
+      {{"attention-accuracy", "--length", "100"}, {"[--length] must be a multiple of 32, got 100"}},
+      {{"attention-accuracy", "--seconds", "0"}, {"[--seconds] must be between 1 and 86400, got 0"}},
+      {{"performer-error", "--dim", "1"}, {"[--dim] must be between 2 and 256, got 1"}},
       {{"layer-norm", "--dim", "1"}, {"[--dim] must be between 2 and 16, got 1"}},
       {{"layer-norm", "--length", "33"}, {"[--length] must be between 1 and 32, got 33"}},
       {{"attention-steps", "--example", "jorney"},

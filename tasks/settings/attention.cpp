@@ -1,0 +1,64 @@
+// Declares and checks the settings of a model's attention.
+#include <tapegrad/tasks/settings/attention.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+
+void AttentionSettings::list(Fields& f) {
+  f.add(
+      {.name = "attention",
+       .help = "form of self-attention; window: keys near the query only; linformer: mixtures of keys, in the encoder; "
+               "performer: random features; reformer: keys with similar hashes",
+       .choices = nn::kAttentionNames},
+      kind);
+  f.add({"window", "window: keys that a query attends to on each side", Group::model, kCountOrNone}, window);
+  f.add({"dilation", "window: distance between two of these keys", Group::model, kCount}, dilation);
+  f.add({"global-tokens", "window: the first N tokens attend to all, and all to them", Group::model, kCountOrNone},
+        global_tokens);
+  f.add({"linformer-rank", "linformer: number of mixtures of the keys", Group::model, kCount}, linformer_rank);
+  f.add({"linformer-per-head", "linformer: every head has mixtures of its own", Group::model}, linformer_per_head);
+  f.add({.name = "performer-features",
+         .help = "performer: number of random features",
+         .limits = kCountOrNone,
+         .special = "0: D log D for heads of size D"},
+        performer_features);
+  f.add({.name = "performer-redraw",
+         .help = "performer: steps after which the features are drawn anew",
+         .limits = kCountOrNone,
+         .special = "0: never"},
+        performer_redraw);
+  f.add({"reformer-bucket-size", "reformer: tokens that attend together", Group::model, kCount}, reformer_bucket_size);
+  f.add({.name = "reformer-buckets",
+         .help = "reformer: number of buckets, a power of two",
+         .limits = kCountOrNone,
+         .special = "0: one that fits the length"},
+        reformer_buckets);
+  f.add({"reformer-rounds", "reformer: rounds of hashing", Group::model, {.least = 1, .most = 64}}, reformer_rounds);
+}
+
+nn::AttentionChoice AttentionSettings::choice() const {
+  return {.kind = nn::attention_named(kind),
+          .window = window,
+          .dilation = dilation,
+          .global_tokens = global_tokens,
+          .linformer_rank = linformer_rank,
+          .linformer_per_head = linformer_per_head,
+          .performer_features = performer_features,
+          .reformer_bucket_size = reformer_bucket_size,
+          .reformer_buckets = reformer_buckets,
+          .reformer_rounds = reformer_rounds};
+}
+
+void AttentionSettings::check(std::string_view positions, bool causal) const {
+  as_bad_request("--attention", [&] { choice().check(nn::positions_named(positions), causal); });
+}
+
+int64_t AttentionSettings::keys_per_query(int64_t length) const {
+  if (kind == "window") return std::min(length, 2 * window + 1 + global_tokens);
+  if (kind == "linformer") return std::min(length, linformer_rank);
+  if (kind == "reformer") return std::min(length, 2 * reformer_bucket_size * reformer_rounds);
+  return kind == "performer" && performer_features > 0 ? std::min(length, performer_features) : length;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,223 @@
+// The topic attention-accuracy: what forms of attention lose on two tasks, after equal time of training.
+#include <fmt/format.h>
+#include <tapegrad/autograd/losses.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/embedding.h>
+#include <tapegrad/nn/feed_forward.h>
+#include <tapegrad/nn/norm.h>
+#include <tapegrad/nn/positions.h>
+#include <tapegrad/nn/self_attention.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/clip.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/show/show.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr int64_t kWidth = 64, kHeads = 2, kLayers = 2, kBatch = 4;
+constexpr int64_t kClasses = 16, kNoise = 32;  // tokens 0 .. 15 are told, 16 .. 47 are noise
+constexpr int64_t kBlank = kClasses + kNoise, kVocabulary = kBlank + 1;
+
+// One batch: the model tells the targets [B, K] at the positions 0 .. K - 1.
+struct Batch {
+  Tensor ids, targets;
+};
+
+// The second half of the input, and its first half is blank: to tell each token half of the length earlier.
+Batch draw_copy(int64_t length, Generator& generator) {
+  const Tensor tokens = randint(0, kClasses, {kBatch, length / 2}, &generator);
+  return {cat({full({kBatch, length / 2}, kBlank, kInt64), tokens}, 1), tokens};
+}
+
+// Noise with one other token, which the first position is to tell.
+Batch draw_needle(int64_t length, Generator& generator) {
+  const Tensor ids = randint(kClasses, kBlank, {kBatch, length}, &generator);
+  const Tensor needles = randint(0, kClasses, {kBatch, 1}, &generator);
+  const Tensor places = randint(1, length, {kBatch}, &generator);
+  for (int64_t i = 0; i < kBatch; ++i) {
+    ids.mutable_data<int64_t>()[i * length] = kBlank;
+    ids.mutable_data<int64_t>()[i * length + places.data<int64_t>()[i]] = needles.data<int64_t>()[i];
+  }
+  return {ids, needles};
+}
+
+struct Task {
+  std::string_view name, title;
+  Batch (*draw)(int64_t length, Generator& generator);
+  bool repeats;       // position p and p + length / 2 have one address
+  int64_t evaluated;  // batches
+};
+constexpr Task kTasks[] = {{"copy", "Copy: accuracy by seconds of processor time", draw_copy, true, 4},
+                           {"needle", "Needle: accuracy by seconds of processor time", draw_needle, false, 32}};
+
+struct Layer {
+  explicit Layer(const nn::SelfAttentionConfig& config)
+      : norm1(kWidth), norm2(kWidth), attention(config), feed_forward(kWidth, 4 * kWidth) {}
+  Tensor operator()(const Tensor& x) const {
+    const Tensor attended = x + attention(norm1(x));
+    return attended + feed_forward(norm2(attended));
+  }
+  void visit(auto&& field) {
+    field("norm1", norm1);
+    field("norm2", norm2);
+    field("attention", attention);
+    field("feed_forward", feed_forward);
+  }
+  nn::LayerNorm norm1, norm2;
+  nn::MultiHeadSelfAttention attention;
+  nn::FeedForward feed_forward;
+};
+
+struct Reader {
+  Reader(const Task& task, int64_t length, const nn::AttentionChoice& choice)
+      : tokens(kVocabulary, kWidth), norm(kWidth), out(kWidth, kClasses) {
+    const Tensor half = nn::sinusoidal_table(length / 2, kWidth);
+    addresses = task.repeats ? cat({half, half}) : nn::sinusoidal_table(length, kWidth);
+    for (int64_t i = 0; i < kLayers; ++i) {
+      layers.emplace_back(nn::SelfAttentionConfig{.d_in = kWidth,
+                                                  .d_out = kWidth,
+                                                  .num_heads = kHeads,
+                                                  .context_length = length,
+                                                  .causal = false,
+                                                  .attention = choice});
+    }
+  }
+  // Logits [B, count, classes] of the first positions.
+  Tensor operator()(const Tensor& ids, int64_t count) const {
+    Tensor x = tokens(ids) + addresses;
+    for (const Layer& layer : layers) x = layer(x);
+    return out(norm(narrow(x, 1, 0, count)));
+  }
+  void visit(auto&& field) {
+    field("tokens", tokens);
+    field("layers", layers);
+    field("norm", norm);
+    field("out", out);
+  }
+  nn::Embedding tokens;
+  std::vector<Layer> layers;
+  nn::LayerNorm norm;
+  nn::Linear out;
+  Tensor addresses;  // [T, C]
+};
+
+struct Form {
+  std::string_view name;
+  nn::AttentionChoice choice;
+};
+
+// Sizes in proportion to the length, which at 1,024 tokens are about the papers'.
+std::vector<Form> forms_for(int64_t length) {
+  const int64_t side = length / 8;
+  return {
+      {"full", {}},
+      {"window", {.kind = nn::AttentionKind::window, .window = side}},
+      {"+ global", {.kind = nn::AttentionKind::window, .window = side, .global_tokens = 1}},
+      {"linformer", {.kind = nn::AttentionKind::linformer, .linformer_rank = length / 4}},
+      {"performer", {.kind = nn::AttentionKind::performer, .performer_features = 128}},
+      {"reformer", {.kind = nn::AttentionKind::reformer, .reformer_bucket_size = std::max<int64_t>(4, length / 16)}}};
+}
+
+// One run: accuracy at some times.
+struct Run {
+  int64_t steps = 0;
+  std::vector<double> seconds = {0}, accuracies = {};
+};
+
+double accuracy_of(Reader& model, const Task& task, int64_t length, uint64_t seed) {
+  const PauseRecording pause;
+  Generator generator(seed);
+  nn::eval(model);
+  double right = 0;
+  for (int64_t i = 0; i < task.evaluated; ++i) {
+    const Batch batch = task.draw(length, generator);
+    const Tensor told = argmax(model(batch.ids, batch.targets.size(1)), -1);
+    right += mean(eq(told, batch.targets).to(kFloat64)).item();
+  }
+  nn::train(model);
+  return right / static_cast<double>(task.evaluated);
+}
+
+Run train_for(double seconds, const Task& task, int64_t length, const nn::AttentionChoice& choice, uint64_t seed) {
+  constexpr int kEvaluations = 12;
+  manual_seed(seed);
+  Reader model(task, length, choice);
+  optim::Adam adam(nn::parameters(model), {.lr = 1e-3});
+  Generator generator(seed + 1);
+  Run run;
+  run.accuracies.push_back(accuracy_of(model, task, length, seed + 2));
+  for (double used = 0; used < seconds; ++run.steps) {
+    const double start = processor_seconds();
+    {
+      const Batch batch = task.draw(length, generator);
+      Tape tape;
+      Gradients grads = tape.backward(cross_entropy(model(batch.ids, batch.targets.size(1)), batch.targets));
+      optim::clip_grad_norm(grads, 1.0);
+      adam.step(grads);
+    }
+    used += processor_seconds() - start;
+    if (used < seconds && used < seconds * static_cast<double>(run.seconds.size()) / kEvaluations) continue;
+    run.seconds.push_back(used);
+    run.accuracies.push_back(accuracy_of(model, task, length, seed + 2));
+  }
+  return run;
+}
+
+}  // namespace
+
+Exhibit show_attention_accuracy(const ShowRequest& request) {
+  const int64_t length = in_range("length", request.length, 1024, 32, 16384);
+  const int64_t seconds = in_range("seconds", request.seconds, 60, 1, 86'400);
+  require(length % 32 == 0, "--length", fmt::format("must be a multiple of 32, got {}", length));
+  const uint64_t seed = request.seed.value_or(0);
+  const std::vector<Form> forms = forms_for(length);
+  Exhibit exhibit;
+  exhibit.title = "What forms of attention lose";
+  exhibit.columns = 1;
+  std::vector<std::vector<Run>> runs;  // [tasks][forms]
+  for (const Task& task : kTasks) {
+    drawing::LineChart chart{
+        .title = std::string(task.title), .x_label = "seconds", .y_label = "accuracy", .y_low = 0, .y_high = 1};
+    runs.emplace_back();
+    for (const Form& form : forms) {
+      const Run run = train_for(static_cast<double>(seconds), task, length, form.choice, seed);
+      chart.series.push_back({.name = std::string(form.name), .x = run.seconds, .y = run.accuracies});
+      runs.back().push_back(run);
+    }
+    exhibit.drawings.push_back(draw(chart));
+  }
+  exhibit.text = fmt::format(
+      "Inputs of {} tokens. Training: {} seconds of processor time for each form and task.\n"
+      "Copy: to tell each of {} tokens half of the length away; both have one address.\n"
+      "Needle: to tell at the first position which of {} tokens is somewhere in noise.\n"
+      "Models: {} layers, width {}, {} heads, not causal, batches of {}.\n\n"
+      "{:>10}{:>12}{:>9}{:>12}{:>12}{:>9}{:>12}\n",
+      length, seconds, length / 2, kClasses, kLayers, kWidth, kHeads, kBatch, "", "copy", "steps", "ms/step", "needle",
+      "steps", "ms/step");
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    exhibit.text += fmt::format("{:>10}", forms[i].name);
+    for (const std::vector<Run>& of_task : runs) {
+      const Run& run = of_task[i];
+      exhibit.text += fmt::format("{:>12.3f}{:>9}{:>12.1f}", run.accuracies.back(), run.steps,
+                                  1e3 * run.seconds.back() / static_cast<double>(std::max<int64_t>(1, run.steps)));
+    }
+    exhibit.text += "\n";
+  }
+  const auto sizes = [&](std::size_t i) -> const nn::AttentionChoice& { return forms[i].choice; };
+  exhibit.text += fmt::format(
+      "\nAccuracy on new inputs; guessing gives {:.3f}. Sizes: windows of {} keys on each\n"
+      "side, + global: the first token attends to all and all to it; Linformer with {}\n"
+      "mixtures; Performer with {} features; Reformer with buckets of {} tokens, {}\n"
+      "rounds.\n",
+      1.0 / kClasses, sizes(1).window, sizes(3).linformer_rank, sizes(4).performer_features,
+      sizes(5).reformer_bucket_size, sizes(5).reformer_rounds);
+  return exhibit;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,94 @@
+// The topic performer-error: how far Performer's attention is from full attention, by its number of random features.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/performer.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/show/show.h>
+
+#include <cmath>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr int64_t kTokens = 128, kDraws = 24;
+constexpr int64_t kCounts[] = {32, 64, 128, 256, 512, 1024, 2048};
+
+struct Inputs {
+  Tensor q, k, v, full;  // float64 [T, D]; attention's result
+  bool causal;
+};
+
+// The root of the mean square of the difference, over several draws of features.
+double error_of(const Inputs& x, int64_t features, bool orthogonal, Generator& generator) {
+  double total = 0;
+  for (int64_t draw = 0; draw < kDraws; ++draw) {
+    const Tensor w = orthogonal ? nn::orthogonal_features(features, x.q.size(-1), kFloat64, &generator)
+                                : randn({features, x.q.size(-1)}, kFloat64, &generator);
+    const Tensor y = nn::performer_attention(x.q, x.k, x.v, w, {.causal = x.causal});
+    total += mean(square(y - x.full)).item();
+  }
+  return std::sqrt(total / static_cast<double>(kDraws));
+}
+
+}  // namespace
+
+Exhibit show_performer_error(const ShowRequest& request) {
+  const int64_t dim = in_range("dim", request.dim, 64, 2, 256);
+  Generator generator(request.seed.value_or(0));
+  const Shape shape{kTokens, dim};
+  const Tensor q = randn(shape, kFloat64, &generator) / 2, k = randn(shape, kFloat64, &generator) / 2;
+  const Tensor v = randn(shape, kFloat64, &generator);
+
+  struct Column {
+    std::string_view name;
+    bool causal, orthogonal;
+    std::vector<double> errors = {};
+  };
+  Column columns[] = {{"full", false, true}, {"causal", true, true}, {"independent", false, false}};
+  std::vector<double> counts;
+  for (const int64_t count : kCounts) counts.push_back(static_cast<double>(count));
+  for (Column& column : columns) {
+    const Inputs inputs{q, k, v, scaled_dot_product_attention(q, k, v, {.causal = column.causal}), column.causal};
+    for (const int64_t count : kCounts) {
+      column.errors.push_back(error_of(inputs, count, column.orthogonal, generator));
+    }
+  }
+
+  Exhibit exhibit;
+  exhibit.title = "The error of Performer's attention";
+  exhibit.columns = 1;
+  exhibit.text = fmt::format(
+      "Attention of {} tokens, heads of size {}; queries and keys are normal with\n"
+      "deviation 1/2, values with 1. Error: root mean square of the difference from\n"
+      "softmax attention, over {} draws of the features. Columns: orthogonal features,\n"
+      "not causal and causal; independent ones, not causal.\n\n{:>9}",
+      kTokens, dim, kDraws, "features");
+  for (const Column& column : columns) exhibit.text += fmt::format("{:>13}", column.name);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    exhibit.text += fmt::format("\n{:>9}", kCounts[i]);
+    for (const Column& column : columns) exhibit.text += fmt::format("{:>13.5f}", column.errors[i]);
+  }
+  exhibit.text += fmt::format("\n{:>9}", "slope");
+  for (const Column& column : columns) exhibit.text += fmt::format("{:>13.3f}", log_slope(counts, column.errors));
+  exhibit.text +=
+      "\n\nThe slope is that of the line through the logarithms. Theory: -1/2, since the\n"
+      "estimate is a mean over the features.\n";
+
+  drawing::LineChart chart{.title = "Error of Performer's attention",
+                           .x_label = "log2 of the number of features",
+                           .y_label = "root mean square error",
+                           .log_y = true};
+  std::vector<double> exponents;
+  for (const double count : counts) exponents.push_back(std::log2(count));
+  for (const Column& column : columns) {
+    chart.series.push_back({.name = std::string(column.name), .x = exponents, .y = column.errors});
+  }
+  std::vector<double> theory;
+  for (const double count : counts) theory.push_back(columns[0].errors[0] * std::sqrt(counts[0] / count));
+  chart.series.push_back({.name = "slope -1/2", .x = exponents, .y = theory, .mark = drawing::Series::Mark::dashes});
+  exhibit.drawings = {draw(chart)};
+  return exhibit;
+}
+
+}  // namespace tapegrad::tasks

@@ -70,11 +70,12 @@ int64_t GPTConfig::parameter_count() const {
   const int64_t attention = 2 * c * (c + kv) + c + (qkv_bias ? c + 2 * kv : 0), feed_forward = 8 * c * c + 5 * c;
   const int64_t table = vocab_size * c;
   const PositionOptions& o = position_options;
-  int64_t position_count = 0;
-  if (positions == Positions::learned) position_count = context_length * c;
-  if (positions == Positions::t5) position_count = o.t5_buckets * n_heads;
-  if (positions == Positions::shaw) {
-    position_count = n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
+  const Positions relative = relative_kind(positions, o);
+  int64_t position_count = added_parameter_count(positions, context_length, c, o);
+  if (positions == Positions::composite) ++position_count;  // beta
+  if (relative == Positions::t5) position_count += o.t5_buckets * n_heads;
+  if (relative == Positions::shaw) {
+    position_count += n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
   }
   return table + position_count + n_layers * (attention + feed_forward + 2 * norm) + norm + (tied_head ? 0 : table);
 }
@@ -122,7 +123,7 @@ Tensor GPTHead::operator()(const Tensor& x, const Tensor& table) const {
 GPTModel::GPTModel(const GPTConfig& config)
     : config(checked(config)),
       tok_emb(config.vocab_size, config.emb_dim),
-      pos_emb(config.positions, config.context_length, config.emb_dim, config.position_options),
+      pos_emb(config.positions, config.context_length, config.emb_dim, config.position_options, true),
       relative_positions(config.positions, config.n_heads, config.emb_dim / config.n_heads, true,
                          config.position_options),
       drop_emb(config.drop_rate),
@@ -152,7 +153,7 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
   if (start + tokens > config.longest_input()) {
     fail(kWhere, fmt::format("{} tokens are more than the context_length {}", start + tokens, config.longest_input()));
   }
-  Tensor x = drop_emb(pos_emb(tok_emb(ids), start));
+  Tensor x = drop_emb(pos_emb(tok_emb(ids), start, {}, cache));
   const auto positions_of = [this, tokens, start](DType dtype) {
     return relative_positions(tokens, start + tokens, start, dtype);
   };

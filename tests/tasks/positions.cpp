@@ -46,7 +46,8 @@ TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
 TEST(TasksPositions, WrongRequests) {
   const TemporaryFolder folder;
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), {.folder = folder.path()}), 2,
-               {"[--positions] must be one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, got \"ropes\""});
+               {"[--positions] must be one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, conv, "
+                "conv-multiscale, lstm, ode, complex, composite, dynamic, got \"ropes\""});
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}),
                            {.folder = folder.path()}),
                2,

@@ -71,9 +71,9 @@ int generate_gpt(const GPTGenerateRequest& request) {
   const std::vector<int64_t> prompt = prompt_of(request, trained);
   const std::string_view asked = request.prompt_ids.empty() ? "--prompt" : "--prompt-ids";
   if (prompt.empty()) bad_request(asked, "expected at least one token, got none");
-  if (static_cast<int64_t>(prompt.size()) > trained.model.config.context_length) {
-    bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}",
-                                   trained.model.config.context_length, prompt.size()));
+  const int64_t longest = trained.model.config.longest_input();
+  if (static_cast<int64_t>(prompt.size()) > longest) {
+    bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}", longest, prompt.size()));
   }
   if (!request.ids && !trained.tokenizer)
     bad_request("--model", "its folder has no tokenizer (--ids prints token ids)");

@@ -57,7 +57,7 @@ MultiHeadAttention::MultiHeadAttention(int64_t hidden_size, int64_t num_attentio
       shaw(shaw_positions(positions, hidden_size / num_attention_heads, options)),
       choice(choice),
       causal(causal) {
-  choice.check(positions);
+  choice.check(relative_kind(positions, options));
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,

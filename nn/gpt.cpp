@@ -59,7 +59,7 @@ void GPTConfig::check() const {
   require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
   kv_width(kConfig, emb_dim, n_heads, n_kv_heads);
   position_options.check();
-  attention.check(positions);
+  attention.check(relative_kind(positions, position_options));
 }
 
 int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }

@@ -24,7 +24,7 @@ void SelfAttentionConfig::check() const {
   require_divisible(kWhere, "d_out", d_out, "num_heads", num_heads);
   kv_width(kWhere, d_out, num_heads, num_kv_heads);
   position_options.check();
-  attention.check(positions);
+  attention.check(relative_kind(positions, position_options));
 }
 
 MultiHeadSelfAttention::MultiHeadSelfAttention(const SelfAttentionConfig& c)

@@ -51,7 +51,7 @@ void TransformerConfig::check() const {
     fail(kConfig, fmt::format("pad_token_id must be in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
   }
   position_options.check();
-  attention.check(positions);
+  attention.check(relative_kind(positions, position_options));
 }
 
 int64_t TransformerConfig::longest_input() const {

@@ -15,8 +15,8 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kWhere = "compare";
-constexpr std::size_t kLongest = 4096;  // a pipe takes that much without a reader
+constexpr std::string_view kCompare = "compare";
+constexpr std::size_t kMostBytes = 4096;  // a pipe takes that much without a reader
 
 struct Child {
   int64_t job;
@@ -44,14 +44,14 @@ struct Children {
     told = e.what();
     code = 1;
   }
-  const std::size_t size = std::min(told.size(), kLongest);
+  const std::size_t size = std::min(told.size(), kMostBytes);
   if (write(pipe, told.data(), size) != static_cast<ssize_t>(size)) code = 1;
   _exit(code);
 }
 
 void start(Children& children, int64_t number, const std::function<std::string(int64_t)>& job) {
   int ends[2];
-  if (pipe(ends) != 0) fail(kWhere, "the system has no more pipes");
+  if (pipe(ends) != 0) fail(kCompare, "the system has no more pipes");
   std::fflush(nullptr);  // or the child has the same text to write
   const pid_t pid = fork();
   if (pid == 0) {
@@ -61,7 +61,7 @@ void start(Children& children, int64_t number, const std::function<std::string(i
   close(ends[1]);
   if (pid < 0) {
     close(ends[0]);
-    fail(kWhere, "the system cannot start another process");
+    fail(kCompare, "the system cannot start another process");
   }
   children.running[pid] = {number, ends[0]};
 }
@@ -71,13 +71,13 @@ std::pair<int64_t, std::string> end_of_one(Children& children) {
   int status = 0;
   const pid_t pid = wait(&status);
   const auto found = children.running.find(pid);
-  if (found == children.running.end()) fail(kWhere, "a process was lost");
+  if (found == children.running.end()) fail(kCompare, "a process was lost");
   const Child child = found->second;
   children.running.erase(found);
-  std::string told(kLongest, '\0');
+  std::string told(kMostBytes, '\0');
   told.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(child.pipe, told.data(), told.size()))));
   close(child.pipe);
-  if (WIFSIGNALED(status)) fail(kWhere, fmt::format("a run was ended by signal {}", WTERMSIG(status)));
+  if (WIFSIGNALED(status)) fail(kCompare, fmt::format("a run was ended by signal {}", WTERMSIG(status)));
   if (status != 0) throw Error(told);
   return {child.job, told};
 }

@@ -11,7 +11,7 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr auto kGroup = Group::positions;
-constexpr std::string_view kWidth = "0: the width of the model";
+constexpr std::string_view kModelWidth = "0: the width of the model";
 
 Setting interpolate_to() {
   return {.name = "interpolate-to",
@@ -27,7 +27,7 @@ Setting ntk_scale() {
           .limits = {.least = 1}};
 }
 Setting size_of(std::string_view name, std::string_view help) {
-  return {.name = name, .help = help, .group = kGroup, .limits = kCountOrNone, .special = kWidth};
+  return {.name = name, .help = help, .group = kGroup, .limits = kCountOrNone, .special = kModelWidth};
 }
 
 // "[positions] t5_buckets must be even" as a BadRequest about --t5-buckets.

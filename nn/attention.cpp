@@ -79,7 +79,7 @@ MultiHeadAttention::MultiHeadAttention(int64_t hidden_size, int64_t num_attentio
                               .dropout = dropout_prob,
                               .qkv_bias = true,
                               .causal = causal}) {
-  choice.check(positions, causal, num_kv_heads > 0 && num_kv_heads != num_attention_heads);
+  choice.check(relative_kind(positions, options), causal, num_kv_heads > 0 && num_kv_heads != num_attention_heads);
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,

@@ -59,7 +59,7 @@ void GPTConfig::check() const {
   require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
   kv_width(kConfig, emb_dim, n_heads, n_kv_heads);
   position_options.check();
-  attention.check(positions, true, n_kv_heads > 0 && n_kv_heads != n_heads);
+  attention.check(relative_kind(positions, position_options), true, n_kv_heads > 0 && n_kv_heads != n_heads);
 }
 
 int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }
@@ -72,11 +72,12 @@ int64_t GPTConfig::parameter_count() const {
   const int64_t shared = this->attention.kind == AttentionKind::reformer ? c * c + (qkv_bias ? c : 0) : 0;
   const int64_t table = vocab_size * c;
   const PositionOptions& o = position_options;
-  int64_t position_count = 0;
-  if (positions == Positions::learned) position_count = context_length * c;
-  if (positions == Positions::t5) position_count = o.t5_buckets * n_heads;
-  if (positions == Positions::shaw) {
-    position_count = n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
+  const Positions relative = relative_kind(positions, o);
+  int64_t position_count = added_parameter_count(positions, context_length, c, o);
+  if (positions == Positions::composite) ++position_count;  // beta
+  if (relative == Positions::t5) position_count += o.t5_buckets * n_heads;
+  if (relative == Positions::shaw) {
+    position_count += n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
   }
   return table + position_count + n_layers * (attention - shared + feed_forward + 2 * norm) + norm +
          (tied_head ? 0 : table);
@@ -125,7 +126,7 @@ Tensor GPTHead::operator()(const Tensor& x, const Tensor& table) const {
 GPTModel::GPTModel(const GPTConfig& config)
     : config(checked(config)),
       tok_emb(config.vocab_size, config.emb_dim),
-      pos_emb(config.positions, config.context_length, config.emb_dim, config.position_options),
+      pos_emb(config.positions, config.context_length, config.emb_dim, config.position_options, true),
       relative_positions(config.positions, config.n_heads, config.emb_dim / config.n_heads, true,
                          config.position_options),
       drop_emb(config.drop_rate),
@@ -160,7 +161,7 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
   if (start + tokens > config.longest_input()) {
     fail(kWhere, fmt::format("{} tokens are more than the context_length {}", start + tokens, config.longest_input()));
   }
-  Tensor x = drop_emb(pos_emb(tok_emb(ids), start));
+  Tensor x = drop_emb(pos_emb(tok_emb(ids), start, {}, cache));
   const auto positions_of = [this, tokens, start](DType dtype) {
     return relative_positions(tokens, start + tokens, start, dtype);
   };

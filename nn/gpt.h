@@ -2,6 +2,7 @@
 // 2019; tutorial 000.
 #pragma once
 
+#include <tapegrad/nn/added_positions.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/next_token.h>
 #include <tapegrad/nn/norm.h>

@@ -58,26 +58,33 @@ Tensor appended(Tensor& held, int64_t length, const Tensor& fresh) {
 int64_t KVCache::batch() const { return layers_.empty() ? 0 : layers_.front().keys.size(0); }
 
 KeysAndValues KVCache::append(std::size_t layer, const KeysAndValues& fresh) {
-  if (Tape::current()) fail(kWhere, "a cache cannot be used while a tape records (use PauseRecording)");
   if (layer == layers_.size()) layers_.emplace_back();
-  auto& [keys, values] = layers_.at(layer);
+  return append_to(layers_.at(layer), fresh);
+}
+
+KeysAndValues KVCache::append_history(const KeysAndValues& fresh) { return append_to(history_, fresh); }
+
+KeysAndValues KVCache::append_to(KeysAndValues& held, const KeysAndValues& fresh) const {
+  if (Tape::current()) fail(kWhere, "a cache cannot be used while a tape records (use PauseRecording)");
+  auto& [keys, values] = held;
   if (keys.defined() && (keys.size(0) != fresh.keys.size(0) || keys.dtype() != fresh.keys.dtype())) {
     fail(kWhere, fmt::format("expected {} sequences of {} as in the cache, got {} of {}", keys.size(0),
                              name(keys.dtype()), fresh.keys.size(0), name(fresh.keys.dtype())));
   }
-  return {appended(keys, length_, fresh.keys), appended(values, length_, fresh.values)};
+  return {appended(keys, length_, fresh.keys),
+          fresh.values.defined() ? appended(values, length_, fresh.values) : Tensor()};
 }
 
 void KVCache::reorder(const Tensor& rows) {
   const PauseRecording pause;
   if (layers_.empty()) fail(kWhere, "an empty cache cannot be reordered");
-  for (KeysAndValues& layer : layers_) {
-    const auto chosen = [&](const Tensor& held) {
-      const Tensor taken = index_select(narrow(held, kTokens, 0, length_), 0, rows);
-      return with_capacity(taken, length_, taken.shape(), taken.dtype(), held.size(kTokens));
-    };
-    layer = {chosen(layer.keys), chosen(layer.values)};
-  }
+  const auto chosen = [&](const Tensor& held) {
+    if (!held.defined()) return held;
+    const Tensor taken = index_select(narrow(held, kTokens, 0, length_), 0, rows);
+    return with_capacity(taken, length_, taken.shape(), taken.dtype(), held.size(kTokens));
+  };
+  for (KeysAndValues& layer : layers_) layer = {chosen(layer.keys), chosen(layer.values)};
+  history_ = {chosen(history_.keys), chosen(history_.values)};
 }
 
 void KVCache::truncate(int64_t length) {

@@ -29,9 +29,17 @@ class KVCache {
   KeysAndValues append(std::size_t layer, const KeysAndValues& fresh);
   /// To be called after the last layer of a pass over `tokens` tokens.
   void advance(int64_t tokens) { length_ += tokens; }
+  /// The same as append() for what added positions remember of each token, [B, 1, T, width]; `values` may be empty.
+  KeysAndValues append_history(const KeysAndValues& fresh);
+  /// Positions that do not depend on the tokens, computed once; an empty handle at first.
+  Tensor& table() { return table_; }
 
  private:
+  KeysAndValues append_to(KeysAndValues& held, const KeysAndValues& fresh) const;
+
   std::vector<KeysAndValues> layers_;  // [B, heads, capacity, head_dim]
+  KeysAndValues history_;              // [B, 1, capacity, width], or none
+  Tensor table_;
   int64_t length_ = 0;
 };
 

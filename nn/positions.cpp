@@ -1,4 +1,4 @@
-// Positions that are added to embeddings: index, learned, sinusoidal.
+// The kinds of positions and their options, and the tables of index, learned and sinusoidal positions.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace tapegrad::nn {
 
@@ -25,6 +26,19 @@ Shape table_shape(int64_t max_positions, int64_t dim) {
 void check_length(int64_t length, int64_t max_positions) {
   if (length <= max_positions) return;
   fail(kWhere, fmt::format("a sequence of length {} is longer than max_position_embeddings {}", length, max_positions));
+}
+
+bool has(std::span<const std::string_view> names, Positions kind) {
+  return std::find(names.begin(), names.end(), name(kind)) != names.end();
+}
+
+void require_one_of(std::span<const std::string_view> names, std::string_view member, Positions kind) {
+  if (has(names, kind)) return;
+  fail(kWhere, fmt::format("{} must be one of {}, got {}", member, fmt::join(names, ", "), name(kind)));
+}
+
+void require_size(std::string_view member, int64_t size) {
+  if (size < 0) fail(kWhere, fmt::format("{} must not be negative, got {}", member, size));
 }
 
 }  // namespace
@@ -50,10 +64,30 @@ void PositionOptions::check() const {
   if (t5_distance <= t5_buckets / 2) {
     fail(kWhere, fmt::format("t5_distance must be larger than half of t5_buckets {}, got {}", t5_buckets, t5_distance));
   }
+  if (conv_width < 1 || conv_width % 2 == 0) {
+    fail(kWhere, fmt::format("conv_width must be odd and positive, got {}", conv_width));
+  }
+  require_size("lstm_size", lstm_size);
+  require_size("ode_size", ode_size);
+  if (!(ode_interval > 0)) fail(kWhere, fmt::format("ode_interval must be positive, got {}", ode_interval));
+  ode.check();
+  require_size("dynamic_size", dynamic_size);
+  require_one_of(kAddedPositionNames, "composite_added", composite_added);
+  require_one_of(kRelativePositionNames, "composite_relative", composite_relative);
+}
+
+Positions added_kind(Positions positions, const PositionOptions& options) {
+  if (positions == Positions::composite) return options.composite_added;
+  return has(kRelativePositionNames, positions) ? Positions::none : positions;
+}
+
+Positions relative_kind(Positions positions, const PositionOptions& options) {
+  if (positions == Positions::composite) return options.composite_relative;
+  return has(kRelativePositionNames, positions) ? positions : Positions::none;
 }
 
 int64_t longest_input(Positions positions, int64_t max_positions, const PositionOptions& options) {
-  if (positions != Positions::learned) return std::numeric_limits<int64_t>::max();
+  if (added_kind(positions, options) != Positions::learned) return std::numeric_limits<int64_t>::max();
   return std::max(max_positions, options.interpolate_to);
 }
 
@@ -112,29 +146,12 @@ Tensor sinusoidal_table(int64_t length, int64_t dim, int64_t start) {
   return table;
 }
 
-// --- added to embeddings ---
+// --- index ---
 
 Tensor add_index(const Tensor& x, int64_t start) {
   if (x.dim() < 2) fail(kWhere, fmt::format("expected x [..., T, C], got {}", str(x.shape())));
   const int64_t length = x.size(-2);
   return x + arange(static_cast<double>(start), static_cast<double>(start + length), 1, x.dtype()).reshape({length, 1});
-}
-
-AddedPositions::AddedPositions(Positions kind, int64_t max_positions, int64_t dim, const PositionOptions& options)
-    : kind(kind), interpolate_to(options.interpolate_to) {
-  if (kind == Positions::learned) learned = LearnedPositions(max_positions, dim);
-}
-
-Tensor AddedPositions::operator()(const Tensor& x, int64_t start) const {
-  const int64_t length = x.size(-2);
-  switch (kind) {
-    case Positions::index: return add_index(x, start);
-    case Positions::sinusoidal: return length == 0 ? x : x + sinusoidal_table(length, x.size(-1), start).to(x.dtype());
-    case Positions::learned:
-      if (interpolate_to > learned.weight->size(0)) return x + learned.interpolated(length, start, interpolate_to);
-      return x + learned(length, start);
-    default: return x;
-  }
 }
 
 }  // namespace tapegrad::nn

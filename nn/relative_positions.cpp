@@ -25,6 +25,21 @@ Tensor by_distance(int64_t queries, int64_t keys, int64_t start, DType dtype, co
   return table;
 }
 
+// The angles of RoPE, float64 [length, head_dim / 2].
+Tensor angle_table(int64_t length, int64_t head_dim, int64_t start, double base) {
+  if (head_dim < 2 || head_dim % 2 != 0) {
+    fail(kWhere, fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_dim));
+  }
+  const int64_t pairs = head_dim / 2;
+  const Tensor angles = Tensor::empty({length, pairs}, kFloat64);
+  double* out = angles.mutable_data<double>();
+  for (int64_t i = 0; i < pairs; ++i) {
+    const double speed = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+    for (int64_t t = 0; t < length; ++t) out[t * pairs + i] = static_cast<double>(start + t) * speed;
+  }
+  return angles;
+}
+
 }  // namespace
 
 // --- RoPE ---
@@ -37,18 +52,13 @@ double ntk_base(double base, double scale, int64_t head_dim) {
 }
 
 Angles rope_angles(int64_t length, int64_t head_dim, int64_t start, double base, DType dtype) {
-  if (head_dim < 2 || head_dim % 2 != 0) {
-    fail(kWhere, fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_dim));
-  }
-  const int64_t pairs = head_dim / 2;
-  const Tensor cosines = Tensor::empty({length, pairs}, kFloat64), sines = Tensor::empty({length, pairs}, kFloat64);
-  for (int64_t i = 0; i < pairs; ++i) {
-    const double speed = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
-    for (int64_t t = 0; t < length; ++t) {
-      const double angle = static_cast<double>(start + t) * speed;
-      cosines.mutable_data<double>()[t * pairs + i] = std::cos(angle);
-      sines.mutable_data<double>()[t * pairs + i] = std::sin(angle);
-    }
+  const Tensor angles = angle_table(length, head_dim, start, base);
+  const Tensor cosines = Tensor::empty(angles.shape(), kFloat64), sines = Tensor::empty(angles.shape(), kFloat64);
+  const double* angle = angles.data<double>();
+  double *cosine = cosines.mutable_data<double>(), *sine = sines.mutable_data<double>();
+  for (int64_t i = 0; i < angles.numel(); ++i) {
+    cosine[i] = std::cos(angle[i]);
+    sine[i] = std::sin(angle[i]);
   }
   return {cosines.to(dtype), sines.to(dtype)};
 }
@@ -91,7 +101,7 @@ ShawPositions::ShawPositions(int64_t max_distance, int64_t head_dim, bool with_v
 }
 
 ShawPositions shaw_positions(Positions positions, int64_t head_dim, const PositionOptions& options) {
-  if (positions != Positions::shaw) return {};
+  if (relative_kind(positions, options) != Positions::shaw) return {};
   return ShawPositions(options.shaw_distance, head_dim, options.shaw_values);
 }
 
@@ -167,10 +177,11 @@ Tensor alibi_bias(int64_t heads, int64_t queries, int64_t keys, int64_t start, D
 
 // --- a stack of layers ---
 
-RelativePositions::RelativePositions(Positions kind, int64_t heads, int64_t head_dim, bool causal,
+RelativePositions::RelativePositions(Positions positions, int64_t heads, int64_t head_dim, bool causal,
                                      const PositionOptions& options)
-    : kind(kind), heads(heads), head_dim(head_dim), rope_base(options.rope_base) {
+    : kind(relative_kind(positions, options)), heads(heads), head_dim(head_dim), rope_base(options.rope_base) {
   options.check();
+  if (positions == Positions::composite) beta = Parameter(ones({}));
   if (kind == Positions::t5) t5 = T5Bias(options.t5_buckets, options.t5_distance, heads, !causal);
   if (kind == Positions::rope) {
     rope_angles(0, head_dim, 0, 10000, kFloat32);  // an Error for an odd head_dim
@@ -183,10 +194,18 @@ PositionBias RelativePositions::operator()(int64_t queries, int64_t keys, int64_
   if (kind == Positions::t5) out.bias = t5(queries, keys, start);
   if (kind == Positions::alibi) out.bias = alibi_bias(heads, queries, keys, start, dtype);
   if (kind == Positions::rope) {
-    Angles angles = rope_angles(queries, head_dim, start, rope_base, dtype);
-    out.cosines = std::move(angles.cosines);
-    out.sines = std::move(angles.sines);
+    if (beta.defined()) {
+      const Tensor angles = angle_table(queries, head_dim, start, rope_base).to(dtype) * beta;
+      out.cosines = cos(angles);
+      out.sines = sin(angles);
+    } else {
+      Angles angles = rope_angles(queries, head_dim, start, rope_base, dtype);
+      out.cosines = std::move(angles.cosines);
+      out.sines = std::move(angles.sines);
+    }
   }
+  if (beta.defined() && out.bias.defined()) out.bias = out.bias * beta;
+  if (beta.defined() && kind == Positions::shaw) out.shaw_scale = beta;
   return out;
 }
 

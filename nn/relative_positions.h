@@ -8,9 +8,10 @@ namespace tapegrad::nn {
 /// What every self-attention of a stack gets in one pass, for queries at positions start .. start + T - 1 and keys at
 /// 0 .. S - 1.
 struct PositionBias {
-  Tensor bias = {};     ///< t5, alibi: [1, H, T, S], added to the scaled scores
-  Tensor cosines = {};  ///< rope: [T, D/2], of the angles by which queries and new keys are rotated
-  Tensor sines = {};    ///< rope: the same
+  Tensor bias = {};        ///< t5, alibi: [1, H, T, S], added to the scaled scores
+  Tensor cosines = {};     ///< rope: [T, D/2], of the angles by which queries and new keys are rotated
+  Tensor sines = {};       ///< rope: the same
+  Tensor shaw_scale = {};  ///< composite with shaw: one number that weights what the vectors add
   int64_t start = 0;
 };
 
@@ -81,17 +82,23 @@ Tensor alibi_slopes(int64_t heads, DType dtype = kFloat32);
 /// -slope * |distance|, [1, H, T, S].
 Tensor alibi_bias(int64_t heads, int64_t queries, int64_t keys, int64_t start = 0, DType dtype = kFloat32);
 
-/// What a stack of layers has for its self-attentions: T5's table, and the PositionBias of a pass. (Shaw's vectors
-/// belong to each attention.)
+/// What a stack of layers has for its self-attentions: T5's table, the beta of composite positions, and the
+/// PositionBias of a pass. (Shaw's vectors belong to each attention.) Beta begins as 1 and weights T5's and ALiBi's
+/// bias, what Shaw's vectors add, and RoPE's angles: at 0 there is nothing of the relative kind.
 struct RelativePositions {
   /// With `causal`, a query never attends to later keys. Error where the kind does not fit head_dim.
-  RelativePositions(Positions kind, int64_t heads, int64_t head_dim, bool causal, const PositionOptions& options = {});
+  RelativePositions(Positions positions, int64_t heads, int64_t head_dim, bool causal,
+                    const PositionOptions& options = {});
   /// For T queries from position `start` on and S keys, in the model's type.
   PositionBias operator()(int64_t queries, int64_t keys, int64_t start, DType dtype) const;
-  void visit(auto&& field) { t5.visit(field); }  // "weight", for T5
+  void visit(auto&& field) {
+    t5.visit(field);  // "weight", for T5
+    field("beta", beta);
+  }
 
   T5Bias t5;
-  Positions kind;
+  Parameter beta;  // one number, for composite positions
+  Positions kind;  // the relative one; none if there is none
   int64_t heads, head_dim;
   double rope_base;  // scaled
 };

@@ -34,7 +34,7 @@ void SelfAttentionConfig::check() const {
   require_divisible(kWhere, "d_out", d_out, "num_heads", num_heads);
   kv_width(kWhere, d_out, num_heads, num_kv_heads);
   position_options.check();
-  attention.check(positions, causal, num_kv_heads > 0 && num_kv_heads != num_heads);
+  attention.check(relative_kind(positions, position_options), causal, num_kv_heads > 0 && num_kv_heads != num_heads);
 }
 
 MultiHeadSelfAttention::MultiHeadSelfAttention(const SelfAttentionConfig& c)

@@ -58,7 +58,7 @@ void TransformerConfig::check() const {
     fail(kConfig, fmt::format("pad_token_id must be in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
   }
   position_options.check();
-  attention.check(positions, false);
+  attention.check(relative_kind(positions, position_options), false);
 }
 
 int64_t TransformerConfig::longest_input() const {
@@ -68,22 +68,32 @@ int64_t TransformerConfig::longest_input() const {
 
 // --- embeddings ---
 
-Embeddings::Embeddings(const TransformerConfig& config)
+Embeddings::Embeddings(const TransformerConfig& config, bool causal)
     : token_embeddings(checked(config).vocab_size, config.hidden_size, config.pad_token_id),
-      position_embeddings(config.positions, config.max_position_embeddings, config.hidden_size,
-                          config.position_options),
+      position_embeddings(config.positions, config.max_position_embeddings, config.hidden_size, config.position_options,
+                          causal),
       norm(norm_of(config)),
       dropout(config.hidden_dropout_prob) {
   init::xavier_uniform(token_embeddings.weight);
-  if (config.positions == Positions::learned) init::xavier_uniform(position_embeddings.learned.weight);
+  if (position_embeddings.kind == Positions::learned) init::xavier_uniform(position_embeddings.learned.weight);
 }
 
-Tensor Embeddings::operator()(const Tensor& ids, int64_t start) const {
+Tensor Embeddings::operator()(const Tensor& ids, int64_t start, const Tensor& mask, KVCache* cache) const {
   if (ids.dim() != 2 || ids.dtype() != kInt64) {
     fail("embeddings", fmt::format("expected ids int64 [B, T], got {} {}", name(ids.dtype()), str(ids.shape())));
   }
-  return dropout(norm(position_embeddings(token_embeddings(ids), start)));
+  return dropout(norm(position_embeddings(token_embeddings(ids), start, mask, cache)));
 }
+
+namespace {
+
+// The mask of keys [B, 1, 1, S] as a mask of tokens [B, S, 1]; none for masks of another form.
+Tensor mask_of_tokens(const Tensor& mask, const Tensor& ids) {
+  if (!mask.defined() || mask.dtype() != kBool || mask.shape() != Shape{ids.size(0), 1, 1, ids.size(1)}) return {};
+  return mask.reshape({ids.size(0), ids.size(1), 1});
+}
+
+}  // namespace
 
 // --- encoder ---
 
@@ -104,7 +114,7 @@ TransformerEncoder::TransformerEncoder(const TransformerConfig& config)
       norm(norm_of(config)) {}
 
 Tensor TransformerEncoder::operator()(const Tensor& ids, const Tensor& mask, AttentionMaps* maps) const {
-  Tensor x = embeddings(ids);
+  Tensor x = embeddings(ids, 0, mask_of_tokens(mask, ids));
   const PositionBias positions = relative_positions(ids.size(1), ids.size(1), 0, x.dtype());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     Tensor weights;
@@ -149,7 +159,7 @@ void DecoderCache::reorder(const Tensor& rows) {
 }
 
 TransformerDecoder::TransformerDecoder(const TransformerConfig& config)
-    : embeddings(config),
+    : embeddings(config, true),
       relative_positions(relative_of(config, true)),
       layers(repeat<TransformerDecoderLayer>(config.num_hidden_layers, config)),
       norm(norm_of(config)) {}
@@ -169,7 +179,7 @@ template <class MemoryOf>
 Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const MemoryOf& memory_of, AttentionPass self,
               AttentionPass cross, AttentionMaps* maps) {
   const int64_t start = self.cache ? self.cache->length() : 0;
-  Tensor x = decoder.embeddings(ids, start);
+  Tensor x = decoder.embeddings(ids, start, {}, self.cache);
   const int64_t length = ids.size(1);
   const PositionBias positions = decoder.relative_positions(length, start + length, start, x.dtype());
   self.positions = &positions;

@@ -1,6 +1,7 @@
 // The encoder-decoder Transformer. Vaswani et al. 2017, with Pre-LN; tutorial 003, section 8.4.
 #pragma once
 
+#include <tapegrad/nn/added_positions.h>
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
@@ -34,10 +35,10 @@ struct TransformerConfig {
 };
 
 /// ids [B, T], the first one at position `start` -> dropout(norm(token + position)), [B, T, C]. Error beyond
-/// longest_input().
+/// longest_input(). `causal`, a cache, and a mask of tokens [B, T, 1] are what AddedPositions takes.
 struct Embeddings {
-  explicit Embeddings(const TransformerConfig& config);
-  Tensor operator()(const Tensor& ids, int64_t start = 0) const;
+  explicit Embeddings(const TransformerConfig& config, bool causal = false);
+  Tensor operator()(const Tensor& ids, int64_t start = 0, const Tensor& mask = {}, KVCache* cache = nullptr) const;
   void visit(auto&& field) {
     field("token_embeddings", token_embeddings);
     field("position_embeddings", position_embeddings);
@@ -67,7 +68,8 @@ struct TransformerEncoderLayer {
 
 struct TransformerEncoder {
   explicit TransformerEncoder(const TransformerConfig& config);
-  /// ids [B, S], mask as in AttentionPass -> [B, S, C].
+  /// ids [B, S], mask as in AttentionPass -> [B, S, C]. A bool mask [B, 1, 1, S] also hides padding from positions that
+  /// look at the embeddings.
   Tensor operator()(const Tensor& ids, const Tensor& mask = {}, AttentionMaps* maps = nullptr) const;
   void visit(auto&& field) {
     field("embeddings", embeddings);

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/command.h>
+#include <tapegrad/tasks/compare/positions.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/gpt/command.h>
@@ -145,6 +146,8 @@ constexpr Verb kVerbs[] = {
     {"attention", "draw a trained model's attention weights",
      [](CLI::App* verb, Parsed& parsed) { add_tasks(verb, parsed, add_attention); }},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
+    {"compare", "train the same model in several forms, and tabulate accuracy, time and memory",
+     [](CLI::App* verb, Parsed& parsed) { add_threads(add_compare_positions(verb, parsed.run), parsed); }},
     {"tokenize", "tokenize text, or train a new tokenizer", add_tokenize},
     {"gradcheck", "check every gradient against finite differences", add_gradcheck},
     {"info", "show processor, kernels and measured speed", add_info},
@@ -154,7 +157,7 @@ constexpr Verb kVerbs[] = {
 // What the subcommands of `app` are called.
 std::string_view kind_of_parts(const CLI::App& app) {
   if (app.get_parent() == nullptr) return "verb";
-  return app.get_name() == "show" ? "topic" : "task";
+  return app.get_name() == "show" || app.get_name() == "compare" ? "topic" : "task";
 }
 
 void add_all(CLI::App& top, Parsed& parsed) {
@@ -166,7 +169,7 @@ void add_all(CLI::App& top, Parsed& parsed) {
     set_help_style(*app, kind_of_parts(*app));
     verb.add(app, parsed);
     const auto parts = app->get_subcommands({});
-    for (CLI::App* part : parts) part->group(app->get_name() == "show" ? "Topics" : "Tasks");
+    for (CLI::App* part : parts) part->group(kind_of_parts(*app) == "topic" ? "Topics" : "Tasks");
     app->require_subcommand(parts.empty() ? 0 : 1);
   }
   top.footer(

@@ -12,10 +12,11 @@ namespace {
 constexpr double kLeft = 80, kRight = 24, kTop = 50, kBottom = 50;  // margins of a chart
 constexpr int kColours = 4;
 
-void require_values(std::string_view where, const Series& series, std::size_t count, std::string_view of) {
-  if (series.y.size() != count) {
-    fail(where, fmt::format("expected one y per {} in the series \"{}\", got {} {} and {} values",
-                            of == "x" ? of : "label", series.name, count, of, series.y.size()));
+void require_values(std::string_view where, std::string_view series, std::size_t values, std::size_t count,
+                    std::string_view what, std::string_view of) {
+  if (values != count) {
+    fail(where, fmt::format("expected one {} per {} in the series \"{}\", got {} {} and {} values", what, of, series,
+                            count, of == "label" ? "labels" : of, values));
   }
 }
 
@@ -219,7 +220,8 @@ Drawing titled(const auto& chart) {
 }  // namespace
 
 Drawing draw(const LineChart& chart) {
-  for (const Series& series : chart.series) require_values("line_chart", series, series.x.size(), "x");
+  for (const Series& series : chart.series)
+    require_values("line_chart", series.name, series.y.size(), series.x.size(), "y", "x");
   const Scale scale = scale_of(chart);
   Drawing out = titled(chart);
   write_y_axis(out.body, scale,
@@ -237,10 +239,16 @@ Drawing draw(const LineChart& chart) {
 }
 
 Drawing draw(const BarChart& chart) {
-  for (const Series& series : chart.series) require_values("bar_chart", series, chart.labels.size(), "labels");
+  for (const Series& series : chart.series) {
+    require_values("bar_chart", series.name, series.y.size(), chart.labels.size(), "y", "label");
+    if (series.low.empty() && series.high.empty()) continue;
+    require_values("bar_chart", series.name, series.low.size(), chart.labels.size(), "low", "label");
+    require_values("bar_chart", series.name, series.high.size(), chart.labels.size(), "high", "label");
+  }
   Scale scale{chart.width, chart.height, {0, static_cast<double>(chart.labels.size())}, {0, 0}};
   for (const Series& series : chart.series)
-    for (const double y : series.y) scale.y.take(y);
+    for (const std::vector<double>* values : {&series.y, &series.low, &series.high})
+      for (const double y : *values) scale.y.take(y);
   scale.y.settle();
   Drawing out = titled(chart);
   write_y_axis(out.body, scale, linear_ticks(scale.y.low, scale.y.high, 5), "");
@@ -254,6 +262,10 @@ Drawing draw(const BarChart& chart) {
       fmt::format_to(std::back_inserter(out.body),
                      "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
                      i % kColours, first + bar * static_cast<double>(i), std::min(y, zero), bar, std::fabs(y - zero));
+      if (chart.series[i].low.empty()) continue;
+      fmt::format_to(std::back_inserter(out.body), "<path class=\"branch\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n",
+                     first + bar * (static_cast<double>(i) + 0.5), scale.at_y(chart.series[i].low[group]),
+                     scale.at_y(chart.series[i].high[group]));
     }
     write_text(out.body, middle, scale.bottom() + 20, "middle", chart.labels[group]);
   }

@@ -14,6 +14,7 @@ struct Series {
   std::vector<double> x = {}, y = {};  ///< of one length; points whose y is not finite are left out
   bool faint = false;                  ///< thin and pale, for single steps next to their means; small dots
   enum class Mark { line, dots, dashes } mark = Mark::line;
+  std::vector<double> low = {}, high = {};  ///< of bars: their spread, which is drawn as a line; empty: none
 };
 
 /// Curves over a common x axis. Long curves are reduced to about 500 points.
@@ -33,7 +34,7 @@ Drawing draw(const LineChart& chart);
 struct BarChart {
   std::string title = {};
   std::vector<std::string> labels = {};
-  std::vector<Series> series = {};   ///< only y is used: one value per label
+  std::vector<Series> series = {};   ///< y, and low and high where there are some: one value per label
   double width = 320, height = 180;  ///< of the plot in pixels, without its margins
 };
 /// Error where a series does not have one value per label.

@@ -64,8 +64,14 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
       ->capture_default_str()
       ->type_name("B");
   app->add_option("--seed", r->seed, "random seed of the samples")->capture_default_str()->type_name("SEED");
+  add_options(app, fields_of(r->reach), "the run's");
   add_dtype(app, r->dtype);
-  app->callback([r, &run] { run = [r] { return generate_gpt(*r); }; });
+  app->callback([app, r, &run] {
+    run = [app, r] {
+      r->given = given_on(app, fields_of(r->reach));
+      return generate_gpt(*r);
+    };
+  });
 }
 
 void add_gpt_test(CLI::App* app, std::function<int()>& run) {

@@ -54,6 +54,8 @@ std::vector<int64_t> prompt_of(const GPTGenerateRequest& request, const TrainedG
 }
 
 void check(const GPTGenerateRequest& r) {
+  ReachSettings reach = r.reach;
+  check_limits(fields_of(reach));
   check_limits("--max-new-tokens", static_cast<double>(r.max_new_tokens), {.least = 1});
   check_limits("--temperature", r.temperature, kNotNegative);
   check_limits("--top-k", static_cast<double>(r.top_k), kNotNegative);
@@ -67,13 +69,13 @@ void check(const GPTGenerateRequest& r) {
 int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
   const bool needs_tokenizer = request.prompt_ids.empty() || !request.ids;
-  const TrainedGPT trained = load_gpt(request.model, request.dtype, needs_tokenizer);
+  const TrainedGPT trained = load_gpt(request.model, request.dtype, needs_tokenizer, request.reach, request.given);
   const std::vector<int64_t> prompt = prompt_of(request, trained);
   const std::string_view asked = request.prompt_ids.empty() ? "--prompt" : "--prompt-ids";
   if (prompt.empty()) bad_request(asked, "expected at least one token, got none");
-  if (static_cast<int64_t>(prompt.size()) > trained.model.config.context_length) {
+  if (static_cast<int64_t>(prompt.size()) > trained.model.config.longest_input()) {
     bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}",
-                                   trained.model.config.context_length, prompt.size()));
+                                   trained.model.config.longest_input(), prompt.size()));
   }
   if (!request.ids && !trained.tokenizer)
     bad_request("--model", "its folder has no tokenizer (--ids prints token ids)");

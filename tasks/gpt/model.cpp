@@ -41,10 +41,17 @@ void fill(nn::GPTModel& model, const NamedTensors& state, const fs::path& path) 
   }
 }
 
-TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer) {
+void override_with(nn::PositionOptions& options, const ReachSettings& reach, const Given& given) {
+  if (contains(given, "interpolate-to")) options.interpolate_to = reach.interpolate_to;
+  if (contains(given, "ntk-scale")) options.ntk_scale = reach.ntk_scale;
+}
+
+TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer, const ReachSettings& reach,
+                     const Given& given) {
   const fs::path config_file = folder / "config.json";
   const std::string text = train::read_file(config_file);
-  const nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, config_file.string());
+  nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, config_file.string());
+  override_with(config.position_options, reach, given);
   std::unique_ptr<data::Tokenizer> tokenizer;
   if (with_tokenizer && data::has_tokenizer(folder.string())) tokenizer = data::load_tokenizer(folder.string());
   if (tokenizer && tokenizer->size() > config.vocab_size) {
@@ -68,7 +75,7 @@ TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer) {
   return {std::move(model), std::move(tokenizer), end};
 }
 
-TrainedGPT of_file(const fs::path& file, DType dtype) {
+TrainedGPT of_file(const fs::path& file, DType dtype, const ReachSettings& reach, const Given& given) {
   const SafeTensors loaded = train::load_checked(file);
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
@@ -81,7 +88,9 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
   require(task == kGPTTask, "--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
   const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
-  nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype, file);
+  nn::GPTConfig config = options.model(tokenizer->size());
+  override_with(config.position_options, reach, given);
+  nn::GPTModel model = unfilled(config, dtype, file);
   fill(model, loaded.tensors, file);
   const std::optional<int64_t> end = tokenizer->end_of_text();
   return {std::move(model), std::move(tokenizer), end};
@@ -132,16 +141,17 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const da
   train::replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
 }
 
-TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer) {
+TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer, const ReachSettings& reach,
+                    const Given& given) {
   const fs::path path = model.empty() ? last_run(kGPTTask) : fs::path(model);
   const auto has = [](const fs::path& file) { return as_bad_request("--model", [&] { return is_there(file); }); };
   if (!has(path)) {
     bad_request("--model", fmt::format("there is no {}{}", path.string(),
                                        model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
   }
-  if (kind_of_file(path) != FileKind::folder) return of_file(path, dtype);
-  if (has(path / "config.json")) return of_folder(path, dtype, with_tokenizer);
-  if (has(path / train::kModelFile)) return of_file(path / train::kModelFile, dtype);
+  if (kind_of_file(path) != FileKind::folder) return of_file(path, dtype, reach, given);
+  if (has(path / "config.json")) return of_folder(path, dtype, with_tokenizer, reach, given);
+  if (has(path / train::kModelFile)) return of_file(path / train::kModelFile, dtype, reach, given);
   bad_request("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
 }
 

@@ -47,9 +47,9 @@ void GPTOptions::list(Fields& f) {
   f.add({"drop-rate", "dropout probability, everywhere in the model", Group::model, kProbability}, drop_rate);
   f.add({"qkv-bias", "biases on query, key and value", Group::model}, qkv_bias);
   f.add({"tied-head", "the output head shares the weight of the token embedding", Group::model}, tied_head);
-  f.add({.name = "positions", .help = "positional encoding", .choices = nn::kPositionNames}, positions);
   attention.list(f);
   f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
+  PositionSettings::list(f);
   f.add({.name = "text",
          .help = "text or token file to train on (default: sums in words, generated here)",
          .group = Group::data,
@@ -99,7 +99,8 @@ nn::GPTConfig GPTOptions::model(int64_t vocab_size) const {
           .drop_rate = drop_rate,
           .qkv_bias = qkv_bias,
           .tied_head = tied_head,
-          .positions = nn::positions_named(positions),
+          .positions = kind(),
+          .position_options = position_options(),
           .attention = attention.choice()};
 }
 
@@ -129,18 +130,21 @@ void fill_in(GPTOptions& o) {
 
 void resolve(GPTOptions& o) {
   check_limits(fields_of(o));
-  o.check();
+  o.TrainingSettings::check();
   require(o.emb_dim % o.n_heads == 0, "--emb-dim",
           fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
-  check_rotary(o.positions, o.emb_dim / o.n_heads, fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
-  o.attention.check(o.positions, true);
+  o.PositionSettings::check(o.emb_dim, o.emb_dim / o.n_heads,
+                            fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
+  o.attention.check(nn::relative_kind(o.kind(), o.position_options()), true);
   fill_in(o);
 }
 
 double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes that are not possible would overflow
   const auto c = static_cast<double>(config.emb_dim), vocab = static_cast<double>(config.vocab_size);
   const auto layers = static_cast<double>(config.n_layers);
-  return 4 * (12 * c * c * layers + (config.tied_head ? 1 : 2) * vocab * c) + kBytesPerBlock * layers;
+  const double positions = static_cast<double>(
+      nn::added_parameter_count(config.positions, config.context_length, config.emb_dim, config.position_options));
+  return 4 * (12 * c * c * layers + (config.tied_head ? 1 : 2) * vocab * c + positions) + kBytesPerBlock * layers;
 }
 
 double training_bytes(const GPTOptions& o, int64_t vocab_size) {

@@ -3,6 +3,7 @@
 
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/tasks/settings/attention.h>
+#include <tapegrad/tasks/settings/positions.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <cstdint>
@@ -15,7 +16,7 @@ inline constexpr const char* kGPTTask = "gpt";
 inline constexpr const char* kGPTDefaultPreset = "tiny";  // of the command
 
 /// The values here are those of the preset "book": chapter 5's run.
-struct GPTOptions : TrainingSettings {
+struct GPTOptions : TrainingSettings, PositionSettings {
   GPTOptions();
 
   std::string preset = "book";
@@ -28,7 +29,6 @@ struct GPTOptions : TrainingSettings {
   double drop_rate = 0.1;
   bool qkv_bias = false;
   bool tied_head = false;
-  std::string positions = "learned";  // one of nn::kPositionNames
   AttentionSettings attention;
   int64_t stride = 0;  // 0: context_length
   double train_ratio = 0.9;

@@ -24,7 +24,9 @@ struct GPTTrainRequest : RunRequest {
 int train_gpt(GPTTrainRequest request);
 
 struct GPTGenerateRequest {
-  std::string model;  // file or folder; empty: the last run's
+  std::string model;    // file or folder; empty: the last run's
+  ReachSettings reach;  // of the model, for inputs longer than those of training
+  Given given;          // those named on the command line
   std::string prompt;
   std::string prompt_ids;  // "15496,11" instead
   bool ids = false;        // print token ids

@@ -1,4 +1,5 @@
 // Small copies of every module of nn/, and how they are called.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/activation.h>
@@ -386,6 +387,45 @@ struct PositionedAttention {
   }
 };
 
+// Positions that are added to x, with what they read of it.
+void add_added_positions(ModuleTable& table) {
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  const auto table_of = [](auto& module, X x) { return x[0] * module(3, 1); };
+  const auto masked = [](auto& module, X x) { return sin(module(x[0], 0, nn::padding_mask(x[1]).reshape({2, 3, 1}))); };
+  const Tensor ids = tensor({{3, 1, 2}, {4, 1, 0}}), x = spread({2, 3, 4});
+  for (const bool causal : {false, true}) {
+    const char* const label = causal ? "causal" : "both directions";
+    table.add(
+        "ConvPositions", label, {x}, [=] { return nn::ConvPositions(4, 3, causal); }, apply);
+    table.add(
+        "MultiscaleConvPositions", label, {x}, [=] { return nn::MultiscaleConvPositions(4, causal); }, apply);
+    table.add(
+        "DynamicPositions", label, {x}, [=] { return nn::DynamicPositions(4, 3, causal); }, apply);
+  }
+  table.add(
+      "LstmPositions", "[2, 3, 4]", {x}, [] { return nn::LstmPositions(4, 2); }, apply);
+  table.add(
+      "ComplexPositions", "three positions", {spread({3, 4})}, [] { return nn::ComplexPositions(4); }, table_of);
+  for (const nn::OdeSolver solver : {nn::OdeSolver::rk4, nn::OdeSolver::dopri5}) {
+    for (const bool adjoint : {false, true}) {
+      const nn::PositionOptions options{.ode_size = 2,
+                                        .ode = {.solver = solver, .steps = 4, .tolerance = 1e-11, .adjoint = adjoint}};
+      table.add(
+          "OdePositions",
+          fmt::format("{}{}", nn::kOdeSolverNames[static_cast<int>(solver)], adjoint ? ", adjoint" : ""),
+          {spread({2, 2})}, [=] { return nn::OdePositions(2, options); },
+          [](auto& module, X x) { return x[0] * module(2, 1); });
+    }
+  }
+  for (const nn::Positions kind :
+       {nn::Positions::conv, nn::Positions::conv_multiscale, nn::Positions::lstm, nn::Positions::ode,
+        nn::Positions::complex, nn::Positions::composite, nn::Positions::dynamic}) {
+    table.add(
+        "AddedPositions", nn::name(kind), {x, ids},
+        [=] { return nn::AddedPositions(kind, 3, 4, {.composite_added = nn::Positions::learned}); }, masked);
+  }
+}
+
 void add_positions(ModuleTable& table) {
   const nn::PositionOptions options{.shaw_distance = 1, .t5_buckets = 4, .t5_distance = 4};
   const auto scores = [](auto& module, X x) { return module.scores(x[0], 3, 1); };
@@ -413,6 +453,14 @@ void add_positions(ModuleTable& table) {
       "MultiHeadAttention", "shaw with values", {spread({1, 3, 4})},
       [=] { return PositionedAttention(nn::Positions::shaw, with_values); },
       [](auto& module, X x) { return module(x[0]); });
+  for (const nn::Positions kind : {nn::Positions::rope, nn::Positions::shaw, nn::Positions::t5, nn::Positions::alibi}) {
+    nn::PositionOptions pair = with_values;
+    pair.composite_relative = kind;
+    table.add(
+        "MultiHeadAttention", fmt::format("composite with {}", nn::name(kind)), {spread({1, 3, 4})},
+        [=] { return PositionedAttention(nn::Positions::composite, pair); },
+        [](auto& module, X x) { return module(x[0]); });
+  }
 }
 
 void add_transformer(ModuleTable& table) {
@@ -543,6 +591,7 @@ const std::vector<ModuleSamples>& module_samples() {
     add_attention(table);
     add_long_attention(table);
     add_containers(table);
+    add_added_positions(table);
     add_positions(table);
     add_recurrent(table);
     add_transformer(table);

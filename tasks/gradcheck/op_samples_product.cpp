@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/on_grad.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/ode.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 
@@ -133,6 +134,23 @@ void add_recompute(SampleTable& table) {
   });
 }
 
+// Fine steps: the adjoint method's gradients are those of the solution, not of its approximation.
+void add_adjoint(SampleTable& table) {
+  for (const nn::OdeSolver solver : {nn::OdeSolver::rk4, nn::OdeSolver::dopri5}) {
+    const std::string label(nn::kOdeSolverNames[static_cast<int>(solver)]);
+    table.add("ode_adjoint", label, {spread({2, 2}), spread({2, 2}, -1, 1.3)}, [solver](std::span<const Tensor> x) {
+      const double times[] = {0, 0.3, 0.5};
+      const auto slope = [](double t, const Tensor& h, std::span<const Tensor> p) { return sin(matmul(h, p[0]) + t); };
+      const auto gradients = [](double t, const Tensor& h, std::span<const Tensor> p, const Tensor& a) {
+        const Tensor dx = a * cos(matmul(h, p[0]) + t);
+        return std::vector<Tensor>{matmul(dx, p[0].t()), matmul(h.t(), dx)};
+      };
+      return nn::odeint(slope, x[0], x.subspan(1), times,
+                        {.solver = solver, .steps = 16, .tolerance = 1e-11, .adjoint = true}, gradients);
+    });
+  }
+}
+
 }  // namespace
 
 void add_product_samples(SampleTable& table) {
@@ -141,6 +159,7 @@ void add_product_samples(SampleTable& table) {
   add_dropout(table);
   add_hooks(table);
   add_recompute(table);
+  add_adjoint(table);
 }
 
 }  // namespace tapegrad::tasks

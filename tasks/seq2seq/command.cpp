@@ -17,6 +17,7 @@ void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskInf
                  F act) {
   constexpr bool kExplain = std::is_same_v<Request, ExplainRequest>;
   add_options(app, example_fields(r->options), kExplain ? "the tutorial's" : "the run's");
+  if constexpr (!kExplain) add_options(app, fields_of(r->reach), "the run's");
   if (task.takes_expressions) {
     app->add_option("--expression", r->expression, "use this example")
         ->type_name("TEXT")
@@ -25,6 +26,10 @@ void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskInf
   app->callback([app, r, act, &run] {
     run = [app, r, act] {
       r->given = given_on(app, example_fields(r->options));
+      if constexpr (!kExplain) {
+        check_limits(fields_of(r->reach));
+        for (const std::string& name : given_on(app, fields_of(r->reach))) r->given.push_back(name);
+      }
       return act(*r);
     };
   });

@@ -27,7 +27,7 @@ int explain(ExplainRequest request) {
 int attention(const AttentionRequest& request) {
   const TaskInfo& info = *request.options.info;
   const fs::path file = model_file(fmt::format("attention {}", info.name), info.name, request.model);
-  TrainedModel trained = load_model(file, info);
+  TrainedModel trained = load_model(file, info, request.reach, request.given);
   override_examples(trained, request.options, request.given);
   const Task& task = *trained.task;
   nn::eval(trained.model);

@@ -39,7 +39,7 @@ void save_model(const fs::path& path, const Trainer& trainer) {
                        {"task_state", to_hex(trainer.task().state())}});
 }
 
-TrainedModel load_model(const fs::path& path, const TaskInfo& task) {
+TrainedModel load_model(const fs::path& path, const TaskInfo& task, ReachSettings reach, const Given& given) {
   const SafeTensors loaded = train::load_checked(path);
   const auto config = loaded.metadata.find("config");
   if (config == loaded.metadata.end()) fail(kModel, fmt::format("{}: its metadata has no \"config\"", path.string()));
@@ -47,6 +47,7 @@ TrainedModel load_model(const fs::path& path, const TaskInfo& task) {
   require(trained_for == task.name, "--model",
           fmt::format("{} was trained for the task {}, not for {}", path.string(), trained_for, task.name));
   RunOptions options = options_from_json(path.string(), config->second, task);
+  override_with(fields_of(options), fields_of(reach), given);
   resolve(options);
   TrainedModel trained{options, nn::Transformer(options.model()), task.make(options)};
   nn::load_state_dict(trained.model, loaded.tensors);
@@ -57,7 +58,7 @@ TrainedModel load_model(const fs::path& path, const TaskInfo& task) {
 
 void override_examples(TrainedModel& trained, RunOptions asked, const Given& given) {
   RunOptions options = trained.options;
-  override_with(fields_of(options), fields_of(asked), given);
+  override_with(fields_of(options), example_fields(asked), given);
   resolve(options);
   if (to_json(options) == to_json(trained.options)) return;
   trained.task = options.info->make(options);

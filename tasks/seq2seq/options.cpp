@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/seq2seq/options.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tapegrad::tasks {
 namespace {
@@ -13,21 +14,25 @@ constexpr double kBytesPerLayer = 60'000;
 
 double parameters_of(const RunOptions& o) {
   const auto v = static_cast<double>(o.vocab_size), c = static_cast<double>(o.hidden_size);
-  const auto f = static_cast<double>(o.intermediate_size), p = static_cast<double>(o.max_position_embeddings);
-  return static_cast<double>(o.num_hidden_layers) * (12 * c * c + 4 * c * f) + 3 * v * c + 2 * p * c;
+  const auto f = static_cast<double>(o.intermediate_size);
+  return static_cast<double>(o.num_hidden_layers) * (12 * c * c + 4 * c * f) + 3 * v * c +
+         2 * o.added_parameters(o.max_position_embeddings, o.hidden_size);
 }
 
 // Learned positions and Linformer bound the length of the sequences. The task's options that decide the length are
 // named.
 void check_length(RunOptions& o, int64_t longest) {
-  if (longest <= o.max_position_embeddings || (o.positions != "learned" && o.attention.kind != "linformer")) return;
+  if (longest <= o.model().longest_input()) return;
+  const auto [option, bound] = o.model().longest_input() > o.max_position_embeddings
+                                   ? std::pair{"--interpolate-to", o.position_details.interpolate_to}
+                                   : std::pair{"--max-position-embeddings", o.max_position_embeddings};
   for (const Field& field : example_fields(o)) {
     const std::string value = field.text();
     bad_request(
         fmt::format("--{}", field.setting.name),
-        fmt::format("{} {} longer than --max-position-embeddings {}", value,
+        fmt::format("{} {} longer than {} {}", value,
                     value == std::to_string(longest) ? "is" : fmt::format("makes sequences of {} tokens,", longest),
-                    o.max_position_embeddings));
+                    option, bound));
   }
 }
 
@@ -44,12 +49,9 @@ void RunOptions::list(Fields& f) {
          .limits = kCountOrNone,
          .special = "0: the tutorial's length, or more if the sequences are longer"},
         max_position_embeddings);
-  f.add({.name = "positions",
-         .help = "positional encoding; only learned positions bound the length",
-         .choices = nn::kPositionNames},
-        positions);
   attention.list(f);
   f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
+  PositionSettings::list(f);
   info->list(own, f);
   TrainingSettings::list(f);
   f.add({"steps-per-epoch", "steps per epoch", Group::training, kCount}, steps_per_epoch);
@@ -63,7 +65,8 @@ nn::TransformerConfig RunOptions::model() const {
   config.num_attention_heads = num_attention_heads;
   config.intermediate_size = intermediate_size;
   config.max_position_embeddings = max_position_embeddings;
-  config.positions = nn::positions_named(positions);
+  config.positions = kind();
+  config.position_options = position_options();
   config.attention = attention.choice();
   config.dropout_prob = config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout;
   return config;
@@ -83,12 +86,13 @@ void fill_in(RunOptions& o) {
 
 void resolve(RunOptions& o) {
   check_limits(fields_of(o));
-  o.check();
+  o.TrainingSettings::check();
   require(o.hidden_size % o.num_attention_heads == 0, "--hidden-size",
           fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
-  check_rotary(o.positions, o.hidden_size / o.num_attention_heads,
-               fmt::format("--hidden-size {} over --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
-  o.attention.check(o.positions, false);
+  o.PositionSettings::check(
+      o.hidden_size, o.hidden_size / o.num_attention_heads,
+      fmt::format("--hidden-size {} over --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
+  o.attention.check(nn::relative_kind(o.kind(), o.position_options()), false);
   o.info->check(o);
   fill_in(o);
   check_length(o, o.info->longest(o));

@@ -4,6 +4,7 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/seq2seq/task_info.h>
 #include <tapegrad/tasks/settings/attention.h>
+#include <tapegrad/tasks/settings/positions.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <any>
@@ -14,7 +15,7 @@
 namespace tapegrad::tasks {
 
 /// The values here are the tutorial's for the copy task (8.5.1).
-struct RunOptions : TrainingSettings {
+struct RunOptions : TrainingSettings, PositionSettings {
   /// The options of a task, with its own settings.
   RunOptions(const TaskInfo& task, std::any own) : info(&task), own(std::move(own)) {
     num_epochs = 50;
@@ -28,7 +29,6 @@ struct RunOptions : TrainingSettings {
   int64_t num_attention_heads = 2;
   int64_t intermediate_size = 128;
   int64_t max_position_embeddings = 0;  // 0: as long as the sequences
-  std::string positions = "learned";    // one of nn::kPositionNames
   AttentionSettings attention;
   double dropout = 0.1;
   int64_t steps_per_epoch = 100;

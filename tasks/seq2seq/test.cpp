@@ -110,7 +110,7 @@ int test(const TestRequest& request) {
   const std::string_view name = info.name;
   const std::string where = fmt::format("test {}", name);
   const fs::path file = model_file(where, name, request.model);
-  TrainedModel trained = load_model(file, info);
+  TrainedModel trained = load_model(file, info, request.reach, request.given);
   override_examples(trained, request.options, request.given);
   const Task& task = *trained.task;
   nn::eval(trained.model);

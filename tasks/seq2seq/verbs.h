@@ -23,6 +23,7 @@ struct ExampleRequest {
   explicit ExampleRequest(const TaskInfo& task) : options(task.defaults()) {}
   RunOptions options;      // settings that decide how long an example is
   Given given;             // those named on the command line
+  ReachSettings reach;     // of the model, for inputs longer than those of training
   std::string expression;  // the example, for tasks that read expressions
 };
 

@@ -50,8 +50,8 @@ nn::AttentionChoice AttentionSettings::choice() const {
           .reformer_rounds = reformer_rounds};
 }
 
-void AttentionSettings::check(std::string_view positions, bool causal) const {
-  as_bad_request("--attention", [&] { choice().check(nn::positions_named(positions), causal); });
+void AttentionSettings::check(nn::Positions positions, bool causal) const {
+  as_bad_request("--attention", [&] { choice().check(positions, causal); });
 }
 
 int64_t AttentionSettings::keys_per_query(int64_t length) const {

@@ -82,6 +82,7 @@ void read_value(std::string_view where, const nlohmann::json& json, const Field&
 std::string_view name(Group group) {
   switch (group) {
     case Group::model: return "Model";
+    case Group::positions: return "Positions";
     case Group::data: return "Data";
     case Group::training: return "Training";
     case Group::rate: return "Learning rate";

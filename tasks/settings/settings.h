@@ -20,8 +20,8 @@
 namespace tapegrad::tasks {
 
 /// Where --help and the report show a setting.
-enum class Group { model, data, training, rate, run };
-/// "Model", "Data", "Training", "Learning rate", "Run".
+enum class Group { model, positions, data, training, rate, run };
+/// "Model", "Positions", "Data", "Training", "Learning rate", "Run".
 std::string_view name(Group group);
 
 /// The numbers that a setting accepts: from `least` to `most`, without the bounds that are open. NaN and the infinities

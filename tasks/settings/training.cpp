@@ -61,9 +61,4 @@ optim::Schedule TrainingSettings::schedule_of(int64_t width, int64_t total) cons
 
 int64_t TrainingSettings::limited(int64_t steps) const { return max_steps > 0 ? std::min(steps, max_steps) : steps; }
 
-void check_rotary(std::string_view positions, int64_t head_dim, std::string_view sizes) {
-  require(positions != "rope" || head_dim % 2 == 0, "--positions",
-          fmt::format("rope rotates pairs of elements, got heads of size {} ({})", head_dim, sizes));
-}
-
 }  // namespace tapegrad::tasks

@@ -34,8 +34,4 @@ struct TrainingSettings {
   int64_t limited(int64_t steps) const;
 };
 
-/// BadRequest where positions are rotary and heads of this size have no pairs of elements; `sizes` says where the size
-/// comes from.
-void check_rotary(std::string_view positions, int64_t head_dim, std::string_view sizes);
-
 }  // namespace tapegrad::tasks

@@ -141,10 +141,11 @@ TEST(Goldens, CoverEveryOperation) {
     for (const std::string& op : declared) EXPECT_TRUE(covered.contains(op)) << op << " has no golden";
   }
   for (const Op* op : Op::all()) {
-    // Only a backward records the first ones; "recompute" and "reversible" are ways to run others, "variable" to name
-    // a tensor.
-    const std::set<std::string_view> inner{"unslice",    "add_rows",  "add_windows", "unpad",    "conv_weight",
-                                           "recurrence", "recompute", "reversible",  "variable", "on_grad"};
+    // Only a backward records the first ones; "recompute", "reversible" and "ode_adjoint" are ways to run others,
+    // "variable" to name a tensor.
+    const std::set<std::string_view> inner{"unslice",     "add_rows",   "add_windows", "unpad",
+                                           "conv_weight", "recurrence", "recompute",   "reversible",
+                                           "ode_adjoint", "variable",   "on_grad"};
     EXPECT_TRUE(inner.contains(op->name) || covered.contains(std::string(op->name))) << op->name << " has no golden";
   }
   for (const auto& [op, call] : golden_calls()) EXPECT_TRUE(covered.contains(op)) << op << " has no golden";

@@ -12,6 +12,7 @@
 #include <tapegrad/autograd/recurrent.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/autograd/window_attention.h>
+#include <tapegrad/nn/ode.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/nn/reversible.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
@@ -275,6 +276,11 @@ std::vector<Large> large_samples() {
     layers.push_back({[w](const Tensor& in) { return tanh(matmul(in, w)); }, [](const Tensor& in) { return sin(in); }});
     const nn::Halves y = nn::reversible({v[0], v[0]}, std::move(layers));
     return y.first + y.second * 2;
+  });
+  add_sample("ode_adjoint", {numbers({700, 130}), numbers({130, 130})}, [](const Inputs& v) {
+    const auto slope = [](double, const Tensor& h, std::span<const Tensor> p) { return tanh(matmul(h, p[0])); };
+    const double times[] = {0, 0.1, 0.2};
+    return nn::odeint(slope, v[0], {&v[1], 1}, times, {.adjoint = true});
   });
   add_sample("dropout", {x}, [](const Inputs& v) {
     Generator generator(1);

@@ -21,8 +21,12 @@ using nn::Positions;
 using tests::error_of;
 using tests::filled;
 
-constexpr Positions kAll[] = {Positions::none, Positions::index, Positions::learned, Positions::sinusoidal,
-                              Positions::rope, Positions::shaw,  Positions::t5,      Positions::alibi};
+std::vector<Positions> all_kinds() {
+  std::vector<Positions> kinds;
+  for (const std::string_view name : nn::kPositionNames) kinds.push_back(nn::positions_named(name));
+  return kinds;
+}
+const std::vector<Positions> kAll = all_kinds();
 
 const json& golden() {
   static const json data = tests::stored("positions.json");
@@ -109,12 +113,13 @@ constexpr nn::PositionOptions kSmall{.shaw_distance = 2, .t5_buckets = 8, .t5_di
 TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
   for (const json& expected : golden()["attention"]) {
     std::string kind = expected["kind"];
-    const bool causal = expected["causal"];
-    SCOPED_TRACE(kind + (causal ? ", causal" : ""));
+    const bool causal = expected["causal"], composite = expected["composite"];
+    SCOPED_TRACE(kind + (causal ? ", causal" : "") + (composite ? ", composite" : ""));
     nn::PositionOptions options = kSmall;
     options.shaw_values = kind == "shaw_values";
     if (options.shaw_values) kind = "shaw";
-    SelfAttention model(nn::positions_named(kind), causal, options);
+    if (composite) options.composite_relative = nn::positions_named(kind);
+    SelfAttention model(composite ? Positions::composite : nn::positions_named(kind), causal, options);
     nn::to(model, kFloat64);
     const auto parameters = nn::named_parameters(model);
     ASSERT_EQ(parameters.size(), expected["grads"].size());
@@ -233,6 +238,13 @@ TEST(Positions, EveryKindMakesATransformer) {
     if (kind == Positions::learned) more = 2 * 6 * 8;
     if (kind == Positions::shaw) more = 4 * 5 * 4;
     if (kind == Positions::t5) more = 2 * 8 * 2;
+    if (kind == Positions::conv) more = 2 * 8 * 3;
+    if (kind == Positions::conv_multiscale) more = 2 * (4 * 8 * 3 + 4 * 8 * 5);
+    if (kind == Positions::lstm) more = 2 * (4 * 8 * (8 + 8 + 2) + 8 * 8);
+    if (kind == Positions::ode) more = 2 * (8 + (8 * 8 + 8) + 8 + (8 * 8 + 8));
+    if (kind == Positions::complex) more = 2 * 3 * 4;
+    if (kind == Positions::composite) more = 2 * 2;
+    if (kind == Positions::dynamic) more = 2 * (8 * 17 + 8 * 9);
     EXPECT_EQ(nn::count_parameters(model), plain + more);
     const Tensor src = randint(1, 11, {2, 6}), tgt = randint(1, 11, {2, 5});
     const nn::Transformer copy = nn::clone(model);
@@ -275,11 +287,11 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
       return out;
     };
     const auto again = gradients(true), kept = gradients(false);
-    if (kind != Positions::t5) {
+    if (kind != Positions::t5 && kind != Positions::composite) {
       EXPECT_EQ(again, kept);
       continue;
     }
-    for (std::size_t i = 0; i < kept.size(); ++i) {  // one table, summed in another order
+    for (std::size_t i = 0; i < kept.size(); ++i) {  // a table or beta of all blocks, summed in another order
       for (std::size_t j = 0; j < kept[i].size(); ++j) EXPECT_NEAR(again[i][j], kept[i][j], 1e-5);
     }
   }
@@ -440,7 +452,8 @@ TEST(Positions, LearnedParametersKeepTheirNames) {
 
 TEST(Positions, Errors) {
   EXPECT_EQ(error_of([] { nn::positions_named("ropes"); }),
-            "[positions] expected one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, got \"ropes\"");
+            "[positions] expected one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, conv, "
+            "conv-multiscale, lstm, ode, complex, composite, dynamic, got \"ropes\"");
   EXPECT_EQ(error_of([] {
               nn::rope(ones({2, 3}));
             }),
@@ -457,6 +470,18 @@ TEST(Positions, Errors) {
   EXPECT_EQ(of({.shaw_distance = 0}), "[positions] shaw_distance must be positive, got 0");
   EXPECT_EQ(of({.t5_buckets = 5}), "[positions] t5_buckets must be even and at least 4, got 5");
   EXPECT_EQ(of({.t5_distance = 16}), "[positions] t5_distance must be larger than half of t5_buckets 32, got 16");
+  EXPECT_EQ(of({.conv_width = 4}), "[positions] conv_width must be odd and positive, got 4");
+  EXPECT_EQ(of({.lstm_size = -1}), "[positions] lstm_size must not be negative, got -1");
+  EXPECT_EQ(of({.ode_size = -2}), "[positions] ode_size must not be negative, got -2");
+  EXPECT_EQ(of({.ode_interval = 0}), "[positions] ode_interval must be positive, got 0");
+  EXPECT_EQ(of({.ode = {.steps = 0}}), "[odeint] steps must be positive, got 0");
+  EXPECT_EQ(of({.ode = {.tolerance = 0}}), "[odeint] tolerance must be positive, got 0");
+  EXPECT_EQ(of({.dynamic_size = -1}), "[positions] dynamic_size must not be negative, got -1");
+  EXPECT_EQ(of({.composite_added = Positions::rope}),
+            "[positions] composite_added must be one of index, learned, sinusoidal, conv, conv-multiscale, lstm, ode, "
+            "complex, dynamic, got rope");
+  EXPECT_EQ(of({.composite_relative = Positions::none}),
+            "[positions] composite_relative must be one of rope, shaw, t5, alibi, got none");
   nn::TransformerConfig odd = small(Positions::rope);
   odd.hidden_size = 6;
   EXPECT_EQ(error_of([&] { nn::Transformer model(odd); }),

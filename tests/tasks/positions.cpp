@@ -1,11 +1,16 @@
-// The command with every kind of positions, and with beams.
+// The command with every kind of positions and their options, with beams, and the comparison of kinds.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/positions.h>
-#include <tapegrad/tests/support/command_runner.h>
-#include <tapegrad/tests/support/tiny_run.h>
+#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/svg_check.h>
 
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace tapegrad::tasks {
 namespace {
@@ -25,13 +30,11 @@ TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
         run_command(tiny_run("copy", out, {"--positions", std::string(positions)}), {.folder = folder.path()});
     ASSERT_EQ(trained.code, 0) << trained.err;
     const std::string model = out + "/model.safetensors";
-    for (const char* beams : {"1", "3"}) {
-      const Ran tested =
-          run_command({"test", "copy", "--model", model, "--count", "40", "--target", "0", "--beams", beams, "--json"},
-                      {.folder = folder.path()});
-      ASSERT_EQ(tested.code, 0) << tested.err;
-      EXPECT_EQ(nlohmann::json::parse(tested.out)["beams"], std::stoi(beams));
-    }
+    const Ran tested =
+        run_command({"test", "copy", "--model", model, "--count", "20", "--target", "0", "--beams", "3", "--json"},
+                    {.folder = folder.path()});
+    ASSERT_EQ(tested.code, 0) << tested.err;
+    EXPECT_EQ(nlohmann::json::parse(tested.out)["beams"], 3);
     const Ran longer =
         run_command({"test", "copy", "--model", model, "--count", "10", "--target", "0", "--seq-length", "9"},
                     {.folder = folder.path()});
@@ -76,14 +79,229 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
 TEST(TasksPositions, WrongRequests) {
   const TemporaryFolder folder;
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "ropes"}), {.folder = folder.path()}), 2,
-               {"[--positions] must be one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, got \"ropes\""});
+               {"[--positions] must be one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, conv, "
+                "conv-multiscale, lstm, ode, complex, composite, dynamic, got \"ropes\""});
   expect_error(run_command(tiny_run("copy", folder / "run", {"--positions", "rope", "--hidden-size", "6"}),
                            {.folder = folder.path()}),
                2,
                {"[--positions] rope rotates pairs of elements, got heads of size 3 (--hidden-size 6 over "
                 "--num-attention-heads 2)"});
+  const auto wrong = [&](const std::string& kind, const std::string& option, const std::string& value,
+                         const std::string& message) {
+    expect_error(
+        run_command(tiny_run("copy", folder / "run", {"--positions", kind, option, value}), {.folder = folder.path()}),
+        2, {message});
+  };
+  wrong("conv", "--conv-width", "4", "[--conv-width] must be odd and positive, got 4");
+  wrong("t5", "--t5-buckets", "5", "[--t5-buckets] must be even and at least 4, got 5");
+  wrong("t5", "--t5-distance", "16", "[--t5-distance] must be larger than half of t5_buckets 32, got 16");
+  wrong("rope", "--ntk-scale", "0.5", "[--ntk-scale] must be at least 1, got 0.5");
+  wrong("rope", "--rope-base", "1", "[--rope-base] must be larger than 1, got 1");
+  wrong("ode", "--ode-solver", "euler", "[--ode-solver] must be one of rk4, dopri5, got \"euler\"");
+  wrong("ode", "--ode-tolerance", "0", "[--ode-tolerance] must be larger than 0, got 0");
+  wrong("composite", "--composite-added", "rope",
+        "[--composite-added] must be one of index, learned, sinusoidal, conv, conv-multiscale, lstm, ode, complex, "
+        "dynamic, got \"rope\"");
+  wrong("composite", "--composite-relative", "conv",
+        "[--composite-relative] must be one of rope, shaw, t5, alibi, got \"conv\"");
+  wrong("complex", "--hidden-size", "5", "[--hidden-size] 5 is not divisible");
   expect_error(run_command({"test", "copy", "--beams", "0"}, {.folder = folder.path()}), 2,
                {"[--beams] must be between 1 and 1000, got 0"});
+}
+
+// The options decide the shapes and the values of what is saved, and are saved with it.
+TEST(TasksPositions, EveryOptionReachesTheModel) {
+  const TemporaryFolder folder;
+  const auto shape_of = [&](const std::string& out, const std::string& name) {
+    return str(load_safetensors(folder / out + "/model.safetensors")[name].shape());
+  };
+  const auto expect = [&](const std::string& kind, const tests::Arguments& options, const std::string& name,
+                          const std::string& shape) {
+    SCOPED_TRACE(kind + " " + name);
+    const tests::Arguments all = tests::joined({"--positions", kind, "--num-epochs", "1"}, options);
+    const Ran trained = run_command(tiny_run("copy", folder / "run", all), {.folder = folder.path()});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    EXPECT_EQ(shape_of("run", name), shape);
+    const Ran tested = run_command({"test", "copy", "--model", folder / "run", "--count", "8", "--target", "0"},
+                                   {.folder = folder.path()});
+    EXPECT_EQ(tested.code, 0) << tested.err;
+  };
+  const std::string added = "encoder.embeddings.position_embeddings.";
+  expect("conv", {"--conv-width", "5"}, added + "conv.weight", "[8, 1, 5]");
+  expect("lstm", {"--lstm-size", "3"}, added + "lstm.projection.weight", "[8, 3]");
+  expect("ode", {"--ode-size", "3", "--ode-interval", "0.5", "--ode-steps", "2", "--ode-adjoint"}, added + "ode.time",
+         "[3]");
+  expect("ode", {"--ode-solver", "dopri5", "--ode-tolerance", "1e-3"}, added + "ode.time", "[8]");
+  expect("dynamic", {"--dynamic-size", "3"}, added + "dynamic.w_1.weight", "[3, 16]");
+  expect("shaw", {"--shaw-distance", "2", "--shaw-values"}, "decoder.layers.0.self_attn.shaw.values", "[5, 4]");
+  expect("t5", {"--t5-buckets", "8", "--t5-distance", "20"}, "encoder.relative_positions.weight", "[8, 2]");
+  expect("rope", {"--rope-base", "500", "--ntk-scale", "2"}, "generator.weight", "[6, 8]");
+  expect("composite", {"--composite-added", "conv", "--composite-relative", "alibi"}, added + "alpha", "[]");
+  EXPECT_EQ(shape_of("run", "decoder.relative_positions.beta"), "[]");
+  EXPECT_EQ(shape_of("run", added + "conv.weight"), "[8, 1, 3]");
+}
+
+TEST(TasksPositions, StretchATrainedModel) {
+  const TemporaryFolder folder;
+  const auto trained = [&](const std::string& kind) {
+    const Ran ran = run_command(tiny_run("copy", folder / kind, {"--positions", kind}), {.folder = folder.path()});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  };
+  const auto test = [&](const std::string& kind, const tests::Arguments& more) {
+    const tests::Arguments arguments{"test",     "copy", "--model",      folder / kind, "--count", "20",
+                                     "--target", "0",    "--seq-length", "9",           "--json"};
+    return run_command(tests::joined(arguments, more), {.folder = folder.path()});
+  };
+  trained("learned");
+  trained("rope");
+  expect_error(test("learned", {}), 2, {"[--seq-length] 9 is longer than --max-position-embeddings 4"});
+  expect_error(test("learned", {"--interpolate-to", "8"}), 2, {"[--seq-length] 9 is longer than --interpolate-to 8"});
+  EXPECT_EQ(test("learned", {"--interpolate-to", "9"}).code, 0);
+  const Ran plain = test("rope", {}), scaled = test("rope", {"--ntk-scale", "8"});
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  EXPECT_EQ(scaled.code, 0) << scaled.err;
+  EXPECT_NE(plain.out, scaled.out);
+  expect_error(test("rope", {"--ntk-scale", "0"}), 2, {"[--ntk-scale] must be at least 1, got 0"});
+}
+
+TEST(TasksPositions, AGptWithoutAnEndReadsMoreThanItsContext) {
+  const TemporaryFolder folder;
+  const std::string prompt = "The cat sat on the mat, and again";  // more than 16 tokens
+  const auto generate = [&](const std::string& kind, const tests::Arguments& more = {}) {
+    return run_command(
+        tests::joined({"generate", "gpt", "--model", folder / kind, "--prompt", prompt, "--max-new-tokens", "9"}, more),
+        {.folder = folder.path()});
+  };
+  for (const std::string kind : {"learned", "rope", "lstm", "composite"}) {
+    SCOPED_TRACE(kind);
+    const Ran trained = run_command(tests::small_gpt_run(folder, kind, {"--positions", kind, "--num-epochs", "1"}));
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    const Ran asked = generate(kind);
+    if (kind == "learned") {
+      expect_error(asked, 2, {"[--prompt] expected at most 16 tokens, the model's context, got 33"});
+      const Ran stretched = generate(kind, {"--interpolate-to", "64"});
+      EXPECT_EQ(stretched.code, 0) << stretched.err;
+      EXPECT_TRUE(stretched.out.starts_with(prompt)) << stretched.out;
+    } else {
+      EXPECT_EQ(asked.code, 0) << asked.err;
+      EXPECT_TRUE(asked.out.starts_with(prompt)) << asked.out;
+      const Ran beams = generate(kind, {"--beams", "2"});
+      EXPECT_EQ(beams.code, 0) << beams.err;
+    }
+  }
+}
+
+// Longer numbers as far as the positions reach, and deeper expressions where they have no end.
+TEST(TasksPositions, LongerProblemsOfTheOtherTasks) {
+  const TemporaryFolder folder;
+  const auto train = [&](const std::string& task, const std::string& out, const tests::Arguments& more) {
+    const Ran ran = run_command(tiny_run(task, folder / out, more), {.folder = folder.path()});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  };
+  const auto test = [&](const std::string& task, const std::string& out, const tests::Arguments& more) {
+    return run_command(tests::joined({"test", task, "--model", folder / out}, more), {.folder = folder.path()});
+  };
+  const tests::Arguments few{"--count", "10", "--target", "0", "--json"};
+  const auto widest = [&](const std::string& out, const tests::Arguments& more = {}) -> int64_t {
+    const Ran ran = test("addition", out, tests::joined(few, more));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out)["digits"].back()["digits"];
+  };
+  train("addition", "table", {"--max-digits", "2", "--max-position-embeddings", "5"});
+  train("addition", "pair", {"--max-digits", "2", "--positions", "composite", "--composite-added", "learned"});
+  train("addition", "waves", {"--max-digits", "2", "--positions", "complex"});
+  EXPECT_EQ(widest("table"), 2);
+  EXPECT_EQ(widest("table", {"--interpolate-to", "9"}), 4);
+  EXPECT_EQ(widest("pair"), 4);   // ten positions
+  EXPECT_EQ(widest("waves"), 5);  // three digits more than in training
+  EXPECT_EQ(test("addition", "waves", {"--max-digits", "6", "--expression", "123456+7"}).code, 0);
+
+  train("parser", "flat", {"--positions", "alibi"});
+  train("parser", "deep", {"--depth", "2", "--positions", "alibi"});
+  const Ran deeper = test("parser", "deep", {"--expression", "x=1+2*(3-4)"});
+  EXPECT_EQ(deeper.code, 0) << deeper.err;
+  EXPECT_NE(deeper.out.find("['SUB', '3', '4']]]]"), std::string::npos);
+  expect_error(test("parser", "deep", {"--expression", "x=1+2*(3-4*(5+6*7))"}), 2, {"nesting depth 6"});
+  expect_error(test("parser", "flat", {"--expression", "x=1+2*3"}), 2, {"nesting depth 2"});
+}
+
+// --- compare positions ---
+
+tests::Arguments tiny_comparison(const TemporaryFolder& folder, const tests::Arguments& more) {
+  return tests::joined(
+      {"compare", "positions", "--hidden-size", "8", "--num-hidden-layers", "1", "--num-attention-heads", "2",
+       "--intermediate-size", "8", "--steps", "3", "--batch-size", "4", "--count", "6", "--out", folder / "out"},
+      more);
+}
+
+TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
+  const TemporaryFolder folder;
+  const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
+  const std::string results = folder / "out/results.jsonl";
+  const Ran first = compare({"--kinds", "sinusoidal,conv-multiscale", "--seeds", "1", "--threads", "1"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_NE(first.out.find("=== addition: up to 3 digits in training, 4 beyond ==="), std::string::npos) << first.out;
+  EXPECT_NE(first.out.find("=== parser: depth 2 in training, 3 beyond ==="), std::string::npos);
+  EXPECT_NE(first.out.find("\nconv-multiscale  0."), std::string::npos) << first.out;
+  EXPECT_NE(first.out.find("Mean and standard deviation over 1 seed."), std::string::npos);
+  EXPECT_NE(first.err.find("4 of 4: parser with conv-multiscale, seed 0: exact "), std::string::npos) << first.err;
+  tests::expect_narrow(first.out.substr(0, first.out.find("Pictures")));
+  const std::string four = tests::slurp(results);
+  ASSERT_EQ(tests::lines(four).size(), 5u);  // the settings, and four runs
+
+  // More kinds and seeds run what is missing, and nothing again; a line that was cut off is run again. Two runs at a
+  // time have the results of one at a time.
+  tests::spill(results, four.substr(0, four.size() - 20));
+  const Ran more = compare({"--kinds", "conv-multiscale,sinusoidal,rope", "--seeds", "2", "--threads", "2", "--json"});
+  ASSERT_EQ(more.code, 0) << more.err;
+  const std::vector<std::string> all = tests::lines(tests::slurp(results)), before = tests::lines(four);
+  ASSERT_EQ(all.size(), 13u);
+  EXPECT_TRUE(std::equal(before.begin(), before.end() - 1, all.begin()));
+  const auto accuracies = [](const std::string& line) {
+    nlohmann::json found = nlohmann::json::parse(line);
+    for (const char* measured : {"step_ms", "answer_ms"}) found.erase(measured);
+    return found;
+  };
+  const nlohmann::json repeated = accuracies(before.back());
+  EXPECT_TRUE(std::any_of(all.begin() + 4, all.end(), [&](const auto& line) { return accuracies(line) == repeated; }));
+  EXPECT_TRUE(tests::faults_of_svg(tests::slurp(folder / "out/positions.svg")).empty());
+  EXPECT_TRUE(tests::faults_of_page(tests::slurp(folder / "out/positions.html")).empty());
+
+  const nlohmann::json told = nlohmann::json::parse(more.out);
+  EXPECT_EQ(told["seeds"], 2);
+  EXPECT_EQ(told["steps"], 3);
+  ASSERT_EQ(told["parser"].size(), 3u);
+  const nlohmann::json& rope = told["parser"][2];
+  EXPECT_EQ(rope["kind"], "rope");
+  for (const char* name :
+       {"trained", "trained_tokens", "longer", "longer_tokens", "step_ms", "answer_ms", "memory_mb"}) {
+    SCOPED_TRACE(name);
+    const nlohmann::json& of = rope[name];
+    ASSERT_EQ(of["runs"].size(), 2u);
+    const double a = of["runs"][0], b = of["runs"][1];
+    EXPECT_NEAR(of["mean"], (a + b) / 2, 1e-12);
+    EXPECT_NEAR(of["deviation"], std::abs(a - b) / std::sqrt(2), 1e-12);
+  }
+  EXPECT_GT(rope["step_ms"]["mean"], 0);
+
+  expect_error(compare({"--hidden-size", "16"}), 2, {"[--hidden-size] expected one value, got 2"});
+  expect_error(compare({"--lr", "0.5"}), 2, {"[--out]", "results.jsonl has results of other settings"});
+}
+
+TEST(ComparePositions, WrongRequests) {
+  const TemporaryFolder folder;
+  const auto compare = [&](const tests::Arguments& more) { return run_command(tiny_comparison(folder, more)); };
+  expect_error(compare({"--kinds", "rope,ropes"}), 2, {"[--kinds] must be one of", "got \"ropes\""});
+  expect_error(compare({"--kinds", ","}), 2, {"[--kinds] must be one of"});
+  expect_error(compare({"--tasks", "copy"}), 2, {"[--tasks] must be one of addition, parser, got \"copy\""});
+  expect_error(compare({"--longer", "9"}), 2, {"[--longer] expected at most 5 levels with --depth, got 11"});
+  expect_error(compare({"--longer", "16", "--tasks", "addition"}), 2, {"expected at most 17 digits", "got 19"});
+  expect_error(compare({"--kinds", "conv", "--conv-width", "2"}), 2,
+               {"[--conv-width] must be odd and positive, got 2"});
+  expect_error(run_command({"compare"}), 2, {"[tapegrad compare] expected a topic: positions"});
+  // A run that fails ends the comparison.
+  expect_error(compare({"--kinds", "none", "--lr", "1e30", "--warmup", "0"}), 1,
+               {"with none, seed 0", "is not finite (a smaller --lr may help)"});
 }
 
 }  // namespace

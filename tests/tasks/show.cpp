@@ -220,6 +220,20 @@ TEST(Charts, BarsOfAnySign) {
   EXPECT_EQ(faults_of(draw(chart)), Faults());
 }
 
+TEST(Charts, BarsWithTheirSpread) {
+  drawing::Series one = series_of("a", {1, 2});
+  one.low = {0.5, 2};
+  one.high = {1.5, 4};
+  const drawing::Drawing drawn = draw(drawing::BarChart{.labels = {"x", "y"}, .series = {one}, .height = 80});
+  EXPECT_EQ(faults_of(drawn), Faults());
+  EXPECT_NE(drawn.body.find("<path class=\"branch\" d=\"M160.0 120.0V100.0\"/>"), std::string::npos) << drawn.body;
+  one.high = {1};
+  EXPECT_EQ(tests::error_of([&] {
+              draw(drawing::BarChart{.labels = {"x", "y"}, .series = {one}});
+            }),
+            "[bar_chart] expected one high per label in the series \"a\", got 2 labels and 1 values");
+}
+
 TEST(Heatmaps, LabelsDoNotOverlap) {
   for (const std::size_t size : {1, 2, 5, 20, 64, 200}) {
     for (const char* label : {"7", "words", "internationalisation"}) {

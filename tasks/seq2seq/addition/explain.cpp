@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
@@ -203,8 +204,9 @@ ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Bat
   if (max_digits_ > 1)
     lengths.push_back({fmt::format("{}, one above {}", max_digits_, limit_ - 1), max_digits_, max_digits_, limit_,
                        2 * limit_, true, false});
-  const bool bounded = model.config.positions == nn::Positions::learned;
-  const int64_t reach = bounded ? (model.config.max_position_embeddings - 1) / 2 : max_digits_ + 3;
+  const int64_t longest = model.config.longest_input();
+  const bool bounded = longest != std::numeric_limits<int64_t>::max();
+  const int64_t reach = bounded ? (longest - 1) / 2 : max_digits_ + 3;
   const int64_t widest = std::min<int64_t>(reach, 17);
   for (int64_t digits = max_digits_ + 1; digits <= widest; ++digits, power *= 10)
     lengths.push_back({std::to_string(digits), digits, digits, power, 5 * power, false, false});
@@ -225,8 +227,7 @@ ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Bat
                               {"digit_accuracy", digits_right}});
   }
   if (bounded)
-    out.text += fmt::format("  The model's {} positions allow numbers of up to {} digits.\n",
-                            model.config.max_position_embeddings, widest);
+    out.text += fmt::format("  The model's {} positions allow numbers of up to {} digits.\n", longest, widest);
   out.json = json.dump();
   return out;
 }

@@ -137,7 +137,7 @@ void ParserTask::check(const RunOptions& o) {
   if (depth > 1 && form_of(o) == TreeForm::flat)
     bad_request("--depth", fmt::format("{} needs brackets: --vocab-size must be at least {}, got {}", depth, T::kCount,
                                        o.vocab_size));
-  if (o.max_position_embeddings != 0 && o.max_position_embeddings < longest(o))
+  if (o.max_position_embeddings != 0 && o.model().longest_input() < longest(o))
     bad_request("--depth", fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}",
                                        depth, longest(o), o.max_position_embeddings));
 }
@@ -164,6 +164,7 @@ void ParserTask::for_explain(RunOptions& o, std::string_view expression) {
 ParserTask::ParserTask(const RunOptions& o)
     : depth_(static_cast<int>(o.of<ParserTask>().depth)),
       form_(form_of(o)),
+      deepest_(form_ == TreeForm::brackets && o.endless() ? static_cast<int>(kDeepest) : depth_),
       data_seed_(static_cast<uint32_t>(o.of<ParserTask>().data_seed < 0 ? static_cast<int64_t>(o.seed)
                                                                         : o.of<ParserTask>().data_seed)),
       batches_(o.total_steps() * o.accumulate),
@@ -227,11 +228,11 @@ TestSet ParserTask::test_set(int64_t count, Generator& generator) const {
 Batch ParserTask::read_expression(std::string_view text) const {
   const Tree tree = parse_expression(text);
   const int depth = operator_depth(tree);
-  if (depth > depth_)
+  if (depth > deepest_)
     bad_request("--expression",
                 fmt::format("{}: its operators have the nesting depth {}, the model was trained with --depth {}",
                             expression_text(tree), depth, depth_));
-  return batch_of({&tree, 1}, 0, longest_tree(depth_, form_));
+  return batch_of({&tree, 1}, 0, longest_tree(std::max(depth, depth_), form_));
 }
 
 Batch ParserTask::batch_of(std::span<const Tree> trees, int64_t source, int64_t target) const {

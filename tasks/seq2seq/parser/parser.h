@@ -70,6 +70,7 @@ class ParserTask : public Task {
  private:
   int depth_;
   TreeForm form_;
+  int deepest_;  // of --expression: more than depth_ where the model's positions have no end
   uint32_t data_seed_;
   int64_t batches_, batch_size_;  // of the training run
   NumpyRandom stream_;

@@ -1,0 +1,324 @@
+// The comparison of positions: its settings, its table, its JSON and its picture.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/tasks/compare/positions.h>
+#include <tapegrad/tasks/compare/processes.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/settings/command_line.h>
+#include <tapegrad/tasks/settings/nearest.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/train/files.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tapegrad::tasks {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kName = "compare-positions", kResults = "results.jsonl";
+
+std::vector<std::string> words_of(std::string_view option, const std::string& text,
+                                  const std::vector<std::string>& known) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, ',');) {
+    require(std::find(known.begin(), known.end(), word) != known.end(), option, must_be_one_of(known, word));
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+  }
+  require(!words.empty(), option, "expected at least one name");
+  return words;
+}
+
+// --- results in a file ---
+
+ordered_json json_of(const PositionRun& run) {
+  ordered_json json{{"task", run.task}, {"kind", run.kind}, {"seed", run.seed}};
+  for (const PositionMeasure& m : kPositionMeasures) json[std::string(m.name)] = run.*m.value;
+  return json;
+}
+
+PositionRun run_of(const ordered_json& json) {
+  PositionRun run{.task = json.at("task"), .kind = json.at("kind"), .seed = json.at("seed")};
+  for (const PositionMeasure& m : kPositionMeasures) run.*m.value = json.at(std::string(m.name));
+  return run;
+}
+
+// What decides the results of a run: all settings but the lists of runs.
+std::string header_of(ComparePositionsRequest request) {
+  request.tasks = request.kinds = request.positions = request.out = "";
+  request.seeds = 0;
+  return to_json(kName, fields_of(request));
+}
+
+// The runs that the file has. BadRequest where they have other settings. A last line that is cut off is dropped.
+std::vector<PositionRun> read_runs(const fs::path& file, const std::string& header) {
+  std::vector<PositionRun> runs;
+  if (!is_there(file)) return runs;
+  const std::string text = train::read_file(file);
+  std::istringstream in(text.substr(0, text.rfind('\n') + 1));
+  std::string line;
+  if (!std::getline(in, line)) return runs;
+  require(line == header, "--out",
+          fmt::format("{} has results of other settings (choose another folder, or remove it)", file.string()));
+  try {
+    while (std::getline(in, line)) runs.push_back(run_of(ordered_json::parse(line)));
+  } catch (const nlohmann::json::exception& e) {
+    fail("compare", fmt::format("{}: line {} cannot be read ({})", file.string(), runs.size() + 2, e.what()));
+  }
+  return runs;
+}
+
+// --- table, JSON and picture ---
+
+struct Spread {
+  double mean = 0, deviation = 0;  // of a sample: 0 for one value
+  double least = INFINITY, most = -INFINITY;
+  explicit Spread(const std::vector<double>& values) {
+    const auto n = static_cast<double>(values.size());
+    for (const double v : values) {
+      mean += v / n;
+      least = std::min(least, v);
+      most = std::max(most, v);
+    }
+    for (const double v : values) deviation += (v - mean) * (v - mean);
+    deviation = values.size() > 1 ? std::sqrt(deviation / (n - 1)) : 0;
+  }
+};
+
+// The runs of one kind.
+struct Row {
+  std::string kind;
+  std::vector<PositionRun> runs;  // by seed
+  Spread operator()(double PositionRun::*value) const {
+    std::vector<double> values;
+    for (const PositionRun& run : runs) values.push_back(run.*value);
+    return Spread(values);
+  }
+};
+
+std::vector<Row> rows_of(const ComparePositionsRequest& request, const std::string& task,
+                         const std::vector<PositionRun>& runs) {
+  std::vector<Row> rows;
+  for (const std::string& kind : request.all_kinds()) {
+    Row row{kind, {}};
+    for (const PositionRun& run : runs)
+      if (run.task == task && run.kind == kind && run.seed < request.seeds) row.runs.push_back(run);
+    std::sort(row.runs.begin(), row.runs.end(), [](const auto& a, const auto& b) { return a.seed < b.seed; });
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string title_of(const ComparePositionsRequest& r, const std::string& task) {
+  if (task == "addition")
+    return fmt::format("addition: up to {} digits in training, {} beyond", r.max_digits, r.max_digits + r.longer);
+  return fmt::format("parser: depth {} in training, {} beyond", r.depth, r.depth + r.longer);
+}
+
+// For a terminal of 80 columns.
+std::string table_of(const std::string& title, const std::vector<Row>& rows) {
+  std::string out = fmt::format("=== {} ===\n", title);
+  out += fmt::format("{:<16}{:^13} {:^13} {:^13} {:>7} {:>7} {:>6}\n", "positions", "exact,", "exact,", "tokens,",
+                     "ms per", "ms per", "");
+  out += fmt::format("{:<16}{:^13} {:^13} {:^13} {:>7} {:>7} {:>6}\n", "", "in training", "beyond", "beyond", "step",
+                     "answer", "MB");
+  for (const Row& row : rows) {
+    const auto cell = [&](double PositionRun::*value) {
+      const Spread s = row(value);
+      return fmt::format("{:.3f} ±{:.3f}", s.mean, s.deviation);
+    };
+    out += fmt::format("{:<16}{:>13} {:>13} {:>13} {:>7.2f} {:>7.3f} {:>6.1f}\n", row.kind, cell(&PositionRun::trained),
+                       cell(&PositionRun::longer), cell(&PositionRun::longer_tokens), row(&PositionRun::step_ms).mean,
+                       row(&PositionRun::answer_ms).mean, row(&PositionRun::memory_mb).mean);
+  }
+  return out;
+}
+
+ordered_json json_of(const std::vector<Row>& rows) {
+  ordered_json out = ordered_json::array();
+  for (const Row& row : rows) {
+    ordered_json kind{{"kind", row.kind}};
+    for (const PositionMeasure& m : kPositionMeasures) {
+      const Spread s = row(m.value);
+      kind[std::string(m.name)] = {{"mean", s.mean}, {"deviation", s.deviation}};
+      for (const PositionRun& run : row.runs) kind[std::string(m.name)]["runs"].push_back(run.*m.value);
+    }
+    out.push_back(std::move(kind));
+  }
+  return out;
+}
+
+std::vector<drawing::Drawing> draw_rows(const std::string& title, const std::vector<Row>& rows) {
+  std::vector<std::string> labels;
+  for (const Row& row : rows) labels.push_back(row.kind);
+  const auto bars = [&](std::string name, double PositionRun::*value) {
+    drawing::Series series{.name = std::move(name)};
+    for (const Row& row : rows) {
+      const Spread s = row(value);
+      series.y.push_back(s.mean);
+      series.low.push_back(s.least);
+      series.high.push_back(s.most);
+    }
+    return series;
+  };
+  const auto chart = [&](std::string what, std::vector<drawing::Series> series) {
+    return draw(drawing::BarChart{.title = fmt::format("{}: {}", title, what),
+                                  .labels = labels,
+                                  .series = std::move(series),
+                                  .width = std::max(400.0, 104.0 * static_cast<double>(rows.size()))});
+  };
+  return {chart("share of right answers, mean and range over the seeds",
+                {bars("exact, as in training", &PositionRun::trained), bars("exact, beyond", &PositionRun::longer),
+                 bars("tokens, beyond", &PositionRun::longer_tokens)}),
+          chart("milliseconds of processor time per training step", {bars("ms", &PositionRun::step_ms)}),
+          chart("memory of training in MB", {bars("MB", &PositionRun::memory_mb)})};
+}
+
+// --- the request ---
+
+void check(ComparePositionsRequest& r) {
+  check_limits(fields_of(r));
+  const std::vector<std::string> tasks = r.all_tasks();
+  require(r.hidden_size % r.num_attention_heads == 0, "--hidden-size",
+          fmt::format("{} is not divisible by --num-attention-heads {}", r.hidden_size, r.num_attention_heads));
+  require(!contains(tasks, "addition") || r.max_digits + r.longer <= 17, "--longer",
+          fmt::format("expected at most 17 digits with --max-digits, got {}", r.max_digits + r.longer));
+  require(!contains(tasks, "parser") || r.depth + r.longer <= 5, "--longer",
+          fmt::format("expected at most 5 levels with --depth, got {}", r.depth + r.longer));
+  for (const std::string& kind : r.all_kinds()) {
+    r.positions = kind;
+    r.check(r.hidden_size, r.hidden_size / r.num_attention_heads,
+            fmt::format("--hidden-size {} over --num-attention-heads {}", r.hidden_size, r.num_attention_heads));
+  }
+}
+
+struct Wanted {
+  std::string task, kind;
+  int64_t seed;
+};
+
+// The runs that are asked for and not there yet.
+std::vector<Wanted> missing(const ComparePositionsRequest& request, const std::vector<PositionRun>& runs) {
+  std::vector<Wanted> out;
+  for (int64_t seed = 0; seed < request.seeds; ++seed) {
+    for (const std::string& task : request.all_tasks()) {
+      for (const std::string& kind : request.all_kinds()) {
+        const bool there = std::any_of(runs.begin(), runs.end(), [&](const PositionRun& run) {
+          return run.task == task && run.kind == kind && run.seed == seed;
+        });
+        if (!there) out.push_back({task, kind, seed});
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+ComparePositionsRequest::ComparePositionsRequest() { kinds = fmt::format("{}", fmt::join(nn::kPositionNames, ",")); }
+
+void ComparePositionsRequest::list(Fields& f) {
+  f.add({.name = "tasks", .help = "addition, parser, or both", .group = Group::data, .type = "NAMES"}, tasks);
+  f.add({.name = "kinds", .help = "kinds of positions to compare", .group = Group::positions, .type = "NAMES"}, kinds);
+  Fields options;
+  PositionSettings::list(options);
+  for (const Field& field : options)
+    if (field.setting.name != "positions") f.add(field);
+  f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, hidden_size);
+  f.add({"num-hidden-layers", "layers of the encoder, and of the decoder", Group::model, kCount}, num_hidden_layers);
+  f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, num_attention_heads);
+  f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, intermediate_size);
+  f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
+  f.add({"max-digits", "most digits of the numbers in training", Group::data, {.least = 1, .most = 16}}, max_digits);
+  f.add({"depth", "nesting depth of the expressions in training", Group::data, {.least = 1, .most = 4}}, depth);
+  f.add({"longer", "digits, and levels of nesting, beyond training", Group::data, {.least = 1, .most = 16}}, longer);
+  f.add({"count", "examples to test with, of each length", Group::data, kCount}, count);
+  f.add({"seeds", "runs of each kind", Group::training, {.least = 1, .most = 1000}}, seeds);
+  f.add({"steps", "steps per run", Group::training, kCount}, steps);
+  f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
+  f.add({"lr", "highest learning rate; it falls along a cosine", Group::rate, kPositive}, lr);
+  f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
+  f.add({.name = "out", .help = "folder for the results and the pictures", .group = Group::run, .type = "DIR"}, out);
+}
+
+std::vector<std::string> ComparePositionsRequest::all_tasks() const {
+  return words_of("--tasks", tasks, {"addition", "parser"});
+}
+std::vector<std::string> ComparePositionsRequest::all_kinds() const {
+  return words_of("--kinds", kinds, {std::begin(nn::kPositionNames), std::end(nn::kPositionNames)});
+}
+
+int compare_positions(ComparePositionsRequest request) {
+  check(request);
+  const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  const fs::path file = folder->path() / kResults;
+  const std::string header = header_of(request);
+  std::vector<PositionRun> runs = read_runs(file, header);
+  std::string text = header + "\n";  // the file again, without a line that was cut off
+  for (const PositionRun& run : runs) text += json_of(run).dump() + "\n";
+  train::replace_file(file, text);
+  train::AppendFile results(file);
+  const std::vector<Wanted> wanted = missing(request, runs);
+  const auto job = [&](int64_t i) {
+    const Wanted& w = wanted[static_cast<std::size_t>(i)];
+    return json_of(run_positions(request, w.task, w.kind, w.seed)).dump();
+  };
+  std::size_t done = 0;
+  in_processes(static_cast<int64_t>(wanted.size()), num_threads(), job, [&](int64_t, const std::string& told) {
+    runs.push_back(run_of(ordered_json::parse(told)));
+    results.append(told + "\n");
+    const PositionRun& run = runs.back();
+    fmt::print(stderr, "{} of {}: {} with {}, seed {}: exact {:.3f}, beyond {:.3f} (tokens {:.3f})\n", ++done,
+               wanted.size(), run.task, run.kind, run.seed, run.trained, run.longer, run.longer_tokens);
+  });
+  results.sync();
+
+  std::string tables, body = "<h1>Positions</h1>\n";
+  std::vector<drawing::Drawing> drawings;
+  ordered_json json = ordered_json::parse(header);
+  for (const char* key : {"tasks", "kinds", "out"}) json.erase(key);
+  json["seeds"] = request.seeds;
+  for (const std::string& task : request.all_tasks()) {
+    const std::vector<Row> rows = rows_of(request, task, runs);
+    const std::string title = title_of(request, task), table = table_of(title, rows);
+    tables += table + "\n";
+    json[task] = json_of(rows);
+    body += fmt::format("<h2>{}</h2>\n<div class=\"card\"><pre>{}</pre></div>\n", task, drawing::escape_markup(table));
+    for (const drawing::Drawing& d : draw_rows(task, rows)) {
+      drawing::card(body, d);
+      drawings.push_back(d);
+    }
+  }
+  const fs::path svg = folder->path() / "positions.svg", html = folder->path() / "positions.html";
+  train::replace_file(svg, drawing::svg_file(drawing::grid(drawings, 1)));
+  train::replace_file(html, drawing::page("tapegrad: positions", body));
+  if (request.json) {
+    print_now(json.dump() + "\n");
+  } else {
+    print_now(fmt::format("{}Mean and standard deviation over {} {}.\nPictures: {}, {}\n", tables, request.seeds,
+                          request.seeds == 1 ? "seed" : "seeds", svg.string(), html.string()));
+  }
+  return 0;
+}
+
+CLI::App* add_compare_positions(CLI::App* verb, std::function<int()>& run) {
+  CLI::App* app =
+      verb->add_subcommand("positions", "train with each kind of positions (tutorial 003, section 8.3, deep dive 7)");
+  const auto r = std::make_shared<ComparePositionsRequest>();
+  add_options(app, fields_of(*r));
+  app->add_flag("--json", r->json, "print one JSON object");
+  app->callback([r, &run] { run = [r] { return compare_positions(*r); }; });
+  return app;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,71 @@
+// `compare positions`: the same training with each kind of positions, several seeds each, in a table and a picture.
+// Tutorial 003, section 8.3.2, deep dive 7.
+#pragma once
+
+#include <tapegrad/tasks/settings/positions.h>
+#include <tapegrad/tasks/settings/settings.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tapegrad::tasks {
+
+struct ComparePositionsRequest : PositionSettings {
+  ComparePositionsRequest();
+
+  std::string tasks = "addition,parser";
+  std::string kinds;  // of nn::kPositionNames, with commas
+  int64_t seeds = 5;
+  int64_t hidden_size = 64, num_hidden_layers = 2, num_attention_heads = 4, intermediate_size = 128;
+  double dropout = 0;
+  int64_t max_digits = 3;  // of training: each batch has numbers of one width, from one digit to this
+  int64_t depth = 2;       // of the expressions of training
+  int64_t longer = 1;      // digits, and levels of nesting, beyond training
+  int64_t steps = 2000, batch_size = 64, warmup = 100;
+  double lr = 1e-3;
+  int64_t count = 500;  // examples to test with
+  std::string out = "out/compare";
+  bool json = false;
+
+  void list(Fields& fields);
+  std::vector<std::string> all_tasks() const, all_kinds() const;
+};
+/// Trains every kind, each run in a process and in one thread of its own, as many at a time as there are threads.
+/// Writes results.jsonl as runs end, then positions.svg and positions.html; runs that results.jsonl has are not
+/// repeated.
+int compare_positions(ComparePositionsRequest request);
+/// Adds `positions` to the verb, whose callback stores what to run.
+CLI::App* add_compare_positions(CLI::App* verb, std::function<int()>& run);
+
+/// One training of one kind: how well it answers, and what it costs.
+struct PositionRun {
+  std::string task, kind;
+  int64_t seed = 0;
+  double trained = 0, trained_tokens = 0;  // share of exact answers, and of right tokens, as long as in training
+  double longer = 0, longer_tokens = 0;    // and of longer ones
+  double step_ms = 0;                      // processor time of a training step, the median
+  double answer_ms = 0;                    // processor time of one of the longer answers, decoded in batches
+  double memory_mb = 0;                    // what the pool of tensors holds after training
+};
+/// What is measured, and its name in JSON.
+struct PositionMeasure {
+  std::string_view name;
+  double PositionRun::*value;
+};
+inline constexpr PositionMeasure kPositionMeasures[] = {
+    {"trained", &PositionRun::trained},    {"trained_tokens", &PositionRun::trained_tokens},
+    {"longer", &PositionRun::longer},      {"longer_tokens", &PositionRun::longer_tokens},
+    {"step_ms", &PositionRun::step_ms},    {"answer_ms", &PositionRun::answer_ms},
+    {"memory_mb", &PositionRun::memory_mb}};
+/// Trains and tests in this process. Error where the loss is not finite.
+PositionRun run_positions(const ComparePositionsRequest& request, const std::string& task, const std::string& kind,
+                          int64_t seed);
+
+}  // namespace tapegrad::tasks

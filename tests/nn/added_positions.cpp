@@ -1,0 +1,335 @@
+// Positions that are added to embeddings: values and gradients against PyTorch, causality, caches, padding, no end.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using nn::Positions;
+using tests::error_of;
+using tests::filled;
+
+double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
+
+constexpr std::string_view kLearnedKinds[] = {"conv",    "conv-multiscale", "lstm",   "ode",
+                                              "complex", "composite",       "dynamic"};
+
+nn::PositionOptions small_options(std::string_view solver = "rk4") {
+  return {.shaw_distance = 2,
+          .shaw_values = true,
+          .t5_buckets = 8,
+          .t5_distance = 12,
+          .ode = {.solver = nn::ode_solver_named(solver)},
+          .composite_added = Positions::lstm,
+          .composite_relative = Positions::shaw};
+}
+
+template <class Model>
+Model ready(Model model) {
+  nn::to(model, kFloat64);
+  nn::eval(model);
+  return model;
+}
+
+nn::GPTModel gpt(Positions kind, const nn::PositionOptions& options = small_options()) {
+  manual_seed(7);
+  return ready(nn::GPTModel({.vocab_size = 11,
+                             .context_length = 6,
+                             .emb_dim = 8,
+                             .n_heads = 2,
+                             .n_layers = 2,
+                             .positions = kind,
+                             .position_options = options}));
+}
+
+nn::Transformer transformer(Positions kind, const nn::PositionOptions& options = small_options()) {
+  manual_seed(8);
+  return ready(nn::Transformer({.vocab_size = 11,
+                                .hidden_size = 8,
+                                .num_hidden_layers = 2,
+                                .num_attention_heads = 2,
+                                .intermediate_size = 16,
+                                .max_position_embeddings = 9,
+                                .positions = kind,
+                                .position_options = options}));
+}
+
+TEST(AddedPositions, AndTheirGradientsEqualPyTorchs) {
+  static const json golden = tests::stored("positions.json")["added"];
+  for (const json& expected : golden) {
+    const std::string kind = expected["kind"];
+    const bool causal = expected["causal"], composite = expected["composite"];
+    SCOPED_TRACE(kind + (causal ? ", causal" : "") + (composite ? ", composite" : ""));
+    const nn::PositionOptions options{.conv_width = 5,
+                                      .lstm_size = 3,
+                                      .ode_size = 5,
+                                      .ode = {.steps = 2},
+                                      .dynamic_size = 5,
+                                      .composite_added = nn::positions_named(composite ? kind : "index")};
+    nn::AddedPositions model(composite ? Positions::composite : nn::positions_named(kind), 4, 8, options, causal);
+    nn::to(model, kFloat64);
+    const auto parameters = nn::named_parameters(model);
+    ASSERT_EQ(parameters.size(), expected["grads"].size());
+    int64_t k = 20, count = 0;
+    for (const auto& [name, parameter] : parameters) {
+      parameter.set(filled(parameter->shape(), k++));
+      count += parameter->numel();
+    }
+    EXPECT_EQ(nn::added_parameter_count(composite ? Positions::composite : nn::positions_named(kind), 4, 8, options),
+              count);
+    const Tensor x = filled({2, 6, 8}, 7).to(kFloat64).as_leaf();
+    Tape tape;
+    const Tensor y = model(x);
+    const tests::Room room{.relative = 0, .absolute = kind == "dynamic" ? 1e-6 : 1e-10};  // its table is of float32
+    tests::expect_close(y, expected["y"], room, "y");
+    const Gradients grads = tape.backward(sum(y * filled({2, 6, 8}, 5).to(kFloat64)) + sum(y * y));
+    tests::expect_close(grads[x], expected["dx"], room, "dx");
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      tests::expect_close(grads[parameters[i].parameter], expected["grads"][i], room, parameters[i].name);
+    }
+  }
+}
+
+TEST(AddedPositions, NeverSeeLaterTokensOfACausalModel) {
+  for (const std::string_view kind : nn::kPositionNames) {
+    SCOPED_TRACE(kind);
+    const nn::GPTModel model = gpt(nn::positions_named(kind));
+    manual_seed(1);
+    const Tensor ids = randint(0, 11, {2, 6}), other = cat({ids.slice(1, 0, 4), 10 - ids.slice(1, 4, 6)}, 1);
+    const auto first = [&](const Tensor& tokens) { return model(tokens).slice(1, 0, 4).contiguous(); };
+    EXPECT_EQ(first(ids).to_vector<double>(), first(other).to_vector<double>());
+    EXPECT_GT(largest_difference(model(ids), model(other)), 1e-6);
+  }
+}
+
+TEST(AddedPositions, ReadOnlyBackwardsWhereTheyAreCausal) {  // not only in a model whose attention is
+  for (const std::string_view kind : kLearnedKinds) {
+    SCOPED_TRACE(kind);
+    manual_seed(2);
+    const nn::AddedPositions model(nn::positions_named(kind), 4, 8, small_options(), true);
+    const Tensor x = randn({2, 9, 8}), other = cat({x.slice(1, 0, 5), randn({2, 4, 8})}, 1);
+    EXPECT_EQ(model(x).slice(1, 0, 5).contiguous().to_vector<float>(),
+              model(other).slice(1, 0, 5).contiguous().to_vector<float>());
+  }
+}
+
+TEST(AddedPositions, ContinueFromACache) {
+  for (const std::string_view kind : nn::kPositionNames) {
+    for (const std::string_view solver : nn::kOdeSolverNames) {
+      if (kind != "ode" && solver != "rk4") continue;
+      SCOPED_TRACE(kind);
+      const nn::GPTModel model = gpt(nn::positions_named(kind), small_options(solver));
+      const int64_t length = kind == "learned" ? 6 : 80;
+      manual_seed(1);
+      const Tensor ids = randint(0, 11, {2, length}), all = model(ids);
+      nn::KVCache cache;
+      std::vector<Tensor> parts;
+      int64_t read = 0;
+      for (const int64_t next : {int64_t{1}, int64_t{3}, int64_t{1}, length - 5}) {
+        parts.push_back(model(narrow(ids, 1, read, next), &cache));
+        read += next;
+      }
+      EXPECT_LT(largest_difference(cat(parts, 1), all), 1e-11);
+
+      cache.truncate(3);
+      nn::KVCache branch = cache;
+      branch.reorder(tensor({1, 0, 1}));
+      const Tensor swapped = index_select(ids, 0, tensor({1, 0, 1}));
+      EXPECT_LT(largest_difference(model(narrow(swapped, 1, 3, 3), &branch), narrow(model(swapped), 1, 3, 3)), 1e-11);
+      EXPECT_LT(largest_difference(model(narrow(ids, 1, 3, 3), &cache), narrow(all, 1, 3, 3)), 1e-11);
+    }
+  }
+}
+
+TEST(AddedPositions, ATransformerDecodesWithACacheAsWithout) {
+  for (const std::string_view kind : nn::kPositionNames) {
+    SCOPED_TRACE(kind);
+    const nn::Transformer model = transformer(nn::positions_named(kind));
+    manual_seed(1);
+    const Tensor source = randint(1, 11, {2, 7}), ids = randint(1, 11, {2, 8});
+    nn::TransformerNext cached(model, source, nn::padding_mask(source));
+    nn::TransformerNext plain(model, source, nn::padding_mask(source), false);
+    for (const int64_t length : {1, 2, 5, 8}) {
+      const Tensor read = narrow(ids, 1, 0, length);
+      EXPECT_LT(largest_difference(cached.logits(read), plain.logits(read)), 1e-11) << length;
+    }
+  }
+}
+
+TEST(AddedPositions, DoNotSeePadding) {
+  for (const std::string_view kind : nn::kPositionNames) {
+    SCOPED_TRACE(kind);
+    const nn::Transformer model = transformer(nn::positions_named(kind));
+    const Tensor alone = tensor({{3, 1, 4, 1, 5}}), padded = tensor({{3, 1, 4, 1, 5, 0, 0, 0}});
+    const Tensor y = model.encode(alone, nn::padding_mask(alone));
+    EXPECT_LT(largest_difference(narrow(model.encode(padded, nn::padding_mask(padded)), 1, 0, 5), y), 1e-12);
+    EXPECT_TRUE(all_finite(model.encode(zeros({1, 4}, kInt64), nn::padding_mask(zeros({1, 4}, kInt64)))));
+  }
+}
+
+TEST(AddedPositions, HaveNoEnd) {
+  for (const std::string_view kind : kLearnedKinds) {
+    SCOPED_TRACE(kind);
+    EXPECT_EQ(gpt(nn::positions_named(kind)).config.longest_input(), std::numeric_limits<int64_t>::max());
+    manual_seed(4);
+    const nn::AddedPositions model(nn::positions_named(kind), 4, 8, small_options());
+    const Tensor x = randn({1, 300, 8});
+    EXPECT_TRUE(all_finite(model(x)));
+    EXPECT_EQ(model(x.slice(1, 0, 0)).shape(), (Shape{1, 0, 8}));
+    EXPECT_EQ(model(x.slice(0, 0, 0)).shape(), (Shape{0, 300, 8}));
+    EXPECT_EQ(model(x.slice(1, 0, 1)).shape(), (Shape{1, 1, 8}));
+  }
+  nn::PositionOptions learned = small_options();  // but a composite of a table has
+  learned.composite_added = Positions::learned;
+  EXPECT_EQ(gpt(Positions::composite, learned).config.longest_input(), 6);
+  EXPECT_EQ(error_of([&] {
+              gpt(Positions::composite, learned)(ones({1, 7}, kInt64));
+            }),
+            "[gpt] 7 tokens are more than the context_length 6");
+  learned.interpolate_to = 20;
+  EXPECT_EQ(gpt(Positions::composite, learned)(ones({1, 20}, kInt64)).shape(), (Shape{1, 20, 11}));
+}
+
+TEST(AddedPositions, GiveTheSameBitsForAnyNumberOfThreads) {
+  const tests::KeepThreads keep;
+  for (const std::string_view kind : kLearnedKinds) {
+    SCOPED_TRACE(kind);
+    std::vector<std::vector<float>> first;
+    for (const int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      manual_seed(5);
+      nn::AddedPositions model(nn::positions_named(kind), 4, 96, small_options(), true);
+      const Tensor x = randn({8, 60, 96}).as_leaf();
+      Tape tape;
+      const Tensor y = model(x);
+      const Gradients grads = tape.backward(sum(y * y * y));
+      std::vector<std::vector<float>> bits{y.to_vector<float>(), grads[x].to_vector<float>()};
+      for (const auto& [name, p] : nn::named_parameters(model)) bits.push_back(grads[p].to_vector<float>());
+      if (first.empty()) first = bits;
+      EXPECT_TRUE(bits == first) << threads << " threads";
+    }
+  }
+}
+
+TEST(AddedPositions, KeepTheirValuesInAFile) {
+  const std::string file = testing::TempDir() + "/added_positions.safetensors";
+  for (const std::string_view kind : kLearnedKinds) {
+    SCOPED_TRACE(kind);
+    const nn::GPTModel saved = gpt(nn::positions_named(kind));
+    save_safetensors(file, nn::state_dict(saved));
+    manual_seed(99);
+    nn::GPTModel loaded = ready(nn::GPTModel(saved.config));
+    nn::load_state_dict(loaded, load_safetensors(file).tensors);
+    const Tensor ids = tensor({{1, 2, 3, 4, 5}});
+    EXPECT_EQ(saved(ids).to_vector<double>(), loaded(ids).to_vector<double>());
+    EXPECT_EQ(saved.config.parameter_count(), nn::count_parameters(saved));
+  }
+  std::remove(file.c_str());
+}
+
+TEST(AddedPositions, ComplexOnesTurnWhenTheyShift) {  // z(i + j) = z(i) e^(i omega j)
+  manual_seed(6);
+  nn::ComplexPositions model(8);
+  nn::to(model, kFloat64);
+  for (const auto& [name, p] : nn::named_parameters(model)) p.set(randn(p->shape(), kFloat64));
+  const Tensor z = model(30), shifted = model(30, 7), angle = model.frequency.tensor() * 7;
+  EXPECT_LT(largest_difference(nn::rotate_pairs(z, cos(angle), sin(angle)), shifted), 1e-12);
+  const nn::ComplexPositions first(8);  // begin as the sinusoidal ones, cosines first
+  EXPECT_LT(largest_difference(first(50).slice(1, 0, kAll, 2), nn::sinusoidal_table(50, 8).slice(1, 1, kAll, 2)), 1e-5);
+}
+
+TEST(AddedPositions, OdeGradientsByAdjointAreThoseThroughTheSolver) {
+  const auto gradients = [](std::string_view solver, bool adjoint) {
+    nn::PositionOptions options = small_options(solver);
+    options.ode.steps = 16;
+    options.ode.tolerance = 1e-9;
+    options.ode.adjoint = adjoint;
+    manual_seed(9);
+    nn::OdePositions model(6, options);
+    nn::to(model, kFloat64);
+    Tape tape;
+    const Tensor p = model(12, 3);
+    const Gradients grads = tape.backward(sum(p * p) + sum(p));
+    std::vector<Tensor> found;
+    for (const auto& [name, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
+    return found;
+  };
+  for (const std::string_view solver : nn::kOdeSolverNames) {
+    const std::vector<Tensor> through = gradients(solver, false), adjoint = gradients(solver, true);
+    for (std::size_t i = 0; i < through.size(); ++i) {
+      EXPECT_GT(amax(abs(through[i])).item(), 0) << solver << " " << i;
+      EXPECT_LT(largest_difference(through[i], adjoint[i]), 1e-6) << solver << " " << i;
+    }
+  }
+}
+
+// alpha = 0 leaves the relative kind, beta = 0 the added one, for every pair.
+TEST(AddedPositions, CompositeOnesAreAnyPair) {
+  const Tensor ids = tensor({{1, 7, 3, 2, 9, 4}, {5, 5, 0, 8, 1, 6}});
+  const auto set = [](nn::GPTModel& model, std::string_view name, double value) {
+    for (const auto& p : nn::named_parameters(model)) {
+      if (p.name == name) p.parameter.set(full({}, value));
+    }
+  };
+  for (const std::string_view added : nn::kAddedPositionNames) {
+    for (const std::string_view relative : nn::kRelativePositionNames) {
+      SCOPED_TRACE(std::string(added) + " and " + std::string(relative));
+      nn::PositionOptions options = small_options();
+      options.composite_added = nn::positions_named(added);
+      options.composite_relative = nn::positions_named(relative);
+      nn::GPTModel pair = gpt(Positions::composite, options);
+      EXPECT_EQ(pair.config.parameter_count(), nn::count_parameters(pair));
+      const auto part = [&](std::string_view kind) {
+        nn::GPTModel one = gpt(nn::positions_named(kind), options);
+        nn::load_state_dict(one, nn::state_dict(pair), false);
+        return one(ids);
+      };
+      const Tensor both = pair(ids);
+      EXPECT_GT(largest_difference(both, part(added)), 1e-6);
+      if (added != "index") {  // which the norms remove
+        EXPECT_GT(largest_difference(both, part(relative)), 1e-6);
+      }
+      set(pair, "relative_positions.beta", 0);
+      EXPECT_LT(largest_difference(pair(ids), part(added)), 1e-12);
+      set(pair, "relative_positions.beta", 1);
+      set(pair, "pos_emb.alpha", 0);
+      EXPECT_LT(largest_difference(pair(ids), part(relative)), 1e-12);
+    }
+  }
+}
+
+TEST(AddedPositions, Errors) {
+  EXPECT_EQ(error_of([] { nn::ComplexPositions model(5); }),
+            "[positions] complex numbers are pairs: the width must be even, got 5");
+  EXPECT_EQ(error_of([] { nn::ConvPositions model(4, 2, true); }),
+            "[positions] conv_width must be odd and positive, got 2");
+  EXPECT_EQ(error_of([] { nn::MultiscaleConvPositions model(1, true); }),
+            "[positions] two convolutions need vectors of at least 2 elements, got 1");
+  EXPECT_EQ(error_of([] { nn::LstmPositions model(0, 1); }),
+            "[positions] the size of a vector must be positive, got 0");
+  nn::KVCache cache;
+  EXPECT_EQ(error_of([&] {
+              nn::ConvPositions(4, 3, false)(ones({1, 2, 4}), {}, &cache);
+            }),
+            "[positions] a cache needs positions that are causal");
+  EXPECT_EQ(error_of([&] {
+              nn::DynamicPositions(4, 3, false)(ones({1, 2, 4}), 0, {}, &cache);
+            }),
+            "[positions] a cache needs positions that are causal");
+}
+
+}  // namespace
+}  // namespace tapegrad

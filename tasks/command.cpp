@@ -17,6 +17,9 @@
 #include <tapegrad/tasks/settings/option_types.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/text/compare.h>
+#include <tapegrad/tasks/text/data_verb.h>
+#include <tapegrad/tasks/text/verbs.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/version.h>
 
@@ -64,6 +67,16 @@ void add_gpt(CLI::App* verb, Parsed& parsed, AddToGPT add) {
   CLI::App* app = verb->add_subcommand("gpt", "predict the next token of a text, with a GPT");
   add(app, parsed.run);
   add_threads(app, parsed);
+}
+
+using AddToText = void (*)(CLI::App*, TextTask, std::function<int()>&);
+
+void add_text(CLI::App* verb, Parsed& parsed, AddToText add) {
+  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+    CLI::App* app = verb->add_subcommand(std::string(name(task)), std::string(summary(task)));
+    add(app, task, parsed.run);
+    add_threads(app, parsed);
+  }
 }
 
 void add_topics(CLI::App* verb, Parsed& parsed) {
@@ -133,12 +146,15 @@ constexpr Verb kVerbs[] = {
      [](CLI::App* verb, Parsed& parsed) {
        add_tasks(verb, parsed, add_train);
        add_gpt(verb, parsed, add_gpt_train);
+       add_text(verb, parsed, add_text_train);
      }},
     {"test", "test a trained model on new examples",
      [](CLI::App* verb, Parsed& parsed) {
        add_tasks(verb, parsed, add_test);
        add_gpt(verb, parsed, add_gpt_test);
+       add_text(verb, parsed, add_text_test);
      }},
+    {"data", "make data sets of texts", [](CLI::App* verb, Parsed& parsed) { add_data(verb, parsed.run); }},
     {"generate", "continue a text with a trained model",
      [](CLI::App* verb, Parsed& parsed) { add_gpt(verb, parsed, add_gpt_generate); }},
     {"explain", "explain a task's data, masks and loss",
@@ -147,7 +163,10 @@ constexpr Verb kVerbs[] = {
      [](CLI::App* verb, Parsed& parsed) { add_tasks(verb, parsed, add_attention); }},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
     {"compare", "train the same model in several forms, and tabulate accuracy, time and memory",
-     [](CLI::App* verb, Parsed& parsed) { add_threads(add_compare_positions(verb, parsed.run), parsed); }},
+     [](CLI::App* verb, Parsed& parsed) {
+       add_threads(add_compare_positions(verb, parsed.run), parsed);
+       add_threads(add_compare_text(verb, parsed.run), parsed);
+     }},
     {"tokenize", "tokenize text, or train a new tokenizer", add_tokenize},
     {"gradcheck", "check every gradient against finite differences", add_gradcheck},
     {"info", "show processor, kernels and measured speed", add_info},
@@ -157,7 +176,8 @@ constexpr Verb kVerbs[] = {
 // What the subcommands of `app` are called.
 std::string_view kind_of_parts(const CLI::App& app) {
   if (app.get_parent() == nullptr) return "verb";
-  return app.get_name() == "show" || app.get_name() == "compare" ? "topic" : "task";
+  if (app.get_name() == "show" || app.get_name() == "compare") return "topic";
+  return app.get_name() == "data" ? "source" : "task";
 }
 
 void add_all(CLI::App& top, Parsed& parsed) {
@@ -169,7 +189,8 @@ void add_all(CLI::App& top, Parsed& parsed) {
     set_help_style(*app, kind_of_parts(*app));
     verb.add(app, parsed);
     const auto parts = app->get_subcommands({});
-    for (CLI::App* part : parts) part->group(kind_of_parts(*app) == "topic" ? "Topics" : "Tasks");
+    const std::string_view kind = kind_of_parts(*app);
+    for (CLI::App* part : parts) part->group(kind == "topic" ? "Topics" : kind == "source" ? "Sources" : "Tasks");
     app->require_subcommand(parts.empty() ? 0 : 1);
   }
   top.footer(

@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, std::string>> listed(const std::string& help)
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("  ")) {
-      inside = line == "Verbs:" || line == "Tasks:" || line == "Topics:";
+      inside = line == "Verbs:" || line == "Tasks:" || line == "Topics:" || line == "Sources:";
       continue;
     }
     if (!inside || line.size() < 3 || line[2] == ' ') continue;
@@ -64,7 +64,7 @@ int walk_help(const Arguments& words) {
   return count;
 }
 
-TEST(CommandHelp, EveryVerbTaskAndTopic) { EXPECT_EQ(walk_help({}), 1 + 11 + 4 + 4 + 1 + 3 + 3 + 8 + 1); }
+TEST(CommandHelp, EveryVerbTaskAndTopic) { EXPECT_EQ(walk_help({}), 1 + 12 + 7 + 7 + 2 + 1 + 3 + 3 + 8 + 2); }
 
 TEST(CommandHelp, WithoutArgumentsItIsPrinted) {
   const Ran ran = run_command({});
@@ -92,7 +92,9 @@ TEST(CommandWords, MistypedOnesGetSuggestions) {
       {{"help", "tran"}, {"unknown verb \"tran\""}},
       {{"help", "--no-such-option"}, {"[tapegrad help] unknown option --no-such-option"}},
       {{"tr\nain"}, {"unknown verb \"tr\\nain\" (did you mean train?)"}},
-      {{"train"}, {"[tapegrad train] expected a task: copy, addition, parser, gpt (see tapegrad train --help)"}},
+      {{"train"},
+       {"[tapegrad train] expected a task: copy, addition, parser, gpt, classify, summarize, answer (see tapegrad "
+        "train --help)"}},
       {{"train", "--seed", "3"}, {"[tapegrad train] expected a task"}},
       {{"train", "copi"},
        {"[tapegrad train] unknown task \"copi\" (did you mean copy?); choose from copy, addition, "}},

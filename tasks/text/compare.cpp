@@ -1,0 +1,174 @@
+// Trains models of texts for equal processor time and compares them.
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/text/compare.h>
+#include <tapegrad/tasks/text/trainer.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr int64_t kContext = 256, kCut = 64;  // tokens
+constexpr Limits kSeconds{.least = 0, .most = 1e6, .open_below = true};
+
+struct Case {
+  std::string_view name;
+  TextTask task;
+  std::string_view encoder;
+  int64_t context = kContext;
+  bool no_copy = false;
+};
+constexpr Case kCases[] = {
+    {"flat, 64 tokens", TextTask::classify, "flat", kCut},
+    {"flat, 256 tokens", TextTask::classify, "flat"},
+    {"window, 256 tokens", TextTask::classify, "window"},
+    {"hierarchy, 256 tokens", TextTask::classify, "hierarchy"},
+    {"vocabulary only", TextTask::summarize, "flat", kContext, true},
+    {"with copies", TextTask::summarize, "flat"},
+    {"flat, 256 tokens", TextTask::answer, "flat"},
+    {"window, 256 tokens", TextTask::answer, "window"},
+};
+
+struct Result {
+  std::string name;
+  TextTask task;
+  TextScores scores;
+  int64_t steps = 0, examples = 0;  // of training; 0: a baseline
+  double seconds = 0;
+};
+
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+TextOptions options_of(const Case& one, const CompareTextRequest& request) {
+  TextOptions options(one.task);
+  options.data = request.data;
+  options.seed = request.seed;
+  options.encoder = one.encoder;
+  options.context = one.context;
+  options.no_copy = one.no_copy;
+  options.schedule = "constant";
+  options.num_epochs = options.eval_interval = static_cast<int64_t>(kMost);  // the time ends it
+  resolve(options);
+  return options;
+}
+
+Result run(const Case& one, const CompareTextRequest& request, int64_t count) {
+  const TextOptions options = options_of(one, request);
+  TextTrainer trainer(options, load_text_data(options));
+  trainer.step();  // evaluates, too: the time begins after it
+  Result result{.name = std::string(one.name), .task = one.task, .scores = {}, .steps = 1};
+  const double start = processor_seconds();
+  for (; result.seconds < request.seconds; result.seconds = processor_seconds() - start, ++result.steps) trainer.step();
+  result.examples = result.steps * options.batch_size;
+  result.scores = trainer.scores(Part::test, count, trainer.predict_part(Part::test, count));
+  return result;
+}
+
+Result run_baseline(TextTask task, const CompareTextRequest& request, int64_t count) {
+  const Corpus corpus = load_corpus(request.data, task);
+  const std::vector<TextExample>& all = corpus[Part::test];
+  const std::span<const TextExample> examples =
+      std::span(all).first(std::min(all.size(), static_cast<std::size_t>(count)));
+  return {
+      .name = std::string(baseline_name(task)),
+      .task = task,
+      .scores = score(task, examples, baseline(task, corpus[Part::train], examples), classes_of(corpus[Part::train]))};
+}
+
+std::string heading(const TextScores& scores) {
+  std::string out;
+  for (const auto& [name, value] : scores.values) out += fmt::format("{:>12}", name);
+  return out;
+}
+
+std::string row(const Result& result) {
+  std::string out = fmt::format("{:<26}{:>7}", result.name, result.steps > 0 ? std::to_string(result.steps) : "");
+  for (const auto& [name, value] : result.scores.values) out += fmt::format("{:>12.4f}", value);
+  return out + '\n';
+}
+
+nlohmann::ordered_json json_of(const Result& result) {
+  nlohmann::ordered_json json{{"task", name(result.task)}, {"name", result.name}, {"tested", result.scores.examples}};
+  if (result.steps > 0) {
+    json["steps"] = result.steps;
+    json["examples"] = result.examples;
+    json["seconds"] = result.seconds;
+  }
+  for (const auto& [name, value] : result.scores.values) json[name] = value;
+  return json;
+}
+
+// One chart per task: the first measure of every model.
+drawing::Drawing picture(const std::vector<Result>& results) {
+  std::vector<drawing::Drawing> charts;
+  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+    drawing::BarChart chart{.width = 720, .height = 120};
+    drawing::Series bars;
+    for (const Result& result : results) {
+      if (result.task != task) continue;
+      bars.name = result.scores.values.front().first;
+      bars.y.push_back(result.scores.values.front().second);
+      chart.labels.push_back(result.name);
+    }
+    chart.title = fmt::format("{}: {}", name(task), bars.name);
+    chart.series = {bars};
+    charts.push_back(draw(chart));
+  }
+  return drawing::grid(charts, 1);
+}
+
+}  // namespace
+
+int compare_text(const CompareTextRequest& request) {
+  check_limits("--seconds", request.seconds, kSeconds);
+  check_limits("--count", static_cast<double>(request.count), kCountOrNone);
+  const int64_t count = request.count > 0 ? request.count : static_cast<int64_t>(kMost);
+  const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  std::vector<Result> results;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  const auto add = [&](Result result) {
+    const bool first = results.empty() || results.back().task != result.task;
+    if (!request.json && first)
+      print_now(fmt::format("{}{:<26}{:>7}{}\n", results.empty() ? "" : "\n", name(result.task), "steps",
+                            heading(result.scores)));
+    if (!request.json) print_now(row(result));
+    rows.push_back(json_of(result));
+    results.push_back(std::move(result));
+  };
+  for (const Case& one : kCases) {
+    if (results.empty() || results.back().task != one.task) add(run_baseline(one.task, request, count));
+    add(run(one, request, count));
+  }
+  replace_file((folder->path() / "text.svg").string(), drawing::svg_file(picture(results)));
+  if (request.json) print_now(json::text_of(rows) + "\n");
+  return 0;
+}
+
+CLI::App* add_compare_text(CLI::App* verb, std::function<int()>& run) {
+  CLI::App* app =
+      verb->add_subcommand("text", "flat, window and hierarchical encoders of texts, copies, and baselines");
+  const auto r = std::make_shared<CompareTextRequest>();
+  app->add_option("--data", r->data, "folder of 'tapegrad data' (default: 200 invented records)")->type_name("DIR");
+  app->add_option("--seconds", r->seconds, "processor time that each model is trained for")
+      ->capture_default_str()
+      ->type_name("X");
+  app->add_option("--count", r->count, "examples of the test part; 0: all")->capture_default_str()->type_name("N");
+  app->add_option("--seed", r->seed, "seed of all random draws")->capture_default_str()->type_name("SEED");
+  app->add_option("--out", r->out, "folder for the picture")->capture_default_str()->type_name("DIR");
+  app->add_flag("--json", r->json, "print one JSON list");
+  app->callback([r, &run] { run = [r] { return compare_text(*r); }; });
+  return app;
+}
+
+}  // namespace tapegrad::tasks

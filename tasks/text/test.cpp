@@ -1,0 +1,85 @@
+// The verb `test` of the tasks about texts.
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/text/scores.h>
+#include <tapegrad/tasks/text/text_model.h>
+#include <tapegrad/tasks/text/verbs.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+Part part_named(const std::string& name) {
+  const auto found = std::find(std::begin(kPartNames), std::end(kPartNames), name);
+  return static_cast<Part>(found - std::begin(kPartNames));
+}
+
+void check(const TextTestRequest& request) {
+  check_limits("--count", static_cast<double>(request.count), kCountOrNone);
+  check_limits("--beams", static_cast<double>(request.beams), kBeams);
+  if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
+  if (!request.draw.empty() && fs::path(request.draw).extension() != ".svg")
+    bad_request("--draw", fmt::format("{} does not end in .svg", request.draw));
+}
+
+nlohmann::ordered_json values_json(const TextScores& scores) {
+  nlohmann::ordered_json json;
+  for (const auto& [name, value] : scores.values) json[name] = value;
+  return json;
+}
+
+std::string text_of(const TextTestRequest& request, const TextScores& found, const TextScores& naive,
+                    std::span<const TextExample> examples, const std::vector<std::string>& predictions) {
+  std::string out = fmt::format("=== Test: {} ===\n", name(request.task));
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, predictions.size()); ++i)
+    out += fmt::format("  expected  {}\n  predicted {}\n", examples[i].target, predictions[i]);
+  out += fmt::format("{} examples of the {} part\n{:<14}{:>8}  {}\n", found.examples, request.part, "", "model",
+                     baseline_name(request.task));
+  for (std::size_t i = 0; i < found.values.size(); ++i)
+    out += fmt::format("  {:<12}{:>8.4f}  {:.4f}\n", found.values[i].first, found.values[i].second,
+                       naive.values[i].second);
+  return out;
+}
+
+}  // namespace
+
+int test_text(const TextTestRequest& request) {
+  check(request);
+  const std::string where = fmt::format("test {}", name(request.task));
+  const fs::path file = model_file(where, name(request.task), request.model);
+  const TrainedText trained = load_text_model(file, request.task);
+  const Corpus corpus = load_corpus(request.data.empty() ? trained.setup.options.data : request.data, request.task);
+  std::span<const TextExample> examples = corpus[part_named(request.part)];
+  if (request.count > 0) examples = examples.first(std::min(examples.size(), static_cast<std::size_t>(request.count)));
+  const std::vector<std::string> predictions = predict(trained.model, trained.setup, examples, request.beams);
+  const TextScores found = score(request.task, examples, predictions, trained.setup.classes);
+  const TextScores naive =
+      score(request.task, examples, baseline(request.task, corpus[Part::train], examples), trained.setup.classes);
+  const auto& [measure, value] = found.values.front();
+  const bool passed = !request.target || value >= *request.target;
+  if (request.json) {
+    nlohmann::ordered_json json{
+        {"task", name(request.task)}, {"model", file.string()}, {"part", request.part}, {"examples", found.examples}};
+    json.update(values_json(found));
+    json["baseline"] = values_json(naive);
+    json["baseline"]["name"] = baseline_name(request.task);
+    if (request.target) json["target"] = *request.target;
+    json["passed"] = passed;
+    print_now(json::text_of(json) + "\n");
+  } else {
+    print_now(text_of(request, found, naive, examples, predictions));
+  }
+  if (!request.draw.empty()) {
+    as_bad_request("--draw", [&] {
+      replace_file(request.draw, drawing::svg_file(metrics::draw(*found.confusion, "Confusion matrix")));
+    });
+  }
+  if (!passed) fail(where, fmt::format("{} {:.4f} is below the target {}", measure, value, *request.target));
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,181 @@
+// Data sets of package records: parsing, splitting, files, and the verb `data`.
+#include <gtest/gtest.h>
+#include <tapegrad/tasks/text/corpus.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::error_of;
+using tests::run_command;
+using tests::spill;
+using tests::TemporaryFolder;
+using Json = nlohmann::json;
+
+constexpr std::string_view kPackages =
+    "Package: small\nVersion: 1.0-1\nDescription: old words\nDescription-md5: 77\nSection: contrib/net\nTag: a, b,\n "
+    "c\n"
+    "Priority: optional\n\n\n"
+    "Package: small-doc\nSource: small (1.0)\nSection: doc\nDescription: a manual\n of the first kind\n\n"
+    "Package: empty\nSection: net\nDescription: without a long text\n\n"
+    "Package: nowhere\nDescription: no section\n at all\n";
+constexpr std::string_view kTranslations =
+    "Package: small\nDescription-md5: 77\nDescription-en: a small thing\n It reads files\n and writes files.\n .\n"
+    " Features:\n  * one\n  * two\n   more\n .\n The end \xff.\n";
+
+TEST(Packages, RecordsWithTheirDescriptions) {
+  const std::vector<Package> found = parse_packages(kPackages, kTranslations);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].name, "small");
+  EXPECT_EQ(found[0].source, "small");
+  EXPECT_EQ(found[0].section, "net");
+  EXPECT_EQ(found[0].synopsis, "a small thing");
+  EXPECT_EQ(found[0].description,
+            "It reads files and writes files.\nFeatures:\n* one\n* two\nmore\nThe end \xef\xbf\xbd.");
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(found[0].fields,
+            (Fields{{"Package", "small"}, {"Version", "1.0-1"}, {"Section", "contrib/net"}, {"Priority", "optional"}}));
+  EXPECT_EQ(found[1].source, "small");
+  EXPECT_EQ(found[1].description, "of the first kind");
+  EXPECT_TRUE(parse_packages("", "").empty());
+  EXPECT_TRUE(parse_packages(" begins with a continuation\n:\nno colon\n\n", "\n\n:").empty());
+}
+
+TEST(Corpus, NothingLeaks) {
+  EXPECT_EQ(part_of("gcc-11"), part_of("gcc-12"));
+  std::set<Part> parts;
+  for (char c = 'a'; c <= 'z'; ++c) parts.insert(part_of(std::string("lib") + c));
+  EXPECT_EQ(parts.size(), 3U);
+  // A text that differs in digits alone occurs once, whatever its source.
+  std::vector<Package> packages = parse_packages(kPackages, kTranslations);
+  Package again = packages[0];
+  again.source = "other";
+  again.synopsis = "a small thing 2";
+  packages[0].synopsis = "a small thing 1";
+  packages.push_back(again);
+  const Corpus corpus = make_corpus(TextTask::classify, packages, 1);
+  EXPECT_EQ(corpus.parts[0].size() + corpus.parts[1].size() + corpus.parts[2].size(), 2U);
+  EXPECT_EQ(make_corpus(TextTask::classify, packages, 2).parts[0].size(), 0U);
+}
+
+TEST(Corpus, OfTheInventedRecords) {
+  const std::vector<Package> packages = parse_packages(made_packages(), {});
+  EXPECT_EQ(packages.size(), 200U);
+  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+    const Corpus corpus = load_corpus("", task);
+    EXPECT_GT(corpus[Part::train].size(), 130U);
+    EXPECT_GT(corpus[Part::validation].size(), 8U);
+    EXPECT_GT(corpus[Part::test].size(), 8U);
+    if (task != TextTask::answer) continue;
+    std::set<std::string> asked;
+    for (const TextExample& example : corpus[Part::train]) {
+      asked.insert(example.question);
+      EXPECT_EQ(example.text.substr(static_cast<std::size_t>(example.start), example.target.size()), example.target);
+      EXPECT_NE(example.text.find(example.question + ": " + example.target + "\n"), std::string::npos);
+    }
+    EXPECT_EQ(asked.size(), 10U);
+  }
+}
+
+TEST(Corpus, FilesAndBack) {
+  const TemporaryFolder folder;
+  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+    const Corpus corpus = load_corpus("", task);
+    save_corpus(folder.path(), task, corpus);
+    EXPECT_EQ(load_corpus(folder.path(), task).parts, corpus.parts);
+  }
+}
+
+TEST(Corpus, FaultsOfFiles) {
+  const TemporaryFolder folder;
+  const auto fault = [&](TextTask task, const std::string& line) {
+    for (const std::string_view part : kPartNames)
+      spill(folder / (std::string(name(task)) + "." + std::string(part) + ".jsonl"), line);
+    std::string text = error_of([&] { load_corpus(folder.path(), task); });
+    const std::string path = folder.path().string() + "/" + std::string(name(task)) + ".train.jsonl";
+    const std::size_t at = text.find(path);
+    return at == std::string::npos ? text : text.replace(at, path.size(), "FILE");
+  };
+  EXPECT_EQ(fault(TextTask::classify, ""), "[--data] FILE has no examples");
+  EXPECT_EQ(fault(TextTask::classify, "{\"text\":\"a\",\"label\":\"b\"}\n[1"),
+            "[--data] FILE, line 2, is not complete JSON: it ends after 2 bytes (was its download interrupted?)");
+  EXPECT_EQ(fault(TextTask::classify, "[1]"), "[--data] FILE, line 1, is not a JSON object");
+  EXPECT_EQ(fault(TextTask::classify, "{\"text\":1,\"label\":\"b\"}"), "[--data] FILE, line 1, has no text \"text\"");
+  EXPECT_EQ(fault(TextTask::classify, "{\"text\":\"a\"}"), "[--data] FILE, line 1, has no text \"label\"");
+  EXPECT_EQ(fault(TextTask::summarize, "{\"text\":\"a\"}"), "[--data] FILE, line 1, has no text \"summary\"");
+  EXPECT_EQ(fault(TextTask::answer, R"({"text":"a b","question":"q","answer":"b"})"),
+            "[--data] FILE, line 1, has no whole number \"start\"");
+  EXPECT_EQ(fault(TextTask::answer, R"({"text":"a b","question":"q","answer":"b","start":1})"),
+            "[--data] FILE, line 1, has no answer at byte 1 of its text");
+  EXPECT_EQ(fault(TextTask::answer, R"({"text":"a b","question":"q","answer":"b","start":-9})"),
+            "[--data] FILE, line 1, has no answer at byte -9 of its text");
+  EXPECT_EQ(error_of([] { load_corpus("/nowhere", TextTask::classify); }),
+            "[--data] there is no file /nowhere/classify.train.jsonl");
+}
+
+TEST(DataVerb, Sample) {
+  const TemporaryFolder folder;
+  const tests::Ran ran = run_command({"data", "sample", "--out", folder / "sample", "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json json = Json::parse(ran.out);
+  EXPECT_EQ(json["packages"], 200);
+  EXPECT_EQ(json["classify"]["classes"], 8);
+  EXPECT_EQ(load_corpus(folder / "sample", TextTask::answer).parts, load_corpus("", TextTask::answer).parts);
+}
+
+// Lists as apt has them, of 40 records in two sections.
+TEST(DataVerb, ListsOfAFolder) {
+  const TemporaryFolder folder;
+  std::ostringstream packages, translations;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "name" + std::string(1, static_cast<char>('a' + i % 26)) + (i < 26 ? "x" : "y");
+    packages << "Package: " << name << "\nVersion: 1\nSection: " << (i % 2 == 0 ? "net" : "mail")
+             << "\nDescription-md5: " << i << "\n\n";
+    translations << "Package: " << name << "\nDescription-md5: " << i << "\nDescription-en: the " << name
+                 << "\n A longer text about " << name << ".\n\n";
+  }
+  spill(folder / "archive_main_binary-amd64_Packages", packages.str());
+  spill(folder / "archive_main_i18n_Translation-en", translations.str());
+  const tests::Ran ran =
+      run_command({"data", "debian", "--lists", folder.path().string(), "--out", folder / "data", "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)["packages"], 40);
+  EXPECT_EQ(Json::parse(ran.out)["classify"]["classes"], 2);
+  const tests::Ran text = run_command({"data", "debian", "--lists", folder.path().string(), "--out", folder / "data"});
+  EXPECT_NE(text.out.find("40 records with a description\nclassify  "), std::string::npos) << text.out;
+}
+
+TEST(DataVerb, Errors) {
+  const TemporaryFolder folder;
+  const auto error = [&](const tests::Arguments& more, int code) {
+    const tests::Ran ran = run_command(tests::joined({"data", "debian", "--out", folder / "data"}, more));
+    EXPECT_EQ(ran.code, code);
+    return ran.err.substr(ran.err.find('['));
+  };
+  EXPECT_EQ(error({"--lists", "/nowhere"}, 2),
+            "[--lists] cannot read the folder /nowhere: No such file or directory\n");
+  const std::string path = folder.path().string();
+  EXPECT_EQ(error({"--lists", path}, 2),
+            "[--lists] " + path + " has no file whose name has Packages in it, as apt's lists have\n");
+  spill(folder / "x_Packages", "Package: a\nSection: net\n");
+  EXPECT_EQ(error({"--lists", path}, 2), "[--lists] " + path + " has no record with a long description\n");
+  EXPECT_EQ(error({"--release", "a b"}, 2), "[--release] expected a name without spaces and brackets, got \"a b\"\n");
+  EXPECT_EQ(error({"--mirror", ""}, 2), "[--mirror] expected a name without spaces and brackets, got \"\"\n");
+  // Fails without a network, too.
+  EXPECT_EQ(
+      error({"--mirror", "file:///nowhere"}, 1),
+      "[data debian] apt-get update failed: The repository 'file:/nowhere bookworm Release' does not have a Release "
+      "file.\n");
+  EXPECT_EQ(run_command({"data"}).err,
+            "[tapegrad data] expected a source: debian, sample (see tapegrad data --help)\n");
+  EXPECT_EQ(run_command({"data", "debain"}).err,
+            "[tapegrad data] unknown source \"debain\" (did you mean debian?); choose from debian, sample\n");
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

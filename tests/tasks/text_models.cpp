@@ -1,0 +1,287 @@
+// The tasks about texts: copies, hierarchies, spans, and short runs of train and test on the invented records.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/nn/gradcheck.h>
+#include <tapegrad/tasks/text/trainer.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/svg_check.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::error_of;
+using tests::expect_near;
+using tests::run_command;
+using tests::TemporaryFolder;
+using Json = nlohmann::json;
+
+TextModelConfig tiny_config(TextEncoderKind encoder = TextEncoderKind::hierarchy) {
+  TextModelConfig config{.vocab_size = 11, .classes = 3};
+  config.hidden_size = 4;
+  config.num_hidden_layers = 1;
+  config.num_attention_heads = 2;
+  config.intermediate_size = 6;
+  config.dropout = 0;
+  config.context = 12;
+  config.summary_context = 6;
+  config.encoder = encoder;
+  config.window = 12;
+  config.segment = 4;
+  return config;
+}
+
+Tensor probabilities(const Shape& shape) { return softmax(randn(shape)); }
+
+TEST(Pointer, MixesVocabularyAndText) {
+  manual_seed(1);
+  const Tensor source = tensor({{3, 5, 3, 1}, {2, 2, 0, 0}});
+  const Tensor vocabulary = probabilities({2, 3, 7}), weights = probabilities({2, 3, 4}), gate = rand({2, 3, 1});
+  const Tensor mixed = mix_with_copies(vocabulary, weights, gate, source);
+  const Tensor dense = matmul(weights, one_hot(source, 7).to(kFloat32));  // each position's weight at its token
+  expect_near(mixed, gate * vocabulary + (1.0 - gate) * dense);
+  expect_near(sum(mixed, {-1}), ones({2, 3}));
+}
+
+TEST(Pointer, Gradients) {
+  manual_seed(2);
+  const Tensor source = tensor({{3, 5, 3}, {2, 2, 0}});
+  const auto mix = [&](const Tensor& v, const Tensor& w, const Tensor& g) { return mix_with_copies(v, w, g, source); };
+  const GradcheckReport report = gradcheck(mix, {probabilities({2, 2, 6}).to(kFloat64),
+                                                 probabilities({2, 2, 3}).to(kFloat64), rand({2, 2, 1}).to(kFloat64)});
+  EXPECT_TRUE(report) << report.text;
+  TextModelConfig config = tiny_config();
+  config.hidden_size = 2;
+  config.intermediate_size = 2;
+  config.vocab_size = 6;
+  const Summarizer model(config);
+  const GradcheckReport whole =
+      nn::gradcheck(model, {randn({2, 2, 2}), randn({2, 3, 2})},
+                    [&](const Summarizer& m, std::span<const Tensor> x) { return m.predict(x[0], x[1], source); },
+                    {.gradcheck = {.order = 1}});
+  EXPECT_TRUE(whole) << whole.text;
+}
+
+TEST(Summarizer, DecodesWithACacheAsWithout) {
+  manual_seed(3);
+  for (const bool copy : {true, false}) {
+    TextModelConfig config = tiny_config();
+    config.copy = copy;
+    const Summarizer model(config);
+    EXPECT_EQ(model.gate.has_value(), copy);
+    const Tensor source = tensor({{3, 5, 3, 1, 0}, {2, 4, 7, 8, 9}}), target = tensor({{1, 4, 5}, {1, 5, 6}});
+    const Tensor all = model(source, target);
+    expect_near(sum(exp(all), {-1}), ones({2, 3}));
+    SummarizerNext next(model, source);
+    next.restart();
+    for (int64_t i = 0; i < 3; ++i) expect_near(next.logits(narrow(target, 1, 0, i + 1)), all.select(1, i));
+    next.restart();
+    next.logits(narrow(target, 1, 0, 1));
+    next.reorder(tensor({1, 1}));
+    const Tensor second = cat({narrow(target, 0, 1, 1), narrow(target, 0, 1, 1)}, 0);
+    expect_near(next.logits(narrow(second, 1, 0, 2)).select(0, 0), all.select(0, 1).select(0, 1));
+  }
+}
+
+TEST(Classifier, PaddingChangesNothing) {
+  manual_seed(4);
+  for (const TextEncoderKind kind : {TextEncoderKind::flat, TextEncoderKind::window, TextEncoderKind::hierarchy}) {
+    const TextClassifier model(tiny_config(kind));
+    const Tensor ids = tensor({{3, 5, 3, 1, 2}, {2, 4, 0, 0, 0}});
+    const Tensor wider = pad(ids, {0, 7});
+    expect_near(model(wider), model(ids));
+  }
+}
+
+TEST(Classifier, WindowAsWideAsTheTextIsFlat) {
+  const Tensor ids = tensor({{3, 5, 3, 1, 2, 9, 8}});
+  manual_seed(5);
+  const TextClassifier flat(tiny_config(TextEncoderKind::flat));
+  manual_seed(5);
+  const TextClassifier window(tiny_config(TextEncoderKind::window));
+  expect_near(window(ids), flat(ids));
+}
+
+// A token changes the vector of its own segment only, until the segments are encoded together.
+TEST(Classifier, SegmentsAreEncodedApart) {
+  manual_seed(6);
+  const TextClassifier model(tiny_config());
+  ASSERT_TRUE(model.segments.has_value());
+  const Tensor a = tensor({{3, 5, 3, 1, 2, 9, 8, 7}}), b = tensor({{3, 5, 3, 1, 2, 9, 8, 4}});
+  const auto vectors = [&](const Tensor& ids) { return model.tokens(ids.reshape({2, 4}), {}); };
+  expect_near(vectors(a).select(0, 0), vectors(b).select(0, 0));
+  EXPECT_GT(max(abs(model(a) - model(b))).item(), 1e-6);
+}
+
+TEST(MaskedMean, OfTheTokensThatAreThere) {
+  const Tensor x = arange(12).to(kFloat32).reshape({2, 3, 2});
+  const Tensor mask = tensor({{1, 1, 0}, {0, 0, 0}}) != 0.0;
+  expect_near(masked_mean(x, mask), {1, 2, 0, 0});
+}
+
+TEST(Answer, BestSpan) {
+  const auto logits = [](std::vector<float> v) { return tensor(v, {2, 4}); };
+  EXPECT_EQ(best_span(logits({0, 5, 0, 1, 0, 0, 4, 0}), 8), std::pair(int64_t{1}, int64_t{2}));
+  EXPECT_EQ(best_span(logits({0, 5, 0, 1, 9, 0, 4, 0}), 8), std::pair(int64_t{0}, int64_t{0}));  // not backwards
+  EXPECT_EQ(best_span(logits({0, 5, 0, 1, 0, 0, 4, 0}), 1), std::pair(int64_t{1}, int64_t{1}));
+}
+
+TEST(Answer, TokensOfASpanAndBack) {
+  TextOptions options(TextTask::answer);
+  const Corpus corpus = load_corpus("", TextTask::answer);
+  const std::vector<TextExample>& examples = corpus[Part::train];
+  const TextVocabulary vocabulary = TextVocabulary::train(examples, 400);
+  const EncodedExamples encoded = encode(options, examples, vocabulary, {}, false);
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const EncodedExample& one = encoded[static_cast<int64_t>(i)];
+    const std::string back = text_between(examples[i], one, vocabulary, one.target[0], one.target[1]);
+    EXPECT_NE(back.find(examples[i].target), std::string::npos) << back << " of " << examples[i].target;
+    EXPECT_LE(back.size(), examples[i].target.size() + 12);
+  }
+  options.context = 8;  // most answers are cut off
+  EXPECT_LT(encode(options, examples, vocabulary, {}, true).size(), static_cast<int64_t>(examples.size() / 2));
+}
+
+TEST(Scores, OfBaselines) {
+  const std::vector<TextExample> texts{{.text = "It reads. It writes.\nMore", .target = "reads"},
+                                       {.text = "Version: 1.2 b\nx", .target = "1.2 b"}};
+  EXPECT_EQ(baseline(TextTask::summarize, texts, texts), (std::vector<std::string>{"It reads", "Version: 1.2 b"}));
+  EXPECT_EQ(baseline(TextTask::answer, texts, texts)[1], "1.2 b");
+  EXPECT_EQ(score(TextTask::answer, texts, baseline(TextTask::answer, texts, texts), {}).values[0].second, 0.5);
+  const std::vector<TextExample> classes{{.target = "a"}, {.target = "b"}, {.target = "b"}, {.target = "c"}};
+  const TextScores found =
+      score(TextTask::classify, classes, baseline(TextTask::classify, classes, classes), {"a", "b"});
+  EXPECT_EQ(found.values[0].second, 0.5);  // c is not among the classes that training had
+  EXPECT_NEAR(found.values[1].second, 2.0 / 9, 1e-12);
+}
+
+TextOptions quick(TextTask task) {
+  TextOptions options(task);
+  options.vocab_size = 400;
+  options.hidden_size = 16;
+  options.num_attention_heads = 2;
+  options.intermediate_size = 16;
+  options.num_epochs = 2;
+  options.eval_interval = 3;
+  return options;
+}
+
+NamedTensors parameters_of(const TextTrainer& trainer) { return nn::state_dict(trainer.model()); }
+
+TEST(TextTrainer, ContinuesWithTheSameBits) {
+  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+    const TextOptions options = quick(task);
+    TextTrainer whole(options, load_text_data(options));
+    for (int i = 0; i < 2; ++i) whole.step();
+    const train::Checkpoint saved = whole.checkpoint();
+    for (int i = 0; i < 3; ++i) whole.step();
+    TextTrainer resumed(options_of(saved, task), load_text_data(options, &saved));
+    resumed.restore(saved);
+    for (int i = 0; i < 3; ++i) resumed.step();
+    const NamedTensors a = parameters_of(whole), b = parameters_of(resumed);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>()) << a[i].name;
+  }
+}
+
+// Trains and tests as a user would.
+Json trained(const TemporaryFolder& folder, const tests::Arguments& train, const tests::Arguments& test = {}) {
+  const std::string task = train[0];
+  const tests::Ran run = run_command(
+      tests::joined({"train"}, tests::joined(train, {"--out", folder / task, "--no-progress", "--threads", "1"})));
+  EXPECT_EQ(run.code, 0) << run.err;
+  const tests::Ran ran = run_command(tests::joined({"test", task, "--model", folder / task, "--json"}, test));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(tests::faults_of_page(tests::slurp(folder / (task + "/report.html"))), std::vector<std::string>{});
+  return Json::parse(ran.out);
+}
+
+// Options of runs that take a second.
+tests::Arguments small(const tests::Arguments& more) {
+  return tests::joined(more, {"--lr", "0.003", "--vocab-size", "400", "--dropout", "0"});
+}
+
+TEST(TextCommand, LearnsClasses) {
+  const TemporaryFolder folder;
+  const Json json = trained(folder, small({"classify", "--num-epochs", "8"}),
+                            {"--draw", folder / "confusion.svg", "--target", "0.6"});
+  EXPECT_EQ(json["task"], "classify");
+  EXPECT_EQ(json["part"], "test");
+  EXPECT_EQ(json["baseline"]["name"], "majority class");
+  EXPECT_GE(json["accuracy"], 0.6);
+  EXPECT_LT(json["baseline"]["accuracy"], 0.4);
+  EXPECT_EQ(tests::faults_of_svg(tests::slurp(folder / "confusion.svg")), std::vector<std::string>{});
+  const std::string model = folder / "classify";
+  const tests::Ran below = run_command({"test", "classify", "--model", model, "--data", folder / "none", "--part",
+                                        "train", "--count", "9", "--target", "1"});
+  EXPECT_EQ(below.err, "[--data] there is no file " + (folder / "none/classify.train.jsonl") + "\n");
+  const tests::Ran few = run_command({"test", "classify", "--model", model, "--part", "train", "--count", "9"});
+  EXPECT_NE(few.out.find("9 examples of the train part"), std::string::npos);
+  EXPECT_EQ(run_command({"test", "answer", "--model", model}).err,
+            "[--model] " + model + "/model.safetensors was trained for the task classify, not for answer\n");
+}
+
+// 160 records are too few to learn to copy or to look up: these runs must learn what they were shown.
+TEST(TextCommand, LearnsSummariesAndAnswersByHeart) {
+  const TemporaryFolder folder;
+  const Json summaries =
+      trained(folder, small({"summarize", "--num-epochs", "16", "--context", "48", "--hidden-size", "32"}),
+              {"--beams", "2", "--part", "train"});
+  EXPECT_EQ(summaries["baseline"]["name"], "first sentence");
+  EXPECT_GT(summaries["rouge_l"], 0.3);
+  EXPECT_GT(summaries["bleu"], 5);
+  const Json answers = trained(folder, small({"answer", "--num-epochs", "12", "--hidden-size", "32"}),
+                               {"--part", "train", "--target", "0.5"});
+  EXPECT_EQ(answers["baseline"]["name"], "first line");
+  EXPECT_GT(answers["f1"], answers["baseline"]["f1"].get<double>());
+  const std::string model = folder / "answer";
+  EXPECT_EQ(run_command({"test", "answer", "--model", model, "--target", "1"}).err.substr(0, 26),
+            "[test answer] exact_match ");
+}
+
+TEST(TextCommand, Compares) {
+  const TemporaryFolder folder;
+  const tests::Ran ran =
+      run_command({"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder.path().string(), "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json rows = Json::parse(ran.out);
+  EXPECT_EQ(rows.size(), 11U);
+  EXPECT_EQ(rows[0]["name"], "majority class");
+  EXPECT_EQ(rows[4]["name"], "hierarchy, 256 tokens");
+  for (const Json& row : rows) EXPECT_EQ(row["tested"], 5);
+  EXPECT_EQ(tests::faults_of_svg(tests::slurp(folder / "text.svg")), std::vector<std::string>{});
+  EXPECT_EQ(run_command({"compare", "text", "--seconds", "0"}).err,
+            "[--seconds] must be greater than 0 and at most 1000000, got 0\n");
+}
+
+TEST(TextCommand, Errors) {
+  const TemporaryFolder folder;
+  const auto error = [](const tests::Arguments& words, int code = 2) {
+    const tests::Ran ran = run_command(words);
+    EXPECT_EQ(ran.code, code);
+    return ran.err;
+  };
+  EXPECT_EQ(error({"train", "classify", "--encoder", "deep"}),
+            "[--encoder] must be one of flat, window, hierarchy, got \"deep\"\n");
+  EXPECT_EQ(error({"train", "answer", "--encoder", "hierarchy"}),
+            "[--encoder] must be one of flat, window, got \"hierarchy\"\n");
+  EXPECT_EQ(error({"train", "classify", "--hidden-size", "10"}),
+            "[--hidden-size] 10 is not divisible by --num-attention-heads 4\n");
+  EXPECT_EQ(error({"train", "classify", "--data", "/nowhere"}),
+            "[--data] there is no file /nowhere/classify.train.jsonl\n");
+  EXPECT_EQ(error({"train", "answer", "--context", "1", "--out", folder / "x"}),
+            "[--data] the train part has no example whose target fits into --context 1\n");
+  EXPECT_EQ(error({"test", "classify", "--model", folder / "none"}),
+            "[test classify] there is no file " + (folder / "none") + "\n");
+  EXPECT_EQ(error({"test", "classify", "--draw", "x.png"}), "[--draw] x.png does not end in .svg\n");
+  EXPECT_EQ(error({"test", "answer", "--draw", "x.svg"}).substr(0, 58),
+            "[tapegrad test answer] --draw is an option of the tasks pa");
+  EXPECT_EQ(error({"test", "classify", "--part", "all"}),
+            "[--part] must be one of train, validation, test, got \"all\"\n");
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -82,7 +82,7 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
   const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
   nn::GPTModel model = unfilled(options.model(tokenizer->size()), dtype, file);
-  fill(model, loaded.tensors, file);
+  fill(model, nn::without_masks(loaded.tensors), file);
   const std::optional<int64_t> end = tokenizer->end_of_text();
   return {std::move(model), std::move(tokenizer), end};
 }
@@ -90,8 +90,10 @@ TrainedGPT of_file(const fs::path& file, DType dtype) {
 }  // namespace
 
 void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
-              const data::Tokenizer& tokenizer, int64_t steps) {
-  train::save_checked(path, nn::state_dict(model),
+              const data::Tokenizer& tokenizer, int64_t steps, bool with_masks) {
+  NamedTensors state = nn::state_dict(model);
+  if (with_masks) state = nn::with_masks(std::move(state), model.config);
+  train::save_checked(path, state,
                       {{"config", to_json(options)},
                        {"format", "pt"},
                        {"steps", std::to_string(steps)},

@@ -11,7 +11,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr double kMost = 0.9;  // the tutorial's "explain 0.9"
+constexpr double kExplained = 0.9;  // the tutorial's "explain 0.9"
 
 Tensor in_double(const Tensor& x) { return x.detach().to(kFloat64).contiguous(); }
 
@@ -100,7 +100,7 @@ MapFigures figures_of(const Tensor& weights) {
   for (std::size_t i = 0; i < out.singular_values.size(); ++i) {
     const double s = out.singular_values[i];
     if (s > rounding * out.singular_values[0]) ++out.rank;
-    if (held < kMost * squares) ++out.for_most;
+    if (held < kExplained * squares) ++out.for_most;
     held += s * s;
     if (static_cast<int64_t>(i) < std::max<int64_t>(1, n / 10)) out.first_tenth = held / squares;
     if (s > 0) spread -= s / total * std::log(s / total);

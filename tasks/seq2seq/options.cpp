@@ -11,7 +11,7 @@ namespace {
 // names, and a block of memory for each of 42 parameters, their gradients and two moments, however small.
 constexpr double kBytesPerLayer = 60'000;
 
-constexpr std::string_view kPresets[] = {"tutorial", "base", "big", "bert-base", "t5-base"};
+constexpr std::string_view kSizes[] = {"tutorial", "base", "big", "bert-base", "t5-base"};
 constexpr std::string_view kActivations[] = {"relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid"};
 constexpr std::string_view kNorms[] = {"pre", "post"};
 
@@ -40,7 +40,7 @@ void RunOptions::list(Fields& f) {
   f.add({.name = "preset",
          .help = "sizes that the other options default to: the task's in the tutorial, the first Transformer's (base, "
                  "big), BERT's or T5's",
-         .choices = kPresets},
+         .choices = kSizes},
         preset);
   f.add({"vocab-size", "tokens, including the padding token 0", Group::model, {2, kMost}}, vocab_size);
   f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, hidden_size);

@@ -164,7 +164,9 @@ TEST(AttentionCommand, ShowsAGptsMaps) {
 
 // What a copying head looks like: the claims are decided, whatever the model.
 TEST(AttentionCommand, ClaimsAreDecided) {
-  HeadMap copying{.name = "a layer 0, head 0", .group = "g"}, equal = copying;
+  HeadMap copying, equal;
+  copying.name = equal.name = "a layer 0, head 0";
+  copying.group = equal.group = "g";
   for (int i = 0; i < 20; ++i) copying.row_tokens.push_back("t"), copying.column_tokens.push_back("t");
   equal.row_tokens = equal.column_tokens = copying.row_tokens;
   copying.weights = eye(20).to_vector<float>();

@@ -73,7 +73,7 @@ drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title
 }
 
 // Curves of every head, and their mean.
-drawing::Drawing curves(LineChart chart, const std::vector<std::vector<double>>& heads, double x_scale) {
+drawing::Drawing head_curves(LineChart chart, const std::vector<std::vector<double>>& heads, double x_scale) {
   std::size_t longest = 0;
   for (const std::vector<double>& y : heads) longest = std::max(longest, y.size());
   Series all{.name = "mean of the heads; pale: one head"};
@@ -106,14 +106,14 @@ std::vector<drawing::Drawing> charts(const std::vector<HeadFigures>& figures) {
     falling.emplace_back();
     for (const double energy : e) falling.back().push_back(energy - e.front());
   }
-  std::vector<drawing::Drawing> out{curves({.title = "Share of the squared singular values",
-                                            .x_label = "number of singular values",
-                                            .y_label = "share",
-                                            .y_low = 0,
-                                            .y_high = 1},
-                                           held, 1)};
+  std::vector<drawing::Drawing> out{head_curves({.title = "Share of the squared singular values",
+                                                 .x_label = "number of singular values",
+                                                 .y_label = "share",
+                                                 .y_low = 0,
+                                                 .y_high = 1},
+                                                held, 1)};
   if (!falling.empty())
-    out.push_back(curves(
+    out.push_back(head_curves(
         {.title = "Energy of the Hopfield update, less that of the query", .x_label = "updates", .y_label = "energy"},
         falling, 1));
   out.push_back(dots(figures, "Effective rank over n", "share", 1, 0.1,

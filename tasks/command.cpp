@@ -160,7 +160,10 @@ constexpr Verb kVerbs[] = {
     {"explain", "explain a task's data, masks and loss",
      [](CLI::App* verb, Parsed& parsed) { add_tasks(verb, parsed, add_explain); }},
     {"attention", "draw a trained model's attention weights",
-     [](CLI::App* verb, Parsed& parsed) { add_tasks(verb, parsed, add_attention); }},
+     [](CLI::App* verb, Parsed& parsed) {
+       add_tasks(verb, parsed, add_attention);
+       add_gpt(verb, parsed, add_gpt_attention);
+     }},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
     {"compare", "train the same model in several forms, and tabulate accuracy, time and memory",
      [](CLI::App* verb, Parsed& parsed) {

@@ -198,6 +198,7 @@ void write_y_axis(std::string& out, const Scale& scale, const std::vector<Tick>&
 void write_legend(std::string& out, const std::vector<Series>& series, double right) {
   if (series.size() < 2) return;
   for (std::size_t i = series.size(); i-- > 0;) {
+    if (series[i].name.empty()) continue;
     write_text(out, right, kTop - 11, "end", series[i].name);
     right -= text_width(series[i].name) + 26;
     const double y = kTop - 15;

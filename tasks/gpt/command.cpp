@@ -1,4 +1,4 @@
-// The options of `train gpt`, `generate gpt` and `test gpt`.
+// The options of `train gpt`, `generate gpt`, `attention gpt` and `test gpt`.
 #include <fmt/format.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gpt/verbs.h>
@@ -17,6 +17,11 @@ void add_gpt_option(CLI::App* app, std::string& model) {
                   fmt::format("{} of a run, its folder, or a folder of Hugging Face's GPT-2 (default: the last run's)",
                               train::kModelFile))
       ->type_name("FILE_OR_DIR");
+}
+
+void add_prompt(CLI::App* app, std::string& prompt, std::string& ids, const char* help, const char* help_of_ids) {
+  auto* text = app->add_option("--prompt", prompt, help)->type_name("TEXT");
+  app->add_option("--prompt-ids", ids, help_of_ids)->type_name("IDS")->excludes(text);
 }
 
 void add_dtype(CLI::App* app, DType& dtype) {
@@ -45,8 +50,7 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run) {
 void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTGenerateRequest>();
   add_gpt_option(app, r->model);
-  auto* prompt = app->add_option("--prompt", r->prompt, "text to continue")->type_name("TEXT");
-  app->add_option("--prompt-ids", r->prompt_ids, "token ids to continue: 15496,11")->type_name("IDS")->excludes(prompt);
+  add_prompt(app, r->prompt, r->prompt_ids, "text to continue", "token ids to continue: 15496,11");
   app->add_flag("--ids", r->ids, "print token ids instead of text");
   app->add_option("--max-new-tokens", r->max_new_tokens, "number of tokens to generate")
       ->capture_default_str()
@@ -63,6 +67,14 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   app->add_option("--beams", r->beams, "width of the beam search; 1 is no search")
       ->capture_default_str()
       ->type_name("B");
+  app->add_option("--length-penalty", r->length_penalty,
+                  "beam search divides log-probabilities by ((5 + length) / 6)^A; larger values favour longer texts")
+      ->capture_default_str()
+      ->type_name("A");
+  app->add_option("--num-samples", r->num_samples, "number of continuations to draw, at a --temperature above 0")
+      ->capture_default_str()
+      ->type_name("N");
+  app->add_option("--stop", r->stop, "end with the token that completes this text")->type_name("TEXT");
   app->add_option("--seed", r->seed, "random seed of the samples")->capture_default_str()->type_name("SEED");
   add_options(app, fields_of(r->reach), "the run's");
   add_dtype(app, r->dtype);
@@ -74,10 +86,27 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   });
 }
 
+void add_gpt_attention(CLI::App* app, std::function<int()>& run) {
+  const auto r = std::make_shared<GPTAttentionRequest>();
+  add_gpt_option(app, r->model);
+  add_prompt(app, r->prompt, r->prompt_ids, "text to read", "token ids to read: 15496,11");
+  app->add_option("--max-new-tokens", r->max_new_tokens, "tokens that the model first adds to the text, greedily")
+      ->capture_default_str()
+      ->type_name("N");
+  app->add_option("--out", r->out, "folder for attention.svg and attention.html (default: the model's)")
+      ->type_name("DIR");
+  app->add_flag("--quiet", r->quiet, "write the files, and draw nothing in the terminal");
+  app->add_flag("--analyze", r->analyze,
+                "also singular values, entropy, frequencies and energy of every head, and what the tutorial claims");
+  app->add_flag("--json", r->json, "print the figures of --analyze as one JSON object");
+  app->callback([r, &run] { run = [r] { return attention_gpt(*r); }; });
+}
+
 void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTTestRequest>();
   add_gpt_option(app, r->model);
   app->add_option("--text", r->text, "text or token file to test on")->type_name("FILE");
+  app->add_option("--max-tokens", r->max_tokens, "test on the first N tokens only (default: 0, all)")->type_name("N");
   add_dtype(app, r->dtype);
   app->add_flag("--json", r->json, "print one JSON object");
   app->callback([r, &run] { run = [r] { return test_gpt(*r); }; });

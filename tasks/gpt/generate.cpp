@@ -11,7 +11,6 @@
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -25,34 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// "15496,11" -> 15496, 11. Spaces also separate ids.
-std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
-  std::vector<int64_t> ids;
-  const char *at = text.data(), *const end = at + text.size();
-  while (true) {
-    while (at < end && (*at == ' ' || *at == ',')) ++at;
-    if (at == end) return ids;
-    int64_t id = 0;
-    const auto [stop, error] = std::from_chars(at, end, id);
-    const bool whole = error == std::errc() && (stop == end || *stop == ' ' || *stop == ',');
-    if (!whole)
-      bad_request("--prompt-ids",
-                  fmt::format("expected token ids such as 15496,11, got \"{}\"", data::valid_utf8(text)));
-    if (id < 0 || id >= vocab_size)
-      bad_request("--prompt-ids", fmt::format("expected token ids from 0 to {}, got {}", vocab_size - 1, id));
-    ids.push_back(id);
-    at = stop;
-  }
-}
-
-std::vector<int64_t> prompt_of(const GPTGenerateRequest& request, const TrainedGPT& trained) {
-  if (!request.prompt_ids.empty()) return parse_ids(request.prompt_ids, trained.model.config.vocab_size);
-  if (!trained.tokenizer) bad_request("--prompt", "the model's folder has no tokenizer (use --prompt-ids and --ids)");
-  std::vector<int64_t> ids = trained.tokenizer->encode(request.prompt);
-  if (ids.empty() && trained.tokenizer->end_of_text()) ids.push_back(*trained.tokenizer->end_of_text());
-  return ids;
-}
-
 void check(const GPTGenerateRequest& r) {
   ReachSettings reach = r.reach;
   check_limits(fields_of(reach));
@@ -61,67 +32,103 @@ void check(const GPTGenerateRequest& r) {
   check_limits("--top-k", static_cast<double>(r.top_k), kNotNegative);
   check_limits("--top-p", r.top_p, {.least = 0, .most = 1, .open_below = true});
   check_limits("--beams", static_cast<double>(r.beams), kBeams);
+  check_limits("--length-penalty", r.length_penalty, kNotNegative);
+  check_limits("--num-samples", static_cast<double>(r.num_samples), {.least = 1, .most = 1000});
   require(r.beams == 1 || r.temperature == 0, "--beams", "must be 1 with a --temperature above 0");
+  require(r.length_penalty == 0 || r.beams > 1, "--length-penalty", "compares the sequences of --beams above 1");
+  require(r.num_samples == 1 || r.temperature > 0, "--num-samples",
+          "needs a --temperature above 0: without draws all are equal");
 }
+
+// Prints token after token, as ids or as text; a line for every sample of ids, an empty line between texts.
+class Shown {
+ public:
+  Shown(const GPTGenerateRequest& request, const TrainedGPT& trained)
+      : tokenizer_(request.ids ? nullptr : trained.tokenizer.get()), several_(request.num_samples > 1) {
+    begin();
+  }
+  void token(int64_t id) {
+    if (!stream_) return print_now(fmt::format("{}{}", std::exchange(first_, false) ? "" : " ", id));
+    if (id < tokenizer_->size()) print_now(stream_->push(id));  // vocabularies are padded to round numbers
+  }
+  void end() {
+    print_now(stream_ ? stream_->finish() + (several_ ? "\n\n" : "\n") : "\n");
+    begin();
+  }
+
+ private:
+  void begin() {
+    first_ = true;
+    if (tokenizer_ != nullptr) stream_.emplace(*tokenizer_);
+  }
+
+  const data::Tokenizer* tokenizer_;
+  bool several_;
+  bool first_ = true;
+  std::optional<data::TextStream> stream_;
+};
 
 }  // namespace
 
 int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
-  const bool needs_tokenizer = request.prompt_ids.empty() || !request.ids;
+  const bool needs_tokenizer = request.prompt_ids.empty() || !request.ids || !request.stop.empty();
   const TrainedGPT trained = load_gpt(request.model, request.dtype, needs_tokenizer, request.reach, request.given);
-  const std::vector<int64_t> prompt = prompt_of(request, trained);
-  const std::string_view asked = request.prompt_ids.empty() ? "--prompt" : "--prompt-ids";
-  if (prompt.empty()) bad_request(asked, "expected at least one token, got none");
-  if (static_cast<int64_t>(prompt.size()) > trained.model.config.longest_input()) {
-    bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}",
-                                   trained.model.config.longest_input(), prompt.size()));
-  }
+  const std::vector<int64_t> prompt = prompt_ids_of(request.prompt, request.prompt_ids, trained);
   if (!request.ids && !trained.tokenizer)
     bad_request("--model", "its folder has no tokenizer (--ids prints token ids)");
+  require(request.stop.empty() || trained.tokenizer != nullptr, "--stop", "the model's folder has no tokenizer");
   manual_seed(request.seed);
 
-  std::optional<data::TextStream> stream;
-  if (!request.ids) stream.emplace(*trained.tokenizer);
-  bool first = true;
-  const auto show = [&](int64_t id) {
-    if (!stream) return print_now(fmt::format("{}{}", std::exchange(first, false) ? "" : " ", id));
-    if (id < trained.tokenizer->size()) print_now(stream->push(id));  // vocabularies are padded to round numbers
-  };
-  for (const int64_t id : prompt) show(id);
-  const bool streams = request.beams == 1;  // tokens are printed as they are generated
   nn::GenerateOptions options{.max_new_tokens = request.max_new_tokens,
                               .temperature = request.temperature,
                               .top_k = request.top_k,
                               .top_p = request.top_p,
-                              .beams = request.beams};
+                              .beams = request.beams,
+                              .length_penalty = request.length_penalty};
   options.end_token = trained.end_of_text;
-  if (streams) {
-    options.stop = [&](std::span<const int64_t> row) {
-      show(row.back());
-      return false;
-    };
-  }
+  Shown shown(request, trained);
+  for (const int64_t id : prompt) shown.token(id);
+  const bool streams = request.beams == 1 && request.num_samples == 1;  // tokens are printed as they are generated
+  const auto stops = [&](std::span<const int64_t> row) {
+    return !request.stop.empty() &&
+           trained.tokenizer->decode({row.begin(), row.end()}).find(request.stop) != std::string::npos;
+  };
+  options.stop = [&](std::span<const int64_t> row) {
+    if (streams) shown.token(row.back());
+    return stops(row);
+  };
   nn::GPTNext next(trained.model);
-  const nn::Generated found = nn::generate(next, tensor(prompt, {1, static_cast<int64_t>(prompt.size())}), options);
-  for (const int64_t id : found.tokens.to_vector<int64_t>()) {
-    const bool end = id == options.end_token;
-    if (end ? request.ids : !streams) show(id);
+  const auto length = static_cast<int64_t>(prompt.size());
+  const Tensor rows = tensor(prompt, {1, length}).expand({request.num_samples, length}).contiguous();
+  const nn::Generated found = nn::generate(next, rows, options);
+  for (int64_t i = 0; i < request.num_samples; ++i) {
+    if (i > 0) {
+      shown.end();
+      for (const int64_t id : prompt) shown.token(id);
+    }
+    const Tensor row = narrow(found.tokens[i], 0, 0, found.lengths[static_cast<std::size_t>(i)]);
+    for (const int64_t id : row.to_vector<int64_t>()) {
+      const bool end = id == options.end_token;
+      if (end ? request.ids : !streams) shown.token(id);
+    }
   }
-  print_now(stream ? stream->finish() + "\n" : "\n");
+  shown.end();
   return 0;
 }
 
 int test_gpt(const GPTTestRequest& request) {
+  check_limits("--max-tokens", static_cast<double>(request.max_tokens), kNotNegative);
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
   require_file("--text", request.text);
   const TrainedGPT trained = load_gpt(request.model, request.dtype);
   const int64_t length = trained.model.config.context_length;
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
     bad_request("--model", "its folder has no tokenizer (give --text a token file)");
-  const data::Tokens tokens = data::is_safetensors_file(request.text)
-                                  ? data::Tokens::open(request.text)
-                                  : data::Tokens(trained.tokenizer->encode(train::read_file(request.text)));
+  data::Tokens tokens = data::is_safetensors_file(request.text)
+                            ? data::Tokens::open(request.text)
+                            : data::Tokens(trained.tokenizer->encode(train::read_file(request.text)));
+  if (request.max_tokens > 0 && request.max_tokens < tokens.size()) tokens = tokens.slice(0, request.max_tokens);
   if (tokens.size() <= length) {
     bad_request("--text", fmt::format("expected at least {} tokens, one window of the model's context, got {} in {}",
                                       length + 1, tokens.size(), request.text));

@@ -91,7 +91,7 @@ TrainedGPT of_file(const fs::path& file, DType dtype, const ReachSettings& reach
   nn::GPTConfig config = options.model(tokenizer->size());
   override_with(config.position_options, reach, given);
   nn::GPTModel model = unfilled(config, dtype, file);
-  fill(model, loaded.tensors, file);
+  fill(model, nn::without_masks(loaded.tensors), file);
   const std::optional<int64_t> end = tokenizer->end_of_text();
   return {std::move(model), std::move(tokenizer), end};
 }
@@ -99,8 +99,10 @@ TrainedGPT of_file(const fs::path& file, DType dtype, const ReachSettings& reach
 }  // namespace
 
 void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
-              const data::Tokenizer& tokenizer, int64_t steps) {
-  train::save_checked(path, nn::state_dict(model),
+              const data::Tokenizer& tokenizer, int64_t steps, bool with_masks) {
+  NamedTensors state = nn::state_dict(model);
+  if (with_masks) state = nn::with_masks(std::move(state), model.config);
+  train::save_checked(path, state,
                       {{"config", to_json(options)},
                        {"format", "pt"},
                        {"steps", std::to_string(steps)},

@@ -19,9 +19,9 @@ struct TrainedGPT {
 };
 
 // model.safetensors: the parameters under the names of tutorial 000; in __metadata__ the settings as JSON ("config"),
-// the tokenizer ("tokenizer", a tokenizer.json) and the steps trained.
+// the tokenizer ("tokenizer", a tokenizer.json) and the steps trained. With masks if `with_masks`: nn::with_masks.
 void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
-              const data::Tokenizer& tokenizer, int64_t steps);
+              const data::Tokenizer& tokenizer, int64_t steps, bool with_masks = false);
 // config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2; `run` (run_name)
 // is kept in __metadata__ of model.safetensors.
 void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer,
@@ -39,5 +39,9 @@ std::string other_model_in(const fs::path& folder, std::string_view run);
 // Settings of `reach` that are `given` by name take the place of the model's.
 TrainedGPT load_gpt(const std::string& model, DType dtype = kFloat32, bool with_tokenizer = true,
                     const ReachSettings& reach = {}, const Given& given = {});
+
+// The tokens of a prompt: those of `text`, or `ids`, "15496,11", where they are given. BadRequest about --prompt or
+// --prompt-ids for no tokens, ids that the model does not have, and more than it reads.
+std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedGPT& trained);
 
 }  // namespace tapegrad::tasks

@@ -71,6 +71,18 @@ std::string samples_html(const train::Metrics& metrics) {
   return out;
 }
 
+// What every head does with the start context and its greedy continuation.
+std::string maps_html(GPTTrainer& trainer) {
+  constexpr int64_t kTokens = 24;
+  std::vector<int64_t> ids = trainer.continued(kTokens);
+  ids.resize(
+      std::min<std::size_t>(static_cast<std::size_t>(std::min(kTokens, trainer.options().context_length)), ids.size()));
+  bool cut = false;
+  return "<h2>Attention</h2>\n<p>The start context and its greedy continuation. Each row has the attention weights of "
+         "one token, which add up to 1.</p>\n" +
+         heads_html(drawable(trainer.heads(ids), cut));
+}
+
 // The losses of evaluations and the samples go to standard output, in the format of chapter 5; everything else goes to
 // standard error.
 train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
@@ -78,13 +90,14 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
   train::RunFiles files = run_files(request);
   files.messages = stderr;
   files.announcement = announcement(trainer);
-  files.report = {.title = "GPT",
-                  .about = fmt::format("Seed {}.", shown.seed),
-                  .loss = "Loss (mean over the tokens)",
-                  .accuracy = "Accuracy (share of the tokens)",
-                  .rate = fmt::format("Learning rate ({})", shown.schedule),
-                  .settings = report_settings(fields_of(shown)),
-                  .sections = samples_html};
+  files.report = {
+      .title = "GPT",
+      .about = fmt::format("Seed {}.", shown.seed),
+      .loss = "Loss (mean over the tokens)",
+      .accuracy = "Accuracy (share of the tokens)",
+      .rate = fmt::format("Learning rate ({})", shown.schedule),
+      .settings = report_settings(fields_of(shown)),
+      .sections = [&trainer](const train::Metrics& metrics) { return samples_html(metrics) + maps_html(trainer); }};
   files.keep_best = request.keep_best;
   files.evaluated = [&](const train::StepMetrics& m, train::Progress& progress) {
     progress.result(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.loop().epoch() + 1,
@@ -96,7 +109,7 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
     progress.result(*epoch.sample);
   };
   files.save_model = [&](const std::string& path) {
-    save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps());
+    save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps(), request.with_masks);
   };
   return files;
 }
@@ -113,6 +126,9 @@ void GPTTrainRequest::list(Fields& f) {
   f.add({"keep-best", "also write best.safetensors, the model with the lowest validation loss of an evaluation",
          Group::run},
         keep_best);
+  f.add(
+      {"with-masks", "also save the causal masks, att.mask, which tutorial 000's code expects in a model", Group::run},
+      with_masks);
   f.add({"untrained-losses", "print the losses before the first step, over all batches", Group::run}, untrained_losses);
 }
 

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/settings/run_request.h>
 
@@ -13,7 +14,7 @@ namespace tapegrad::tasks {
 namespace {
 
 GPTOptions seeded(const GPTOptions& options) {
-  manual_seed(options.seed);
+  options.seed_draws();
   return options;
 }
 
@@ -94,18 +95,29 @@ train::Evaluation GPTTrainer::untrained_losses() {
   return found;
 }
 
-std::string GPTTrainer::sample() {
+std::vector<int64_t> GPTTrainer::continued(int64_t count) {
   std::vector<int64_t> ids = data_.start;
   nn::eval(model_);
   nn::GPTNext next(model_);
-  for (int64_t i = 0; i < options_.sample_tokens; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     const Tensor scores = next.logits(tensor(ids, {1, static_cast<int64_t>(ids.size())}));
     ids.push_back(argmax(scores).item<int64_t>());
   }
   nn::train(model_);
-  std::string text = data::valid_utf8(tokenizer().decode(ids));
+  return ids;
+}
+
+std::string GPTTrainer::sample() {
+  std::string text = data::valid_utf8(tokenizer().decode(continued(options_.sample_tokens)));
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
+}
+
+std::vector<HeadMap> GPTTrainer::heads(const std::vector<int64_t>& ids) {
+  nn::eval(model_);
+  std::vector<HeadMap> found = attend(model_, ids, &tokenizer());
+  nn::train(model_);
+  return found;
 }
 
 GPTOptions GPTTrainer::options_of(const train::Checkpoint& checkpoint) {

@@ -3,12 +3,14 @@
 
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/gpt/data.h>
 #include <tapegrad/tasks/train/loop.h>
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -34,6 +36,11 @@ class GPTTrainer {
   train::Evaluation untrained_losses();
   /// The start context and what the model continues it with, greedily, in one line.
   std::string sample();
+  /// The start context and `count` tokens that the model continues it with, greedily.
+  std::vector<int64_t> continued(int64_t count);
+
+  /// Attention maps of the model in eval mode.
+  std::vector<HeadMap> heads(const std::vector<int64_t>& ids);
 
   /// The settings of the run that a checkpoint belongs to, and its tokenizer.
   static GPTOptions options_of(const train::Checkpoint& checkpoint);

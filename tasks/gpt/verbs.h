@@ -1,5 +1,5 @@
-// The verbs of a GPT: train, generate, test. Each returns the exit code: 0 done, 1 failed; a BadRequest thrown is 2,
-// any other Error 1.
+// The verbs of a GPT: train, generate, attention, test. Each returns the exit code: 0 done, 1 failed; a BadRequest
+// thrown is 2, any other Error 1.
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
@@ -15,6 +15,7 @@ struct GPTTrainRequest : RunRequest {
   Given given;               // the settings named on the command line
   std::string hugging_face;  // folder for the model as Hugging Face's GPT-2; empty: none
   bool keep_best = false;
+  bool with_masks = false;  // nn::with_masks: the model's files load in tutorial 000's code
   bool untrained_losses = false;
 
   void list(Fields& fields);  // those that are not `options`
@@ -35,14 +36,29 @@ struct GPTGenerateRequest {
   int64_t top_k = 0;
   double top_p = 1;
   int64_t beams = 1;
+  double length_penalty = 0;  // of beam search
+  int64_t num_samples = 1;    // continuations of the prompt
+  std::string stop;           // text after which generation ends; empty: none
   uint64_t seed = 123;
   DType dtype = kFloat32;  // what the matrices are kept in: or bfloat16, half of the memory
 };
 int generate_gpt(const GPTGenerateRequest& request);
 
+struct GPTAttentionRequest {
+  std::string model;
+  std::string prompt, prompt_ids;  // as above
+  int64_t max_new_tokens = 0;      // that the model adds to the prompt first, greedily
+  std::string out;                 // folder; empty: the model's
+  bool quiet = false;              // files only
+  bool analyze = false;
+  bool json = false;  // the figures of `analyze` as one JSON object
+};
+int attention_gpt(const GPTAttentionRequest& request);
+
 struct GPTTestRequest {
   std::string model;
   std::string text;        // file, a text or tokens
+  int64_t max_tokens = 0;  // of the text; 0: all
   DType dtype = kFloat32;  // as above
   bool json = false;
 };

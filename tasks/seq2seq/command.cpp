@@ -51,6 +51,7 @@ void add_train(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
   app->callback([app, r, &task, &run] {
     run = [app, r, &task] {
       r->given = given_on(app, fields_of(r->options));
+      apply_preset(r->options, r->given);
       task.adapt(r->options, r->given);
       return train(*r);
     };
@@ -68,6 +69,10 @@ void add_test(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
   app->add_option("--beams", r->beams, "width of the beam search that decodes; 1 is greedy")
       ->capture_default_str()
       ->type_name("N");
+  app->add_option("--length-penalty", r->length_penalty,
+                  "beam search divides log-probabilities by ((5 + length) / 6)^A; larger values favour longer answers")
+      ->capture_default_str()
+      ->type_name("A");
   app->add_flag("--json", r->json, "print one JSON object");
   if (task.draws)
     app->add_option("--draw", r->draw, "draw the answer to --expression into this .svg or .html file")
@@ -79,6 +84,9 @@ void add_explain(CLI::App* app, const TaskInfo& task, std::function<int()>& run)
   const auto r = std::make_shared<ExplainRequest>(task);
   app->add_option("--seed", r->seed, "draw an example with this random seed (default: the tutorial's example)")
       ->type_name("SEED");
+  if (task.explains_many)
+    app->add_option("--num-examples", r->num_examples, "number of random examples (default: the tutorial's three)")
+        ->type_name("N");
   add_example(app, r, task, run, explain);
 }
 
@@ -89,6 +97,9 @@ void add_attention(CLI::App* app, const TaskInfo& task, std::function<int()>& ru
       ->type_name("DIR");
   app->add_option("--seed", r->seed, "random seed of the example")->capture_default_str()->type_name("SEED");
   app->add_flag("--quiet", r->quiet, "write the files, and draw nothing in the terminal");
+  app->add_flag("--analyze", r->analyze,
+                "also singular values, entropy, frequencies and energy of every head, and what the tutorial claims");
+  app->add_flag("--json", r->json, "print the figures of --analyze as one JSON object");
   add_example(app, r, task, run, attention);
 }
 

@@ -1,13 +1,20 @@
 // The verbs `explain` and `attention`: what a task is, and what a trained model looks at.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/tasks/attention/files.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 
+#include <nlohmann/json.hpp>
+
 namespace tapegrad::tasks {
 
 int explain(ExplainRequest request) {
+  const bool several = request.num_examples != 0;
+  if (several) check_limits("--num-examples", static_cast<double>(request.num_examples), {.least = 1, .most = 1000});
+  require(!several || request.expression.empty(), "--num-examples", "draws examples, and --expression names one");
   RunOptions options = request.options.info->defaults();
   options.info->for_explain(options, request.expression);
   override_with(fields_of(options), fields_of(request.options), request.given);
@@ -16,15 +23,16 @@ int explain(ExplainRequest request) {
   std::optional<Batch> example;
   if (!request.expression.empty()) {
     example = task->read_expression(request.expression);
-  } else if (!request.given.empty() || request.seed) {
+  } else if (!request.given.empty() || request.seed || several) {
     Generator generator(request.seed.value_or(0));
-    example = task->draw(1, generator);
+    example = task->draw(several ? request.num_examples : 1, generator);
   }
   fmt::print("{}", task->explain(example ? &*example : nullptr));
   return 0;
 }
 
 int attention(const AttentionRequest& request) {
+  require(!request.json || request.analyze, "--json", "prints the figures of --analyze, which is missing");
   const TaskInfo& info = *request.options.info;
   const fs::path file = model_file(fmt::format("attention {}", info.name), info.name, request.model);
   TrainedModel trained = load_model(file, info, request.reach, request.given);
@@ -36,20 +44,24 @@ int attention(const AttentionRequest& request) {
       attend(task, trained.model,
              request.expression.empty() ? task.draw(1, generator) : task.read_expression(request.expression));
 
-  const fs::path folder = request.out.empty() ? file.parent_path() : fs::path(request.out);
-  if (!folder.empty()) as_bad_request("--out", [&] { train::create_folder(folder); });
-  train::replace_file(folder / "attention.svg", drawing::svg_file(draw(sample)));
-  train::replace_file(folder / "attention.html", attention_html(task, trained.options, sample));
-
+  const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
+  const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};
+  files.write(draw(sample.heads), attention_html(task, trained.options, sample, figures));
+  if (request.json) {
+    nlohmann::ordered_json json{{"task", info.name},
+                                {"model", file.string()},
+                                {"input", sample.answer.input},
+                                {"output", sample.answer.output}};
+    json.update(analysis_json(figures));
+    fmt::print("{}\n", json::text_of(json));
+    return 0;
+  }
   fmt::print("=== Attention: {} ===\nModel: {}\n{}", info.name, file.string(),
              drawing::wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
                                           task.target_text(sample.answer.output)),
                               4));
-  if (!request.quiet) fmt::print("\n{}", attention_text(sample));
-  fmt::print("{}",
-             drawing::wrapped(fmt::format("Heatmaps of {} heads: {}, {}", sample.heads.size(),
-                                          (folder / "attention.svg").string(), (folder / "attention.html").string()),
-                              4));
+  if (!request.quiet) fmt::print("\n{}{}", attention_text(sample), files.text());
+  fmt::print("{}", files.told(sample.heads.size()));
   return 0;
 }
 

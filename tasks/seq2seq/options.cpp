@@ -12,6 +12,10 @@ namespace {
 // names, and a block of memory for each of 42 parameters, their gradients and two moments, however small.
 constexpr double kBytesPerLayer = 60'000;
 
+constexpr std::string_view kSizes[] = {"tutorial", "base", "big", "bert-base", "t5-base"};
+constexpr std::string_view kActivations[] = {"relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid"};
+constexpr std::string_view kNorms[] = {"pre", "post"};
+
 double parameters_of(const RunOptions& o) {
   const auto v = static_cast<double>(o.vocab_size), c = static_cast<double>(o.hidden_size);
   const auto f = static_cast<double>(o.intermediate_size);
@@ -39,6 +43,11 @@ void check_length(RunOptions& o, int64_t longest) {
 }  // namespace
 
 void RunOptions::list(Fields& f) {
+  f.add({.name = "preset",
+         .help = "sizes that the other options default to: the task's in the tutorial, the first Transformer's (base, "
+                 "big), BERT's or T5's",
+         .choices = kSizes},
+        preset);
   f.add({"vocab-size", "tokens, including the padding token 0", Group::model, {2, kMost}}, vocab_size);
   f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, hidden_size);
   f.add({"num-hidden-layers", "layers of the encoder, and of the decoder", Group::model, kCount}, num_hidden_layers);
@@ -50,6 +59,11 @@ void RunOptions::list(Fields& f) {
          .special = "0: the tutorial's length, or more if the sequences are longer"},
         max_position_embeddings);
   attention.list(f);
+  f.add({.name = "activation", .help = "activation of the feed-forward blocks", .choices = kActivations}, activation);
+  f.add({.name = "norm",
+         .help = "layer normalisation before each block (pre), or after each residual sum (post)",
+         .choices = kNorms},
+        norm);
   f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
   PositionSettings::list(f);
   info->list(own, f);
@@ -68,8 +82,22 @@ nn::TransformerConfig RunOptions::model() const {
   config.positions = kind();
   config.position_options = position_options();
   config.attention = attention.choice();
+  config.activation = nn::activation_named(activation);
+  config.post_norm = norm == "post";
   config.dropout_prob = config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout;
   return config;
+}
+
+void apply_preset(RunOptions& o, const Given& given) {
+  if (o.preset == "tutorial") return;
+  const nn::TransformerConfig sizes = as_bad_request("--preset", [&] { return nn::transformer_preset(o.preset); });
+  const auto otherwise = [&](std::string_view name, int64_t& setting, int64_t value) {
+    if (!contains(given, name)) setting = value;
+  };
+  otherwise("hidden-size", o.hidden_size, sizes.hidden_size);
+  otherwise("num-hidden-layers", o.num_hidden_layers, sizes.num_hidden_layers);
+  otherwise("num-attention-heads", o.num_attention_heads, sizes.num_attention_heads);
+  otherwise("intermediate-size", o.intermediate_size, sizes.intermediate_size);
 }
 
 Fields example_fields(RunOptions& options) {

@@ -29,6 +29,9 @@ struct RunOptions : TrainingSettings, PositionSettings {
   int64_t num_attention_heads = 2;
   int64_t intermediate_size = 128;
   int64_t max_position_embeddings = 0;  // 0: as long as the sequences
+  std::string preset = "tutorial";      // sizes: the task's, or those of nn::transformer_preset
+  std::string activation = "relu";      // of the feed-forward blocks: an nn::Activation
+  std::string norm = "pre";             // pre: before each block; post: after each residual sum
   AttentionSettings attention;
   double dropout = 0.1;
   int64_t steps_per_epoch = 100;
@@ -49,6 +52,8 @@ struct RunOptions : TrainingSettings, PositionSettings {
   nn::TransformerConfig model() const;
 };
 
+/// Sets the sizes of the preset that are not `given` by name.
+void apply_preset(RunOptions& options, const Given& given);
 /// The settings that decide how long an example is.
 Fields example_fields(RunOptions& options);
 /// Fills in the settings that follow from others: those whose 0 means another value.

@@ -1,6 +1,5 @@
 // Composes the sections of a report, and pages of drawings.
 #include <fmt/format.h>
-#include <tapegrad/tasks/drawing/heatmap.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 
@@ -41,17 +40,7 @@ void maps(std::string& out, const Task& task, const AttentionSample& sample) {
       "Darker is more on light paper, brighter on dark.</p>\n",
       drawing::escape_markup(task.source_text(sample.answer.input)),
       drawing::escape_markup(task.target_text(sample.answer.output)));
-  drawing::card(out, drawing::draw_heat_scale("0", "1"));
-  std::string group;
-  for (const HeadMap& head : sample.heads) {
-    if (head.group != group) {
-      out += group.empty() ? "" : "</div>\n";
-      group = head.group;
-      out += fmt::format("<h2>{}</h2>\n<div class=\"maps\">\n", drawing::escape_markup(group));
-    }
-    drawing::card(out, draw(head));
-  }
-  out += group.empty() ? "" : "</div>\n";
+  out += heads_html(sample.heads);
 }
 
 }  // namespace
@@ -73,8 +62,10 @@ std::string drawing_html(std::string_view title, const drawing::Drawing& drawing
   return drawing::page(title, body);
 }
 
-std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample) {
+std::string attention_html(const Task& task, const RunOptions& options, const AttentionSample& sample,
+                           const std::vector<HeadFigures>& figures) {
   std::string body = fmt::format("<h1>{} task: attention</h1>\n", drawing::escape_markup(options.info->name));
+  if (!figures.empty()) body += analysis_html(figures);
   maps(body, task, sample);
   return drawing::page(fmt::format("tapegrad: attention of {}, seed {}", options.info->name, options.seed), body);
 }

@@ -3,8 +3,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/tasks/drawing/heatmap.h>
-#include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <algorithm>
@@ -19,49 +17,32 @@ std::vector<std::string> texts(const Task& task, const Tensor& tokens) {  // tok
   return out;
 }
 
-// "decoder.layers.1.cross_attn" as its group, "decoder cross-attention", and its layer.
-struct MapName {
-  std::string group;
-  std::string layer;
-  bool decoder, cross;
-  explicit MapName(std::string_view path)
-      : decoder(path.starts_with("decoder")), cross(path.find("cross") != std::string_view::npos) {
-    group = decoder ? (cross ? "cross-attention (decoder to encoder)" : "decoder self-attention")
-                    : "encoder self-attention";
-    const std::size_t at = path.find("layers.");
-    if (at != std::string_view::npos) layer = path.substr(at + 7, path.find('.', at + 7) - at - 7);
-  }
-};
+constexpr const char* kCross = "cross-attention (decoder to encoder)";
 
-// Of a row of weights the share that lies on its largest entry.
-struct Focus {
-  double peak = 0;      // mean over the rows of the largest weight
-  double diagonal = 0;  // share of rows whose largest weight is on the diagonal
-};
-
-Focus focus_of(const HeadMap& head) {
-  Focus focus;
-  const std::size_t rows = head.row_tokens.size(), columns = head.column_tokens.size();
-  for (std::size_t r = 0; r < rows; ++r) {
-    const auto first = head.weights.begin() + static_cast<std::ptrdiff_t>(r * columns);
-    const auto largest = std::max_element(first, first + static_cast<std::ptrdiff_t>(columns));
-    focus.peak += *largest;
-    focus.diagonal += static_cast<std::size_t>(largest - first) == r ? 1 : 0;
-  }
-  focus.peak /= static_cast<double>(rows);
-  focus.diagonal /= static_cast<double>(rows);
-  return focus;
+// What "decoder.layers.1.cross_attn" says of its heads.
+HeadMap named(std::string_view path) {
+  const bool decoder = path.starts_with("decoder"), cross = path.find("cross") != std::string_view::npos;
+  HeadMap head;
+  head.name = decoder ? (cross ? "cross" : "decoder") : "encoder";
+  head.group = cross ? kCross : decoder ? "decoder self-attention" : "encoder self-attention";
+  head.self = !cross;
+  head.row_axis = decoder ? "read by the decoder" : "source (query)";
+  head.column_axis = decoder && !cross ? "read by the decoder (key)" : "source (key)";
+  const std::size_t at = path.find("layers.");
+  if (at != std::string_view::npos) head.layer = std::stoll(std::string(path.substr(at + 7)));
+  return head;
 }
 
 }  // namespace
 
-Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, int64_t length, int64_t beams) {
+Tensor decode(const Task& task, const nn::Transformer& model, const Tensor& source, int64_t length, int64_t beams,
+              double length_penalty) {
   constexpr int64_t kTogether = 250;
   std::vector<Tensor> parts;
   for (const Tensor& part : split(source, kTogether)) {
     nn::TransformerNext next(model, part, task.source_mask(part));
     const Tensor start = full({part.size(0), 1}, static_cast<double>(task.start_token()), kInt64);
-    nn::GenerateOptions options{.max_new_tokens = length, .beams = beams};
+    nn::GenerateOptions options{.max_new_tokens = length, .beams = beams, .length_penalty = length_penalty};
     if (task.padding()) {
       options.pad_token = *task.padding();
       options.stop = [&task](std::span<const int64_t> tokens) { return task.ends_answer(tokens); };
@@ -91,15 +72,12 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
   AttentionSample out;
   out.answer = answer;
   const std::vector<std::string> source_texts = texts(task, example.source), read_texts = texts(task, read);
-  for (const NamedTensor& map : maps) {
-    const MapName name(map.name);
-    for (int64_t head = 0; head < map.tensor.size(1); ++head) {
-      out.heads.push_back({fmt::format("{} layer {}, head {}",
-                                       name.decoder ? (name.cross ? "cross" : "decoder") : "encoder", name.layer, head),
-                           name.group, name.decoder ? read_texts : source_texts,
-                           name.decoder && !name.cross ? read_texts : source_texts,
-                           map.tensor[0][head].contiguous().to_vector<float>()});
-    }
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    HeadMap like = named(maps[i].name);
+    const bool encoder = like.group[0] == 'e';
+    like.row_tokens = encoder ? source_texts : read_texts;
+    like.column_tokens = encoder || !like.self ? source_texts : read_texts;
+    for (HeadMap& head : heads_of(maps, i, like)) out.heads.push_back(std::move(head));
   }
   const auto order = [](const HeadMap& h) { return h.group[0] == 'e' ? 0 : h.group[0] == 'd' ? 1 : 2; };
   std::stable_sort(out.heads.begin(), out.heads.end(),
@@ -107,41 +85,9 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
   return out;
 }
 
-drawing::Drawing draw(const HeadMap& head) {
-  const bool decoder = head.group[0] != 'e', cross = head.group[0] == 'c';
-  return draw(drawing::Heatmap{.title = head.name,
-                               .row_axis = decoder ? "read by the decoder" : "source (query)",
-                               .column_axis = decoder && !cross ? "read by the decoder (key)" : "source (key)",
-                               .row_labels = head.row_tokens,
-                               .column_labels = head.column_tokens,
-                               .values = head.weights,
-                               .texts = {}});
-}
-
-drawing::Drawing draw(const AttentionSample& sample) {
-  std::vector<drawing::Drawing> parts;
-  for (const HeadMap& head : sample.heads) parts.push_back(draw(head));
-  return drawing::grid(parts, 4);
-}
-
 std::string attention_text(const AttentionSample& sample) {
-  std::string out;
-  std::vector<drawing::ShadedMap> cross;
-  std::string group;
-  for (const HeadMap& head : sample.heads) {
-    if (head.group != group) {
-      group = head.group;
-      out += fmt::format("{}\n", group);
-    }
-    const Focus focus = focus_of(head);
-    out += fmt::format("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.name, focus.peak,
-                       100 * focus.diagonal);
-    if (group[0] == 'c') cross.push_back({head.name, head.row_tokens, head.weights});
-  }
-  out += fmt::format(
-      "\nCross-attention: a row is a token that the decoder has read, a column a token of\nthe source ({})\n\n{}",
-      drawing::shades_legend(), drawing::shaded_maps(cross));
-  return out;
+  return heads_text(sample.heads, kCross,
+                    "Cross-attention: a row is a token that the decoder has read, a column a token of\nthe source");
 }
 
 }  // namespace tapegrad::tasks

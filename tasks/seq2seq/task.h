@@ -58,6 +58,7 @@ class Task {
   static constexpr int64_t kLeastPositions = 1;     // the least that --max-position-embeddings 0 means
   static constexpr bool kTakesExpressions = false;  // --expression, read by read_expression
   static constexpr bool kDraws = false;             // picture() returns drawings
+  static constexpr bool kExplainsMany = false;      // explain() shows every row of the example
   static constexpr int64_t kTestCount = 1000;       // examples of `test`
   static void check(const RunOptions&) {}           // BadRequest for settings that are not possible
   // Changes defaults that depend on the options that were given by name.
@@ -145,6 +146,7 @@ constexpr TaskInfo info_of() {
           .least_positions = T::kLeastPositions,
           .takes_expressions = T::kTakesExpressions,
           .draws = T::kDraws,
+          .explains_many = T::kExplainsMany,
           .test_count = T::kTestCount};
 }
 

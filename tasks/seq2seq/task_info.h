@@ -26,6 +26,7 @@ struct TaskInfo {
   int64_t least_positions;
   bool takes_expressions;
   bool draws;
+  bool explains_many;
   int64_t test_count;
 };
 

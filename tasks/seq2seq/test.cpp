@@ -71,7 +71,9 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
   const Task& task = *trained.task;
   const Batch example = task.read_expression(request.expression);
   const Answer answer =
-      answers_of(task, example, decode(task, trained.model, example.source, example.target.size(1), request.beams), 1)
+      answers_of(
+          task, example,
+          decode(task, trained.model, example.source, example.target.size(1), request.beams, request.length_penalty), 1)
           .front();
   if (request.json) {
     const nlohmann::ordered_json json{{"task", request.options.info->name},
@@ -95,6 +97,9 @@ void check(const TestRequest& request) {
   check_limits("--count", static_cast<double>(request.count), kCount);
   if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
   check_limits("--beams", static_cast<double>(request.beams), kBeams);
+  check_limits("--length-penalty", request.length_penalty, kNotNegative);
+  require(request.length_penalty == 0 || request.beams > 1, "--length-penalty",
+          "compares the sequences of --beams above 1");
   if (!request.draw.empty() && request.expression.empty())
     bad_request("--draw", "draws the answer to --expression, which is missing");
   const std::string suffix = fs::path(request.draw).extension();
@@ -120,8 +125,8 @@ int test(const TestRequest& request) {
   Generator fresh(seed);
   const Answer shown = answers(task, trained.model, 1, fresh).front();
   const TestSet test_set = task.test_set(request.count, fresh);
-  const Tensor predicted =
-      decode(task, trained.model, test_set.examples.source, test_set.examples.target.size(1), request.beams);
+  const Tensor predicted = decode(task, trained.model, test_set.examples.source, test_set.examples.target.size(1),
+                                  request.beams, request.length_penalty);
   const Score score = score_of(task, test_set.examples, predicted, forced(task, trained.model, test_set.examples));
   const ExtraMetrics extra = task.extra_metrics(trained.model, test_set.examples, predicted, fresh);
   const double target = request.target.value_or(task.test_target());

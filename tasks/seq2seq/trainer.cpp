@@ -10,7 +10,7 @@ namespace tapegrad::tasks {
 namespace {
 
 RunOptions seeded(const RunOptions& options) {
-  manual_seed(options.seed);
+  options.seed_draws();
   return options;
 }
 

@@ -34,6 +34,7 @@ struct TestRequest : ExampleRequest {
   std::optional<uint64_t> seed;  // of the examples; otherwise the run's seed + 1
   std::optional<double> target;  // otherwise the task's
   int64_t beams = 1;             // width of the beam search; 1: greedy
+  double length_penalty = 0;     // of the beam search
   bool json = false;
   std::string draw;  // a file for the picture of the answer to `expression`
 };
@@ -42,6 +43,7 @@ int test(const TestRequest& request);
 struct ExplainRequest : ExampleRequest {
   using ExampleRequest::ExampleRequest;
   std::optional<uint64_t> seed;  // of a random example; otherwise the tutorial's
+  int64_t num_examples = 0;      // random examples, for tasks that explain several; 0: one, or the tutorial's
 };
 int explain(ExplainRequest request);
 
@@ -51,6 +53,8 @@ struct AttentionRequest : ExampleRequest {
   std::string out;  // folder; empty: the model's
   uint64_t seed = 1;
   bool quiet = false;  // files only
+  bool analyze = false;
+  bool json = false;  // the figures of `analyze` as one JSON object
 };
 int attention(const AttentionRequest& request);
 

@@ -20,6 +20,9 @@ void RunRequest::list(Fields& f) {
          .limits = {.least = 1, .most = kMost}},
         checkpoint_every);
   f.add({"no-progress", "print results only: no progress bar, no lines about epochs", Group::run}, no_progress);
+  f.add({"trap-nan", "stop at the first value or gradient that is not finite, and name its operation (slower)",
+         Group::run},
+        trap_nan);
 }
 
 fs::path default_folder(std::string_view task) { return fs::path("out") / task; }
@@ -56,7 +59,8 @@ train::RunFiles run_files(const RunRequest& request) {
   return {.folder = request.out,
           .resume = request.resume,
           .checkpoint_every = request.checkpoint_every,
-          .progress = !request.no_progress};
+          .progress = !request.no_progress,
+          .trap_nan = request.trap_nan};
 }
 
 void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::RunFolder& folder,

@@ -20,6 +20,7 @@ struct RunRequest {
   bool resume = false;
   int64_t checkpoint_every = 100;
   bool no_progress = false;
+  bool trap_nan = false;
 
   void list(Fields& fields);
 };

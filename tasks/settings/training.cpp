@@ -1,5 +1,6 @@
 // Declares the common settings of training runs.
 #include <fmt/format.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <algorithm>
@@ -9,7 +10,14 @@ namespace {
 
 constexpr std::string_view kSchedules[] = {"constant", "noam", "warmup-cosine"};
 
+constexpr std::string_view kMaskStreams[] = {"mt19937", "mkl"};
+
 }  // namespace
+
+void TrainingSettings::seed_draws() const {
+  default_generator().set_mask_stream(mask_stream == "mkl" ? MaskStream::kMcg31m1 : MaskStream::kMt19937);
+  manual_seed(seed);
+}
 
 void TrainingSettings::list(Fields& f) {
   f.add({.name = "num-epochs",
@@ -28,6 +36,11 @@ void TrainingSettings::list(Fields& f) {
   f.add({"accumulate", "batches per step; their gradients are averaged", Group::training, {.least = 1, .most = 10'000}},
         accumulate);
   f.add({"seed", "seed of all random draws", Group::training}, seed);
+  f.add({.name = "mask-stream",
+         .help = "stream of the dropout masks: mt19937, or mkl, which PyTorch with MKL on Intel processors draws",
+         .group = Group::training,
+         .choices = kMaskStreams},
+        mask_stream);
   f.add({"lr", "learning rate; with warmup-cosine the highest rate", Group::rate, kPositive}, lr);
   f.add(
       {.name = "schedule",

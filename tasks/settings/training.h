@@ -16,6 +16,7 @@ struct TrainingSettings {
   int64_t batch_size = 1;
   int64_t accumulate = 1;  // batches per step
   uint64_t seed = 0;
+  std::string mask_stream = "mt19937";  // of dropout; mkl: that of PyTorch with MKL
   double lr = 1e-4;
   std::string schedule = "constant";
   int64_t warmup = 4000;
@@ -27,6 +28,8 @@ struct TrainingSettings {
   void list(Fields& fields);
   /// BadRequest for combinations that are not possible.
   void check() const;
+  /// Seeds the default generator, and sets its stream of dropout masks.
+  void seed_draws() const;
   /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter
   /// than the warm-up ends while the rate rises.
   optim::Schedule schedule_of(int64_t width, int64_t total) const;

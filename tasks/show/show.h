@@ -46,6 +46,7 @@ std::span<const Topic> topics();
 // The topics, with their sections of tutorial 003. BadRequest for sizes out of range.
 Exhibit show_causal_mask(const ShowRequest& request);          // 8.2.5
 Exhibit show_padding_mask(const ShowRequest& request);         // 8.2.5
+Exhibit show_padded_attention(const ShowRequest& request);     // tutorial 002
 Exhibit show_positional_encoding(const ShowRequest& request);  // 8.3.1, 8.3.2
 Exhibit show_layer_norm(const ShowRequest& request);           // 8.4.1
 Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, and tutorial 004

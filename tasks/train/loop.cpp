@@ -149,6 +149,7 @@ Gradients Loop::gradients(StepMetrics& metrics) {
   Gradients sum;
   for (int64_t i = 0; i < batches; ++i) {
     Tape tape;
+    if (trap_nan_) tape.trap_nan();
     const BatchLoss found = source_.next_loss();
     ++batch_;
     const double loss = found.loss.item();
@@ -293,6 +294,7 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
 }
 
 void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
+  trap_nan_ = files.trap_nan;
   MetricsFile metrics(fs::path(folder) / kMetricsFile, steps_, steps_per_epoch());
   Progress progress(files.progress ? Progress::style_here() : Progress::Style::kSilent, steps_, total_steps(),
                     files.report.unit, files.messages);

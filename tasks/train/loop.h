@@ -57,6 +57,7 @@ struct RunFiles {
   int64_t checkpoint_every = 100;
   bool keep_best = false;  ///< write best.safetensors after each evaluation with the lowest validation loss so far
   bool progress = true;    ///< a progress bar on a terminal, lines elsewhere
+  bool trap_nan = false;   ///< Tape::trap_nan: stop at the first value that is not finite, and name its operation
   std::FILE* messages = stdout;   ///< start, steps, epochs and end; the bar goes to standard error
   std::string announcement = {};  ///< printed before the first step
   ReportText report = {};         ///< the words and sections of report.html, and the bar's unit
@@ -153,6 +154,7 @@ class Loop {
   Evaluation best_{.validation = std::numeric_limits<double>::infinity()};
   int64_t stale_ = 0;    // evaluations since the best one
   bool failed_ = false;  // a step has thrown
+  bool trap_nan_ = false;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

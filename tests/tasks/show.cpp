@@ -57,6 +57,7 @@ TEST(Show, OtherSizes) {
     expect_shows("causal-mask", {"--length", length});
     expect_shows("padding-mask", {"--seed", "3", "--length", length});
   }
+  for (const char* length : {"2", "3", "10"}) expect_shows("padded-attention", {"--length", length});
   for (const char* length : {"2", "5", "120", "1000"}) expect_shows("positional-encoding", {"--length", length});
   for (const char* dim : {"16", "64", "516", "4096"}) expect_shows("positional-encoding", {"--dim", dim});
   for (const char* length : {"1", "12", "32"}) expect_shows("layer-norm", {"--seed", "7", "--length", length});
@@ -135,8 +136,8 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
   const std::vector<Case> cases{
       {{}, {"tapegrad show"}},
       {{"picture"},
-       {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, positional-encoding, "
-        "layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error"}},
+       {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
+        "positional-encoding, layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error"}},
       {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
       {{"causal-mask", "--length", "0"}, {"[--length] must be between 1 and 64, got 0"}},
       {{"causal-mask", "--length", "65"}, {"[--length] must be between 1 and 64, got 65"}},

@@ -109,6 +109,12 @@ void ParserTask::Settings::list(Fields& f) {
          .limits = {.least = -1, .most = 0xffffffff},  // what NumPy accepts
          .special = "-1: the value of --seed"},
         data_seed);
+  f.add({.name = "max-tokens",
+         .help = "pad expressions and trees to N tokens; those of depth 1 have 5, as in the tutorial",
+         .group = Group::data,
+         .limits = kCountOrNone,
+         .special = "0: the longest of a batch"},
+        max_tokens);
 }
 
 RunOptions ParserTask::defaults() {
@@ -126,7 +132,8 @@ RunOptions ParserTask::defaults() {
 
 int64_t ParserTask::longest(const RunOptions& options) {
   const int depth = static_cast<int>(options.of<ParserTask>().depth);
-  return std::max(longest_expression(depth), longest_tree(depth, form_of(options)));
+  return std::max(
+      {longest_expression(depth), longest_tree(depth, form_of(options)), options.of<ParserTask>().max_tokens});
 }
 
 void ParserTask::check(const RunOptions& o) {
@@ -137,6 +144,15 @@ void ParserTask::check(const RunOptions& o) {
   if (depth > 1 && form_of(o) == TreeForm::flat)
     bad_request("--depth", fmt::format("{} needs brackets: --vocab-size must be at least {}, got {}", depth, T::kCount,
                                        o.vocab_size));
+  const int64_t padded_to = o.of<ParserTask>().max_tokens;
+  const int64_t least =
+      std::max(longest_expression(static_cast<int>(depth)), longest_tree(static_cast<int>(depth), form_of(o)));
+  if (padded_to != 0 && padded_to < least)
+    bad_request("--max-tokens",
+                fmt::format("--depth {} makes sequences of {} tokens, got {}", depth, least, padded_to));
+  if (padded_to > least && form_of(o) == TreeForm::flat)
+    bad_request("--max-tokens",
+                fmt::format("trees without brackets are not padded: expected {}, got {}", least, padded_to));
   if (o.max_position_embeddings != 0 && o.model().longest_input() < longest(o))
     bad_request("--depth", fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}",
                                        depth, longest(o), o.max_position_embeddings));
@@ -165,6 +181,7 @@ ParserTask::ParserTask(const RunOptions& o)
     : depth_(static_cast<int>(o.of<ParserTask>().depth)),
       form_(form_of(o)),
       deepest_(form_ == TreeForm::brackets && o.endless() ? static_cast<int>(kDeepest) : depth_),
+      max_tokens_(o.of<ParserTask>().max_tokens),
       data_seed_(static_cast<uint32_t>(o.of<ParserTask>().data_seed < 0 ? static_cast<int64_t>(o.seed)
                                                                         : o.of<ParserTask>().data_seed)),
       batches_(o.total_steps() * o.accumulate),
@@ -241,7 +258,7 @@ Batch ParserTask::batch_of(std::span<const Tree> trees, int64_t source, int64_t 
     sources.push_back(expression_tokens(tree));
     targets.push_back(linearise(tree, form_));
   }
-  return {padded(sources, source), padded(targets, target)};
+  return {padded(sources, std::max(source, max_tokens_)), padded(targets, std::max(target, max_tokens_))};
 }
 
 Tensor ParserTask::loss(const Tensor& outputs, const Tensor& target) const {

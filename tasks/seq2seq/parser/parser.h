@@ -22,11 +22,13 @@ class ParserTask : public Task {
   static constexpr int64_t kLeastPositions = 10;
   static constexpr bool kTakesExpressions = true;
   static constexpr bool kDraws = true;
+  static constexpr bool kExplainsMany = true;
   static constexpr int64_t kTestCount = 10'000;
   static constexpr int64_t kDeepest = 5;
   struct Settings {
     int64_t depth = 1;
     int64_t data_seed = -1;  // -1: the run's seed
+    int64_t max_tokens = 0;  // to which rows are padded; 0: the longest of a batch
     void list(Fields& fields);
   };
   static RunOptions defaults();
@@ -71,6 +73,7 @@ class ParserTask : public Task {
   int depth_;
   TreeForm form_;
   int deepest_;  // of --expression: more than depth_ where the model's positions have no end
+  int64_t max_tokens_;
   uint32_t data_seed_;
   int64_t batches_, batch_size_;  // of the training run
   NumpyRandom stream_;

@@ -1,0 +1,28 @@
+// Writes the files of the verb `attention`.
+#include <fmt/format.h>
+#include <tapegrad/tasks/attention/files.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/train/files.h>
+
+namespace tapegrad::tasks {
+
+void AttentionFiles::write(const drawing::Drawing& maps, std::string_view html) const {
+  if (!folder.empty()) as_bad_request("--out", [&] { train::create_folder(folder); });
+  train::replace_file(folder / "attention.svg", drawing::svg_file(maps));
+  train::replace_file(folder / "attention.html", html);
+  if (!figures.empty()) train::replace_file(folder / "analysis.svg", drawing::svg_file(draw_analysis(figures)));
+}
+
+std::string AttentionFiles::text() const {
+  return figures.empty() ? "" : fmt::format("\nA look inside\n\n{}\n", analysis_text(figures));
+}
+
+std::string AttentionFiles::told(std::size_t heads) const {
+  std::string out = fmt::format("Heatmaps of {} heads: {}, {}\n", heads, (folder / "attention.svg").string(),
+                                (folder / "attention.html").string());
+  if (!figures.empty()) out += fmt::format("Charts of the analysis: {}\n", (folder / "analysis.svg").string());
+  return drawing::wrapped(out, 4);
+}
+
+}  // namespace tapegrad::tasks

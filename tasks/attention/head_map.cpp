@@ -1,0 +1,130 @@
+// Attention weights of heads as pictures, shades and HTML.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/attention/head_map.h>
+#include <tapegrad/tasks/drawing/heatmap.h>
+#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/drawing/tables.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::tasks {
+namespace {
+
+// Of a row of weights the share that lies on its largest entry.
+struct Focus {
+  double peak = 0;      // mean over the rows of the largest weight
+  double diagonal = 0;  // share of rows whose largest weight is on the diagonal
+};
+
+Focus focus_of(const HeadMap& head) {
+  Focus focus;
+  const std::size_t rows = head.row_tokens.size(), columns = head.column_tokens.size();
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto first = head.weights.begin() + static_cast<std::ptrdiff_t>(r * columns);
+    const auto largest = std::max_element(first, first + static_cast<std::ptrdiff_t>(columns));
+    focus.peak += *largest;
+    focus.diagonal += static_cast<std::size_t>(largest - first) == r ? 1 : 0;
+  }
+  focus.peak /= static_cast<double>(rows);
+  focus.diagonal /= static_cast<double>(rows);
+  return focus;
+}
+
+}  // namespace
+
+std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like) {
+  const Tensor& weights = maps[index].tensor;
+  if (!weights.defined()) fail("attention", fmt::format("{} has no attention weights", maps[index].name));
+  const auto& [queries, keys] = maps.vectors[index];
+  const int64_t heads = weights.size(1), columns = weights.size(3);
+  std::vector<HeadMap> out;
+  for (int64_t h = 0; h < heads; ++h) {
+    HeadMap head = like;
+    head.name = fmt::format("{} layer {}, head {}", like.name, like.layer, h);
+    head.weights = weights[0][h].contiguous().to_vector<float>();
+    if (head.columns() != columns) {
+      head.self = false;
+      head.column_tokens.clear();
+      for (int64_t i = 0; i < columns; ++i) head.column_tokens.push_back(std::to_string(i));
+    }
+    if (keys.defined() && keys.size(2) == columns) {
+      head.queries = queries[0][h];
+      head.keys = keys[0][h / (heads / keys.size(1))];
+    }
+    out.push_back(std::move(head));
+  }
+  return out;
+}
+
+drawing::Drawing draw(const HeadMap& head) {
+  return draw(drawing::Heatmap{.title = head.name,
+                               .row_axis = head.row_axis,
+                               .column_axis = head.column_axis,
+                               .row_labels = head.row_tokens,
+                               .column_labels = head.column_tokens,
+                               .values = head.weights,
+                               .texts = {}});
+}
+
+drawing::Drawing draw(const std::vector<HeadMap>& heads) {
+  std::vector<drawing::Drawing> parts;
+  for (const HeadMap& head : heads) parts.push_back(draw(head));
+  return drawing::grid(parts, 4);
+}
+
+std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about) {
+  std::string out;
+  std::vector<drawing::ShadedMap> shades;
+  std::string group;
+  for (const HeadMap& head : heads) {
+    if (head.group != group) {
+      group = head.group;
+      out += fmt::format("{}\n", group);
+    }
+    const Focus focus = focus_of(head);
+    out += fmt::format("  {:<24} largest weight {:.2f} (mean), on the diagonal {:3.0f} %\n", head.name, focus.peak,
+                       100 * focus.diagonal);
+    if (group == shaded) shades.push_back({head.name, head.row_tokens, head.weights});
+  }
+  return out + fmt::format("\n{} ({})\n\n{}", about, drawing::shades_legend(), drawing::shaded_maps(shades));
+}
+
+std::string heads_html(const std::vector<HeadMap>& heads) {
+  std::string out;
+  drawing::card(out, drawing::draw_heat_scale("0", "1"));
+  std::string group;
+  for (const HeadMap& head : heads) {
+    if (head.group != group) {
+      out += group.empty() ? "" : "</div>\n";
+      group = head.group;
+      out += fmt::format("<h2>{}</h2>\n<div class=\"maps\">\n", drawing::escape_markup(group));
+    }
+    drawing::card(out, draw(head));
+  }
+  return out + (group.empty() ? "" : "</div>\n");
+}
+
+std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut) {
+  constexpr double kMostCells = 250'000;
+  const auto most = static_cast<int64_t>(
+      std::clamp(std::sqrt(kMostCells / static_cast<double>(std::max<std::size_t>(1, heads.size()))), 16.0, 100.0));
+  cut = false;
+  for (HeadMap& head : heads) {
+    const int64_t rows = std::min(head.rows(), most), columns = std::min(head.columns(), most);
+    if (rows == head.rows() && columns == head.columns()) continue;
+    cut = true;
+    std::vector<float> kept;
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto first = head.weights.begin() + r * head.columns();
+      kept.insert(kept.end(), first, first + columns);
+    }
+    head.weights = std::move(kept);
+    head.row_tokens.resize(static_cast<std::size_t>(rows));
+    head.column_tokens.resize(static_cast<std::size_t>(columns));
+  }
+  return heads;
+}
+
+}  // namespace tapegrad::tasks

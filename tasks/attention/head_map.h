@@ -1,0 +1,45 @@
+// Attention weights of a model's heads: as pictures, for the terminal, and for pages.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+#include <tapegrad/nn/attention_pass.h>
+#include <tapegrad/tasks/drawing/svg.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::tasks {
+
+/// The weights of one head: rows are queries, columns keys.
+struct HeadMap {
+  std::string name;   // "encoder layer 0, head 1"
+  std::string group;  // "encoder self-attention"
+  int64_t layer = 0;
+  bool self = true;  // queries and keys are of one sequence
+  std::string row_axis, column_axis;
+  std::vector<std::string> row_tokens, column_tokens;
+  std::vector<float> weights;  // [rows, columns]
+  Tensor queries, keys;        // [rows, D], [columns, D]; empty handles where columns are not keys
+
+  int64_t rows() const { return static_cast<int64_t>(row_tokens.size()); }
+  int64_t columns() const { return static_cast<int64_t>(column_tokens.size()); }
+};
+
+/// Every head of maps[index], of the first sequence: `like` with name, weights, queries and keys. Column labels are
+/// numbers where the columns are not its tokens. Error where the attention has no weights.
+std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like);
+
+drawing::Drawing draw(const HeadMap& head);
+/// All heads in one drawing.
+drawing::Drawing draw(const std::vector<HeadMap>& heads);
+/// Where the weight of every head lies, a line each, and as shades those of the group `shaded`; `about` is the
+/// sentence before them.
+std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about);
+/// The heads as HTML: a scale, and a heading and cards for every group.
+std::string heads_html(const std::vector<HeadMap>& heads);
+/// The first rows and columns of the heads, as many as a page can hold; `cut` is set where some were left out.
+std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut);
+
+}  // namespace tapegrad::tasks

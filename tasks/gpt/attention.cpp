@@ -1,0 +1,114 @@
+// The verb `attention gpt`.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/tasks/attention/files.h>
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/gpt/attention.h>
+#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/verbs.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+// The text of a token as a label of at most twelve characters; spaces and line breaks are shown.
+std::string label_of(int64_t id, const data::Tokenizer* tokenizer) {
+  if (tokenizer == nullptr || id >= tokenizer->size()) return std::to_string(id);
+  constexpr std::size_t kMost = 12;
+  std::string out;
+  std::size_t characters = 0;
+  for (const char c : data::valid_utf8(tokenizer->decode({&id, 1}))) {
+    const bool starts = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;  // a character of UTF-8
+    if (starts && ++characters > kMost) break;
+    out += c == ' ' ? "\u00b7" : c == '\n' ? "\u21b5" : std::string(1, c);
+  }
+  return out;
+}
+
+std::string group_of(int64_t layer) { return fmt::format("layer {}", layer); }
+
+}  // namespace
+
+std::vector<HeadMap> attend(const nn::GPTModel& model, const std::vector<int64_t>& ids,
+                            const data::Tokenizer* tokenizer) {
+  nn::AttentionMaps maps;
+  model(tensor(ids, {1, static_cast<int64_t>(ids.size())}), nullptr, &maps);
+  HeadMap like;
+  like.name = "gpt";
+  like.row_axis = "token (query)";
+  like.column_axis = "position of the key";
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    like.row_tokens.push_back(label_of(ids[i], tokenizer));
+    like.column_tokens.push_back(std::to_string(i));
+  }
+  std::vector<HeadMap> heads;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    like.layer = static_cast<int64_t>(i);
+    like.group = group_of(like.layer);
+    for (HeadMap& head : heads_of(maps, i, like)) {
+      head.name = head.name.substr(head.name.find(' ') + 1);  // "layer 0, head 1"
+      heads.push_back(std::move(head));
+    }
+  }
+  return heads;
+}
+
+int attention_gpt(const GPTAttentionRequest& request) {
+  check_limits("--max-new-tokens", static_cast<double>(request.max_new_tokens), kCountOrNone);
+  require(!request.json || request.analyze, "--json", "prints the figures of --analyze, which is missing");
+  const TrainedGPT trained = load_gpt(request.model);
+  std::vector<int64_t> ids = prompt_ids_of(request.prompt, request.prompt_ids, trained);
+  if (request.max_new_tokens > 0) {
+    nn::GPTNext next(trained.model);
+    nn::GenerateOptions options{.max_new_tokens = request.max_new_tokens};
+    options.end_token = trained.end_of_text;
+    const Tensor found = nn::generate(next, tensor(ids, {1, static_cast<int64_t>(ids.size())}), options).tokens;
+    for (const int64_t id : found.to_vector<int64_t>()) ids.push_back(id);
+  }
+  const auto most = static_cast<std::size_t>(trained.model.config.longest_input());
+  if (ids.size() > most) ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+  const std::vector<HeadMap> heads = attend(trained.model, ids, trained.tokenizer.get());
+  const std::vector<HeadFigures> figures = request.analyze ? analyse(heads) : std::vector<HeadFigures>();
+
+  const fs::path model = request.model.empty() ? last_run(kGPTTask) : fs::path(request.model);
+  const fs::path beside = kind_of_file(model) == FileKind::folder ? model : model.parent_path();
+  const AttentionFiles files{request.out.empty() ? beside : fs::path(request.out), figures};
+  bool cut = false;
+  const std::vector<HeadMap> drawn = drawable(heads, cut);
+  const std::string text =
+      trained.tokenizer ? data::valid_utf8(trained.tokenizer->decode(ids)) : fmt::format("{}", fmt::join(ids, " "));
+  std::string body = "<h1>GPT: attention</h1>\n";
+  if (!figures.empty()) body += analysis_html(figures);
+  body += fmt::format(
+      "<h2>Attention</h2>\n<p>Each row has the attention weights of one token, which add up to 1.{}</p>\n"
+      "<div class=\"card\">{}</div>\n{}",
+      cut ? fmt::format(" The first {} of {} tokens are drawn.", drawn[0].rows(), ids.size()) : "",
+      drawing::escape_markup(text), heads_html(drawn));
+  files.write(draw(drawn), drawing::page("tapegrad: attention of gpt", body));
+
+  if (request.json) {
+    nlohmann::ordered_json json{{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}};
+    json.update(analysis_json(figures));
+    fmt::print("{}\n", json::text_of(json));
+    return 0;
+  }
+  fmt::print("=== Attention: gpt ===\nModel: {}\n{}", model.string(),
+             drawing::wrapped(fmt::format("Text: {}\n", text), 4));
+  if (!request.quiet) {
+    bool cut_for_terminal = false;
+    fmt::print("\n{}{}",
+               heads_text(drawable(heads, cut_for_terminal), group_of(trained.model.config.n_layers - 1),
+                          "The last layer: a row is a token, a column a position"),
+               files.text());
+  }
+  fmt::print("{}", files.told(heads.size()));
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

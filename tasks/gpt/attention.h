@@ -1,0 +1,18 @@
+// Attention maps of a GPT.
+#pragma once
+
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/tasks/attention/head_map.h>
+#include <tapegrad/tasks/data/tokenizer.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace tapegrad::tasks {
+
+/// Every head of a GPT that reads `ids`, which fit into its context. Rows are labelled with the tokens' texts, or their
+/// ids where there is no tokenizer.
+std::vector<HeadMap> attend(const nn::GPTModel& model, const std::vector<int64_t>& ids,
+                            const data::Tokenizer* tokenizer);
+
+}  // namespace tapegrad::tasks

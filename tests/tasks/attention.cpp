@@ -1,0 +1,182 @@
+// A look inside: figures of attention maps against NumPy, the verb `attention` with --analyze, and a GPT's maps.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/tasks/attention/analysis.h>
+#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/svg_check.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+using nlohmann::json;
+using tests::Arguments;
+using tests::expect_error;
+using tests::expect_narrow;
+using tests::faults_of_page;
+using tests::faults_of_svg;
+using tests::joined;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::small_gpt_run;
+using tests::TemporaryFolder;
+using tests::tiny_run;
+
+Tensor matrix(const json& values, int64_t rows, int64_t columns) {
+  return tensor(values.get<std::vector<double>>(), {rows, columns});
+}
+
+void expect_all_near(const std::vector<double>& values, const json& expected, double room) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    EXPECT_NEAR(values[i], expected[i].get<double>(), room * (1 + std::abs(expected[i].get<double>()))) << i;
+}
+
+// tests/data/attention_figures.json, made by make_attention_figures.py next to it.
+TEST(AttentionFigures, EqualNumPys) {
+  for (const json& c : tests::stored("attention_figures.json")) {
+    SCOPED_TRACE(c["name"]);
+    const int64_t rows = c["shape"][0], columns = c["shape"][1], width = c["width"];
+    const Tensor a = matrix(c["weights"], rows, columns);
+    const json& f = c["figures"];
+    const MapFigures ours = figures_of(a);
+    expect_all_near(ours.singular_values, f["singular_values"], 1e-13);
+    EXPECT_EQ(ours.rank, f["rank"]);
+    EXPECT_EQ(ours.for_most, f["for_most"]);
+    expect_all_near({ours.effective_rank, ours.first_tenth, ours.entropy, ours.information, ours.low_frequencies,
+                     ours.low_if_flat, ours.distance},
+                    {f["effective_rank"], f["first_tenth"], f["entropy"], f["information"], f["low_frequencies"],
+                     f["low_if_flat"], f["distance"]},
+                    1e-12);
+    expect_all_near(narrow(power_spectrum(a), 0, 0, std::min<int64_t>(2, rows)).contiguous().to_vector<double>(),
+                    f["power"], 1e-12);
+
+    const Tensor q = matrix(c["queries"], rows, width), k = matrix(c["keys"], columns, width);
+    const HopfieldFigures hopfield = hopfield_figures(q, k, a);
+    expect_all_near(hopfield.energies, c["vectors"]["energies"], 1e-12);
+    EXPECT_NEAR(hopfield.step, c["vectors"]["step"].get<double>(), 1e-12);
+    EXPECT_EQ(hopfield.energy_falls, 1);
+    const PairDistances pairs = pair_distances(q, k, a);
+    expect_all_near({pairs.all, pairs.attended}, {c["vectors"]["all"], c["vectors"]["attended"]}, 1e-12);
+  }
+}
+
+TEST(AttentionFigures, OfSimpleMaps) {
+  const MapFigures equal = figures_of(full({10, 10}, 0.1));
+  EXPECT_EQ(equal.rank, 1);
+  EXPECT_NEAR(equal.effective_rank, 1, 1e-9);
+  EXPECT_NEAR(equal.low_frequencies, 1, 1e-12);
+  EXPECT_NEAR(equal.entropy, std::log(10.0), 1e-7);
+  EXPECT_NEAR(equal.information, 0, 1e-7);
+  const MapFigures copying = figures_of(eye(20));  // each token sees itself
+  EXPECT_EQ(copying.rank, 20);
+  EXPECT_NEAR(copying.effective_rank, 20, 1e-9);
+  EXPECT_NEAR(copying.first_tenth, 0.1, 1e-12);
+  EXPECT_NEAR(copying.low_frequencies, 5 / 20.0, 1e-12);  // its spectrum is flat along the diagonal
+  EXPECT_NEAR(copying.information, std::log(20.0), 1e-12);
+  EXPECT_EQ(copying.distance, 0);
+  EXPECT_EQ(tests::error_of([] { figures_of(zeros({3})); }), "[attention_figures] expected weights [T, S], got [3]");
+  EXPECT_EQ(tests::error_of([] { singular_values(zeros({3})); }), "[singular_values] expected a matrix, got [3]");
+}
+
+// Singular values of a matrix that has known ones, also where it is wide, tall, or of low rank.
+TEST(AttentionFigures, SingularValuesOfKnownMatrices) {
+  expect_all_near(singular_values(tensor({{3., 0., 0.}, {0., -5., 0.}})), {5, 3}, 1e-15);
+  expect_all_near(singular_values(tensor({{1., 1.}, {1., 1.}, {1., 1.}})), {std::sqrt(6.0), 0}, 1e-15);
+}
+
+// The figures of every head, of each task, and the verdicts that the page prints.
+void expect_analysis(const Arguments& arguments, const std::string& folder, std::size_t heads) {
+  const Ran ran = run_command(joined(arguments, {"--analyze"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  expect_narrow(ran.out.substr(0, ran.out.find("Heatmaps of")));
+  for (const char* words : {"A look inside", "rank(A) <= 0.1 n: holds for ", "a few singular values explain 0.9: ",
+                            "low frequencies hold over 80 %: ", "the energy of 1.00 of the queries falls"})
+    EXPECT_NE(ran.out.find(words), std::string::npos) << words << "\n" << ran.out;
+  EXPECT_EQ(faults_of_svg(slurp(folder + "/attention.svg")), std::vector<std::string>());
+  EXPECT_EQ(faults_of_svg(slurp(folder + "/analysis.svg")), std::vector<std::string>());
+  EXPECT_EQ(faults_of_page(slurp(folder + "/attention.html")), std::vector<std::string>());
+
+  const Ran told = run_command(joined(arguments, {"--analyze", "--json"}));
+  ASSERT_EQ(told.code, 0) << told.err;
+  const json figures = json::parse(told.out);
+  ASSERT_EQ(figures["heads"].size(), heads);
+  for (const json& head : figures["heads"]) {
+    EXPECT_EQ(head["energy_falls"], 1);
+    EXPECT_GE(head["effective_rank"].get<double>(), 1 - 1e-9);
+    EXPECT_LE(head["effective_rank"].get<double>(), head["n"].get<double>() + 1e-9);
+    EXPECT_GT(head["low_frequencies"].get<double>(), 0);
+    EXPECT_EQ(head["energies"].size(), 13U);
+  }
+  for (const char* claim : {"rank_at_most_a_tenth", "first_tenth_explains_most", "low_frequencies_hold_most",
+                            "energy_falls", "distance_falls", "attended_keys_are_nearer"})
+    EXPECT_EQ(figures["claims"][claim]["heads"], heads) << claim;
+  EXPECT_EQ(run_command(joined(arguments, {"--analyze", "--json", "--threads", "1"})).out, told.out);
+}
+
+TEST(AttentionCommand, AnalysesEveryTask) {
+  const TemporaryFolder folder;
+  const std::size_t heads[] = {6, 12, 12};
+  std::size_t i = 0;
+  for (const std::string task : {"copy", "addition", "parser"}) {
+    const std::string run = folder / task;
+    ASSERT_EQ(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), {.folder = folder.path()}).code,
+              0);
+    expect_analysis({"attention", task, "--model", run}, run, heads[i++]);
+    const Ran plain = run_command({"attention", task, "--model", run});
+    EXPECT_EQ(plain.out.find("A look inside"), std::string::npos);
+  }
+  expect_error(run_command({"attention", "copy", "--json"}), 2,
+               {"[--json] prints the figures of --analyze, which is missing"});
+}
+
+TEST(AttentionCommand, ShowsAGptsMaps) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"})).code,
+            0);
+  const std::string run = folder / "run", report = slurp(run + "/report.html");
+  for (const char* words : {"<h2>Attention</h2>", "layer 0, head 0", "layer 1, head 1"})
+    EXPECT_NE(report.find(words), std::string::npos) << words;
+  EXPECT_EQ(faults_of_page(report), std::vector<std::string>());
+
+  const Arguments attention{"attention", "gpt", "--model", run, "--prompt", "The cat", "--max-new-tokens", "5"};
+  expect_analysis(attention, run, 4);
+  const Ran shown = run_command(attention);
+  EXPECT_NE(shown.out.find("Heatmaps of 4 heads: "), std::string::npos) << shown.out;
+  EXPECT_EQ(json::parse(run_command(joined(attention, {"--analyze", "--json"})).out)["tokens"].size(), 12U);
+  const Ran by_ids = run_command({"attention", "gpt", "--model", run + "/model.safetensors", "--prompt-ids", "1,2,3",
+                                  "--quiet", "--out", folder / "else"});
+  EXPECT_EQ(by_ids.code, 0) << by_ids.err;
+  EXPECT_FALSE(slurp(folder / "else/attention.svg").empty());
+  EXPECT_EQ(by_ids.out.find("layer 0"), std::string::npos);
+  expect_error(run_command({"attention", "gpt", "--model", run}), 2,
+               {"[--prompt] expected at least one token, got none"});
+  expect_error(run_command({"attention", "gpt", "--model", run, "--prompt-ids", "1,99999"}), 2,
+               {"[--prompt-ids] expected token ids from 0 to "});
+  expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] prints the figures of --analyze"});
+}
+
+// What a copying head looks like: the claims are decided, whatever the model.
+TEST(AttentionCommand, ClaimsAreDecided) {
+  HeadMap copying, equal;
+  copying.name = equal.name = "a layer 0, head 0";
+  copying.group = equal.group = "g";
+  for (int i = 0; i < 20; ++i) copying.row_tokens.push_back("t"), copying.column_tokens.push_back("t");
+  equal.row_tokens = equal.column_tokens = copying.row_tokens;
+  copying.weights = eye(20).to_vector<float>();
+  equal.weights = full({20, 20}, 0.05).to_vector<float>();
+  const std::vector<HeadFigures> figures = analyse({copying, equal});
+  const std::vector<Claim> claims = claims_about(figures);
+  ASSERT_EQ(claims.size(), 3U);  // none about queries and keys, which are not known
+  for (const Claim& claim : claims) EXPECT_EQ(claim.verdict(), "holds for 1 of 2 heads") << claim.claim;
+  EXPECT_EQ(claims_about(analyse({copying}))[0].verdict(), "holds for none of the 1 heads");
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

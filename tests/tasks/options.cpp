@@ -1,0 +1,189 @@
+// Options of the command that change how models are made, trained and decoded: presets, activations, norms, streams of
+// masks, the trap for NaN, samples, stops and penalties.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tests/support/gpt_run.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::expect_error;
+using tests::joined;
+using tests::lines;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::small_gpt_run;
+using tests::TemporaryFolder;
+using tests::tiny_run;
+
+TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section 8.4.3
+  RunOptions options = task_named("copy").defaults();
+  options.preset = "base";
+  options.num_hidden_layers = 1;
+  apply_preset(options, {"preset", "num-hidden-layers"});
+  EXPECT_EQ(options.hidden_size, 512);
+  EXPECT_EQ(options.num_attention_heads, 8);
+  EXPECT_EQ(options.intermediate_size, 2048);
+  EXPECT_EQ(options.num_hidden_layers, 1);
+  EXPECT_EQ(options.vocab_size, 20);
+  options = task_named("copy").defaults();
+  apply_preset(options, {});
+  EXPECT_EQ(options.hidden_size, 64);
+  options.norm = "post";
+  options.activation = "gelu";
+  EXPECT_TRUE(options.model().post_norm);
+  EXPECT_EQ(options.model().activation, nn::Activation::gelu);
+
+  const TemporaryFolder folder;
+  const Ran ran = run_command(
+      {"train", "copy", "--preset", "base", "--num-hidden-layers", "1", "--num-epochs", "0", "--out", folder / "base"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const SafeTensors model = load_safetensors(folder / "base/model.safetensors");
+  EXPECT_EQ(model["encoder.layers.0.feed_forward.w_1.weight"].shape(), (Shape{2048, 512}));
+  expect_error(run_command({"train", "copy", "--preset", "palm"}), 2,
+               {"[--preset] must be one of tutorial, base, big, bert-base, t5-base, got \"palm\""});
+}
+
+TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {
+  const TemporaryFolder folder;
+  const Arguments run = tiny_run("copy", folder / "post", {"--activation", "gelu", "--norm", "post"});
+  ASSERT_EQ(run_command(run, {.folder = folder.path()}).code, 0);
+  EXPECT_EQ(run_command(joined(run, {"--resume"}), {.folder = folder.path()}).code, 0);
+  EXPECT_EQ(run_command({"test", "copy", "--model", folder / "post", "--count", "5", "--target", "0"}).code, 0);
+  expect_error(run_command({"train", "copy", "--resume", "--out", folder / "post", "--norm", "pre"}), 2,
+               {"[train --resume]", "--norm post (not pre)"});
+  expect_error(run_command({"train", "copy", "--activation", "swish"}), 2,
+               {"[--activation] must be one of relu, gelu, gelu_tanh, silu, tanh, sigmoid, got \"swish\""});
+  expect_error(run_command({"train", "copy", "--norm", "none"}), 2,
+               {"[--norm] must be one of pre, post, got \"none\""});
+}
+
+// The stream of MKL drops other elements; with neither is there a difference without dropout.
+TEST(TaskOptions, StreamsOfMasks) {
+  const TemporaryFolder folder;
+  const auto model = [&](const std::string& name, const Arguments& more) {
+    const Ran ran =
+        run_command(tiny_run("copy", folder / name, joined({"--max-steps", "3"}, more)), {.folder = folder.path()});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
+  };
+  const std::vector<float> usual = model("usual", {}), mkl = model("mkl", {"--mask-stream", "mkl"});
+  EXPECT_NE(usual, mkl);
+  EXPECT_EQ(model("mt", {"--mask-stream", "mt19937"}), usual);
+  EXPECT_EQ(model("no", {"--dropout", "0"}), model("no-mkl", {"--dropout", "0", "--mask-stream", "mkl"}));
+  const Ran gpt = run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--mask-stream", "mkl"}));
+  EXPECT_EQ(gpt.code, 0) << gpt.err;
+  expect_error(run_command({"train", "gpt", "--mask-stream", "intel"}), 2,
+               {"[--mask-stream] must be one of mt19937, mkl, got \"intel\""});
+}
+
+TEST(TaskOptions, TheTrapNamesTheOperation) {
+  const TemporaryFolder folder;
+  const tests::RunSetting here{.folder = folder.path()};
+  for (const char* positions : {"learned", "t5"})
+    EXPECT_EQ(
+        run_command(tiny_run("copy", folder / positions, {"--max-steps", "2", "--trap-nan", "--positions", positions}),
+                    here)
+            .code,
+        0);
+  EXPECT_EQ(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--trap-nan"})).code, 0);
+  const Arguments diverges{"--schedule", "constant", "--lr", "1e30", "--clip-grad", "0", "--no-progress"};
+  const Ran ran = run_command(small_gpt_run(folder, "run", joined(diverges, {"--trap-nan"})));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("not finite"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("[train]"), std::string::npos) << ran.err;  // an operation, not the loss
+}
+
+TEST(TaskOptions, ExplainDrawsSeveralExpressions) {
+  const Ran ran = run_command({"explain", "parser", "--num-examples", "4", "--seed", "3"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("=== 4 parsing examples ==="), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("Example 4:"), std::string::npos);
+  expect_error(run_command({"explain", "parser", "--num-examples", "0"}), 2, {"[--num-examples]"});
+  expect_error(run_command({"explain", "parser", "--num-examples", "2", "--expression", "x=1+2"}), 2,
+               {"[--num-examples] draws examples, and --expression names one"});
+  expect_error(run_command({"explain", "copy", "--num-examples", "2"}), 2,
+               {"--num-examples is an option of the task parser, not of copy"});
+}
+
+TEST(TaskOptions, ExpressionsArePadded) {
+  const TemporaryFolder folder;
+  const tests::RunSetting here{.folder = folder.path()};
+  const Arguments nested{"--depth", "2", "--max-tokens", "24", "--max-steps", "2", "--num-attention-heads", "2"};
+  ASSERT_EQ(run_command(tiny_run("parser", folder / "run", nested), here).code, 0);
+  const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
+  EXPECT_EQ(model["encoder.embeddings.position_embeddings.weight"].size(0), 24);
+  EXPECT_EQ(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), here).code, 0);
+  expect_error(run_command({"train", "parser", "--max-tokens", "6"}), 2,
+               {"[--max-tokens] trees without brackets are not padded: expected 5, got 6"});
+  expect_error(run_command({"train", "parser", "--depth", "2", "--max-tokens", "6"}), 2,
+               {"[--max-tokens] --depth 2 makes sequences of ", " tokens, got 6"});
+}
+
+TEST(TaskOptions, ModelsWithTheMasksOfTutorial000) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "1", "--with-masks"})).code, 0);
+  const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
+  EXPECT_EQ(model["trf_blocks.0.att.mask"].shape(), (Shape{16, 16}));
+  const Ran said = run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The"});
+  EXPECT_EQ(said.code, 0) << said.err;
+}
+
+TEST(TaskOptions, Generation) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "4"})).code, 0);
+  const auto generate = [&](const Arguments& more) {
+    return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}, more));
+  };
+  // Samples: one line of ids each, of which the first is the one that is drawn alone at the same step.
+  const Arguments draws{"--ids", "--temperature", "1", "--max-new-tokens", "6", "--seed", "4"};
+  const Ran three = generate(joined(draws, {"--num-samples", "3"}));
+  ASSERT_EQ(three.code, 0) << three.err;
+  const std::vector<std::string> rows = lines(three.out);
+  ASSERT_EQ(rows.size(), 3U) << three.out;
+  for (const std::string& row : rows) EXPECT_EQ(std::count(row.begin(), row.end(), ' '), 8) << row;
+  EXPECT_NE(rows[0], rows[1]);
+  const Ran texts = generate({"--temperature", "1", "--max-new-tokens", "6", "--num-samples", "2"});
+  EXPECT_NE(texts.out.find("\n\nThe"), std::string::npos) << texts.out;
+
+  // A stop: the text of the first two new tokens ends the generation after them, with one beam and with several.
+  for (const char* beams : {"1", "2"}) {
+    const Arguments search{"--max-new-tokens", "9", "--beams", beams};
+    const std::string whole = generate(search).out, two = generate({"--max-new-tokens", "2", "--beams", beams}).out;
+    const std::string stop = two.substr(3, two.size() - 4);
+    const std::string stopped = generate(joined(search, {"--stop", stop})).out;
+    EXPECT_LE(stopped.size(), whole.size());
+    EXPECT_EQ(stopped.substr(0, 3), "The");
+    if (std::string(beams) == "1") EXPECT_EQ(stopped, two);
+  }
+  EXPECT_EQ(generate({"--beams", "3", "--length-penalty", "0.8"}).code, 0);
+  expect_error(generate({"--length-penalty", "1"}), 2,
+               {"[--length-penalty] compares the sequences of --beams above 1"});
+  expect_error(generate({"--beams", "2", "--length-penalty", "-1"}), 2, {"[--length-penalty] must be at least 0"});
+  expect_error(generate({"--num-samples", "2"}), 2, {"[--num-samples] needs a --temperature above 0"});
+  expect_error(generate({"--num-samples", "0"}), 2, {"[--num-samples] must be between 1 and 1000, got 0"});
+  expect_error(run_command({"test", "copy", "--length-penalty", "1"}), 2,
+               {"[--length-penalty] compares the sequences of --beams above 1"});
+
+  // A test on the first tokens only.
+  const auto tested = [&](const Arguments& more) {
+    return run_command(
+        joined({"test", "gpt", "--model", folder / "run", "--text", folder / "text.txt", "--json"}, more));
+  };
+  EXPECT_EQ(nlohmann::json::parse(tested({"--max-tokens", "100"}).out)["tokens"], 96);  // six windows of 16
+  EXPECT_EQ(nlohmann::json::parse(tested({"--max-tokens", "1000000"}).out)["tokens"],
+            nlohmann::json::parse(tested({}).out)["tokens"]);
+  expect_error(tested({"--max-tokens", "9"}), 2, {"[--text] expected at least 17 tokens"});
+  expect_error(tested({"--max-tokens", "-1"}), 2, {"[--max-tokens] must be at least 0, got -1"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

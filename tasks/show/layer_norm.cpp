@@ -11,7 +11,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kBatch = 2;
+constexpr int64_t kSequences = 2;
 
 struct Data {
   Tensor x;            // [2, T, C]; each token has its own mean and deviation
@@ -20,9 +20,9 @@ struct Data {
 
 Data draw_data(int64_t length, int64_t dim, uint64_t seed) {
   Generator g(seed);
-  const Tensor deviation = 0.5 + 2 * rand({kBatch, length, 1}, kFloat64, &g);
-  const Tensor mean = 2 + 2 * randn({kBatch, length, 1}, kFloat64, &g);
-  const Tensor x = mean + deviation * randn({kBatch, length, dim}, kFloat64, &g);
+  const Tensor deviation = 0.5 + 2 * rand({kSequences, length, 1}, kFloat64, &g);
+  const Tensor mean = 2 + 2 * randn({kSequences, length, 1}, kFloat64, &g);
+  const Tensor x = mean + deviation * randn({kSequences, length, dim}, kFloat64, &g);
   return {x, 1 + 0.1 * randn({dim}, kFloat64, &g), 0.1 * randn({dim}, kFloat64, &g)};
 }
 

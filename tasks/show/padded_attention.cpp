@@ -13,7 +13,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kModel = 64, kHeads = 4, kHeadDim = kModel / kHeads;  // the tutorial's
+constexpr int64_t kModel = 64, kPaddedHeads = 4, kHeadDim = kModel / kPaddedHeads;  // the tutorial's
 
 // The mean over the rows [from, to) of the weight that falls on padding.
 double on_padding(const Tensor& weights, int64_t words, int64_t from, int64_t to) {
@@ -53,7 +53,7 @@ Exhibit show_padded_attention(const ShowRequest& request) {
   out += fmt::format(
       "{} words and {} padding tokens; one of {} heads of a model of width {}.\nRows are queries, "
       "columns are keys.\n\n",
-      words, length - words, kHeads, kModel);
+      words, length - words, kPaddedHeads, kModel);
   table("1. The tutorial's mask, [B, 1, S, 1]: 1 lowers a score by 1e9", rows.to(kFloat32), 0, false,
         "It is the same for all keys of a query: whole rows are lowered.");
   table("2. Its weights", their_weights, 2, false,

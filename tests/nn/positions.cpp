@@ -339,7 +339,7 @@ TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
   EXPECT_EQ(largest_difference(y, based(src, tgt, {}, causal)), 0);
   EXPECT_GT(largest_difference(y, plain(src, tgt, {}, causal)), 1e-3);
 
-  NamedTensors encoder, decoder;
+  nn::AttentionMaps encoder, decoder;
   const Tensor memory = scaled.encoder(src, {}, &encoder);
   scaled.decoder(tgt, memory, {}, causal, &decoder);
   const auto expect_first = [&](const NamedTensors& maps, const std::string& name,
@@ -367,7 +367,7 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   };
   const double base = nn::ntk_base(500, 3, 4);
   const nn::GPTModel scaled = model_of(500, 3), based = model_of(base, 1), plain = model_of(500, 1);
-  NamedTensors maps;
+  nn::AttentionMaps maps;
   const Tensor y = scaled(tokens, nullptr, &maps);
   EXPECT_EQ(largest_difference(y, based(tokens)), 0);
   EXPECT_GT(largest_difference(y, plain(tokens)), 1e-3);

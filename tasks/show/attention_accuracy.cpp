@@ -193,7 +193,7 @@ Exhibit show_attention_accuracy(const ShowRequest& request) {
     exhibit.drawings.push_back(draw(chart));
   }
   exhibit.text = fmt::format(
-      "Inputs of {} tokens. Training: {} seconds of processor time for each form and task.\n"
+      "Inputs of {} tokens. Each training took {} seconds of processor time.\n"
       "Copy: to tell each of {} tokens half of the length away; both have one address.\n"
       "Needle: to tell at the first position which of {} tokens is somewhere in noise.\n"
       "Models: {} layers, width {}, {} heads, not causal, batches of {}.\n\n"

@@ -134,11 +134,10 @@ Exhibit show_attention_cost(const ShowRequest& request) {
   exhibit.title = "What a layer of self-attention costs";
   exhibit.columns = 1;
   exhibit.text = fmt::format(
-      "{} heads of size {}, one sequence, forward and backward. Time is processor time of\n"
-      "all threads ({}).\n"
-      "Window: {} keys on each side; linformer: {} mixtures; performer: D log D features;\n"
-      "reformer: buckets of {} tokens, {} rounds. Memory is in addition to the input and\n"
-      "the parameters. Left out: passes of over {:.0f} seconds.\n\n",
+      "{} heads of size {}, one sequence, forward and backward. Processor time of all\n"
+      "threads ({}). Window: {} keys on each side; linformer: {} mixtures; performer:\n"
+      "D log D features; reformer: buckets of {} tokens, {} rounds. Memory: beyond input\n"
+      "and parameters. Left out: passes of over {:.0f} seconds.\n\n",
       width / kHeadSize, kHeadSize, num_threads(), sizes.window, sizes.linformer_rank, sizes.reformer_bucket_size,
       sizes.reformer_rounds, kMostSeconds);
   exhibit.text += table("Time in milliseconds", lengths, costs, &Cost::milliseconds, first);

@@ -21,7 +21,8 @@ void add_causal_products(SampleTable& table) {
     add("[3, 2]", spread({3, 2}), spread({3, 2}, -1, 1.2), spread({3, 4}, -1, 1.5));
     table.add("causal_product", std::string("levels").append(way),
               {spread({3, 2}), spread({3, 2}, -1, 1.2), spread({3, 4})}, [reverse](X x) {
-                const CausalLevels levels{.earlier = tensor({-1.0, 0.5, -2.0}), .later = tensor({-0.5, 0.5, 1.0})};
+                const CausalLevels levels{.earlier = tensor({-1.0, 0.5, -2.0}).to(kFloat64),
+                                          .later = tensor({-0.5, 0.5, 1.0}).to(kFloat64)};
                 return causal_product(x[0], x[1], x[2], reverse, levels);
               });
     add("one row", spread({1, 2}), spread({1, 2}, -1, 1.2), spread({1, 1}, -1, 1.5));

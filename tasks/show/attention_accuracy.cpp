@@ -11,7 +11,6 @@
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
-#include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 
@@ -187,7 +186,7 @@ Exhibit show_attention_accuracy(const ShowRequest& request) {
     runs.emplace_back();
     for (const Form& form : forms) {
       const Run run = train_for(static_cast<double>(seconds), task, length, form.choice, seed);
-      chart.series.push_back({.name = std::string(form.name), .x = run.seconds, .y = run.accuracies});
+      add_curve(chart, {.name = std::string(form.name), .x = run.seconds, .y = run.accuracies});
       runs.back().push_back(run);
     }
     exhibit.drawings.push_back(draw(chart));

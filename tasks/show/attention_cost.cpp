@@ -6,7 +6,6 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/self_attention.h>
-#include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/show/show.h>
 
@@ -102,7 +101,7 @@ drawing::Drawing chart(std::string title, std::string label, const std::vector<i
   for (const Cost& cost : costs) {
     drawing::Series series{.name = std::string(cost.name), .y = cost.*member};
     for (const int64_t length : lengths) series.x.push_back(std::log2(static_cast<double>(length)));
-    out.series.push_back(std::move(series));
+    add_curve(out, std::move(series));
   }
   return draw(out);
 }

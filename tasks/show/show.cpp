@@ -96,6 +96,12 @@ int64_t in_range(std::string_view option, const std::optional<int64_t>& value, i
 
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
+void add_curve(drawing::LineChart& chart, drawing::Series curve) {
+  constexpr std::size_t kColours = 4;
+  if (chart.series.size() >= kColours) curve.mark = drawing::Series::Mark::dashes;
+  chart.series.push_back(std::move(curve));
+}
+
 double log_slope(std::span<const double> x, std::span<const double> y) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {

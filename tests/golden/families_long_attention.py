@@ -15,7 +15,7 @@ def weighted(scores, allowed, v):
 def causal_product(a, b, c, earlier=None, later=None, reverse=False):
     w = a @ b.transpose(-1, -2)
     if earlier is not None:
-        factors = torch.exp(earlier[..., None, :] - later[..., :, None]).tril()  # of the later position, the earlier one
+        factors = torch.exp(earlier.detach()[..., None, :] - later.detach()[..., :, None]).tril()  # of the later position, the earlier one
         w = w * (factors.transpose(-1, -2) if reverse else factors)
     return (w.triu() if reverse else w.tril()) @ c
 

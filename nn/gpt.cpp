@@ -34,6 +34,8 @@ const Preset kPresets[] = {
 };
 
 SelfAttentionConfig attention_of(const GPTConfig& c) {
+  AttentionChoice choice = c.attention;
+  if (choice.length == 0) choice.length = c.context_length;
   return {.d_in = c.emb_dim,
           .d_out = c.emb_dim,
           .num_heads = c.n_heads,
@@ -42,7 +44,7 @@ SelfAttentionConfig attention_of(const GPTConfig& c) {
           .positions = c.positions,
           .position_options = c.position_options,
           .num_kv_heads = c.n_kv_heads,
-          .attention = c.attention};
+          .attention = choice};
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <algorithm>
 
 namespace tapegrad::tasks {
+namespace attention_accuracy {
 namespace {
 
 constexpr int64_t kWidth = 64, kHeads = 2, kLayers = 2, kBatch = 4;
@@ -168,9 +169,7 @@ Run train_for(double seconds, const Task& task, int64_t length, const nn::Attent
   return run;
 }
 
-}  // namespace
-
-Exhibit show_attention_accuracy(const ShowRequest& request) {
+Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t length = in_range("length", request.length, 1024, 32, 16384);
   const int64_t seconds = in_range("seconds", request.seconds, 60, 1, 86'400);
   require(length % 32 == 0, "--length", fmt::format("must be a multiple of 32, got {}", length));
@@ -218,5 +217,10 @@ Exhibit show_attention_accuracy(const ShowRequest& request) {
       sizes(5).reformer_bucket_size, sizes(5).reformer_rounds);
   return exhibit;
 }
+
+}  // namespace
+}  // namespace attention_accuracy
+
+Exhibit show_attention_accuracy(const ShowRequest& request) { return attention_accuracy::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

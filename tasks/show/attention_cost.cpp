@@ -14,6 +14,7 @@
 #include <limits>
 
 namespace tapegrad::tasks {
+namespace attention_cost {
 namespace {
 
 constexpr int64_t kHeadSize = 64, kShortest = 512, kLongest = 65'536;
@@ -106,9 +107,7 @@ drawing::Drawing chart(std::string title, std::string label, const std::vector<i
   return draw(out);
 }
 
-}  // namespace
-
-Exhibit show_attention_cost(const ShowRequest& request) {
+Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t longest = in_range("length", request.length, kLongest, 2 * kShortest, 1 << 20);
   const int64_t width = in_range("dim", request.dim, 512, kHeadSize, 4096);
   require(width % kHeadSize == 0, "--dim", fmt::format("must be a multiple of {}, got {}", kHeadSize, width));
@@ -152,5 +151,10 @@ Exhibit show_attention_cost(const ShowRequest& request) {
       chart("Memory of a layer, forward and backward", "megabytes", lengths, costs, &Cost::megabytes)};
   return exhibit;
 }
+
+}  // namespace
+}  // namespace attention_cost
+
+Exhibit show_attention_cost(const ShowRequest& request) { return attention_cost::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -9,6 +9,7 @@
 #include <cmath>
 
 namespace tapegrad::tasks {
+namespace performer_error {
 namespace {
 
 constexpr int64_t kTokens = 128, kDraws = 24;
@@ -29,9 +30,7 @@ double error_of(const Inputs& x, int64_t features, Generator& generator) {
   return std::sqrt(total / static_cast<double>(kDraws));
 }
 
-}  // namespace
-
-Exhibit show_performer_error(const ShowRequest& request) {
+Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t dim = in_range("dim", request.dim, 64, 2, 256);
   Generator generator(request.seed.value_or(0));
   const Shape shape{kTokens, dim};
@@ -89,5 +88,10 @@ Exhibit show_performer_error(const ShowRequest& request) {
   exhibit.drawings = {draw(chart)};
   return exhibit;
 }
+
+}  // namespace
+}  // namespace performer_error
+
+Exhibit show_performer_error(const ShowRequest& request) { return performer_error::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -1,6 +1,5 @@
 // The comparison of positions: its settings, its table, its JSON and its picture.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/compare/positions.h>
 #include <tapegrad/tasks/compare/processes.h>
@@ -128,8 +127,8 @@ std::string title_of(const ComparePositionsRequest& r, const std::string& task) 
 // For a terminal of 80 columns.
 std::string table_of(const std::string& title, const std::vector<Row>& rows) {
   std::string out = fmt::format("=== {} ===\n", title);
-  out += fmt::format("{:<16}{:^13} {:^13} {:^13} {:>7} {:>7} {:>6}\n", "positions", "exact,", "exact,", "tokens,",
-                     "ms per", "ms per", "");
+  out += fmt::format("{:<16}{:^13} {:^13} {:^13} {:>7} {:>7}\n", "positions", "exact,", "exact,", "tokens,", "ms per",
+                     "ms per");
   out += fmt::format("{:<16}{:^13} {:^13} {:^13} {:>7} {:>7} {:>6}\n", "", "in training", "beyond", "beyond", "step",
                      "answer", "MB");
   for (const Row& row : rows) {
@@ -225,11 +224,13 @@ std::vector<Wanted> missing(const ComparePositionsRequest& request, const std::v
 
 }  // namespace
 
-ComparePositionsRequest::ComparePositionsRequest() { kinds = fmt::format("{}", fmt::join(nn::kPositionNames, ",")); }
-
 void ComparePositionsRequest::list(Fields& f) {
   f.add({.name = "tasks", .help = "addition, parser, or both", .group = Group::data, .type = "NAMES"}, tasks);
-  f.add({.name = "kinds", .help = "kinds of positions to compare", .group = Group::positions, .type = "NAMES"}, kinds);
+  f.add({.name = "kinds",
+         .help = "kinds of positions to compare, with commas (default: all)",
+         .group = Group::positions,
+         .type = "NAMES"},
+        kinds);
   Fields options;
   PositionSettings::list(options);
   for (const Field& field : options)
@@ -255,7 +256,8 @@ std::vector<std::string> ComparePositionsRequest::all_tasks() const {
   return words_of("--tasks", tasks, {"addition", "parser"});
 }
 std::vector<std::string> ComparePositionsRequest::all_kinds() const {
-  return words_of("--kinds", kinds, {std::begin(nn::kPositionNames), std::end(nn::kPositionNames)});
+  const std::vector<std::string> known(std::begin(nn::kPositionNames), std::end(nn::kPositionNames));
+  return kinds.empty() ? known : words_of("--kinds", kinds, known);
 }
 
 int compare_positions(ComparePositionsRequest request) {

@@ -9,6 +9,8 @@
 namespace tapegrad::tasks {
 namespace {
 
+constexpr std::size_t kWidestType = 60;  // lines of --help are broken at spaces
+
 std::string option_of(const Setting& setting) { return fmt::format("--{}", setting.name); }
 
 template <class T>
@@ -19,6 +21,7 @@ void add_option(CLI::App* app, const Setting& s, T& value, const std::string& de
   } else {
     std::string type = s.type.empty() ? type_name_of<T>() : std::string(s.type);
     if (!s.choices.empty()) type = fmt::format("{{{}}}", fmt::join(s.choices, ","));
+    if (type.size() > kWidestType) type = fmt::format("{{{}}}", fmt::join(s.choices, ", "));
     app->add_option(option_of(s), value, help)->group(group)->type_name(type)->default_str(default_text);
   }
 }

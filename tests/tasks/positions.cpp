@@ -96,9 +96,9 @@ TEST(TasksPositions, WrongRequests) {
   wrong("t5", "--t5-buckets", "5", "[--t5-buckets] must be even and at least 4, got 5");
   wrong("t5", "--t5-distance", "16", "[--t5-distance] must be larger than half of t5_buckets 32, got 16");
   wrong("rope", "--ntk-scale", "0.5", "[--ntk-scale] must be at least 1, got 0.5");
-  wrong("rope", "--rope-base", "1", "[--rope-base] must be larger than 1, got 1");
+  wrong("rope", "--rope-base", "1", "[--rope-base] must be greater than 1, got 1");
   wrong("ode", "--ode-solver", "euler", "[--ode-solver] must be one of rk4, dopri5, got \"euler\"");
-  wrong("ode", "--ode-tolerance", "0", "[--ode-tolerance] must be larger than 0, got 0");
+  wrong("ode", "--ode-tolerance", "0", "[--ode-tolerance] must be positive, got 0");
   wrong("composite", "--composite-added", "rope",
         "[--composite-added] must be one of index, learned, sinusoidal, conv, conv-multiscale, lstm, ode, complex, "
         "dynamic, got \"rope\"");

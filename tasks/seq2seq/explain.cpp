@@ -12,8 +12,8 @@
 namespace tapegrad::tasks {
 
 int explain(ExplainRequest request) {
-  const bool several = request.num_examples != 0;
-  if (several) check_limits("--num-examples", static_cast<double>(request.num_examples), {.least = 1, .most = 1000});
+  const bool several = request.num_examples.has_value();
+  if (several) check_limits("--num-examples", static_cast<double>(*request.num_examples), {.least = 1, .most = 1000});
   require(!several || request.expression.empty(), "--num-examples", "draws examples, and --expression names one");
   RunOptions options = request.options.info->defaults();
   options.info->for_explain(options, request.expression);
@@ -25,7 +25,7 @@ int explain(ExplainRequest request) {
     example = task->read_expression(request.expression);
   } else if (!request.given.empty() || request.seed || several) {
     Generator generator(request.seed.value_or(0));
-    example = task->draw(several ? request.num_examples : 1, generator);
+    example = task->draw(request.num_examples.value_or(1), generator);
   }
   fmt::print("{}", task->explain(example ? &*example : nullptr));
   return 0;

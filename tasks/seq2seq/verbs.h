@@ -42,8 +42,8 @@ int test(const TestRequest& request);
 
 struct ExplainRequest : ExampleRequest {
   using ExampleRequest::ExampleRequest;
-  std::optional<uint64_t> seed;  // of a random example; otherwise the tutorial's
-  int64_t num_examples = 0;      // random examples, for tasks that explain several; 0: one, or the tutorial's
+  std::optional<uint64_t> seed;         // of a random example; otherwise the tutorial's
+  std::optional<int64_t> num_examples;  // random examples, for tasks that explain several
 };
 int explain(ExplainRequest request);
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kWhere = "data debian";
+constexpr std::string_view kDataDebian = "data debian";
 constexpr const char* kHelper = "/usr/lib/apt/apt-helper";
 
 struct Finished {
@@ -32,7 +32,8 @@ struct Finished {
 // Runs a program with its standard output, and if wanted its standard error, in Finished::out; standard input is empty.
 Finished run_program(const std::vector<std::string>& words, bool with_errors) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail(kWhere, fmt::format("cannot start {}: {}", words[0], std::strerror(errno)));
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    fail(kDataDebian, fmt::format("cannot start {}: {}", words[0], std::strerror(errno)));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -58,7 +59,7 @@ Finished run_program(const std::vector<std::string>& words, bool with_errors) {
   }
   ::close(ends[0]);
   if (failed == ENOENT) return {127, {}};
-  if (failed != 0) fail(kWhere, fmt::format("cannot start {}: {}", words[0], std::strerror(failed)));
+  if (failed != 0) fail(kDataDebian, fmt::format("cannot start {}: {}", words[0], std::strerror(failed)));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -92,9 +93,9 @@ std::string contents(const std::vector<fs::path>& files) {
   if (packed.size() == 2) return all;
   Finished read = run_program(packed, false);
   if (read.code == 127)
-    fail(kWhere,
+    fail(kDataDebian,
          fmt::format("{} is compressed, and {} is not there to read it (Debian package apt)", packed[2], kHelper));
-  if (read.code != 0) fail(kWhere, fmt::format("{} cannot read {}", kHelper, packed[2]));
+  if (read.code != 0) fail(kDataDebian, fmt::format("{} cannot read {}", kHelper, packed[2]));
   return all + read.out;
 }
 
@@ -123,10 +124,10 @@ fs::path fetch_lists(const AptSource& source, const fs::path& folder) {
                            absolute.string()));
   const Finished update = run_program({"apt-get", "-q", "-c", settings.string(), "update"}, true);
   if (update.code == 127)
-    fail(kWhere,
+    fail(kDataDebian,
          "there is no apt-get here (Debian package apt; or copy a folder of lists from a Debian machine and name it "
          "by --lists)");
-  if (update.code != 0) fail(kWhere, fmt::format("apt-get update failed: {}", complaint(update.out)));
+  if (update.code != 0) fail(kDataDebian, fmt::format("apt-get update failed: {}", complaint(update.out)));
   fs::remove(settings);
   fs::remove(sources);
   return lists;

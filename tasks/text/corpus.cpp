@@ -14,7 +14,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::size_t kLongestAnswer = 200;
+constexpr std::size_t kLongestTarget = 200;
 // The fields that questions are about. Persons are left out.
 constexpr std::string_view kAsked[] = {"Version",  "Architecture", "Installed-Size", "Priority",
                                        "Section",  "Depends",      "Recommends",     "Suggests",
@@ -39,7 +39,7 @@ TextExample summarized(const Package& p) { return {.text = p.description, .targe
 TextExample asked(const Package& p) {
   std::vector<std::pair<std::string, std::string>> fields;
   for (const auto& [key, value] : p.fields)
-    if (std::find(std::begin(kAsked), std::end(kAsked), key) != std::end(kAsked) && value.size() <= kLongestAnswer)
+    if (std::find(std::begin(kAsked), std::end(kAsked), key) != std::end(kAsked) && value.size() <= kLongestTarget)
       fields.emplace_back(key, value);
   fields.emplace_back("Package", p.name);
   fields.emplace_back("Description", p.synopsis);
@@ -130,7 +130,7 @@ Corpus make_corpus(TextTask task, std::span<const Package> packages, int64_t lea
   for (const Package& package : packages) {
     TextExample example = example_of(task, package);
     const bool fits =
-        !example.target.empty() && (task == TextTask::classify || example.target.size() <= kLongestAnswer);
+        !example.target.empty() && (task == TextTask::classify || example.target.size() <= kLongestTarget);
     if (!fits || !seen.insert(without_digits(example.text)).second) continue;
     ++sizes[example.target];
     kept.emplace_back(part_of(package.source), std::move(example));

@@ -6,11 +6,26 @@
 #include <tapegrad/nn/relative_positions.h>
 
 #include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::nn {
 
+/// The vectors whose products are the scores (rotated for RoPE), detached: queries [B, heads, T, D], keys
+/// [B, kv_heads, S, D].
+struct AttentionVectors {
+  Tensor queries, keys;
+};
+
 /// The attention weights of a forward pass by name: "encoder.layers.0.attention" -> [B, heads, T, S].
-using AttentionMaps = NamedTensors;
+struct AttentionMaps : NamedTensors {
+  std::vector<AttentionVectors> vectors;  ///< of each map
+  void add(std::string name, Tensor weights, AttentionVectors of) {
+    push_back({std::move(name), std::move(weights)});
+    vectors.push_back(std::move(of));
+  }
+};
 
 /// What an attention module takes in addition to its inputs. Every member may be left out.
 struct AttentionPass {
@@ -18,7 +33,8 @@ struct AttentionPass {
   KVCache* cache = nullptr;                 ///< the inputs continue what it holds (generation)
   std::size_t layer = 0;                    ///< the module's index in its stack, and so in the cache
   const PositionBias* positions = nullptr;  ///< of the stack's RelativePositions
-  Tensor* weights = nullptr;  ///< receives the attention weights [B, heads, T, S] before dropout, detached
+  Tensor* weights = nullptr;            ///< receives the attention weights [B, heads, T, S] before dropout, detached
+  AttentionVectors* vectors = nullptr;  ///< receives queries and keys
 };
 
 }  // namespace tapegrad::nn

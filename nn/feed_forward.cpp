@@ -17,7 +17,7 @@ FeedForward::FeedForward(int64_t hidden_size, int64_t intermediate_size, double 
 
 Tensor FeedForward::operator()(const Tensor& x) const { return w_2(dropout(activate(activation, w_1(x)))); }
 
-SublayerConnection::SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps)
-    : norm(hidden_size, layer_norm_eps), dropout(dropout_prob) {}
+SublayerConnection::SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps, bool post_norm)
+    : norm(hidden_size, layer_norm_eps), dropout(dropout_prob), post_norm(post_norm) {}
 
 }  // namespace tapegrad::nn

@@ -24,10 +24,12 @@ struct FeedForward {
   Activation activation;
 };
 
-/// x + dropout(block(norm(x))): normalised before the block (Pre-LN).
+/// x + dropout(block(norm(x))): normalised before the block (Pre-LN); with post_norm norm(x + dropout(block(x))).
 struct SublayerConnection {
-  SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps);
-  Tensor operator()(const Tensor& x, auto&& block) const { return x + dropout(block(norm(x))); }
+  SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps, bool post_norm = false);
+  Tensor operator()(const Tensor& x, auto&& block) const {
+    return post_norm ? norm(x + dropout(block(x))) : x + dropout(block(norm(x)));
+  }
   void visit(auto&& field) {
     field("norm", norm);
     field("dropout", dropout);
@@ -35,6 +37,7 @@ struct SublayerConnection {
 
   LayerNormStd norm;
   Dropout dropout;
+  bool post_norm;
 };
 
 }  // namespace tapegrad::nn

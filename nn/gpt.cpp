@@ -88,6 +88,34 @@ GPTConfig gpt_preset(std::string_view name) {
   fail(kWhere, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
 }
 
+// --- the masks of tutorial 000 ---
+
+namespace {
+
+Tensor saved_mask(int64_t length) { return triu(ones({length, length}), 1); }
+
+}  // namespace
+
+NamedTensors with_masks(NamedTensors state, const GPTConfig& config) {
+  const Tensor mask = saved_mask(config.context_length);
+  for (int64_t i = 0; i < config.n_layers; ++i) state.push_back({fmt::format("trf_blocks.{}.att.mask", i), mask});
+  return state;
+}
+
+NamedTensors without_masks(const NamedTensors& state) {
+  NamedTensors kept;
+  for (const NamedTensor& t : state) {
+    if (!t.name.ends_with(".att.mask")) {
+      kept.push_back(t);
+    } else if (const Tensor& m = t.tensor;
+               m.dim() != 2 || m.size(0) != m.size(1) || !all(m.to(kFloat32) == saved_mask(m.size(0)))) {
+      fail(kWhere, fmt::format("expected \"{}\" to have ones above its diagonal and zeros elsewhere, got {} {}", t.name,
+                               name(m.dtype()), str(m.shape())));
+    }
+  }
+  return kept;
+}
+
 // --- parts ---
 
 GPTFeedForward::GPTFeedForward(int64_t emb_dim) : expand(emb_dim, 4 * emb_dim), contract(4 * emb_dim, emb_dim) {}
@@ -160,7 +188,12 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
   for (std::size_t i = 0; i < trf_blocks.size(); ++i) {
     const GPTBlock& block = trf_blocks[i];
     Tensor weights;
-    const AttentionPass pass{.cache = cache, .layer = i, .positions = &positions, .weights = maps ? &weights : nullptr};
+    AttentionVectors vectors;
+    const AttentionPass pass{.cache = cache,
+                             .layer = i,
+                             .positions = &positions,
+                             .weights = maps ? &weights : nullptr,
+                             .vectors = maps ? &vectors : nullptr};
     if (recompute_blocks && !cache && !maps && needs_grad(x)) {
       x = recompute(x, [&block, positions_of](const Tensor& in) {
         const PositionBias again = positions_of(in.dtype());
@@ -169,7 +202,7 @@ Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) 
     } else {
       x = block(x, pass);
     }
-    if (maps) maps->push_back({fmt::format("trf_blocks.{}.att", i), weights});
+    if (maps) maps->add(fmt::format("trf_blocks.{}.att", i), weights, vectors);
   }
   if (cache) cache->advance(tokens);
   return final_norm(x);

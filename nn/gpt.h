@@ -40,6 +40,12 @@ struct GPTConfig {
 /// only: GPT-2's own weights also need qkv_bias and tied_head.
 GPTConfig gpt_preset(std::string_view name);
 
+/// Tutorial 000's model also saves its causal masks, "trf_blocks.0.att.mask" [context_length, context_length] with ones
+/// above the diagonal. The first function adds them to a state, which that model then loads strictly; the second
+/// removes them, for load_state_dict. Error for a mask that is not causal.
+NamedTensors with_masks(NamedTensors state, const GPTConfig& config);
+NamedTensors without_masks(const NamedTensors& state);
+
 /// Expands to 4 C, applies the tanh form of gelu, contracts.
 struct GPTFeedForward {
   explicit GPTFeedForward(int64_t emb_dim);

@@ -27,11 +27,33 @@ RelativePositions relative_of(const TransformerConfig& c, bool causal) {
                            c.position_options);
 }
 FeedForward feed_forward_of(const TransformerConfig& c) {
-  return FeedForward(c.hidden_size, c.intermediate_size, c.dropout_prob);
+  return FeedForward(c.hidden_size, c.intermediate_size, c.dropout_prob, c.activation);
 }
 SublayerConnection sublayer_of(const TransformerConfig& c) {
-  return SublayerConnection(c.hidden_size, c.hidden_dropout_prob, c.layer_norm_eps);
+  return SublayerConnection(c.hidden_size, c.hidden_dropout_prob, c.layer_norm_eps, c.post_norm);
 }
+
+struct Preset {
+  std::string_view name;
+  TransformerConfig config;
+};
+
+const Preset kPresets[] = {
+    {"base",
+     {.vocab_size = 37000,
+      .hidden_size = 512,
+      .num_hidden_layers = 6,
+      .num_attention_heads = 8,
+      .intermediate_size = 2048}},
+    {"big",
+     {.vocab_size = 37000,
+      .hidden_size = 1024,
+      .num_hidden_layers = 6,
+      .num_attention_heads = 16,
+      .intermediate_size = 4096}},
+    {"bert-base", {.vocab_size = 30522}},
+    {"t5-base", {.vocab_size = 32128}},
+};
 
 }  // namespace
 
@@ -52,6 +74,15 @@ void TransformerConfig::check() const {
   }
   position_options.check();
   attention.check(positions);
+}
+
+TransformerConfig transformer_preset(std::string_view name) {
+  std::string known;
+  for (const Preset& preset : kPresets) {
+    if (preset.name == name) return preset.config;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
+  }
+  fail(kConfig, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
 }
 
 int64_t TransformerConfig::longest_input() const {
@@ -100,8 +131,12 @@ Tensor TransformerEncoder::operator()(const Tensor& ids, const Tensor& mask, Att
   const PositionBias positions = relative_positions(ids.size(1), ids.size(1), 0, x.dtype());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     Tensor weights;
-    x = layers[i](x, {.mask = mask, .positions = &positions, .weights = maps ? &weights : nullptr});
-    if (maps) maps->push_back({fmt::format("encoder.layers.{}.attention", i), weights});
+    AttentionVectors vectors;
+    x = layers[i](x, {.mask = mask,
+                      .positions = &positions,
+                      .weights = maps ? &weights : nullptr,
+                      .vectors = maps ? &vectors : nullptr});
+    if (maps) maps->add(fmt::format("encoder.layers.{}.attention", i), weights, vectors);
   }
   return norm(x);
 }
@@ -115,7 +150,8 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerConfig& config
       norm1(norm_of(config)),
       norm2(norm_of(config)),
       norm3(norm_of(config)),
-      dropout(config.dropout_prob) {}
+      dropout(config.dropout_prob),
+      post_norm(config.post_norm) {}
 
 Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionPass& self,
                                            const AttentionPass& cross) const {
@@ -124,13 +160,12 @@ Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory
 
 Tensor TransformerDecoderLayer::operator()(const Tensor& x, const KeysAndValues& memory, const AttentionPass& self,
                                            const AttentionPass& cross) const {
-  Tensor y = x;  // [B, T, C]
-  Tensor m = norm1(y);
-  y = y + dropout(self_attn(m, m, m, self));
-  m = norm2(y);
-  y = y + dropout(cross_attn.attend(m, memory, cross));
-  m = norm3(y);
-  return y + dropout(feed_forward(m));
+  const auto around = [&](const Tensor& y, const LayerNormStd& norm, auto&& block) {  // [B, T, C] -> the same
+    return post_norm ? norm(y + dropout(block(y))) : y + dropout(block(norm(y)));
+  };
+  Tensor y = around(x, norm1, [&](const Tensor& m) { return self_attn(m, m, m, self); });
+  y = around(y, norm2, [&](const Tensor& m) { return cross_attn.attend(m, memory, cross); });
+  return around(y, norm3, feed_forward);
 }
 
 void DecoderCache::reorder(const Tensor& rows) {
@@ -159,13 +194,16 @@ Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const Memory
   self.positions = &positions;
   for (std::size_t i = 0; i < decoder.layers.size(); ++i) {
     Tensor self_weights, cross_weights;
+    AttentionVectors self_vectors, cross_vectors;
     self.layer = i;
     self.weights = maps ? &self_weights : nullptr;
     cross.weights = maps ? &cross_weights : nullptr;
+    self.vectors = maps ? &self_vectors : nullptr;
+    cross.vectors = maps ? &cross_vectors : nullptr;
     x = decoder.layers[i](x, memory_of(i), self, cross);
     if (!maps) continue;
-    maps->push_back({fmt::format("decoder.layers.{}.self_attn", i), self_weights});
-    maps->push_back({fmt::format("decoder.layers.{}.cross_attn", i), cross_weights});
+    maps->add(fmt::format("decoder.layers.{}.self_attn", i), self_weights, self_vectors);
+    maps->add(fmt::format("decoder.layers.{}.cross_attn", i), cross_weights, cross_vectors);
   }
   if (self.cache) self.cache->advance(length);
   return decoder.norm(x);

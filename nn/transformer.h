@@ -1,10 +1,12 @@
-// The encoder-decoder Transformer. Vaswani et al. 2017, with Pre-LN; tutorial 003, section 8.4.
+// The encoder-decoder Transformer. Vaswani et al. 2017, with Pre-LN by default; tutorial 003, section 8.4.
 #pragma once
 
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/next_token.h>
+
+#include <string_view>
 
 namespace tapegrad::nn {
 
@@ -24,12 +26,18 @@ struct TransformerConfig {
   Positions positions = Positions::learned;  ///< relative kinds act in self-attention, not between source and target
   PositionOptions position_options = {};
   AttentionChoice attention = {};  ///< of self-attention, in the decoder causal; attention to the source is full
+  Activation activation = Activation::relu;  ///< of the feed-forward blocks
+  bool post_norm = false;  ///< normalise after each residual sum (Vaswani et al.), not before each block (Pre-LN)
 
   /// The longest source or target: max_position_embeddings, or more if `positions` allows it (nn::longest_input).
   int64_t longest_input() const;
   /// Error that names the first invalid member.
   void check() const;
 };
+
+/// base, big (Vaswani et al. 2017), bert-base (of the encoder; Devlin et al. 2018), t5-base (Raffel et al. 2020). Error
+/// for another name, which lists these. Sets the sizes only.
+TransformerConfig transformer_preset(std::string_view name);
 
 /// ids [B, T], the first one at position `start` -> dropout(norm(token + position)), [B, T, C]. Error beyond
 /// longest_input().
@@ -111,8 +119,9 @@ struct TransformerDecoderLayer {
 
   MultiHeadAttention self_attn, cross_attn;
   FeedForward feed_forward;
-  LayerNormStd norm1, norm2, norm3;  // before each of the three
+  LayerNormStd norm1, norm2, norm3;  // before each of the three, or after them
   Dropout dropout;                   // after each of them
+  bool post_norm;
 };
 
 struct TransformerDecoder {

@@ -123,6 +123,7 @@ KeysAndValues AttentionCore::project_kv(const Tensor& keys, const Tensor& values
 
 Tensor AttentionCore::attend(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const {
   const int64_t queries = q.size(2), keys = from.keys.size(2);
+  if (pass.vectors) *pass.vectors = {q.detach(), from.keys.detach()};
   if (choice.kind == AttentionKind::window) {
     require_no_scores(choice.kind, shaw, pass);
     return output(join_heads(window_attention(q, from, *this, pass)));

@@ -433,6 +433,12 @@ void add_transformer(ModuleTable& table) {
   table.add(
       "Transformer", "ids [1, 3] and [1, 2]", {source, target}, [=] { return nn::Transformer(config); },
       [](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(x[0]), nn::causal_mask(2)); });
+  nn::TransformerConfig post = config;
+  post.post_norm = true;
+  post.activation = nn::Activation::gelu;
+  table.add(
+      "Transformer", "Post-LN with gelu", {source, target}, [=] { return nn::Transformer(post); },
+      [](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(x[0]), nn::causal_mask(2)); });
 }
 
 void add_gpt(ModuleTable& table) {

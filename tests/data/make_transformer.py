@@ -52,7 +52,11 @@ class FeedForward(nn.Module):
         self.w_2 = nn.Linear(c.intermediate_size, c.hidden_size)
 
     def forward(self, x):
-        return self.w_2(F.relu(self.w_1(x)))
+        return self.w_2((F.gelu if POST else F.relu)(self.w_1(x)))
+
+
+def around(x, norm, block):  # Pre-LN, or Post-LN
+    return norm(x + block(x)) if POST else x + block(norm(x))
 
 
 class Embeddings(nn.Module):
@@ -79,9 +83,8 @@ class EncoderLayer(nn.Module):
         self.sublayer = nn.ModuleList(Sublayer(c) for _ in range(2))
 
     def forward(self, x, mask):
-        n = self.sublayer[0].norm(x)
-        x = x + self.attention(n, n, n, mask)
-        return x + self.feed_forward(self.sublayer[1].norm(x))
+        x = around(x, self.sublayer[0].norm, lambda n: self.attention(n, n, n, mask))
+        return around(x, self.sublayer[1].norm, self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
@@ -91,10 +94,9 @@ class DecoderLayer(nn.Module):
         self.norm1, self.norm2, self.norm3 = LayerNorm(c), LayerNorm(c), LayerNorm(c)
 
     def forward(self, x, memory, src_mask, tgt_mask):
-        n = self.norm1(x)
-        x = x + self.self_attn(n, n, n, tgt_mask)
-        x = x + self.cross_attn(self.norm2(x), memory, memory, src_mask)
-        return x + self.feed_forward(self.norm3(x))
+        x = around(x, self.norm1, lambda n: self.self_attn(n, n, n, tgt_mask))
+        x = around(x, self.norm2, lambda n: self.cross_attn(n, memory, memory, src_mask))
+        return around(x, self.norm3, self.feed_forward)
 
 
 class Stack(nn.Module):
@@ -127,23 +129,28 @@ def weights(k, name, count):
     return 1 + w / 4 if name.endswith("gamma") else w
 
 
-model = Transformer(SimpleNamespace(**CONFIG)).double()
-with torch.no_grad():
-    for k, (name, p) in enumerate(model.named_parameters()):
-        p.copy_(weights(k, name, p.numel()).view_as(p))
-src, tgt_in, tgt = map(torch.tensor, (SRC, TGT_IN, TGT))
-length = tgt_in.size(1)
-outputs = model(src, tgt_in, (src != 0)[:, None, None, :], torch.ones(length, length).tril().bool())
-chosen = F.one_hot(tgt, outputs.size(-1)) * torch.log(F.softmax(outputs, -1) + 1e-10)
-loss = -chosen.sum() / len(SRC)
-loss.backward()
-
-
 def rounded(x):
     return [float(f"{v:.11g}") for v in x.flatten().tolist()]
 
 
-data = {"config": CONFIG, "src": SRC, "tgt_in": TGT_IN, "tgt": TGT, "outputs": rounded(outputs), "loss": loss.item(),
-        "grads": {name: rounded(p.grad) for name, p in model.named_parameters()}}
+def run():
+    model = Transformer(SimpleNamespace(**CONFIG)).double()
+    with torch.no_grad():
+        for k, (name, p) in enumerate(model.named_parameters()):
+            p.copy_(weights(k, name, p.numel()).view_as(p))
+    src, tgt_in, tgt = map(torch.tensor, (SRC, TGT_IN, TGT))
+    length = tgt_in.size(1)
+    outputs = model(src, tgt_in, (src != 0)[:, None, None, :], torch.ones(length, length).tril().bool())
+    chosen = F.one_hot(tgt, outputs.size(-1)) * torch.log(F.softmax(outputs, -1) + 1e-10)
+    loss = -chosen.sum() / len(SRC)
+    loss.backward()
+    return {"outputs": rounded(outputs), "loss": loss.item(),
+            "grads": {name: rounded(p.grad) for name, p in model.named_parameters()}}
+
+
+POST = False  # Post-LN with gelu instead of Pre-LN with relu
+data = {"config": CONFIG, "src": SRC, "tgt_in": TGT_IN, "tgt": TGT, **run()}
+POST = True
+data["post"] = run()
 path = pathlib.Path(__file__).with_name("transformer.json")
 path.write_text(json.dumps(data, separators=(",", ":")).replace(',"encoder', ',\n"encoder').replace(',"decoder', ',\n"decoder') + "\n")

@@ -95,6 +95,22 @@ TEST(Gpt, CountsParametersWithoutMakingThem) {
   }
 }
 
+// Tutorial 000 saves the causal mask of every block.
+TEST(Gpt, MasksOfTutorial000) {
+  const nn::GPTConfig config{.vocab_size = 5, .context_length = 3, .emb_dim = 4, .n_heads = 2, .n_layers = 2};
+  nn::GPTModel model(config);
+  NamedTensors state = nn::with_masks(nn::state_dict(model), config);
+  EXPECT_EQ(state.back().name, "trf_blocks.1.att.mask");
+  EXPECT_EQ(state.back().tensor.to_vector<float>(), (std::vector<float>{0, 1, 1, 0, 0, 1, 0, 0, 0}));
+  EXPECT_THROW(nn::load_state_dict(model, state), Error);
+  EXPECT_TRUE(nn::load_state_dict(model, nn::without_masks(state)).unexpected.empty());
+  EXPECT_EQ(nn::without_masks(state).size(), nn::state_dict(model).size());
+  state.back().tensor = ones({3, 3});
+  EXPECT_EQ(error_of([&] { nn::without_masks(state); }),
+            "[gpt] expected \"trf_blocks.1.att.mask\" to have ones above its diagonal and zeros elsewhere, got float32 "
+            "[3, 3]");
+}
+
 TEST(Gpt, ShapesAndAttentionMaps) {
   nn::GPTModel model(small());
   nn::eval(model);

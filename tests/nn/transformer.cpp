@@ -73,18 +73,23 @@ TEST(Transformer, CountsParameters) {
 // tests/data/transformer.json, made by make_transformer.py next to it.
 TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
   const json golden = stored("transformer.json");
-  for (const DType dtype : {kFloat64, kFloat32}) {
-    nn::Transformer model(config_of(golden["config"], 0));
+  for (const auto& [dtype, post] :
+       {std::pair{kFloat64, false}, {kFloat32, false}, {kFloat64, true}}) {  // Pre-LN with relu, Post-LN with gelu
+    nn::TransformerConfig config = config_of(golden["config"], 0);
+    config.post_norm = post;
+    config.activation = post ? nn::Activation::gelu : nn::Activation::relu;
+    nn::Transformer model(config);
     nn::to(model, dtype);
     set_weights(model);
+    const json& theirs = post ? golden["post"] : golden;
     const tests::Room room = dtype == kFloat64 ? tests::Room{1e-9, 1e-9} : tests::Room{1e-5, 2e-5};
     const Tensor src = ids(golden["src"]), tgt_in = ids(golden["tgt_in"]), tgt = ids(golden["tgt"]);
     Tape tape;
     const Tensor outputs = model(src, tgt_in, nn::padding_mask(src), nn::causal_mask(tgt_in.size(1)));
-    expect_close(outputs, golden["outputs"], room, "outputs");
+    expect_close(outputs, theirs["outputs"], room, "outputs");
     const Tensor loss = nn::sequence_loss(outputs, tgt);
-    EXPECT_NEAR(loss.item(), golden["loss"].get<double>(), room.relative * golden["loss"].get<double>());
-    expect_close_gradients(model, tape.backward(loss), golden["grads"], room);
+    EXPECT_NEAR(loss.item(), theirs["loss"].get<double>(), room.relative * theirs["loss"].get<double>());
+    expect_close_gradients(model, tape.backward(loss), theirs["grads"], room);
   }
 }
 
@@ -111,6 +116,20 @@ TEST(Transformer, ShapesAndAttentionMaps) {  // sections 8.4.2 to 8.4.4
                        "encoder.layers.0.attention [3, 2, 7, 7]", "encoder.layers.1.attention [3, 2, 7, 7]",
                        "decoder.layers.0.self_attn [3, 2, 5, 5]", "decoder.layers.0.cross_attn [3, 2, 5, 7]",
                        "decoder.layers.1.self_attn [3, 2, 5, 5]", "decoder.layers.1.cross_attn [3, 2, 5, 7]"}));
+  // Queries and keys come with each map: without masks and positions, the weights follow from them.
+  ASSERT_EQ(maps.vectors.size(), 6U);
+  const auto& [queries, keys] = maps.vectors[5];
+  EXPECT_EQ(str(queries.shape()) + str(keys.shape()), "[3, 2, 5, 4][3, 2, 7, 4]");
+  tests::expect_near(softmax(matmul(queries, keys.t()) / 2.0, -1), maps[5].tensor);
+}
+
+TEST(Transformer, Presets) {  // section 8.4.3
+  const nn::TransformerConfig base = nn::transformer_preset("base"), bert = nn::transformer_preset("bert-base");
+  EXPECT_EQ(base.hidden_size, 512);
+  EXPECT_EQ(base.num_hidden_layers, 6);
+  EXPECT_EQ(bert.num_hidden_layers, 12);
+  EXPECT_EQ(error_of([] { nn::transformer_preset("palm"); }),
+            "[transformer_config] expected one of the presets base, big, bert-base, t5-base, got \"palm\"");
 }
 
 TEST(Transformer, DefaultsAreTheTutorials) {  // section 8.4.4; layer_norm_eps and dropout are those of its code

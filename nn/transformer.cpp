@@ -92,15 +92,6 @@ TransformerConfig transformer_preset(std::string_view name) {
   fail(kConfig, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
 }
 
-TransformerConfig transformer_preset(std::string_view name) {
-  std::string known;
-  for (const Preset& preset : kPresets) {
-    if (preset.name == name) return preset.config;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
-  }
-  fail(kConfig, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
-}
-
 int64_t TransformerConfig::longest_input() const {
   const bool bounded = attention.kind == AttentionKind::linformer && attention.length == 0;
   return bounded ? max_position_embeddings : nn::longest_input(positions, max_position_embeddings, position_options);

@@ -162,7 +162,9 @@ TEST(TaskOptions, Generation) {
     const std::string stopped = generate(joined(search, {"--stop", stop})).out;
     EXPECT_LE(stopped.size(), whole.size());
     EXPECT_EQ(stopped.substr(0, 3), "The");
-    if (std::string(beams) == "1") EXPECT_EQ(stopped, two);
+    if (std::string(beams) == "1") {
+      EXPECT_EQ(stopped, two);
+    }
   }
   EXPECT_EQ(generate({"--beams", "3", "--length-penalty", "0.8"}).code, 0);
   expect_error(generate({"--length-penalty", "1"}), 2,

@@ -106,7 +106,8 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
   const std::vector<Case> cases{
       {{}, {"tapegrad show"}},
       {{"picture"},
-       {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, positional-encoding, "
+       {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
+        "positional-encoding, "
         "layer-norm, attention-steps"}},
       {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
       {{"causal-mask", "--length", "0"}, {"[--length] must be between 1 and 64, got 0"}},

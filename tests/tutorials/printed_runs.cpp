@@ -41,7 +41,9 @@ void expect_run(const PrintedRun& run, uint64_t seed, int64_t epochs) {
     const auto epoch = trainer.ended_epoch();
     if (!epoch) continue;
     ++ended;
-    if (epoch->epoch == 0) EXPECT_LT(epoch->loss, run.first_loss) << run.task << ", seed " << seed;
+    if (epoch->epoch == 0) {
+      EXPECT_LT(epoch->loss, run.first_loss) << run.task << ", seed " << seed;
+    }
     if (ended != epochs) continue;
     std::printf("%s, seed %d: epoch %d, loss %.4f, accuracy %.4f\n", run.task, static_cast<int>(seed),
                 static_cast<int>(epoch->epoch), epoch->loss, epoch->accuracy);

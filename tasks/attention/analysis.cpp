@@ -215,10 +215,11 @@ std::string analysis_text(const std::vector<HeadFigures>& figures) {
   }
   out +=
       "\nn: the smaller of queries and keys. rank: effective rank. 0.9: singular values\n"
-      "that hold 0.9 of the sum of squares. tenth: the share that the first n / 10 hold.\n"
+      "that hold 0.9 of the sum of squares. tenth: share of it in the first n / 10.\n"
       "entropy: of a row, and info: of query and key about each other, in nats.\n"
-      "low: share of the frequencies up to a quarter of the highest. |i-j|: distance in\n"
-      "tokens between query and key.\n\nWhat the tutorial says (003, section 8.2.3), and what this model does:\n";
+      "low: share of the frequencies up to a quarter of the highest. |i-j|: distance\n"
+      "in tokens between query and key.\n\n"
+      "What the tutorial says (003, section 8.2.3), and what this model does:\n";
   for (const Claim& claim : claims_about(figures))
     out += drawing::wrapped(fmt::format("  {}: {}\n    {}\n", claim.claim, claim.verdict(), claim.found), 4);
   return out;

@@ -88,7 +88,7 @@ std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shade
                        100 * focus.diagonal);
     if (group == shaded) shades.push_back({head.name, head.row_tokens, head.weights});
   }
-  return out + fmt::format("\n{} ({})\n\n{}", about, drawing::shades_legend(), drawing::shaded_maps(shades));
+  return out + fmt::format("\n{}({})\n\n{}", about, drawing::shades_legend(), drawing::shaded_maps(shades));
 }
 
 std::string heads_html(const std::vector<HeadMap>& heads) {

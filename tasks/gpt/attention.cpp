@@ -104,7 +104,7 @@ int attention_gpt(const GPTAttentionRequest& request) {
     bool cut_for_terminal = false;
     fmt::print("\n{}{}",
                heads_text(drawable(heads, cut_for_terminal), group_of(trained.model.config.n_layers - 1),
-                          "The last layer: a row is a token, a column a position"),
+                          "The last layer: a row is a token, a column a position\n"),
                files.text());
   }
   fmt::print("{}", files.told(heads.size()));

@@ -63,7 +63,8 @@ TEST(AttentionFigures, EqualNumPys) {
     EXPECT_NEAR(hopfield.step, c["vectors"]["step"].get<double>(), 1e-12);
     EXPECT_EQ(hopfield.energy_falls, 1);
     const PairDistances pairs = pair_distances(q, k, a);
-    expect_all_near({pairs.all, pairs.attended}, {c["vectors"]["all"], c["vectors"]["attended"]}, 1e-12);
+    expect_all_near({pairs.all, pairs.attended}, {c["vectors"]["all"], c["vectors"]["attended"]},
+                    1e-8);  // the root of a difference
   }
 }
 

@@ -1,5 +1,6 @@
 // Children by fork, which send their texts through pipes.
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/compare/processes.h>
@@ -36,6 +37,7 @@ struct Children {
 };
 
 [[noreturn]] void be_child(int pipe, int64_t number, const std::function<std::string(int64_t)>& job) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a comparison that is killed leaves nothing behind
   std::string told;
   int code = 0;
   try {

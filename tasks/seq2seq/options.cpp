@@ -89,8 +89,8 @@ nn::TransformerConfig RunOptions::model() const {
 }
 
 void apply_preset(RunOptions& o, const Given& given) {
-  if (o.preset == "tutorial") return;
-  const nn::TransformerConfig sizes = as_bad_request("--preset", [&] { return nn::transformer_preset(o.preset); });
+  if (o.preset == "tutorial" || std::find(std::begin(kSizes), std::end(kSizes), o.preset) == std::end(kSizes)) return;
+  const nn::TransformerConfig sizes = nn::transformer_preset(o.preset);  // check_limits rejects other names
   const auto otherwise = [&](std::string_view name, int64_t& setting, int64_t value) {
     if (!contains(given, name)) setting = value;
   };

@@ -67,7 +67,7 @@ Exhibit show_padded_attention(const ShowRequest& request) {
   const auto spread = [](const Tensor& x) { return std::sqrt(mean(square(x - mean(x))).item()); };
   out += fmt::format(
       "5. The scale\nA score is a sum of {} products: its deviation is about {:.0f}, here {:.2f}.\n"
-      "Over sqrt(d_model) = {:.0f}, as in the tutorial, it is {:.2f}; over sqrt(head_dim) = {:.0f}, {:.2f}.\n\n",
+      "Over sqrt(d_model) = {:.0f}, as in the tutorial, it is {:.2f};\nover sqrt(head_dim) = {:.0f} it is {:.2f}.\n\n",
       kHeadDim, std::sqrt(static_cast<double>(kHeadDim)), spread(products), std::sqrt(static_cast<double>(kModel)),
       spread(theirs), std::sqrt(static_cast<double>(kHeadDim)), spread(ours));
   out +=

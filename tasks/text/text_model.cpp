@@ -16,7 +16,7 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr int64_t kTogether = 32;       // examples per batch of predictions
-constexpr int64_t kLongestAnswer = 64;  // tokens
+constexpr int64_t kLongestSpan = 64;  // tokens
 
 double share_of(const Tensor& right) { return mean(right.to(kFloat64)).item(); }
 
@@ -103,7 +103,7 @@ std::vector<std::string> predict(const TextModel& model, const TextSetup& setup,
     } else {
       const Tensor logits = (*model.finder)(batch.text, batch.answerable);
       for (std::size_t row = 0; row < indices.size(); ++row) {
-        const auto [first, last] = best_span(logits.select(0, static_cast<int64_t>(row)), kLongestAnswer);
+        const auto [first, last] = best_span(logits.select(0, static_cast<int64_t>(row)), kLongestSpan);
         texts.push_back(text_between(examples[static_cast<std::size_t>(indices[row])], encoded[indices[row]],
                                      setup.vocabulary, first, last));
       }

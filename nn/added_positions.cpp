@@ -132,7 +132,8 @@ Tensor OdePositions::operator()(int64_t length, int64_t start, KVCache* cache) c
     const Tensor from = start_value->reshape({1, dim});
     return odeint(slope, from, parameters, times, options, gradients).reshape({count, dim}) - from;
   };
-  if (!cache) return narrow(solved(start + length), 0, start, length);
+  // One position alone would leave the slope out, and its parameters without gradients.
+  if (!cache) return narrow(solved(std::max<int64_t>(2, start + length)), 0, start, length);
   Tensor& table = cache->table();
   if (!table.defined() || table.size(0) < start + length) table = solved(std::max<int64_t>(64, 2 * (start + length)));
   return narrow(table, 0, start, length);

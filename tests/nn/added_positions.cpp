@@ -67,6 +67,19 @@ nn::Transformer transformer(Positions kind, const nn::PositionOptions& options =
                                 .position_options = options}));
 }
 
+TEST(AddedPositions, InputsOfOneTokenGiveAGradientToEveryParameter) {
+  const Tensor token = tensor({{int64_t{3}}});
+  for (std::size_t kind = 0; kind < std::size(nn::kPositionNames); ++kind) {
+    SCOPED_TRACE(nn::kPositionNames[kind]);
+    nn::GPTModel model = gpt(static_cast<Positions>(kind));
+    Tape tape;
+    const Gradients grads = tape.backward(sum(model(token)));
+    for (const nn::NamedParameter& p : nn::named_parameters(model)) {
+      EXPECT_TRUE(grads.contains(p.parameter)) << p.name;
+    }
+  }
+}
+
 TEST(AddedPositions, AndTheirGradientsEqualPyTorchs) {
   static const json golden = tests::stored("positions.json")["added"];
   for (const json& expected : golden) {

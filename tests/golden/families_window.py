@@ -1,4 +1,4 @@
-"""Attention within a sliding window, in its plain form: the scores of all pairs behind a mask."""
+"""Attention within a sliding window, in its plain form: masked scores of all pairs."""
 import math
 
 import torch

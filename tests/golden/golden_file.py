@@ -2,10 +2,10 @@
 
 A file is the length of its JSON header (8 bytes, little endian), the header, and raw numbers. The header is a list of
 cases {"op", "label", "args", "inputs", "outputs", "seed", "grads", "ulp"}; label, args, seed, grads and ulp may be
-missing. A tensor is [dtype, shape, at], whose numbers stand at that byte behind the header, or [dtype, shape, at, count,
+missing. A tensor is [dtype, shape, at], whose numbers begin at that byte after the header, or [dtype, shape, at, count,
 strides, offset], a view of `count` numbers there. "seed" is dL/dy of the first output, and "grads" has an entry (or null)
-for every input. "ulp", where it stands, bounds the error of elementwise functions in units of the last place, beside the
-tolerances that hold for all.
+for every input. "ulp", if present, bounds the error of elementwise functions in units of the last place, in addition to
+the tolerances that apply to all.
 """
 import json
 import math
@@ -20,7 +20,7 @@ INF, NAN = math.inf, math.nan
 
 
 class Laid:
-    """A tensor's values, and how they lie in memory."""
+    """A tensor's values, and their layout in memory."""
 
     def __init__(self, values, base=None, strides=None, offset=0):
         self.values = values.contiguous()

@@ -1,4 +1,4 @@
-# Runs PROGRAM and fails unless it prints the file EXPECTED, to the byte. What it printed is left beside the program.
+# Runs PROGRAM and fails unless it prints the file EXPECTED, to the byte. What it printed is left next to the program.
 execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with ${status}")

@@ -29,6 +29,21 @@ void attention_with_gradients(benchmark::State& state) {
   per_token(state, length);
 }
 
+// Args: batch, heads, length, head size. Causal attention of contiguous heads.
+void causal_attention_with_gradients(benchmark::State& state) {
+  const Shape shape{state.range(0), state.range(1), state.range(2), state.range(3)};
+  Generator generator(0);
+  const auto heads = [&] { return randn(shape, kFloat32, &generator); };
+  const Tensor q = heads().as_leaf(), k = heads().as_leaf(), v = heads().as_leaf(), dy = heads();
+  const auto step = [&] {
+    Tape tape;
+    const Tensor y = scaled_dot_product_attention(q, k, v, {.causal = true});
+    benchmark::DoNotOptimize(tape.backward(y, {.grad_output = dy}));
+  };
+  step();
+  for (auto _ : state) step();
+}
+
 // Args: length, kind. A layer with its projections, and the most memory that it holds.
 void layer_with_gradients(benchmark::State& state) {
   const int64_t length = state.range(0);
@@ -50,6 +65,11 @@ void layer_with_gradients(benchmark::State& state) {
 BENCHMARK(attention_with_gradients)
     ->ArgsProduct({{1024, 4096}, {0, 256}, {0, 1}})
     ->ArgsProduct({{16'384, 65'536}, {256}, {0, 1}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(causal_attention_with_gradients)
+    ->Args({1, 4, 1024, 64})
+    ->Args({1, 4, 8192, 64})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(layer_with_gradients)

@@ -12,7 +12,6 @@ constexpr int64_t kNumel = int64_t{1} << 24;
 // Two calls first, which allocate the memory.
 template <class F>
 void repeat(benchmark::State& state, F call) {
-  at::set_num_threads(2);
   call(), call();
   for (auto _ : state) call();
 }

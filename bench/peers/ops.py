@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The benchmarks of single operations in PyTorch: prints {name: milliseconds}, with the names of our benchmarks.
+"""The benchmarks of single operations in PyTorch, with the names of our benchmarks, in turns (turns.py).
 
-    ops.py [--threads T] [--only TEXT]
+    ops.py [--threads T] NAME        echo 0.5 | ops.py forward/tanh
+
+Each line of standard input is a number of seconds; the answer has the times of the calls in that time, in milliseconds.
 """
 import argparse
-import json
-import statistics
+import sys
 import time
 
 import torch
@@ -15,17 +16,18 @@ import convolution
 import pooling
 import recurrent
 import scan
+import turns
 
 
-def steady(function, seconds=0.6):
-    """The median time of a call, in milliseconds, after two calls that warm up."""
+def calls(function, seconds):
+    """The times of calls in milliseconds, at least five, after two that warm up."""
     function(), function()
     times, end = [], time.perf_counter() + seconds
     while len(times) < 5 or time.perf_counter() < end:
         start = time.perf_counter()
         function()
-        times.append(time.perf_counter() - start)
-    return 1e3 * statistics.median(times)
+        times.append(1e3 * (time.perf_counter() - start))
+    return times
 
 
 def chain(operation, n):
@@ -77,51 +79,72 @@ def linear_algebra(batch, n):
     return {f"linalg_{name}/{batch}/{n}": call for name, call in calls.items()}
 
 
-def cases():
+def causal_attention(*shape):
+    leaves = [torch.randn(shape, requires_grad=True) for _ in range(3)]
+    dy = torch.randn(shape)
+    attend = lambda: F.scaled_dot_product_attention(*leaves, is_causal=True)
+    return {"/".join(["causal_attention_with_gradients", *map(str, shape)]):
+            lambda: torch.autograd.grad(attend(), leaves, grad_outputs=dy)}
+
+
+def elementwise():
     x = torch.linspace(-4, 4, 1 << 24)
-    rows, weight = torch.randn(4096, 768), torch.randn(768)
-    logits, target = torch.randn(1024, 50257, requires_grad=True), torch.zeros(1024, dtype=torch.long)
     ones = torch.ones(1000, 1000)
-    norm = [t.clone().requires_grad_() for t in (rows, weight, weight)]
-    result = {
-        "forward/add": lambda: x + x,
-        "forward/tanh": lambda: torch.tanh(x),
-        "forward/gelu_tanh": lambda: F.gelu(x, approximate="tanh"),
-        "forward/gelu_erf": lambda: F.gelu(x),
-        "with_backward/tanh": with_backward(torch.tanh, x),
-        "with_backward/gelu_tanh": with_backward(lambda v: F.gelu(v, approximate="tanh"), x),
-        "softmax/4096/768": lambda: torch.softmax(rows, -1),
-        "layer_norm/4096/768": lambda: F.layer_norm(rows, (768,), weight, weight),
-        "layer_norm_with_gradients/4096/768":
-            lambda: torch.autograd.grad(F.layer_norm(norm[0], (768,), norm[1], norm[2]), norm, grad_outputs=rows),
-        "cross_entropy_with_gradient/1024/50257": lambda: torch.autograd.grad(F.cross_entropy(logits, target), logits),
-        "dropout/1000000": lambda: F.dropout(ones, 0.1),
-        "chain/tanh/8": chain(lambda y, _: torch.tanh(y), 8),
-        "chain/mul/8": chain(lambda y, x: y * x, 8),
-    }
-    for shape in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768)):
-        result.update(products(*shape))
-    for shape in ((256, 8), (64, 32), (1, 512)):
-        result.update(linear_algebra(*shape))
-    for shape in ((8, 256, 8, 64), (32, 64, 4, 32)):
-        result.update(attention(*shape))
-    bilinear = [torch.randn(256, 128), torch.randn(64, 128, 96), torch.randn(256, 96)]
-    result["einsum_bilinear"] = lambda: torch.einsum("bi,oij,bj->bo", *bilinear)
-    result.update(pooling.cases())
-    result.update(convolution.cases())
-    result.update(recurrent.cases())
-    result.update(scan.cases())
-    return result
+    return {"forward/add": lambda: x + x,
+            "forward/add_number": lambda: x + 1.0,
+            "forward/tanh": lambda: torch.tanh(x),
+            "forward/gelu_tanh": lambda: F.gelu(x, approximate="tanh"),
+            "forward/gelu_erf": lambda: F.gelu(x),
+            "with_backward/tanh": with_backward(torch.tanh, x),
+            "with_backward/gelu_tanh": with_backward(lambda v: F.gelu(v, approximate="tanh"), x),
+            "dropout/1000000": lambda: F.dropout(ones, 0.1)}
+
+
+def rows():
+    x, weight = torch.randn(4096, 768), torch.randn(768)
+    leaves = [t.clone().requires_grad_() for t in (x, weight, weight)]
+    logits, target = torch.randn(1024, 50257, requires_grad=True), torch.zeros(1024, dtype=torch.long)
+    normed = lambda: F.layer_norm(leaves[0], (768,), leaves[1], leaves[2])
+    return {"softmax/4096/768": lambda: torch.softmax(x, -1),
+            "layer_norm/4096/768": lambda: F.layer_norm(x, (768,), weight, weight),
+            "layer_norm_with_gradients/4096/768": lambda: torch.autograd.grad(normed(), leaves, grad_outputs=x),
+            "cross_entropy_with_gradient/1024/50257": lambda: torch.autograd.grad(F.cross_entropy(logits, target), logits)}
+
+
+def chains():
+    return {"chain/add/8": chain(lambda y, x: y + x, 8),
+            "chain/tanh/8": chain(lambda y, _: torch.tanh(y), 8),
+            "chain/mul/8": chain(lambda y, x: y * x, 8)}
+
+
+def bilinear():
+    operands = [torch.randn(256, 128), torch.randn(64, 128, 96), torch.randn(256, 96)]
+    return {"einsum_bilinear": lambda: torch.einsum("bi,oij,bj->bo", *operands)}
+
+
+GROUPS = [elementwise, rows, chains, bilinear, pooling.cases, convolution.cases, recurrent.cases, scan.cases,
+          *(lambda s=s: products(*s) for s in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768))),
+          *(lambda s=s: linear_algebra(*s) for s in ((256, 8), (64, 32), (1, 512))),
+          *(lambda s=s: attention(*s) for s in ((8, 256, 8, 64), (32, 64, 4, 32))),
+          *(lambda s=s: causal_attention(*s) for s in ((1, 4, 1024, 64), (1, 4, 8192, 64)))]
+
+
+def find(name):
+    """The case of that name, of the first group that has it; None if there is none."""
+    return next((found[name] for group in GROUPS if name in (found := group())), None)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", default="")
+    parser.add_argument("name")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    print(json.dumps({name: steady(function) for name, function in cases().items() if options.only in name}))
+    case = find(options.name)
+    turns.answer({"library": f"PyTorch {torch.__version__}", "known": case is not None})
+    for line in sys.stdin if case else ():
+        turns.answer({"ms": calls(case, float(line))})
 
 
 main()

@@ -13,7 +13,6 @@ benchmark::Counter per_operation() {
 // One step: a graph, a chain of operations, backward. Reports the time of one operation.
 template <class F>
 void chain(benchmark::State& state, F operation) {
-  at::set_num_threads(2);
   const torch::Tensor x = torch::full({state.range(0)}, 0.5).requires_grad_();
   const torch::Tensor seed = x.detach();
   for (auto _ : state) {
@@ -32,7 +31,6 @@ BENCHMARK_CAPTURE(chain, mul_number, [](const Tensor& y, const Tensor&) { return
 
 // The same without a graph: the cost of the operations only.
 void forward_only(benchmark::State& state) {
-  at::set_num_threads(2);
   const torch::NoGradGuard no_graph;
   const torch::Tensor x = torch::full({state.range(0)}, 0.5);
   for (auto _ : state) {

@@ -1,0 +1,66 @@
+"""The rows of bench/run.sh: what is measured, with the names and sizes that every program of a row receives."""
+import dataclasses
+import json
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    kind: str  # step: bench_steps and peers/steps.py; call: a Google Benchmark and peers/ops.py
+    settings: dict = dataclasses.field(default_factory=dict)  # of a step, passed as JSON
+    large: bool = False  # takes long: left out by --quick
+    unit: str = "ms"
+    per: float = 1  # milliseconds of the program in one of the unit
+
+    def arguments(self, **more):
+        return json.dumps({**self.settings, **more})
+
+
+GPT = dict(model="gpt", seed=0, drop_rate=0.0, qkv_bias=True, tied_head=True, lr=3e-4, weight_decay=0.1)
+SMALL = dict(GPT, vocab_size=65, context_length=64, emb_dim=128, n_heads=4, n_layers=4, batch=12, tokens=64)
+MEDIUM = dict(GPT, vocab_size=65, context_length=256, emb_dim=384, n_heads=6, n_layers=6, batch=12, tokens=256)
+GPT2 = dict(GPT, vocab_size=50257, context_length=1024, emb_dim=768, n_heads=12, n_layers=12)
+BOOK = dict(GPT2, context_length=256, drop_rate=0.1, qkv_bias=False, tied_head=False, lr=4e-4, batch=2, tokens=256)
+
+
+def step(name, title, settings, large=False):
+    return Row(f"step/{name}", title, "step", settings, large)
+
+
+def call(name, title, large=False, **more):
+    return Row(name, title, "call", {}, large, **more)
+
+
+def small_operation(name):
+    """Chains of 100 operations; the table shows one of them, with its backward, in nanoseconds."""
+    return call(f"chain/{name}/8", f"{name} of 8 numbers, recorded, with backward", unit="ns", per=1e-4)
+
+
+TABLE = [
+    step("copy", "copy", dict(model="copy", seed=0)),
+    step("parser", "parser", dict(model="parser", seed=0)),
+    step("addition", "addition", dict(model="addition", seed=0)),
+    step("gpt_4x128", "GPT 4 x 128, T 64, B 12, V 65", SMALL),
+    step("gpt_6x384", "GPT 6 x 384, T 256, B 12, V 65", MEDIUM),
+    step("gpt2_4x64", "GPT-2 124M, B 4, T 64", dict(GPT2, batch=4, tokens=64)),
+    step("gpt2_1x1024", "GPT-2 124M, B 1, T 1024", dict(GPT2, batch=1, tokens=1024), large=True),
+    step("book", "chapter 5's GPT 162M, B 2, T 256, dropout", BOOK, large=True),
+    call("causal_attention_with_gradients/1/4/1024/64", "causal attention [1, 4, 1024, 64], with gradients"),
+    call("causal_attention_with_gradients/1/4/8192/64", "the same, T 8192", large=True),
+    call("linear/256/3072/768", "linear [256, 768] -> 3072"),
+    call("linear_dx/256/3072/768", "its gradient for x"),
+    call("linear_dw/256/3072/768", "its gradient for the weight"),
+    call("linear/256/50257/768", "logits [256, 768] -> 50257"),
+    call("cross_entropy_with_gradient/1024/50257", "cross-entropy [1024, 50257], with gradient"),
+    call("layer_norm/4096/768", "layer_norm [4096, 768]"),
+    call("layer_norm_with_gradients/4096/768", "the same, with gradients"),
+    call("softmax/4096/768", "softmax [4096, 768]"),
+    call("dropout/1000000", "dropout of 1 M"),
+    call("forward/tanh", "tanh of 16 M"),
+    call("forward/gelu_erf", "gelu (erf) of 16 M"),
+    call("forward/gelu_tanh", "gelu (tanh) of 16 M"),
+    call("forward/add", "add of 16 M"),
+    small_operation("add"),
+    small_operation("mul"),
+]

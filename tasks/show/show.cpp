@@ -72,6 +72,12 @@ constexpr Topic kTopics[] = {
      .dim = "size of a head, from 2 to 256 (default: 64)",
      .seed = "random seed (default: 0)",
      .threads = true},
+    {.name = "gpt-cost",
+     .help = "time and memory of a GPT's training step for 64 to 16,384 tokens and 1 to 64 sequences, measured",
+     .make = show_gpt_cost,
+     .length = "most tokens of a step, from 128 to 262144 (default: 16384)",
+     .dim = "width of the model, a multiple of 64 up to 4096 (default: 256)",
+     .threads = true},
 };
 
 std::string html_of(const Exhibit& exhibit) {

@@ -55,6 +55,7 @@ Exhibit show_attention_steps(const ShowRequest& request);      // 8.2.1, 8.2.2, 
 Exhibit show_attention_cost(const ShowRequest& request);      // 8.2.3, measured
 Exhibit show_attention_accuracy(const ShowRequest& request);  // 8.2.3, measured
 Exhibit show_performer_error(const ShowRequest& request);     // 8.2.3, measured
+Exhibit show_gpt_cost(const ShowRequest& request);            // measured
 
 // --- shared by the topics ---
 // The value of an option, or `otherwise` when it was not given. BadRequest outside [low, high].

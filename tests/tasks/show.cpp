@@ -46,7 +46,8 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
 
 TEST(Show, TutorialsOwnExamples) {
   for (const Topic& topic : topics())
-    if (topic.examples.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error")
+    if (topic.examples.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error" &&
+        topic.name != "gpt-cost")
       expect_shows(std::string(topic.name));
   expect_shows("attention-steps", {}, "attention-steps-time-flies");
   expect_shows("attention-steps", {"--example", "journey"}, "attention-steps-journey");
@@ -72,6 +73,18 @@ TEST(Show, AttentionCost) {
        {"Time in milliseconds\n", "Memory in megabytes\n", " full     window", "     512 ", "    1024 ", "   slope "}) {
     EXPECT_NE(ran.out.find(words), std::string::npos) << words << " in " << ran.out;
   }
+}
+
+TEST(Show, GPTCost) {
+  expect_shows("gpt-cost", {"--dim", "64", "--length", "256", "--threads", "2"});
+  const TemporaryFolder folder;
+  const Ran ran =
+      run_command({"show", "gpt-cost", "--dim", "64", "--length", "128", "--threads", "1", "--out", folder / "p"});
+  for (const char* words :
+       {"One sequence\n", "Sequences of 64 tokens\n", "     1     128 ", "     2     128 ", "tokens/s"}) {
+    EXPECT_NE(ran.out.find(words), std::string::npos) << words << " in " << ran.out;
+  }
+  EXPECT_EQ(ran.out.find("speed-up"), std::string::npos) << "with one thread";
 }
 
 TEST(Show, AttentionAccuracy) { expect_shows("attention-accuracy", {"--seconds", "1", "--length", "32"}); }
@@ -138,14 +151,15 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{}, {"tapegrad show"}},
       {{"picture"},
        {"[tapegrad show] unknown topic \"picture\"; choose from causal-mask, padding-mask, padded-attention, "
-        "positional-encoding, layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error"}},
+        "positional-encoding, layer-norm, attention-steps, attention-cost, attention-accuracy, performer-error, "
+        "gpt-cost"}},
       {{"layernorm"}, {"unknown topic \"layernorm\" (did you mean layer-norm?)"}},
       {{"causal-mask", "--length", "0"}, {"[--length] must be between 1 and 64, got 0"}},
       {{"causal-mask", "--length", "65"}, {"[--length] must be between 1 and 64, got 65"}},
       {{"causal-mask", "--length", "four"}, {"[--length] expected a whole number, got \"four\""}},
       {{"causal-mask", "--dim", "4"},
-       {"--dim is an option of the topics positional-encoding, layer-norm, attention-cost and performer-error, not of "
-        "causal-mask"}},
+       {"--dim is an option of the topics positional-encoding, layer-norm, attention-cost, performer-error and "
+        "gpt-cost, not of causal-mask"}},
       {{"causal-mask", "--seed", "-1"}, {"[--seed] must not be negative, got -1"}},
       {{"positional-encoding", "--length", "1"}, {"[--length] must be between 2 and 1000, got 1"}},
       {{"positional-encoding", "--dim", "12"}, {"[--dim] must be between 16 and 4096, got 12"}},
@@ -155,6 +169,8 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{"attention-accuracy", "--length", "100"}, {"[--length] must be a multiple of 32, got 100"}},
       {{"attention-accuracy", "--seconds", "0"}, {"[--seconds] must be between 1 and 86400, got 0"}},
       {{"performer-error", "--dim", "1"}, {"[--dim] must be between 2 and 256, got 1"}},
+      {{"gpt-cost", "--length", "100"}, {"[--length] must be between 128 and 262144, got 100"}},
+      {{"gpt-cost", "--dim", "100"}, {"[--dim] must be a multiple of 64, got 100"}},
       {{"layer-norm", "--dim", "1"}, {"[--dim] must be between 2 and 16, got 1"}},
       {{"layer-norm", "--length", "33"}, {"[--length] must be between 1 and 32, got 33"}},
       {{"attention-steps", "--example", "jorney"},

@@ -193,12 +193,12 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.title = "What a training step of a GPT costs";
   exhibit.columns = 1;
   exhibit.text = fmt::format(
-      "{} layers, {} heads of size {}, vocabulary {}, no dropout: forward, loss, backward\n"
-      "and AdamW; wall time, the best of some steps. MB: the most memory in use during\n"
-      "a step beyond parameters and optimiser, in blocks of more than 64 KiB;\n"
-      "attention MB: during forward and backward of one layer's causal attention,\n"
-      "beyond its inputs.\n\n",
-      kLayers, width / kHeadSize, kHeadSize, kVocabulary);
+      "{} layers of width {}, heads of size {}, vocabulary {}, no dropout. A step is\n"
+      "forward, loss, backward and AdamW: wall time, the best of some steps. MB: the\n"
+      "most memory in use during a step beyond parameters and optimiser, in blocks of\n"
+      "more than 64 KiB; attention MB: during forward and backward of one layer's\n"
+      "causal attention, beyond its inputs.\n\n",
+      kLayers, width, kHeadSize, kVocabulary);
   exhibit.text += table("One sequence", lengths, threads, first);
   exhibit.text += table(fmt::format("Sequences of {} tokens", sequence), batches, threads, first);
   exhibit.text += fmt::format(

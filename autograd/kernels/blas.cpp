@@ -28,6 +28,8 @@ constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
 constexpr int64_t kFewSums = 64;            // the same if B is read column by column
 
+static_assert(kPackedDepth <= blas::kDepth);
+
 // Memory of a packed matrix with k rows.
 template <class T>
 std::size_t packed_bytes(int64_t k, int64_t panels) {
@@ -343,6 +345,33 @@ void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T*
   const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
   parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work),
                [&](int64_t begin, int64_t end) { multiply_panels(m, a, a_rows, beta, c, c_rows, begin, end); });
+}
+
+template <class T>
+void PackedMatrix<T>::multiply_part(int64_t m, int64_t cols, int64_t depth, const T* a, int64_t a_rows, T beta, T* c,
+                                    int64_t c_rows) const {
+  const Kernels<T>& use = kernels<T>();
+  if (depth == k_) return multiply_panels(m, a, a_rows, beta, c, c_rows, 0, pieces_of(cols, use.cols));
+  for (int64_t col = 0; col < cols; col += use.cols) {  // a panel is packed by rows: fewer of them are its beginning
+    const Tile<T> tile{.m = m,
+                       .n = std::min(use.cols, n_ - col),
+                       .k = depth,
+                       .alpha = T{1},
+                       .a = a,
+                       .a_rows = a_rows,
+                       .a_cols = 1,
+                       .b = nullptr,
+                       .b_rows = n_,
+                       .b_cols = 1,
+                       .beta = beta,
+                       .c = c + col,
+                       .c_rows = c_rows,
+                       .panels = packed_ + col * k_,
+                       .first_col = 0,
+                       .all_cols = use.cols};
+    const Scratch<T> scratch(use.scratch_size(tile));
+    use.multiply(tile, scratch.get());
+  }
 }
 
 template class PackedMatrix<float>;

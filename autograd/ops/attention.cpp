@@ -55,8 +55,7 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/autograd/detail/mask_check.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/batch.h>
-#include <tapegrad/autograd/ops/dropout_mask.h>
+#include <tapegrad/autograd/ops/attention_call.h>
 #include <tapegrad/autograd/ops/matrices.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
@@ -73,45 +72,12 @@ HWY_EXPORT(weights_backward);
 
 const Op kAttention{"scaled_dot_product_attention"};
 
-// The arguments of one call. The weights are not kept: backward computes them again.
-struct Attention {
-  Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
-  Shape batch;               // to which their leading axes broadcast
-  Tensor mask;               // expanded to [..., T, S], or empty
-  PackedDropoutMask keep;    // [..., T, S], or none without dropout
-  double scale = 1;
-  double keep_probability = 1;  // 1 - p
-  bool causal = false;
-
-  int64_t rows() const { return query.size(-2); }
-  int64_t columns() const { return key.size(-2); }
-  int64_t heads() const { return batch.numel(); }
-  // Neighbouring heads that have the same keys and values.
-  int64_t sharing() const {
-    const auto once = [](const Tensor& x) { return x.dim() < 3 || x.size(-3) == 1; };
-    return !batch.empty() && batch[-1] > 1 && once(key) && once(value) ? batch[-1] : 1;
-  }
-  // Into how many sums their gradients are divided: one, or more where several threads need work.
-  int64_t sums() const {
-    const int64_t heads_that_share = sharing(), wanted = std::min(kLeastPieces, heads() / grain());
-    int64_t sums = 1;
-    while (sums < heads_that_share && (heads_that_share % sums != 0 || heads() / heads_that_share * sums < wanted))
-      ++sums;
-    return sums;
-  }
-  // Heads for one thread to take at a time: about a million multiplications.
-  int64_t grain() const {
-    const int64_t work = std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
-    return std::max<int64_t>(1, (int64_t{1} << 20) / work);
-  }
-  // Queries whose weights are in memory at a time: their scores fit the second-level cache.
-  int64_t block_rows() const {
-    const int64_t fit = kBlockCells / std::max<int64_t>(1, columns());
-    return std::max<int64_t>(1, std::min(rows(), std::max(fit, kLeastRows)));
-  }
-
-  static constexpr int64_t kBlockCells = int64_t{1} << 14, kLeastRows = 64, kLeastPieces = 16;
-};
+// Queries whose weights are in memory at a time: their scores fit the second-level cache.
+int64_t block_rows(const Attention& a) {
+  constexpr int64_t kBlockCells = int64_t{1} << 14, kLeastRows = 64;
+  const int64_t fit = kBlockCells / std::max<int64_t>(1, a.columns());
+  return std::max<int64_t>(1, std::min(a.rows(), std::max(fit, kLeastRows)));
+}
 
 // One thread's memory for the weights of a block of queries, which it computes head by head.
 template <class T>
@@ -123,8 +89,8 @@ class Block {
         from_k_(matrix_starts(a.key, a.batch)),
         from_mask_(a.mask.defined() ? matrix_starts(a.mask, a.batch) : Offsets()),
         key_(transposed_view(a.key)),
-        memory_(Tensor::empty({a.keep ? 2 : 1, a.block_rows() * a.columns()}, a.query.dtype())),
-        kept_(a.keep ? Tensor::empty({a.block_rows() * a.columns()}, kBool) : Tensor()) {}
+        memory_(Tensor::empty({a.keep ? 2 : 1, block_rows(a) * a.columns()}, a.query.dtype())),
+        kept_(a.keep ? Tensor::empty({block_rows(a) * a.columns()}, kBool) : Tensor()) {}
 
   // Queries first .. first + rows - 1 of head h, keys 0 .. columns - 1. Writes to `weights` [rows, columns], or to
   // memory of its own.
@@ -148,7 +114,7 @@ class Block {
       a_.keep.unpack((h * a_.rows() + first + t) * a_.columns(), columns, kept + t * columns);
     }
     rows_.keep = kept;
-    rows_.dropped = memory_.mutable_data<T>() + a_.block_rows() * a_.columns();
+    rows_.dropped = memory_.mutable_data<T>() + block_rows(a_) * a_.columns();
     kernel_of(HWY_DISPATCH_TABLE(drop_weights))(rows_);
   }
 
@@ -185,7 +151,7 @@ class Block {
 template <class T>
 void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
   const Offsets from_v = matrix_starts(a.value, a.batch), from_y = matrix_starts(y, a.batch);
-  const int64_t t = a.rows(), s = a.columns(), e = a.value.size(-1), most = a.block_rows();
+  const int64_t t = a.rows(), s = a.columns(), e = a.value.size(-1), most = block_rows(a);
   parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
     Block<T> block(a);
     for (int64_t h = begin; h < end; ++h) {
@@ -212,7 +178,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
   const Offsets from_v = matrix_starts(a.value, a.batch), from_dy = matrix_starts(dy, a.batch);
   const Shape sums = leading_axes(dk);
   const Offsets to_q = matrix_starts(dq, a.batch), to_k = matrix_starts(dk, sums), to_v = matrix_starts(dv, sums);
-  const int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1), most = a.block_rows();
+  const int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1), most = block_rows(a);
   const int64_t last = t == 0 ? 0 : (t - 1) / most * most;
   const Tensor value = transposed_view(a.value);
   const int64_t together = a.sharing() / a.sums();  // heads of one sum
@@ -278,13 +244,19 @@ Tensor stretched(const Tensor& x, const Shape& batch) {
   return x.detach().expand(with_axes(batch, {x.size(-2), x.size(-1)}));
 }
 
-Grads attention_backward(const Attention& a, const Tensor& dy, bool wants_mask) {
+// y and softmax: what attention_by_blocks computed, if it did.
+Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
+                         bool wants_mask) {
   if (Tape::current()) return composed_backward(a, dy);
   Shape sums = a.batch;
   if (a.sharing() > 1) sums[-1] = a.sums();
   const Tensor dq = empty_laid_out_as(stretched(a.query, a.batch), a.query.size(-1));
   const Tensor dk = empty_laid_out_as(stretched(a.key, sums), a.key.size(-1));
   const Tensor dv = empty_laid_out_as(stretched(a.value, sums), a.value.size(-1));
+  if (softmax.defined()) {
+    attention_by_blocks_backward(a, y, softmax, dy, dq, dk, dv);
+    return {dq, dk, dv, Tensor()};
+  }
   const Tensor dscores = wants_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
   with_floating_type(dy.dtype(), [&](auto t) { backward<decltype(t)>(a, dy, dq, dk, dv, dscores); });
   return {dq, dk, dv, dscores};
@@ -341,12 +313,20 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
     if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
   }
   const Tensor y = empty_laid_out_as(stretched(a.query, a.batch), a.value.size(-1));
-  const Tensor weights = want_weights ? Tensor::empty(cells, query.dtype()) : Tensor();
-  with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y, weights); });
   const bool wants_mask = needs_grad(a.mask);
+  Tensor weights, softmax;
+  if (!want_weights && !wants_mask && suits_blocks(a)) {
+    softmax = Tensor::empty({2, a.heads(), a.rows()}, query.dtype());
+    attention_by_blocks(a, y, softmax);
+  } else {
+    if (want_weights) weights = Tensor::empty(cells, query.dtype());
+    with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y, weights); });
+  }
   if (!wants_mask && !needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return {y, weights};
   return {record(kAttention, y, {a.query, a.key, a.value, a.mask},
-                 [a, wants_mask](const Tensor& dy) { return attention_backward(a, dy, wants_mask); }),
+                 [a, y = kept_if(softmax.defined(), y), softmax, wants_mask](const Tensor& dy) {
+                   return attention_backward(a, y, softmax, dy, wants_mask);
+                 }),
           weights};
 }
 

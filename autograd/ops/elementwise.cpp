@@ -42,6 +42,20 @@ constexpr Unary flat(F value) {
   return {value_of<1>(value), {}, false};
 }
 
+// P(X <= x), X standard normal, for float32: a rational function of x^2 times x. x times it, gelu, is within 3.1 units
+// in the last place for x > 0, and within 2e-7 |x| for x < 0, where 1 + erf(x / sqrt(2)) cancels, too.
+HWY_INLINE Vec<float> normal_cdf(Vec<float> x) {
+  const Vec<float> limit = 5.656854f;                          // where it is exactly 0 and 1
+  const Vec<float> c = max(-limit, min(limit, x)), z = c * c;  // in this order NaN stays
+  const Vec<float> p =
+      math::poly(z, 0.398942274f, 0.033692569f, 0.00466418085f, 0.000166723075f, 6.29402494e-06f, 2.26045589e-08f);
+  const Vec<float> q =
+      math::poly(z, 1.0f, 0.251121112f, 0.028545668f, 0.00187289228f, 7.27396138e-05f, 1.18894755e-06f);
+  return max(Vec<float>(0), c * p / q + 0.5f);
+}
+HWY_INLINE Vec<double> normal_cdf(Vec<double> x) { return 0.5 * (1 + erf(x * kHalfRoot)); }
+inline Tensor normal_cdf(const Tensor& x) { return 0.5 * (1 + erf(x * kHalfRoot)); }
+
 constexpr NamedFunction kFunctions[] = {
     // --- exponentials, logarithms, powers ---
     {"exp", from_y([](auto x) { return exp(x); }, [](auto dy, auto y) { return dy * y; })},
@@ -92,11 +106,8 @@ constexpr NamedFunction kFunctions[] = {
                       return dy * (s * (1 + x * (1 - s)));
                     })},
     // x P(X <= x), X standard normal. Hendrycks, Gimpel 2016.
-    {"gelu", from_x([](auto x) { return x * 0.5 * (1 + erf(x * kHalfRoot)); },
-                    [](auto dy, auto x) {
-                      const auto below = 0.5 * (1 + erf(x * kHalfRoot));
-                      return dy * (below + x * (kNormal * exp(-0.5 * (x * x))));
-                    })},
+    {"gelu", from_x([](auto x) { return x * normal_cdf(x); },
+                    [](auto dy, auto x) { return dy * (normal_cdf(x) + x * (kNormal * exp(-0.5 * (x * x)))); })},
     // 0.5 x (1 + tanh(u)) = x sigmoid(2u), which stays exact where tanh(u) is near -1.
     {"gelu_tanh", from_x([](auto x) { return x * sigmoid(kTwiceRoot * (x + kCubic * (x * x * x))); },
                          [](auto dy, auto x) {

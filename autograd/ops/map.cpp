@@ -1,4 +1,5 @@
 // Divides the elementwise loop among threads, and gathers operands that are not contiguous.
+#include <tapegrad/autograd/kernels/stream.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/map.h>
 #include <tapegrad/autograd/parallel.h>
@@ -10,8 +11,43 @@
 namespace tapegrad {
 namespace {
 
-constexpr int64_t kGrain = 32768;  // elements for one thread to take at a time
-constexpr int64_t kPiece = 512;    // elements in a gathering buffer
+constexpr int64_t kGrain = 32768;                         // elements for one thread to take at a time
+constexpr int64_t kPiece = 512;                           // elements in a gathering buffer
+static_assert(kGrain % kPiece == 0 && kPiece % 64 == 0);  // pieces of y begin at cache lines
+
+// Where results go. What no cache can hold is computed in the L1 cache, piece by piece, and stored past the other
+// caches: an ordinary store would load its destination first.
+class Output {
+ public:
+  // reads_y: y is an operand, too, and so its lines are loaded anyway.
+  explicit Output(const Tensor& y, bool reads_y = false)
+      : base_(static_cast<std::byte*>(y.mutable_raw_data())),
+        item_(item_size(y.dtype())),
+        streams_(!reads_y && y.numel() * item_ > largest_cache_bytes() &&
+                 reinterpret_cast<std::uintptr_t>(base_) % 64 == 0) {}
+  bool streams() const { return streams_; }
+  // Elements for one call of write().
+  int64_t most() const { return streams_ ? kPiece : kGrain; }
+  void* at(int64_t index) const { return base_ + index * item_; }
+
+  // compute(to) writes the elements [at, at + n), n <= most().
+  template <class F>
+  void write(int64_t index, int64_t n, const F& compute) const {
+    if (!streams_) return compute(at(index));
+    alignas(64) std::byte buffer[kPiece * 8];
+    compute(buffer);
+    stream_copy(at(index), buffer, n * item_);
+  }
+  // After the last write of a thread.
+  void end() const {
+    if (streams_) end_streams();
+  }
+
+ private:
+  std::byte* base_;
+  int64_t item_;
+  bool streams_;
+};
 
 // Copies n elements that are `stride` elements apart.
 template <class T>
@@ -101,8 +137,7 @@ void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands,
   alignas(StridedReader) std::byte reader_memory[kMaxOperands * sizeof(StridedReader)];
   StridedReader* const readers = reinterpret_cast<StridedReader*>(reader_memory);
   for (int i = 0; i < count; ++i) new (readers + i) StridedReader(**(operands.begin() + i), y.shape());
-  std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
-  const int64_t item = item_size(y.dtype());
+  const Output out(y);
 
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     const void* x[kMaxOperands];
@@ -116,8 +151,9 @@ void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands,
         x[i] = readers[i].contiguous() ? static_cast<const void*>(readers[i].at(at)) : buffers[i];
         if (!readers[i].contiguous() && !readers[i].constant()) readers[i].gather(at, piece, buffers[i]);
       }
-      kernel(x, out + at * item, piece, context);
+      out.write(at, piece, [&](void* to) { kernel(x, to, piece, context); });
     }
+    out.end();
   });
 }
 
@@ -132,17 +168,23 @@ void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKern
   const void* x[kMaxOperands];
   int64_t items[kMaxOperands];
   int count = 0;
+  bool reads_y = false;
   for (const Tensor* operand : operands) {
     if (operand->numel() != n || !operand->is_contiguous()) return map_strided(y, operands, kernel, context);
     x[count] = operand->raw_data();
+    reads_y = reads_y || x[count] == y.raw_data();
     items[count++] = item_size(operand->dtype());
   }
   if (n <= kGrain) return kernel(x, y.mutable_raw_data(), n, context);
-  const int64_t item = item_size(y.dtype());
+  const Output out(y, reads_y);
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     const void* from[kMaxOperands];
-    for (int i = 0; i < count; ++i) from[i] = static_cast<const std::byte*>(x[i]) + begin * items[i];
-    kernel(from, static_cast<std::byte*>(y.mutable_raw_data()) + begin * item, end - begin, context);
+    for (int64_t at = begin; at < end; at += out.most()) {
+      const int64_t piece = std::min(out.most(), end - at);
+      for (int i = 0; i < count; ++i) from[i] = static_cast<const std::byte*>(x[i]) + at * items[i];
+      out.write(at, piece, [&](void* to) { kernel(from, to, piece, context); });
+    }
+    out.end();
   });
 }
 
@@ -150,14 +192,23 @@ void copy_into(const Tensor& y, const Tensor& x) {
   const int64_t n = y.numel();
   if (n == 0) return;
   const StridedReader reader(x, y.shape());
-  std::byte* const out = static_cast<std::byte*>(y.mutable_raw_data());
+  const Output out(y);
   const int64_t item = item_size(y.dtype());
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     if (reader.contiguous()) {
-      std::memcpy(out + begin * item, reader.at(begin), static_cast<std::size_t>((end - begin) * item));
+      const auto bytes = (end - begin) * item;
+      if (out.streams()) {
+        stream_copy(out.at(begin), reader.at(begin), bytes);
+      } else {
+        std::memcpy(out.at(begin), reader.at(begin), static_cast<std::size_t>(bytes));
+      }
     } else {
-      reader.gather(begin, end - begin, out + begin * item);
+      for (int64_t at = begin; at < end; at += out.most()) {
+        const int64_t piece = std::min(out.most(), end - at);
+        out.write(at, piece, [&](void* to) { reader.gather(at, piece, to); });
+      }
     }
+    out.end();
   });
 }
 

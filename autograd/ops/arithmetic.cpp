@@ -27,21 +27,21 @@ namespace tapegrad::HWY_NAMESPACE {
 
 const ArithmeticFormulas& arithmetic_formulas() {
   static constexpr ArithmeticFormulas formulas = {
-      .add = value_of<2>([](auto a, auto b) { return a + b; }),
-      .sub = value_of<2>([](auto a, auto b) { return a - b; }),
-      .mul = value_of<2>([](auto a, auto b) { return a * b; }),
+      .add = light(value_of<2>([](auto a, auto b) { return a + b; })),
+      .sub = light(value_of<2>([](auto a, auto b) { return a - b; })),
+      .mul = light(value_of<2>([](auto a, auto b) { return a * b; })),
       .div = value_of<2>([](auto a, auto b) { return a / b; }),
       .pow = value_of<2>([](auto a, auto b) { return pow(a, b); }),
-      .maximum = value_of<2>([](auto a, auto b) { return maximum(a, b); }),
-      .minimum = value_of<2>([](auto a, auto b) { return minimum(a, b); }),
-      .neg = value_of<1>([](auto x) { return -x; }),
+      .maximum = light(value_of<2>([](auto a, auto b) { return maximum(a, b); })),
+      .minimum = light(value_of<2>([](auto a, auto b) { return minimum(a, b); })),
+      .neg = light(value_of<1>([](auto x) { return -x; })),
 
-      .add_scalar = value_of<1, 1>([](auto x, auto s) { return x + s; }),
-      .mul_scalar = value_of<1, 1>([](auto x, auto s) { return x * s; }),
+      .add_scalar = light(value_of<1, 1>([](auto x, auto s) { return x + s; })),
+      .mul_scalar = light(value_of<1, 1>([](auto x, auto s) { return x * s; })),
       .div_scalar = value_of<1, 1>([](auto x, auto s) { return x / s; }),
-      .rsub_scalar = value_of<1, 1>([](auto x, auto s) { return s - x; }),
-      .maximum_scalar = value_of<1, 1>([](auto x, auto s) { return maximum(x, s); }),
-      .minimum_scalar = value_of<1, 1>([](auto x, auto s) { return minimum(x, s); }),
+      .rsub_scalar = light(value_of<1, 1>([](auto x, auto s) { return s - x; })),
+      .maximum_scalar = light(value_of<1, 1>([](auto x, auto s) { return maximum(x, s); })),
+      .minimum_scalar = light(value_of<1, 1>([](auto x, auto s) { return minimum(x, s); })),
 
       .div_grad_b = derivative_of<3>([](auto dy, auto a, auto b) { return -dy * (a / b / b); }),
       // 0 at b = 0, also where a^(b-1) is infinite or NaN; elsewhere written so that it depends on b there, too.
@@ -84,7 +84,7 @@ const ArithmeticFormulas& arithmetic_formulas() {
                     [](auto dy, auto x, auto low, auto high) { return where(x >= low, where(x <= high, dy, 0), 0); }),
       .power = from_x<1>([](auto x, auto s) { return pow(x, s); },
                          [](auto dy, auto x, auto s) { return dy * (s * pow(x, s - 1)); }),
-      .square = from_x([](auto x) { return x * x; }, [](auto dy, auto x) { return dy * (2 * x); }),
+      .square = light(from_x([](auto x) { return x * x; }, [](auto dy, auto x) { return dy * (2 * x); })),
       .cube = from_x([](auto x) { return x * x * x; }, [](auto dy, auto x) { return dy * (3 * (x * x)); }),
       .sqrt = from_y([](auto x) { return sqrt(x); }, [](auto dy, auto y) { return dy / (2 * y); }),
       .reciprocal = from_y([](auto x) { return 1 / x; }, [](auto dy, auto y) { return -dy * (y * y); }),

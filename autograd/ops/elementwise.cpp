@@ -65,11 +65,11 @@ constexpr NamedFunction kFunctions[] = {
     {"log1p", from_x([](auto x) { return log1p(x); }, [](auto dy, auto x) { return dy / (x + 1); })},
     {"log2", from_x([](auto x) { return log2(x); }, [](auto dy, auto x) { return dy / (x * kLn2); })},
     {"log10", from_x([](auto x) { return log10(x); }, [](auto dy, auto x) { return dy / (x * kLn10); })},
-    {"square", from_x([](auto x) { return x * x; }, [](auto dy, auto x) { return dy * (2 * x); })},
+    {"square", light(from_x([](auto x) { return x * x; }, [](auto dy, auto x) { return dy * (2 * x); }))},
     {"reciprocal", from_y([](auto x) { return 1 / x; }, [](auto dy, auto y) { return -dy * (y * y); })},
     {"sqrt", from_y([](auto x) { return sqrt(x); }, [](auto dy, auto y) { return dy / (2 * y); })},
     {"rsqrt", from_y([](auto x) { return rsqrt(x); }, [](auto dy, auto y) { return -0.5 * dy * (y * y * y); })},
-    {"abs", from_x([](auto x) { return abs(x); }, [](auto dy, auto x) { return dy * sign(x); })},
+    {"abs", light(from_x([](auto x) { return abs(x); }, [](auto dy, auto x) { return dy * sign(x); }))},
     // --- steps ---
     {"sign", flat([](auto x) { return sign(x); })},
     {"floor", flat([](auto x) { return floor(x); })},
@@ -99,7 +99,8 @@ constexpr NamedFunction kFunctions[] = {
     // --- activations ---
     {"sigmoid", from_y([](auto x) { return sigmoid(x); }, [](auto dy, auto y) { return dy * (y * (1 - y)); })},
     // NaN is not <= 0: it stays, and passes the gradient.
-    {"relu", from_y([](auto x) { return where(x <= 0, 0, x); }, [](auto dy, auto y) { return where(y <= 0, 0, dy); })},
+    {"relu",
+     light(from_y([](auto x) { return where(x <= 0, 0, x); }, [](auto dy, auto y) { return where(y <= 0, 0, dy); }))},
     {"silu", from_x([](auto x) { return silu(x); },
                     [](auto dy, auto x) {
                       const auto s = sigmoid(x);

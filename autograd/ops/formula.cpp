@@ -10,7 +10,7 @@ Tensor compute(const Formula& formula, const Shape& shape, std::initializer_list
                const Scalars& scalars) {
   const DType dtype = (*operands.begin())->dtype();
   Tensor y = Tensor::empty(shape, dtype);
-  map(y, operands, formula.kernel(dtype), scalars.values);
+  map(y, operands, formula.kernel(dtype), scalars.values, formula.work);
   return y;
 }
 

@@ -19,6 +19,7 @@ struct Formula {
   MapKernel float32 = nullptr;
   MapKernel float64 = nullptr;
   Tensor (*recorded)(const Tensor* const* operands, const double* scalars) = nullptr;  // derivatives only
+  MapWork work = MapWork::heavy;
 
   MapKernel kernel(DType dtype) const { return dtype == kFloat32 ? float32 : float64; }
 };
@@ -29,6 +30,13 @@ struct Unary {
   Formula gradient;
   bool keeps_y;
 };
+
+/// The same formulas, which have so little arithmetic that they wait for memory.
+constexpr Formula light(Formula formula) {
+  formula.work = MapWork::light;
+  return formula;
+}
+constexpr Unary light(Unary function) { return {light(function.value), light(function.gradient), function.keeps_y}; }
 
 /// Runs the kernel on operands of one floating type, which broadcast to `shape`. Not recorded.
 Tensor compute(const Formula& formula, const Shape& shape, std::initializer_list<const Tensor*> operands,

@@ -15,15 +15,16 @@ constexpr int64_t kGrain = 32768;                         // elements for one th
 constexpr int64_t kPiece = 512;                           // elements in a gathering buffer
 static_assert(kGrain % kPiece == 0 && kPiece % 64 == 0);  // pieces of y begin at cache lines
 
-// Where results go. What no cache can hold is computed in the L1 cache, piece by piece, and stored past the other
-// caches: an ordinary store would load its destination first.
+// Where results go. What no cache can hold may be computed in the L1 cache, piece by piece, and stored past the other
+// caches: an ordinary store would load its destination first. Then arithmetic and stores take turns, which is slower if
+// there is much arithmetic.
 class Output {
  public:
-  // reads_y: y is an operand, too, and so its lines are loaded anyway.
-  explicit Output(const Tensor& y, bool reads_y = false)
+  // may_stream: stores are what takes the time, and y is not an operand, whose lines are loaded anyway.
+  Output(const Tensor& y, bool may_stream)
       : base_(static_cast<std::byte*>(y.mutable_raw_data())),
         item_(item_size(y.dtype())),
-        streams_(!reads_y && y.numel() * item_ > largest_cache_bytes() &&
+        streams_(may_stream && y.numel() * item_ > largest_cache_bytes() &&
                  reinterpret_cast<std::uintptr_t>(base_) % 64 == 0) {}
   bool streams() const { return streams_; }
   // Elements for one call of write().
@@ -130,14 +131,14 @@ class StridedReader {
 };
 
 // For operands of which some have another layout than y.
-void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,
-                 const void* context) {
+void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context,
+                 MapWork work) {
   const int64_t n = y.numel();
   const int count = static_cast<int>(operands.size());
   alignas(StridedReader) std::byte reader_memory[kMaxOperands * sizeof(StridedReader)];
   StridedReader* const readers = reinterpret_cast<StridedReader*>(reader_memory);
   for (int i = 0; i < count; ++i) new (readers + i) StridedReader(**(operands.begin() + i), y.shape());
-  const Output out(y);
+  const Output out(y, work == MapWork::light);
 
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     const void* x[kMaxOperands];
@@ -159,7 +160,8 @@ void map_strided(const Tensor& y, std::initializer_list<const Tensor*> operands,
 
 }  // namespace
 
-void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context) {
+void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel, const void* context,
+         MapWork work) {
   for (const Tensor* operand : operands) {
     if (operand->dtype() == kBFloat16) detail::refuse_to_compute(kBFloat16);
   }
@@ -170,13 +172,13 @@ void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKern
   int count = 0;
   bool reads_y = false;
   for (const Tensor* operand : operands) {
-    if (operand->numel() != n || !operand->is_contiguous()) return map_strided(y, operands, kernel, context);
+    if (operand->numel() != n || !operand->is_contiguous()) return map_strided(y, operands, kernel, context, work);
     x[count] = operand->raw_data();
     reads_y = reads_y || x[count] == y.raw_data();
     items[count++] = item_size(operand->dtype());
   }
   if (n <= kGrain) return kernel(x, y.mutable_raw_data(), n, context);
-  const Output out(y, reads_y);
+  const Output out(y, work == MapWork::light && !reads_y);
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     const void* from[kMaxOperands];
     for (int64_t at = begin; at < end; at += out.most()) {
@@ -192,7 +194,7 @@ void copy_into(const Tensor& y, const Tensor& x) {
   const int64_t n = y.numel();
   if (n == 0) return;
   const StridedReader reader(x, y.shape());
-  const Output out(y);
+  const Output out(y, true);
   const int64_t item = item_size(y.dtype());
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     if (reader.contiguous()) {

@@ -76,7 +76,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOfShape,
                                          Case{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
                                          Case{{4, 20, 32}, {4, 20, 32}, {4, 20, 32}},
                                          Case{{2, 150, 8}, {2, 300, 8}, {2, 300, 5}},  // several blocks of queries
-                                         Case{{300, 6}, {130, 6}, {130, 6}}));
+                                         Case{{300, 6}, {130, 6}, {130, 6}},
+                                         // several blocks of keys
+                                         Case{{2, 3, 100, 4}, {2, 1, 600, 4}, {2, 1, 600, 5}},
+                                         Case{{600, 6}, {270, 6}, {270, 3}}));
 
 TEST(Attention, BackwardOfAHeadViewCopiesNothing) {
   const Tensor x = normal({2, 5, 12}, kFloat32, 0);
@@ -156,6 +159,25 @@ TEST(Attention, DropoutOverSeveralBlocksEqualsItsDefinition) {
       for (const Tensor& x : {q, k, v}) EXPECT_LT(largest_difference(ours[x], theirs[x]), 1e-12);
       EXPECT_EQ(generator.random32(), same.random32());
     }
+  }
+}
+
+TEST(Attention, AFullyMaskedQueryOfManyKeysGivesZerosAndNoGradient) {
+  const int64_t t = 70, s = 600;
+  const Tensor q = normal({t, 4}, kFloat32, 0).as_leaf(), k = normal({s, 4}, kFloat32, 1).as_leaf();
+  const Tensor v = normal({s, 4}, kFloat32, 2).as_leaf();
+  // Query 1 sees nothing, query 2 nothing in the first blocks of keys.
+  const Tensor row = arange(t).unsqueeze(1), column = arange(s).unsqueeze(0);
+  const Tensor seen = (row != 1) && ((row != 2) || (column >= 590));
+  for (const Tensor& mask : {seen, where(seen, zeros({t, s}), -std::numeric_limits<double>::infinity())}) {
+    Tape tape;
+    tape.trap_nan();
+    const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
+    EXPECT_EQ(y.select(0, 1).to_vector<float>(), std::vector<float>(4, 0.0f));
+    EXPECT_LT(largest_difference(y.slice(0, 2), by_definition(q, k, v, {.mask = mask}).slice(0, 2)), 1e-6);
+    const Gradients grads = tape.backward(sum(y * y));
+    EXPECT_EQ(grads[q].select(0, 1).to_vector<float>(), std::vector<float>(4, 0.0f));
+    for (const Tensor& x : {q, k, v}) EXPECT_TRUE(all_finite(grads[x]));
   }
 }
 

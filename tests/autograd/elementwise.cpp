@@ -1,5 +1,6 @@
 // Elementwise operations: values, special values, types, broadcasting, strides, derivatives to second order.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/kernels/stream.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
@@ -393,6 +394,23 @@ TEST(Select, Triangles) {
   expect_values(tril(ones({2, 2, 2}, kBool)), {1, 0, 1, 1, 1, 0, 1, 1});
   expect_values(slope([](const Tensor& v) { return triu(v, 1); }, x), {0, 1, 1, 0, 0, 1});
   EXPECT_EQ(error_of([] { tril(ones({3})); }), "[tril] expected two axes or more, got shape [3]");
+}
+
+TEST(Elementwise, ResultsLargerThanTheCachesHaveTheSameBits) {
+  constexpr int64_t kWidth = 1001;
+  const int64_t rows = largest_cache_bytes() / (4 * kWidth) + 40;
+  if (rows * kWidth > int64_t{1} << 24) GTEST_SKIP() << "the cache holds " << largest_cache_bytes() << " bytes";
+  const Tensor x = linspace(-4, 4, rows * kWidth).reshape({rows, kWidth}), row = linspace(0, 1, kWidth);
+  const auto results = [&row](const Tensor& v) {
+    return std::vector<Tensor>{v + v, v * 3, relu(v), v + row, v.clone()};
+  };
+  const std::vector<Tensor> whole = results(x);
+  for (const int64_t first : {int64_t{0}, rows / 2, rows - 20}) {
+    const std::vector<Tensor> part = results(x.slice(0, first, first + 20));
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      EXPECT_TRUE(all(whole[i].slice(0, first, first + 20) == part[i])) << i << " " << first;
+    }
+  }
 }
 
 TEST(Elementwise, SteadyStateAllocatesNothing) {

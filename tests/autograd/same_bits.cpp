@@ -234,14 +234,15 @@ std::vector<Large> large_samples() {
     add_sample("linear", {numbers({rows, 130}), numbers({517, 130}), numbers({517})},
                [](const Inputs& v) { return linear(v[0], v[1], v[2]); });
   }
-  const Shape heads{4, 6, 65, 32};
-  for (bool causal : {false, true}) {
-    add_sample("scaled_dot_product_attention", {numbers(heads), numbers(heads, -1, 2), numbers(heads)},
-               [causal](const Inputs& v) {
-                 Generator generator(1);
-                 return scaled_dot_product_attention(v[0], v[1], v[2],
-                                                     {.causal = causal, .dropout = 0.1, .generator = &generator});
-               });
+  for (const Shape& heads : {Shape{4, 6, 65, 32}, Shape{2, 700, 16}}) {  // few keys and many
+    for (bool causal : {false, true}) {
+      add_sample("scaled_dot_product_attention", {numbers(heads), numbers(heads, -1, 2), numbers(heads)},
+                 [causal](const Inputs& v) {
+                   Generator generator(1);
+                   return scaled_dot_product_attention(v[0], v[1], v[2],
+                                                       {.causal = causal, .dropout = 0.1, .generator = &generator});
+                 });
+    }
   }
   const Shape long_heads{2, 3, 1500, 16};
   for (int64_t dilation : {1, 2}) {

@@ -204,7 +204,6 @@ HWY_EXPORT(block_kernels_float);
 HWY_EXPORT(block_kernels_double);
 
 constexpr int64_t kQueries = 64, kKeys = 256;  // of a block: its scores, and keys and values, fit the L2 cache
-constexpr int64_t kLeastKeys = 192;            // with fewer of them, whole rows are as fast
 constexpr int64_t kGap = 16;  // more elements from row to row: their beginnings then use different parts of the cache
 static_assert(kKeys <= kPackedDepth);
 
@@ -437,7 +436,7 @@ void backward(const Attention& a, const Tensor& y, const Tensor& softmax, const 
 }  // namespace
 
 bool suits_blocks(const Attention& a) {
-  return a.rows() >= kQueries && a.columns() >= kLeastKeys && a.query.size(-1) > 0 && a.value.size(-1) > 0;
+  return a.rows() >= kQueries && a.columns() > kKeys && a.query.size(-1) > 0 && a.value.size(-1) > 0;
 }
 
 void attention_by_blocks(const Attention& a, const Tensor& y, const Tensor& softmax) {

@@ -19,7 +19,11 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Missing(Exception):
-    """A side that cannot run, or not this row; the text says why."""
+    """A side that cannot run; the text says why."""
+
+
+class OtherRows(Missing):
+    """A side that does not measure rows of this kind."""
 
 
 # ---- Processes ----
@@ -95,7 +99,7 @@ class Calls:
         self.process = Process(command, env)
         if not self.process.about["known"]:
             self.process.close()
-            raise Missing("has no such case")
+            raise OtherRows("has no such case")
         self.facts = {"library": self.process.about["library"]}
         self.process.ask(0.1)  # warms up
 
@@ -163,13 +167,18 @@ class Ours:
             raise Missing(f"{build} has no bench_steps: build with -D TAPEGRAD_BENCH=ON, or without --no-build")
         self.cases = cases_of(programs_in(build, "bench_"))
 
-    def start(self, row, save=None):
+    def start(self, row):
         if row.kind == "step":
-            more = {"save": save} if save else {}
-            return Steps([os.path.join(self.build, "bench_steps"), row.arguments(threads=self.threads, **more)], {})
+            return Steps(self.steps(row), {})
         if row.name not in self.cases:
-            raise Missing("has no such case")
+            raise OtherRows("has no such case")
         return GoogleBenchmark(self.cases[row.name], row.name, {}, f"--threads={self.threads}")
+
+    def steps(self, row, **more):
+        return [os.path.join(self.build, "bench_steps"), row.arguments(threads=self.threads, **more)]
+
+    def write_weights(self, row, path):
+        Process(self.steps(row, save=path), {}).close()
 
 
 class PyTorch:
@@ -184,7 +193,7 @@ class PyTorch:
             more = ["--compile"] if self.compiled else []
             return Steps([self.python, os.path.join(PEERS, "steps.py"), row.arguments(threads=self.threads), *more], self.env)
         if self.compiled:
-            raise Missing("single operations are not compiled")
+            raise OtherRows("single operations are not compiled")
         return Calls([self.python, os.path.join(PEERS, "ops.py"), "--threads", str(self.threads), row.name], self.env)
 
     def linear_gflops(self):
@@ -206,8 +215,8 @@ class Jax:
                                  f"intra_op_parallelism_threads={threads}"}
 
     def start(self, row, weights):
-        if row.kind != "step":
-            raise Missing("steps only")
+        if row.kind != "step" or "dtype" in row.settings:
+            raise OtherRows("steps in float32 only")
         arguments = row.arguments(threads=self.threads, weights=weights)
         return Steps([self.python, os.path.join(PEERS, "jax_steps.py"), arguments], self.env)
 
@@ -223,7 +232,7 @@ class LibTorch:
 
     def start(self, row):
         if row.name not in self.cases:
-            raise Missing("has no such case")
+            raise OtherRows("has no such case")
         return GoogleBenchmark(self.cases[row.name], row.name, self.env)
 
 

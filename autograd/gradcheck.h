@@ -71,7 +71,7 @@ Tensor call_with(F& f, std::span<const Tensor> x) {
 /// span of them, and returns a float64 tensor. float64 inputs are differentiated in the layout that they have; integers
 /// and bools are passed through. It also checks that f gives the same bits twice and does not change its inputs, that
 /// strided and contiguous inputs give the same results, and that gradients depend neither on the layout of dy nor on
-/// which other inputs are constants. Error for float32 inputs, and whatever f throws.
+/// which other inputs are constants. Error for float32 inputs; exceptions of f pass through.
 template <class F>
 GradcheckReport gradcheck(F&& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
   auto* address = &f;

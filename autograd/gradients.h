@@ -18,7 +18,7 @@ class Gradients {
   Gradients() = default;
   /// The gradient of a leaf. Error if it took no part in the loss.
   const Tensor& operator[](const Tensor& leaf) const { return of(leaf, ""); }
-  /// The same for an nn::Parameter, or whatever else has a tensor and a name; the Error then has the name.
+  /// The same for an nn::Parameter, or another type with a tensor and a name; the Error then has the name.
   template <class Named>
   requires requires(const Named& n) {
     n.tensor();

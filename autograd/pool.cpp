@@ -46,7 +46,7 @@ std::size_t bucket_bytes(int bucket) {
 }
 
 constexpr std::size_t kSlabBytes = std::size_t{1} << 20;    // small blocks are cut from slabs
-constexpr std::size_t kSmallLimit = std::size_t{64} << 10;  // larger blocks are split, merged and given back
+constexpr std::size_t kSmallLimit = std::size_t{64} << 10;  // larger blocks are split, merged, returned
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kCacheBytes = std::size_t{256} << 10;  // of one bucket in one thread; larger blocks are shared
 
@@ -93,8 +93,8 @@ FreeBlock* by_address(FreeBlock* list, std::size_t count) {
 }
 
 // Free large blocks. One is always exactly as large as its bucket says while it is in use, so that its size need not be
-// remembered; what is left over when a larger one serves a request is a free block again, and may be a crumb too small
-// for any large bucket. All sizes are whole pages.
+// remembered; what is left over when a larger one serves a request is a free block again, and may be too small for
+// any large bucket. All sizes are whole pages.
 class LargeBlocks {
  public:
   // A free block of this bucket, or a part of a larger one; nullptr if there is none.
@@ -157,7 +157,7 @@ class LargeBlocks {
     return block;
   }
 
-  FreeList free_[kBuckets];  // each block in the largest bucket that it can serve; crumbs are in the small ones
+  FreeList free_[kBuckets];  // each block in the largest bucket that it can serve, remainders in the small ones
   std::size_t free_bytes_ = 0;
 };
 
@@ -248,7 +248,7 @@ class SharedPool {
     const std::size_t before = -reinterpret_cast<std::uintptr_t>(start) % kHugePage;
     if (before > 0) munmap(first, before);
     munmap(first + before + bytes, kHugePage - before);
-    madvise(first + before, bytes, MADV_HUGEPAGE);  // a wish: without huge pages everything works as well
+    madvise(first + before, bytes, MADV_HUGEPAGE);  // a hint: everything also works without huge pages
     return first + before;
   }
 

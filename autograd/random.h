@@ -32,7 +32,7 @@ class Generator {
   Generator(const Generator& other);
   Generator& operator=(const Generator& other);
 
-  /// Starts the stream anew and forgets the cached normal.
+  /// Restarts the stream and discards the cached normal.
   void manual_seed(uint64_t seed);
   /// The seed of the last start, with all 64 bits.
   uint64_t seed() const;

@@ -28,7 +28,7 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, i
                            hidden_size, str(query.shape()), str(key.shape()), str(value.shape())));
 }
 
-// Query, key, value, output; none of them where the form of attention has its own.
+// Query, key, value, output; none of them if the form of attention has its own.
 std::array<Linear, 4> projections(int64_t hidden_size, int64_t heads, int64_t kv_heads, const AttentionChoice& choice) {
   checked(hidden_size, heads);
   const int64_t width = kv_width(kWhere, hidden_size, heads, kv_heads);
@@ -39,7 +39,7 @@ std::array<Linear, 4> projections(int64_t hidden_size, int64_t heads, int64_t kv
           Linear(hidden_size, hidden_size)};
 }
 
-// Error where keys and values are wanted apart from the queries.
+// Error for a form of attention that cannot take keys and values separately from the queries.
 void require_separate(const MultiHeadAttention& a) {
   if (a.long_attention.defined()) {
     fail(kWhere, fmt::format("{} attention is for self-attention: query, key and value must be one tensor",

@@ -13,9 +13,9 @@ namespace tapegrad::nn {
 /// Scores are scaled by the size of a head, not of the model.
 struct MultiHeadAttention {
   /// Error unless num_attention_heads divides hidden_size. For Positions::shaw the module has its own vectors; the
-  /// other relative kinds come with each pass. Fewer heads of keys and values, num_kv_heads, are shared by groups of
-  /// queries (grouped-query attention; 0: as many as queries); Error unless they divide num_attention_heads. Forms
-  /// other than full attention are for self-attention; there, `causal` hides later keys, whatever the mask says.
+  /// other relative kinds come with each pass. num_kv_heads key and value heads are shared by groups of query heads
+  /// (grouped-query attention; 0: as many as query heads); Error unless they divide num_attention_heads. Forms other
+  /// than full attention are for self-attention; there, `causal` hides later keys in addition to the mask.
   /// Linformer needs choice.length.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
                      Positions positions = Positions::none, const PositionOptions& options = {},

@@ -1,4 +1,4 @@
-// What all attention modules take and give.
+// The optional inputs and outputs of all attention modules.
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
@@ -27,10 +27,10 @@ struct AttentionMaps : NamedTensors {
   }
 };
 
-/// What an attention module takes in addition to its inputs. Every member may be left out.
+/// Optional arguments of an attention module. Every member may be left out.
 struct AttentionPass {
   Tensor mask = {};  ///< broadcasts to [B, heads, T, S]; bool: true may be attended to; floating: added to scores
-  KVCache* cache = nullptr;                 ///< the inputs continue what it holds (generation)
+  KVCache* cache = nullptr;                 ///< the inputs continue those in the cache (generation)
   std::size_t layer = 0;                    ///< the module's index in its stack, and so in the cache
   const PositionBias* positions = nullptr;  ///< of the stack's RelativePositions
   Tensor* weights = nullptr;            ///< receives the attention weights [B, heads, T, S] before dropout, detached

@@ -93,7 +93,7 @@ struct GPTHead {
 struct GPTModel {
   explicit GPTModel(const GPTConfig& config);
 
-  /// ids [B, T] int64 -> logits [B, T, V]. With a cache, the ids continue what it holds, and only they are computed.
+  /// ids [B, T] int64 -> logits [B, T, V]. With a cache, the ids continue those in it, and only they are computed.
   /// `maps`, if given, receives "trf_blocks.0.att" -> [B, heads, T, S]. Error beyond longest_input().
   Tensor operator()(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
   /// The two halves: [B, T] -> [B, T, C] after the last norm, and [..., C] -> logits [..., V].

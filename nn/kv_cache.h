@@ -7,7 +7,7 @@
 
 namespace tapegrad::nn {
 
-/// Keys and values of one attention, cut into heads.
+/// Keys and values of one attention, split into heads.
 struct KeysAndValues {
   Tensor keys, values;  // [B, heads, S, head_dim]
 };
@@ -24,12 +24,12 @@ class KVCache {
   void truncate(int64_t length);
 
   // --- for models ---
-  /// Appends keys and values [B, heads, T, head_dim] of T new tokens to what `layer` holds. Returns views of all of
+  /// Appends keys and values [B, heads, T, head_dim] of T new tokens to those of `layer`. Returns views of all of
   /// them; they keep their values, and the next pass is cheaper if they no longer exist.
   KeysAndValues append(std::size_t layer, const KeysAndValues& fresh);
   /// To be called after the last layer of a pass over `tokens` tokens.
   void advance(int64_t tokens) { length_ += tokens; }
-  /// The same as append() for what added positions remember of each token, [B, 1, T, width]; `values` may be empty.
+  /// Like append(), for the state that added positions keep per token, [B, 1, T, width]; `values` may be empty.
   KeysAndValues append_history(const KeysAndValues& fresh);
   /// Positions that do not depend on the tokens, computed once; an empty handle at first.
   Tensor& table() { return table_; }

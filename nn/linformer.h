@@ -14,7 +14,7 @@ class Generator;
 namespace tapegrad::nn {
 
 struct LinformerOptions {
-  Tensor mask = {};                  ///< bool [..., 1, S], of the keys; true may be attended to
+  Tensor mask = {};                  ///< bool [..., 1, S], of the keys; true: may be attended to
   bool causal = false;               ///< Error if true: each projected key mixes all positions
   double dropout = 0;                ///< on the weights [T, K], in training
   bool training = true;              ///< false: no dropout
@@ -23,7 +23,7 @@ struct LinformerOptions {
 };
 /// softmax(q (e k)^T / sqrt(D)) f v: query [..., T, D], key [..., S, D], value [..., S, E] -> [..., T, E], with weights
 /// for K projected keys instead of S. e and f are [K, S], or [H, K, S] with one matrix per head (axis -3 of key); of
-/// longer ones the first S columns are used. Masked keys and values are zero before the projection, so where all are
+/// wider ones, the first S columns are used. Masked keys and values are zero before the projection, so where all are
 /// masked the result is zero.
 Tensor linformer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& e,
                            const Tensor& f, const LinformerOptions& options = {});
@@ -33,7 +33,7 @@ struct LinformerConfig {
   int64_t d_out = 768;           ///< width of queries, keys, values and the output; a multiple of num_heads
   int64_t num_heads = 12;        ///< each head has d_out / num_heads elements
   int64_t context_length = 512;  ///< the longest input
-  int64_t projected = 256;       ///< K: keys that remain of it
+  int64_t projected = 256;       ///< K: number of projected keys
   bool share_kv = true;          ///< one projection for keys and values
   bool share_heads = true;       ///< one projection for all heads
   double dropout = 0;            ///< on the attention weights, in training
@@ -49,7 +49,7 @@ struct LinformerConfig {
 struct LinformerSelfAttention {
   explicit LinformerSelfAttention(const LinformerConfig& config);
 
-  /// x [B, T, d_in] -> [B, T, d_out]. Of the pass: a bool mask of keys; rope; the weights are those of the S values,
+  /// x [B, T, d_in] -> [B, T, d_out]. The pass may have a bool mask of keys, rope, and weights: those of the S values,
   /// softmax(...) f, which may be negative. Error for a cache, and for positions that add a bias.
   Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
   Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }

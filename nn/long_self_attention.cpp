@@ -5,7 +5,7 @@ namespace tapegrad::nn {
 
 namespace {
 
-// Causal: a number that does not grow with the input, so that earlier tokens keep their buckets.
+// If causal, the number must not depend on the input's length, so that earlier tokens keep their buckets.
 int64_t reformer_buckets(const AttentionChoice& c, bool causal) {
   if (c.reformer_buckets > 0 || !causal || c.length == 0) return c.reformer_buckets;
   return ReformerSelfAttention::buckets_for(c.length, c.reformer_bucket_size);

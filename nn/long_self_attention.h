@@ -1,4 +1,4 @@
-// The module of a chosen form of attention that has projections of its own.
+// The module of a chosen form of attention that has its own projections.
 #pragma once
 
 #include <tapegrad/nn/attention_choice.h>
@@ -11,12 +11,12 @@
 
 namespace tapegrad::nn {
 
-/// Linformer, Performer or Reformer, or none where the choice is another form. Full and window attention are functions
-/// of queries, keys and values; these are modules.
+/// Linformer, Performer or Reformer, or none if the choice is another form. Full and window attention are functions of
+/// queries, keys and values; these are modules.
 struct LongSelfAttention {
   struct Sizes {
     int64_t d_in, d_out, num_heads;
-    double dropout;  ///< Linformer's; the others have none
+    double dropout;  ///< of Linformer; the others have none
     bool qkv_bias, causal;
   };
   LongSelfAttention() = default;  ///< none
@@ -24,7 +24,7 @@ struct LongSelfAttention {
   bool defined() const { return linformer || performer || reformer; }
 
   Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;  ///< [B, T, d_in] -> [B, T, d_out]
-  void redraw();                                                             ///< Performer's features
+  void redraw();                                                             ///< Performer: draws new features
   std::vector<Linear*> projections();
   void visit(auto&& field) {
     field("linformer", linformer);

@@ -1,4 +1,4 @@
-// Performer: softmax attention by positive orthogonal random features.
+// Performer: softmax attention estimated with positive orthogonal random features.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/linalg.h>
@@ -65,8 +65,8 @@ Tensor sums_over_all(const Tensor& of_queries, const Tensor& of_keys, const Tens
   return matmul(exp_of_rows(of_queries + finite_top), matmul(exp(of_keys - finite_top).t(), v));
 }
 
-// Sums over the keys so far, relative to the largest exponent of each key, and the level of a key, which is that
-// exponent, relative to the highest level so far: later keys have no part in it.
+// Sums over the keys so far. Each key is relative to its largest exponent, its level, and levels are relative to the
+// highest level so far: later keys have no influence.
 Tensor causal_sums(const Tensor& of_queries, const Tensor& of_keys, const Tensor& v) {
   constexpr double kLowest = -1e30;  // of masked keys
   const int64_t queries = of_queries.size(-2), keys = of_keys.size(-2), past = keys - queries;

@@ -1,4 +1,4 @@
-// Attention by positive random features. Choromanski et al. 2020, Performer (FAVOR+).
+// Attention estimated with positive random features. Choromanski et al. 2020, Performer (FAVOR+).
 #pragma once
 
 #include <tapegrad/nn/attention_pass.h>
@@ -12,21 +12,21 @@ class Generator;
 
 namespace tapegrad::nn {
 
-/// Directions of random features, [count, head_dim]: blocks of head_dim orthogonal ones (the factor q of normal
-/// numbers), each with the length of a normal vector of its own. Without a generator, from the default one.
+/// Directions of random features, [count, head_dim]: blocks of head_dim orthogonal vectors (the factor Q of a normal
+/// matrix), each with the length of an independent normal vector. Without a generator, from the default one.
 Tensor orthogonal_features(int64_t count, int64_t head_dim, DType dtype = kFloat32, Generator* generator = nullptr);
 
 struct PerformerOptions {
-  Tensor mask = {};     ///< bool [..., 1, S], of the keys; true may be attended to
-  bool causal = false;  ///< the last of T queries attends to all S keys, the one before to all but one, ...
+  Tensor mask = {};     ///< bool [..., 1, S], of the keys; true: may be attended to
+  bool causal = false;  ///< the last of T queries attends to all S keys, the previous one to all but one, ...
   std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(D) if left out
 };
-/// An estimate of softmax(q k^T scale) v that takes O(T M) time and memory, in backward, too: with phi(x) = exp(w x -
-/// |x|^2 / 2) for the M rows w of `features` [M, D], phi(q) . phi(k) has the mean exp(q . k). query [..., T, D], key
-/// [..., S, D], value [..., S, E] -> [..., T, E]; leading axes broadcast. The error falls as M^-1/2. Causal: prefix
-/// sums in blocks (causal_product), and later keys change no bit. Exponents are taken relative to the largest ones, of
-/// the keys so far if causal, which cancels: nothing overflows. Zeros where a query has no key, and where no feature is
-/// large both for the query and for one of its keys: a sum of products below 1e-19 (float64: 1e-154).
+/// An estimate of softmax(q k^T scale) v with O(T M) time and memory, forward and backward: with phi(x) = exp(w x -
+/// |x|^2 / 2) for the M rows w of `features` [M, D], the mean of phi(q) . phi(k) is exp(q . k). query [..., T, D], key
+/// [..., S, D], value [..., S, E] -> [..., T, E]; leading axes broadcast. The error decreases as M^-1/2. If causal,
+/// prefix sums run in blocks (causal_product), and later keys change no bit. Exponents are relative to the largest one
+/// (if causal, of the keys so far), which cancels, so nothing overflows. Zeros where a query has no key, and where no
+/// feature is large for both the query and one of its keys: a sum of products below 1e-19 (float64: 1e-154).
 Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& features,
                            const PerformerOptions& options = {});
 
@@ -43,15 +43,15 @@ struct PerformerConfig {
   void check() const;
 };
 
-/// MultiHeadSelfAttention by random features, which all heads share and which are saved with the model.
+/// MultiHeadSelfAttention with random features, which all heads share and which are saved with the model.
 struct PerformerSelfAttention {
   explicit PerformerSelfAttention(const PerformerConfig& config);
 
-  /// x [B, T, d_in] -> [B, T, d_out]. Of the pass: a bool mask of keys, rope, a cache; the weights are those that the
-  /// features stand for. Error for positions that add a bias.
+  /// x [B, T, d_in] -> [B, T, d_out]. The pass may have a bool mask of keys, rope, and a cache; its weights receive the
+  /// estimated ones. Error for positions that add a bias.
   Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
   Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
-  /// New features.
+  /// Draws new features.
   void redraw(Generator* generator = nullptr);
   void visit(auto&& field) {
     field("W_query", W_query);

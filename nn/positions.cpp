@@ -1,4 +1,4 @@
-// The kinds of positions and their options, and the tables of index, learned and sinusoidal positions.
+// The positional encodings and their options, and the tables of index, learned and sinusoidal positions.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,6 +1,6 @@
-// Positions for attention, which by itself does not know the order of its inputs: the kinds, their options, and tables.
-// What a model adds to its embeddings is in nn/added_positions.h, what acts inside attention in
-// nn/relative_positions.h.
+// Positional encodings, without which attention ignores the order of its inputs: the kinds, their options, and tables.
+// nn/added_positions.h has the kinds that are added to the embeddings, nn/relative_positions.h those that act inside
+// attention.
 #pragma once
 
 #include <tapegrad/nn/module.h>
@@ -21,11 +21,11 @@ namespace tapegrad::nn {
 ///   alibi       subtracts the distance times a fixed slope per head from the scores. Press, Smith, Lewis 2022
 ///   conv        adds a depthwise convolution of the embeddings. Chu et al. 2021
 ///   conv_multiscale  adds two convolutions, of widths 3 and 5
-///   lstm        adds a projection of the states of an LSTM that reads the embeddings
+///   lstm        adds a projection of the hidden states of an LSTM over the embeddings
 ///   ode         adds the solution of a learned differential equation. Liu et al. 2020
 ///   complex     adds waves of learned amplitude, frequency and phase. Wang et al. 2020
-///   composite   adds alpha times an added kind, and beta times what a relative kind does; alpha and beta are learned
-///   dynamic     adds what a network makes of the position and of its context
+///   composite   combines an added kind, times a learned alpha, with a relative kind, times a learned beta
+///   dynamic     adds the output of a network that reads the position and its context
 /// rope, shaw, t5 and alibi are relative: shifting all positions leaves the scores of self-attention unchanged. The
 /// others, except for composite, are added to the embeddings.
 enum class Positions {
@@ -49,7 +49,7 @@ enum class Positions {
 inline constexpr std::string_view kPositionNames[] = {"none", "index", "learned", "sinusoidal", "rope",
                                                       "shaw", "t5",    "alibi",   "conv",       "conv-multiscale",
                                                       "lstm", "ode",   "complex", "composite",  "dynamic"};
-/// The kinds that composite makes a pair of.
+/// The kinds that composite combines.
 inline constexpr std::string_view kAddedPositionNames[] = {
     "index", "learned", "sinusoidal", "conv", "conv-multiscale", "lstm", "ode", "complex", "dynamic"};
 inline constexpr std::string_view kRelativePositionNames[] = {"rope", "shaw", "t5", "alibi"};
@@ -62,26 +62,26 @@ struct PositionOptions {
   /// learned: the table of max_positions vectors is interpolated to inputs of up to this length; 0: no interpolation.
   int64_t interpolate_to = 0;
   double rope_base = 10000;    ///< rope: the slowest pair rotates once in about 2 pi base positions
-  double ntk_scale = 1;        ///< rope: contexts this many times longer than trained ones (NTK-aware scaling)
+  double ntk_scale = 1;        ///< rope: factor by which contexts are longer than in training (NTK-aware)
   int64_t shaw_distance = 16;  ///< shaw: larger distances are clamped to it
-  bool shaw_values = false;    ///< shaw: vectors for the values, too (the paper's equation 3)
+  bool shaw_values = false;    ///< shaw: also add vectors to the values (the paper's equation 3)
   int64_t t5_buckets = 32;     ///< t5: number of buckets of distances
-  int64_t t5_distance = 128;   ///< t5: distances from here on share the last bucket
-  int64_t conv_width = 3;      ///< conv: number of embeddings that a position sees; odd
-  int64_t lstm_size = 0;       ///< lstm: size of the states; 0: the width of the model
-  int64_t ode_size = 0;        ///< ode: hidden units of the slope's network; 0: the width of the model
-  double ode_interval = 0.1;   ///< ode: time from one position to the next
+  int64_t t5_distance = 128;   ///< t5: distances of at least this share the last bucket
+  int64_t conv_width = 3;      ///< conv: width of the convolution; odd
+  int64_t lstm_size = 0;       ///< lstm: size of the hidden states; 0: the width of the model
+  int64_t ode_size = 0;        ///< ode: hidden units of the network for dh/dt; 0: the width of the model
+  double ode_interval = 0.1;   ///< ode: time between two positions
   OdeOptions ode = {};         ///< ode: the solver; steps are those between two positions
   int64_t dynamic_size = 0;    ///< dynamic: hidden units of the network; 0: the width of the model
-  Positions composite_added = Positions::sinusoidal;  ///< composite: what alpha weights, one of kAddedPositionNames
-  Positions composite_relative = Positions::rope;     ///< composite: what beta weights, of kRelativePositionNames
+  Positions composite_added = Positions::sinusoidal;  ///< composite: weighted by alpha; of kAddedPositionNames
+  Positions composite_relative = Positions::rope;     ///< composite: weighted by beta; of kRelativePositionNames
 
   /// Error that names the first invalid member.
   void check() const;
 };
 
-/// The kind that is added to the embeddings, and the one that acts inside attention: the two of a composite; otherwise
-/// `positions` itself and none.
+/// The kind that is added to the embeddings, and the kind that acts inside attention. Composite has both; for the other
+/// kinds one of the two is `positions` itself, and the other is none.
 Positions added_kind(Positions positions, const PositionOptions& options);
 Positions relative_kind(Positions positions, const PositionOptions& options);
 

@@ -39,7 +39,7 @@ Tensor one_round(const Tensor& x, int bits, Generator& generator) {
   return bucket;
 }
 
-// 0: one that fits each input.
+// 0: chosen by the length of each input.
 int64_t fixed_count(const ReformerConfig& c) {
   if (c.num_buckets > 0) return c.num_buckets;
   return c.causal && c.context_length > 0 ? ReformerSelfAttention::buckets_for(c.context_length, c.chunk_length) : 0;

@@ -1,4 +1,4 @@
-// Attention to tokens that a random hash puts close. Kitaev, Kaiser, Levskaya 2020, Reformer.
+// Attention between tokens with similar hashes. Kitaev, Kaiser, Levskaya 2020, Reformer.
 #pragma once
 
 #include <tapegrad/autograd/long_attention.h>
@@ -12,13 +12,13 @@ class Generator;
 namespace tapegrad::nn {
 
 /// Hashes x [..., T, D] by random rotations, `rounds` times: int64 [rounds, ..., T] in [0, count). With `count` buckets
-/// a rotation R is normal [D, count / 2], and the bucket is the largest of [x R, -x R]; more than 32 buckets are the
-/// product of several hashes with at most 32 each, so that the time is O(T log count). Error unless count is a power of
+/// a rotation R is normal [D, count / 2], and the bucket is the argmax of [x R, -x R]; more than 32 buckets combine
+/// several hashes with at most 32 each, so that the time is O(T log count). Error unless count is a power of
 /// two. Rotations come from `generator`, or from the default one; one bucket draws nothing. No gradient.
 Tensor lsh_buckets(const Tensor& x, int64_t count, int64_t rounds = 1, Generator* generator = nullptr);
 
 /// lsh_attention with shared queries and keys: keys are query_key [..., T, D] / |query_key|. With one chunk, T <=
-/// chunk_length, it is full attention in which a token attends to itself only if there is nothing else.
+/// chunk_length, it is full attention, except that a token attends to itself only if there is no other token.
 Tensor reformer_attention(const Tensor& query_key, const Tensor& value, const Tensor& buckets,
                           const LshAttentionOptions& options = {});
 
@@ -27,8 +27,8 @@ struct ReformerConfig {
   int64_t d_out = 768;     ///< width of shared queries and keys, of values and of the output; a multiple of num_heads
   int64_t num_heads = 12;  ///< each head has d_out / num_heads elements
   int64_t context_length = 0;  ///< the longest input; 0: any length
-  int64_t chunk_length = 64;   ///< tokens that attend together; each chunk attends to the one before, too
-  int64_t num_buckets = 0;     ///< a power of two; 0: buckets_for(T), if causal with a context_length, of that
+  int64_t chunk_length = 64;   ///< tokens per chunk; each chunk also attends to the previous one
+  int64_t num_buckets = 0;     ///< a power of two; 0: buckets_for(T), or of context_length if set and causal
   int64_t rounds = 2;          ///< of hashing
   uint64_t seed = 0;           ///< of the rotations in evaluation
   bool qkv_bias = false;
@@ -39,17 +39,17 @@ struct ReformerConfig {
 };
 
 /// Multi-head self-attention by hashing: O(T log T). In training each pass draws rotations from the default generator;
-/// in evaluation they are those of config.seed, so that results repeat. With `causal`, chunks are cut within buckets,
-/// so that later tokens change no more than rounding. Otherwise an input of one chunk is not hashed.
+/// in evaluation they are those of config.seed, so that results are repeatable. With `causal`, chunks do not cross
+/// buckets, so later tokens change earlier results only by rounding. Otherwise an input of one chunk is not hashed.
 struct ReformerSelfAttention {
   explicit ReformerSelfAttention(const ReformerConfig& config);
 
-  /// x [B, T, d_in] -> [B, T, d_out]. Of the pass: a bool mask of keys, rope, a cache (of shared queries and keys; each
-  /// pass hashes all of them anew), the weights. Error for positions that add a bias, and for a cache if the number of
-  /// buckets depends on the length: results would differ from those without a cache.
+  /// x [B, T, d_in] -> [B, T, d_out]. The pass may have a bool mask of keys, rope, a cache (of shared queries and keys,
+  /// all of which every pass hashes again), and weights. Error for positions that add a bias, and for a cache if the
+  /// number of buckets depends on the length: results would differ from those without a cache.
   Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
   Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
-  /// The least power of two with 2 T / chunk_length or more.
+  /// The smallest power of two that is at least 2 T / chunk_length.
   static int64_t buckets_for(int64_t length, int64_t chunk_length);
   void visit(auto&& field) {
     field("W_query_key", W_query_key);

@@ -9,9 +9,9 @@ namespace tapegrad::nn {
 /// 0 .. S - 1.
 struct PositionBias {
   Tensor bias = {};        ///< t5, alibi: [1, H, T, S], added to the scaled scores
-  Tensor cosines = {};     ///< rope: [T, D/2], of the angles by which queries and new keys are rotated
+  Tensor cosines = {};     ///< rope: [T, D/2], of the rotation angles of queries and new keys
   Tensor sines = {};       ///< rope: the same
-  Tensor shaw_scale = {};  ///< composite with shaw: one number that weights what the vectors add
+  Tensor shaw_scale = {};  ///< composite with shaw: one number, which multiplies their contribution
   int64_t start = 0;
 };
 
@@ -22,7 +22,7 @@ struct PositionBias {
 /// D.
 Tensor rope(const Tensor& x, int64_t start = 0, double base = 10000);
 /// The base for contexts `scale` times longer: base scale^(D/(D-2)) keeps the fastest pair as it is and slows the
-/// slowest one by `scale`. NTK-aware scaling, 2023 (tutorial 003, section 8.3, deep dive).
+/// slowest one by `scale`. NTK-aware scaling, 2023 (tutorial 003, 8.3.2, deep dive 1).
 double ntk_base(double base, double scale, int64_t head_dim);
 /// cos and sin of the angles at positions start .. start + length - 1, each [length, D/2].
 struct Angles {
@@ -82,11 +82,11 @@ Tensor alibi_slopes(int64_t heads, DType dtype = kFloat32);
 /// -slope * |distance|, [1, H, T, S].
 Tensor alibi_bias(int64_t heads, int64_t queries, int64_t keys, int64_t start = 0, DType dtype = kFloat32);
 
-/// What a stack of layers has for its self-attentions: T5's table, the beta of composite positions, and the
-/// PositionBias of a pass. (Shaw's vectors belong to each attention.) Beta begins as 1 and weights T5's and ALiBi's
-/// bias, what Shaw's vectors add, and RoPE's angles: at 0 there is nothing of the relative kind.
+/// The positions that the self-attentions of a stack share: T5's table, the beta of composite positions, and the
+/// PositionBias of a pass. (Each attention has its own Shaw vectors.) Beta is 1 initially; it multiplies T5's and
+/// ALiBi's bias, the contribution of Shaw's vectors, and RoPE's angles. At 0 the relative kind has no effect.
 struct RelativePositions {
-  /// With `causal`, a query never attends to later keys. Error where the kind does not fit head_dim.
+  /// With `causal`, a query never attends to later keys. Error if the kind does not support head_dim.
   RelativePositions(Positions positions, int64_t heads, int64_t head_dim, bool causal,
                     const PositionOptions& options = {});
   /// For T queries from position `start` on and S keys, in the model's type.
@@ -98,7 +98,7 @@ struct RelativePositions {
 
   T5Bias t5;
   Parameter beta;  // one number, for composite positions
-  Positions kind;  // the relative one; none if there is none
+  Positions kind;  // the relative kind, or none
   int64_t heads, head_dim;
   double rope_base;  // scaled
 };

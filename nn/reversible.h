@@ -20,11 +20,11 @@ struct ReversibleFunctions {
   Recomputed f, g;
 };
 
-/// Runs the layers one after another as one operation that keeps the results alone: backward goes from the last layer
-/// to the first, computes each one's inputs by its inverse, and f and g once more, with the same draws (dropout drops
-/// the same elements). Memory does not grow with the number of layers. Gradients are those of plain layers to rounding,
-/// with respect to x and to whatever f and g use, as for recompute(). What f and g refer to must outlive the tape.
-/// Cannot be differentiated twice.
+/// Runs the layers one after another as one operation that keeps only the results: backward goes from the last layer
+/// to the first, computes the inputs of each one by its inverse, and runs f and g again with the same draws (dropout
+/// drops the same elements). Memory does not grow with the number of layers. Gradients equal those of plain layers up
+/// to rounding, also with respect to all tensors that f and g use, as for recompute(). Objects that f and g refer to
+/// must outlive the tape. Cannot be differentiated twice.
 Halves reversible(const Halves& x, std::vector<ReversibleFunctions> layers);
 
 /// A layer of two modules from a tensor to a tensor of its shape: attention and feed-forward with their norms.

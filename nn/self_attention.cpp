@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kWhere = "multi_head_self_attention";
 
-// Of query, key or value; none where the form of attention has its own.
+// Of query, key or value; none if the form of attention has its own.
 Linear projection(const SelfAttentionConfig& c, int64_t in, int64_t out) {
   return c.attention.is_module() ? detail::no_linear() : Linear(in, out, c.qkv_bias);
 }

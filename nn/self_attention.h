@@ -27,7 +27,7 @@ struct SelfAttentionConfig {
 struct MultiHeadSelfAttention {
   explicit MultiHeadSelfAttention(const SelfAttentionConfig& config);
 
-  /// x [B, T, d_in] -> [B, T, d_out]. What the mask hides is hidden in addition to what causality hides. Error beyond
+  /// x [B, T, d_in] -> [B, T, d_out]. The mask hides keys in addition to those that causality hides. Error beyond
   /// context_length.
   Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
   Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }

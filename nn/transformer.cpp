@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kConfig = "transformer_config";
 
 LayerNormStd norm_of(const TransformerConfig& c) { return LayerNormStd(c.hidden_size, c.layer_norm_eps); }
-// Linformer cannot be causal: the decoder has full attention then.
+// Linformer cannot be causal, so the decoder then has full attention.
 AttentionKind kind_of(const TransformerConfig& c, bool causal) {
   return causal && c.attention.kind == AttentionKind::linformer ? AttentionKind::full : c.attention.kind;
 }
@@ -201,7 +201,7 @@ TransformerDecoder::TransformerDecoder(const TransformerConfig& config)
 
 namespace {
 
-// A decoder that is causal without a mask takes masks of keys only; it needs none that says causal once more.
+// A decoder whose attention is causal by itself takes only masks of keys; a causal mask is redundant.
 Tensor mask_for(const TransformerDecoder& decoder, const Tensor& mask, int64_t length) {
   if (!mask.defined() || !decoder.layers[0].self_attn.causal) return mask;
   const bool is_causal =

@@ -26,8 +26,8 @@ struct TransformerConfig {
   int64_t pad_token_id = 0;
   Positions positions = Positions::learned;  ///< relative kinds act in self-attention, not between source and target
   PositionOptions position_options = {};
-  /// Of self-attention, in the decoder causal (Linformer cannot be: the decoder has full attention then). Attention to
-  /// the source is full.
+  /// The form of self-attention, causal in the decoder (with Linformer, which cannot be causal, the decoder has full
+  /// attention). Attention to the source is full.
   AttentionChoice attention = {};
   Activation activation = Activation::relu;  ///< of the feed-forward blocks
   bool post_norm = false;  ///< normalise after each residual sum (Vaswani et al.), not before each block (Pre-LN)
@@ -77,7 +77,7 @@ struct TransformerEncoderLayer {
 struct TransformerEncoder {
   explicit TransformerEncoder(const TransformerConfig& config);
   /// ids [B, S], mask as in AttentionPass -> [B, S, C]. A bool mask [B, 1, 1, S] also hides padding from positions that
-  /// look at the embeddings.
+  /// read the embeddings.
   Tensor operator()(const Tensor& ids, const Tensor& mask = {}, AttentionMaps* maps = nullptr) const;
   void visit(auto&& field) {
     field("embeddings", embeddings);
@@ -92,7 +92,7 @@ struct TransformerEncoder {
   LayerNormStd norm;
 };
 
-/// What a decoder remembers from step to step: the source's keys and values in every layer, which are computed once,
+/// What a decoder keeps from step to step: the source's keys and values in every layer, which are computed once,
 /// and those of the target's tokens so far. Copies are cheap and independent.
 struct DecoderCache {
   std::vector<KeysAndValues> memory;  ///< by layer

@@ -53,7 +53,7 @@ class LBFGS {
   int64_t iterations() const { return iterations_; }    ///< in all calls of step()
   int64_t evaluations() const { return evaluations_; }  ///< of the loss, in all calls of step()
 
-  /// Everything that an exact continuation needs besides the parameters. load_state: Error with the name of a missing
+  /// What an exact continuation needs in addition to the parameters. load_state: Error with the name of a missing
   /// or mis-shaped entry; nothing is changed then.
   NamedTensors state() const;
   void load_state(const NamedTensors& state);

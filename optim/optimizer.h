@@ -60,7 +60,7 @@ class Optimizer {
   std::size_t groups() const { return groups_.size(); }
   int64_t steps() const { return steps_; }  ///< completed calls of step()
 
-  /// Everything that an exact continuation needs besides the parameters: "steps", "lr", and one tensor per parameter
+  /// What an exact continuation needs in addition to the parameters: "steps", "lr", and one tensor per parameter
   /// and state tensor ("m.<name>", "v.<name>"). A snapshot: later steps do not change it.
   NamedTensors state() const;
   /// Error with the name of a missing, unexpected or mis-shaped entry; nothing is changed then.

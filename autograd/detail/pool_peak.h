@@ -1,14 +1,14 @@
-// The most memory in use at once, for measurements.
+// Peak memory use, for measurements.
 #pragma once
 
 #include <cstdint>
 
 namespace tapegrad::pool {
 
-/// The most bytes that were in use at once, in blocks of more than 64 KiB, since the start of the process or since
+/// The peak number of bytes in use, in blocks of more than 64 KiB, since the start of the process or since
 /// reset_peak().
 int64_t peak();
-/// From now on peak() is about what is in use now and later.
+/// Restarts the measurement: peak() then covers the use from now on.
 void reset_peak();
 
 }  // namespace tapegrad::pool

@@ -58,7 +58,7 @@ struct TapeMemory {
   PoolVector<Tensor> frozen;  // leaves that were used as constants: must keep their values, too
 
   ~TapeMemory();
-  /// One that an earlier tape of this thread has given back, or a new one.
+  /// The memory that an earlier tape of this thread returned, or new memory.
   static TapeMemory* take();
   void give_back();
 

@@ -1,4 +1,4 @@
-// Whole files: read at once, and replaced whole or not at all.
+// Whole files: read in one call, and replaced completely or not at all.
 #pragma once
 
 #include <cstddef>

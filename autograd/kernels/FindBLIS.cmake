@@ -1,7 +1,7 @@
 # Finds the serial build of BLIS, for which Debian ships neither a CMake config nor a .pc file.
 # Sets BLIS_FOUND and BLIS_LIBRARY_DIR (for the run path) and defines the target BLIS::BLIS.
 #
-# The serial build is asked for by its own folder: Debian's alternatives may let plain libblis.so.4 stand for the
+# The serial build is found by its own folder: with Debian's alternatives, plain libblis.so.4 may be the
 # OpenMP or pthread build, which start threads of their own at every call.
 find_path(BLIS_INCLUDE_DIR blis.h PATH_SUFFIXES blis-serial blis)
 find_library(BLIS_LIBRARY blis PATH_SUFFIXES blis-serial)

@@ -85,7 +85,7 @@ class SymmetricEigen {
     beside_[n_ - 1] = 0;
     for (int64_t first = 0; first < n_; ++first) {
       for (int pass = 0;; ++pass) {
-        int64_t last = first;  // of a block without zeros beside the diagonal
+        int64_t last = first;  // of a block without zeros next to the diagonal
         while (last + 1 < n_ &&
                std::abs(beside_[last]) > kEpsilon * (std::abs(diagonal_[last]) + std::abs(diagonal_[last + 1]))) {
           ++last;

@@ -1,4 +1,4 @@
-// The causal product of linear attention: blocks of rows, and a running sum over those before.
+// The causal product of linear attention: blocks of rows, and a running sum over earlier rows.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/long_attention.h>
@@ -15,7 +15,7 @@ namespace {
 const Op kCausalProduct{"causal_product"};
 
 constexpr int64_t kBlock = 64;  // rows
-constexpr int64_t kTasks = 8;   // with fewer batches, each is cut along its length, too
+constexpr int64_t kTasks = 8;   // with fewer batches, each is also divided along its length
 
 template <class T>
 MatrixView<const T> rows_of(const Tensor& x, int64_t start, int64_t row) {
@@ -37,7 +37,7 @@ struct Call {
   Offsets to_y = matrix_starts(y, batch);
   int64_t t = a.size(-2), m = a.size(-1), e = c.size(-1), blocks = (t + kBlock - 1) / kBlock;
 
-  // Parts of one batch that run at the same time; each then starts from the sums of those before.
+  // Parts of one batch that run in parallel; each starts from the sum of the earlier parts.
   int64_t segments() const {
     const int64_t count = std::max<int64_t>(1, batch.numel());
     return std::clamp<int64_t>((kTasks + count - 1) / count, 1, std::max<int64_t>(1, blocks / 4));
@@ -45,15 +45,15 @@ struct Call {
   int64_t first_step(int64_t segment) const { return segment * blocks / segments(); }
 };
 
-// The sum of b[s] c[s]^T over the rows of one batch so far. With levels, times exp(earlier[s] - level), in reverse
-// exp(level - later[s]).
+// The sum of b[s] c[s]^T over the rows of one batch so far. With levels, each term is multiplied by
+// exp(earlier[s] - level), in reverse by exp(level - later[s]).
 template <class T>
 struct Sum {
   T* data;
   T level = 0;
   bool empty = true;
 
-  // Multiplies by what a level further on takes.
+  // Rescales the sum to a later level.
   void move_to(T next, bool reverse, int64_t cells) {
     if (!empty && next != level) {
       const T factor = std::exp(reverse ? next - level : level - next);
@@ -61,14 +61,14 @@ struct Sum {
     }
     level = next;
   }
-  // Adds the sum of rows before all of this one's.
+  // Adds the sum of rows that come before all rows of this one.
   void add_before(const Sum& other, bool reverse, int64_t cells) {
     const T factor = std::exp(reverse ? level - other.level : other.level - level);
     for (int64_t i = 0; i < cells; ++i) data[i] += factor * other.data[i];
   }
 };
 
-// One thread's memory for blocks of rows.
+// Buffers of one thread for blocks of rows.
 template <class T>
 class Block {
  public:
@@ -89,7 +89,7 @@ class Block {
     later_ = call_.levels.later.data<T>() + batch * call_.t + first_;
   }
 
-  // y = the pairs within the block, and with the rows before it.
+  // y = pairs within the block + pairs with earlier rows.
   void multiply(const Sum<T>& sum) {
     const int64_t e = call_.e, stride = call_.y.strides()[-2], column = call_.y.strides()[-1];
     const MatrixView<T> y{call_.y.mutable_data<T>() + call_.to_y[i_] + first_ * stride, stride, column};
@@ -135,8 +135,8 @@ class Block {
   MatrixView<const T> b() const { return rows_of<T>(call_.b, call_.from_b[i_], first_); }
   MatrixView<const T> c() const { return rows_of<T>(call_.c, call_.from_c[i_], first_); }
 
-  // Multiplies each pair by exp(earlier - later): by two factors relative to the block's first level as long as these
-  // are far from overflow, which each later position decides by itself.
+  // Multiplies each pair by exp(earlier - later): by two factors relative to the block's first level if these are far
+  // from overflow. Each later position decides this separately.
   void level_scores() {
     constexpr T kFar = 40;
     const T reference = later_[0];
@@ -167,7 +167,7 @@ class Block {
   const T *earlier_ = nullptr, *later_ = nullptr;  // of the block's rows
 };
 
-// The sums of segments become those of all rows before each segment.
+// Turns the sum of each segment into the sum of all earlier segments.
 template <class T>
 void sum_segments(Sum<T>* sums, const Call& call) {
   const int64_t segments = call.segments();

@@ -1,7 +1,7 @@
 // Convolutions with one channel per group: each plane of x is convolved by itself.
 //
 // A plane is copied with zeros around it, its columns sorted by their remainder modulo the stride: each tap of the
-// kernel then reads contiguous elements for a whole row of the result, whatever the stride.
+// kernel then reads contiguous elements for a whole row of the result, for any stride.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/convolution_depthwise.cpp"
 #include <tapegrad/autograd/kernels/simd_targets.h>
 

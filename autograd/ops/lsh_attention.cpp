@@ -18,7 +18,7 @@ struct LshRows {
   void* scores;                 // [rows, columns], -inf where hidden; weights afterwards
   void* top = nullptr;          // [rows]: forward: the largest score so far
   void* total = nullptr;        // forward: the sum of exp(score - top) so far
-  void* factor = nullptr;       // forward: what earlier results are multiplied by
+  void* factor = nullptr;       // forward: rescales earlier results
   const void* whole = nullptr;  // backward: log of the sum of exp(score) over all rounds
   const void* delta = nullptr;  // backward: <dy, y>
   void* gradient = nullptr;     // backward: [rows, columns], of the weights; of the scores afterwards
@@ -30,7 +30,7 @@ struct LshRows {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// Scores become exp(score - top) with the top of all rounds so far.
+// Replaces scores by exp(score - top), with the top of all rounds so far.
 void lsh_weights(const LshRows& a) {
   with_floating_type(a.dtype, [&](auto type) {
     using T = decltype(type);
@@ -123,10 +123,10 @@ HWY_EXPORT(lsh_weights_backward);
 
 const Op kLshAttention{"lsh_attention"};
 
-// Some tokens of one head that follow each other in the sorted order, and attend together.
+// Consecutive tokens of one head in the sorted order, which attend together.
 struct Piece {
   int64_t head, first;   // of the sorted order
-  int64_t rows, before;  // tokens, and those of the chunk before
+  int64_t rows, before;  // tokens, and those of the previous chunk
 };
 
 struct LshAttention {
@@ -136,9 +136,9 @@ struct LshAttention {
   int64_t chunk = 1;
   double scale = 1;
   bool causal = false;
-  // The chunk of each token, int32 [R, heads, T]: a token attends to its own and to that with the number before.
+  // The chunk of each token, int32 [R, heads, T]: a token attends to its own chunk and to the previous number.
   PoolVector<int32_t> chunk_of = {};
-  // By round; first the pieces of chunks with even numbers, whose keys are not those of others, then the odd ones.
+  // By round: first the pieces of even-numbered chunks, which share no keys, then those of odd-numbered ones.
   PoolVector<PoolVector<Piece>> pieces = {};
 
   int64_t rounds() const { return order.size(0); }
@@ -154,13 +154,13 @@ struct LshAttention {
   bool visible(int64_t head, int64_t token) const {
     return !mask.defined() || mask.data<bool>()[head * tokens() + token];
   }
-  // Pieces for one thread to take at a time: about a million multiplications.
+  // Number of pieces that a thread takes at a time: about a million multiplications.
   int64_t grain() const {
     const int64_t work = chunk * window() * (query.size(-1) + value.size(-1));
     return std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, work));
   }
 
-  // Cuts the sorted order into chunks; with `buckets`, sorted as it, a new chunk begins with every bucket.
+  // Divides the sorted order into chunks; with `buckets` (in that order), every bucket begins a new chunk.
   void cut(const int64_t* buckets) {
     const int64_t t = tokens();
     chunk_of.resize(static_cast<std::size_t>(rounds() * heads() * t));
@@ -175,7 +175,7 @@ struct LshAttention {
           const int64_t most = std::min(chunk, t - first);
           for (rows = 1; rows < most && !(bucket && bucket[first + rows] != bucket[first]);) ++rows;
           if (first > 0 && bucket && bucket[first] != bucket[first - 1]) {
-            ++number;  // a gap: the chunk before is of another bucket
+            ++number;  // a gap: the previous chunk belongs to another bucket
             before = 0;
           }
           (number % 2 == 0 ? even : odd).push_back({head, first, rows, before});
@@ -209,7 +209,7 @@ struct Head {
   }
 };
 
-// One thread's memory for a piece.
+// Buffers of one thread for a piece.
 template <class T>
 class Chunk {
  public:
@@ -250,8 +250,8 @@ class Chunk {
   const int64_t* keys = nullptr;
 
  private:
-  // What the token does not attend to becomes -inf; from the others the log of the rounds in which it does is taken, so
-  // that each counts once.
+  // Scores of keys that the token does not attend to become -inf. From the other scores the log of the number of rounds
+  // that find the key is subtracted, so that each key counts once.
   void hide(int64_t token, T* row) {
     const T nothing = -std::numeric_limits<T>::infinity();
     if (a_.rounds() > 1) {
@@ -282,8 +282,8 @@ class Chunk {
   const Tensor q_, k_, v_, scores_;
 };
 
-// Calls f(memory, round, piece) for all pieces, round by round; pieces that run at the same time have other keys.
-// `make()` gives what f needs on a thread.
+// Calls f(memory, round, piece) for all pieces, round by round; pieces that run in parallel share no keys.
+// `make()` makes the buffers that f needs on a thread.
 template <class Make, class F>
 void for_each_piece(const LshAttention& a, const Make& make, const F& f) {
   for (std::size_t i = 0; i < a.pieces.size(); ++i) {
@@ -360,7 +360,7 @@ void forward(const LshAttention& a, const Tensor& y, const Tensor& whole) {
     const auto at = static_cast<std::size_t>(h);
     const Head<T> v(a.value, from_v[at]), out(y, to_y[at]);
     const T total = sum[h * t + token];
-    if (total == T{0}) {  // only itself is left
+    if (total == T{0}) {  // it attends only to itself
       const bool self = a.visible(h, token);
       for (int64_t j = 0; j < e; ++j) out(token, j) = self ? v(token, j) : T{0};
     } else {
@@ -434,7 +434,7 @@ void backward(const LshAttention& a, const Tensor& y, const Tensor& whole, const
   });
 }
 
-// bool [..., T, T]: which tokens each one attends to.
+// bool [..., T, T]: the tokens that each one attends to.
 Tensor allowed_pairs(const LshAttention& a) {
   const int64_t t = a.tokens();
   Shape shape = leading_axes(a.query);

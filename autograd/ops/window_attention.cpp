@@ -1,7 +1,7 @@
-// Attention within a sliding window: blocks of queries by the keys that they attend to, so that products do the work.
+// Attention within a sliding window: matrix products of blocks of queries with the keys that they attend to.
 //
-// With dilation d, positions that are equal modulo d never meet others: each such lane is a sequence of its own, whose
-// rows are d rows apart in memory. Within a lane the window has no gaps.
+// With dilation d, positions only attend to positions that are equal modulo d: each such lane is a separate sequence,
+// whose rows are d rows apart in memory. Within a lane the window has no gaps.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/window_block.h>
@@ -27,8 +27,8 @@ void copy_row(MatrixView<const T> from, int64_t n, MatrixView<T> to) {
   for (int64_t j = 0; j < n; ++j) to.data[j * to.col_stride] = from.data[j * from.col_stride];
 }
 
-// Calls f(h, lane, first, last) for the pieces of queries of all heads and lanes: those with an even index, and then
-// those with an odd one, or `at_once` all of them. `g(piece)` makes what f needs on a thread.
+// Calls f(h, lane, first, last) for the pieces of queries of all heads and lanes: first the even-numbered ones, then
+// the odd-numbered ones, or with `at_once` all of them. `g(piece)` makes the buffers that f needs on a thread.
 template <class MakeState, class F>
 void for_each_piece(const WindowAttention& a, bool at_once, const MakeState& make, const F& f) {
   const int64_t pieces = a.pieces(), size = a.piece();
@@ -272,7 +272,7 @@ void require_arguments(const Tensor& query, const Tensor& key, const Tensor& val
   require_probability(op.name, "dropout", options.dropout);
 }
 
-// x with the leading axes `batch`, and the last two of its own.
+// x with the leading axes `batch` and its own last two axes.
 Tensor stretched(const Tensor& x, const Shape& batch) {
   if (leading_axes(x) == batch) return x;
   Shape shape = batch;

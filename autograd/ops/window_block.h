@@ -1,4 +1,4 @@
-// Blocks of queries of window attention, with their weights in memory; they are computed again in backward.
+// Blocks of queries of window attention, with their weights in memory; backward recomputes them.
 #pragma once
 
 #include <tapegrad/autograd/kernels/blas.h>
@@ -11,7 +11,7 @@
 
 namespace tapegrad::window {
 
-// What all threads read: views, and the rows of the global tokens one after another.
+// Data that all threads read: views, and contiguous copies of the rows of global tokens.
 struct WindowInputs {
   explicit WindowInputs(const WindowAttention& a)
       : batch(leading_axes(a.query)),
@@ -58,7 +58,7 @@ MatrixView<const T> nth(const Tensor& x, int64_t h) {
   return {x.data<T>() + h * x.size(-2) * x.size(-1), x.size(-1), 1};
 }
 
-// One thread's memory for the weights of a block of queries.
+// Buffers of one thread for the weights of a block of queries.
 template <class T>
 class WindowBlock {
  public:
@@ -102,7 +102,7 @@ class WindowBlock {
     if (a_.keep) drop(h);
   }
 
-  // Their gradient [rows, columns] becomes that of the scores.
+  // Turns the gradient of the weights, [rows, columns], into that of the scores.
   void backward(T* gradient) {
     rows_.gradient = gradient;
     window_weights_backward(rows_);

@@ -1,4 +1,4 @@
-// Rows of window attention as its kernels see them.
+// The rows of window attention that its kernels work on.
 #pragma once
 
 #include <tapegrad/autograd/ops/attention_rows.h>
@@ -10,7 +10,7 @@ namespace tapegrad {
 // Some queries of one lane. The first `globals` columns are the global tokens, the others a span of the lane's keys.
 struct WindowRows : AttentionWeights {
   int64_t globals = 0;
-  int64_t from = 0;  // row t attends to the columns from + t .. to + t - 1 of the span, as far as they exist
+  int64_t from = 0;  // row t attends to those of the columns from + t .. to + t - 1 of the span that exist
   int64_t to = 0;
   double scale = 1;
   const bool* hidden = nullptr;   // [rows]: rows without weights, or none
@@ -24,11 +24,11 @@ struct WindowRows : AttentionWeights {
   int64_t end(int64_t t) const { return std::clamp<int64_t>(to + t, begin(t), span()); }
 };
 
-/// Scores become weights.
+/// Turns scores into weights.
 void window_scores_to_weights(const WindowRows& rows);
 /// Fills rows.dropped.
 void drop_window_weights(const AttentionWeights& rows);
-/// rows.gradient of the weights becomes that of the scores.
+/// Turns rows.gradient from that of the weights into that of the scores.
 void window_weights_backward(const AttentionWeights& rows);
 
 }  // namespace tapegrad

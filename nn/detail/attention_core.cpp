@@ -80,7 +80,7 @@ void require_no_scores(AttentionKind kind, const ShawPositions& shaw, const Atte
   }
 }
 
-// The weights of window attention, for pictures: those of full attention behind a mask.
+// The weights of window attention, for pictures: those of full attention with a mask.
 Tensor window_weights(const Tensor& q, const KeysAndValues& from, const WindowAttentionOptions& options,
                       const Tensor& mask) {
   const PauseRecording pause;

@@ -23,7 +23,7 @@ struct AttentionCore {
   int64_t heads;
   int64_t kv_heads;  // of keys and values: each is shared by heads / kv_heads query heads
   const AttentionChoice& choice;
-  bool causal = false;  // a query attends to no later keys, whatever the mask says
+  bool causal = false;  // later keys are hidden in addition to the mask
 
   // x [B, T, in] -> [B, heads, T, head_dim], a view of the projection, rotated for RoPE.
   Tensor project_query(const Tensor& x, const AttentionPass& pass) const;

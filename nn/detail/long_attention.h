@@ -1,4 +1,4 @@
-// What the attention modules for long inputs share: checks, and the weights that they stand for.
+// Shared by the attention modules for long inputs: checks, and the weights that they correspond to.
 #pragma once
 
 #include <tapegrad/nn/attention_pass.h>

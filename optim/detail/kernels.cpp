@@ -183,7 +183,7 @@ void lion(const optim::LionStep& s, int64_t begin, int64_t n) {
   });
 }
 
-// Eight sums in double, whatever the width: lane j takes x[j], x[j + 8], ...
+// Eight sums in double for any vector width: lane j takes x[j], x[j + 8], ...
 template <class T>
 double squares(int64_t n, const T* x) {
   double sums[8] = {};

@@ -34,12 +34,12 @@ std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, 
 drawing::Drawing draw(const HeadMap& head);
 /// All heads in one drawing.
 drawing::Drawing draw(const std::vector<HeadMap>& heads);
-/// Where the weight of every head lies, a line each, and as shades those of the group `shaded`; `about` is the
-/// sentence before them.
+/// One line per head about its largest weights, then shaded maps of the group `shaded`; `about` is the sentence before
+/// them.
 std::string heads_text(const std::vector<HeadMap>& heads, std::string_view shaded, std::string_view about);
 /// The heads as HTML: a scale, and a heading and cards for every group.
 std::string heads_html(const std::vector<HeadMap>& heads);
-/// The first rows and columns of the heads, as many as a page can hold; `cut` is set where some were left out.
+/// The first rows and columns of the heads, as many as a page can hold; `cut` is set if some were left out.
 std::vector<HeadMap> drawable(std::vector<HeadMap> heads, bool& cut);
 
 }  // namespace tapegrad::tasks

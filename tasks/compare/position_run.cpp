@@ -1,4 +1,4 @@
-// One training with one kind of positions.
+// One training run with one positional encoding.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/pool.h>
@@ -21,7 +21,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// Processor time of this process: what it costs, whatever else the machine does.
+// Processor time of this process, which other processes do not affect.
 double processor_ms() { return 1e3 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // The settings of a task with examples of this size: digits, or levels of nesting.
@@ -45,8 +45,8 @@ RunOptions options_of(const ComparePositionsRequest& r, const std::string& task,
   return o;
 }
 
-// What is learned from and tested with. Addition draws the width of each batch, so that a model knows more than one
-// length; expressions have many lengths.
+// Training and test data. Addition draws the width of each batch, so that a model sees several lengths; expressions
+// vary in length anyway.
 class Examples {
  public:
   Examples(const ComparePositionsRequest& r, const std::string& task, int64_t seed)
@@ -60,7 +60,7 @@ class Examples {
     longer_ = options_.info->make(options_);
   }
 
-  const RunOptions& options() const { return options_; }  // of a model that reads the longer examples
+  const RunOptions& options() const { return options_; }  // of a model that can read the longer examples
   Task& trained() const { return *shorter_.back(); }
   Task& longer() const { return *longer_; }
 

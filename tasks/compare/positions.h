@@ -1,4 +1,4 @@
-// `compare positions`: the same training with each kind of positions, several seeds each, in a table and a picture.
+// `compare positions`: trains the same model with each positional encoding and several seeds, and compares them.
 // Tutorial 003, section 8.3.2, deep dive 7.
 #pragma once
 
@@ -35,24 +35,24 @@ struct ComparePositionsRequest : PositionSettings {
   void list(Fields& fields);
   std::vector<std::string> all_tasks() const, all_kinds() const;
 };
-/// Trains every kind, each run in a process and in one thread of its own, as many at a time as there are threads.
+/// Trains every kind. Each run is a process with one thread; as many run in parallel as there are threads.
 /// Writes results.jsonl as runs end, then positions.svg and positions.html; runs that results.jsonl has are not
 /// repeated.
 int compare_positions(ComparePositionsRequest request);
 /// Adds `positions` to the verb, whose callback stores what to run.
 CLI::App* add_compare_positions(CLI::App* verb, std::function<int()>& run);
 
-/// One training of one kind: how well it answers, and what it costs.
+/// One training run: accuracy, time and memory.
 struct PositionRun {
   std::string task, kind;
   int64_t seed = 0;
-  double trained = 0, trained_tokens = 0;  // share of exact answers, and of right tokens, as long as in training
+  double trained = 0, trained_tokens = 0;  // share of exact answers and of correct tokens, at lengths of training
   double longer = 0, longer_tokens = 0;    // and of longer ones
   double step_ms = 0;                      // processor time of a training step, the median
   double answer_ms = 0;                    // processor time of one of the longer answers, decoded in batches
   double memory_mb = 0;                    // what the pool of tensors holds after training
 };
-/// What is measured, and its name in JSON.
+/// The measurements, and their names in JSON.
 struct PositionMeasure {
   std::string_view name;
   double PositionRun::*value;

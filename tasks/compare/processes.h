@@ -1,4 +1,4 @@
-// Runs in processes of their own: each has one thread and its own memory.
+// Runs in separate processes: each has one thread and its own memory.
 #pragma once
 
 #include <cstdint>

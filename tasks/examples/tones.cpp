@@ -1,6 +1,6 @@
-// A Conformer (Gulati et al. 2020) that hears which word of tones is spoken. A word has two syllables; each is low or
+// A Conformer (Gulati et al. 2020) that recognises words of two tones. A word has two syllables; each is low or
 // high, and rises or falls: sixteen words, which the program makes itself, with random pitch, tempo, pause and noise.
-// What a syllable is shows in a few frames (convolution); which came first, over all of them (attention).
+// A few frames show which syllable it is (convolution); all frames show which syllable came first (attention).
 //
 //   tones OUT [SEED]     writes the run's files and tones.svg into OUT; default seed: 0
 #include <tapegrad/tapegrad.h>

@@ -136,7 +136,7 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const da
                    {{"format", "pt"}, {kRun, std::string(run)}});
   train::replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
   data::save_tokenizer(tokenizer, folder.string());
-  // Without a class of its own, a model_type of gpt2 would be read with GPT-2's cutting of words.
+  // Without its own class, a model_type of gpt2 would be read with GPT-2's word splitting.
   nlohmann::ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
                                   {"model_max_length", model.config.context_length}};
   if (tokenizer.end_of_text()) settings["eos_token"] = settings["bos_token"] = "<|endoftext|>";

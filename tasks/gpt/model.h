@@ -36,7 +36,7 @@ std::string other_model_in(const fs::path& folder, std::string_view run);
 // the folder of a run. An empty name: the last run's. BadRequest where nothing is there, and for another task's model.
 // `dtype` is what the matrices are kept in: float32, or bfloat16 (GPTModel::store_in_bfloat16).
 // A folder's tokenizer is read only where it is wanted.
-// Settings of `reach` that are `given` by name take the place of the model's.
+// Settings of `reach` that are `given` by name override the model's.
 TrainedGPT load_gpt(const std::string& model, DType dtype = kFloat32, bool with_tokenizer = true,
                     const ReachSettings& reach = {}, const Given& given = {});
 

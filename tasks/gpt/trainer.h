@@ -60,7 +60,7 @@ class GPTTrainer {
   GPTData data_;
   nn::GPTModel model_;
   optim::AdamW adam_;
-  int64_t redrawn_ = 0;  // the step before which features were drawn anew
+  int64_t redrawn_ = 0;  // the step before which features were last redrawn
   train::Loop loop_;
 };
 

@@ -1,4 +1,4 @@
-// Samples of reading and writing by index, besides those of op_samples_index.cpp.
+// Samples of reading and writing by index, in addition to those of op_samples_index.cpp.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 

@@ -10,7 +10,7 @@
 
 namespace tapegrad::metrics {
 
-/// How often an example of one class was given another, for `classes` with these names.
+/// The number of examples by class and predicted class, for `classes` with these names.
 class ConfusionMatrix {
  public:
   explicit ConfusionMatrix(std::vector<std::string> classes);
@@ -21,7 +21,7 @@ class ConfusionMatrix {
   const std::vector<std::string>& classes() const { return classes_; }
   int64_t count(int64_t expected, int64_t predicted) const;
   int64_t examples() const { return examples_; }
-  int64_t examples_of(int64_t expected) const;  ///< of this class, whatever was predicted
+  int64_t examples_of(int64_t expected) const;  ///< of this class, with any prediction
 
   /// The share of the examples whose class was predicted; 0 where there are none.
   double accuracy() const;

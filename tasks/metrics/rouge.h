@@ -1,4 +1,5 @@
-// ROUGE: what a summary shares with its reference. Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries".
+// ROUGE: the overlap of a summary with its reference. Lin 2004, "ROUGE: A Package for Automatic Evaluation of
+// Summaries".
 #pragma once
 
 #include <tapegrad/tasks/metrics/words.h>

@@ -1,4 +1,4 @@
-// Cuts texts into words and counts sequences of them.
+// Splits texts into words and counts sequences of them.
 #include <tapegrad/tasks/data/split.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/metrics/words.h>

@@ -1,4 +1,4 @@
-// Texts cut into words, as the metrics count them.
+// Splits texts into words, as the metrics count them.
 #pragma once
 
 #include <cstdint>

@@ -16,8 +16,8 @@ struct TrainedModel {
 };
 /// model.safetensors: PyTorch's parameter names; in __metadata__ the settings as JSON ("config") and the steps trained.
 void save_model(const fs::path& path, const Trainer& trainer);
-/// Error for a file that is damaged or was trained for another task. Settings of `reach` that are `given` by name take
-/// the place of the run's.
+/// Error for a file that is damaged or was trained for another task. Settings of `reach` that are `given` by name
+/// override the run's.
 TrainedModel load_model(const fs::path& path, const TaskInfo& task, ReachSettings reach = {}, const Given& given = {});
 /// Examples of another length, where `given` names settings that decide it. BadRequest when they are too long for the
 /// model.

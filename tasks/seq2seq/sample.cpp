@@ -19,7 +19,7 @@ std::vector<std::string> texts(const Task& task, const Tensor& tokens) {  // tok
 
 constexpr const char* kCross = "cross-attention (decoder to encoder)";
 
-// What "decoder.layers.1.cross_attn" says of its heads.
+// The name, group and axes of the heads of a path such as "decoder.layers.1.cross_attn".
 HeadMap named(std::string_view path) {
   const bool decoder = path.starts_with("decoder"), cross = path.find("cross") != std::string_view::npos;
   HeadMap head;

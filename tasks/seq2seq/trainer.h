@@ -29,7 +29,7 @@ class Trainer {
   bool finished() const { return loop_.finished(); }
   train::Loop& loop() { return loop_; }
 
-  /// The last batch, and what was predicted for it [B, T]: from the right tokens before, with dropout.
+  /// The last batch, and what was predicted for it [B, T]: from the correct earlier tokens, with dropout.
   const Batch& last_batch() const { return last_batch_; }
   const Tensor& last_predicted() const { return last_predicted_; }
 
@@ -61,7 +61,7 @@ class Trainer {
   Tensor causal_;
   Batch last_batch_;
   Tensor last_predicted_;
-  int64_t redrawn_ = 0;  // the step before which features were drawn anew
+  int64_t redrawn_ = 0;  // the step before which features were last redrawn
   train::Loop loop_;
 };
 

@@ -23,9 +23,9 @@ struct AttentionSettings {
 
   void list(Fields& fields);
   nn::AttentionChoice choice() const;
-  /// BadRequest about --attention for what this form does not have; `causal` if all of the model is.
+  /// BadRequest about --attention for what this form does not support; `causal` if all of the model is.
   void check(nn::Positions positions, bool causal) const;
-  /// Whether Performer's features are drawn anew before the step after `steps` steps.
+  /// Whether Performer's features are redrawn after `steps` steps.
   bool redraws(int64_t steps) const {
     return kind == "performer" && performer_redraw > 0 && steps > 0 && steps % performer_redraw == 0;
   }

@@ -10,7 +10,7 @@
 
 namespace tapegrad::tasks {
 
-/// The kind of positions and the options of all kinds, embedded in the settings of each kind of model.
+/// The positional encoding and the options of all encodings, embedded in the settings of each kind of model.
 struct PositionSettings {
   std::string positions = "learned";  // one of nn::kPositionNames
   nn::PositionOptions position_details = {};
@@ -22,7 +22,7 @@ struct PositionSettings {
   nn::PositionOptions position_options() const;
   /// Whether inputs may have any length.
   bool endless() const;
-  /// BadRequest for options that are not possible for a model of this width, whose heads have `head_dim` elements;
+  /// BadRequest for options that do not fit a model of this width, whose heads have `head_dim` elements;
   /// `sizes` says where that comes from.
   void check(int64_t width, int64_t head_dim, std::string_view sizes) const;
   /// Number of parameters of one table or module of positions.

@@ -1,4 +1,4 @@
-// The options that every `train` verb has besides its settings, the folders of runs, and which run was the last.
+// The options that every `train` verb has in addition to its settings, the folders of runs, and which run was the last.
 #pragma once
 
 #include <tapegrad/tasks/settings/settings.h>

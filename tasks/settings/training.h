@@ -1,4 +1,4 @@
-// The settings that every training run has, whatever it trains.
+// The settings that every training run has.
 #pragma once
 
 #include <tapegrad/optim/schedule.h>

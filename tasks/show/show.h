@@ -61,7 +61,7 @@ Exhibit show_gpt_cost(const ShowRequest& request);            // measured
 // The value of an option, or `otherwise` when it was not given. BadRequest outside [low, high].
 int64_t in_range(std::string_view option, const std::optional<int64_t>& value, int64_t otherwise, int64_t low,
                  int64_t high);
-// Seconds of processor time of all threads so far: unlike the clock's, not those of other programs.
+// Seconds of processor time of all threads so far; unlike wall time, it excludes other programs.
 double processor_seconds();
 // The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN
 // for fewer than two.

@@ -1,4 +1,4 @@
-// The verb `compare text`: encoders of texts after equal training time, next to what learns nothing.
+// The verb `compare text`: text models after equal training time, next to baselines.
 #pragma once
 
 #include <cstdint>

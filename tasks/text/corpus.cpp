@@ -1,4 +1,4 @@
-// Makes examples of package records, and carries them to and from files.
+// Makes examples from package records, and reads and writes their files.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/detail/json.h>

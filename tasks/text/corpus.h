@@ -1,4 +1,4 @@
-// Data sets of texts: examples, their files, and the three that package records give.
+// Text datasets: examples, their files, and the three datasets that are made from package records.
 #pragma once
 
 #include <tapegrad/tasks/text/packages.h>
@@ -13,7 +13,7 @@
 
 namespace tapegrad::tasks {
 
-/// What is asked about a text.
+/// The tasks on texts.
 ///   classify   its class: the section of the archive
 ///   summarize  its summary: the synopsis of a long description
 ///   answer     the part of it that answers a question: the value of a field of a record
@@ -55,8 +55,8 @@ void save_corpus(const std::filesystem::path& folder, TextTask task, const Corpu
 /// another form.
 Corpus load_corpus(const std::string& folder, TextTask task);
 
-/// 200 records of packages that do not exist, as a Packages file: what tests and first tries run on. They are composed
-/// here, of words of our own, so that nobody's licence has to be observed.
+/// 200 records of packages that do not exist, as a Packages file: what tests and first tries run on. Their
+/// sentences were written for tapegrad, so no other licence applies.
 std::string made_packages();
 
 }  // namespace tapegrad::tasks

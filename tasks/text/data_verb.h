@@ -1,4 +1,4 @@
-// The verb `data`: makes the data sets of the tasks about texts. Returns the exit code 0; a BadRequest thrown is 2, any
+// The verb `data`: makes the datasets of the text tasks. Returns the exit code 0; a BadRequest thrown is 2, any
 // other Error 1.
 #pragma once
 

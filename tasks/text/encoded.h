@@ -45,7 +45,7 @@ class EncodedExamples {
 EncodedExamples encode(const TextOptions& options, std::span<const TextExample> examples,
                        const TextVocabulary& vocabulary, const std::vector<std::string>& classes, bool complete);
 
-/// The part of the text that the tokens first to last, counted from the first token of `encoded.text`, stand for.
+/// The part of the text of the tokens first to last, counted from the first token of `encoded.text`.
 std::string text_between(const TextExample& example, const EncodedExample& encoded, const TextVocabulary& vocabulary,
                          int64_t first, int64_t last);
 

@@ -88,7 +88,7 @@ auto one_of(Generator& generator, const List& list) {
   return list[draw(generator, static_cast<int64_t>(std::size(list)))];
 }
 
-// Draws are statements of their own: the order in which the arguments of a call are computed is the compiler's choice.
+// Each draw is a separate statement, because the order in which a call's arguments are evaluated is unspecified.
 std::string record(Generator& g, const Subject& subject) {
   std::string name;
   for (int i = 0; i < 4; ++i) name += one_of(g, kSyllables);

@@ -1,4 +1,4 @@
-// The forward passes of the models of texts.
+// The forward passes of the text models.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/init.h>

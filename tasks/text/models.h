@@ -1,4 +1,4 @@
-// The models of the tasks about texts: a classifier, a summariser that can copy, and one that finds answers.
+// The models of the text tasks: a classifier, a summariser that can copy, and one that finds answers.
 //
 // Letters: B texts, T tokens of a text, N segments, L tokens of a segment, U tokens of a summary, C width, V
 // vocabulary.
@@ -111,8 +111,8 @@ class SummarizerNext final : public nn::NextTokenLogits {
   nn::DecoderCache cache_;
 };
 
-/// Finds the part of a text that answers a question: scores of each token as its first and as its last one. Devlin et
-/// al. 2019, section 4.2.
+/// Finds the part of a text that answers a question: scores each token as the first and as the last one of the answer.
+/// Devlin et al. 2019, section 4.2.
 struct AnswerFinder {
   explicit AnswerFinder(const TextModelConfig& config);
   /// ids [B, T], question and text; `answerable`, bool [B, T], the tokens of the text -> logits [B, 2, T], -inf where a

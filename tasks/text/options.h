@@ -1,4 +1,4 @@
-// The settings of the tasks about texts: the model's, the data's, and the common ones of training.
+// The settings of the text tasks: the model's, the data's, and the common ones of training.
 #pragma once
 
 #include <tapegrad/tasks/settings/training.h>

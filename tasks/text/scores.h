@@ -1,4 +1,4 @@
-// What predictions about texts are worth: the measures of each task, and baselines that learn nothing.
+// Scores of predictions: the metrics of each task, and baselines that learn nothing.
 #pragma once
 
 #include <tapegrad/tasks/metrics/classification.h>

@@ -1,4 +1,4 @@
-// The verb `test` of the tasks about texts.
+// The verb `test` of the text tasks.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/drawing/svg.h>

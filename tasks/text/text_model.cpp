@@ -1,4 +1,4 @@
-// Losses, predictions and files of the models of texts.
+// Losses, predictions and files of the text models.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/ops.h>
@@ -15,7 +15,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr int64_t kTogether = 32;       // examples per batch of predictions
+constexpr int64_t kTogether = 32;     // examples per batch of predictions
 constexpr int64_t kLongestSpan = 64;  // tokens
 
 double share_of(const Tensor& right) { return mean(right.to(kFloat64)).item(); }

@@ -1,4 +1,4 @@
-// A model of any of the tasks about texts, with what belongs to it: settings, vocabulary and classes.
+// A model of any of the text tasks, with what belongs to it: settings, vocabulary and classes.
 #pragma once
 
 #include <tapegrad/tasks/settings/run_request.h>
@@ -29,7 +29,7 @@ struct TextModel {
 /// The loss of a batch, its mean over examples, or over tokens for summaries, and the share of them that are right.
 train::BatchLoss loss_of(const TextModel& model, const EncodedBatch& batch);
 
-/// What the trained model is besides its parameters.
+/// A trained model without its parameters.
 struct TextSetup {
   TextOptions options;
   TextVocabulary vocabulary;

@@ -1,4 +1,4 @@
-// The verb `train` of the tasks about texts.
+// The verb `train` of the text tasks.
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/text/trainer.h>

@@ -1,4 +1,4 @@
-// Loads data, and trains models of texts.
+// Loads data, and trains text models.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>

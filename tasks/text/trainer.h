@@ -1,4 +1,4 @@
-// Training of the tasks about texts.
+// Training of the text tasks.
 #pragma once
 
 #include <tapegrad/optim/adam.h>

@@ -1,4 +1,4 @@
-// The verbs of the tasks about texts: train and test. Each returns the exit code: 0 done, 1 failed or below the target;
+// The verbs of the text tasks: train and test. Each returns the exit code: 0 done, 1 failed or below the target;
 // a BadRequest thrown is 2, any other Error 1.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The tokens of texts, with three of their own: padding, beginning and end.
+// The tokens of texts, and three special tokens: padding, beginning and end.
 #pragma once
 
 #include <tapegrad/tasks/data/tokenizer.h>
@@ -23,9 +23,9 @@ class TextVocabulary {
 
   int64_t size() const { return tokenizer_->size() + kFirst; }
   std::vector<int64_t> encode(std::string_view text) const;
-  /// The text of the tokens; those of its own have none.
+  /// The text of the tokens; special tokens have none.
   std::string decode(std::span<const int64_t> ids) const;
-  /// How many bytes the token stands for.
+  /// The number of bytes of the token's text.
   int64_t bytes(int64_t id) const;
   const data::Tokenizer& tokenizer() const { return *tokenizer_; }
 

@@ -9,8 +9,8 @@ namespace tapegrad::train {
 void save_checked(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata);
 
-/// Error for a file without checksums, for a damaged one, and for whatever load_safetensors rejects. Files of tapegrad
-/// 0.1.0, whose checksum was a different one, are read without a check.
+/// Error for a file without checksums, for a damaged one, and for files that load_safetensors rejects. Files of
+/// tapegrad 0.1.0, whose checksum was a different one, are read without a check.
 SafeTensors load_checked(const std::string& path);
 
 }  // namespace tapegrad::train

@@ -124,7 +124,7 @@ class Loop {
   void run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved);
 
  private:
-  struct ModelAccess {  // what the loop does with the model, whatever its type
+  struct ModelAccess {  // what the loop does with a model of any type
     std::function<NamedTensors()> state;
     std::function<void(const NamedTensors&)> load;
     std::function<void(bool training)> set_mode;

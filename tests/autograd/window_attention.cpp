@@ -1,4 +1,4 @@
-// Window attention against full attention behind a mask, with gradients; its costs, draws and errors.
+// Window attention against full attention with a mask, with gradients; its costs, draws and errors.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>

@@ -190,7 +190,7 @@ TEST(Performer, ItsErrorFallsAsTheRootOfTheFeatures) {
 TEST(Performer, LaterTokensChangeNoBit) {
   manual_seed(18);
   const nn::PerformerSelfAttention attention({.d_in = 6, .d_out = 16, .num_heads = 2});
-  for (const int64_t length : {100, 1000}) {  // the longer one is cut into parts that run at the same time
+  for (const int64_t length : {100, 1000}) {  // the longer one is divided into parts that run in parallel
     const Tensor x = randn({1, length, 6});
     for (const int64_t first : {length / 2, length - 7}) {
       for (const double size : {0.1, 3.0, 100.0}) {
@@ -315,7 +315,7 @@ TEST(Performer, Errors) {
 
 // --- Reformer ---
 
-// Full attention with keys that are the queries' directions; a token attends to itself only if to nothing else.
+// Full attention with normalised queries as keys; a token attends to itself only if it attends to no other.
 Tensor full_shared_attention(const Tensor& qk, const Tensor& v, const Tensor& mask, bool causal) {
   const int64_t length = qk.size(-2);
   Tensor allowed = ones({length, length}, kBool) && !eye(length, kBool);

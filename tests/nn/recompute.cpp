@@ -1,4 +1,4 @@
-// Recomputation: the same values and gradients as without it, whatever the function uses and draws.
+// Recomputation: the same values and gradients as without it, for any tensors that the function uses and draws.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

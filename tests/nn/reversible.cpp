@@ -100,7 +100,7 @@ TEST(Reversible, AStackWithoutATapeIsInvertible) {
   EXPECT_TRUE(allclose(y.second, x.second, 0, 1e-12));
 }
 
-// Bytes of tensors in use at the same time in a training step of `stack`, at most.
+// The peak of bytes of tensors in use during a training step of `stack`.
 int64_t peak(Stack& stack, const Tensor& x) {
   pool::reset_peak();
   Tape tape;
@@ -114,7 +114,7 @@ TEST(Reversible, MemoryDoesNotGrowWithTheDepth) {
   if (pool::stats().reserved == 0) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
   const int64_t bytes = x.numel() * 4;
   const int threads = num_threads();
-  set_num_threads(1);  // with more, what is in use at the same time varies
+  set_num_threads(1);  // with more, the peak varies
   Stack shallow = reformer(32, 2), deep = reformer(32, 12);
   EXPECT_LE(peak(deep, x) - peak(shallow, x), bytes);
   shallow.store_activations = deep.store_activations = true;

@@ -39,7 +39,7 @@ TEST(GptRun, AResumedRunEndsInTheSameBits) {
     return o;
   }();
   GPTTrainer unbroken(options, load_gpt_data(options));
-  GPTTrainer broken(options, load_gpt_data(options));  // seeds anew
+  GPTTrainer broken(options, load_gpt_data(options));  // seeds again
   for (int i = 0; i < 3; ++i) broken.step();
   const train::Checkpoint saved = broken.checkpoint();
   GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
@@ -75,7 +75,7 @@ TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
   EXPECT_THROW(other.restore(saved), BadRequest);
 }
 
-// The same command line with --resume continues the run, whatever a 0 in it means.
+// The same command line with --resume continues the run, also with a 0 that selects a default.
 TEST(GptRun, TheSameOptionsResume) {
   const TemporaryFolder folder;
   const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});

@@ -1,4 +1,4 @@
-// The command with every kind of positions and their options, with beams, and the comparison of kinds.
+// The command with every positional encoding and its options, with beam search, and the comparison of encodings.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/positions.h>

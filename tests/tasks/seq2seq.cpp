@@ -351,7 +351,7 @@ TEST(Resume, OtherSettingsAreRejectedByName) {
   EXPECT_EQ(slurp(out + "/model.safetensors"), model);
 }
 
-// The same command line with --resume continues the run, whatever a 0 in it means.
+// The same command line with --resume continues the run, also with a 0 that selects a default.
 TEST(Resume, TheSameOptions) {
   const TemporaryFolder folder;
   const Arguments words = tiny_run("copy", folder / "run", {"--seq-length", "30", "--max-position-embeddings", "0"});

@@ -1,4 +1,4 @@
-// The tasks about texts: copies, hierarchies, spans, and short runs of train and test on the invented records.
+// The text tasks: copies, hierarchies, spans, and short runs of train and test on the invented records.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/gradcheck.h>

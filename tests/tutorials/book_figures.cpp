@@ -1,5 +1,6 @@
-// Sizes of tutorial 003's table of models; GPT from scratch besides gpt_from_scratch.cpp: chapter 4's dummy model,
-// layer norm and sizes, chapter 5's probabilities, perplexity and top-k, appendix A's loss, loaders and training.
+// Sizes of tutorial 003's table of models; GPT from scratch in addition to gpt_from_scratch.cpp: chapter 4's dummy
+// model, layer norm and sizes, chapter 5's probabilities, perplexity and top-k, appendix A's loss, loaders and
+// training.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>

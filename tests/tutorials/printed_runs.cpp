@@ -1,5 +1,5 @@
 // Tutorial 003, sections 8.5.1 to 8.5.3: runs that the tutorial prints were drawn without a random seed, so no run has
-// their numbers. What every run must reach, whatever its seed: the loss of the first epoch, which says that the model
+// their numbers. Limits that every run must meet with any seed: the loss of the first epoch, which shows that the model
 // starts and learns as the tutorial's does, and the accuracy at the end. One epoch of one seed by default; with
 // TAPEGRAD_LONG=1 whole runs of five seeds (of addition, one epoch of five seeds and six of one).
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// What the tutorial prints, and what every run must reach.
+// What the tutorial prints, and limits that every run must meet.
 struct PrintedRun {
   const char* task;
   double first_loss;     // the mean of epoch 0 is below this: the tutorial prints 6.1352 and 6.3280

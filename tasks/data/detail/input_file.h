@@ -1,4 +1,4 @@
-// A file that is read at any place, by several threads at once.
+// A file that several threads read concurrently, at any position.
 #pragma once
 
 #include <cstddef>

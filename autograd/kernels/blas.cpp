@@ -6,6 +6,8 @@
 #include <tapegrad/autograd/kernels/blas_kernels.h>
 #include <tapegrad/autograd/parallel.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace tapegrad {
@@ -15,10 +17,9 @@ using blas::Kernels;
 using blas::kernels;
 using blas::Tile;
 
-constexpr int64_t kTile = 256;              // most rows and columns of a tile of C: it fits the second-level cache
+constexpr int64_t kTile = 256;              // most columns of a tile of C; and most rows, if L2 has 512 KiB
 constexpr int64_t kLargeTile = 512;         // the same if BLIS does the blocking
-constexpr int64_t kLeast = 1024;            // BLIS computes products with at least this many rows, columns and depth;
-constexpr int64_t kWideLeast = 192;         // the same with AVX-512
+constexpr int64_t kLeast = 3072;            // BLIS computes products with at least this many rows, columns and depth
 constexpr int64_t kPieceWork = 800000;      // least multiplications of a piece for another thread: about 20 us
 constexpr int64_t kPieces = 16;             // tiles of a product that is large enough
 constexpr int64_t kOwnB = 8 << 10;          // up to this many elements of B, each tile packs its own part;
@@ -29,6 +30,18 @@ constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split
 constexpr int64_t kFewSums = 64;            // the same if B is read column by column
 
 static_assert(kPackedDepth <= blas::kDepth);
+
+// Bytes of the second-level cache; the results do not depend on it.
+int64_t l2_bytes() {
+  static const int64_t bytes = [] {
+    const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return known <= 0 ? int64_t{512} << 10 : std::clamp(known, int64_t{256} << 10, int64_t{1} << 20);
+  }();
+  return bytes;
+}
+
+// Most rows of a tile: a block of A with kDepth columns of float takes half of L2.
+int64_t tile_rows() { return l2_bytes() / int64_t{2 * sizeof(float) * blas::kDepth}; }
 
 // Memory of a packed matrix with k rows.
 template <class T>
@@ -51,6 +64,14 @@ struct Product {
   }
   // Few rows times columns that are contiguous along k: dot products, which read B once, column by column.
   bool dot_shaped() const { return m <= blas::kDotRows && a.col_stride == 1 && b.row_stride == 1; }
+  // Whether to compute C' = B' A'. The rows of A and the columns of B are contiguous along k, and the operand that is
+  // read in vectors must be transposed: B, or A and C if the product is turned. That pays if it is less than half as
+  // many elements; a quarter, if the rows of B' map to the same cache lines and must be copied.
+  bool better_turned() const {
+    if (a.col_stride != 1 || b.row_stride != 1 || c.col_stride != 1 || beta != 0 || m <= blas::kDotRows) return false;
+    const int64_t times_packed = n * k <= kSharedB ? 1 : pieces_of(m, kTile);
+    return (blas::aliased<T>(b.col_stride, 1) ? 4 : 2) * m * (k + n) < n * k * times_packed;
+  }
   // The multiplications. For one row or column, reading the other operand takes longer; then an equivalent number.
   int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
   Product transposed() const {
@@ -99,6 +120,7 @@ void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
   }
   const Scratch<T> scratch(use.scratch_size(t));
   use.multiply(t, scratch.get());
+  if (outer.c_rows == 1) return use.store_turned(t.m, t.n, t.c, t.n, outer.c, c_cols);
   for (int64_t i = 0; i < t.m; ++i) {
     for (int64_t j = 0; j < t.n; ++j) outer.c[i * outer.c_rows + j * c_cols] = t.c[i * t.n + j];
   }
@@ -123,7 +145,7 @@ struct Cut {
         across = std::max(across, std::min(across * times, n / unit_cols));
       }
     }
-    rows = pieces_of(m, down);
+    rows = down == 1 ? m : pieces_of(pieces_of(m, down), unit_rows) * unit_rows;
     cols = pieces_of(pieces_of(n, across), unit_cols) * unit_cols;
     down = pieces_of(m, rows);
     across = pieces_of(n, cols);
@@ -137,8 +159,7 @@ bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_st
 
 template <class T>
 bool suits_blis(const Product<T>& p) {
-  const int64_t least = kernels<T>().rows > 8 ? kWideLeast : kLeast;
-  return p.m >= least && p.n >= least && p.k >= least && p.c.col_stride == 1 &&
+  return p.m >= kLeast && p.n >= kLeast && p.k >= kLeast && p.c.col_stride == 1 &&
          blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) &&
          blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
          blis_strides(p.m, p.n, p.c.row_stride, p.c.col_stride);
@@ -166,8 +187,8 @@ template <class T>
 void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
   const bool on_blis = suits_blis(p);
-  const int64_t most_rows = on_blis ? kLargeTile : kTile;
-  const int64_t most_cols = !on_blis && p.a.col_stride != 1 ? 3 * kTile : most_rows;  // wide if A must be packed
+  const int64_t most_rows = on_blis ? kLargeTile : p.c.col_stride == 1 ? tile_rows() : kTile;
+  const int64_t most_cols = on_blis ? kLargeTile : p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
   const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
   const bool unalias = !on_blis && cut.across > 1 && p.m > 8 && p.m * p.k <= kUnaliasedA &&
                        blas::aliased<T>(p.a.row_stride, p.a.col_stride);
@@ -185,12 +206,14 @@ void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
     const int64_t row = index % cut.down * cut.rows, col = index / cut.down * cut.cols;
     const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
     Tile<T> tile = p.tile(row, rows, col, cols);
+    tile.dots = p.m <= blas::kDotRows;
     if (on_blis) {
       blas::multiply_on_blis(tile);
     } else {
       if (share) {
         tile.panels = panels.get();
         tile.first_col = col;
+        tile.few_panels = l2_bytes() / int64_t{2 * sizeof(T)};
         tile.all_cols = all_panels * use.cols;
       }
       multiply_tile(use, tile, p.c.col_stride);
@@ -245,6 +268,8 @@ void multiply_any(const Product<T>& p, Epilogue done, bool flipped) {
   } else if (p.m * p.n <= (p.dot_shaped() ? kFewSums : kFewOutputs) && p.k >= 2 * blas::kDepth &&
              p.m * p.n * p.k >= 2 * kPieceWork) {
     multiply_along_k(p, done, flipped);
+  } else if (p.better_turned()) {
+    multiply_tiles(p.transposed(), done, !flipped);
   } else {
     multiply_tiles(p, done, flipped);
   }
@@ -257,11 +282,8 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_i
           MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c, Epilogue done) {
   if (m == 0 || n == 0) return;
   const Product<T> p{m, n, k, alpha, a, b, beta, c};
-  if (p.row_major_c()) {
-    multiply_any(p, done, false);
-  } else {
-    multiply_any(p.transposed(), done, true);
-  }
+  const bool flipped = !p.row_major_c();
+  multiply_any(flipped ? p.transposed() : p, done, flipped);
 }
 
 template <class T>

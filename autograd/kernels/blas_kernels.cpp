@@ -35,16 +35,18 @@ constexpr int64_t kSmall = 4096;  // elements of an operand that fits L1 unpacke
 template <class T>
 struct Plan {
   bool pack_a, rows_of_a, pack_b;
+  bool by_slivers;  // multiply a sliver of A by all panels, not a panel of B by all slivers
 
   HWY_INLINE explicit Plan(const Tile<T>& t) {
     rows_of_a = t.a_cols == 1;
     pack_a = rows_of_a ? blas::aliased<T>(t.a_rows, t.a_cols) && t.m > 8 && t.n > 4 * kPanel<T> : t.m * t.k > kSmall;
     pack_b = t.panels == nullptr && !(t.b_cols == 1 && (t.m <= 2 * kMaxRows || t.k * t.n <= kSmall));
+    by_slivers = rows_of_a && t.panels != nullptr && t.n > kPanel<T> && t.n * block_depth(t.k) <= t.few_panels;
   }
   HWY_INLINE int64_t a_size(const Tile<T>& t, int64_t depth) const {
     if (!pack_a) return 0;
-    if (rows_of_a) return t.m * depth;
-    return (t.m + sliver_rows(t.m) - 1) / sliver_rows(t.m) * kSliver<T> * depth;
+    const int64_t high = sliver_rows(t.m), m = by_slivers ? high : t.m;
+    return rows_of_a ? m * depth : (m + high - 1) / high * kSliver<T> * depth;
   }
 };
 
@@ -82,56 +84,138 @@ void dot_tile(const Tile<T>& t) {
   });
 }
 
+// The part of a tile's product that belongs to the rows [begin, begin + k) of B.
+template <class T>
+class Block {
+ public:
+  HWY_INLINE Block(const Tile<T>& t, const Plan<T>& plan, int64_t begin, int64_t k, int64_t depth, T* scratch)
+      : t_(t),
+        plan_(plan),
+        begin_(begin),
+        k_(k),
+        high_(sliver_rows(t.m)),
+        beta_(begin == 0 ? t.beta : T(1)),
+        a_(t.a + begin * t.a_cols),
+        panel_(scratch),
+        packed_a_(scratch + (kPanel<T> * depth + 15) / 16 * 16) {}
+
+  // Each panel of B stays in L1 while all of A is multiplied by it.
+  void by_panels() const {
+    pack(0, t_.m);
+    for (int64_t j = 0; j < t_.n; j += kPanel<T>) {
+      const int64_t width = std::min(kPanel<T>, t_.n - j), next = j + kPanel<T>;
+      const int64_t next_width = std::min(kPanel<T>, t_.n - next);
+      Panel b = panel(j, width);
+      // The first sliver is multiplied by the unpacked panel, and packs it.
+      const bool keeps = plan_.pack_b && t_.b_cols == 1 && width == kPanel<T> && high_ > kMaxRows - 2 && t_.m > high_;
+      if (plan_.pack_b && !keeps) b = packed(b, width);
+      const bool tall = width <= kLanes<T> && (!plan_.pack_a || plan_.rows_of_a);
+      const int64_t step = tall ? sliver_rows(t_.m, kTallRows) : high_, slivers = (t_.m + step - 1) / step;
+      for (int64_t i = 0; i < t_.m; i += step) {
+        if (plan_.pack_b && next_width > 0) {
+          fetch_part(i / step, slivers, k_, next_width, t_.b + begin_ * t_.b_rows + next * t_.b_cols, t_.b_rows,
+                     t_.b_cols);
+        }
+        const Sliver a = sliver(i, 0);
+        if (keeps && i == 0) {
+          kMicroKeep<T>[kMaxRows - high_](k_, t_.alpha, a.data, a.rows, a.cols, b.data, b.rows, beta_, t_.c + j,
+                                          t_.c_rows, panel_);
+          b = {panel_, kPanel<T>};
+        } else {
+          multiply(i, std::min(step, t_.m - i), j, width, a, b);
+        }
+      }
+    }
+  }
+
+  // Each sliver of A stays in L1 while all of B, which is packed and in L2, is multiplied by it.
+  void by_slivers() const {
+    const int64_t panels = (t_.n + kPanel<T> - 1) / kPanel<T>;
+    for (int64_t i = 0; i < t_.m; i += high_) {
+      const int64_t rows = std::min(high_, t_.m - i), next = i + high_, next_rows = std::min(high_, t_.m - next);
+      pack(i, i + rows);
+      const Sliver a = sliver(i, i);
+      for (int64_t j = 0; j < t_.n; j += kPanel<T>) {
+        if (next_rows > 0) {
+          fetch_part(j / kPanel<T>, panels, k_, next_rows, a_ + next * t_.a_rows, 1, t_.a_rows);
+        }
+        const int64_t width = std::min(kPanel<T>, t_.n - j);
+        multiply(i, rows, j, width, a, panel(j, width));
+      }
+    }
+  }
+
+ private:
+  struct Sliver {
+    const T* data;
+    int64_t rows, cols;  // strides
+  };
+  struct Panel {
+    const T* data;
+    int64_t rows;
+  };
+
+  // Packs the rows [first, end) of A, if the plan says so.
+  HWY_INLINE void pack(int64_t first, int64_t end) const {
+    if (!plan_.pack_a) return;
+    if (plan_.rows_of_a) {
+      for (int64_t i = first; i < end; ++i) {
+        std::memcpy(packed_a_ + (i - first) * k_, a_ + i * t_.a_rows, k_ * sizeof(T));
+      }
+    } else {
+      pack_slivers(end - first, high_, k_, a_ + first * t_.a_rows, t_.a_rows, t_.a_cols, packed_a_);
+    }
+  }
+
+  // The sliver that begins at row i, if rows from `first` on are packed.
+  HWY_INLINE Sliver sliver(int64_t i, int64_t first) const {
+    if (!plan_.pack_a) return {a_ + i * t_.a_rows, t_.a_rows, t_.a_cols};
+    if (plan_.rows_of_a) return {packed_a_ + (i - first) * k_, k_, 1};
+    return {packed_a_ + (i - first) / high_ * kSliver<T> * k_, 1, kSliver<T>};
+  }
+
+  HWY_INLINE Panel panel(int64_t j, int64_t width) const {
+    const int64_t padded = width <= kLanes<T> ? kLanes<T> : kPanel<T>;
+    if (t_.panels != nullptr) return {t_.panels + begin_ * t_.all_cols + (t_.first_col + j) * k_, padded};
+    const Panel b{t_.b + begin_ * t_.b_rows + j * t_.b_cols, t_.b_rows};
+    return plan_.pack_b || width == padded ? b : packed(b, width);
+  }
+
+  HWY_INLINE Panel packed(const Panel& b, int64_t width) const {
+    const int64_t padded = width <= kLanes<T> ? kLanes<T> : kPanel<T>;
+    pack_panel(k_, width, b.data, t_.b_rows, t_.b_cols, padded, panel_);
+    return {panel_, padded};
+  }
+
+  HWY_INLINE void multiply(int64_t i, int64_t rows, int64_t j, int64_t width, const Sliver& a, const Panel& b) const {
+    const Micro<T> micro = width <= kLanes<T> ? kMicro<T>.narrow[rows - 1] : kMicro<T>.wide[rows - 1];
+    micro(k_, t_.alpha, a.data, a.rows, a.cols, b.data, b.rows, beta_, t_.c + i * t_.c_rows + j, t_.c_rows, width);
+  }
+
+  const Tile<T>& t_;
+  const Plan<T>& plan_;
+  int64_t begin_, k_, high_;
+  T beta_;
+  const T* a_;
+  T *panel_, *packed_a_;
+};
+
 template <class T>
 void multiply(const Tile<T>& t, T* scratch) {
   if (t.m == 0 || t.n == 0) return;
-  if (t.m <= blas::kDotRows && t.k >= 4 * kLanes<T> && t.a_cols == 1 && t.b_rows == 1 && t.panels == nullptr) {
+  if (t.dots && t.m <= blas::kDotRows && t.k >= 4 * kLanes<T> && t.a_cols == 1 && t.b_rows == 1 &&
+      t.panels == nullptr) {
     return t.m == 1 ? dot_tile<1>(t) : t.m == 2 ? dot_tile<2>(t) : dot_tile<3>(t);
   }
   const Plan<T> plan(t);
-  const int64_t depth = block_depth(t.k), high = sliver_rows(t.m), slivers = (t.m + high - 1) / high;
-  T* const packed_a = scratch + (kPanel<T> * depth + 15) / 16 * 16;
+  const int64_t depth = block_depth(t.k);
   int64_t begin = 0;
   do {  // once also for k = 0: C = beta C
-    const int64_t k = std::min(depth, t.k - begin);
-    const T beta = begin == 0 ? t.beta : T(1);
-    const T* const a = t.a + begin * t.a_cols;
-    if (plan.pack_a && plan.rows_of_a) {
-      for (int64_t i = 0; i < t.m; ++i) std::memcpy(packed_a + i * k, a + i * t.a_rows, k * sizeof(T));
-    } else if (plan.pack_a) {
-      pack_slivers(t.m, high, k, a, t.a_rows, t.a_cols, packed_a);
-    }
-    for (int64_t j = 0; j < t.n; j += kPanel<T>) {
-      const int64_t width = std::min(kPanel<T>, t.n - j);
-      const int vecs = width <= kLanes<T> ? 1 : 2;
-      const T* b = t.b + begin * t.b_rows + j * t.b_cols;
-      int64_t b_rows = t.b_rows;
-      if (t.panels != nullptr) {
-        b = t.panels + begin * t.all_cols + (t.first_col + j) * k;
-        b_rows = vecs * kLanes<T>;
-      } else if (plan.pack_b || width != vecs * kLanes<T>) {
-        b_rows = vecs * kLanes<T>;
-        pack_panel(k, width, b, t.b_rows, t.b_cols, b_rows, scratch);
-        b = scratch;
-      }
-      const int64_t next = j + kPanel<T>, next_width = std::min(kPanel<T>, t.n - next);
-      const bool tall = vecs == 1 && (!plan.pack_a || plan.rows_of_a);
-      const int64_t step = tall ? sliver_rows(t.m, kTallRows) : high;
-      for (int64_t i = 0; i < t.m; i += step) {
-        if (plan.pack_b && next_width > 0) {
-          fetch_part(i / step, slivers, k, next_width, t.b + begin * t.b_rows + next * t.b_cols, t.b_rows, t.b_cols);
-        }
-        const int64_t rows = std::min(step, t.m - i);
-        const Micro<T> micro = vecs == 1 ? kMicro<T>.narrow[rows - 1] : kMicro<T>.wide[rows - 1];
-        T* const c = t.c + i * t.c_rows + j;
-        if (!plan.pack_a) {
-          micro(k, t.alpha, a + i * t.a_rows, t.a_rows, t.a_cols, b, b_rows, beta, c, t.c_rows, width);
-        } else if (plan.rows_of_a) {
-          micro(k, t.alpha, packed_a + i * k, k, 1, b, b_rows, beta, c, t.c_rows, width);
-        } else {
-          micro(k, t.alpha, packed_a + i / high * kSliver<T> * k, 1, kSliver<T>, b, b_rows, beta, c, t.c_rows, width);
-        }
-      }
+    const Block<T> block(t, plan, begin, std::min(depth, t.k - begin), depth, scratch);
+    if (plan.by_slivers) {
+      block.by_slivers();
+    } else {
+      block.by_panels();
     }
     begin += depth;
   } while (begin < t.k);
@@ -148,6 +232,21 @@ void pack_panels(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_col
       const int64_t j = panel * kPanel<T>, width = std::min(kPanel<T>, n - j);
       pack_panel(rows, width, b + begin * b_rows + j * b_cols, b_rows, b_cols,
                  width <= kLanes<T> ? kLanes<T> : kPanel<T>, panels + begin * all_cols + j * rows);
+    }
+  }
+}
+
+template <class T>
+void store_turned(int64_t m, int64_t n, const T* from, int64_t from_rows, T* to, int64_t to_cols) {
+  constexpr int64_t kLine = 64 / sizeof(T);  // read at a time, so that every line of `to` is completed soon
+  for (int64_t j = 0; j < n; j += kLine) {
+    const int64_t some = std::min(kLine, n - j);
+    int64_t i = 0;
+    for (; i + kLanes<T> <= m; i += kLanes<T>) {
+      transpose_lanes(some, kLanes<T>, from + i * from_rows + j, from_rows, to + j * to_cols + i, to_cols);
+    }
+    for (; i < m; ++i) {
+      for (int64_t q = j; q < j + some; ++q) to[q * to_cols + i] = from[i * from_rows + q];
     }
   }
 }
@@ -179,9 +278,9 @@ void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_
 
 template <class T>
 const blas::Kernels<T>& table() {
-  static constexpr blas::Kernels<T> kTable{kMaxRows,        kPanel<T>,          kSliver<T>,
-                                           multiply<T>,     scratch_size<T>,    pack_panels<T>,
-                                           micro_packed<T>, pack_one_sliver<T>, pack_one_panel<T>};
+  static constexpr blas::Kernels<T> kTable{kMaxRows,           kPanel<T>,        kSliver<T>,      multiply<T>,
+                                           scratch_size<T>,    pack_panels<T>,   store_turned<T>, micro_packed<T>,
+                                           pack_one_sliver<T>, pack_one_panel<T>};
   return kTable;
 }
 const blas::Kernels<float>& table_float() { return table<float>(); }

@@ -19,6 +19,8 @@ struct Tile {
   int64_t c_rows;
   const T* panels = nullptr;            // all of B as pack_panels packed it, if tiles share it
   int64_t first_col = 0, all_cols = 0;  // the tile's first column in it, and the number of its packed columns
+  bool dots = true;                     // dot products if there are few rows
+  int64_t few_panels = 0;               // elements of shared panels that stay in L2
 };
 
 template <class T>
@@ -34,6 +36,9 @@ struct Kernels {
   /// elements.
   void (*pack_panels)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, int64_t first_panel,
                       int64_t last_panel, T* panels);
+
+  /// to[j * to_cols + i] = from[i * from_rows + j] for i < m, j < n; writes no other elements.
+  void (*store_turned)(int64_t m, int64_t n, const T* from, int64_t from_rows, T* to, int64_t to_cols);
 
   /// For BLIS: C [m <= rows, n <= cols] = alpha A B + beta C from a packed sliver and a packed panel; and the packing,
   /// to[p * packed_rows + i] = a(i, p) for i < m and to[p * cols + j] = b(p, j) for j < n, with zeros elsewhere.

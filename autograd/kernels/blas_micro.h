@@ -39,12 +39,11 @@ HWY_INLINE void put(const typename Vec<T>::Raw (&sum)[kRows][kVecs], T alpha, T 
   }
 }
 
-// C[0:kRows, 0:width] = alpha A B + beta C; row p of B begins at b + p * b_rows and holds kVecs whole vectors.
-template <class T, int kRows, int kVecs>
-void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta, T* c,
-           int64_t c_rows, int64_t width) {
+// sum = A B; row p of B begins at b + p * b_rows and holds kVecs whole vectors. kKeep: also packs B as a panel.
+template <bool kKeep, class T, int kRows, int kVecs>
+HWY_INLINE void sums(typename Vec<T>::Raw (&sum)[kRows][kVecs], int64_t k, const T* a, int64_t a_rows, int64_t a_cols,
+                     const T* b, int64_t b_rows, const T* c, int64_t c_rows, int64_t width, T* panel) {
   const typename Vec<T>::Tag d;
-  typename Vec<T>::Raw sum[kRows][kVecs];
 #pragma GCC unroll 14
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
@@ -58,7 +57,11 @@ void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const
   for (int64_t p = 0; p < k; ++p) {
     typename Vec<T>::Raw row[kVecs];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVecs; ++v) row[v] = hn::LoadU(d, b + v * kLanes<T>);
+    for (int v = 0; v < kVecs; ++v) {
+      row[v] = hn::LoadU(d, b + v * kLanes<T>);
+      if constexpr (kKeep) hn::StoreU(row[v], d, panel + v * kLanes<T>);
+    }
+    if constexpr (kKeep) panel += kVecs * kLanes<T>;
 #pragma GCC unroll 14
     for (int i = 0; i < kRows; ++i) {
       const auto left = hn::Set(d, a[i * a_rows]);
@@ -68,6 +71,14 @@ void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const
     a += a_cols;
     b += b_rows;
   }
+}
+
+// C[0:kRows, 0:width] = alpha A B + beta C.
+template <class T, int kRows, int kVecs>
+void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta, T* c,
+           int64_t c_rows, int64_t width) {
+  typename Vec<T>::Raw sum[kRows][kVecs];
+  sums<false>(sum, k, a, a_rows, a_cols, b, b_rows, c, c_rows, width, static_cast<T*>(nullptr));
   const int64_t last = width - (kVecs - 1) * kLanes<T>;
   if (last == kLanes<T>) {
     if (beta == 0) {
@@ -81,6 +92,24 @@ void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const
     put<true, true, T>(sum, alpha, beta, c, c_rows, last);
   }
 }
+
+// The same for a whole panel, which is packed on the way.
+template <class T, int kRows>
+void micro_keep(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta,
+                T* c, int64_t c_rows, T* panel) {
+  typename Vec<T>::Raw sum[kRows][2];
+  sums<true>(sum, k, a, a_rows, a_cols, b, b_rows, c, c_rows, kPanel<T>, panel);
+  if (beta == 0) {
+    put<false, false, T>(sum, alpha, beta, c, c_rows, kLanes<T>);
+  } else {
+    put<true, false, T>(sum, alpha, beta, c, c_rows, kLanes<T>);
+  }
+}
+
+template <class T>
+using MicroKeep = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, T*);
+template <class T>
+inline constexpr MicroKeep<T> kMicroKeep[] = {micro_keep<T, kMaxRows>, micro_keep<T, kMaxRows - 1>};
 
 template <class T>
 using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, int64_t);

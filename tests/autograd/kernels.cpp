@@ -424,7 +424,10 @@ TEST(Blas, ProductsCutIntoTiles) {
                         Case{64, 64, 800, 1, 0, 0, 1, 0.5},    // along k
                         Case{33, 65, 1501, 0, 1, 3, 2, 0},     // along k, C with gaps
                         Case{257, 40, 513, 5, 6, 0, 1, 0},     // operands that repeat
-                        Case{64, 300, 512, 0, 0, 0, 1, 1}}) {  // rows of A that fall on the same lines of the cache
+                        Case{64, 300, 512, 0, 0, 0, 1, 1},     // rows of A that fall on the same lines of the cache
+                        Case{64, 205, 300, 0, 0, 0, 1, 0},     // panels of B that the first rows of A pack
+                        Case{65, 700, 300, 0, 1, 0, -1, 0},    // turned: B' A'
+                        Case{41, 701, 512, 0, 1, 2, 1, 0}}) {  // turned, rows of B' on the same lines of the cache
     check_gemm<float>(s);
     check_gemm<double>(s);
   }

@@ -27,9 +27,9 @@ std::vector<HeadFigures> analyse(const std::vector<HeadMap>& heads);
 struct Claim {
   std::string key;    // of the JSON
   std::string claim;  // "rank <= 0.1 n"
-  std::string found;  // "effective rank 3.1 to 17.9 of 20"
+  std::string found;  // the figures that decide, as "effective rank over n 0.31 to 0.90"
   int64_t holds = 0, heads = 0;
-  /// "holds for 3 of 12 heads"; "holds", "does not hold" where they agree.
+  /// "holds for 3 of 12 heads", "holds for all 12 heads" or "holds for none of the 12 heads".
   std::string verdict() const;
 };
 std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures);

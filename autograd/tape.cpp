@@ -4,11 +4,13 @@
 #include <tapegrad/autograd/detail/retained.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/select.h>
 #include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -172,6 +174,14 @@ void Tape::hold_frozen(const Tensor& x) {
 
 // --- recording ---
 
+// Whether what is not finite in y is the -inf of a mask: put there on purpose, or passed on from an input.
+template <class Inputs>
+bool has_only_masks(const Op& op, const Tensor& y, const Inputs& inputs) {
+  const auto infinite = [](const Tensor& x) { return x.defined() && !all_finite(x.detach()); };
+  if (!selects(op) && std::none_of(inputs.begin(), inputs.end(), infinite)) return false;
+  return amax(y.detach()).item() < std::numeric_limits<double>::infinity();  // false for NaN
+}
+
 // A friend of Tape.
 template <class Inputs>
 Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward) {
@@ -194,7 +204,7 @@ Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backw
   node.backward = std::move(backward);
   node.first_input = static_cast<int64_t>(first);
   node.input_count = static_cast<uint32_t>(inputs.size());
-  if (tape->trap_nan_) tape->check_finite(y, op.name, memory.size() - 1, "value");
+  if (tape->trap_nan_ && !has_only_masks(op, y, inputs)) tape->check_finite(y, op.name, memory.size() - 1, "value");
   y.set_tape_index({tape->id_, memory.size() - 1});
   return y;
 }

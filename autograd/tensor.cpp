@@ -150,10 +150,17 @@ void Tensor::prepare_write(std::string_view where, std::string_view name, Values
 
 // --- values ---
 
+namespace {
+
+void require_type(std::string_view where, const Tensor& x, DType wanted) {
+  if (x.dtype() == wanted) return;
+  fail(where, fmt::format("expected a tensor of {}, got {} (convert with to())", name(wanted), name(x.dtype())));
+}
+
+}  // namespace
+
 const void* Tensor::typed_data(DType wanted) const {
-  if (dtype() != wanted) {
-    fail("data", fmt::format("expected a tensor of {}, got {}", name(wanted), name(dtype())));
-  }
+  require_type("data", *this, wanted);
   return raw_data();
 }
 
@@ -163,15 +170,17 @@ const void* Tensor::only_element() const {
 }
 
 void Tensor::copy_elements(std::vector<bool>& out) const {
+  require_type("to_vector", *this, kBool);
   const Tensor packed = detach().contiguous();
   const bool* from = packed.data<bool>();
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = from[i];
 }
 
 void Tensor::copy_to(void* out, DType wanted) const {
+  require_type("to_vector", *this, wanted);
   if (numel() == 0) return;
   const Tensor packed = detach().contiguous();
-  std::memcpy(out, packed.typed_data(wanted), static_cast<std::size_t>(numel() * item_size(wanted)));
+  std::memcpy(out, packed.raw_data(), static_cast<std::size_t>(numel() * item_size(wanted)));
 }
 
 // --- factories ---

@@ -179,8 +179,10 @@ Tensor DynamicPositions::operator()(const Tensor& x, int64_t start, const Tensor
       }
       cache->append_history({sums.unsqueeze(1), {}});
     }
-    const Tensor counts = arange(static_cast<double>(start + 1), static_cast<double>(start + length + 1), 1, x.dtype());
-    context = sums / counts.reshape({length, 1});
+    const double first = static_cast<double>(start + 1), last = static_cast<double>(start + length);
+    const Tensor counts = mask.defined() ? clamp(cumsum(mask.to(x.dtype()), 1), 1, INFINITY)
+                                         : arange(first, last + 1, 1, x.dtype()).reshape({length, 1});
+    context = sums / counts;
   } else {
     const Tensor sums = sum(tokens, 1, true);
     const Tensor mean =

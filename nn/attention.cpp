@@ -84,9 +84,7 @@ MultiHeadAttention::MultiHeadAttention(int64_t hidden_size, int64_t num_attentio
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const AttentionPass& pass) const {
-  if (long_attention.defined() && query.raw_data() == key.raw_data() && key.raw_data() == value.raw_data()) {
-    return long_attention(query, pass);
-  }
+  if (long_attention.defined() && query.same(key) && key.same(value)) return long_attention(query, pass);
   require_separate(*this);
   check_inputs(query, key, value, linear_layers[0].weight->size(0));
   const detail::AttentionCore core = core_of(*this);

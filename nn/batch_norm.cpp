@@ -75,9 +75,8 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool 
       bias(filled("group_norm", affine, num_channels, 0)),
       num_groups(num_groups),
       eps(eps) {
-  require_positive("group_norm", "num_groups", num_groups);
-  if (num_channels % num_groups != 0) {
-    fail("group_norm", fmt::format("expected num_groups to divide the {} channels, got {}", num_channels, num_groups));
+  if (num_groups < 1 || num_channels % num_groups != 0) {  // as the operation says it, but at once
+    fail("group_norm", fmt::format("expected groups that divide the {} channels, got {}", num_channels, num_groups));
   }
 }
 Tensor GroupNorm::operator()(const Tensor& x) const { return group_norm(x, num_groups, weight, bias, eps); }

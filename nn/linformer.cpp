@@ -21,11 +21,6 @@ void require_not_causal(std::string_view where, bool causal) {
   if (causal) fail(where, "Linformer cannot be causal: each projected key mixes all positions");
 }
 
-const LinformerConfig& checked(const LinformerConfig& config) {
-  config.check();
-  return config;
-}
-
 // x [..., S, D] -> p x, [..., K, D], with the first S columns of p.
 Tensor project(const Tensor& p, const Tensor& x, std::string_view what) {
   const bool fits = (p.dim() == 2 || (p.dim() == 3 && x.dim() >= 3 && p.size(0) == x.size(-3))) &&
@@ -92,11 +87,8 @@ LinformerSelfAttention::LinformerSelfAttention(const LinformerConfig& c)
 Tensor LinformerSelfAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
   detail::require_sequence(kModule, x, config.d_in);
   detail::require_no_bias(kModule, pass);
-  require_not_causal(kModule, pass.cache != nullptr);
-  if (x.size(1) > config.context_length) {
-    fail(kModule,
-         fmt::format("a sequence of length {} is longer than context_length {}", x.size(1), config.context_length));
-  }
+  if (pass.cache) fail(kModule, "Linformer takes no cache: each projected key mixes all positions, later ones, too");
+  detail::require_within_context(kModule, x.size(1), config.context_length);
   const auto heads = [&](const Linear& projected) { return detail::split_heads(projected(x), config.num_heads); };
   const Tensor q = apply_rope(heads(W_query), pass.positions), k = apply_rope(heads(W_key), pass.positions);
   const Tensor v = heads(W_value);

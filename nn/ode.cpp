@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/derivatives.h>
+#include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -67,6 +69,16 @@ constexpr double kInside[kStages][4] = {
     {0, -282668133.0 / 205662961, 2019193451.0 / 616988883, -1453857185.0 / 822651844},
     {0, 40617522.0 / 29380423, -110615467.0 / 29380423, 69997945.0 / 29380423}};
 
+Tensor slope_at(const OdeSlope& slope, double t, const Tensor& h, std::span<const Tensor> parameters) {
+  Tensor found = slope(t, h, parameters);
+  if (found.shape() == h.shape()) return found;
+  fail(kWhere, fmt::format("expected a slope of the shape of h, {}, got {}", str(h.shape()), str(found.shape())));
+}
+
+bool is_finite(const State& s) {
+  return std::all_of(s.begin(), s.end(), [](const Tensor& x) { return all_finite(x.detach()); });
+}
+
 struct Step {
   State slopes[kStages];
   State end;
@@ -106,7 +118,8 @@ class DormandPrince {
       : slope_(slope), tolerance_(tolerance), t_(t), state_(std::move(start)), first_(slope(t, state_)) {
     const PauseRecording pause;
     const double value = size_of(state_, state_, state_, 1), speed = size_of(first_, state_, state_, 1);
-    dt_ = direction * (value > 1e-5 && speed > 1e-5 ? 0.01 * value / speed : 1e-3);
+    const double dt = value > 1e-5 && speed > 1e-5 ? 0.01 * value / speed : 1e-3;
+    dt_ = direction * (dt > 0 && std::isfinite(dt) ? dt : 1e-3);
   }
 
   // The state at time `to`, which lies ahead. `exactly`: the last step ends there.
@@ -117,7 +130,7 @@ class DormandPrince {
       Step step(slope_, state_, first_, t_, dt);
       const double error = error_of(step, dt);
       const double factor = error > 0 ? std::clamp(0.9 * std::pow(error, -0.2), 0.2, 10.0) : 10;
-      if (error > 1) {  // not for NaN, which reaches the result
+      if (error > 1) {
         dt_ = dt * std::min(factor, 1.0);
         if (t_ + dt_ == t_) {
           fail(kWhere, fmt::format("the steps at t = {} become too short (a larger tolerance?)", t_));
@@ -143,13 +156,15 @@ class DormandPrince {
 
  private:
   bool reached(double to) const { return dt_ > 0 ? t_ >= to : t_ <= to; }
+  // Infinity for a step from finite numbers to others: it is too long. What is not finite before reaches the result.
   double error_of(const Step& step, double dt) const {
     const PauseRecording pause;
     State zero;
     for (const Tensor& x : state_) zero.push_back(zeros_like(x));
     const State error = moved(zero, dt, kError, step.slopes);
     const double found = size_of(error, state_, step.end, tolerance_);
-    return std::isfinite(found) ? found : 0;
+    if (std::isfinite(found)) return found;
+    return is_finite(state_) && is_finite(first_) ? std::numeric_limits<double>::infinity() : 0;
   }
 
   const StateSlope& slope_;
@@ -171,7 +186,7 @@ State advanced(const StateSlope& slope, State s, double t, double to, const OdeO
 
 Tensor solution(const OdeSlope& slope, const Tensor& start, std::span<const Tensor> parameters,
                 std::span<const double> times, const OdeOptions& options) {
-  const StateSlope of_state = [&](double t, const State& s) { return State{slope(t, s[0], parameters)}; };
+  const StateSlope of_state = [&](double t, const State& s) { return State{slope_at(slope, t, s[0], parameters)}; };
   std::vector<Tensor> found{start};
   if (times.size() > 1 && options.solver == OdeSolver::dopri5) {
     DormandPrince solver(of_state, {start}, times[0], times[1] - times[0] > 0 ? 1 : -1, options.tolerance);
@@ -196,7 +211,7 @@ struct Adjoint {
   Grads gradients(const Tensor& dh) const {
     const auto n = static_cast<int64_t>(times.size());
     const StateSlope back = [this](double t, const State& s) {
-      State found{slope(t, s[0], parameters)};
+      State found{slope_at(slope, t, s[0], parameters)};
       for (const Tensor& product : products(t, s[0], s[1])) found.push_back(-product);
       return found;
     };
@@ -254,7 +269,11 @@ void OdeOptions::check() const {
 Tensor odeint(const OdeSlope& slope, const Tensor& start, std::span<const Tensor> parameters,
               std::span<const double> times, const OdeOptions& options, const OdeSlopeGradients& gradients) {
   options.check();
+  require_floating(kWhere, start.dtype());
   if (times.empty()) fail(kWhere, "expected at least one time, got none");
+  for (const double t : times) {
+    if (!std::isfinite(t)) fail(kWhere, fmt::format("expected finite times, got {}", t));
+  }
   for (std::size_t i = 1; i < times.size(); ++i) {
     const double step = times[i] - times[i - 1];
     if (!(step * (times[1] - times[0]) > 0)) {

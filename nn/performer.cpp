@@ -24,11 +24,6 @@ constexpr std::string_view kFeatures = "orthogonal_features";
 constexpr std::string_view kModule = "performer_self_attention";
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-const PerformerConfig& checked(const PerformerConfig& config) {
-  config.check();
-  return config;
-}
-
 int64_t feature_count(const PerformerConfig& c) {
   const auto d = static_cast<double>(c.d_out / c.num_heads);
   return c.num_features > 0 ? c.num_features : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(d * std::log(d))));
@@ -108,7 +103,7 @@ Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor&
   const Tensor mask = detail::mask_of_keys(kWhere, options.mask);
   const int64_t width = value.size(-1);
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
-  if (scale < 0) fail(kWhere, fmt::format("expected a scale of at least 0, got {}", scale));
+  if (!(scale >= 0)) fail(kWhere, fmt::format("expected a scale of at least 0, got {}", scale));
   const double root = std::sqrt(scale);
 
   // The exponents, and weighted values with the weights as one more column.
@@ -131,9 +126,7 @@ void PerformerConfig::check() const {
   require_positive(kModule, "d_in", d_in);
   require_positive(kModule, "d_out", d_out);
   require_positive(kModule, "num_heads", num_heads);
-  if (context_length < 0) {
-    fail(kModule, fmt::format("context_length must be positive, or 0 for any length, got {}", context_length));
-  }
+  detail::require_context_length(kModule, context_length);
   if (num_features < 0)
     fail(kModule, fmt::format("num_features must be positive, or 0 for D log D, got {}", num_features));
   require_divisible(kModule, "d_out", d_out, "num_heads", num_heads);
@@ -151,10 +144,7 @@ Tensor PerformerSelfAttention::operator()(const Tensor& x, const AttentionPass& 
   detail::require_sequence(kModule, x, config.d_in);
   detail::require_no_bias(kModule, pass);
   const int64_t length = x.size(1) + (pass.cache ? pass.cache->length() : 0);
-  if (config.context_length > 0 && length > config.context_length) {
-    fail(kModule,
-         fmt::format("a sequence of length {} is longer than context_length {}", length, config.context_length));
-  }
+  detail::require_within_context(kModule, length, config.context_length);
   const auto heads = [&](const Linear& projected) { return detail::split_heads(projected(x), config.num_heads); };
   const Tensor q = apply_rope(heads(W_query), pass.positions);
   KeysAndValues from{apply_rope(heads(W_key), pass.positions), heads(W_value)};

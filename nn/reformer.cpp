@@ -19,11 +19,6 @@ constexpr std::string_view kBuckets = "lsh_buckets";
 constexpr std::string_view kModule = "reformer_self_attention";
 constexpr int kMostBits = 5;  // of one hash
 
-const ReformerConfig& checked(const ReformerConfig& config) {
-  config.check();
-  return config;
-}
-
 bool is_power_of_two(int64_t n) { return n > 0 && std::has_single_bit(static_cast<uint64_t>(n)); }
 
 // One hash of x [..., T, D]: int64 [..., T].
@@ -83,9 +78,7 @@ void ReformerConfig::check() const {
   require_positive(kModule, "num_heads", num_heads);
   require_positive(kModule, "chunk_length", chunk_length);
   require_positive(kModule, "rounds", rounds);
-  if (context_length < 0) {
-    fail(kModule, fmt::format("context_length must be positive, or 0 for any length, got {}", context_length));
-  }
+  detail::require_context_length(kModule, context_length);
   if (num_buckets != 0 && !is_power_of_two(num_buckets)) {
     fail(kModule,
          fmt::format("num_buckets must be a power of two, or 0 for one that fits the length, got {}", num_buckets));
@@ -108,10 +101,7 @@ Tensor ReformerSelfAttention::operator()(const Tensor& x, const AttentionPass& p
   detail::require_sequence(kModule, x, config.d_in);
   detail::require_no_bias(kModule, pass);
   const int64_t tokens = x.size(1), length = tokens + (pass.cache ? pass.cache->length() : 0);
-  if (config.context_length > 0 && length > config.context_length) {
-    fail(kModule,
-         fmt::format("a sequence of length {} is longer than context_length {}", length, config.context_length));
-  }
+  detail::require_within_context(kModule, length, config.context_length);
   if (pass.cache && !(config.causal && fixed_count(config) > 0)) {
     fail(kModule, "a cache needs causal attention and a fixed number of buckets: set num_buckets or context_length");
   }

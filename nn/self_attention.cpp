@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/nn/detail/attention_core.h>
 #include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/detail/long_attention.h>
 #include <tapegrad/nn/self_attention.h>
 
 namespace tapegrad::nn {
@@ -28,9 +29,7 @@ void SelfAttentionConfig::check() const {
   require_positive(kWhere, "d_out", d_out);
   require_positive(kWhere, "num_heads", num_heads);
   require_probability(kWhere, "dropout", dropout);
-  if (context_length < 0) {
-    fail(kWhere, fmt::format("context_length must be positive, or 0 for any length, got {}", context_length));
-  }
+  detail::require_context_length(kWhere, context_length);
   require_divisible(kWhere, "d_out", d_out, "num_heads", num_heads);
   kv_width(kWhere, d_out, num_heads, num_kv_heads);
   position_options.check();
@@ -57,10 +56,7 @@ Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const AttentionPass& 
     fail(kWhere, fmt::format("expected x [B, T, {}], got {}", config.d_in, str(x.shape())));
   }
   const int64_t length = x.size(1) + (pass.cache ? pass.cache->length() : 0);
-  if (config.context_length > 0 && length > config.context_length) {
-    fail(kWhere,
-         fmt::format("a sequence of length {} is longer than context_length {}", length, config.context_length));
-  }
+  detail::require_within_context(kWhere, length, config.context_length);
   if (long_attention.defined()) return long_attention(x, pass);
   const detail::AttentionCore core{.query = W_query,
                                    .key = W_key,

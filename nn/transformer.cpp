@@ -8,6 +8,8 @@
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 
+#include <algorithm>
+
 namespace tapegrad::nn {
 
 namespace {
@@ -93,8 +95,9 @@ TransformerConfig transformer_preset(std::string_view name) {
 }
 
 int64_t TransformerConfig::longest_input() const {
-  const bool bounded = attention.kind == AttentionKind::linformer && attention.length == 0;
-  return bounded ? max_position_embeddings : nn::longest_input(positions, max_position_embeddings, position_options);
+  const int64_t longest = nn::longest_input(positions, max_position_embeddings, position_options);
+  if (attention.kind != AttentionKind::linformer) return longest;
+  return std::min(longest, attention.length > 0 ? attention.length : max_position_embeddings);
 }
 
 // --- embeddings ---

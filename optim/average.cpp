@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/average.h>
 #include <tapegrad/optim/detail/check.h>
+#include <tapegrad/optim/detail/state.h>
 
 #include <algorithm>
 
@@ -67,19 +68,13 @@ NamedTensors ExponentialAverage::state() const {
 }
 
 void ExponentialAverage::load_state(const NamedTensors& state) {
-  const auto take = [&](const std::string& name, const Tensor& like) -> Tensor {
-    const auto at =
-        std::find_if(state.begin(), state.end(), [&](const NamedTensor& entry) { return entry.name == name; });
-    if (at == state.end()) fail(kWhere, fmt::format("the state has no \"{}\"", name));
-    if (!(at->tensor.shape() == like.shape()) || at->tensor.dtype() != like.dtype()) {
-      fail(kWhere, fmt::format("expected {} {} for \"{}\" of the state, got {} {}", tapegrad::name(like.dtype()),
-                               str(like.shape()), name, tapegrad::name(at->tensor.dtype()), str(at->tensor.shape())));
-    }
-    return at->tensor.clone();
-  };
+  StateEntries entries(kWhere, state);
   NamedTensors averages;
-  for (const NamedTensor& p : averages_) averages.push_back({p.name, take(p.name, p.tensor)});
-  const int64_t updates = take("updates", zeros({1}, kInt64)).to_vector<int64_t>()[0];
+  for (const NamedTensor& p : averages_) {
+    averages.push_back({p.name, entries.take(p.name, p.tensor.shape(), p.tensor.dtype()).clone()});
+  }
+  const int64_t updates = entries.take("updates", {1}, kInt64).to_vector<int64_t>()[0];
+  entries.require_end();
   if (updates < 0) fail(kWhere, fmt::format("expected 0 or more updates in the state, got {}", updates));
   averages_ = std::move(averages);
   updates_ = updates;

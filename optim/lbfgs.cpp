@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/detail/check.h>
+#include <tapegrad/optim/detail/state.h>
 #include <tapegrad/optim/lbfgs.h>
 
 #include <algorithm>
@@ -240,17 +241,9 @@ NamedTensors LBFGS::state() const {
 }
 
 void LBFGS::load_state(const NamedTensors& state) {
-  std::size_t used = 0;
-  const auto take = [&](const std::string& name, const Shape& shape, DType dtype) -> Tensor {
-    const auto at =
-        std::find_if(state.begin(), state.end(), [&](const NamedTensor& entry) { return entry.name == name; });
-    if (at == state.end()) fail(kWhere, fmt::format("the state has no \"{}\"", name));
-    if (!(at->tensor.shape() == shape) || at->tensor.dtype() != dtype) {
-      fail(kWhere, fmt::format("expected {} {} for \"{}\" of the state, got {} {}", tapegrad::name(dtype), str(shape),
-                               name, tapegrad::name(at->tensor.dtype()), str(at->tensor.shape())));
-    }
-    ++used;
-    return at->tensor.detach();
+  StateEntries entries(kWhere, state);
+  const auto take = [&](const std::string& name, const Shape& shape, DType dtype) {
+    return entries.take(name, shape, dtype).detach();
   };
   const std::vector<int64_t> counts = take("counts", {3}, kInt64).to_vector<int64_t>();
   if (counts[0] < 0 || counts[1] < 0 || counts[2] < 0 || counts[2] >= counts[0] + 1) {
@@ -270,7 +263,7 @@ void LBFGS::load_state(const NamedTensors& state) {
     const Tensor y = take(fmt::format("y.{}", i), {numel_}, dtype), s = take(fmt::format("s.{}", i), {numel_}, dtype);
     history.push_back({y, s, numbers[static_cast<std::size_t>(3 + i)]});
   }
-  if (used != state.size()) fail(kWhere, fmt::format("expected {} entries of the state, got {}", used, state.size()));
+  entries.require_end();
   iterations_ = counts[0];
   evaluations_ = counts[1];
   options_.lr = numbers[0];

@@ -4,12 +4,12 @@
 #include <tapegrad/autograd/detail/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/optim/detail/state.h>
 #include <tapegrad/optim/optimizer.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 
 namespace tapegrad::optim {
 
@@ -221,33 +221,20 @@ NamedTensors Optimizer::state() const {
 }
 
 void Optimizer::load_state(const NamedTensors& state) {
-  std::unordered_map<std::string_view, const Tensor*> given;
-  for (const NamedTensor& t : state) {
-    if (!given.emplace(t.name, &t.tensor).second) fail(kWhere, fmt::format("the state has \"{}\" twice", t.name));
-  }
-  const auto take = [&](const std::string& name, const Shape& shape, DType dtype) -> const Tensor& {
-    const auto at = given.find(name);
-    if (at == given.end()) fail(kWhere, fmt::format("the state has no \"{}\"", name));
-    const Tensor& found = *at->second;
-    if (!(found.shape() == shape) || found.dtype() != dtype) {
-      fail(kWhere, fmt::format("expected {} {} for \"{}\" of the state, got {} {}", tapegrad::name(dtype), str(shape),
-                               name, tapegrad::name(found.dtype()), str(found.shape())));
-    }
-    given.erase(at);
-    return found;
-  };
-  const auto steps = take("steps", {1 + static_cast<int64_t>(slots_.size())}, kInt64).to_vector<int64_t>();
-  const auto rates = take("lr", {1 + static_cast<int64_t>(groups_.size())}, kFloat64).to_vector<double>();
+  StateEntries entries(kWhere, state);
+  const auto steps = entries.take("steps", {1 + static_cast<int64_t>(slots_.size())}, kInt64).to_vector<int64_t>();
+  const auto rates = entries.take("lr", {1 + static_cast<int64_t>(groups_.size())}, kFloat64).to_vector<double>();
   std::vector<std::pair<Tensor*, Tensor>> copies;  // to, from
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
     for (Slot& slot : slots_) {
       Tensor& to = slot.buffers[b];
       const std::optional<Shape> shape = shape_of(b, slot);
       if (!shape) continue;
-      copies.emplace_back(&to, take(buffer_names_[b] + "." + slot.name, *shape, slot.parameter.dtype()).clone());
+      copies.emplace_back(&to,
+                          entries.take(buffer_names_[b] + "." + slot.name, *shape, slot.parameter.dtype()).clone());
     }
   }
-  if (!given.empty()) fail(kWhere, fmt::format("the state has an unexpected \"{}\"", given.begin()->first));
+  entries.require_end();
   for (const int64_t count : steps) {
     if (count < 0) fail(kWhere, fmt::format("the state has a negative step count, {}", count));
   }

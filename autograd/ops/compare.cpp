@@ -144,8 +144,9 @@ bool contains(const Tensor& x, bool value) {
 }
 
 // Whether `value` occurs along one axis.
-Tensor contains(std::string_view where, const Tensor& x, int axis, bool keepdim, bool value) {
+Tensor contains(std::string_view where, const Tensor& x, int64_t axis, bool keepdim, bool value) {
   require_bool(where, x, "operand");
+  if (is_scalar_axis(x, axis)) return contains(where, x.reshape({1}), 0, false, value);
   const int i = normal_axis(where, axis, x.shape());
   const Tensor all = packed(x);
   const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), Axes(i), keepdim), kBool);

@@ -47,9 +47,12 @@ void lsh_weights(const LshRows& a) {
       T highest = reduce_max(tops);
       for (; j < n; ++j) highest = row[j] > highest ? row[j] : highest;
       T& factor = static_cast<T*>(a.factor)[i];
-      if (highest == nothing) {  // no key yet
+      if (highest == nothing) {  // no key yet, or only scores that are NaN, which reach the result
         factor = T{1};
-        for (j = 0; j < n; ++j) row[j] = row[j] == row[j] ? T{0} : row[j];
+        for (j = 0; j < n; ++j) {
+          if (row[j] == row[j]) row[j] = T{0};
+          total += row[j];
+        }
         continue;
       }
       Vec<T> sums(T{0});
@@ -136,6 +139,7 @@ struct LshAttention {
   int64_t chunk = 1;
   double scale = 1;
   bool causal = false;
+  bool within_buckets = false;
   // The chunk of each token, int32 [R, heads, T]: a token attends to its own chunk and to the previous number.
   PoolVector<int32_t> chunk_of = {};
   // By round: first the pieces of even-numbered chunks, which share no keys, then those of odd-numbered ones.
@@ -144,7 +148,12 @@ struct LshAttention {
   int64_t rounds() const { return order.size(0); }
   int64_t tokens() const { return query.size(-2); }
   int64_t heads() const { return leading_axes(query).numel(); }
-  int64_t window() const { return std::min(tokens(), 2 * chunk); }
+  int64_t window() const { return fixed_shapes() ? 2 * chunk : std::min(tokens(), 2 * chunk); }
+  // Whether a chunk has only tokens before those of the next one. Its results then have the same bits whatever comes
+  // later: the shapes of the products that make them depend on places in the bucket, not on how many tokens it has.
+  bool fixed_shapes() const { return causal && within_buckets; }
+  // Queries of a piece that are computed together.
+  int64_t block_rows() const { return fixed_shapes() ? std::min<int64_t>(16, chunk) : chunk; }
   const int64_t* order_of(int64_t round, int64_t head) const {
     return order.data<int64_t>() + (round * heads() + head) * tokens();
   }
@@ -224,19 +233,32 @@ class Chunk {
     for (int64_t n = 1; n <= a.rounds(); ++n) logs_.push_back(static_cast<T>(std::log(static_cast<double>(n))));
   }
 
-  // Gathers queries, keys and values, and computes the scores.
-  void compute(int64_t round, const Piece& piece, const Head<T>& q, const Head<T>& k, const Head<T>& v) {
+  // Gathers the queries, keys and values of a piece. Zeros follow them, to the end of a block.
+  void gather(int64_t round, const Piece& piece, const Head<T>& q, const Head<T>& k, const Head<T>& v) {
     head_ = piece.head;
-    rows = piece.rows;
-    columns = piece.before + rows;
+    tokens = piece.rows;
+    before_ = piece.before;
     queries = a_.order_of(round, head_) + piece.first;
     keys = queries - piece.before;
-    q.gather(queries, rows, q_.mutable_data<T>());
-    k.gather(keys, columns, k_.mutable_data<T>());
-    v.gather(keys, columns, v_.mutable_data<T>());
-    gemm<T>(rows, columns, q.width, static_cast<T>(a_.scale), {this->q(), q.width, 1}, {this->k(), 1, k.width}, T{0},
-            {scores(), columns, 1});
-    for (int64_t i = 0; i < rows; ++i) hide(queries[i], scores() + i * columns);
+    const int64_t block = a_.block_rows();
+    const int64_t more = std::min((tokens + block - 1) / block * block, a_.chunk) - tokens;
+    const auto fill = [&](const Head<T>& from, const int64_t* of, int64_t count, T* to) {
+      from.gather(of, count, to);
+      if (a_.fixed_shapes()) std::fill_n(to + count * from.width, more * from.width, T{0});
+    };
+    fill(q, queries, tokens, this->q());
+    fill(k, keys, before_ + tokens, this->k());
+    fill(v, keys, before_ + tokens, this->v());
+  }
+
+  // The scores of the block that begins with the query `first`, and of all queries.
+  void score(int64_t first, int64_t width) {
+    rows = std::min(a_.block_rows(), a_.fixed_shapes() ? a_.chunk - first : tokens);
+    score_rows(first, width);
+  }
+  void score_all(int64_t width) {
+    rows = tokens;
+    score_rows(0, width);
   }
 
   T* q() const { return q_.mutable_data<T>(); }
@@ -245,15 +267,27 @@ class Chunk {
   T* scores() const { return scores_.mutable_data<T>(); }
   Tensor memory(int64_t count) const { return Tensor::empty({count}, a_.query.dtype()); }
 
-  int64_t rows = 0, columns = 0;
-  const int64_t* queries = nullptr;  // their tokens
+  int64_t tokens = 0;                // of the piece: as many queries
+  const int64_t* queries = nullptr;  // they, and the keys, which begin with those of the chunk before
   const int64_t* keys = nullptr;
+  int64_t rows = 0, columns = 0;  // of the scores
+  int64_t known = 0;              // rows that are of tokens; the others are of the zeros that follow them
 
  private:
+  void score_rows(int64_t first, int64_t width) {
+    known = std::min(rows, tokens - first);
+    columns = before_ + first + rows;
+    gemm<T>(rows, columns, width, static_cast<T>(a_.scale), {q() + first * width, width, 1}, {k(), 1, width}, T{0},
+            {scores(), columns, 1});
+    for (int64_t i = 0; i < known; ++i) hide(queries[first + i], scores() + i * columns);
+  }
+
   // Scores of keys that the token does not attend to become -inf. From the other scores the log of the number of rounds
   // that find the key is subtracted, so that each key counts once.
   void hide(int64_t token, T* row) {
     const T nothing = -std::numeric_limits<T>::infinity();
+    const int64_t columns = std::min(this->columns, before_ + tokens);
+    std::fill(row + columns, row + this->columns, nothing);
     if (a_.rounds() > 1) {
       std::fill(times_.begin(), times_.end(), 0);
       for (int64_t r = 0; r < a_.rounds(); ++r) {
@@ -276,7 +310,7 @@ class Chunk {
   }
 
   const LshAttention& a_;
-  int64_t head_ = 0;
+  int64_t head_ = 0, before_ = 0;
   PoolVector<int32_t> of_keys_, times_;
   PoolVector<T> logs_;
   const Tensor q_, k_, v_, scores_;
@@ -328,31 +362,35 @@ void forward(const LshAttention& a, const Tensor& y, const Tensor& whole) {
     const auto at = static_cast<std::size_t>(h);
     const Head<T> q(a.query, from_q[at]), k(a.key, from_k[at]), v(a.value, from_v[at]), out(y, to_y[at]);
     Chunk<T>& chunk = memory.chunk;
-    chunk.compute(round, piece, q, k, v);
+    chunk.gather(round, piece, q, k, v);
     T* const top = memory.few.template mutable_data<T>();
     T* const total = top + a.chunk;
     T* const factor = total + a.chunk;
-    for (int64_t i = 0; i < chunk.rows; ++i) {
-      top[i] = highest[h * t + chunk.queries[i]];
-      total[i] = sum[h * t + chunk.queries[i]];
-    }
-    kernel_of(HWY_DISPATCH_TABLE(lsh_weights))({.dtype = y.dtype(),
-                                                .rows = chunk.rows,
-                                                .columns = chunk.columns,
-                                                .scores = chunk.scores(),
-                                                .top = top,
-                                                .total = total,
-                                                .factor = factor});
     T* const fresh = memory.mixed.template mutable_data<T>();
-    gemm<T>(chunk.rows, e, chunk.columns, T{1}, {chunk.scores(), chunk.columns, 1}, {chunk.v(), e, 1}, T{0},
-            {fresh, e, 1});
-    for (int64_t i = 0; i < chunk.rows; ++i) {
-      const int64_t token = chunk.queries[i];
-      highest[h * t + token] = top[i];
-      sum[h * t + token] = total[i];
-      for (int64_t j = 0; j < e; ++j) {
-        T& one = out(token, j);
-        one = round == 0 ? fresh[i * e + j] : one * factor[i] + fresh[i * e + j];
+    for (int64_t first = 0; first < chunk.tokens; first += a.block_rows()) {
+      chunk.score(first, q.width);
+      const int64_t* const queries = chunk.queries + first;
+      for (int64_t i = 0; i < chunk.known; ++i) {
+        top[i] = highest[h * t + queries[i]];
+        total[i] = sum[h * t + queries[i]];
+      }
+      kernel_of(HWY_DISPATCH_TABLE(lsh_weights))({.dtype = y.dtype(),
+                                                  .rows = chunk.known,
+                                                  .columns = chunk.columns,
+                                                  .scores = chunk.scores(),
+                                                  .top = top,
+                                                  .total = total,
+                                                  .factor = factor});
+      gemm<T>(chunk.rows, e, chunk.columns, T{1}, {chunk.scores(), chunk.columns, 1}, {chunk.v(), e, 1}, T{0},
+              {fresh, e, 1});
+      for (int64_t i = 0; i < chunk.known; ++i) {
+        const int64_t token = queries[i];
+        highest[h * t + token] = top[i];
+        sum[h * t + token] = total[i];
+        for (int64_t j = 0; j < e; ++j) {
+          T& one = out(token, j);
+          one = round == 0 ? fresh[i * e + j] : one * factor[i] + fresh[i * e + j];
+        }
       }
     }
   });
@@ -408,7 +446,8 @@ void backward(const LshAttention& a, const Tensor& y, const Tensor& whole, const
     T* const sums = memory.few.template mutable_data<T>();
     T* const delta = sums + a.chunk;
     Chunk<T>& chunk = memory.chunk;
-    chunk.compute(round, piece, q, k, v);
+    chunk.gather(round, piece, q, k, v);
+    chunk.score_all(d);
     const int64_t rows = chunk.rows, columns = chunk.columns;
     grad.gather(chunk.queries, rows, dout);
     for (int64_t i = 0; i < rows; ++i) {
@@ -515,6 +554,7 @@ Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value
   LshAttention a{.query = query, .key = key, .value = value, .order = {}, .mask = {}};
   a.chunk = std::min(options.chunk_length, std::max<int64_t>(1, query.size(-2)));
   a.causal = options.causal;
+  a.within_buckets = options.within_buckets;
   a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
   Tensor places = buckets;
   if (options.mask.defined()) {
@@ -524,7 +564,7 @@ Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value
   const Sorted sorted = sort(places, -1);
   a.order = sorted.indices.contiguous();
   const Tensor in_order = sorted.values.contiguous();
-  a.cut(options.within_buckets ? in_order.data<int64_t>() : nullptr);
+  a.cut(a.within_buckets ? in_order.data<int64_t>() : nullptr);
   const Tensor y = empty_laid_out_as(query, value.size(-1));
   const Tensor whole = Tensor::empty(buckets[0].shape(), query.dtype());
   with_floating_type(query.dtype(), [&](auto type) { forward<decltype(type)>(a, y, whole); });

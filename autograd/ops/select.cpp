@@ -4,6 +4,7 @@
 
 #include <tapegrad/autograd/ops/formula_simd.h>
 #include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/ops/select.h>
 
 #ifndef TAPEGRAD_SELECT_KERNELS
 #define TAPEGRAD_SELECT_KERNELS
@@ -111,6 +112,8 @@ Tensor where_number(const Selection& selection, const Tensor& condition, const T
 }
 
 }  // namespace
+
+bool selects(const Op& op) { return &op == &kWhere || &op == &kMaskedFill; }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   require_bool(kWhere.name, condition, "condition");

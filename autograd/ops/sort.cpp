@@ -180,7 +180,8 @@ void require_numbers(const Op& op, const Tensor& x) {
 Sorted sort(const Tensor& x, int64_t axis, bool descending) { return first_in_order(kSort, x, axis, {}, descending); }
 
 Sorted topk(const Tensor& x, int64_t k, int64_t axis, bool largest) {
-  return first_in_order(kTopk, x, axis, k, largest);
+  const bool of_scalar = k == 0 && is_scalar_axis(x, axis);  // which is its own result, as in PyTorch
+  return first_in_order(kTopk, x, axis, of_scalar ? 1 : k, largest);
 }
 
 Sorted median(const Tensor& x, int64_t axis, bool keepdim) {

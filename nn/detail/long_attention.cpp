@@ -9,6 +9,16 @@ void require_sequence(std::string_view where, const Tensor& x, int64_t width) {
   fail(where, fmt::format("expected x [B, T, {}], got {}", width, str(x.shape())));
 }
 
+void require_context_length(std::string_view where, int64_t context_length) {
+  if (context_length >= 0) return;
+  fail(where, fmt::format("context_length must be positive, or 0 for any length, got {}", context_length));
+}
+
+void require_within_context(std::string_view where, int64_t length, int64_t context_length) {
+  if (context_length == 0 || length <= context_length) return;
+  fail(where, fmt::format("a sequence of length {} is longer than context_length {}", length, context_length));
+}
+
 void require_no_bias(std::string_view where, const AttentionPass& pass) {
   if (!pass.positions || !pass.positions->bias.defined()) return;
   fail(where,

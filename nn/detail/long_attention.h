@@ -1,4 +1,4 @@
-// Shared by the attention modules for long inputs: checks, and the weights that they correspond to.
+// Shared by the attention modules: checks, and for long inputs the weights that they correspond to.
 #pragma once
 
 #include <tapegrad/nn/attention_pass.h>
@@ -9,6 +9,10 @@ namespace tapegrad::nn::detail {
 
 // Error unless x is [B, T, width].
 void require_sequence(std::string_view where, const Tensor& x, int64_t width);
+// Error if context_length is negative; 0 means any length.
+void require_context_length(std::string_view where, int64_t context_length);
+// Error if a sequence of `length` tokens is longer than context_length, unless that is 0.
+void require_within_context(std::string_view where, int64_t length, int64_t context_length);
 // Error for what needs a score per pair of positions: T5's bias, ALiBi.
 void require_no_bias(std::string_view where, const AttentionPass& pass);
 // The mask as bool [..., 1, S]; an empty handle for none. Error if it is not bool, or hides keys from some queries

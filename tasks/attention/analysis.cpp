@@ -66,7 +66,9 @@ drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title
   }
   chart.x_low = -0.5;
   chart.x_high = layers + 0.7;
-  if (line > 0) chart.series.push_back({.name = "claim", .x = {chart.x_low, chart.x_high}, .y = {line, line}});
+  if (line > 0)
+    chart.series.push_back(
+        {.name = "claim", .x = {chart.x_low, chart.x_high}, .y = {line, line}, .mark = Series::Mark::dashes});
   chart.y_high = y_high;
   chart.width = 460;
   return draw(chart);
@@ -162,9 +164,7 @@ std::string Claim::verdict() const {
 
 std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures) {
   const auto heads = static_cast<int64_t>(figures.size());
-  const auto low_rank = [](const HeadFigures& f) {
-    return f.map.effective_rank <= std::floor(0.1 * static_cast<double>(f.n));
-  };
+  const auto low_rank = [](const HeadFigures& f) { return f.map.effective_rank <= 0.1 * static_cast<double>(f.n); };
   std::vector<Claim> out{
       {"rank_at_most_a_tenth", "rank(A) <= 0.1 n",
        fmt::format("effective rank over n {}; rank up to rounding over n {}",

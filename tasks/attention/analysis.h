@@ -27,7 +27,7 @@ std::vector<HeadFigures> analyse(const std::vector<HeadMap>& heads);
 struct Claim {
   std::string key;    // of the JSON
   std::string claim;  // "rank <= 0.1 n"
-  std::string found;  // "effective rank 3.1 to 17.9 of 20"
+  std::string found;  // the figures that decide, as "effective rank over n 0.31 to 0.90"
   int64_t holds = 0, heads = 0;
   /// "holds for all 12 heads", "holds for none of the 12 heads", or "holds for 3 of 12 heads".
   std::string verdict() const;

@@ -38,6 +38,7 @@ std::vector<bool> low_of(int64_t n) {
 
 std::vector<double> singular_values(const Tensor& x) {
   if (x.dim() != 2) fail("singular_values", "expected a matrix, got " + str(x.shape()));
+  if (!all_finite(x)) fail("singular_values", "expected finite numbers (did the training of the model diverge?)");
   const Tensor wide = in_double(x.size(0) <= x.size(1) ? x : x.t());
   const int64_t n = wide.size(0), width = wide.size(1);
   std::vector<double> a = wide.to_vector<double>();

@@ -12,17 +12,14 @@
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/settings/processor_time.h>
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <memory>
 
 namespace tapegrad::tasks {
 namespace {
-
-// Processor time of this process, which other processes do not affect.
-double processor_ms() { return 1e3 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // The settings of a task with examples of this size: digits, or levels of nesting.
 RunOptions options_of(const ComparePositionsRequest& r, const std::string& task, int64_t size, int64_t seed) {
@@ -115,7 +112,7 @@ double train_model(const ComparePositionsRequest& r, const Examples& examples, n
   std::vector<double> times;
   for (int64_t step = 1; step <= r.steps; ++step) {
     const auto [task, batch] = examples.draw(r.batch_size);
-    const double start = processor_ms();
+    const double start = processor_seconds();
     Tape tape;
     const Tensor outputs = model(batch.source, shifted(*task, batch.target), task->source_mask(batch.source),
                                  nn::causal_mask(batch.target.size(1)));
@@ -128,7 +125,7 @@ double train_model(const ComparePositionsRequest& r, const Examples& examples, n
     optim::clip_grad_norm(grads, 1);
     adam.set_lr(rate(step));
     adam.step(grads);
-    times.push_back(processor_ms() - start);
+    times.push_back(1e3 * (processor_seconds() - start));
   }
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
@@ -153,9 +150,9 @@ PositionRun run_positions(const ComparePositionsRequest& request, const std::str
   Generator generator(static_cast<uint64_t>(seed) + 1);
   const Rates trained = rates_of(examples.trained(), model, examples.test(r.count, generator));
   const Batch batch = examples.test_longer(r.count, generator);
-  const double start = processor_ms();
+  const double start = processor_seconds();
   const Rates longer = rates_of(examples.longer(), model, batch);
-  run.answer_ms = (processor_ms() - start) / static_cast<double>(batch.source.size(0));
+  run.answer_ms = 1e3 * (processor_seconds() - start) / static_cast<double>(batch.source.size(0));
   run.trained = trained.exact;
   run.trained_tokens = trained.tokens;
   run.longer = longer.exact;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <map>
@@ -71,7 +72,9 @@ void start(Children& children, int64_t number, const std::function<std::string(i
 // Waits for any child to end: its job and text.
 std::pair<int64_t, std::string> end_of_one(Children& children) {
   int status = 0;
-  const pid_t pid = wait(&status);
+  pid_t pid = 0;
+  do pid = wait(&status);
+  while (pid < 0 && errno == EINTR);
   const auto found = children.running.find(pid);
   if (found == children.running.end()) fail(kCompare, "a process was lost");
   const Child child = found->second;

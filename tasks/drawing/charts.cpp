@@ -10,7 +10,7 @@ namespace tapegrad::drawing {
 namespace {
 
 constexpr double kLeft = 80, kRight = 24, kTop = 50, kBottom = 50;  // margins of a chart
-constexpr int kColours = 4;
+constexpr std::size_t kColours = 8;                                 // svg.cpp has their rules
 
 void require_values(std::string_view where, std::string_view series, std::size_t values, std::size_t count,
                     std::string_view what, std::string_view of) {
@@ -19,6 +19,8 @@ void require_values(std::string_view where, std::string_view series, std::size_t
                             count, of == "label" ? "labels" : of, values));
   }
 }
+
+bool joins(Series::Mark mark) { return mark == Series::Mark::line || mark == Series::Mark::dashes; }
 
 struct Tick {
   double value;
@@ -97,8 +99,8 @@ Scale scale_of(const LineChart& chart) {
     }
   }
   scale.x.settle();
-  const bool marks = std::any_of(chart.series.begin(), chart.series.end(),
-                                 [](const Series& s) { return s.mark != Series::Mark::line; });
+  const bool marks =
+      std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return !joins(s.mark); });
   if (marks) {  // room for the marks at the edges
     scale.x.low -= 0.5;
     scale.x.high += 0.5;
@@ -153,31 +155,33 @@ std::string path_of(const Series& series, const Scale& scale) {
   return path;
 }
 
-void write_line(std::string& out, std::size_t colour, bool faint, std::string_view path) {
+// `number`: of the series.
+void write_line(std::string& out, std::size_t number, const Series& series, std::string_view path) {
   if (path.empty()) return;
-  fmt::format_to(std::back_inserter(out), "<path class=\"line c{}{}\" d=\"{}\"/>\n", colour % kColours,
-                 faint ? " faint" : "", path);
+  const bool again = series.mark == Series::Mark::line && number / kColours % 2 == 1;  // the colour has a solid line
+  fmt::format_to(std::back_inserter(out), "<path class=\"line c{}{}{}\" d=\"{}\"/>\n", number % kColours,
+                 again || series.mark == Series::Mark::dashes ? " dashed" : "", series.faint ? " faint" : "", path);
 }
 
-void write_dot(std::string& out, std::size_t colour, bool faint, double x, double y) {
+void write_dot(std::string& out, std::size_t number, bool faint, double x, double y) {
   fmt::format_to(std::back_inserter(out),
                  "<circle class=\"f{}\" fill-opacity=\"0.75\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>\n",
-                 colour % kColours, x, y, faint ? 1.5 : 3.5);
+                 number % kColours, x, y, faint ? 1.5 : 3.5);
 }
 
-void write_series(std::string& out, const Series& series, std::size_t colour, const Scale& scale) {
-  if (series.mark == Series::Mark::line) return write_line(out, colour, series.faint, path_of(series, scale));
-  std::string dashes;
+void write_series(std::string& out, const Series& series, std::size_t number, const Scale& scale) {
+  if (joins(series.mark)) return write_line(out, number, series, path_of(series, scale));
+  std::string ticks;
   for (std::size_t i = 0; i < series.x.size(); ++i) {
     if (!std::isfinite(series.y[i])) continue;
     const double x = scale.at_x(series.x[i]), y = scale.at_y(series.y[i]);
     if (series.mark == Series::Mark::dots) {
-      write_dot(out, colour, series.faint, x, y);
+      write_dot(out, number, series.faint, x, y);
     } else {
-      fmt::format_to(std::back_inserter(dashes), "M{:.1f} {:.1f}h18", x - 9, y);
+      fmt::format_to(std::back_inserter(ticks), "M{:.1f} {:.1f}h18", x - 9, y);
     }
   }
-  write_line(out, colour, false, dashes);
+  write_line(out, number, series, ticks);
 }
 
 // Tick labels and horizontal rules; the rule at zero is stronger where there are negative values.
@@ -204,7 +208,7 @@ void write_legend(std::string& out, const std::vector<Series>& series, double ri
     const double y = kTop - 15;
     switch (series[i].mark) {
       case Series::Mark::dots: write_dot(out, i, series[i].faint, right + 12, y); break;
-      default: write_line(out, i, series[i].faint, fmt::format("M{:.1f} {:.1f}h18", right, y));
+      default: write_line(out, i, series[i], fmt::format("M{:.1f} {:.1f}h18", right, y));
     }
     right -= 16;
   }

@@ -13,11 +13,13 @@ struct Series {
   std::string name = {};
   std::vector<double> x = {}, y = {};  ///< of one length; points whose y is not finite are left out
   bool faint = false;                  ///< thin and pale, for single steps next to their means; small dots
-  enum class Mark { line, dots, dashes } mark = Mark::line;
+  /// line and dashes join the points; dots and ticks (short horizontal strokes) stand at them.
+  enum class Mark { line, dots, dashes, ticks } mark = Mark::line;
   std::vector<double> low = {}, high = {};  ///< of bars: their spread, which is drawn as a line; empty: none
 };
 
-/// Curves over a common x axis. Long curves are reduced to about 500 points.
+/// Curves over a common x axis. Long curves are reduced to about 500 points. There are eight colours; the lines of
+/// further series repeat them in dashes.
 struct LineChart {
   std::string title = {};
   std::string x_label = {}, y_label = {};

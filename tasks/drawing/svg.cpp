@@ -47,7 +47,11 @@ std::string escape_markup(std::string_view text) {
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\'': out += "&#39;"; break;
-      default: out += c;
+      default: {
+        const auto code = static_cast<unsigned char>(c);
+        const bool control = (code < 0x20 && c != '\t' && c != '\n' && c != '\r') || code == 0x7f;  // not in XML
+        out += control ? std::string_view("\xef\xbf\xbd") : std::string_view(&c, 1);
+      }
     }
   }
   return out;
@@ -89,9 +93,11 @@ svg .node { fill: #ffffff; stroke: #1f6fb4; } svg .node.wrong { stroke: #c2571a;
 svg .heat { fill: #0b5394; } svg .warm { fill: #b5361c; } svg .blocked { fill: #e9ecf0; }
 svg .heat, svg .warm, svg .blocked { shape-rendering: crispEdges; }
 svg .line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
-svg .faint { stroke-width: 1; stroke-opacity: 0.35; }
+svg .faint { stroke-width: 1; stroke-opacity: 0.35; } svg .dashed { stroke-dasharray: 6 4; }
 svg .c0 { stroke: #1f6fb4; } svg .c1 { stroke: #c2571a; } svg .c2 { stroke: #2c8a4b; } svg .c3 { stroke: #8346a8; }
+svg .c4 { stroke: #d6297f; } svg .c5 { stroke: #9a7a00; } svg .c6 { stroke: #00a0a8; } svg .c7 { stroke: #3a424c; }
 svg .f0 { fill: #1f6fb4; } svg .f1 { fill: #c2571a; } svg .f2 { fill: #2c8a4b; } svg .f3 { fill: #8346a8; }
+svg .f4 { fill: #d6297f; } svg .f5 { fill: #9a7a00; } svg .f6 { fill: #00a0a8; } svg .f7 { fill: #3a424c; }
 @media (prefers-color-scheme: dark) {
   svg text { fill: #a3afbd; } svg text.title { fill: #e6eaf0; }
   svg .on-paper text { fill: #e6eaf0; } svg .on-ink text { fill: #101418; }
@@ -101,7 +107,9 @@ svg .f0 { fill: #1f6fb4; } svg .f1 { fill: #c2571a; } svg .f2 { fill: #2c8a4b; }
   svg .node { fill: #171b21; stroke: #63aef0; } svg .node.wrong { stroke: #f09a5c; }
   svg .heat { fill: #6db8ff; } svg .warm { fill: #ff9a7a; } svg .blocked { fill: #2a313a; }
   svg .c0 { stroke: #63aef0; } svg .c1 { stroke: #f09a5c; } svg .c2 { stroke: #67c987; } svg .c3 { stroke: #c493e6; }
+  svg .c4 { stroke: #ff6fae; } svg .c5 { stroke: #e0d040; } svg .c6 { stroke: #2fd6d6; } svg .c7 { stroke: #c9d0d8; }
   svg .f0 { fill: #63aef0; } svg .f1 { fill: #f09a5c; } svg .f2 { fill: #67c987; } svg .f3 { fill: #c493e6; }
+  svg .f4 { fill: #ff6fae; } svg .f5 { fill: #e0d040; } svg .f6 { fill: #2fd6d6; } svg .f7 { fill: #c9d0d8; }
 }
 )";
 }

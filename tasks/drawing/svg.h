@@ -33,7 +33,8 @@ void write_text(std::string& out, double x, double y, std::string_view anchor, s
                 Type type = Type::normal, std::string_view more = "");
 /// The width of a text in pixels, in DejaVu Sans, the widest of the fonts that browsers choose.
 double text_width(std::string_view text, Type type = Type::normal);
-/// The text with &, <, > and quotes escaped, for SVG and HTML, and U+FFFD in place of bytes that are not UTF-8.
+/// The text with &, <, > and quotes escaped, for SVG and HTML, and U+FFFD in place of bytes that are not UTF-8 and of
+/// control characters other than tab and line breaks.
 std::string escape_markup(std::string_view text);
 
 }  // namespace tapegrad::drawing

@@ -17,7 +17,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// The text of a token as a label of at most twelve characters; spaces and line breaks are shown.
+// The text of a token as a label of at most twelve characters; spaces and control characters are shown.
 std::string label_of(int64_t id, const data::Tokenizer* tokenizer) {
   if (tokenizer == nullptr || id >= tokenizer->size()) return std::to_string(id);
   constexpr std::size_t kMost = 12;
@@ -26,7 +26,13 @@ std::string label_of(int64_t id, const data::Tokenizer* tokenizer) {
   for (const char c : data::valid_utf8(tokenizer->decode({&id, 1}))) {
     const bool starts = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;  // a character of UTF-8
     if (starts && ++characters > kMost) break;
-    out += c == ' ' ? "\u00b7" : c == '\n' ? "\u21b5" : std::string(1, c);
+    if (c == ' ' || c == '\n') {
+      out += c == ' ' ? "\u00b7" : "\u21b5";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += {'\xe2', '\x90', static_cast<char>(0x80 + c)};  // its picture, U+2400 and following ones
+    } else {
+      out += c;
+    }
   }
   return out;
 }

@@ -98,9 +98,6 @@ int train(TrainRequest request) {
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
   std::optional<train::Checkpoint> saved = saved_run(request);
   Trainer trainer(saved ? settings_of_run(*saved, request) : request.options);
-  const std::string& positions = trainer.options().positions;
-  require(!request.trap_nan || (positions != "t5" && positions != "shaw"), "--trap-nan",
-          fmt::format("with --positions {} the masked scores are infinite on purpose", positions));
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
   remember_last_run(task, folder->path());
   return 0;

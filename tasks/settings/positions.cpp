@@ -44,42 +44,49 @@ Setting size_of(std::string_view name, std::string_view help) {
 
 void PositionSettings::list(Fields& f) {
   nn::PositionOptions& o = position_details;
+  const bool pair = positions == "composite";
+  const auto chosen = [&](std::string_view kind) {
+    return positions == kind || (pair && (composite_added == kind || composite_relative == kind));
+  };
+  const bool learned = chosen("learned"), rope = chosen("rope"), shaw = chosen("shaw"), t5 = chosen("t5");
+  const bool ode = chosen("ode"), rk4 = ode && ode_solver == "rk4", dopri5 = ode && ode_solver == "dopri5";
   f.add({.name = "positions", .help = "positional encoding", .group = kGroup, .choices = nn::kPositionNames},
         positions);
-  f.add(interpolate_to(), o.interpolate_to);
+  f.add(interpolate_to(), o.interpolate_to, learned);
   f.add({"rope-base",
          "rope: the slowest pair turns once in about 2 pi times this number of positions",
          kGroup,
          {.least = 1, .open_below = true}},
-        o.rope_base);
-  f.add(ntk_scale(), o.ntk_scale);
-  f.add({"shaw-distance", "shaw: larger distances count as this one", kGroup, kCount}, o.shaw_distance);
-  f.add({"shaw-values", "shaw: vectors for the values, too", kGroup}, o.shaw_values);
-  f.add({"t5-buckets", "t5: number of buckets of distances; even", kGroup, {.least = 4, .most = kMost}}, o.t5_buckets);
-  f.add({"t5-distance", "t5: distances from here on share the last bucket", kGroup, kCount}, o.t5_distance);
-  f.add({"conv-width", "conv: embeddings that a position sees; odd", kGroup, kCount}, o.conv_width);
-  f.add(size_of("lstm-size", "lstm: size of the states"), o.lstm_size);
-  f.add(size_of("ode-size", "ode: hidden units of the slope's network"), o.ode_size);
-  f.add({"ode-interval", "ode: time from one position to the next", kGroup, kPositive}, o.ode_interval);
+        o.rope_base, rope);
+  f.add(ntk_scale(), o.ntk_scale, rope);
+  f.add({"shaw-distance", "shaw: larger distances count as this one", kGroup, kCount}, o.shaw_distance, shaw);
+  f.add({"shaw-values", "shaw: vectors for the values, too", kGroup}, o.shaw_values, shaw);
+  f.add({"t5-buckets", "t5: number of buckets of distances; even", kGroup, {.least = 4, .most = kMost}}, o.t5_buckets,
+        t5);
+  f.add({"t5-distance", "t5: distances from here on share the last bucket", kGroup, kCount}, o.t5_distance, t5);
+  f.add({"conv-width", "conv: embeddings that a position sees; odd", kGroup, kCount}, o.conv_width, chosen("conv"));
+  f.add(size_of("lstm-size", "lstm: size of the states"), o.lstm_size, chosen("lstm"));
+  f.add(size_of("ode-size", "ode: hidden units of the slope's network"), o.ode_size, ode);
+  f.add({"ode-interval", "ode: time from one position to the next", kGroup, kPositive}, o.ode_interval, ode);
   f.add({.name = "ode-solver",
          .help = "ode: Runge-Kutta in equal steps, or Dormand-Prince in adaptive ones",
          .group = kGroup,
          .choices = nn::kOdeSolverNames},
-        ode_solver);
-  f.add({"ode-steps", "ode: steps of rk4 between two positions", kGroup, kCount}, o.ode.steps);
-  f.add({"ode-tolerance", "ode: allowed error of a step of dopri5", kGroup, kPositive}, o.ode.tolerance);
-  f.add({"ode-adjoint", "ode: gradients by the adjoint method, which keeps no steps", kGroup}, o.ode.adjoint);
+        ode_solver, ode);
+  f.add({"ode-steps", "ode: steps of rk4 between two positions", kGroup, kCount}, o.ode.steps, rk4);
+  f.add({"ode-tolerance", "ode: allowed error of a step of dopri5", kGroup, kPositive}, o.ode.tolerance, dopri5);
+  f.add({"ode-adjoint", "ode: gradients by the adjoint method, which keeps no steps", kGroup}, o.ode.adjoint, ode);
   f.add({.name = "composite-added",
          .help = "composite: what alpha weights",
          .group = kGroup,
          .choices = nn::kAddedPositionNames},
-        composite_added);
+        composite_added, pair);
   f.add({.name = "composite-relative",
          .help = "composite: what beta weights",
          .group = kGroup,
          .choices = nn::kRelativePositionNames},
-        composite_relative);
-  f.add(size_of("dynamic-size", "dynamic: hidden units of the network"), o.dynamic_size);
+        composite_relative, pair);
+  f.add(size_of("dynamic-size", "dynamic: hidden units of the network"), o.dynamic_size, chosen("dynamic"));
 }
 
 nn::PositionOptions PositionSettings::position_options() const {

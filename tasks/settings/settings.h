@@ -55,6 +55,7 @@ struct Setting {
 struct Field {
   Setting setting;
   std::variant<bool*, int64_t*, uint64_t*, double*, std::string*> value;
+  bool used = true;  // false: another setting makes it moot, as the sizes of a form of attention that is not chosen
 
   /// The value as errors and reports show it.
   std::string text() const;
@@ -68,8 +69,8 @@ struct Field {
 class Fields {
  public:
   template <class T>
-  void add(const Setting& setting, T& value) {
-    fields_.push_back({setting, &value});
+  void add(const Setting& setting, T& value, bool used = true) {
+    fields_.push_back({setting, &value, used});
   }
   void add(const Field& field) { fields_.push_back(field); }
   std::vector<Field>::const_iterator begin() const { return fields_.begin(); }

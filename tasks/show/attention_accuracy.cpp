@@ -12,6 +12,7 @@
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
@@ -185,7 +186,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
     runs.emplace_back();
     for (const Form& form : forms) {
       const Run run = train_for(static_cast<double>(seconds), task, length, form.choice, seed);
-      add_curve(chart, {.name = std::string(form.name), .x = run.seconds, .y = run.accuracies});
+      chart.series.push_back({.name = std::string(form.name), .x = run.seconds, .y = run.accuracies});
       runs.back().push_back(run);
     }
     exhibit.drawings.push_back(draw(chart));

@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/show/show.h>
 
 #include <algorithm>
@@ -102,7 +103,7 @@ drawing::Drawing chart(std::string title, std::string label, const std::vector<i
   for (const Cost& cost : costs) {
     drawing::Series series{.name = std::string(cost.name), .y = cost.*member};
     for (const int64_t length : lengths) series.x.push_back(std::log2(static_cast<double>(length)));
-    add_curve(out, std::move(series));
+    out.series.push_back(std::move(series));
   }
   return draw(out);
 }

@@ -212,17 +212,18 @@ Exhibit exhibit_of(const ShowRequest& request) {
   for (int which = 0; which < threads.count(); ++which) {
     const std::string suffix = fmt::format(", {} thread{}", which == 0 ? 1 : threads.all(), which == 0 ? "" : "s");
     for (const auto& [name, points] : {std::pair{"one sequence", &lengths}, std::pair{"batches", &batches}}) {
-      add_curve(time, curve(name + suffix, *points, [=](const Point& at) { return 1e3 * at.seconds[which]; }));
-      add_curve(rate, curve(name + suffix, *points,
-                            [=](const Point& at) { return static_cast<double>(at.tokens()) / at.seconds[which]; }));
+      time.series.push_back(curve(name + suffix, *points, [=](const Point& at) { return 1e3 * at.seconds[which]; }));
+      rate.series.push_back(curve(name + suffix, *points, [=](const Point& at) {
+        return static_cast<double>(at.tokens()) / at.seconds[which];
+      }));
     }
   }
-  add_curve(memory, curve("one sequence", lengths, [](const Point& at) { return 1e-6 * at.bytes; }));
+  memory.series.push_back(curve("one sequence", lengths, [](const Point& at) { return 1e-6 * at.bytes; }));
   drawing::Series dashed = curve("batches", batches, [](const Point& at) { return 1e-6 * at.bytes; });
   dashed.mark = drawing::Series::Mark::dashes;  // it may cover the first curve
-  add_curve(memory, std::move(dashed));
-  add_curve(memory,
-            curve("attention alone, one sequence", lengths, [](const Point& at) { return 1e-6 * at.attention_bytes; }));
+  memory.series.push_back(std::move(dashed));
+  memory.series.push_back(
+      curve("attention alone, one sequence", lengths, [](const Point& at) { return 1e-6 * at.attention_bytes; }));
   exhibit.drawings = {draw(time), draw(rate), draw(memory)};
   return exhibit;
 }

@@ -58,24 +58,24 @@ std::string tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& sca
          drawing::bracket_table(table, {rows, {"mean", "std", "mean", "std", "mean", "std"}, 9});
 }
 
-// One column of dots per token, with a dash at its mean.
+// One column of dots per token, with a tick at its mean.
 drawing::Drawing draw_tokens(std::string title, const Tensor& x) {
   const std::vector<double> values = x.to_vector<double>(), middles = means(x).to_vector<double>();
   drawing::Series features{"features", {}, {}, false, drawing::Series::Mark::dots},
-      dashes{"mean", {}, {}, false, drawing::Series::Mark::dashes};
+      ticks{"mean", {}, {}, false, drawing::Series::Mark::ticks};
   const std::size_t dim = static_cast<std::size_t>(x.size(2));
   for (std::size_t i = 0; i < values.size(); ++i) {
     features.x.push_back(static_cast<double>(i / dim));
     features.y.push_back(values[i]);
   }
   for (std::size_t t = 0; t < middles.size(); ++t) {
-    dashes.x.push_back(static_cast<double>(t));
-    dashes.y.push_back(middles[t]);
+    ticks.x.push_back(static_cast<double>(t));
+    ticks.y.push_back(middles[t]);
   }
   return draw(drawing::LineChart{.title = std::move(title),
                                  .x_label = "token (both sequences)",
                                  .y_label = "value",
-                                 .series = {features, dashes},
+                                 .series = {features, ticks},
                                  .width = 330,
                                  .height = 190});
 }

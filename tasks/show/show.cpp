@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <limits>
 
 namespace tapegrad::tasks {
@@ -98,14 +97,6 @@ int64_t in_range(std::string_view option, const std::optional<int64_t>& value, i
   if (used < low || used > high)
     bad_request(fmt::format("--{}", option), fmt::format("must be between {} and {}, got {}", low, high, used));
   return used;
-}
-
-double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-void add_curve(drawing::LineChart& chart, drawing::Series curve) {
-  constexpr std::size_t kColours = 4;
-  if (chart.series.size() >= kColours) curve.mark = drawing::Series::Mark::dashes;
-  chart.series.push_back(std::move(curve));
 }
 
 double log_slope(std::span<const double> x, std::span<const double> y) {

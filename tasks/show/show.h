@@ -61,13 +61,9 @@ Exhibit show_gpt_cost(const ShowRequest& request);            // measured
 // The value of an option, or `otherwise` when it was not given. BadRequest outside [low, high].
 int64_t in_range(std::string_view option, const std::optional<int64_t>& value, int64_t otherwise, int64_t low,
                  int64_t high);
-// Seconds of processor time of all threads so far; unlike wall time, it excludes other programs.
-double processor_seconds();
 // The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN
 // for fewer than two.
 double log_slope(std::span<const double> x, std::span<const double> y);
-// Adds a curve to a chart with more curves than colours: the fifth and later ones are dashed.
-void add_curve(drawing::LineChart& chart, drawing::Series curve);
 // A heatmap of x [rows, columns], shaded from `low` to `high`, or from -high to high if low is negative. Up to 10 x 10
 // cells show their values, with `digits` after the decimal point.
 drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,

@@ -3,12 +3,12 @@
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/trainer.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -43,12 +43,6 @@ struct Result {
   int64_t steps = 0, examples = 0;  // of training; 0: a baseline
   double seconds = 0;
 };
-
-double processor_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 TextOptions options_of(const Case& one, const CompareTextRequest& request) {
   TextOptions options(one.task);

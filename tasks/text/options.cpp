@@ -41,8 +41,9 @@ void TextOptions::list(Fields& f) {
                  "and one over the segments",
          .choices = kTextEncoderNames},
         encoder);
-    f.add({"segment", "hierarchy: tokens of a segment", Group::model, kCount}, segment);
-    f.add({"segment-layers", "hierarchy: layers over the segments", Group::model, kCount}, segment_layers);
+    const bool cut = encoder == "hierarchy";
+    f.add({"segment", "hierarchy: tokens of a segment", Group::model, kCount}, segment, cut);
+    f.add({"segment-layers", "hierarchy: layers over the segments", Group::model, kCount}, segment_layers, cut);
   }
   if (task == TextTask::answer) {
     f.add({.name = "encoder",
@@ -51,7 +52,8 @@ void TextOptions::list(Fields& f) {
           encoder);
   }
   if (task != TextTask::summarize)
-    f.add({"window", "window: tokens on each side that a token attends to", Group::model, kCount}, window);
+    f.add({"window", "window: tokens on each side that a token attends to", Group::model, kCount}, window,
+          encoder == "window");
   if (task == TextTask::summarize) {
     f.add({"summary-length", "tokens of a summary", Group::model, kCount}, summary_length);
     f.add({"no-copy", "take all words from the vocabulary, and copy none from the text", Group::model}, no_copy);

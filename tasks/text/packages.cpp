@@ -90,8 +90,11 @@ std::vector<Package> parse_packages(std::string_view packages, std::string_view 
     const std::string *name = find(fields, "Package"), *section = find(fields, "Section");
     const std::string *sum = find(fields, "Description-md5"), *own = find(fields, "Description");
     if (name == nullptr || section == nullptr) continue;
-    Package package{.name = *name, .source = *name, .section = section->substr(section->rfind('/') + 1)};
-    if (const std::string* source = find(fields, "Source")) package.source = source->substr(0, source->find(' '));
+    Package package{.name = data::valid_utf8(*name)};
+    package.section = data::valid_utf8(section->substr(section->rfind('/') + 1));
+    package.source = package.name;
+    if (const std::string* source = find(fields, "Source"))
+      package.source = data::valid_utf8(source->substr(0, source->find(' ')));
     const auto translated = sum != nullptr ? descriptions.find(*sum) : descriptions.end();
     if (translated != descriptions.end()) {
       describe(package, translated->second);

@@ -24,7 +24,11 @@ TEST(Errors, OfTensors) {
   expect_texts({
       {"[tensor] an empty handle was used (it was never given a value, or was moved from)", [] { Tensor().shape(); }},
       {"[item] expected one element, got shape [2, 3] with 6", [] { kX.item(); }},
-      {"[data] expected a tensor of float64, got float32", [] { kX.data<double>(); }},
+      {"[data] expected a tensor of float64, got float32 (convert with to())", [] { kX.data<double>(); }},
+      {"[to_vector] expected a tensor of float64, got float32 (convert with to())", [] { kX.to_vector<double>(); }},
+      {"[to_vector] expected a tensor of bool, got float32 (convert with to())", [] { kX.to_vector<bool>(); }},
+      {"[to_vector] expected a tensor of int64, got float32 (convert with to())",
+       [] { kX.slice(0, 0, 0).to_vector<int64_t>(); }},
       {"[size] axis 2 is out of range for shape [2, 3] (axes go from -2 to 1)", [] { kX.size(2); }},
       {"[tensor] shape [2, -1] has a negative size",
        [] {

@@ -66,7 +66,7 @@ TEST(Gradients, EveryModuleHasSamples) {
   std::set<std::string> known;
   for (const ModuleSamples& samples : module_samples()) known.insert(samples.module);
   for (const std::string& module : modules_in(std::string(tests::kSourceDir) + "/nn")) {
-    EXPECT_TRUE(known.contains(module)) << module << " has no sample in tasks/gradcheck/module_samples.cpp";
+    EXPECT_TRUE(known.contains(module)) << module << " has no sample in tasks/gradcheck/module_samples_*.cpp";
   }
 }
 

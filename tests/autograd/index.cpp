@@ -160,4 +160,33 @@ TEST(Topk, InOrder) {
   EXPECT_EQ(error_of([&] { tg::topk(x, 4); }), "[topk] expected k between 0 and 3 for axis -1 of [2, 3], got 4");
 }
 
+// A scalar has one axis for operations along an axis, as in PyTorch.
+TEST(Scalars, HaveOneAxis) {
+  const tg::Tensor x = tg::scalar(3), yes = tg::scalar(1) > 0;
+  for (const int64_t axis : {0, -1}) {
+    for (const int64_t k : {0, 1}) {
+      const tg::Sorted top = tg::topk(x, k, axis);
+      EXPECT_EQ(top.values.shape(), tg::Shape());
+      EXPECT_EQ(top.values.item(), 3);
+      EXPECT_EQ(top.indices.item<int64_t>(), 0);
+    }
+    for (const bool keepdim : {false, true}) {
+      for (const tg::Tensor& one : {yes, !yes}) {
+        EXPECT_EQ(tg::all(one, axis, keepdim).shape(), tg::Shape());
+        EXPECT_EQ(tg::all(one, axis, keepdim).item<bool>(), one.item<bool>());
+        EXPECT_EQ(tg::any(one, axis, keepdim).item<bool>(), one.item<bool>());
+      }
+    }
+    EXPECT_EQ(tg::unfold(x, axis, 1, 3).shape(), (tg::Shape{1}));
+    EXPECT_EQ(tg::unfold(x, axis, 1, 3).item(), 3);
+    EXPECT_EQ(tg::unfold(x, axis, 0, 1).shape(), (tg::Shape{0}));
+    expect_near(gradient([=](const tg::Tensor& v) { return tg::topk(v, 1, axis).values; }, x), {1});
+    expect_near(gradient([=](const tg::Tensor& v) { return tg::unfold(v, axis, 1, 1); }, x), {1});
+  }
+  EXPECT_EQ(error_of([&] { tg::topk(x, 2); }), "[topk] expected k between 0 and 1 for axis -1 of [], got 2");
+  EXPECT_EQ(error_of([&] { tg::topk(x, 1, 1); }), "[topk] axis 1 given, but a scalar has no axes");
+  EXPECT_EQ(error_of([&] { tg::all(yes, 1); }), "[all] axis 1 given, but a scalar has no axes");
+  EXPECT_EQ(error_of([&] { tg::any(yes, int64_t{1} << 32); }), "[any] axis 4294967296 given, but a scalar has no axes");
+}
+
 }  // namespace

@@ -152,7 +152,10 @@ TEST(Shape, Errors) {
       {"[unfold] expected windows of at most the 3 elements of axis 1 of [2, 3], and a step of 1 or more, got size 2 "
        "and step 0",
        [] { unfold(kX, 1, 2, 0); }},
-      {"[unfold] axis 0 given, but a scalar has no axes", [] { unfold(scalar(1), 0, 1, 1); }},
+      {"[unfold] expected windows of at most the 1 elements of axis 0 of [], and a step of 1 or more, got size 2 "
+       "and step 1",
+       [] { unfold(scalar(1), 0, 2, 1); }},
+      {"[unfold] axis 1 given, but a scalar has no axes", [] { unfold(scalar(1), 1, 1, 1); }},
       {"[repeat] expected a count for each axis of [2, 3], got [2]", [] { repeat(kX, {2}); }},
       {"[repeat] expected counts of 0 or more, got [1, -1]",
        [] {

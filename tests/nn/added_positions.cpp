@@ -193,6 +193,16 @@ TEST(AddedPositions, DoNotSeePadding) {
   }
 }
 
+// A causal module, too, which models only use without padding: its positions are those of the tokens alone.
+TEST(AddedPositions, DynamicOnesAverageTokensOnly) {
+  manual_seed(10);
+  const nn::DynamicPositions model(8, 5, true);
+  const Tensor x = randn({2, 6, 8}), mask = tensor({{1, 1, 1, 0, 0, 0}, {0, 0, 1, 1, 1, 1}}).reshape({2, 6, 1}) != 0.0;
+  const Tensor p = model(x, 0, mask);
+  EXPECT_LT(largest_difference(p[0].slice(0, 0, 3), model(x.slice(1, 0, 3))[0]), 1e-6);
+  EXPECT_LT(largest_difference(p[1].slice(0, 2, 6), model(x.slice(1, 2, 6), 2, ones({2, 4, 1}, kBool))[1]), 1e-6);
+}
+
 TEST(AddedPositions, HaveNoEnd) {
   for (const std::string_view kind : kLearnedKinds) {
     SCOPED_TRACE(kind);

@@ -11,6 +11,8 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <limits>
+
 namespace tapegrad {
 namespace {
 
@@ -157,6 +159,17 @@ TEST(AttentionChoice, HasTheNamesOfTheModules) {
   EXPECT_TRUE(linformer.decoder.layers[0].self_attn.linear_layers[0].weight.defined());
 }
 
+TEST(AttentionChoice, LinformerBoundsTheInput) {
+  nn::TransformerConfig config{.max_position_embeddings = 14, .positions = Positions::rope};
+  EXPECT_EQ(config.longest_input(), std::numeric_limits<int64_t>::max());
+  config.attention = {.kind = AttentionKind::linformer};
+  EXPECT_EQ(config.longest_input(), 14);
+  config.attention.length = 20;
+  EXPECT_EQ(config.longest_input(), 20);
+  config.positions = Positions::learned;
+  EXPECT_EQ(config.longest_input(), 14);
+}
+
 TEST(AttentionChoice, EveryFormTrainsInBothModels) {
   const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8, 1, 2, 3, 4}});
   const AttentionChoice forms[] = {{.kind = AttentionKind::window, .window = 2},
@@ -234,6 +247,11 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
         performer(zeros({1, 3, 8}), zeros({1, 3, 8}), zeros({1, 3, 8}), nn::AttentionPass());
       }),
       "[multi_head_attention] performer attention is for self-attention: query, key and value must be one tensor");
+  const Tensor x = zeros({1, 3, 8}).as_leaf();  // as before, though they share their memory
+  EXPECT_EQ(error_of([&] { performer(x, narrow(x, 1, 0, 2), narrow(x, 1, 0, 2), nn::AttentionPass()); }).substr(0, 42),
+            "[multi_head_attention] performer attention");
+  EXPECT_EQ(error_of([&] { performer(x, x.detach(), x, nn::AttentionPass()); }).substr(0, 42),
+            "[multi_head_attention] performer attention");
   EXPECT_EQ(of({.window = -1}), "[attention_choice] window must not be negative, got -1");
   EXPECT_EQ(of({.dilation = 0}), "[attention_choice] dilation must be positive, got 0");
   EXPECT_EQ(of({.global_tokens = -2}), "[attention_choice] global_tokens must not be negative, got -2");

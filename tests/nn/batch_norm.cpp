@@ -169,8 +169,8 @@ TEST(ChannelNorms, ErrorTexts) {
             "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
   EXPECT_EQ(error_of([] { nn::InstanceNorm1d(0); }), "[instance_norm] the number of channels must be positive, got 0");
   EXPECT_EQ(error_of([] { nn::BatchNorm2d(0); }), "[batch_norm] the number of channels must be positive, got 0");
-  EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }), "[group_norm] expected num_groups to divide the 4 channels, got 3");
-  EXPECT_EQ(error_of([] { nn::GroupNorm(0, 4); }), "[group_norm] num_groups must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }), "[group_norm] expected groups that divide the 4 channels, got 3");
+  EXPECT_EQ(error_of([] { nn::GroupNorm(0, 4); }), "[group_norm] expected groups that divide the 4 channels, got 0");
 }
 
 TEST(InstanceNorm, RecomputeUpdatesStatisticsOnce) {

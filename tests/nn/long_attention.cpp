@@ -110,7 +110,8 @@ TEST(Linformer, Errors) {
   const Tensor x = ones({1, 4, 3});
   nn::KVCache cache;
   EXPECT_EQ(error_of([&] { attention(x, {.cache = &cache}); }),
-            "[linformer_self_attention] Linformer cannot be causal: each projected key mixes all positions");
+            "[linformer_self_attention] Linformer takes no cache: each projected key mixes all positions, later ones, "
+            "too");
   EXPECT_EQ(error_of([&] {
               attention(ones({1, 6, 3}));
             }),
@@ -410,10 +411,44 @@ TEST(Reformer, LaterTokensChangeNothing) {
   nn::ReformerSelfAttention attention(
       {.d_in = 6, .d_out = 16, .num_heads = 2, .context_length = 300, .chunk_length = 16});
   nn::eval(attention);
-  const Tensor x = randn({2, 300, 6});
-  const Tensor other = cat({narrow(x, 1, 0, 123), randn({2, 177, 6}) * 3}, 1), whole = attention(x);
-  expect_near(narrow(attention(other), 1, 0, 123), narrow(whole, 1, 0, 123));
+  const Tensor x = randn({2, 300, 6}), whole = attention(x);
   expect_near(attention(narrow(x, 1, 0, 123)), narrow(whole, 1, 0, 123));
+  for (const int64_t chunk : {1, 7, 16, 40, 300}) {
+    attention.config.chunk_length = chunk;
+    for (const int64_t buckets : {1, 4}) {
+      attention.config.num_buckets = buckets;
+      const Tensor y = attention(x);
+      for (const int64_t first : {1, 31, 123, 299}) {
+        for (const double size : {0.1, 3.0, 100.0}) {
+          const Tensor other = cat({narrow(x, 1, 0, first), randn({2, 300 - first, 6}) * size}, 1);
+          EXPECT_TRUE(equal(narrow(attention(other), 1, 0, first), narrow(y, 1, 0, first))) << chunk << " " << first;
+        }
+      }
+    }
+  }
+}
+
+// Buckets that are longer than what is computed at a time, against the same without buckets' chunks.
+TEST(Reformer, CausalChunksWithinOneBucketAreThoseOfTheWholeInput) {
+  manual_seed(21);
+  const Tensor qk = leaf({2, 75, 4}), v = leaf({2, 75, 3}), buckets = nn::lsh_buckets(qk, 1, 2);
+  for (const int64_t chunk : {1, 5, 20, 32, 75}) {
+    const auto result = [&](bool within) {
+      Tape tape;
+      const Tensor y =
+          nn::reformer_attention(qk, v, buckets, {.chunk_length = chunk, .causal = true, .within_buckets = within});
+      const Gradients grads = tape.backward(sum(sin(y)));
+      return cat({y, grads[qk], grads[v]}, -1).detach();
+    };
+    EXPECT_LE(largest_difference(result(true), result(false)), 1e-13) << chunk;
+  }
+}
+
+TEST(Reformer, NanReachesTheResult) {
+  Tensor qk = ones({4, 2}).clone();
+  qk.mutable_data<float>()[2] = NAN;  // of token 1, which attends to token 0 alone
+  const Tensor y = lsh_attention(qk, ones({4, 2}), ones({4, 3}), zeros({1, 4}, kInt64), {.causal = true});
+  EXPECT_EQ(isnan(y.select(1, 0)).to_vector<bool>(), (std::vector<bool>{false, true, false, false}));
 }
 
 TEST(Reformer, CachedEqualsUncached) {

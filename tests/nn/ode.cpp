@@ -67,6 +67,27 @@ TEST(Ode, EarlierResultsDoNotDependOnLaterTimes) {
   }
 }
 
+// Steps grow while nothing happens; the first one into h' = -h^3 overflows.
+TEST(Ode, DormandPrinceRepeatsStepsThatOverflow) {
+  const nn::OdeSlope slope = [](double t, const Tensor& h, std::span<const Tensor>) {
+    return t < 1 ? zeros_like(h) : -h * h * h;
+  };
+  const double times[] = {0, 50, 50.5};
+  const Tensor h = nn::odeint(slope, full({1}, 100), {}, times, {.solver = OdeSolver::dopri5});
+  EXPECT_NEAR(h[2].item() / h[1].item(), std::sqrt(49 / 49.5), 2e-3);
+}
+
+TEST(Ode, WhatIsNotFiniteIsNotLost) {
+  const double times[] = {0, 1};
+  const OdeOptions adaptive{.solver = OdeSolver::dopri5};
+  EXPECT_TRUE(std::isnan(nn::odeint(kTurn, tensor({NAN, 0.0}), {}, times, adaptive)[1][0].item()));
+  const nn::OdeSlope steep = [](double, const Tensor& h, std::span<const Tensor>) { return h * INFINITY; };
+  EXPECT_FALSE(std::isfinite(nn::odeint(steep, ones({2}), {}, times, adaptive)[1][0].item()));
+  const nn::OdeSlope ends = [](double t, const Tensor& h, std::span<const Tensor>) { return t < 0.5 ? h : h * NAN; };
+  EXPECT_EQ(error_of([&] { nn::odeint(ends, ones({2}), {}, times, adaptive); }).substr(0, 25),
+            "[odeint] the steps at t =");
+}
+
 struct Gradients2 {
   Tensor h, start, weight;
 };
@@ -136,6 +157,16 @@ TEST(Ode, Errors) {
   EXPECT_EQ(of({0, 1, 0.5}), "[odeint] expected times that rise or fall, got 0.5 after 1");
   EXPECT_EQ(of({0, 1}, {.steps = 0}), "[odeint] steps must be positive, got 0");
   EXPECT_EQ(of({3}), "no error");
+  EXPECT_EQ(of({0, INFINITY}), "[odeint] expected finite times, got inf");
+  EXPECT_EQ(of({NAN}), "[odeint] expected finite times, got nan");
+  const double ends[] = {0, 1};
+  const nn::OdeSlope wide = [](double, const Tensor& h, std::span<const Tensor>) { return h.unsqueeze(0); };
+  for (const bool adjoint : {false, true}) {
+    EXPECT_EQ(error_of([&] { nn::odeint(wide, ones({2}), {}, ends, {.adjoint = adjoint}); }),
+              "[odeint] expected a slope of the shape of h, [2], got [1, 2]");
+  }
+  EXPECT_EQ(error_of([&] { nn::odeint(kTurn, ones({2}, kInt64), {}, ends); }),
+            "[odeint] expected float32 or float64, got int64");
   EXPECT_EQ(error_of([] { nn::ode_solver_named("euler"); }), "[odeint] expected one of rk4, dopri5, got \"euler\"");
   const double times[] = {0, 2};
   const nn::OdeSlope explosion = [](double, const Tensor& h, std::span<const Tensor>) { return h * h; };

@@ -3,6 +3,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/attention/analysis.h>
+#include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
@@ -84,6 +86,10 @@ TEST(AttentionFigures, OfSimpleMaps) {
   EXPECT_EQ(copying.distance, 0);
   EXPECT_EQ(tests::error_of([] { figures_of(zeros({3})); }), "[attention_figures] expected weights [T, S], got [3]");
   EXPECT_EQ(tests::error_of([] { singular_values(zeros({3})); }), "[singular_values] expected a matrix, got [3]");
+  EXPECT_EQ(tests::error_of([] {
+              figures_of(full({2, 2}, NAN));
+            }),
+            "[singular_values] expected finite numbers (did the training of the model diverge?)");
 }
 
 // Singular values of a matrix that has known ones, also where it is wide, tall, or of low rank.
@@ -163,6 +169,15 @@ TEST(AttentionCommand, ShowsAGptsMaps) {
   expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] prints the figures of --analyze"});
 }
 
+TEST(AttentionCommand, LabelsShowControlCharacters) {
+  const auto tokenizer = data::make_character_tokenizer("a \n\x01\x1f");
+  const nn::GPTModel model(
+      {.vocab_size = tokenizer->size(), .context_length = 8, .emb_dim = 4, .n_heads = 1, .n_layers = 1});
+  const std::vector<HeadMap> heads = attend(model, tokenizer->encode("a \n\x01\x1f"), tokenizer.get());
+  EXPECT_EQ(heads[0].row_tokens, (std::vector<std::string>{"a", "\u00b7", "\u21b5", "\u2401", "\u241f"}));
+  EXPECT_EQ(faults_of_svg(drawing::svg_file(draw(heads))), std::vector<std::string>());
+}
+
 // What a copying head looks like: the claims are decided, whatever the model.
 TEST(AttentionCommand, ClaimsAreDecided) {
   HeadMap copying, equal;
@@ -177,6 +192,12 @@ TEST(AttentionCommand, ClaimsAreDecided) {
   ASSERT_EQ(claims.size(), 3U);  // none about queries and keys, which are not known
   for (const Claim& claim : claims) EXPECT_EQ(claim.verdict(), "holds for 1 of 2 heads") << claim.claim;
   EXPECT_EQ(claims_about(analyse({copying}))[0].verdict(), "holds for none of the 1 heads");
+  std::vector<HeadFigures> between = analyse({equal});  // a rank of 1.4 is at most a tenth of 15
+  between[0].n = 15;
+  between[0].map.effective_rank = 1.4;
+  EXPECT_EQ(claims_about(between)[0].verdict(), "holds for all 1 heads");
+  between[0].n = 13;
+  EXPECT_EQ(claims_about(between)[0].verdict(), "holds for none of the 1 heads");
 }
 
 }  // namespace

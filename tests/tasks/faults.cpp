@@ -114,6 +114,26 @@ TEST(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
   EXPECT_EQ(slurp(run + "/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 
+// Data sets that do not fit are an error of one line, and those that are there stay whole.
+TEST(FullDisk, DataSetsAreKept) {
+  const SmallDisk disk;
+  // A full disk needs its own file system, and mounting one needs root: other users skip this.
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
+  const TemporaryFolder folder;
+  tests::spill(folder / "x_Packages", "Package: a\nSection: net\nDescription: b\n A longer text.\n");
+  const std::string lists = folder.path().string(), out = disk.path() + "/data";
+  tests::expect_error(tests::run_command({"data", "debian", "--lists", lists, "--out", out}), 2,
+                      {"[--out]", "No space left on device"});
+  EXPECT_FALSE(std::filesystem::exists(out + "/classify.train.jsonl"));
+  ASSERT_EQ(tests::run_command({"data", "sample", "--out", out}).code, 0);
+  const std::string before = slurp(out + "/answer.train.jsonl");
+  const std::size_t files = files_in(out);
+  disk.fill();
+  tests::expect_error(tests::run_command({"data", "sample", "--out", out}), 2, {"[--out]", "No space left on device"});
+  EXPECT_EQ(slurp(out + "/answer.train.jsonl"), before);
+  EXPECT_EQ(files_in(out), files) << "a temporary file stayed";
+}
+
 // Runs f in a child process; returns its Error, or "no error".
 std::string error_in_child(const std::function<void()>& f) {
   int ends[2];

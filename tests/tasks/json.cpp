@@ -93,6 +93,7 @@ TEST(Json, AStringThatIsNotUtf8IsWrittenAsBytes) {
 
 TEST(Report, IsUtf8WhateverAPathHas) {
   EXPECT_EQ(drawing::escape_markup("a\xff<\xea\xb0\x80\xea\xb0"), "a\xef\xbf\xbd&lt;\xea\xb0\x80\xef\xbf\xbd");
+  EXPECT_EQ(drawing::escape_markup("a\x01\t\n\x7f"), "a\xef\xbf\xbd\t\n\xef\xbf\xbd");  // which XML does not have
   const std::string html = report_html({.title = "\xff", .settings = {{"--text", "caf\xe9.txt", "\xfe"}}}, {}, 1, 1);
   EXPECT_EQ(data::valid_utf8(html), html);
 }

@@ -29,6 +29,17 @@ TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
     const Ran trained =
         run_command(tiny_run("copy", out, {"--positions", std::string(positions)}), {.folder = folder.path()});
     ASSERT_EQ(trained.code, 0) << trained.err;
+    // The report has the options of this kind alone; those of a composite are of its pair.
+    const std::string report = tests::slurp(out + "/report.html");
+    constexpr std::pair<std::string_view, const char*> kOptions[] = {
+        {"learned", "--interpolate-to"}, {"rope", "--rope-base"},       {"shaw", "--shaw-distance"},
+        {"t5", "--t5-buckets"},          {"conv", "--conv-width"},      {"lstm", "--lstm-size"},
+        {"ode", "--ode-steps"},          {"dynamic", "--dynamic-size"}, {"composite", "--composite-added"},
+        {"dopri5", "--ode-tolerance"},   {"window", "--global-tokens"}, {"reformer", "--reformer-rounds"}};
+    for (const auto& [kind, option] : kOptions) {
+      const bool used = kind == positions || (positions == "composite" && kind == "rope");
+      EXPECT_EQ(report.find(option) != std::string::npos, used) << option;
+    }
     const std::string model = out + "/model.safetensors";
     const Ran tested =
         run_command({"test", "copy", "--model", model, "--count", "20", "--target", "0", "--beams", "3", "--json"},
@@ -70,6 +81,11 @@ TEST(TasksAttention, EveryFormTrainsAndIsReadBack) {
     } else {
       EXPECT_EQ(tested({"--seq-length", "9"}).code, 0);
     }
+    const std::string report = tests::slurp(out + "/report.html");
+    for (const char* option : {"--global-tokens", "--linformer-rank", "--performer-features", "--reformer-rounds"})
+      EXPECT_EQ(report.find(option) != std::string::npos,
+                form[0].substr(0, 3) == std::string(option).substr(2, 3) || (form[0] == "window" && option[2] == 'g'))
+          << option;
     const Ran drawn =
         run_command({"attention", "copy", "--model", out, "--out", folder / "maps"}, {.folder = folder.path()});
     EXPECT_EQ(drawn.code, 0) << drawn.err;

@@ -1,4 +1,5 @@
 // Pictures: of `tapegrad show`, of charts and heatmaps in hard cases; and the checker of pictures.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/charts.h>
@@ -11,7 +12,9 @@
 #include <tapegrad/tests/support/svg_check.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 
@@ -212,12 +215,54 @@ TEST(Charts, HardCasesAreReadable) {
     for (const bool log_y : {false, true}) {
       const drawing::Series one = series_of("one <&> \"two\"", y),
                             other = series_of("dots", y, drawing::Series::Mark::dots);
-      const drawing::Series dashes = series_of("dashes", y, drawing::Series::Mark::dashes);
+      const drawing::Series dashes = series_of("dashes", y, drawing::Series::Mark::dashes),
+                            ticks = series_of("ticks", y, drawing::Series::Mark::ticks);
       const drawing::LineChart chart{
-          .title = "A & B", .x_label = "x", .y_label = "y", .series = {one, other, dashes}, .log_y = log_y};
+          .title = "A & B", .x_label = "x", .y_label = "y", .series = {one, other, dashes, ticks}, .log_y = log_y};
       EXPECT_EQ(faults_of(draw(chart)), Faults()) << y.size() << (y.empty() ? 0 : y[0]);
     }
   }
+}
+
+// The colours of one mode of the page, c0 to c7, as red, green and blue.
+std::vector<std::array<double, 3>> colours_of(std::string_view rules) {
+  std::vector<std::array<double, 3>> out;
+  for (std::size_t at = 0; (at = rules.find(fmt::format("svg .c{} {{ stroke: #", out.size()), at)) != rules.npos;) {
+    const long rgb = std::strtol(std::string(rules.substr(at + 19, 6)).c_str(), nullptr, 16);
+    out.push_back({double(rgb >> 16), double(rgb >> 8 & 255), double(rgb & 255)});
+  }
+  return out;
+}
+
+TEST(Charts, ManyLinesAreToldApart) {
+  const std::string style(drawing::drawing_style());
+  const std::size_t dark = style.find("@media");
+  for (const std::string& rules : {style.substr(0, dark), style.substr(dark)}) {
+    const auto colours = colours_of(rules);
+    ASSERT_EQ(colours.size(), 8U);
+    for (std::size_t i = 0; i < colours.size(); ++i) {
+      const std::string number = std::to_string(i);
+      EXPECT_NE(rules.find("svg .f" + number + " { fill: " + rules.substr(rules.find(".c" + number) + 14, 7)),
+                std::string::npos)
+          << "a dot has another colour than a line";
+      for (std::size_t j = 0; j < i; ++j) {
+        double square = 0;
+        for (std::size_t k = 0; k < 3; ++k) square += std::pow(colours[i][k] - colours[j][k], 2);
+        EXPECT_GT(std::sqrt(square), 50) << i << " and " << j;
+      }
+    }
+  }
+  drawing::LineChart chart;
+  for (int i = 0; i < 17; ++i) chart.series.push_back(series_of("x", {double(i), 20}));
+  chart.series[2].mark = drawing::Series::Mark::dashes;
+  const std::string body = draw(chart).body;
+  for (const char* part : {"\"line c0\" d", "\"line c7\" d", "\"line c2 dashed\" d", "\"line c0 dashed\" d"})
+    EXPECT_NE(body.find(part), std::string::npos) << part;
+  const std::string whole = drawing::svg_file(draw(chart));
+  EXPECT_NE(whole.find(".dashed { stroke-dasharray: 6 4; }"), std::string::npos);
+  chart.series = {series_of("slope", {1, 2}, drawing::Series::Mark::dashes)};  // one path from edge to edge
+  EXPECT_NE(draw(chart).body.find("<path class=\"line c0 dashed\" d=\"M80.0 260.0L720.0 50.0\"/>"), std::string::npos)
+      << draw(chart).body;
 }
 
 TEST(Charts, RangeOfTheXAxis) {  // the plot begins at 80 and is 640 pixels wide; the dots have x = 0, 1 and 2

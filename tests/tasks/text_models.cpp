@@ -201,7 +201,7 @@ Json trained(const TemporaryFolder& folder, const tests::Arguments& train, const
 
 // Options of runs that take a second.
 tests::Arguments small(const tests::Arguments& more) {
-  return tests::joined(more, {"--lr", "0.003", "--vocab-size", "400", "--dropout", "0"});
+  return tests::joined(more, {"--lr", "0.003", "--vocab-size", "400", "--dropout", "0", "--trap-nan"});
 }
 
 TEST(TextCommand, LearnsClasses) {

@@ -1,0 +1,86 @@
+// Samples of models and of their parts.
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/gradcheck/module_table.h>
+#include <tapegrad/tasks/gradcheck/op_samples.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+using X = std::span<const Tensor>;
+
+void add_transformer(ModuleTable& table) {
+  const nn::TransformerConfig config{.vocab_size = 5,
+                                     .hidden_size = 4,
+                                     .num_hidden_layers = 1,
+                                     .num_attention_heads = 2,
+                                     .intermediate_size = 3,
+                                     .dropout_prob = 0.1,
+                                     .hidden_dropout_prob = 0.1,
+                                     .attention_probs_dropout_prob = 0.1,
+                                     .max_position_embeddings = 4,
+                                     .pad_token_id = 2};  // whose row gets no gradient: it does not occur
+  const Tensor source = tensor({{1, 4, 0}}), target = tensor({{1, 3}});
+  table.add(
+      "Embeddings", "ids [2, 3]", {tensor({{1, 4, 0}, {3, 1, 1}})}, [=] { return nn::Embeddings(config); },
+      [](auto& module, X x) { return module(x[0]); });
+  table.add(
+      "TransformerEncoderLayer", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::TransformerEncoderLayer(config); },
+      [=](auto& module, X x) { return module(x[0], {.mask = nn::padding_mask(source)}); });
+  table.add(
+      "TransformerEncoder", "ids [1, 3]", {source}, [=] { return nn::TransformerEncoder(config); },
+      [](auto& module, X x) { return module(x[0], nn::padding_mask(x[0])); });
+  table.add(
+      "TransformerDecoderLayer", "[1, 2, 4]", {spread({1, 2, 4}), spread({1, 3, 4}, -1, 1)},
+      [=] { return nn::TransformerDecoderLayer(config); },
+      [=](auto& module, X x) {
+        return module(x[0], x[1], {.mask = nn::causal_mask(2)}, {.mask = nn::padding_mask(source)});
+      });
+  table.add(
+      "TransformerDecoder", "ids [1, 2]", {target, spread({1, 3, 4})}, [=] { return nn::TransformerDecoder(config); },
+      [=](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(source), nn::causal_mask(2)); });
+  table.add(
+      "Transformer", "ids [1, 3] and [1, 2]", {source, target}, [=] { return nn::Transformer(config); },
+      [](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(x[0]), nn::causal_mask(2)); });
+  nn::TransformerConfig post = config;
+  post.post_norm = true;
+  post.layer_norm_eps = 0.1;  // smaller fourth derivatives, for the finite differences
+  post.activation = nn::Activation::gelu;
+  table.add(
+      "Transformer", "Post-LN with gelu", {source, target}, [=] { return nn::Transformer(post); },
+      [](auto& module, X x) { return module(x[0], x[1], nn::padding_mask(x[0]), nn::causal_mask(2)); });
+}
+
+void add_gpt(ModuleTable& table) {
+  const nn::GPTConfig config{.vocab_size = 5,
+                             .context_length = 4,
+                             .emb_dim = 4,
+                             .n_heads = 2,
+                             .n_layers = 1,
+                             .drop_rate = 0.1,
+                             .qkv_bias = true};
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  const Tensor ids = tensor({{1, 4, 0}, {3, 1, 2}});
+  table.add(
+      "GPTFeedForward", "[2, 4]", {spread({2, 4})}, [] { return nn::GPTFeedForward(4); }, apply);
+  table.add(
+      "GPTBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::GPTBlock(config); }, apply);
+  table.add(
+      "GPTHead", "[2, 4]", {spread({2, 4})}, [=] { return nn::GPTHead(config); }, apply);
+  table.add(
+      "GPTModel", "ids [2, 3]", {ids}, [=] { return nn::GPTModel(config); }, apply);
+  nn::GPTConfig tied = config;
+  tied.tied_head = true;
+  table.add(
+      "GPTModel", "tied", {ids}, [=] { return nn::GPTModel(tied); }, apply);
+}
+
+}  // namespace
+
+void add_model_samples(ModuleTable& table) {
+  add_transformer(table);
+  add_gpt(table);
+}
+
+}  // namespace tapegrad::tasks

@@ -198,8 +198,8 @@ Exhibit exhibit_of(const ShowRequest& request) {
   }
   exhibit.text = fmt::format(
       "Inputs of {} tokens. Each training took {} seconds of processor time.\n"
-      "Copy: read {} tokens, each half of the length away. Needle: read {} tokens, each\n"
-      "somewhere in noise. A token has the address (positional encoding) of the\n"
+      "Copy: read {} tokens, each half of the length away. Needle: read {} tokens,\n"
+      "each somewhere in noise. A token has the address (positional encoding) of the\n"
       "position that asks for it.\n"
       "Models: one layer, width {}, {} heads, not causal, batches of {}.\n\n"
       "{:>10}{:>12}{:>9}{:>12}{:>12}{:>9}{:>12}\n",

@@ -217,9 +217,9 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const auto sizes = [&](std::size_t i) -> const nn::AttentionChoice& { return forms[i].choice; };
   exhibit.text += fmt::format(
       "\nAccuracy on new inputs; guessing gives {:.3f}. Sizes: windows of {} keys on each\n"
-      "side; + global: the first {} tokens attend to all, and all to them; Linformer with\n"
-      "{} mixtures; Performer with {} features; Reformer with buckets of {} tokens, {}\n"
-      "rounds.\n",
+      "side; + global: the first {} tokens attend to all, and all to them; Linformer\n"
+      "with {} mixtures; Performer with {} features; Reformer with buckets of {}\n"
+      "tokens, {} rounds.\n",
       1.0 / kClasses, sizes(1).window, sizes(2).global_tokens, sizes(3).linformer_rank, sizes(4).performer_features,
       sizes(5).reformer_bucket_size, sizes(5).reformer_rounds);
   return exhibit;

@@ -29,7 +29,7 @@ struct Claim {
   std::string claim;  // "rank <= 0.1 n"
   std::string found;  // "effective rank 3.1 to 17.9 of 20"
   int64_t holds = 0, heads = 0;
-  /// "holds for all 12 heads", "holds for none of the 12 heads", or "holds for 3 of 12 heads".
+  /// "holds for every head", "holds for no head", or "holds for 3 of 12 heads".
   std::string verdict() const;
 };
 std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures);

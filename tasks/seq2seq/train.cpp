@@ -100,7 +100,7 @@ int train(TrainRequest request) {
   Trainer trainer(saved ? settings_of_run(*saved, request) : request.options);
   const std::string& positions = trainer.options().positions;
   require(!request.trap_nan || (positions != "t5" && positions != "shaw"), "--trap-nan",
-          fmt::format("with --positions {} the masked scores are infinite on purpose", positions));
+          fmt::format("cannot be used with --positions {}, whose masked scores are infinite", positions));
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
   remember_last_run(task, folder->path());
   return 0;

@@ -1,4 +1,4 @@
-// The topic attention-accuracy: what forms of attention lose on two tasks, after equal time of training.
+// The topic attention-accuracy: the accuracy of the forms of attention on two tasks after equal training time.
 #include <fmt/format.h>
 #include <tapegrad/autograd/losses.h>
 #include <tapegrad/autograd/ops.h>
@@ -21,21 +21,21 @@ namespace attention_accuracy {
 namespace {
 
 constexpr int64_t kWidth = 64, kHeads = 2, kLayers = 2, kBatch = 4;
-constexpr int64_t kClasses = 16, kNoise = 32;  // tokens 0 .. 15 are told, 16 .. 47 are noise
+constexpr int64_t kClasses = 16, kNoise = 32;  // tokens 0 .. 15 are answers, 16 .. 47 are noise
 constexpr int64_t kBlank = kClasses + kNoise, kVocabulary = kBlank + 1;
 
-// One batch: the model tells the targets [B, K] at the positions 0 .. K - 1.
+// One batch: the model outputs the targets [B, K] at the positions 0 .. K - 1.
 struct Batch {
   Tensor ids, targets;
 };
 
-// The second half of the input, and its first half is blank: to tell each token half of the length earlier.
+// The first half of the input is blank; there the model outputs the tokens of the second half.
 Batch draw_copy(int64_t length, Generator& generator) {
   const Tensor tokens = randint(0, kClasses, {kBatch, length / 2}, &generator);
   return {cat({full({kBatch, length / 2}, kBlank, kInt64), tokens}, 1), tokens};
 }
 
-// Noise with one other token, which the first position is to tell.
+// Noise with one other token, which the first position outputs.
 Batch draw_needle(int64_t length, Generator& generator) {
   const Tensor ids = randint(kClasses, kBlank, {kBatch, length}, &generator);
   const Tensor needles = randint(0, kClasses, {kBatch, 1}, &generator);
@@ -50,7 +50,7 @@ Batch draw_needle(int64_t length, Generator& generator) {
 struct Task {
   std::string_view name, title;
   Batch (*draw)(int64_t length, Generator& generator);
-  bool repeats;       // position p and p + length / 2 have one address
+  bool repeats;       // positions p and p + length / 2 have the same vector
   int64_t evaluated;  // batches
 };
 constexpr Task kTasks[] = {{"copy", "Copy: accuracy by seconds of processor time", draw_copy, true, 4},
@@ -176,7 +176,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const uint64_t seed = request.seed.value_or(0);
   const std::vector<Form> forms = forms_for(length);
   Exhibit exhibit;
-  exhibit.title = "What forms of attention lose";
+  exhibit.title = "Accuracy of the forms of attention";
   exhibit.columns = 1;
   std::vector<std::vector<Run>> runs;  // [tasks][forms]
   for (const Task& task : kTasks) {
@@ -191,9 +191,10 @@ Exhibit exhibit_of(const ShowRequest& request) {
     exhibit.drawings.push_back(draw(chart));
   }
   exhibit.text = fmt::format(
-      "Inputs of {} tokens. Each training took {} seconds of processor time.\n"
-      "Copy: to tell each of {} tokens half of the length away; both have one address.\n"
-      "Needle: to tell at the first position which of {} tokens is somewhere in noise.\n"
+      "Inputs of {} tokens. Each training run took {} seconds of processor time.\n"
+      "Copy: output each of {} tokens half the length away; both positions have the\n"
+      "same positional vector. Needle: output at the first position which of {} tokens\n"
+      "is hidden in noise.\n"
       "Models: {} layers, width {}, {} heads, not causal, batches of {}.\n\n"
       "{:>10}{:>12}{:>9}{:>12}{:>12}{:>9}{:>12}\n",
       length, seconds, length / 2, kClasses, kLayers, kWidth, kHeads, kBatch, "", "copy", "steps", "ms/step", "needle",
@@ -210,8 +211,8 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const auto sizes = [&](std::size_t i) -> const nn::AttentionChoice& { return forms[i].choice; };
   exhibit.text += fmt::format(
       "\nAccuracy on new inputs; guessing gives {:.3f}. Sizes: windows of {} keys on each\n"
-      "side, + global: the first token attends to all and all to it; Linformer with {}\n"
-      "mixtures; Performer with {} features; Reformer with buckets of {} tokens, {}\n"
+      "side, + global: also one global token, the first; Linformer with {} projected\n"
+      "keys; Performer with {} features; Reformer with chunks of {} tokens, {}\n"
       "rounds.\n",
       1.0 / kClasses, sizes(1).window, sizes(3).linformer_rank, sizes(4).performer_features,
       sizes(5).reformer_bucket_size, sizes(5).reformer_rounds);

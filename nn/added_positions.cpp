@@ -1,4 +1,4 @@
-// Positions that are added to embeddings.
+// Positional encodings that are added to embeddings.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/added_positions.h>
@@ -21,12 +21,12 @@ int64_t checked_dim(int64_t dim) {
 
 int64_t size_or(int64_t size, int64_t dim) { return size > 0 ? size : dim; }
 
-// x with zeros where there is no token.
+// x with zeros at padding.
 Tensor without_padding(const Tensor& x, const Tensor& mask) {
   return mask.defined() ? masked_fill(x, logical_not(mask), 0) : x;
 }
 
-// x [B, T, C] with what a convolution of this width sees before and after it: zeros, or earlier tokens.
+// x [B, T, C], padded for a convolution of this width: with zeros, or with earlier tokens.
 Tensor with_surroundings(const Tensor& x, int64_t width, bool causal, KVCache* cache) {
   const int64_t before = causal ? width - 1 : width / 2;
   if (!cache) return pad(x, {0, 0, before, width - 1 - before});
@@ -35,13 +35,13 @@ Tensor with_surroundings(const Tensor& x, int64_t width, bool causal, KVCache* c
   return pad(narrow(all, 1, all.size(1) - seen, seen), {0, 0, x.size(1) + before - seen, 0});
 }
 
-// x [B, W, C], every window of `weight` [O, C / groups, width] -> [B, T, O].
+// x [B, W, C] convolved with `weight` [O, C / groups, width] -> [B, T, O].
 Tensor convolved(const Tensor& x, const Tensor& weight, int64_t groups) {
   return conv1d(x.transpose(1, 2), weight, {}, {.groups = groups}).transpose(1, 2);
 }
 
 void require_causal(bool causal, const KVCache* cache) {
-  if (cache && !causal) fail(kWhere, "a cache needs positions that are causal");
+  if (cache && !causal) fail(kWhere, "a cache needs causal positions");
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Tensor ConvPositions::operator()(const Tensor& x, const Tensor& mask, KVCache* c
 
 MultiscaleConvPositions::MultiscaleConvPositions(int64_t dim, bool causal)
     : narrow(dim, dim - dim / 2, 3, {}, false), wide(dim, std::max<int64_t>(dim / 2, 1), 5, {}, false), causal(causal) {
-  if (dim < 2) fail(kWhere, fmt::format("two convolutions need vectors of at least 2 elements, got {}", dim));
+  if (dim < 2) fail(kWhere, fmt::format("expected vectors of at least 2 elements for two convolutions, got {}", dim));
 }
 
 Tensor MultiscaleConvPositions::operator()(const Tensor& x, const Tensor& mask, KVCache* cache) const {
@@ -79,7 +79,7 @@ LstmPositions::LstmPositions(int64_t dim, int64_t size)
 
 Tensor LstmPositions::operator()(const Tensor& x, KVCache* cache) const {
   if (!cache) return projection(lstm(x).output);
-  // Token by token, as the states after each of them are kept.
+  // Token by token, because the cache keeps the states after each one.
   LSTMState state;
   std::vector<Tensor> outputs, cells;
   const int64_t read = cache->length();

@@ -50,10 +50,10 @@ void AttentionChoice::check() const {
 void AttentionChoice::check(Positions positions, bool causal, bool grouped) const {
   check();
   if (kind == AttentionKind::linformer && causal) {
-    fail(kWhere, "linformer attention cannot be causal: each of its keys mixes all positions");
+    fail(kWhere, "linformer attention cannot be causal: each projected key mixes all positions");
   }
   if (is_module() && grouped) {
-    fail(kWhere, fmt::format("expected as many heads of keys as of queries for {} attention", nn::name(kind)));
+    fail(kWhere, fmt::format("expected as many key heads as query heads for {} attention", nn::name(kind)));
   }
   if (kind != AttentionKind::full && adds_to_scores(positions)) {
     fail(kWhere, fmt::format("{} positions add to the score of every pair, which only full attention has, got {}",

@@ -56,10 +56,11 @@ constexpr double kStage[kStages][kStages - 1] = {
     {44.0 / 45, -56.0 / 15, 32.0 / 9},
     {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
     {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
-    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};  // the result: the last stage begins there
+    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784,
+     11.0 / 84}};  // the result, where the last stage is evaluated
 constexpr double kError[kStages] = {71.0 / 57600,      0,          -71.0 / 16695, 71.0 / 1920,
                                     -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
-// Weights of the slopes inside a step: polynomials of the part of the step, without a constant. Shampine 1986.
+// Weights of the slopes inside a step: polynomials in the fraction of the step, without a constant. Shampine 1986.
 constexpr double kInside[kStages][4] = {
     {1, -8048581381.0 / 2820520608, 8663915743.0 / 2820520608, -12715105075.0 / 11282082432},
     {0, 0, 0, 0},
@@ -100,7 +101,7 @@ struct Step {
   }
 };
 
-// The root of the mean square of x, each element as a part of what the tolerance allows it.
+// The root mean square of x, each element relative to the error that the tolerance allows for it.
 double size_of(const State& x, const State& from, const State& to, double tolerance) {
   double sum_of_squares = 0, count = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -111,7 +112,7 @@ double size_of(const State& x, const State& from, const State& to, double tolera
   return std::sqrt(sum_of_squares / std::max(count, 1.0));
 }
 
-// Steps as long as the tolerance allows. How long they are follows from values and is a constant to gradients.
+// Steps as long as the tolerance allows. Their lengths depend on values, but gradients treat them as constants.
 class DormandPrince {
  public:
   DormandPrince(const StateSlope& slope, State start, double t, double direction, double tolerance)
@@ -122,7 +123,7 @@ class DormandPrince {
     dt_ = direction * (dt > 0 && std::isfinite(dt) ? dt : 1e-3);
   }
 
-  // The state at time `to`, which lies ahead. `exactly`: the last step ends there.
+  // The state at the later time `to`. `exactly`: the last step ends there.
   State advance(double to, bool exactly) {
     while (!reached(to)) {
       const bool last = exactly && std::abs(to - t_) <= std::abs(dt_);
@@ -133,7 +134,7 @@ class DormandPrince {
       if (error > 1) {
         dt_ = dt * std::min(factor, 1.0);
         if (t_ + dt_ == t_) {
-          fail(kWhere, fmt::format("the steps at t = {} become too short (a larger tolerance?)", t_));
+          fail(kWhere, fmt::format("the steps at t = {} become too short (try a larger tolerance)", t_));
         }
         continue;
       }
@@ -147,7 +148,7 @@ class DormandPrince {
     if (to == t_ || !step_) return state_;
     return step_->inside(begin_, (to - began_) / (t_ - began_), t_ - began_);
   }
-  // Goes on from other values at the same time.
+  // Continues from other values at the same time.
   void replace(State state) {
     state_ = std::move(state);
     first_ = slope_(t_, state_);
@@ -207,7 +208,7 @@ struct Adjoint {
   OdeOptions options;
   Tensor h;  // the result
 
-  // The state is h, a = dL/dh, and dL/dp of each parameter: h' is the slope f, a' = -a df/dh, and dL/dp' = -a df/dp.
+  // The state is h, a = dL/dh, and dL/dp of each parameter: h' = f (the slope), a' = -a df/dh, and dL/dp' = -a df/dp.
   Grads gradients(const Tensor& dh) const {
     const auto n = static_cast<int64_t>(times.size());
     const StateSlope back = [this](double t, const State& s) {
@@ -220,7 +221,7 @@ struct Adjoint {
     std::optional<DormandPrince> solver;
     for (int64_t i = n - 1; i > 0; --i) {
       const double from = times[static_cast<std::size_t>(i)], to = times[static_cast<std::size_t>(i - 1)];
-      s[0] = h[i];  // what the way there found, instead of what the way back has come to
+      s[0] = h[i];  // the value of the forward pass, instead of that of the backward solution
       if (options.solver == OdeSolver::rk4) {
         s = advanced(back, std::move(s), from, to, options);
       } else {
@@ -242,7 +243,7 @@ struct Adjoint {
   std::vector<Tensor> products(double t, const Tensor& at, const Tensor& a) const {
     if (slope_gradients) return slope_gradients(t, at, parameters, a);
     if (Tape::current()) {
-      kAdjoint.fail("cannot be differentiated twice without the gradients of the slope (give odeint `gradients`)");
+      kAdjoint.fail("cannot be differentiated twice without the gradients of the slope (pass `gradients` to odeint)");
     }
     std::vector<Tensor> x{at};
     x.insert(x.end(), parameters.begin(), parameters.end());
@@ -277,7 +278,7 @@ Tensor odeint(const OdeSlope& slope, const Tensor& start, std::span<const Tensor
   for (std::size_t i = 1; i < times.size(); ++i) {
     const double step = times[i] - times[i - 1];
     if (!(step * (times[1] - times[0]) > 0)) {
-      fail(kWhere, fmt::format("expected times that rise or fall, got {} after {}", times[i], times[i - 1]));
+      fail(kWhere, fmt::format("expected increasing or decreasing times, got {} after {}", times[i], times[i - 1]));
     }
   }
   if (!options.adjoint) return solution(slope, start, parameters, times, options);

@@ -154,7 +154,7 @@ constexpr Verb kVerbs[] = {
        add_gpt(verb, parsed, add_gpt_test);
        add_text(verb, parsed, add_text_test);
      }},
-    {"data", "make data sets of texts", [](CLI::App* verb, Parsed& parsed) { add_data(verb, parsed.run); }},
+    {"data", "make text datasets", [](CLI::App* verb, Parsed& parsed) { add_data(verb, parsed.run); }},
     {"generate", "continue a text with a trained model",
      [](CLI::App* verb, Parsed& parsed) { add_gpt(verb, parsed, add_gpt_generate); }},
     {"explain", "explain a task's data, masks and loss",
@@ -165,7 +165,7 @@ constexpr Verb kVerbs[] = {
        add_gpt(verb, parsed, add_gpt_attention);
      }},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
-    {"compare", "train the same model in several forms, and tabulate accuracy, time and memory",
+    {"compare", "train variants of a model, and tabulate accuracy, time and memory",
      [](CLI::App* verb, Parsed& parsed) {
        add_threads(add_compare_positions(verb, parsed.run), parsed);
        add_threads(add_compare_text(verb, parsed.run), parsed);

@@ -18,7 +18,7 @@ namespace {
 using drawing::LineChart;
 using drawing::Series;
 
-// The least and the greatest value over the heads.
+// The minimum and the maximum over the heads.
 template <class F>
 std::string range(const std::vector<HeadFigures>& figures, const char* format, F value) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -58,7 +58,7 @@ drawing::Drawing dots(const std::vector<HeadFigures>& figures, std::string title
       chart.series.push_back({.name = name, .mark = Series::Mark::dots});
       at = chart.series.end() - 1;
     }
-    // Kinds stand beside each other, so that no dot hides another.
+    // Kinds are drawn next to each other, so that no dot hides another.
     const auto kind = static_cast<double>(at - chart.series.begin());
     at->x.push_back(static_cast<double>(f.layer) + 0.08 * kind);
     at->y.push_back(value(f));
@@ -116,16 +116,16 @@ std::vector<drawing::Drawing> charts(const std::vector<HeadFigures>& figures) {
                                                 held, 1)};
   if (!falling.empty())
     out.push_back(head_curves(
-        {.title = "Energy of the Hopfield update, less that of the query", .x_label = "updates", .y_label = "energy"},
+        {.title = "Energy of the Hopfield update, minus that of the query", .x_label = "updates", .y_label = "energy"},
         falling, 1));
-  out.push_back(dots(figures, "Effective rank over n", "share", 1, 0.1,
+  out.push_back(dots(figures, "Effective rank / n", "share", 1, 0.1,
                      [](const HeadFigures& f) { return f.map.effective_rank / static_cast<double>(f.n); }));
   out.push_back(
       dots(figures, "Low frequencies", "share", 1, 0.8, [](const HeadFigures& f) { return f.map.low_frequencies; }));
-  out.push_back(dots(figures, "Entropy of a row over that of equal weights", "share", 1, 0, [](const HeadFigures& f) {
+  out.push_back(dots(figures, "Entropy of a row / entropy of uniform weights", "share", 1, 0, [](const HeadFigures& f) {
     return f.n < 2 ? 0 : f.map.entropy / std::log(static_cast<double>(f.n));
   }));
-  out.push_back(dots(figures, "Information of query and key position", "nats", 0, 0,
+  out.push_back(dots(figures, "Mutual information of query and key position", "nats", 0, 0,
                      [](const HeadFigures& f) { return f.map.information; }));
   return out;
 }
@@ -157,8 +157,8 @@ std::vector<HeadFigures> analyse(const std::vector<HeadMap>& heads) {
 }
 
 std::string Claim::verdict() const {
-  if (holds == heads) return fmt::format("holds for all {} heads", heads);
-  if (holds == 0) return fmt::format("holds for none of the {} heads", heads);
+  if (holds == heads) return "holds for every head";
+  if (holds == 0) return "holds for no head";
   return fmt::format("holds for {} of {} heads", holds, heads);
 }
 
@@ -167,13 +167,13 @@ std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures) {
   const auto low_rank = [](const HeadFigures& f) { return f.map.effective_rank <= 0.1 * static_cast<double>(f.n); };
   std::vector<Claim> out{
       {"rank_at_most_a_tenth", "rank(A) <= 0.1 n",
-       fmt::format("effective rank over n {}; rank up to rounding over n {}",
+       fmt::format("effective rank / n: {}; rank up to rounding / n: {}",
                    range(figures, "{:.2f}", [](auto& f) { return f.map.effective_rank / static_cast<double>(f.n); }),
                    range(figures, "{:.2f}",
                          [](auto& f) { return static_cast<double>(f.map.rank) / static_cast<double>(f.n); })),
        count(figures, low_rank), heads},
       {"first_tenth_explains_most", "a few singular values explain 0.9",
-       fmt::format("the first tenth holds {} of the squares; 0.9 takes {} values of {}",
+       fmt::format("the first tenth holds {} of the sum of squares; 0.9 of it takes {} of {} values",
                    range(figures, "{:.2f}", [](auto& f) { return f.map.first_tenth; }),
                    range(figures, "{:.0f}", [](auto& f) { return static_cast<double>(f.map.for_most); }),
                    range(figures, "{:.0f}", [](auto& f) { return static_cast<double>(f.n); })),
@@ -187,17 +187,17 @@ std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures) {
   if (known.empty()) return out;
   const auto all = static_cast<int64_t>(known.size());
   out.push_back({"energy_falls", "attention lowers an energy (Hopfield)",
-                 fmt::format("the energy of {} of the queries falls at each of {} updates",
+                 fmt::format("the energy falls for a share of {} of the queries at each of {} updates",
                              range(known, "{:.2f}", [](auto& f) { return f.hopfield.energy_falls; }),
                              known[0].hopfield.energies.size() - 1),
                  count(known, [](auto& f) { return f.hopfield.energy_falls == 1; }), all});
   out.push_back({"distance_falls", "the distance to the fixed point falls (Lyapunov)",
-                 fmt::format("for {} of the queries; the last update moves them by {}",
+                 fmt::format("for a share of {} of the queries; the last update moves them by {}",
                              range(known, "{:.2f}", [](auto& f) { return f.hopfield.distance_falls; }),
                              range(known, "{:.1e}", [](auto& f) { return f.hopfield.step; })),
                  count(known, [](auto& f) { return f.hopfield.distance_falls == 1; }), all});
   out.push_back({"attended_keys_are_nearer", "attention finds the keys near the query",
-                 fmt::format("|q - k| of what is attended to over that of all pairs: {}",
+                 fmt::format("mean |q - k| of attended pairs / of all pairs: {}",
                              range(known, "{:.2f}", [](auto& f) { return f.distances.attended / f.distances.all; })),
                  count(known, [](auto& f) { return f.distances.attended < f.distances.all; }), all});
   return out;
@@ -214,12 +214,13 @@ std::string analysis_text(const std::vector<HeadFigures>& figures) {
                        f.map.low_frequencies, distance_text(f));
   }
   out +=
-      "\nn: the smaller of queries and keys. rank: effective rank. 0.9: singular values\n"
-      "that hold 0.9 of the sum of squares. tenth: share of it in the first n / 10.\n"
-      "entropy: of a row, and info: of query and key about each other, in nats.\n"
-      "low: share of the frequencies up to a quarter of the highest. |i-j|: distance\n"
-      "in tokens between query and key.\n\n"
-      "What the tutorial says (003, section 8.2.3), and what this model does:\n";
+      "\nn: number of queries or of keys, whichever is smaller. rank: effective rank.\n"
+      "0.9: number of singular values that hold 0.9 of the sum of squares.\n"
+      "tenth: share of this sum in the first n / 10 of them. entropy: mean entropy of\n"
+      "a row; info: mutual information of query and key position; both in nats.\n"
+      "low: share of the spectrum up to a quarter of the highest frequency.\n"
+      "|i-j|: mean distance between query and key in tokens.\n\n"
+      "Claims of tutorial 003, section 8.2.3, and results for this model:\n";
   for (const Claim& claim : claims_about(figures))
     out += drawing::wrapped(fmt::format("  {}: {}\n    {}\n", claim.claim, claim.verdict(), claim.found), 4);
   return out;
@@ -227,8 +228,9 @@ std::string analysis_text(const std::vector<HeadFigures>& figures) {
 
 std::string analysis_html(const std::vector<HeadFigures>& figures) {
   std::string out =
-      "<h2>A look inside</h2>\n<p>What tutorial 003 says about attention matrices (section 8.2.3, deep dive), and what "
-      "the heads of this model do on this example.</p>\n<div class=\"card\"><table>\n<tr><th>the tutorial</th>"
+      "<h2>Analysis of the heads</h2>\n<p>Claims of tutorial 003 about attention matrices (section 8.2.3, deep dive), "
+      "and "
+      "results for the heads of this model on this example.</p>\n<div class=\"card\"><table>\n<tr><th>the tutorial</th>"
       "<th>this model</th><th></th></tr>\n";
   for (const Claim& claim : claims_about(figures))
     out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>{}</td></tr>\n", drawing::escape_markup(claim.claim),

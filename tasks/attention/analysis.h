@@ -29,7 +29,7 @@ struct Claim {
   std::string claim;  // "rank <= 0.1 n"
   std::string found;  // the figures that decide, as "effective rank over n 0.31 to 0.90"
   int64_t holds = 0, heads = 0;
-  /// "holds for all 12 heads", "holds for none of the 12 heads", or "holds for 3 of 12 heads".
+  /// "holds for every head", "holds for no head", or "holds for 3 of 12 heads".
   std::string verdict() const;
 };
 std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures);

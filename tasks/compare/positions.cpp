@@ -1,4 +1,4 @@
-// The comparison of positions: its settings, its table, its JSON and its picture.
+// The comparison of positional encodings: settings, table, JSON and pictures.
 #include <fmt/format.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/compare/positions.h>
@@ -52,14 +52,14 @@ PositionRun run_of(const ordered_json& json) {
   return run;
 }
 
-// What decides the results of a run: all settings but the lists of runs.
+// The settings that determine the results of a run: all but the lists of runs.
 std::string header_of(ComparePositionsRequest request) {
   request.tasks = request.kinds = request.positions = request.out = "";
   request.seeds = 0;
   return to_json(kName, fields_of(request));
 }
 
-// The runs that the file has. BadRequest where they have other settings. A last line that is cut off is dropped.
+// The runs in the file. BadRequest if they have other settings. An incomplete last line is dropped.
 std::vector<PositionRun> read_runs(const fs::path& file, const std::string& header) {
   std::vector<PositionRun> runs;
   if (!is_there(file)) return runs;
@@ -68,7 +68,7 @@ std::vector<PositionRun> read_runs(const fs::path& file, const std::string& head
   std::string line;
   if (!std::getline(in, line)) return runs;
   require(line == header, "--out",
-          fmt::format("{} has results of other settings (choose another folder, or remove it)", file.string()));
+          fmt::format("{} has results of other settings (use another folder, or delete the file)", file.string()));
   try {
     while (std::getline(in, line)) runs.push_back(run_of(ordered_json::parse(line)));
   } catch (const nlohmann::json::exception& e) {
@@ -206,7 +206,7 @@ struct Wanted {
   int64_t seed;
 };
 
-// The runs that are asked for and not there yet.
+// The requested runs that are missing.
 std::vector<Wanted> missing(const ComparePositionsRequest& request, const std::vector<PositionRun>& runs) {
   std::vector<Wanted> out;
   for (int64_t seed = 0; seed < request.seeds; ++seed) {
@@ -227,7 +227,7 @@ std::vector<Wanted> missing(const ComparePositionsRequest& request, const std::v
 void ComparePositionsRequest::list(Fields& f) {
   f.add({.name = "tasks", .help = "addition, parser, or both", .group = Group::data, .type = "NAMES"}, tasks);
   f.add({.name = "kinds",
-         .help = "kinds of positions to compare, with commas (default: all)",
+         .help = "positional encodings to compare, separated by commas (default: all)",
          .group = Group::positions,
          .type = "NAMES"},
         kinds);
@@ -240,14 +240,18 @@ void ComparePositionsRequest::list(Fields& f) {
   f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, num_attention_heads);
   f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, intermediate_size);
   f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
-  f.add({"max-digits", "most digits of the numbers in training", Group::data, {.least = 1, .most = 16}}, max_digits);
+  f.add({"max-digits", "maximum number of digits in training", Group::data, {.least = 1, .most = 16}}, max_digits);
   f.add({"depth", "nesting depth of the expressions in training", Group::data, {.least = 1, .most = 4}}, depth);
-  f.add({"longer", "digits, and levels of nesting, beyond training", Group::data, {.least = 1, .most = 16}}, longer);
-  f.add({"count", "examples to test with, of each length", Group::data, kCount}, count);
-  f.add({"seeds", "runs of each kind", Group::training, {.least = 1, .most = 1000}}, seeds);
+  f.add({"longer",
+         "digits, or levels of nesting, that the longer tests have in addition",
+         Group::data,
+         {.least = 1, .most = 16}},
+        longer);
+  f.add({"count", "test examples of each length", Group::data, kCount}, count);
+  f.add({"seeds", "runs per positional encoding", Group::training, {.least = 1, .most = 1000}}, seeds);
   f.add({"steps", "steps per run", Group::training, kCount}, steps);
   f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
-  f.add({"lr", "highest learning rate; it falls along a cosine", Group::rate, kPositive}, lr);
+  f.add({"lr", "peak learning rate; after the warm-up it falls along half a cosine", Group::rate, kPositive}, lr);
   f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
   f.add({.name = "out", .help = "folder for the results and the pictures", .group = Group::run, .type = "DIR"}, out);
 }
@@ -266,7 +270,7 @@ int compare_positions(ComparePositionsRequest request) {
   const fs::path file = folder->path() / kResults;
   const std::string header = header_of(request);
   std::vector<PositionRun> runs = read_runs(file, header);
-  std::string text = header + "\n";  // the file again, without a line that was cut off
+  std::string text = header + "\n";  // the file again, without an incomplete line
   for (const PositionRun& run : runs) text += json_of(run).dump() + "\n";
   train::replace_file(file, text);
   train::AppendFile results(file);
@@ -314,8 +318,7 @@ int compare_positions(ComparePositionsRequest request) {
 }
 
 CLI::App* add_compare_positions(CLI::App* verb, std::function<int()>& run) {
-  CLI::App* app =
-      verb->add_subcommand("positions", "train with each kind of positions (tutorial 003, section 8.3, deep dive 7)");
+  CLI::App* app = verb->add_subcommand("positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)");
   const auto r = std::make_shared<ComparePositionsRequest>();
   add_options(app, fields_of(*r));
   app->add_flag("--json", r->json, "print one JSON object");

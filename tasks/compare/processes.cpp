@@ -1,4 +1,4 @@
-// Children by fork, which send their texts through pipes.
+// Child processes by fork, which send their results through pipes.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -18,14 +18,14 @@ namespace tapegrad::tasks {
 namespace {
 
 constexpr std::string_view kCompare = "compare";
-constexpr std::size_t kMostBytes = 4096;  // a pipe takes that much without a reader
+constexpr std::size_t kMostBytes = 4096;  // a pipe buffers this much
 
 struct Child {
   int64_t job;
   int pipe;  // the end to read from
 };
 
-// The children that run. Those that are left at its end are killed.
+// The running children. The destructor kills those that remain.
 struct Children {
   std::map<pid_t, Child> running;
   ~Children() {
@@ -38,7 +38,7 @@ struct Children {
 };
 
 [[noreturn]] void be_child(int pipe, int64_t number, const std::function<std::string(int64_t)>& job) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a comparison that is killed leaves nothing behind
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // the children of a killed comparison end, too
   std::string told;
   int code = 0;
   try {
@@ -54,8 +54,8 @@ struct Children {
 
 void start(Children& children, int64_t number, const std::function<std::string(int64_t)>& job) {
   int ends[2];
-  if (pipe(ends) != 0) fail(kCompare, "the system has no more pipes");
-  std::fflush(nullptr);  // or the child has the same text to write
+  if (pipe(ends) != 0) fail(kCompare, "cannot create another pipe");
+  std::fflush(nullptr);  // otherwise the child would write the same buffered text
   const pid_t pid = fork();
   if (pid == 0) {
     close(ends[0]);
@@ -64,7 +64,7 @@ void start(Children& children, int64_t number, const std::function<std::string(i
   close(ends[1]);
   if (pid < 0) {
     close(ends[0]);
-    fail(kCompare, "the system cannot start another process");
+    fail(kCompare, "cannot start another process");
   }
   children.running[pid] = {number, ends[0]};
 }
@@ -76,7 +76,7 @@ std::pair<int64_t, std::string> end_of_one(Children& children) {
   do pid = wait(&status);
   while (pid < 0 && errno == EINTR);
   const auto found = children.running.find(pid);
-  if (found == children.running.end()) fail(kCompare, "a process was lost");
+  if (found == children.running.end()) fail(kCompare, "an unknown child process ended");
   const Child child = found->second;
   children.running.erase(found);
   std::string told(kMostBytes, '\0');

@@ -64,17 +64,16 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   app->add_option("--top-p", r->top_p, "sample from the smallest set of tokens whose probability reaches P")
       ->capture_default_str()
       ->type_name("P");
-  app->add_option("--beams", r->beams, "width of the beam search; 1 is no search")
-      ->capture_default_str()
-      ->type_name("B");
+  app->add_option("--beams", r->beams, "beam-search width; 1: no beam search")->capture_default_str()->type_name("B");
   app->add_option("--length-penalty", r->length_penalty,
                   "beam search divides log-probabilities by ((5 + length) / 6)^A; larger values favour longer texts")
       ->capture_default_str()
       ->type_name("A");
-  app->add_option("--num-samples", r->num_samples, "number of continuations to draw, at a --temperature above 0")
+  app->add_option("--num-samples", r->num_samples,
+                  "number of continuations to draw; more than one needs a --temperature above 0")
       ->capture_default_str()
       ->type_name("N");
-  app->add_option("--stop", r->stop, "end with the token that completes this text")->type_name("TEXT");
+  app->add_option("--stop", r->stop, "stop after the token that completes this text")->type_name("TEXT");
   app->add_option("--seed", r->seed, "random seed of the samples")->capture_default_str()->type_name("SEED");
   add_options(app, fields_of(r->reach), "the run's");
   add_dtype(app, r->dtype);
@@ -90,14 +89,15 @@ void add_gpt_attention(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTAttentionRequest>();
   add_gpt_option(app, r->model);
   add_prompt(app, r->prompt, r->prompt_ids, "text to read", "token ids to read: 15496,11");
-  app->add_option("--max-new-tokens", r->max_new_tokens, "tokens that the model first adds to the text, greedily")
+  app->add_option("--max-new-tokens", r->max_new_tokens, "number of tokens to generate greedily and to include")
       ->capture_default_str()
       ->type_name("N");
   app->add_option("--out", r->out, "folder for attention.svg and attention.html (default: the model's)")
       ->type_name("DIR");
   app->add_flag("--quiet", r->quiet, "write the files, and draw nothing in the terminal");
-  app->add_flag("--analyze", r->analyze,
-                "also singular values, entropy, frequencies and energy of every head, and what the tutorial claims");
+  app->add_flag(
+      "--analyze", r->analyze,
+      "also compute singular values, entropy, frequencies and energy of every head, and check the tutorial's claims");
   app->add_flag("--json", r->json, "print the figures of --analyze as one JSON object");
   app->callback([r, &run] { run = [r] { return attention_gpt(*r); }; });
 }

@@ -35,9 +35,9 @@ void check(const GPTGenerateRequest& r) {
   check_limits("--length-penalty", r.length_penalty, kNotNegative);
   check_limits("--num-samples", static_cast<double>(r.num_samples), {.least = 1, .most = 1000});
   require(r.beams == 1 || r.temperature == 0, "--beams", "must be 1 with a --temperature above 0");
-  require(r.length_penalty == 0 || r.beams > 1, "--length-penalty", "compares the sequences of --beams above 1");
+  require(r.length_penalty == 0 || r.beams > 1, "--length-penalty", "expected --beams above 1, got 1");
   require(r.num_samples == 1 || r.temperature > 0, "--num-samples",
-          "needs a --temperature above 0: without draws all are equal");
+          "expected a --temperature above 0, got 0 (without sampling, all continuations are equal)");
 }
 
 // Prints token after token, as ids or as text; a line for every sample of ids, an empty line between texts.

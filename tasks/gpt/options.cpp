@@ -9,7 +9,7 @@ constexpr int64_t kNoamWarmup = 4000;  // Vaswani et al. 2017
 constexpr std::string_view kPresets[] = {"book", "tiny", "char", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"};
 constexpr Limits kShare{.least = 0, .most = 1, .open_below = true, .open_above = true};
 
-// What a block takes besides the elements of its parameters, measured: modules, names, and a block of memory for each
+// Measured memory of a block in addition to its parameters' elements: modules, names, and a block of memory for each
 // of 16 parameters. Training takes four times as much, as it does for the elements: gradients and two moments.
 constexpr double kBytesPerBlock = 5'000;
 
@@ -39,7 +39,7 @@ GPTOptions::GPTOptions() {
 }
 
 void GPTOptions::list(Fields& f) {
-  f.add({.name = "preset", .help = "sizes and rates that the other options default to", .choices = kPresets}, preset);
+  f.add({.name = "preset", .help = "default sizes and rates", .choices = kPresets}, preset);
   f.add({"context-length", "longest sequence of tokens that the model reads", Group::model, kCount}, context_length);
   f.add({"emb-dim", "width of the model; a multiple of the number of heads", Group::model, kCount}, emb_dim);
   f.add({"n-heads", "heads per attention", Group::model, kCount}, n_heads);

@@ -35,7 +35,7 @@ std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest
   if (options.positions != "learned")
     bad_request(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
   if (options.attention.kind != "full")
-    bad_request(kOption, fmt::format("GPT-2's attention is full, this run's is {}", options.attention.kind));
+    bad_request(kOption, fmt::format("expected full attention, as GPT-2 has, got {}", options.attention.kind));
   std::error_code code;
   if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
     bad_request(kOption,
@@ -71,7 +71,7 @@ std::string samples_html(const train::Metrics& metrics) {
   return out;
 }
 
-// What every head does with the start context and its greedy continuation.
+// The attention of every head to the start context and its greedy continuation.
 std::string maps_html(GPTTrainer& trainer) {
   constexpr int64_t kTokens = 24;
   std::vector<int64_t> ids = trainer.continued(kTokens);
@@ -123,9 +123,7 @@ void GPTTrainRequest::list(Fields& f) {
          .group = Group::run,
          .type = "DIR"},
         hugging_face);
-  f.add({"keep-best", "also write best.safetensors, the model with the lowest validation loss of an evaluation",
-         Group::run},
-        keep_best);
+  f.add({"keep-best", "also write best.safetensors, the model with the lowest validation loss", Group::run}, keep_best);
   f.add(
       {"with-masks", "also save the causal masks, att.mask, which tutorial 000's code expects in a model", Group::run},
       with_masks);

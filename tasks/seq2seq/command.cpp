@@ -66,9 +66,7 @@ void add_test(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
   app->add_option("--target", r->target,
                   "minimum exact-match rate; below it the exit status is 1 (default: the task's)")
       ->type_name("X");
-  app->add_option("--beams", r->beams, "width of the beam search that decodes; 1 is greedy")
-      ->capture_default_str()
-      ->type_name("N");
+  app->add_option("--beams", r->beams, "beam-search width; 1: greedy decoding")->capture_default_str()->type_name("N");
   app->add_option("--length-penalty", r->length_penalty,
                   "beam search divides log-probabilities by ((5 + length) / 6)^A; larger values favour longer answers")
       ->capture_default_str()
@@ -97,8 +95,9 @@ void add_attention(CLI::App* app, const TaskInfo& task, std::function<int()>& ru
       ->type_name("DIR");
   app->add_option("--seed", r->seed, "random seed of the example")->capture_default_str()->type_name("SEED");
   app->add_flag("--quiet", r->quiet, "write the files, and draw nothing in the terminal");
-  app->add_flag("--analyze", r->analyze,
-                "also singular values, entropy, frequencies and energy of every head, and what the tutorial claims");
+  app->add_flag(
+      "--analyze", r->analyze,
+      "also compute singular values, entropy, frequencies and energy of every head, and check the tutorial's claims");
   app->add_flag("--json", r->json, "print the figures of --analyze as one JSON object");
   add_example(app, r, task, run, attention);
 }

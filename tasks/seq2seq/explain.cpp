@@ -14,7 +14,8 @@ namespace tapegrad::tasks {
 int explain(ExplainRequest request) {
   const bool several = request.num_examples.has_value();
   if (several) check_limits("--num-examples", static_cast<double>(*request.num_examples), {.least = 1, .most = 1000});
-  require(!several || request.expression.empty(), "--num-examples", "draws examples, and --expression names one");
+  require(!several || request.expression.empty(), "--num-examples",
+          "expected --num-examples or --expression, got both");
   RunOptions options = request.options.info->defaults();
   options.info->for_explain(options, request.expression);
   override_with(fields_of(options), fields_of(request.options), request.given);
@@ -32,7 +33,7 @@ int explain(ExplainRequest request) {
 }
 
 int attention(const AttentionRequest& request) {
-  require(!request.json || request.analyze, "--json", "prints the figures of --analyze, which is missing");
+  require(!request.json || request.analyze, "--json", "expected --analyze, whose figures it prints");
   const TaskInfo& info = *request.options.info;
   const fs::path file = model_file(fmt::format("attention {}", info.name), info.name, request.model);
   TrainedModel trained = load_model(file, info, request.reach, request.given);

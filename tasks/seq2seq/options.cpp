@@ -8,7 +8,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-// What a layer of the encoder and one of the decoder take besides the elements of their parameters, measured: modules,
+// Measured memory of an encoder layer and of a decoder layer in addition to their parameters' elements: modules,
 // names, and a block of memory for each of 42 parameters, their gradients and two moments, however small.
 constexpr double kBytesPerLayer = 60'000;
 
@@ -44,11 +44,11 @@ void check_length(RunOptions& o, int64_t longest) {
 
 void RunOptions::list(Fields& f) {
   f.add({.name = "preset",
-         .help = "sizes that the other options default to: the task's in the tutorial, the first Transformer's (base, "
-                 "big), BERT's or T5's",
+         .help = "default sizes: those of the task in the tutorial, of the first Transformer (base, big), of BERT or "
+                 "of T5",
          .choices = kSizes},
         preset);
-  f.add({"vocab-size", "tokens, including the padding token 0", Group::model, {2, kMost}}, vocab_size);
+  f.add({"vocab-size", "number of tokens, including the padding token 0", Group::model, {2, kMost}}, vocab_size);
   f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, hidden_size);
   f.add({"num-hidden-layers", "layers of the encoder, and of the decoder", Group::model, kCount}, num_hidden_layers);
   f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, num_attention_heads);

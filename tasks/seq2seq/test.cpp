@@ -31,7 +31,7 @@ struct Score {
 
 int64_t count_true(const Tensor& x) { return sum(x).item<int64_t>(); }
 
-// What the model predicts when it reads the right tokens, [N, T].
+// The predictions with teacher forcing, [N, T].
 Tensor forced(const Task& task, const nn::Transformer& model, const Batch& batch) {
   constexpr int64_t kTogether = 250;
   const Tensor causal = nn::causal_mask(batch.target.size(1));
@@ -98,8 +98,7 @@ void check(const TestRequest& request) {
   if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
   check_limits("--beams", static_cast<double>(request.beams), kBeams);
   check_limits("--length-penalty", request.length_penalty, kNotNegative);
-  require(request.length_penalty == 0 || request.beams > 1, "--length-penalty",
-          "compares the sequences of --beams above 1");
+  require(request.length_penalty == 0 || request.beams > 1, "--length-penalty", "expected --beams above 1, got 1");
   if (!request.draw.empty() && request.expression.empty())
     bad_request("--draw", "draws the answer to --expression, which is missing");
   const std::string suffix = fs::path(request.draw).extension();
@@ -151,7 +150,7 @@ int test(const TestRequest& request) {
     fmt::print("{}", drawing::wrapped(fmt::format("{} (seed {}), decoded {}:", test_set.what, seed, how), 2));
     fmt::print("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
                target);
-    fmt::print("  tokens right    {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());
+    fmt::print("  correct tokens  {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());
     fmt::print("{}", extra.text);
   }
   if (!passed) {

@@ -8,18 +8,18 @@ namespace tapegrad::tasks {
 void AttentionSettings::list(Fields& f) {
   const bool near = kind == "window", mixes = kind == "linformer", draws = kind == "performer";
   const bool hashes = kind == "reformer";
-  f.add(
-      {.name = "attention",
-       .help = "form of self-attention; window: keys near the query only; linformer: mixtures of keys, in the encoder; "
-               "performer: random features; reformer: keys with similar hashes",
-       .choices = nn::kAttentionNames},
-      kind);
+  f.add({.name = "attention",
+         .help = "form of self-attention; window: only keys near the query; linformer: projected keys (encoder only); "
+                 "performer: random features; reformer: keys with similar hashes",
+         .choices = nn::kAttentionNames},
+        kind);
   f.add({"window", "window: keys that a query attends to on each side", Group::model, kCountOrNone}, window, near);
   f.add({"dilation", "window: distance between two of these keys", Group::model, kCount}, dilation, near);
-  f.add({"global-tokens", "window: the first N tokens attend to all, and all to them", Group::model, kCountOrNone},
+  f.add({"global-tokens", "window: the first N tokens attend to all tokens, and all tokens attend to them",
+         Group::model, kCountOrNone},
         global_tokens, near);
-  f.add({"linformer-rank", "linformer: number of mixtures of the keys", Group::model, kCount}, linformer_rank, mixes);
-  f.add({"linformer-per-head", "linformer: every head has mixtures of its own", Group::model}, linformer_per_head,
+  f.add({"linformer-rank", "linformer: number of projected keys", Group::model, kCount}, linformer_rank, mixes);
+  f.add({"linformer-per-head", "linformer: separate projections for each head", Group::model}, linformer_per_head,
         mixes);
   f.add({.name = "performer-features",
          .help = "performer: number of random features",
@@ -27,16 +27,16 @@ void AttentionSettings::list(Fields& f) {
          .special = "0: D log D for heads of size D"},
         performer_features, draws);
   f.add({.name = "performer-redraw",
-         .help = "performer: steps after which the features are drawn anew",
+         .help = "performer: redraw the features every N steps",
          .limits = kCountOrNone,
          .special = "0: never"},
         performer_redraw, draws);
-  f.add({"reformer-bucket-size", "reformer: tokens that attend together", Group::model, kCount}, reformer_bucket_size,
-        hashes);
+  f.add({"reformer-bucket-size", "reformer: tokens per chunk, which attend to each other", Group::model, kCount},
+        reformer_bucket_size, hashes);
   f.add({.name = "reformer-buckets",
          .help = "reformer: number of buckets, a power of two",
          .limits = kCountOrNone,
-         .special = "0: one that fits the length"},
+         .special = "0: chosen by the length"},
         reformer_buckets, hashes);
   f.add({"reformer-rounds", "reformer: rounds of hashing", Group::model, {.least = 1, .most = 64}}, reformer_rounds,
         hashes);

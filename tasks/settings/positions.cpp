@@ -22,7 +22,7 @@ Setting interpolate_to() {
 }
 Setting ntk_scale() {
   return {.name = "ntk-scale",
-          .help = "rope: for inputs that many times longer than those of training (NTK-aware scaling)",
+          .help = "rope: factor by which inputs are longer than in training (NTK-aware scaling)",
           .group = kGroup,
           .limits = {.least = 1}};
 }
@@ -54,20 +54,20 @@ void PositionSettings::list(Fields& f) {
         positions);
   f.add(interpolate_to(), o.interpolate_to, learned);
   f.add({"rope-base",
-         "rope: the slowest pair turns once in about 2 pi times this number of positions",
+         "rope: the slowest pair rotates once in about 2 pi times this number of positions",
          kGroup,
          {.least = 1, .open_below = true}},
         o.rope_base, rope);
   f.add(ntk_scale(), o.ntk_scale, rope);
-  f.add({"shaw-distance", "shaw: larger distances count as this one", kGroup, kCount}, o.shaw_distance, shaw);
-  f.add({"shaw-values", "shaw: vectors for the values, too", kGroup}, o.shaw_values, shaw);
+  f.add({"shaw-distance", "shaw: larger distances are clamped to this one", kGroup, kCount}, o.shaw_distance, shaw);
+  f.add({"shaw-values", "shaw: also add vectors to the values", kGroup}, o.shaw_values, shaw);
   f.add({"t5-buckets", "t5: number of buckets of distances; even", kGroup, {.least = 4, .most = kMost}}, o.t5_buckets,
         t5);
-  f.add({"t5-distance", "t5: distances from here on share the last bucket", kGroup, kCount}, o.t5_distance, t5);
-  f.add({"conv-width", "conv: embeddings that a position sees; odd", kGroup, kCount}, o.conv_width, chosen("conv"));
-  f.add(size_of("lstm-size", "lstm: size of the states"), o.lstm_size, chosen("lstm"));
-  f.add(size_of("ode-size", "ode: hidden units of the slope's network"), o.ode_size, ode);
-  f.add({"ode-interval", "ode: time from one position to the next", kGroup, kPositive}, o.ode_interval, ode);
+  f.add({"t5-distance", "t5: distances of at least this share the last bucket", kGroup, kCount}, o.t5_distance, t5);
+  f.add({"conv-width", "conv: width of the convolution; odd", kGroup, kCount}, o.conv_width, chosen("conv"));
+  f.add(size_of("lstm-size", "lstm: size of the hidden states"), o.lstm_size, chosen("lstm"));
+  f.add(size_of("ode-size", "ode: hidden units of the network for dh/dt"), o.ode_size, ode);
+  f.add({"ode-interval", "ode: time between two positions", kGroup, kPositive}, o.ode_interval, ode);
   f.add({.name = "ode-solver",
          .help = "ode: Runge-Kutta in equal steps, or Dormand-Prince in adaptive ones",
          .group = kGroup,
@@ -75,14 +75,15 @@ void PositionSettings::list(Fields& f) {
         ode_solver, ode);
   f.add({"ode-steps", "ode: steps of rk4 between two positions", kGroup, kCount}, o.ode.steps, rk4);
   f.add({"ode-tolerance", "ode: allowed error of a step of dopri5", kGroup, kPositive}, o.ode.tolerance, dopri5);
-  f.add({"ode-adjoint", "ode: gradients by the adjoint method, which keeps no steps", kGroup}, o.ode.adjoint, ode);
+  f.add({"ode-adjoint", "ode: gradients by the adjoint method, which stores no intermediate steps", kGroup},
+        o.ode.adjoint, ode);
   f.add({.name = "composite-added",
-         .help = "composite: what alpha weights",
+         .help = "composite: the added encoding, weighted by alpha",
          .group = kGroup,
          .choices = nn::kAddedPositionNames},
         composite_added, pair);
   f.add({.name = "composite-relative",
-         .help = "composite: what beta weights",
+         .help = "composite: the relative encoding, weighted by beta",
          .group = kGroup,
          .choices = nn::kRelativePositionNames},
         composite_relative, pair);
@@ -117,7 +118,7 @@ void PositionSettings::check(int64_t width, int64_t head_dim, std::string_view s
   require(added != nn::Positions::complex || width % 2 == 0, "--positions",
           fmt::format("complex numbers are pairs of elements, got a model of width {}", width));
   require(added != nn::Positions::conv_multiscale || width > 1, "--positions",
-          fmt::format("two convolutions need a width of at least 2, got {}", width));
+          fmt::format("expected a width of at least 2 for two convolutions, got {}", width));
 }
 
 double PositionSettings::added_parameters(int64_t max_positions, int64_t width) const {

@@ -37,11 +37,11 @@ void TrainingSettings::list(Fields& f) {
         accumulate);
   f.add({"seed", "seed of all random draws", Group::training}, seed);
   f.add({.name = "mask-stream",
-         .help = "stream of the dropout masks: mt19937, or mkl, which PyTorch with MKL on Intel processors draws",
+         .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
          .group = Group::training,
          .choices = kMaskStreams},
         mask_stream);
-  f.add({"lr", "learning rate; with warmup-cosine the highest rate", Group::rate, kPositive}, lr);
+  f.add({"lr", "learning rate; with warmup-cosine the peak", Group::rate, kPositive}, lr);
   f.add(
       {.name = "schedule",
        .help = "constant: --lr; noam: --factor width^-0.5 min(step^-0.5, step --warmup^-1.5); warmup-cosine: rises to "

@@ -1,4 +1,4 @@
-// The topic attention-accuracy: what forms of attention lose on two tasks, after equal time of training.
+// The topic attention-accuracy: the accuracy of the forms of attention on two tasks after equal training time.
 #include <fmt/format.h>
 #include <tapegrad/autograd/losses.h>
 #include <tapegrad/autograd/ops.h>
@@ -22,7 +22,7 @@ namespace attention_accuracy {
 namespace {
 
 constexpr int64_t kWidth = 64, kHeads = 2, kBatch = 4;
-constexpr int64_t kClasses = 16, kNoise = 32;  // tokens 0 .. 15 are asked for, 16 .. 47 are noise
+constexpr int64_t kClasses = 16, kNoise = 32;  // tokens 0 .. 15 are answers, 16 .. 47 are noise
 constexpr int64_t kBlank = kClasses + kNoise, kVocabulary = kBlank + 1;
 
 // One batch: the model predicts the targets [B, K] at the positions 0 .. K - 1. A target and the position that asks for
@@ -32,7 +32,7 @@ struct Batch {
   Tensor addresses;  // [T] or [B, T], int64
 };
 
-// The first half of the input is blank, and asks for the second half, token by token.
+// The first half of the input is blank; there the model outputs the tokens of the second half.
 Batch draw_copy(int64_t length, Generator& generator) {
   const Tensor tokens = randint(0, kClasses, {kBatch, length / 2}, &generator), half = arange(length / 2);
   return {cat({full({kBatch, length / 2}, kBlank, kInt64), tokens}, 1), tokens, cat({half, half})};
@@ -182,7 +182,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const uint64_t seed = request.seed.value_or(0);
   const std::vector<Form> forms = forms_for(length);
   Exhibit exhibit;
-  exhibit.title = "What forms of attention lose";
+  exhibit.title = "Accuracy of the forms of attention";
   exhibit.columns = 1;
   std::vector<std::vector<Run>> runs;  // [tasks][forms]
   for (const Task& task : kTasks) {
@@ -197,7 +197,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
     exhibit.drawings.push_back(draw(chart));
   }
   exhibit.text = fmt::format(
-      "Inputs of {} tokens. Each training took {} seconds of processor time.\n"
+      "Inputs of {} tokens. Each training run took {} seconds of processor time.\n"
       "Copy: read {} tokens, each half of the length away. Needle: read {} tokens,\n"
       "each somewhere in noise. A token has the address (positional encoding) of the\n"
       "position that asks for it.\n"
@@ -218,7 +218,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.text += fmt::format(
       "\nAccuracy on new inputs; guessing gives {:.3f}. Sizes: windows of {} keys on each\n"
       "side; + global: the first {} tokens attend to all, and all to them; Linformer\n"
-      "with {} mixtures; Performer with {} features; Reformer with buckets of {}\n"
+      "with {} projected keys; Performer with {} features; Reformer with chunks of {}\n"
       "tokens, {} rounds.\n",
       1.0 / kClasses, sizes(1).window, sizes(2).global_tokens, sizes(3).linformer_rank, sizes(4).performer_features,
       sizes(5).reformer_bucket_size, sizes(5).reformer_rounds);

@@ -130,22 +130,22 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t first = std::min<int64_t>(4096, lengths[lengths.size() - 2]);
   const nn::AttentionChoice sizes;
   Exhibit exhibit;
-  exhibit.title = "What a layer of self-attention costs";
+  exhibit.title = "Cost of the forms of attention";
   exhibit.columns = 1;
   exhibit.text = fmt::format(
       "{} heads of size {}, one sequence, forward and backward. Processor time of all\n"
-      "threads ({}). Window: {} keys on each side; linformer: {} mixtures; performer:\n"
-      "D log D features; reformer: buckets of {} tokens, {} rounds. Memory: beyond input\n"
-      "and parameters. Left out: passes of over {:.0f} seconds.\n\n",
+      "threads ({}). Window: {} keys on each side; linformer: {} projected keys;\n"
+      "performer: D log D features; reformer: chunks of {} tokens, {} rounds. Memory:\n"
+      "without input and parameters. Passes of more than {:.0f} seconds are left out.\n\n",
       width / kHeadSize, kHeadSize, num_threads(), sizes.window, sizes.linformer_rank, sizes.reformer_bucket_size,
       sizes.reformer_rounds, kMostSeconds);
   exhibit.text += table("Time in milliseconds", lengths, costs, &Cost::milliseconds, first);
   exhibit.text += table("Memory in megabytes", lengths, costs, &Cost::megabytes, first);
   exhibit.text += fmt::format(
-      "The slope is that of the line through the logarithms, from {} tokens on:\n"
-      "1 where the cost grows with the length, 2 where it grows with its square.\n"
-      "Full attention does not keep the scores of all pairs, so its memory grows with\n"
-      "the length, too.\n",
+      "The slope is that of a line fitted to the logarithms, from {} tokens on: 1 for\n"
+      "a cost proportional to the length, 2 for a cost proportional to its square.\n"
+      "Full attention does not store the scores of all pairs, so its memory is also\n"
+      "proportional to the length.\n",
       first);
   exhibit.drawings = {
       chart("Time of a layer, forward and backward", "milliseconds", lengths, costs, &Cost::milliseconds),

@@ -1,4 +1,4 @@
-// Padded attention (tutorial 002): the tutorial's mask, which hides queries, beside a mask that hides keys; and its
+// Padded attention (tutorial 002): the tutorial's mask, which hides queries, next to a mask that hides keys; and its
 // scale.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
@@ -57,8 +57,8 @@ Exhibit show_padded_attention(const ShowRequest& request) {
   table("1. The tutorial's mask, [B, 1, S, 1]: 1 lowers a score by 1e9", rows.to(kFloat32), 0, false,
         "It is the same for all keys of a query: whole rows are lowered.");
   table("2. Its weights", their_weights, 2, false,
-        fmt::format("Words give {:.0f} % of their weight to padding. The rows of padding are uniform: 1e9\n"
-                    "swallows their scores in float32, and the softmax ignores a constant.",
+        fmt::format("Words give {:.0f} % of their weight to padding. The rows of padding are uniform:\n"
+                    "float32 rounds the scores next to 1e9 away, and softmax ignores a constant.",
                     100 * on_padding(their_weights, words, 0, words)));
   table("3. A padding mask, [B, 1, 1, S]: 1 masks a key", columns.to(kFloat32), 0, false,
         "It is the same for all queries: whole columns are masked.");
@@ -72,7 +72,7 @@ Exhibit show_padded_attention(const ShowRequest& request) {
       spread(theirs), std::sqrt(static_cast<double>(kHeadDim)), spread(ours));
   out +=
       "6. No padding\nThe tutorial draws a length from 0 and writes mask[i, -length:] = True. With 0\n"
-      "that is mask[i, 0:], the whole sequence. In tapegrad a row that is masked as a\nwhole gives zeros, never NaN: ";
+      "that is mask[i, 0:], the whole sequence. In tapegrad a fully masked row\ngives zeros, never NaN: ";
   const Tensor empty =
       softmax(masked_fill(ours, ones({length, length}, kBool), -std::numeric_limits<double>::infinity()));
   out += fmt::format("softmax of a masked row sums to {:.0f}.\n", sum(empty[0]).item());

@@ -57,8 +57,9 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.columns = 1;
   exhibit.text = fmt::format(
       "Attention of {} tokens, heads of size {}. Error: root mean square of the\n"
-      "difference from softmax attention, over {} draws of orthogonal features. Values\n"
-      "are normal; so are queries and keys, with the deviation above each column.\n\n"
+      "difference from softmax attention, over {} draws of orthogonal features.\n"
+      "Queries, keys and values are normal; the columns give the standard deviation of\n"
+      "queries and keys.\n\n"
       "{:>9}",
       kTokens, dim, kDraws, "features");
   for (const Column& column : columns) exhibit.text += fmt::format("{:>13}", column.name);
@@ -69,9 +70,9 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.text += fmt::format("\n{:>9}", "slope");
   for (const Column& column : columns) exhibit.text += fmt::format("{:>13.3f}", log_slope(counts, column.errors));
   exhibit.text +=
-      "\n\nThe slope is that of the line through the logarithms. Theory: -1/2, since the\n"
-      "estimate is a mean over the features. Larger queries and keys have larger\n"
-      "errors, and need more features until the line has that slope.\n";
+      "\n\nThe slope is that of a line fitted to the logarithms. In theory it is -1/2,\n"
+      "because the estimate is a mean over the features. Larger queries and keys have\n"
+      "larger errors, and need more features to reach this slope.\n";
 
   drawing::LineChart chart{.title = "Error of Performer's attention",
                            .x_label = "log2 of the number of features",

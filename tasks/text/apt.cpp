@@ -67,7 +67,7 @@ Finished run_program(const std::vector<std::string>& words, bool with_errors) {
   return finished;
 }
 
-// What apt says is wrong: its first line that begins with E: or W:.
+// apt's complaint: its first line that begins with E: or W:.
 std::string complaint(const std::string& output) {
   for (std::size_t at = 0; at < output.size();) {
     const std::size_t end = std::min(output.find('\n', at), output.size());
@@ -75,7 +75,7 @@ std::string complaint(const std::string& output) {
     if (line.starts_with("E: ") || line.starts_with("W: ")) return std::string(line.substr(3));
     at = end + 1;
   }
-  return "it does not say why";
+  return "no reason given";
 }
 
 std::string file_name(const fs::path& path) { return path.filename().string(); }
@@ -94,7 +94,7 @@ std::string contents(const std::vector<fs::path>& files) {
   Finished read = run_program(packed, false);
   if (read.code == 127)
     fail(kDataDebian,
-         fmt::format("{} is compressed, and {} is not there to read it (Debian package apt)", packed[2], kHelper));
+         fmt::format("{} is compressed, and there is no {} to read it (Debian package apt)", packed[2], kHelper));
   if (read.code != 0) fail(kDataDebian, fmt::format("{} cannot read {}", kHelper, packed[2]));
   return all + read.out;
 }
@@ -125,8 +125,8 @@ fs::path fetch_lists(const AptSource& source, const fs::path& folder) {
   const Finished update = run_program({"apt-get", "-q", "-c", settings.string(), "update"}, true);
   if (update.code == 127)
     fail(kDataDebian,
-         "there is no apt-get here (Debian package apt; or copy a folder of lists from a Debian machine and name it "
-         "by --lists)");
+         "there is no apt-get (install Debian's package apt, or copy a folder of lists from a Debian machine and pass "
+         "it as --lists)");
   if (update.code != 0) fail(kDataDebian, fmt::format("apt-get update failed: {}", complaint(update.out)));
   fs::remove(settings);
   fs::remove(sources);
@@ -146,7 +146,7 @@ PackageLists read_lists(const fs::path& folder, std::string_view option) {
     if (code) fail("lists", fmt::format("cannot read the folder {}: {}", folder.string(), code.message()));
   });
   require(!packages.empty(), option,
-          fmt::format("{} has no file whose name has Packages in it, as apt's lists have", folder.string()));
+          fmt::format("{} has no file with Packages in its name, as apt's lists have", folder.string()));
   std::sort(packages.begin(), packages.end());
   std::sort(translations.begin(), translations.end());
   return {contents(packages), contents(translations)};

@@ -1,4 +1,4 @@
-// The options of `train` and `test` of the tasks about texts.
+// The options of `train` and `test` of the text tasks.
 #include <fmt/format.h>
 #include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/option_types.h>
@@ -11,8 +11,8 @@ namespace tapegrad::tasks {
 
 std::string_view summary(TextTask task) {
   switch (task) {
-    case TextTask::classify: return "tell the class of a text, with a flat or a hierarchical encoder";
-    case TextTask::summarize: return "write a short text about a long one, with copied words";
+    case TextTask::classify: return "classify a text, with a flat or a hierarchical encoder";
+    case TextTask::summarize: return "summarise a text, with words copied from it";
     default: return "find the part of a text that answers a question";
   }
 }
@@ -35,12 +35,10 @@ void add_text_test(CLI::App* app, TextTask task, std::function<int()>& run) {
   app->add_option("--model", r->model,
                   fmt::format("{} of a run, or its folder (default: the last run's)", train::kModelFile))
       ->type_name("FILE_OR_DIR");
-  app->add_option("--data", r->data, "folder of 'tapegrad data' (default: the run's data)")->type_name("DIR");
+  app->add_option("--data", r->data, "folder written by 'tapegrad data' (default: the run's data)")->type_name("DIR");
   choose_from(app->add_option("--part", r->part, "part of the data to test on")->capture_default_str(),
               {std::begin(kPartNames), std::end(kPartNames)});
-  app->add_option("--count", r->count, "number of examples to test, from the first on; 0: all")
-      ->capture_default_str()
-      ->type_name("N");
+  app->add_option("--count", r->count, "test on the first N examples; 0: all")->capture_default_str()->type_name("N");
   const char* const measure = task == TextTask::classify    ? "accuracy"
                               : task == TextTask::summarize ? "F1 of ROUGE-L"
                                                             : "exact-match rate";
@@ -48,7 +46,7 @@ void add_text_test(CLI::App* app, TextTask task, std::function<int()>& run) {
                   fmt::format("minimum {}; below it the exit status is 1 (default: none)", measure))
       ->type_name("X");
   if (task == TextTask::summarize)
-    app->add_option("--beams", r->beams, "width of the beam search that decodes; 1 is greedy")
+    app->add_option("--beams", r->beams, "beam-search width; 1: greedy decoding")
         ->capture_default_str()
         ->type_name("N");
   if (task == TextTask::classify)

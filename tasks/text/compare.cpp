@@ -1,4 +1,4 @@
-// Trains models of texts for equal processor time and compares them.
+// Trains text models for equal processor time and compares them.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/drawing/charts.h>
@@ -151,13 +151,14 @@ int compare_text(const CompareTextRequest& request) {
 
 CLI::App* add_compare_text(CLI::App* verb, std::function<int()>& run) {
   CLI::App* app =
-      verb->add_subcommand("text", "flat, window and hierarchical encoders of texts, copies, and baselines");
+      verb->add_subcommand("text", "compare text encoders, summarisers with and without copying, and baselines");
   const auto r = std::make_shared<CompareTextRequest>();
-  app->add_option("--data", r->data, "folder of 'tapegrad data' (default: 200 invented records)")->type_name("DIR");
-  app->add_option("--seconds", r->seconds, "processor time that each model is trained for")
+  app->add_option("--data", r->data, "folder written by 'tapegrad data' (default: 200 invented records)")
+      ->type_name("DIR");
+  app->add_option("--seconds", r->seconds, "processor time for training each model, in seconds")
       ->capture_default_str()
       ->type_name("X");
-  app->add_option("--count", r->count, "examples of the test part; 0: all")->capture_default_str()->type_name("N");
+  app->add_option("--count", r->count, "test on the first N examples; 0: all")->capture_default_str()->type_name("N");
   app->add_option("--seed", r->seed, "seed of all random draws")->capture_default_str()->type_name("SEED");
   app->add_option("--out", r->out, "folder for the picture")->capture_default_str()->type_name("DIR");
   app->add_flag("--json", r->json, "print one JSON list");

@@ -1,4 +1,4 @@
-// Makes the three data sets of package records, and adds the verb's options.
+// Makes the three datasets of package records, and adds the verb's options.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/settings/output.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kListsBytes = 100'000'000, kCorporaBytes = 120'000'000;  // at most, of release bookworm
 constexpr int64_t kLeast = 20;                                             // examples of a class
 
-// Writes the corpora and tells what they have.
+// Writes the corpora and reports their sizes.
 void write(const std::string& folder, const std::vector<Package>& packages, int64_t least, bool json) {
   nlohmann::ordered_json facts{{"out", folder}, {"packages", packages.size()}};
   std::string text = fmt::format("{} records with a description\n", packages.size());
@@ -44,7 +44,7 @@ void write(const std::string& folder, const std::vector<Package>& packages, int6
 
 void add_options(CLI::App* app, DataRequest& request, const char* folder) {
   request.out = folder;
-  app->add_option("--out", request.out, "folder for the data sets")->capture_default_str()->type_name("DIR");
+  app->add_option("--out", request.out, "folder for the datasets")->capture_default_str()->type_name("DIR");
   app->add_flag("--json", request.json, "print one JSON object");
 }
 
@@ -76,16 +76,17 @@ int data_debian(const DebianRequest& request) {
 }
 
 void add_data(CLI::App* verb, std::function<int()>& run) {
-  CLI::App* debian = verb->add_subcommand("debian", "the package descriptions of Debian's archive, fetched by apt-get");
+  CLI::App* debian =
+      verb->add_subcommand("debian", "the package descriptions in Debian's archive, downloaded by apt-get");
   const auto d = std::make_shared<DebianRequest>();
   add_options(debian, *d, "out/debian");
   debian->add_option("--release", d->source.release, "release of the archive")
       ->capture_default_str()
       ->type_name("NAME");
   debian->add_option("--mirror", d->source.mirror, "address of the archive")->capture_default_str()->type_name("URL");
-  debian->add_option("--lists", d->lists, "read this folder of apt's lists, and fetch nothing")->type_name("DIR");
+  debian->add_option("--lists", d->lists, "read this folder of apt's lists instead of downloading")->type_name("DIR");
   debian->callback([d, &run] { run = [d] { return data_debian(*d); }; });
-  CLI::App* sample = verb->add_subcommand("sample", "200 invented records of the same form, for a first try");
+  CLI::App* sample = verb->add_subcommand("sample", "200 invented records in the same format, to try the tasks");
   const auto s = std::make_shared<DataRequest>();
   add_options(sample, *s, "out/sample");
   sample->callback([s, &run] { run = [s] { return data_sample(*s); }; });

@@ -1,4 +1,4 @@
-// Declares and checks the settings of the tasks about texts.
+// Declares and checks the settings of the text tasks.
 #include <fmt/format.h>
 #include <tapegrad/tasks/text/options.h>
 
@@ -26,28 +26,28 @@ TextOptions::TextOptions(TextTask task) : task(task), encoder(task == TextTask::
 }
 
 void TextOptions::list(Fields& f) {
-  f.add({"vocab-size", "tokens of the byte-pair vocabulary that is trained on the texts", Group::model, {300, 100'000}},
+  f.add({"vocab-size", "size of the byte-pair vocabulary that is trained on the texts", Group::model, {300, 100'000}},
         vocab_size);
   f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, hidden_size);
   f.add({"num-hidden-layers", "layers over the tokens", Group::model, kCount}, num_hidden_layers);
   f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, num_attention_heads);
   f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, intermediate_size);
   f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
-  f.add({"context", "tokens of a text that the model reads; the rest is cut off", Group::model, kCount}, context);
+  f.add({"context", "maximum number of tokens of a text; the rest is cut off", Group::model, kCount}, context);
   if (task == TextTask::classify) {
     f.add(
         {.name = "encoder",
-         .help = "flat: attention over the whole text; window: to near tokens; hierarchy: an encoder in each segment, "
+         .help = "flat: attention to the whole text; window: to nearby tokens; hierarchy: an encoder for each segment, "
                  "and one over the segments",
          .choices = kTextEncoderNames},
         encoder);
     const bool cut = encoder == "hierarchy";
-    f.add({"segment", "hierarchy: tokens of a segment", Group::model, kCount}, segment, cut);
+    f.add({"segment", "hierarchy: tokens per segment", Group::model, kCount}, segment, cut);
     f.add({"segment-layers", "hierarchy: layers over the segments", Group::model, kCount}, segment_layers, cut);
   }
   if (task == TextTask::answer) {
     f.add({.name = "encoder",
-           .help = "flat: attention over the whole text; window: to near tokens",
+           .help = "flat: attention to the whole text; window: to nearby tokens",
            .choices = kAnswerEncoders},
           encoder);
   }
@@ -55,11 +55,11 @@ void TextOptions::list(Fields& f) {
     f.add({"window", "window: tokens on each side that a token attends to", Group::model, kCount}, window,
           encoder == "window");
   if (task == TextTask::summarize) {
-    f.add({"summary-length", "tokens of a summary", Group::model, kCount}, summary_length);
-    f.add({"no-copy", "take all words from the vocabulary, and copy none from the text", Group::model}, no_copy);
+    f.add({"summary-length", "maximum number of tokens of a summary", Group::model, kCount}, summary_length);
+    f.add({"no-copy", "generate all words from the vocabulary, and copy none from the text", Group::model}, no_copy);
   }
   f.add({.name = "data",
-         .help = "folder of 'tapegrad data' (default: 200 invented records)",
+         .help = "folder written by 'tapegrad data' (default: 200 invented records)",
          .group = Group::data,
          .type = "DIR"},
         data);

@@ -1,4 +1,5 @@
-// Positions that are added to embeddings: values and gradients against PyTorch, causality, caches, padding, no end.
+// Positions that are added to embeddings: values and gradients against PyTorch, causality, caches, padding, unlimited
+// length.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
@@ -128,7 +129,7 @@ TEST(AddedPositions, NeverSeeLaterTokensOfACausalModel) {
   }
 }
 
-TEST(AddedPositions, ReadOnlyBackwardsWhereTheyAreCausal) {  // not only in a model whose attention is
+TEST(AddedPositions, ReadOnlyBackwardsWhereTheyAreCausal) {  // also without a model
   for (const std::string_view kind : kLearnedKinds) {
     SCOPED_TRACE(kind);
     manual_seed(2);
@@ -215,7 +216,7 @@ TEST(AddedPositions, HaveNoEnd) {
     EXPECT_EQ(model(x.slice(0, 0, 0)).shape(), (Shape{0, 300, 8}));
     EXPECT_EQ(model(x.slice(1, 0, 1)).shape(), (Shape{1, 1, 8}));
   }
-  nn::PositionOptions learned = small_options();  // but a composite of a table has
+  nn::PositionOptions learned = small_options();  // a composite of a learned table is limited
   learned.composite_added = Positions::learned;
   EXPECT_EQ(gpt(Positions::composite, learned).config.longest_input(), 6);
   EXPECT_EQ(error_of([&] {
@@ -340,18 +341,18 @@ TEST(AddedPositions, Errors) {
   EXPECT_EQ(error_of([] { nn::ConvPositions model(4, 2, true); }),
             "[positions] conv_width must be odd and positive, got 2");
   EXPECT_EQ(error_of([] { nn::MultiscaleConvPositions model(1, true); }),
-            "[positions] two convolutions need vectors of at least 2 elements, got 1");
+            "[positions] expected vectors of at least 2 elements for two convolutions, got 1");
   EXPECT_EQ(error_of([] { nn::LstmPositions model(0, 1); }),
             "[positions] the size of a vector must be positive, got 0");
   nn::KVCache cache;
   EXPECT_EQ(error_of([&] {
               nn::ConvPositions(4, 3, false)(ones({1, 2, 4}), {}, &cache);
             }),
-            "[positions] a cache needs positions that are causal");
+            "[positions] a cache needs causal positions");
   EXPECT_EQ(error_of([&] {
               nn::DynamicPositions(4, 3, false)(ones({1, 2, 4}), 0, {}, &cache);
             }),
-            "[positions] a cache needs positions that are causal");
+            "[positions] a cache needs causal positions");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Models that choose a form of attention for long inputs: equal to full attention behind a mask, causal, and the same
+// Models that choose a form of attention for long inputs: equal to full attention with a mask, causal, and the same
 // from a cache.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
@@ -237,10 +237,10 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
             "[attention_choice] reformer_buckets must be a power of two, or 0 for one that fits the length, got 3");
   EXPECT_EQ(of({.reformer_rounds = 0}), "[attention_choice] reformer_rounds must be positive, got 0");
   EXPECT_EQ(of({.kind = AttentionKind::linformer}),
-            "[attention_choice] linformer attention cannot be causal: each of its keys mixes all positions");
+            "[attention_choice] linformer attention cannot be causal: each projected key mixes all positions");
   EXPECT_EQ(of({.kind = AttentionKind::linformer}, Positions::none, false), "no error");
   EXPECT_EQ(error_of([] { some_gpt({.kind = AttentionKind::performer}, Positions::none, 2); }),
-            "[attention_choice] expected as many heads of keys as of queries for performer attention");
+            "[attention_choice] expected as many key heads as query heads for performer attention");
   const nn::MultiHeadAttention performer(8, 2, 0, Positions::none, {}, 0, {.kind = AttentionKind::performer});
   EXPECT_EQ(
       error_of([&] {

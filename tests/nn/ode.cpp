@@ -1,4 +1,4 @@
-// Differential equations: solutions that are known, the orders of the methods, and gradients both ways.
+// Differential equations: known solutions, the orders of the methods, and gradients by both methods.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -105,7 +105,7 @@ Gradients2 gradients_of(const OdeOptions& options) {
   return {h.detach(), grads[start], grads[weight]};
 }
 
-// Both ways agree as far as the solution is exact.
+// Both methods agree up to the error of the solution.
 TEST(Ode, AdjointGradientsAreThoseThroughTheSolver) {
   const auto difference = [](const OdeOptions& options) {
     OdeOptions other = options;
@@ -136,7 +136,7 @@ TEST(Ode, AdjointGradientsNeedThoseOfTheSlopeForASecondOrder) {
   };
   EXPECT_EQ(
       error_of([&] { second_order({}); }),
-      "[ode_adjoint] cannot be differentiated twice without the gradients of the slope (give odeint `gradients`)");
+      "[ode_adjoint] cannot be differentiated twice without the gradients of the slope (pass `gradients` to odeint)");
   EXPECT_TRUE(all_finite(second_order(of_slope)));
 }
 
@@ -153,8 +153,8 @@ TEST(Ode, Errors) {
     return error_of([&] { nn::odeint(kTurn, ones({2}), {}, times, options); });
   };
   EXPECT_EQ(of({}), "[odeint] expected at least one time, got none");
-  EXPECT_EQ(of({0, 1, 1}), "[odeint] expected times that rise or fall, got 1 after 1");
-  EXPECT_EQ(of({0, 1, 0.5}), "[odeint] expected times that rise or fall, got 0.5 after 1");
+  EXPECT_EQ(of({0, 1, 1}), "[odeint] expected increasing or decreasing times, got 1 after 1");
+  EXPECT_EQ(of({0, 1, 0.5}), "[odeint] expected increasing or decreasing times, got 0.5 after 1");
   EXPECT_EQ(of({0, 1}, {.steps = 0}), "[odeint] steps must be positive, got 0");
   EXPECT_EQ(of({3}), "no error");
   EXPECT_EQ(of({0, INFINITY}), "[odeint] expected finite times, got inf");

@@ -1,4 +1,5 @@
-// A look inside: figures of attention maps against NumPy, the verb `attention` with --analyze, and a GPT's maps.
+// Analysis of the heads: figures of attention maps against NumPy, the verb `attention` with --analyze, and a GPT's
+// maps.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
@@ -103,8 +104,9 @@ void expect_analysis(const Arguments& arguments, const std::string& folder, std:
   const Ran ran = run_command(joined(arguments, {"--analyze"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   expect_narrow(ran.out.substr(0, ran.out.find("Heatmaps of")));
-  for (const char* words : {"A look inside", "rank(A) <= 0.1 n: holds for ", "a few singular values explain 0.9: ",
-                            "low frequencies hold over 80 %: ", "the energy of 1.00 of the queries falls"})
+  for (const char* words :
+       {"Analysis of the heads", "rank(A) <= 0.1 n: holds for ", "a few singular values explain 0.9: ",
+        "low frequencies hold over 80 %: ", "the energy falls for a share of 1.00 of the queries"})
     EXPECT_NE(ran.out.find(words), std::string::npos) << words << "\n" << ran.out;
   EXPECT_EQ(faults_of_svg(slurp(folder + "/attention.svg")), std::vector<std::string>());
   EXPECT_EQ(faults_of_svg(slurp(folder + "/analysis.svg")), std::vector<std::string>());
@@ -137,10 +139,10 @@ TEST(AttentionCommand, AnalysesEveryTask) {
               0);
     expect_analysis({"attention", task, "--model", run}, run, heads[i++]);
     const Ran plain = run_command({"attention", task, "--model", run});
-    EXPECT_EQ(plain.out.find("A look inside"), std::string::npos);
+    EXPECT_EQ(plain.out.find("Analysis of the heads"), std::string::npos);
   }
   expect_error(run_command({"attention", "copy", "--json"}), 2,
-               {"[--json] prints the figures of --analyze, which is missing"});
+               {"[--json] expected --analyze, whose figures it prints"});
 }
 
 TEST(AttentionCommand, ShowsAGptsMaps) {
@@ -166,7 +168,7 @@ TEST(AttentionCommand, ShowsAGptsMaps) {
                {"[--prompt] expected at least one token, got none"});
   expect_error(run_command({"attention", "gpt", "--model", run, "--prompt-ids", "1,99999"}), 2,
                {"[--prompt-ids] expected token ids from 0 to "});
-  expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] prints the figures of --analyze"});
+  expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] expected --analyze, whose figures it prints"});
 }
 
 TEST(AttentionCommand, LabelsShowControlCharacters) {
@@ -178,7 +180,7 @@ TEST(AttentionCommand, LabelsShowControlCharacters) {
   EXPECT_EQ(faults_of_svg(drawing::svg_file(draw(heads))), std::vector<std::string>());
 }
 
-// What a copying head looks like: the claims are decided, whatever the model.
+// A head that copies: the claims have known answers.
 TEST(AttentionCommand, ClaimsAreDecided) {
   HeadMap copying, equal;
   copying.name = equal.name = "a layer 0, head 0";
@@ -191,13 +193,13 @@ TEST(AttentionCommand, ClaimsAreDecided) {
   const std::vector<Claim> claims = claims_about(figures);
   ASSERT_EQ(claims.size(), 3U);  // none about queries and keys, which are not known
   for (const Claim& claim : claims) EXPECT_EQ(claim.verdict(), "holds for 1 of 2 heads") << claim.claim;
-  EXPECT_EQ(claims_about(analyse({copying}))[0].verdict(), "holds for none of the 1 heads");
+  EXPECT_EQ(claims_about(analyse({copying}))[0].verdict(), "holds for no head");
   std::vector<HeadFigures> between = analyse({equal});  // a rank of 1.4 is at most a tenth of 15
   between[0].n = 15;
   between[0].map.effective_rank = 1.4;
-  EXPECT_EQ(claims_about(between)[0].verdict(), "holds for all 1 heads");
+  EXPECT_EQ(claims_about(between)[0].verdict(), "holds for every head");
   between[0].n = 13;
-  EXPECT_EQ(claims_about(between)[0].verdict(), "holds for none of the 1 heads");
+  EXPECT_EQ(claims_about(between)[0].verdict(), "holds for no head");
 }
 
 }  // namespace

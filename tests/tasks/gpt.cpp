@@ -130,9 +130,9 @@ TEST(GptCommand, TrainsWithFormsOfAttention) {
   EXPECT_EQ(load_gpt(folder / "window").model.config.attention.window, 3);
   expect_error(
       run_command(small_gpt_run(folder, "foreign", {"--attention", "window", "--save-hugging-face", folder / "hf"})), 2,
-      {"[--save-hugging-face] GPT-2's attention is full, this run's is window"});
+      {"[--save-hugging-face] expected full attention, as GPT-2 has, got window"});
   expect_error(run_command(small_gpt_run(folder, "foreign", {"--attention", "linformer"})), 2,
-               {"[--attention] linformer attention cannot be causal: each of its keys mixes all positions"});
+               {"[--attention] linformer attention cannot be causal: each projected key mixes all positions"});
 }
 
 // One long line: samples begin with its first characters, none of which is cut.

@@ -128,7 +128,7 @@ TEST(TaskOptions, ExplainDrawsSeveralExpressions) {
   EXPECT_NE(ran.out.find("Example 4:"), std::string::npos);
   expect_error(run_command({"explain", "parser", "--num-examples", "0"}), 2, {"[--num-examples]"});
   expect_error(run_command({"explain", "parser", "--num-examples", "2", "--expression", "x=1+2"}), 2,
-               {"[--num-examples] draws examples, and --expression names one"});
+               {"[--num-examples] expected --num-examples or --expression, got both"});
   expect_error(run_command({"explain", "copy", "--num-examples", "2"}), 2,
                {"--num-examples is an option of the task parser, not of copy"});
 }
@@ -162,7 +162,7 @@ TEST(TaskOptions, Generation) {
   const auto generate = [&](const Arguments& more) {
     return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}, more));
   };
-  // Samples: one line of ids each, of which the first is the one that is drawn alone at the same step.
+  // Samples: one line of ids each, of which the first equals a single sample.
   const Arguments draws{"--ids", "--temperature", "1", "--max-new-tokens", "6", "--seed", "4"};
   const Ran three = generate(joined(draws, {"--num-samples", "3"}));
   ASSERT_EQ(three.code, 0) << three.err;
@@ -186,13 +186,12 @@ TEST(TaskOptions, Generation) {
     }
   }
   EXPECT_EQ(generate({"--beams", "3", "--length-penalty", "0.8"}).code, 0);
-  expect_error(generate({"--length-penalty", "1"}), 2,
-               {"[--length-penalty] compares the sequences of --beams above 1"});
+  expect_error(generate({"--length-penalty", "1"}), 2, {"[--length-penalty] expected --beams above 1, got 1"});
   expect_error(generate({"--beams", "2", "--length-penalty", "-1"}), 2, {"[--length-penalty] must be at least 0"});
-  expect_error(generate({"--num-samples", "2"}), 2, {"[--num-samples] needs a --temperature above 0"});
+  expect_error(generate({"--num-samples", "2"}), 2, {"[--num-samples] expected a --temperature above 0, got 0"});
   expect_error(generate({"--num-samples", "0"}), 2, {"[--num-samples] must be between 1 and 1000, got 0"});
   expect_error(run_command({"test", "copy", "--length-penalty", "1"}), 2,
-               {"[--length-penalty] compares the sequences of --beams above 1"});
+               {"[--length-penalty] expected --beams above 1, got 1"});
 
   // A test on the first tokens only.
   const auto tested = [&](const Arguments& more) {

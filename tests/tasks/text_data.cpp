@@ -1,4 +1,4 @@
-// Data sets of package records: parsing, splitting, files, and the verb `data`.
+// Datasets of package records: parsing, splitting, files, and the verb `data`.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/text/corpus.h>
 #include <tapegrad/tests/support/command_runner.h>
@@ -161,7 +161,7 @@ TEST(DataVerb, Errors) {
             "[--lists] cannot read the folder /nowhere: No such file or directory\n");
   const std::string path = folder.path().string();
   EXPECT_EQ(error({"--lists", path}, 2),
-            "[--lists] " + path + " has no file whose name has Packages in it, as apt's lists have\n");
+            "[--lists] " + path + " has no file with Packages in its name, as apt's lists have\n");
   spill(folder / "x_Packages", "Package: a\nSection: net\n");
   EXPECT_EQ(error({"--lists", path}, 2), "[--lists] " + path + " has no record with a long description\n");
   EXPECT_EQ(error({"--release", "a b"}, 2), "[--release] expected a name without spaces and brackets, got \"a b\"\n");

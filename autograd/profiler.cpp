@@ -255,7 +255,7 @@ class Recorder {
 
   // An operation with parameters of several modules belongs to the innermost module that has them all.
   void add_module(const TapeIndex& leaf, uint32_t& module, bool& found) {
-    uint32_t other;
+    uint32_t other = 0;
     if (!find_module(leaf, other)) return;
     module = found && module != other ? texts_->number(common_module((*texts_)[module], (*texts_)[other])) : other;
     found = true;
@@ -424,7 +424,7 @@ void NodeTimer::end() noexcept { Recorder::here().end(); }
 int64_t running_operation() {
   if (!is_profiling()) return -1;
   const Span* const span = Recorder::here().innermost();
-  return span ? span->name : -1;
+  return span ? int64_t{span->name} : -1;
 }
 
 WorkerTimer::WorkerTimer(int64_t operation, WorkerShare& share)

@@ -76,7 +76,7 @@ TEST(Profiler, CountsArithmeticAsByHand) {
     expect("conv2d", conv / 9, 2 * conv / 9, [] { return conv2d(leaf({2, 3, 8, 8}), leaf({6, 3, 1, 1})); });
     // Scores and sums of values; backward computes the scores again, and has two products for each.
     const double pairs = 2. * 3 * 20 * 30;
-    expect("attention", pairs * 2 * (16 + 8), pairs * 2 * (3 * 16 + 2 * 8), [] {
+    expect("scaled_dot_product_attention", pairs * 2 * (16 + 8), pairs * 2 * (3 * 16 + 2 * 8), [] {
       return scaled_dot_product_attention(leaf({2, 3, 20, 16}), leaf({2, 3, 30, 16}), leaf({2, 3, 30, 8}));
     });
   }

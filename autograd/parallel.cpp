@@ -4,6 +4,7 @@
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/task_arena.h>
 #include <pthread.h>
+#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/parallel.h>
@@ -52,6 +53,7 @@ class WorkerPool {
     shares_ = shares;
     finished_.store(0, std::memory_order_relaxed);
     failed_.clear(std::memory_order_relaxed);
+    profiled_ = detail::running_operation();
     for (int w = 0; w < shares; ++w) {
       workers_[w].next.store(pieces * w / shares, std::memory_order_relaxed);
       workers_[w].end = pieces * (w + 1) / shares;
@@ -61,6 +63,8 @@ class WorkerPool {
     int arrived = 0;
     for (int w = 1; w < shares; ++w) arrived += !workers_[w].posted.exchange(false, std::memory_order_acq_rel);
     for (int turn = 0; finished_.load(std::memory_order_acquire) < arrived;) pause(turn);
+    if (profiled_ >= 0) [[unlikely]]
+      add_shares();
     const std::exception_ptr error = std::exchange(error_, nullptr);
     busy_.clear(std::memory_order_release);
     if (error) std::rethrow_exception(error);
@@ -93,6 +97,7 @@ class WorkerPool {
     int64_t end = 0;
     std::atomic<bool> posted{false};    // there is work that it has not begun
     std::atomic<bool> occupied{false};  // a thread works or spins here
+    detail::WorkerShare share;          // while a profiler is alive
   };
 
   // The thread sanitizer does not see how TBB passes this on; spin_then_park() synchronises before it accesses
@@ -119,7 +124,7 @@ class WorkerPool {
       int turn = 0;
       for (auto since = std::chrono::steady_clock::now();;) {
         if (worker.posted.load(std::memory_order_relaxed) && worker.posted.exchange(false, std::memory_order_acq_rel)) {
-          work(w);
+          work_timed(w);
           finished_.fetch_add(1, std::memory_order_release);
           since = std::chrono::steady_clock::now();
           turn = 0;
@@ -141,6 +146,16 @@ class WorkerPool {
     }
   }
 
+  void work_timed(int w) {
+    if (profiled_ < 0) return work(w);
+    const detail::WorkerTimer timer(profiled_, workers_[w].share);
+    work(w);
+  }
+
+  void add_shares() {
+    for (int w = 1; w < shares_; ++w) detail::add_share(std::exchange(workers_[w].share, {}));
+  }
+
   void drain(Worker& worker) {
     while (worker.next.load(std::memory_order_relaxed) < worker.end) {
       const int64_t piece = worker.next.fetch_add(1, std::memory_order_relaxed);
@@ -156,6 +171,7 @@ class WorkerPool {
   void (*call_)(const void*, int64_t) = nullptr;
   const void* f_ = nullptr;
   int shares_ = 0;
+  int64_t profiled_ = -1;  // the operation whose loop this is, while a profiler is alive
   std::atomic<int> finished_{0};
   std::atomic_flag failed_;
   std::exception_ptr error_;

@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <tapegrad/autograd/detail/pool_fresh.h>
 #include <tapegrad/autograd/detail/pool_peak.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <new>
@@ -48,19 +51,23 @@ std::size_t bucket_bytes(int bucket) {
 constexpr std::size_t kSlabBytes = std::size_t{1} << 20;    // small blocks are cut from slabs
 constexpr std::size_t kSmallLimit = std::size_t{64} << 10;  // larger blocks are split, merged, returned
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// Memory comes from the system in regions of huge pages: an eighth of what is in use, within these limits, or as much
+// as one block needs. Several threads touch a new region, because the system clears each page at its first touch.
+constexpr std::size_t kLeastRegion = std::size_t{4} << 20, kMostRegion = std::size_t{16} << 20;
 constexpr std::size_t kCacheBytes = std::size_t{256} << 10;  // of one bucket in one thread; larger blocks are shared
 
 struct FreeBlock {
   FreeBlock* next;
   std::size_t bytes;  // of large blocks: all of it, which may be more than the bucket's size
+  bool fresh;         // zero but for this header, as it came from the system
 };
 
 struct FreeList {
   FreeBlock* head = nullptr;
   std::size_t count = 0;
 
-  void push(void* block, std::size_t bytes) {
-    head = new (block) FreeBlock{head, bytes};
+  void push(void* block, std::size_t bytes, bool fresh = false) {
+    head = new (block) FreeBlock{head, bytes, fresh};
     ++count;
   }
   FreeBlock* pop() {
@@ -98,15 +105,15 @@ FreeBlock* by_address(FreeBlock* list, std::size_t count) {
 class LargeBlocks {
  public:
   // A free block of this bucket, or a part of a larger one; nullptr if there is none.
-  void* take(int bucket) {
+  FreeBlock* take(int bucket) {
     for (int b = bucket; b < kBuckets; ++b) {
       if (FreeBlock* block = free_[b].pop()) return cut(block, bucket_bytes(bucket));
     }
     return nullptr;
   }
-  void put(void* block, std::size_t bytes) {
+  void put(void* block, std::size_t bytes, bool fresh) {
     free_bytes_ += bytes;
-    free_[floor_bucket(bytes)].push(block, bytes);
+    free_[floor_bucket(bytes)].push(block, bytes, fresh);
   }
   std::size_t free_bytes() const { return free_bytes_; }
 
@@ -125,9 +132,12 @@ class LargeBlocks {
       FreeBlock* next = block->next;
       while (next && end_of(block) == reinterpret_cast<std::byte*>(next)) {
         block->bytes += next->bytes;
-        next = next->next;
+        block->fresh &= next->fresh;
+        FreeBlock* const after = next->next;
+        std::memset(static_cast<void*>(next), 0, sizeof(FreeBlock));
+        next = after;
       }
-      put(block, block->bytes);
+      put(block, block->bytes, block->fresh);
       block = next;
     }
   }
@@ -150,10 +160,10 @@ class LargeBlocks {
     const int bucket = bucket_of(bytes);
     return bucket_bytes(bucket) == bytes ? bucket : bucket - 1;
   }
-  void* cut(FreeBlock* block, std::size_t bytes) {
+  FreeBlock* cut(FreeBlock* block, std::size_t bytes) {
     const std::size_t rest = block->bytes - bytes;
     free_bytes_ -= block->bytes;
-    if (rest > 0) put(reinterpret_cast<std::byte*>(block) + bytes, rest);
+    if (rest > 0) put(reinterpret_cast<std::byte*>(block) + bytes, rest, block->fresh);
     return block;
   }
 
@@ -161,28 +171,37 @@ class LargeBlocks {
   std::size_t free_bytes_ = 0;
 };
 
+// A block, and the region of the system's memory that it begins if it is a new one.
+struct Acquired {
+  void* block;
+  std::size_t region = 0;
+  bool fresh = false;
+};
+
 class SharedPool {
  public:
-  void* acquire(int bucket) {
+  Acquired acquire(int bucket) {
     const std::lock_guard lock(mutex_);
     const std::size_t bytes = bucket_bytes(bucket);
     if (bytes > kSmallLimit) return acquire_large(bucket, bytes);
-    if (void* block = free_[bucket].pop()) return block;
+    if (void* block = free_[bucket].pop()) return {block};
+    Acquired found{nullptr};
     if (slab_left_ < bytes) {
-      slab_ = static_cast<std::byte*>(map(kSlabBytes));
+      found = take_large(bucket_of(kSlabBytes), kSlabBytes);
+      slab_ = static_cast<std::byte*>(found.block);
       slab_left_ = kSlabBytes;
     }
-    void* block = slab_;
+    found.block = slab_;
     slab_ += bytes;
     slab_left_ -= bytes;
-    return block;
+    return found;
   }
   void release(void* block, int bucket) noexcept {
     const std::lock_guard lock(mutex_);
     const std::size_t bytes = bucket_bytes(bucket);
     if (bytes > kSmallLimit) {
       large_used_ -= bytes;
-      large_.put(block, bytes);
+      large_.put(block, bytes, false);
     } else {
       free_[bucket].push(block, bytes);
     }
@@ -205,22 +224,34 @@ class SharedPool {
   void unlock() { mutex_.unlock(); }
 
  private:
-  void* acquire_large(int bucket, std::size_t bytes) {
-    void* block = large_.take(bucket);
+  Acquired acquire_large(int bucket, std::size_t bytes) {
+    const Acquired found = take_large(bucket, bytes);
+    large_used_ += bytes;
+    large_peak_ = std::max(large_peak_, large_used_);
+    measured_peak_ = std::max(measured_peak_, large_used_);
+    return found;
+  }
+
+  Acquired take_large(int bucket, std::size_t bytes) {
+    FreeBlock* block = large_.take(bucket);
     if (!block && large_.free_bytes() >= bytes) {
       large_.merge();
       block = large_.take(bucket);
     }
-    if (!block) {
-      // More is free than was ever in use at once: memory in unsuitable pieces, which others may need.
-      const std::size_t most = 2 * std::max(large_peak_, large_used_ + bytes);
-      while (large_used_ + large_.free_bytes() + bytes > most) unmap_one();
-      block = map(bytes);
+    if (block) return {block, 0, block->fresh};
+    // More is free than was ever in use at once: memory in unsuitable pieces, which others may need.
+    const std::size_t most = 2 * std::max(large_peak_, large_used_ + bytes);
+    while (large_used_ + large_.free_bytes() + bytes > most) unmap_one();
+    const std::size_t wanted = std::max(bytes, std::clamp(large_used_ / 8, kLeastRegion, kMostRegion));
+    std::size_t region = (wanted + kHugePage - 1) / kHugePage * kHugePage;
+    void* start = map(region);
+    if (!start) start = map(region = bytes);
+    while (!start && unmap_one()) start = map(bytes);
+    if (!start) {
+      fail("storage", fmt::format("the system has no memory for {} more bytes ({} are held)", bytes, stats_.reserved));
     }
-    large_used_ += bytes;
-    large_peak_ = std::max(large_peak_, large_used_);
-    measured_peak_ = std::max(measured_peak_, large_used_);
-    return block;
+    if (region > bytes) large_.put(static_cast<std::byte*>(start) + bytes, region - bytes, true);
+    return {start, region, true};
   }
 
   bool unmap_one() {
@@ -229,18 +260,12 @@ class SharedPool {
     return bytes > 0;
   }
 
-  // Whole pages from the system, after giving free blocks back if it has no more. From two megabytes on, aligned to
-  // huge pages and asking for them.
+  // Whole pages from the system, or nullptr. From two megabytes on, aligned to huge pages and asking for them.
   void* map(std::size_t bytes) {
     const bool huge = bytes >= kHugePage;
     const std::size_t padded = huge ? bytes + kHugePage : bytes;
-    void* start = MAP_FAILED;
-    do {
-      start = mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    } while (start == MAP_FAILED && unmap_one());
-    if (start == MAP_FAILED) {
-      fail("storage", fmt::format("the system has no memory for {} more bytes ({} are held)", bytes, stats_.reserved));
-    }
+    void* const start = mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) return nullptr;
     ++stats_.system_calls;
     stats_.reserved += static_cast<int64_t>(bytes);
     if (!huge) return start;
@@ -307,6 +332,21 @@ class ThreadCache {
 
 ThreadCache* thread_cache() { return cache_here ? cache_here : open_cache(); }
 
+// The last large block that this thread acquired, if it came fresh from the system.
+constinit thread_local const std::byte* fresh_block = nullptr;
+
+// Has several threads touch a new region, without changing it: other threads may use parts of it already. Where the
+// system cannot do that, its pages are touched when they are used.
+void touch(const Acquired& found) {
+#ifdef MADV_POPULATE_WRITE
+  if (found.region < kLeastRegion) return;
+  std::byte* const start = static_cast<std::byte*>(found.block);
+  parallel_for(static_cast<int64_t>(found.region), kHugePage, [&](int64_t begin, int64_t end) {
+    madvise(start + begin, static_cast<std::size_t>(end - begin), MADV_POPULATE_WRITE);
+  });
+#endif
+}
+
 #ifdef TAPEGRAD_ADDRESS_SANITIZER
 constexpr bool kPooled = false;  // so that the sanitizer sees every block's life
 #else
@@ -326,7 +366,17 @@ void* acquire(std::size_t bytes) {
   if (ThreadCache* cache = thread_cache()) {
     if (void* block = cache->acquire(bucket)) return block;
   }
-  return shared_pool().acquire(bucket);
+  const Acquired found = shared_pool().acquire(bucket);
+  touch(found);
+  if (bucket_bytes(bucket) > kSmallLimit) {
+    fresh_block = found.fresh ? static_cast<const std::byte*>(found.block) : nullptr;
+  }
+  return found.block;
+}
+
+bool is_fresh(const void* data, std::size_t bytes) {
+  const auto* const at = static_cast<const std::byte*>(data);
+  return bytes > kCacheBytes && fresh_block && at >= fresh_block + sizeof(FreeBlock) && at < fresh_block + kSmallLimit;
 }
 
 void release(void* block, std::size_t bytes) noexcept {

@@ -1,6 +1,7 @@
 // Which tape records, how an operation gets onto it, and the one loop of backward.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
+#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/retained.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/ops.h>
@@ -210,10 +211,14 @@ Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backw
 }
 
 Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward) {
+  if (detail::is_profiling()) [[unlikely]]
+    detail::note_call(op, y, {inputs.begin(), inputs.size()});
   return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward));
 }
 
 Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward) {
+  if (detail::is_profiling()) [[unlikely]]
+    detail::note_call(op, y, PoolVector<Input>(inputs.begin(), inputs.end()));
   return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward));
 }
 
@@ -242,6 +247,7 @@ bool needs_grad(const Tensor& x) {
 
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
+  const detail::BackwardTimer timer(*memory_, position_of(loss));
   const bool create_graph = options.create_graph;
   const bool retain = create_graph || options.retain_graph;
   const int64_t start = position_of(loss);
@@ -352,7 +358,9 @@ void Tape::run_node(int64_t position, const Tensor& dy, bool create_graph, bool 
   if (create_graph && !op.twice) {
     op.fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
   }
+  const detail::NodeTimer timer(op, position);
   Grads grads = node.backward(dy);
+  timer.note(dy, grads);
   if (!retain) node.backward.reset();  // before the gradients are summed
   if (grads.size() != node.input_count) {
     op.fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), node.input_count));

@@ -1,5 +1,8 @@
 // Handles, factories and access to values. Views and copies are operations: ops/view.cpp.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/pool_fresh.h>
+#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>
@@ -12,6 +15,7 @@ namespace tapegrad {
 namespace {
 
 std::atomic<int64_t> next_leaf{1};
+constexpr int64_t kFillGrain = int64_t{1} << 18;
 
 bool is_row_major(const Shape& shape, const Strides& strides) {
   int64_t step = 1;
@@ -49,6 +53,13 @@ struct Measured {
   }
 };
 
+// A tensor of the program's own, for a profiler: no operation has begun.
+Tensor made(const Tensor& x) {
+  if (detail::is_profiling()) [[unlikely]]
+    detail::mark_end();
+  return x;
+}
+
 template <class T>
 T* write(std::initializer_list<Literal> list, T* out) {
   for (const Literal& entry : list) {
@@ -80,6 +91,8 @@ void Storage::free_block(Header* header) noexcept {
 
 // Member by member: an aggregate would be cleared as a whole first, which costs as much as all the rest.
 Tensor Tensor::make(const Shape& shape, const Strides& strides, int64_t offset, DType dtype, Storage storage) {
+  if (detail::is_profiling()) [[unlikely]]
+    detail::mark_beginning();
   static_assert(sizeof(Body) <= 192);
   const int64_t numel = checked_numel("tensor", shape);
   Body* const body = new (pool::acquire(sizeof(Body))) Body;
@@ -99,6 +112,8 @@ void Tensor::free_body(Body* body) noexcept {
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  if (detail::is_profiling()) [[unlikely]]
+    detail::mark_beginning();
   const int64_t numel = checked_numel("tensor", shape);
   Storage storage(numel * item_size(dtype));
   Body* const body = new (pool::acquire(sizeof(Body))) Body;
@@ -191,7 +206,13 @@ Tensor full(const Shape& shape, double value, DType dtype) {
     using T = decltype(t);
     if (std::is_same_v<T, int64_t> && !(value >= -0x1p63 && value < 0x1p63))
       fail("full", fmt::format("expected a value that int64 can hold, got {}", value));
-    std::fill_n(x.mutable_data<T>(), x.numel(), static_cast<T>(value));
+    if (value == 0 && !std::signbit(value) &&
+        pool::is_fresh(x.raw_data(), static_cast<std::size_t>(x.numel() * item_size(dtype)))) {
+      return;
+    }
+    parallel_for(x.numel(), kFillGrain, [to = x.mutable_data<T>(), value](int64_t begin, int64_t end) {
+      std::fill(to + begin, to + end, static_cast<T>(value));
+    });
   });
   return x;
 }
@@ -218,7 +239,7 @@ Tensor arange(double start, double stop, double step, DType dtype) {
     T* out = x.mutable_data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) out[i] = static_cast<T>(start + static_cast<double>(i) * step);
   });
-  return x;
+  return made(x);
 }
 
 Tensor linspace(double first, double last, int64_t count, DType dtype) {
@@ -235,7 +256,7 @@ Tensor linspace(double first, double last, int64_t count, DType dtype) {
     }
     if (count == 1) out[0] = a;
   });
-  return x;
+  return made(x);
 }
 
 Tensor eye(int64_t n, DType dtype) {
@@ -253,7 +274,7 @@ Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dt
     fail("tensor", fmt::format("expected {} values for shape {}, got {}", x.numel(), str(shape), count));
   }
   if (count > 0) std::memcpy(x.mutable_raw_data(), values, static_cast<std::size_t>(count * item_size(dtype)));
-  return x;
+  return made(x);
 }
 
 Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype) {
@@ -264,7 +285,7 @@ Tensor tensor(std::initializer_list<Literal> values, std::optional<DType> dtype)
   // Via double, so that float32 rounds once and float64 not at all.
   const Tensor x = Tensor::empty(shape, widest == kFloat32 ? kFloat64 : widest);
   with_type(x.dtype(), [&](auto t) { write(values, x.mutable_data<decltype(t)>()); });
-  return x.to(dtype.value_or(widest));
+  return made(x.to(dtype.value_or(widest)));
 }
 
 }  // namespace tapegrad

@@ -1,6 +1,7 @@
 // Clipping of gradients.
 #include <fmt/format.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/profiler.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/detail/kernels.h>
 
@@ -41,6 +42,7 @@ double squares_of(const Tensor& grad) {
 
 double clip_grad_norm(Gradients& grads, double max_norm) {
   if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("max_norm must be positive, got {}", max_norm));
+  const ProfileScope scope("clip_grad_norm", ProfilePhase::optimizer);
   const PauseRecording pause;
   double sum = 0;
   for (const Gradients::Entry& entry : grads) sum += is_of_leaf(entry) ? squares_of(entry.grad) : 0;
@@ -58,6 +60,7 @@ double clip_grad_norm(Gradients& grads, double max_norm) {
 
 void clip_grad_value(Gradients& grads, double limit) {
   if (!(limit > 0)) fail("clip_grad_value", fmt::format("the limit must be positive, got {}", limit));
+  const ProfileScope scope("clip_grad_value", ProfilePhase::optimizer);
   const PauseRecording pause;
   for (Gradients::Entry& entry : grads) {
     if (is_of_leaf(entry)) rewrite(entry.grad, clamp, limit);

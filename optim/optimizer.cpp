@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
+#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/detail/state.h>
@@ -173,6 +174,7 @@ void Optimizer::require_known(const Gradients& grads) const {
 }
 
 void Optimizer::step(const Gradients& grads) {
+  const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
   const PauseRecording pause;
   gather(grads);
   ++steps_;
@@ -180,6 +182,16 @@ void Optimizer::step(const Gradients& grads) {
   for (Slot* slot : active_) most = std::max(most, ++slot->steps);
   begin_step(most);
   update_all(active_);
+  if (tapegrad::detail::is_profiling()) {
+    int64_t bytes = 0;  // gradients are read, parameters and state tensors are read and written
+    const auto size = [](const Tensor& x) { return x.defined() ? x.numel() * item_size(x.dtype()) : 0; };
+    for (const Slot* slot : active_) {
+      bytes += size(slot->grad) + 2 * size(slot->parameter);
+      for (const Tensor& buffer : slot->buffers) bytes += 2 * size(buffer);
+    }
+    tapegrad::detail::count_bytes(bytes);
+    tapegrad::detail::end_step();
+  }
   for (Slot* slot : active_) slot->grad = Tensor();
 }
 

@@ -30,6 +30,7 @@ void dot_rows_bfloat16(int64_t m, int64_t begin, int64_t end, int64_t n, int64_t
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/kernels/blas_kernels.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
@@ -62,6 +63,7 @@ void round_to_bfloat16(const float* x, int64_t n, uint16_t* y) {
 void gemm_bfloat16(int64_t m, int64_t n, int64_t k, const float* a, const uint16_t* w, float* c, Epilogue done) {
   if (m == 0 || n == 0) return;
   if (m <= blas::kDotRows) {
+    detail::count_flops(2 * m * n * k);
     parallel_for(n, std::max<int64_t>(1, kRead / (k + 1)), [=](int64_t begin, int64_t end) {
       kernel_of(HWY_DISPATCH_TABLE(dot_rows_bfloat16))(m, begin, end, n, k, a, w, c);
       if (done) done(0, m, begin, end);

@@ -1,5 +1,6 @@
 // Cuts matrix products into tiles, and chooses the kernel for each.
 #include <tapegrad/autograd/detail/pieces.h>
+#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/kernels/blas_blis.h>
@@ -281,6 +282,7 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
           MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c, Epilogue done) {
   if (m == 0 || n == 0) return;
+  detail::count_flops(2 * m * n * k);
   const Product<T> p{m, n, k, alpha, a, b, beta, c};
   const bool flipped = !p.row_major_c();
   multiply_any(flipped ? p.transposed() : p, done, flipped);
@@ -300,6 +302,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
     }
     return;
   }
+  detail::count_flops(2 * batch * m * n * k);
   Product<T> p{m, n, k, alpha, a, b, beta, c};
   const bool flipped = !p.row_major_c();
   if (flipped) p = p.transposed();
@@ -364,6 +367,7 @@ void PackedMatrix<T>::multiply_panels(int64_t m, const T* a, int64_t a_rows, T b
 
 template <class T>
 void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const {
+  detail::count_flops(2 * m * n_ * k_);
   const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
   parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work),
                [&](int64_t begin, int64_t end) { multiply_panels(m, a, a_rows, beta, c, c_rows, begin, end); });

@@ -1,6 +1,7 @@
 // conv1d, conv2d, and their transposes: checks, and what is recorded.
 #include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
+#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/convolution_shape.h>
 #include <tapegrad/autograd/ops/kernel.h>
@@ -51,10 +52,18 @@ Tensor sum_of_channels(const Convolution& conv, const Tensor& x) {
   return conv.batched ? sum(sums, 0) : sums;
 }
 
+// Multiplications and additions of each of the products, those with padding included.
+int64_t flops_of(const ConvShape& shape) {
+  return 2 * shape.n * shape.groups * shape.o * shape.c * shape.taps() * shape.out_image();
+}
+
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y);
 
 // The convolution or its transpose, with a bias or an empty handle: each is the gradient of the other.
 Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Op& op = transposed ? conv.transpose() : conv.forward();
+  const OpTimer timer(op, {x, weight, bias});
+  if (conv.shape.depthwise() || !conv.shape.pointwise()) detail::count_flops(flops_of(conv.shape));  // else gemm does
   const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
   const Tensor from = packed(x), w = packed(weight), b = packed(bias);
   with_floating_type(x.dtype(), [&](auto t) {
@@ -65,7 +74,7 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
   const bool wants_x = needs_grad(x), wants_weight = needs_grad(weight);
   const bool wants_bias = bias.defined() && needs_grad(bias);
   if (!wants_x && !wants_weight && !wants_bias) return y;
-  return record(transposed ? conv.transpose() : conv.forward(), y, {x, weight, bias},
+  return record(op, y, {x, weight, bias},
                 [conv, transposed, x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight),
                  wants_bias](const Tensor& dy) -> Grads {
                   Tensor dx, dweight, dbias;
@@ -77,6 +86,8 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
 }
 
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y) {
+  const OpTimer timer(kConvWeight, {x, y});
+  detail::count_flops(flops_of(conv.shape));
   const Tensor weight = Tensor::empty(conv.weight_shape(), x.dtype());
   const Tensor from = packed(x), to = packed(y);
   with_floating_type(x.dtype(), [&](auto t) {

@@ -1,4 +1,5 @@
 // Runs formulas: fused, or recorded.
+#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/ops/formula.h>
 #include <tapegrad/autograd/ops/kernel.h>
 
@@ -20,9 +21,13 @@ Tensor derive(const Formula& formula, std::initializer_list<const Tensor*> opera
 }
 
 Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars& scalars) {
+  const OpTimer timer(op, {x});
   require_floating(op.name, {&x});
   Tensor y = compute(function.value, x.shape(), {&x}, scalars);
-  if (!needs_grad(x)) return y;
+  if (!needs_grad(x)) {
+    detail::count_bytes(y.numel() * item_size(y.dtype()));
+    return y;
+  }
   return record(op, y, {x}, [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {
     return derive(function.gradient, {&dy, &kept}, scalars);
   });

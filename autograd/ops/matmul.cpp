@@ -1,5 +1,6 @@
 // Matrix products: matmul with broadcast leading axes, its forms with fixed axes, and linear.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
@@ -87,6 +88,7 @@ Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& b
 
 // matmul of operands with two axes or more.
 Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
+  const OpTimer timer(kMatmul, {a, b});
   const int64_t k = a.size(-1);
   if (k != b.size(-2)) {
     kMatmul.fail(
@@ -158,6 +160,7 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const OpTimer timer(kLinear, {x, weight, bias});
   const bool narrow = weight.dtype() == kBFloat16 && x.dtype() == kFloat32;
   if (!narrow) require_floating(kLinear.name, {&x, &weight});
   if (weight.dim() != 2) kLinear.fail(fmt::format("expected a weight [out, in], got {}", str(weight.shape())));

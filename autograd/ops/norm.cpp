@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/kernels/simd_targets.h>
 
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/channel_norm.h>
 #include <tapegrad/autograd/ops/kernel.h>
@@ -239,6 +240,7 @@ Shape require_norm(const Op& op, const Tensor& x, const Tensor& weight, const Te
 
 Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& weight_given, const Tensor& bias_given,
                  double eps) {
+  const OpTimer timer(op, {given, weight_given, bias_given});
   const Shape normal = require_norm(op, given, weight_given, bias_given);
   const Tensor x = given.contiguous();
   const Tensor weight = contiguous_or_empty(weight_given), bias = contiguous_or_empty(bias_given);

@@ -99,14 +99,18 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
       .settings = report_settings(fields_of(shown)),
       .sections = [&trainer](const train::Metrics& metrics) { return samples_html(metrics) + maps_html(trainer); }};
   files.keep_best = request.keep_best;
-  files.evaluated = [&](const train::StepMetrics& m, train::Progress& progress) {
-    progress.result(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.loop().epoch() + 1,
-                                m.step - 1, *m.train_loss, *m.validation_loss));
+  const auto show = [json = request.json](train::Progress& progress, const std::string& text) {
+    json ? progress.line(text) : progress.result(text);
   };
-  files.ended_epoch = [&](train::EpochMetrics& epoch, const train::StepMetrics&, train::Progress& progress) {
+  files.evaluated = [&trainer, show](const train::StepMetrics& m, train::Progress& progress) {
+    show(progress, fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.loop().epoch() + 1,
+                               m.step - 1, *m.train_loss, *m.validation_loss));
+  };
+  files.ended_epoch = [&trainer, show](train::EpochMetrics& epoch, const train::StepMetrics&,
+                                       train::Progress& progress) {
     if (trainer.options().sample_tokens == 0) return;
     epoch.sample = trainer.sample();
-    progress.result(*epoch.sample);
+    show(progress, *epoch.sample);
   };
   files.save_model = [&](const std::string& path) {
     save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps(), request.with_masks);
@@ -133,6 +137,7 @@ void GPTTrainRequest::list(Fields& f) {
 int train_gpt(GPTTrainRequest request) {
   if (request.out.empty()) request.out = default_folder(kGPTTask).string();
   check_limits(fields_of(request));
+  request.check();
   check_limits(fields_of(request.options));
   // A run that is resumed is locked before its checkpoint is read, since another process may be writing it. Otherwise
   // everything that may be rejected is read before the folder is touched.
@@ -150,7 +155,8 @@ int train_gpt(GPTTrainRequest request) {
   if (hugging_face) hugging_face->reserve(4 * nn::count_parameters(trainer.model()));
   if (request.untrained_losses && !saved) {
     const train::Evaluation found = trainer.untrained_losses();
-    fmt::print("Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training, found.validation);
+    fmt::print(request.json ? stderr : stdout, "Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training,
+               found.validation);
     std::fflush(stdout);
   }
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));

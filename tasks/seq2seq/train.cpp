@@ -80,7 +80,7 @@ train::RunFiles run_files(Trainer& trainer, const TrainRequest& request) {
   };
   files.ended = [&](const train::StepMetrics& last) {
     // Where this cannot be written, the run still gets its files: the command fails at its end.
-    if (!request.no_progress) std::fputs(loss_details(trainer, last).c_str(), stdout);
+    if (!request.no_progress) std::fputs(loss_details(trainer, last).c_str(), request.json ? stderr : stdout);
   };
   files.save_model = [&trainer](const std::string& path) { save_model(path, trainer); };
   return files;
@@ -92,6 +92,7 @@ int train(TrainRequest request) {
   const std::string_view task = request.options.info->name;
   if (request.out.empty()) request.out = default_folder(task).string();
   check_limits(fields_of<RunRequest>(request));
+  request.check();
   check_limits(fields_of(request.options));
   if (!has_checkpoint(request)) resolve(request.options);
 

@@ -1,6 +1,7 @@
 // Finds, takes and remembers the folders of runs.
 #include <fmt/format.h>
 #include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/train/profile.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -23,6 +24,21 @@ void RunRequest::list(Fields& f) {
   f.add({"trap-nan", "stop at the first value or gradient that is not finite, and name its operation (slower)",
          Group::run},
         trap_nan);
+  f.add({"profile", "time the first steps, print where their time went, and write trace.json; then the run goes on",
+         Group::run},
+        profile);
+  f.add({.name = "profile-steps",
+         .help = "steps that --profile times",
+         .group = Group::run,
+         .limits = {.least = 1, .most = kMost}},
+        profile_steps);
+  f.add({"json", "print the profile as one JSON object, and everything else on standard error", Group::run}, json);
+}
+
+void RunRequest::check() const {
+  require(profile || profile_steps == RunRequest().profile_steps, "--profile-steps",
+          "sets the steps of --profile, which is missing");
+  require(profile || !json, "--json", "prints the figures of --profile, which is missing");
 }
 
 fs::path default_folder(std::string_view task) { return fs::path("out") / task; }
@@ -56,11 +72,19 @@ std::optional<train::Checkpoint> saved_run(const RunRequest& request) {
 }
 
 train::RunFiles run_files(const RunRequest& request) {
-  return {.folder = request.out,
-          .resume = request.resume,
-          .checkpoint_every = request.checkpoint_every,
-          .progress = !request.no_progress,
-          .trap_nan = request.trap_nan};
+  train::RunFiles files{.folder = request.out,
+                        .resume = request.resume,
+                        .checkpoint_every = request.checkpoint_every,
+                        .progress = !request.no_progress,
+                        .trap_nan = request.trap_nan,
+                        .profile_steps = request.profile ? request.profile_steps : 0};
+  if (request.json) {
+    files.messages = stderr;
+    files.profiled = [](const ProfileReport& report, train::Progress& progress) {
+      progress.result(train::profile_json(report));
+    };
+  }
+  return files;
 }
 
 void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::RunFolder& folder,

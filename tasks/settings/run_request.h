@@ -21,8 +21,13 @@ struct RunRequest {
   int64_t checkpoint_every = 100;
   bool no_progress = false;
   bool trap_nan = false;
+  bool profile = false;
+  int64_t profile_steps = 20;
+  bool json = false;  // print the profile as JSON, and nothing else on standard output
 
   void list(Fields& fields);
+  /// BadRequest for options that need another one.
+  void check() const;
 };
 
 /// Takes the folder that `option` names. BadRequest about that option where it cannot be written to.

@@ -87,6 +87,7 @@ int train_text(TextTrainRequest request) {
   const std::string_view task = name(request.options.task);
   if (request.out.empty()) request.out = default_folder(task).string();
   check_limits(fields_of<RunRequest>(request));
+  request.check();
   check_limits(fields_of(request.options));
   // A run that is resumed is locked before its checkpoint is read. Otherwise everything that may be rejected is read
   // before the folder is touched.

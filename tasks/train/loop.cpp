@@ -19,6 +19,7 @@ namespace tapegrad::train {
 namespace {
 
 constexpr std::string_view kBestFile = "best.safetensors";
+constexpr std::string_view kTraceFile = "trace.json";
 
 // In eval mode as long as it lives.
 class EvalMode {
@@ -46,7 +47,7 @@ void put_earlier_run_aside(const RunFolder& folder, const RunFiles& files) {
   if (files.resume)
     print_to(stderr, fmt::format("note: {} has no checkpoint yet; the run starts at its first step\n", files.folder));
   if (files.resume && !is_there((folder.path() / kModelFile).string())) return;
-  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile, kReportFile, kBestFile};
+  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile, kReportFile, kBestFile, kTraceFile};
   const fs::path aside = folder.put_aside(names);
   if (!aside.empty())
     print_to(stderr, fmt::format("note: the earlier run in {} is now in {}\n", files.folder, aside.string()));
@@ -192,6 +193,7 @@ StepMetrics Loop::step() {
 Evaluation Loop::evaluate() const {
   if (!options_.evaluate) fail("loop", "expected the option evaluate, got none");
   const EvalMode eval(model_.set_mode);
+  const ProfileScope scope(ProfilePhase::evaluation);
   return options_.evaluate();
 }
 
@@ -306,6 +308,9 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
     saved = steps_;
   };
   StepMetrics m;
+  std::optional<Profiler> profiler;
+  if (files.profile_steps > 0 && !finished()) profiler.emplace();
+  const int64_t profiled = steps_ + files.profile_steps;
   while (!finished() && !CatchInterrupts::interrupted()) {
     m = step();
     metrics.add(m);
@@ -319,6 +324,10 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
       if (!files.ended_epoch) progress.line(epoch_text(*epoch, m));
     }
     progress.step(m);
+    if (profiler && (steps_ == profiled || finished() || CatchInterrupts::interrupted())) {
+      end_profile(*profiler, files, folder, progress);
+      profiler.reset();
+    }
     if (steps_ % files.checkpoint_every == 0 && !finished()) save();
   }
   progress.finish();
@@ -328,6 +337,15 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
     throw Interrupted(
         error_text("train", fmt::format("interrupted after step {} of {}; the checkpoint in {} continues the run",
                                         steps_, total_steps(), files.folder)));
+}
+
+void Loop::end_profile(Profiler& profiler, const RunFiles& files, const std::string& folder, Progress& progress) {
+  profiler.stop();
+  const fs::path trace = fs::path(folder) / kTraceFile;
+  profiler.write_trace(trace.string());
+  const ProfileReport report = profiler.report();
+  files.profiled ? files.profiled(report, progress) : progress.result("\n" + str(report));
+  progress.line(fmt::format("Trace: {} (opens in ui.perfetto.dev and chrome://tracing)", trace.string()));
 }
 
 void Loop::save_model(const RunFiles& files, const fs::path& path) {

@@ -1,6 +1,7 @@
 // The training loop: any model, any optimiser, any source of batches, and a function from a batch to a loss.
 #pragma once
 
+#include <tapegrad/autograd/profiler.h>
 #include <tapegrad/nn/module.h>
 #include <tapegrad/optim/optimizer.h>
 #include <tapegrad/optim/schedule.h>
@@ -58,6 +59,8 @@ struct RunFiles {
   bool keep_best = false;  ///< write best.safetensors after each evaluation with the lowest validation loss so far
   bool progress = true;    ///< a progress bar on a terminal, lines elsewhere
   bool trap_nan = false;   ///< Tape::trap_nan: stop at the first value that is not finite, and name its operation
+  /// Time that many steps from the first one on, then write trace.json and print where their time went; 0: none.
+  int64_t profile_steps = 0;
   std::FILE* messages = stdout;   ///< start, steps, epochs and end; the bar goes to standard error
   std::string announcement = {};  ///< printed before the first step
   ReportText report = {};         ///< the words and sections of report.html, and the bar's unit
@@ -65,6 +68,8 @@ struct RunFiles {
   /// line is printed.
   std::function<void(const StepMetrics&, Progress&)> evaluated = {};
   std::function<void(EpochMetrics&, const StepMetrics&, Progress&)> ended_epoch = {};
+  /// Called instead of printing a profile.
+  std::function<void(const ProfileReport&, Progress&)> profiled = {};
   /// Called after the last step, before the results are written.
   std::function<void(const StepMetrics&)> ended = {};
   /// Writes the model, the best one too. Without it, the file has the parameters and checksums.
@@ -136,11 +141,17 @@ class Loop {
     std::function<void(Checkpoint&)> save;
     std::function<void(const Checkpoint&)> load;
   };
+  template <class Source>
+  static auto next_of(Source& batches) {
+    const ProfileScope scope(ProfilePhase::data);
+    return batches.next();
+  }
   void check_options() const;
   Gradients gradients(StepMetrics& metrics);
   void evaluate_into(StepMetrics& metrics);
   bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
   void train_to_end(const RunFiles& files, const std::string& folder);
+  static void end_profile(Profiler& profiler, const RunFiles& files, const std::string& folder, Progress& progress);
   void save_model(const RunFiles& files, const fs::path& path);
   void write_results(const RunFiles& files, const std::string& folder);
 
@@ -168,7 +179,7 @@ Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf los
       optimizer_(optimizer),
       options_(std::move(options)) {
   const auto connect = [&](auto batches) {  // a pointer of some kind
-    source_ = {.next_loss = [batches, loss_of]() -> BatchLoss { return loss_of(batches->next()); },
+    source_ = {.next_loss = [batches, loss_of]() -> BatchLoss { return loss_of(next_of(*batches)); },
                .size = [batches] { return batches->size(); },
                .save = [batches](Checkpoint& out) { batches->save(out); },
                .load = [batches](const Checkpoint& in) { batches->load(in); }};

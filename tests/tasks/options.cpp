@@ -1,5 +1,5 @@
 // Options of the command that change how models are made, trained and decoded: presets, activations, norms, streams of
-// masks, the trap for NaN, samples, stops and penalties.
+// masks, the trap for NaN, profiles, samples, stops and penalties.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/random.h>
@@ -8,6 +8,7 @@
 #include <tapegrad/tests/support/gpt_run.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
@@ -119,6 +120,48 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
   const Ran ran = run_command(tiny_run("copy", folder / "run", {"--lr", "1e30", "--trap-nan"}), here);
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("is not finite at position "), std::string::npos) << ran.err;
+}
+
+// A profiled run is the same run; it prints a table or JSON, and writes a trace.
+TEST(TaskOptions, ProfilesOfRuns) {
+  const TemporaryFolder folder;
+  const tests::RunSetting here{.folder = folder.path()};
+  const auto weights = [&](const std::string& name) {
+    return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
+  };
+  ASSERT_EQ(run_command(tiny_run("copy", folder / "plain", {"--max-steps", "4"}), here).code, 0);
+  const Arguments profiled{"--max-steps", "4", "--profile", "--profile-steps", "3"};
+  const Ran ran = run_command(tiny_run("copy", folder / "run", profiled), here);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(weights("run"), weights("plain"));
+  for (const char* const part : {"3 steps (the first ", "linear backward", "optimizer.step", "encoder.layers.",
+                                 "of peak", "peak rates", "Trace: "}) {
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << ran.out;
+  }
+  const auto trace = nlohmann::json::parse(slurp(folder / "run/trace.json"));
+  EXPECT_GT(trace.at("traceEvents").size(), 100u);
+
+  const Ran gpt =
+      run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--profile", "--json", "--untrained-losses"}));
+  ASSERT_EQ(gpt.code, 0) << gpt.err;
+  const auto report = nlohmann::json::parse(gpt.out);  // nothing else is printed
+  EXPECT_EQ(report.at("steps"), 2);
+  EXPECT_GT(report.at("phases").at("evaluation"), 0);
+  double linear = 0;
+  for (const auto& row : report.at("operations"))
+    if (row.at("name") == "linear" && row.at("phase") == "forward") linear = row.at("flops");
+  // Per token: 4 matrices of 16 x 16, two of 16 x 64, and the head.
+  const double head = 16 * load_safetensors(folder / "gpt/model.safetensors")["out_head.weight"].numel() / 16;
+  EXPECT_EQ(std::fmod(linear, 2 * 16 * (4 * 16 * 16 + 2 * 16 * 64 + head)), 0) << linear;
+  EXPECT_TRUE(std::any_of(report.at("modules").begin(), report.at("modules").end(),
+                          [](const auto& row) { return row.at("name") == "trf_blocks.0.att.W_query"; }));
+
+  expect_error(run_command({"train", "copy", "--profile-steps", "5"}, here), 2,
+               {"[--profile-steps] sets the steps of --profile, which is missing"});
+  expect_error(run_command({"train", "parser", "--json"}, here), 2,
+               {"[--json] prints the figures of --profile, which is missing"});
+  expect_error(run_command({"train", "gpt", "--profile", "--profile-steps", "0"}, here), 2, {"[--profile-steps]"});
+  expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), here), 2, {"[--out]", "/proc/nowhere"});
 }
 
 TEST(TaskOptions, ExplainDrawsSeveralExpressions) {

@@ -1,0 +1,45 @@
+// Times an operation while a Profiler is alive.
+#pragma once
+
+#include <tapegrad/autograd/op.h>
+
+#include <atomic>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+namespace tapegrad {
+
+namespace detail {
+/// Whether a Profiler is alive: every operation looks at it.
+extern constinit std::atomic<bool> profiling;
+inline bool is_profiling() { return profiling.load(std::memory_order_relaxed); }
+}  // namespace detail
+
+/// Times the function that it is in as an operation, while a Profiler is alive; otherwise it costs the test of a flag.
+/// An operation without one is timed by record(), from the first tensor that it makes. So it is needed only by a
+/// function that does not always call record(), or that is worth a row of its own without being an Op.
+class OpTimer {
+ public:
+  OpTimer(const Op& op, std::initializer_list<Input> inputs) {
+    if (detail::is_profiling()) [[unlikely]]
+      start(op.name, {inputs.begin(), inputs.size()});
+  }
+  explicit OpTimer(std::string_view name) {
+    if (detail::is_profiling()) [[unlikely]]
+      start(name, {});
+  }
+  ~OpTimer() {
+    if (running_) [[unlikely]]
+      stop();
+  }
+  OpTimer(const OpTimer&) = delete;
+  OpTimer& operator=(const OpTimer&) = delete;
+
+ private:
+  void start(std::string_view name, std::span<const Input> inputs);
+  static void stop() noexcept;
+  bool running_ = false;
+};
+
+}  // namespace tapegrad

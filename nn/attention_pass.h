@@ -35,6 +35,9 @@ struct AttentionPass {
   const PositionBias* positions = nullptr;  ///< of the stack's RelativePositions
   Tensor* weights = nullptr;            ///< receives the attention weights [B, heads, T, S] before dropout, detached
   AttentionVectors* vectors = nullptr;  ///< receives queries and keys
+  /// Independent sequences (generation): row b of x [B, 1, C] is attended to with each[b] alone, which takes the place
+  /// of the other members. Projections read their weights once for all rows. Empty: one pass.
+  std::vector<AttentionPass> each = {};
 };
 
 }  // namespace tapegrad::nn

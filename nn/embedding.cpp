@@ -20,7 +20,7 @@ Shape table_shape(int64_t count, int64_t dim) {
 }  // namespace
 
 Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
-    : weight(Tensor::empty(table_shape(count, dim))), padding(padding) {
+    : weight(Tensor::empty(table_shape(count, dim))), padding(padding), dim(dim) {
   if (padding && !(*padding >= 0 && *padding < count)) {
     fail("embedding", fmt::format("the padding id must be in [0, {}), got {}", count, *padding));
   }
@@ -28,6 +28,8 @@ Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
   if (padding) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);
 }
 
-Tensor Embedding::operator()(const Tensor& ids) const { return embedding(weight, ids, padding); }
+Tensor Embedding::operator()(const Tensor& ids) const {
+  return int8.defined() ? embedding(int8.matrix(), dim, ids) : embedding(weight, ids, padding);
+}
 
 }  // namespace tapegrad::nn

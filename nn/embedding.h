@@ -1,7 +1,7 @@
 // The lookup table of token vectors.
 #pragma once
 
-#include <tapegrad/nn/module.h>
+#include <tapegrad/nn/linear.h>
 
 #include <optional>
 
@@ -12,10 +12,15 @@ namespace tapegrad::nn {
 struct Embedding {
   Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding = {});
   Tensor operator()(const Tensor& ids) const;
-  void visit(auto&& field) { field("weight", weight); }
+  void visit(auto&& field) {
+    field("weight", weight);
+    int8.visit(field);
+  }
 
-  Parameter weight;  // [count, dim]
+  Parameter weight;  // [count, dim], or none if it is in int8
   std::optional<int64_t> padding;
+  Int8Weight int8;
+  int64_t dim;
 };
 
 }  // namespace tapegrad::nn

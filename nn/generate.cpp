@@ -1,11 +1,13 @@
 // Greedy decoding and sampling, step by step for all rows.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/weights_once.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/beams.h>
 #include <tapegrad/nn/detail/decoding.h>
 #include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/transformer.h>
 
 #include <algorithm>
@@ -72,18 +74,22 @@ class Rows {
   Tensor append(const Tensor& next, const Tensor& logits) {
     const Tensor column = Tensor::empty({next.size(0), 1}, kInt64);
     const std::vector<int64_t> chosen = next.to_vector<int64_t>();
-    const std::vector<double> values = logits.to(kFloat64).to_vector<double>();
-    const std::size_t vocabulary = values.size() / chosen.size();
+    const Tensor wide = logits.to(kFloat64).contiguous();
+    const std::vector<double> log_sums = detail::log_sums(wide);
     for (std::size_t row = 0; row < chosen.size(); ++row) {
       const int64_t token = ended_[row] ? options_.pad_token : chosen[row];
       column.mutable_data<int64_t>()[row] = token;
       if (ended_[row]) continue;
-      const std::span<const double> of_row(values.data() + row * vocabulary, vocabulary);
-      sums_[row] += of_row[static_cast<std::size_t>(token)] - detail::log_sum_exp(of_row);
-      tokens_[row].push_back(token);
-      ended_[row] = detail::ends(options_, tokens_[row]);
+      add(row, token, wide.data<double>()[static_cast<int64_t>(row) * logits.size(1) + token] - log_sums[row]);
     }
     return column;
+  }
+
+  bool ended(std::size_t row) const { return ended_[row]; }
+  void add(std::size_t row, int64_t token, double log_probability) {
+    sums_[row] += log_probability;
+    tokens_[row].push_back(token);
+    ended_[row] = detail::ends(options_, tokens_[row]);
   }
 
   Generated result() const {
@@ -135,6 +141,96 @@ Generated generate(NextTokenLogits& model, const Tensor& prompt, const GenerateO
     const Tensor logits = model.logits(ids);  // [B, V]
     detail::check_logits(logits, prompt.size(0));
     ids = cat({ids, rows.append(chosen(logits, options), logits)}, 1);
+  }
+  return rows.result();
+}
+
+namespace {
+
+// One of several independent sequences.
+struct Sequence {
+  std::vector<int64_t> ids;  // prompt and new tokens
+  Generator draws;
+  KVCache cache = {};
+  bool ended = false;
+
+  // All tokens that the model reads, [1, T].
+  Tensor window(int64_t longest) const {
+    const auto length = static_cast<int64_t>(ids.size()), kept = std::min(length, longest);
+    return tensor(std::vector<int64_t>(ids.end() - kept, ids.end()), {1, kept});
+  }
+};
+
+constexpr std::size_t kTogether = 16;  // sequences that read the weights together
+
+// The logits [B, V] of the next tokens of some sequences.
+Tensor next_logits(const GPTModel& model, std::span<Sequence* const> of) {
+  const int64_t longest = model.config.longest_input();
+  std::vector<Tensor> alone;  // those that cannot continue what they have read
+  std::vector<KVCache*> caches;
+  std::vector<int64_t> last;
+  for (Sequence* s : of) {
+    const auto length = static_cast<int64_t>(s->ids.size());
+    const bool fits = length <= longest;
+    if (fits && s->cache.length() == length - 1) {
+      caches.push_back(&s->cache);
+      last.push_back(s->ids.back());
+    } else {
+      alone.push_back(model.hidden(s->window(longest), fits ? &s->cache : nullptr).slice(1, -1));  // [1, 1, C]
+    }
+  }
+  const auto count = static_cast<int64_t>(last.size());
+  if (count == 0) return model.head(cat(alone, 0).select(1, -1));
+  const Tensor together = model.hidden_each(tensor(last, {count, 1}), caches);
+  if (alone.empty()) return model.head(together.select(1, -1));
+  // In the order of the sequences.
+  std::vector<Tensor> rows;
+  for (std::size_t i = 0, a = 0, t = 0; i < of.size(); ++i) {
+    const bool is_alone = t == caches.size() || caches[t] != &of[i]->cache;
+    rows.push_back(is_alone ? alone[a++] : narrow(together, 0, static_cast<int64_t>(t++), 1));
+  }
+  return model.head(cat(rows, 0).select(1, -1));
+}
+
+}  // namespace
+
+Generated generate_each(const GPTModel& model, std::span<const std::vector<int64_t>> prompts,
+                        const GenerateOptions& options, uint64_t seed) {
+  const PauseRecording pause;
+  const tapegrad::detail::WeightsOnce once;
+  if (options.beams != 1) fail(kWhere, fmt::format("several sequences at once take one beam, got {}", options.beams));
+  std::vector<Sequence> all;
+  all.reserve(prompts.size());
+  for (const std::vector<int64_t>& prompt : prompts) {
+    const auto length = static_cast<int64_t>(prompt.size());
+    check(tensor(prompt, {1, length}), options);
+    all.push_back({.ids = prompt, .draws = Generator(seed + all.size())});
+  }
+  Rows rows(static_cast<int64_t>(all.size()), options);
+  for (int64_t n = 0; n < options.max_new_tokens && rows.going(); ++n) {
+    std::vector<Sequence*> going;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (rows.ended(i)) continue;
+      going.push_back(&all[i]);
+      places.push_back(i);
+    }
+    for (std::size_t first = 0; first < going.size(); first += kTogether) {
+      // A prompt is read alone, as it is without other sequences.
+      const std::size_t count = std::min(n == 0 ? 1 : kTogether, going.size() - first);
+      const Tensor logits = next_logits(model, std::span(going).subspan(first, count));
+      const Tensor wide = logits.to(kFloat64).contiguous();
+      const std::vector<double> log_sums = detail::log_sums(wide);
+      for (std::size_t i = 0; i < count; ++i) {
+        Sequence& s = *going[first + i];
+        GenerateOptions own{.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p};
+        own.generator = &s.draws;
+        const auto at = static_cast<int64_t>(i);
+        const auto token = chosen(narrow(logits, 0, at, 1), own).item<int64_t>();
+        s.ids.push_back(token);
+        rows.add(places[first + i], token, wide.data<double>()[at * logits.size(1) + token] - log_sums[i]);
+      }
+    }
   }
   return rows.result();
 }

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/norm.h>
 #include <tapegrad/nn/self_attention.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -83,9 +84,14 @@ struct GPTBlock {
 struct GPTHead {
   explicit GPTHead(const GPTConfig& config);
   Tensor operator()(const Tensor& x, const Tensor& table = {}) const;  ///< `table` [V, C]: a tied head's weight
-  void visit(auto&& field) { field("weight", weight); }
+  Tensor operator()(const Tensor& x, const Embedding& tied) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    int8.visit(field);
+  }
 
-  Parameter weight;  // [V, C], or none if the head is tied
+  Parameter weight;  // [V, C], or none if the head is tied or in int8
+  Int8Weight int8;
 };
 
 /// Embeddings, blocks and head. Parameters start as PyTorch's nn.Embedding and nn.Linear do, draw for draw, in the
@@ -99,9 +105,16 @@ struct GPTModel {
   /// The two halves: [B, T] -> [B, T, C] after the last norm, and [..., C] -> logits [..., V].
   Tensor hidden(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
   Tensor head(const Tensor& hidden) const;
+  /// One more token of each of several sequences of any lengths, ids [B, 1]; row b continues caches[b] -> [B, 1, C].
+  /// The weights are read once for all rows. Error beyond longest_input().
+  Tensor hidden_each(const Tensor& ids, std::span<KVCache* const> caches) const;
   /// For generation: stores the matrices that every token reads (linear layers, token table, head) in bfloat16, which
   /// halves their memory, and still computes in float32. No gradients afterwards.
   void store_in_bfloat16();
+  /// The same in int8, a quarter of the memory (Int8Matrix): `weight` of these layers becomes the buffers weight_int8
+  /// and weight_scales. Inside an init::Skip scope they are zeros, to be loaded: see int8_state. Error for weights that
+  /// are not finite. Training is then an Error.
+  void store_in_int8();
   void redraw_features();  ///< new random features for performer attention; nothing for other forms
   void visit(auto&& field) {
     field("tok_emb", tok_emb);
@@ -126,6 +139,12 @@ struct GPTModel {
   LayerNorm final_norm;
   GPTHead out_head;
 };
+
+/// A state for load_state_dict of a model in int8, from one of floating weights or of int8 ones: quantises "x.weight"
+/// where the model has "x.weight_int8".
+NamedTensors int8_state(NamedTensors state, const GPTModel& model);
+/// Does a state have int8 weights?
+bool is_int8(const NamedTensors& state);
 
 /// GPT in decoding. If there are more tokens than its longest input, it reads the last ones, all of them at every step.
 /// Otherwise, if `cached`, it reads every token once. The model should be in eval mode.

@@ -180,7 +180,9 @@ NamedTensors to_hugging_face(const GPTModel& model) {
   require_own_keys(model.config);
   const PauseRecording pause;
   std::unordered_map<std::string, Tensor> own;
-  for (const NamedTensor& t : state_dict(model)) own.emplace(t.name, t.tensor);
+  const NamedTensors state = state_dict(model);
+  if (is_int8(state)) fail("hugging_face", "expected floating weights, got int8");
+  for (const NamedTensor& t : state) own.emplace(t.name, t.tensor);
   NamedTensors out;
   const auto add = [&](const auto& table, std::string_view theirs, std::string_view ours) {
     for (const Names& entry : table) {

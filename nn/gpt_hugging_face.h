@@ -22,7 +22,7 @@ std::optional<int64_t> end_of_text_of_hugging_face(std::string_view json);
 /// keeps lm_head if the head is not tied. Unknown entries are kept, so that load_state_dict names them.
 NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& config);
 /// The reverse, with "transformer." before the names. If the model has no biases for query, key and value, they are
-/// zeros.
+/// zeros. Error for int8 weights.
 NamedTensors to_hugging_face(const GPTModel& model);
 
 }  // namespace tapegrad::nn

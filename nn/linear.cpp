@@ -1,4 +1,5 @@
 // The affine layer.
+#include <tapegrad/autograd/kernels/few_rows.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
@@ -26,6 +27,19 @@ Linear::Linear(int64_t in, int64_t out, bool bias) : weight(Tensor::empty(weight
   init::uniform(this->bias, -bound, bound);
 }
 
-Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias); }
+Tensor Linear::operator()(const Tensor& x) const {
+  return int8.defined() ? linear(x, int8.matrix(), bias) : linear(x, weight, bias);
+}
+
+void Int8Weight::replace(Parameter& weight) {
+  weight->require_writable("int8", weight.name());
+  const int64_t rows = weight->size(0), groups = (weight->size(1) + kInt8Group - 1) / kInt8Group;
+  const Int8Matrix matrix = init::Skip::on()
+                                ? Int8Matrix{zeros({rows, groups * kInt8Group / 8}, kInt64), zeros({rows, groups})}
+                                : quantize_int8(weight->to(kFloat32));
+  values = Buffer(Tensor(matrix.values));
+  scales = Buffer(Tensor(matrix.scales));
+  weight = Parameter();
+}
 
 }  // namespace tapegrad::nn

@@ -1,6 +1,7 @@
 // Multi-head self-attention from one width to another.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/check.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/attention_core.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/detail/long_attention.h>
@@ -57,7 +58,14 @@ Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const AttentionPass& 
   }
   const int64_t length = x.size(1) + (pass.cache ? pass.cache->length() : 0);
   detail::require_within_context(kWhere, length, config.context_length);
-  if (long_attention.defined()) return long_attention(x, pass);
+  if (long_attention.defined()) {
+    if (pass.each.empty()) return long_attention(x, pass);
+    std::vector<Tensor> rows;
+    for (std::size_t b = 0; b < pass.each.size(); ++b) {
+      rows.push_back(long_attention(narrow(x, 0, static_cast<int64_t>(b), 1), pass.each[b]));
+    }
+    return cat(rows, 0);
+  }
   const detail::AttentionCore core{.query = W_query,
                                    .key = W_key,
                                    .value = W_value,
@@ -68,8 +76,7 @@ Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const AttentionPass& 
                                    .kv_heads = config.num_kv_heads > 0 ? config.num_kv_heads : config.num_heads,
                                    .choice = config.attention,
                                    .causal = config.causal};
-  const Tensor q = core.project_query(x, pass);
-  return core.attend(q, core.project_kv(x, x, pass), pass);
+  return core.self_attend(x, pass);
 }
 
 }  // namespace tapegrad::nn

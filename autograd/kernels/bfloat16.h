@@ -1,8 +1,6 @@
 // bfloat16: float32 without its last 16 bits, for weights that are only read.
 #pragma once
 
-#include <tapegrad/autograd/kernels/blas.h>
-
 #include <bit>
 #include <cstdint>
 
@@ -20,8 +18,5 @@ inline uint16_t round_to_bfloat16(float x) {
 /// n values, on several threads.
 void widen_bfloat16(const uint16_t* x, int64_t n, float* y);
 void round_to_bfloat16(const float* x, int64_t n, uint16_t* y);
-
-/// C [m, n] = A [m, k] W^T, W [n, k] in bfloat16, all rows contiguous; sums in float32. Reads W once.
-void gemm_bfloat16(int64_t m, int64_t n, int64_t k, const float* a, const uint16_t* w, float* c, Epilogue done = {});
 
 }  // namespace tapegrad

@@ -1,7 +1,7 @@
 // Matrix products: matmul with broadcast leading axes, its forms with fixed axes, and linear.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
-#include <tapegrad/autograd/kernels/bfloat16.h>
+#include <tapegrad/autograd/detail/weights_once.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/batch.h>
@@ -72,18 +72,19 @@ class AddBias {
   int64_t out_;
 };
 
+Tensor streamed(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Tensor y;
+  const detail::LinearWeight one[] = {{weight, {}, bias}};
+  detail::stream(x, one, {&y, 1});
+  return y;
+}
+
 // linear() with a weight in bfloat16, for models that only generate.
 Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (needs_grad(x) || (bias.defined() && needs_grad(bias))) {
     kLinear.fail("a bfloat16 weight cannot be used while a tape records (use PauseRecording, or to(kFloat32))");
   }
-  const int64_t out = weight.size(0), in = weight.size(1);
-  const Tensor from = x.detach().contiguous(), packed = weight.contiguous();
-  const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
-  const AddBias<float> add_bias(bias, y);
-  gemm_bfloat16(in == 0 ? y.numel() / std::max<int64_t>(1, out) : from.numel() / in, out, in, from.data<float>(),
-                static_cast<const uint16_t*>(packed.raw_data()), y.mutable_data<float>(), add_bias.done());
-  return y;
+  return streamed(x, weight, bias);
 }
 
 // matmul of operands with two axes or more.
@@ -174,6 +175,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         fmt::format("expected a bias {} [{}], got {} {}", name(x.dtype()), out, name(bias.dtype()), str(bias.shape())));
   }
   if (narrow) return linear_of_bfloat16(x, weight, bias);
+  if (detail::streams_few(x, weight, bias)) return streamed(x, weight, bias);
   const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
   const Tensor x2 = rows(x.detach());
   with_floating_type(x.dtype(), [&](auto t) {

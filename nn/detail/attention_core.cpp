@@ -1,6 +1,7 @@
 // What all attention modules do. Heads are strided views of the projections, never copies.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/mask_check.h>
+#include <tapegrad/autograd/detail/weights_once.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/autograd/window_attention.h>
@@ -8,6 +9,7 @@
 #include <tapegrad/nn/init.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -130,22 +132,50 @@ Linear no_linear() {
   return layer;
 }
 
-Tensor AttentionCore::project_query(const Tensor& x, const AttentionPass& pass) const {
-  return apply_rope(split_heads(query(x), heads), pass.positions);
+Tensor AttentionCore::query_heads(const Tensor& q, const AttentionPass& pass) const {
+  return apply_rope(split_heads(q, heads), pass.positions);
 }
 
-KeysAndValues AttentionCore::project_kv(const Tensor& keys, const Tensor& values, const AttentionPass& pass) const {
-  Tensor k = apply_rope(split_heads(key(keys), kv_heads), pass.positions);
-  KeysAndValues fresh{std::move(k), split_heads(value(values), kv_heads)};
+KeysAndValues AttentionCore::kv_heads_of(const Tensor& k, const Tensor& v, const AttentionPass& pass) const {
+  KeysAndValues fresh{apply_rope(split_heads(k, kv_heads), pass.positions), split_heads(v, kv_heads)};
   return pass.cache ? pass.cache->append(pass.layer, fresh) : fresh;
 }
 
+Tensor AttentionCore::project_query(const Tensor& x, const AttentionPass& pass) const {
+  return query_heads(query(x), pass);
+}
+
+KeysAndValues AttentionCore::project_kv(const Tensor& keys, const Tensor& values, const AttentionPass& pass) const {
+  const Tensor k = key(keys);
+  return kv_heads_of(k, value(values), pass);
+}
+
 Tensor AttentionCore::attend(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const {
+  return output(mixed(q, from, pass));
+}
+
+Tensor AttentionCore::self_attend(const Tensor& x, const AttentionPass& pass) const {
+  const auto weight_of = [](const Linear& layer) -> tapegrad::detail::LinearWeight {
+    return {layer.weight, layer.int8.matrix(), layer.bias};
+  };
+  Tensor y[3];
+  tapegrad::detail::linear_each(x, std::array{weight_of(query), weight_of(key), weight_of(value)}, y);
+  if (pass.each.empty()) return attend(query_heads(y[0], pass), kv_heads_of(y[1], y[2], pass), pass);
+  std::vector<Tensor> rows;
+  for (std::size_t b = 0; b < pass.each.size(); ++b) {
+    const auto row = [b](const Tensor& t) { return narrow(t, 0, static_cast<int64_t>(b), 1); };
+    const AttentionPass& alone = pass.each[b];
+    rows.push_back(mixed(query_heads(row(y[0]), alone), kv_heads_of(row(y[1]), row(y[2]), alone), alone));
+  }
+  return output(cat(rows, 0));
+}
+
+Tensor AttentionCore::mixed(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const {
   const int64_t queries = q.size(2), keys = from.keys.size(2);
   if (pass.vectors) *pass.vectors = {q.detach(), from.keys.detach()};
   if (choice.kind == AttentionKind::window) {
     require_no_scores(choice.kind, shaw, pass);
-    return output(join_heads(window_attention(q, from, *this, pass)));
+    return join_heads(window_attention(q, from, *this, pass));
   }
   AttentionOptions options{.mask = pass.mask,
                            .causal = causal,
@@ -156,7 +186,7 @@ Tensor AttentionCore::attend(const Tensor& q, const KeysAndValues& from, const A
     options.causal = false;
     if (queries > 1) options.mask = restrict_mask(pass.mask, tril(ones({queries, keys}, kBool), keys - queries));
   }
-  return output(join_heads(positioned_attention(q, from, options, shaw, pass)));
+  return join_heads(positioned_attention(q, from, options, shaw, pass));
 }
 
 }  // namespace tapegrad::nn::detail

@@ -31,6 +31,13 @@ struct AttentionCore {
   KeysAndValues project_kv(const Tensor& keys, const Tensor& values, const AttentionPass& pass) const;
   // q [B, heads, T, head_dim] -> [B, T, C].
   Tensor attend(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const;
+  // x [B, T, C] attends to itself -> [B, T, C].
+  Tensor self_attend(const Tensor& x, const AttentionPass& pass) const;
+  // The parts of these: from the projections of queries [B, T, C], or keys and values, on; and up to the last
+  // projection.
+  Tensor query_heads(const Tensor& q, const AttentionPass& pass) const;
+  KeysAndValues kv_heads_of(const Tensor& k, const Tensor& v, const AttentionPass& pass) const;
+  Tensor mixed(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const;
 };
 
 }  // namespace tapegrad::nn::detail

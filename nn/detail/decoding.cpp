@@ -10,14 +10,24 @@ namespace tapegrad::nn::detail {
 
 namespace {
 constexpr std::string_view kWhere = "generate";
-}
+
+[[noreturn]] void fail_not_a_number() { fail(kWhere, "the model's logits contain NaN (are its weights damaged?)"); }
+}  // namespace
 
 double log_sum_exp(std::span<const double> x) {
   const double top = *std::max_element(x.begin(), x.end());
   double sum = 0;
   for (const double v : x) sum += std::exp(v - top);
-  if (std::isnan(sum)) fail(kWhere, "the model's logits contain NaN (are its weights damaged?)");
+  if (std::isnan(sum)) fail_not_a_number();
   return top + std::log(sum);
+}
+
+std::vector<double> log_sums(const Tensor& logits) {
+  std::vector<double> sums = logsumexp(logits, {-1}).to_vector<double>();
+  for (const double sum : sums) {
+    if (!std::isfinite(sum)) fail_not_a_number();
+  }
+  return sums;
 }
 
 bool ends(const GenerateOptions& options, const std::vector<int64_t>& tokens) {

@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/train/files.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 namespace tapegrad::tasks {
@@ -19,16 +20,26 @@ void add_gpt_option(CLI::App* app, std::string& model) {
       ->type_name("FILE_OR_DIR");
 }
 
-void add_prompt(CLI::App* app, std::string& prompt, std::string& ids, const char* help, const char* help_of_ids) {
+void add_prompt(CLI::App* app, std::string& prompt, std::string& ids, const char* help, const char* help_of_ids,
+                std::string* file = nullptr) {
   auto* text = app->add_option("--prompt", prompt, help)->type_name("TEXT");
-  app->add_option("--prompt-ids", ids, help_of_ids)->type_name("IDS")->excludes(text);
+  auto* numbers = app->add_option("--prompt-ids", ids, help_of_ids)->type_name("IDS")->excludes(text);
+  if (file == nullptr) return;
+  app->add_option("--prompt-file", *file, "text file with one prompt per line; all of them are continued together")
+      ->type_name("FILE")
+      ->excludes(text)
+      ->excludes(numbers);
 }
 
-void add_dtype(CLI::App* app, DType& dtype) {
-  const auto set = [&dtype](const std::string& name) { dtype = name == "bfloat16" ? kBFloat16 : kFloat32; };
-  choose_from(app->add_option_function<std::string>("--dtype", set,
-                                                    "type of the model's matrices; bfloat16 takes half the memory"),
-              {"float32", "bfloat16"})
+void add_dtype(CLI::App* app, WeightType& type) {
+  const auto set = [&type](const std::string& name) {
+    type = static_cast<WeightType>(std::find(std::begin(kWeightTypes), std::end(kWeightTypes), name) -
+                                   std::begin(kWeightTypes));
+  };
+  choose_from(
+      app->add_option_function<std::string>(
+          "--dtype", set, "type of the model's matrices; bfloat16 takes half the memory of float32, int8 a quarter"),
+      {std::begin(kWeightTypes), std::end(kWeightTypes)})
       ->default_str("float32");
 }
 
@@ -50,7 +61,7 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run) {
 void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTGenerateRequest>();
   add_gpt_option(app, r->model);
-  add_prompt(app, r->prompt, r->prompt_ids, "text to continue", "token ids to continue: 15496,11");
+  add_prompt(app, r->prompt, r->prompt_ids, "text to continue", "token ids to continue: 15496,11", &r->prompt_file);
   app->add_flag("--ids", r->ids, "print token ids instead of text");
   app->add_option("--max-new-tokens", r->max_new_tokens, "number of tokens to generate")
       ->capture_default_str()
@@ -70,13 +81,13 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
       ->capture_default_str()
       ->type_name("A");
   app->add_option("--num-samples", r->num_samples,
-                  "number of continuations to draw; more than one needs a --temperature above 0")
+                  "number of continuations to draw for each prompt; more than one needs a --temperature above 0")
       ->capture_default_str()
       ->type_name("N");
   app->add_option("--stop", r->stop, "stop after the token that completes this text")->type_name("TEXT");
   app->add_option("--seed", r->seed, "random seed of the samples")->capture_default_str()->type_name("SEED");
   add_options(app, fields_of(r->reach), "the run's");
-  add_dtype(app, r->dtype);
+  add_dtype(app, r->type);
   app->callback([app, r, &run] {
     run = [app, r] {
       r->given = given_on(app, fields_of(r->reach));
@@ -107,7 +118,7 @@ void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   add_gpt_option(app, r->model);
   app->add_option("--text", r->text, "text or token file to test on")->type_name("FILE");
   app->add_option("--max-tokens", r->max_tokens, "test on the first N tokens only (default: 0, all)")->type_name("N");
-  add_dtype(app, r->dtype);
+  add_dtype(app, r->type);
   app->add_flag("--json", r->json, "print one JSON object");
   app->callback([r, &run] { run = [r] { return test_gpt(*r); }; });
 }

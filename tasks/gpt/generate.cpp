@@ -40,11 +40,11 @@ void check(const GPTGenerateRequest& r) {
           "expected a --temperature above 0, got 0 (without sampling, all continuations are equal)");
 }
 
-// Prints token after token, as ids or as text; a line for every sample of ids, an empty line between texts.
+// Prints token after token, as ids or as text; a line for every sequence of ids, an empty line between texts.
 class Shown {
  public:
-  Shown(const GPTGenerateRequest& request, const TrainedGPT& trained)
-      : tokenizer_(request.ids ? nullptr : trained.tokenizer.get()), several_(request.num_samples > 1) {
+  Shown(const GPTGenerateRequest& request, const TrainedGPT& trained, bool several)
+      : tokenizer_(request.ids ? nullptr : trained.tokenizer.get()), several_(several) {
     begin();
   }
   void token(int64_t id) {
@@ -68,13 +68,27 @@ class Shown {
   std::optional<data::TextStream> stream_;
 };
 
+// Each prompt `times` times in a row.
+std::vector<std::vector<int64_t>> repeated(const std::vector<std::vector<int64_t>>& prompts, int64_t times) {
+  std::vector<std::vector<int64_t>> all;
+  for (const std::vector<int64_t>& prompt : prompts) all.insert(all.end(), static_cast<std::size_t>(times), prompt);
+  return all;
+}
+
 }  // namespace
 
 int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
-  const bool needs_tokenizer = request.prompt_ids.empty() || !request.ids || !request.stop.empty();
-  const TrainedGPT trained = load_gpt(request.model, request.dtype, needs_tokenizer, request.reach, request.given);
-  const std::vector<int64_t> prompt = prompt_ids_of(request.prompt, request.prompt_ids, trained);
+  const bool needs_tokenizer =
+      request.prompt_ids.empty() || !request.prompt_file.empty() || !request.ids || !request.stop.empty();
+  const TrainedGPT trained = load_gpt(request.model, request.type, needs_tokenizer, request.reach, request.given);
+  std::vector<std::vector<int64_t>> prompts;  // one for each sequence
+  if (request.prompt_file.empty()) {
+    prompts.push_back(prompt_ids_of(request.prompt, request.prompt_ids, trained));
+  } else {
+    prompts = prompts_of_file(request.prompt_file, trained);
+  }
+  prompts = repeated(prompts, request.num_samples);
   if (!request.ids && !trained.tokenizer)
     bad_request("--model", "its folder has no tokenizer (--ids prints token ids)");
   require(request.stop.empty() || trained.tokenizer != nullptr, "--stop", "the model's folder has no tokenizer");
@@ -87,9 +101,8 @@ int generate_gpt(const GPTGenerateRequest& request) {
                               .beams = request.beams,
                               .length_penalty = request.length_penalty};
   options.end_token = trained.end_of_text;
-  Shown shown(request, trained);
-  for (const int64_t id : prompt) shown.token(id);
-  const bool streams = request.beams == 1 && request.num_samples == 1;  // tokens are printed as they are generated
+  const bool several = prompts.size() > 1, streams = request.beams == 1 && !several;  // prints tokens as they come
+  Shown shown(request, trained, several);
   const auto stops = [&](std::span<const int64_t> row) {
     return !request.stop.empty() &&
            trained.tokenizer->decode({row.begin(), row.end()}).find(request.stop) != std::string::npos;
@@ -98,22 +111,30 @@ int generate_gpt(const GPTGenerateRequest& request) {
     if (streams) shown.token(row.back());
     return stops(row);
   };
-  nn::GPTNext next(trained.model);
-  const auto length = static_cast<int64_t>(prompt.size());
-  const Tensor rows = tensor(prompt, {1, length}).expand({request.num_samples, length}).contiguous();
-  const nn::Generated found = nn::generate(next, rows, options);
-  for (int64_t i = 0; i < request.num_samples; ++i) {
-    if (i > 0) {
-      shown.end();
-      for (const int64_t id : prompt) shown.token(id);
-    }
-    const Tensor row = narrow(found.tokens[i], 0, 0, found.lengths[static_cast<std::size_t>(i)]);
-    for (const int64_t id : row.to_vector<int64_t>()) {
+  const auto show = [&](const Tensor& tokens, int64_t length) {
+    for (const int64_t id : narrow(tokens, 0, 0, length).to_vector<int64_t>()) {
       const bool end = id == options.end_token;
       if (end ? request.ids : !streams) shown.token(id);
     }
+    shown.end();
+  };
+  const auto show_prompt = [&](const std::vector<int64_t>& prompt) {
+    for (const int64_t id : prompt) shown.token(id);
+  };
+  if (several && request.beams == 1) {
+    const nn::Generated found = nn::generate_each(trained.model, prompts, options, request.seed);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      show_prompt(prompts[i]);
+      show(found.tokens[static_cast<int64_t>(i)], found.lengths[i]);
+    }
+    return 0;
   }
-  shown.end();
+  nn::GPTNext next(trained.model);
+  for (const std::vector<int64_t>& prompt : prompts) {
+    show_prompt(prompt);
+    const nn::Generated found = nn::generate(next, tensor(prompt, {1, static_cast<int64_t>(prompt.size())}), options);
+    show(found.tokens[0], found.lengths[0]);
+  }
   return 0;
 }
 
@@ -121,7 +142,7 @@ int test_gpt(const GPTTestRequest& request) {
   check_limits("--max-tokens", static_cast<double>(request.max_tokens), kNotNegative);
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
   require_file("--text", request.text);
-  const TrainedGPT trained = load_gpt(request.model, request.dtype);
+  const TrainedGPT trained = load_gpt(request.model, request.type);
   const int64_t length = trained.model.config.context_length;
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
     bad_request("--model", "its folder has no tokenizer (give --text a token file)");

@@ -20,12 +20,13 @@ constexpr const char* kFolderFiles[] = {"model.safetensors", "model.safetensors.
                                         "tokenizer.json", "tokenizer_config.json"};
 
 // A model whose parameters will be loaded, in eval mode.
-nn::GPTModel unfilled(const nn::GPTConfig& config, DType dtype, const fs::path& path) {
-  require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
-                 model_bytes(config) * static_cast<double>(item_size(dtype)) / 4);
+nn::GPTModel unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path) {
+  const double share = type == WeightType::float32 ? 1 : type == WeightType::bfloat16 ? 0.5 : 0.27;
+  require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()), model_bytes(config) * share);
   const nn::init::Skip skip;
   nn::GPTModel model(config);
-  if (dtype == kBFloat16) model.store_in_bfloat16();
+  if (type == WeightType::bfloat16) model.store_in_bfloat16();
+  if (type == WeightType::int8) model.store_in_int8();
   nn::eval(model);
   return model;
 }
@@ -46,7 +47,7 @@ void override_with(nn::PositionOptions& options, const ReachSettings& reach, con
   if (contains(given, "ntk-scale")) options.ntk_scale = reach.ntk_scale;
 }
 
-TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer, const ReachSettings& reach,
+TrainedGPT of_folder(const fs::path& folder, WeightType type, bool with_tokenizer, const ReachSettings& reach,
                      const Given& given) {
   const fs::path config_file = folder / "config.json";
   const std::string text = train::read_file(config_file);
@@ -58,7 +59,7 @@ TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer, c
     fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
                              tokenizer->size(), config.vocab_size));
   }
-  nn::GPTModel model = unfilled(config, dtype, folder);
+  nn::GPTModel model = unfilled(config, type, folder);
   std::map<std::string, DType> dtypes;  // of parameters
   for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
   NamedTensors state;
@@ -66,7 +67,7 @@ TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer, c
     for (NamedTensor& t : nn::from_hugging_face({std::move(theirs)}, config)) {
       const auto kept = dtypes.find(t.name);
       if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
-      state.push_back(std::move(t));
+      for (NamedTensor& fits : nn::int8_state({std::move(t)}, model)) state.push_back(std::move(fits));
     }
   });
   fill(model, state, folder);
@@ -75,7 +76,7 @@ TrainedGPT of_folder(const fs::path& folder, DType dtype, bool with_tokenizer, c
   return {std::move(model), std::move(tokenizer), end};
 }
 
-TrainedGPT of_file(const fs::path& file, DType dtype, const ReachSettings& reach, const Given& given) {
+TrainedGPT of_file(const fs::path& file, WeightType type, const ReachSettings& reach, const Given& given) {
   const SafeTensors loaded = train::load_checked(file);
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
@@ -90,8 +91,12 @@ TrainedGPT of_file(const fs::path& file, DType dtype, const ReachSettings& reach
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
   nn::GPTConfig config = options.model(tokenizer->size());
   override_with(config.position_options, reach, given);
-  nn::GPTModel model = unfilled(config, dtype, file);
-  fill(model, nn::without_masks(loaded.tensors), file);
+  if (nn::is_int8(loaded.tensors)) {
+    require(type != WeightType::bfloat16, "--dtype", fmt::format("{} has int8 weights, not bfloat16", file.string()));
+    type = WeightType::int8;
+  }
+  nn::GPTModel model = unfilled(config, type, file);
+  fill(model, nn::int8_state(nn::without_masks(loaded.tensors), model), file);
   const std::optional<int64_t> end = tokenizer->end_of_text();
   return {std::move(model), std::move(tokenizer), end};
 }
@@ -143,7 +148,7 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const da
   train::replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
 }
 
-TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer, const ReachSettings& reach,
+TrainedGPT load_gpt(const std::string& model, WeightType type, bool with_tokenizer, const ReachSettings& reach,
                     const Given& given) {
   const fs::path path = model.empty() ? last_run(kGPTTask) : fs::path(model);
   const auto has = [](const fs::path& file) { return as_bad_request("--model", [&] { return is_there(file); }); };
@@ -151,9 +156,9 @@ TrainedGPT load_gpt(const std::string& model, DType dtype, bool with_tokenizer, 
     bad_request("--model", fmt::format("there is no {}{}", path.string(),
                                        model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
   }
-  if (kind_of_file(path) != FileKind::folder) return of_file(path, dtype, reach, given);
-  if (has(path / "config.json")) return of_folder(path, dtype, with_tokenizer, reach, given);
-  if (has(path / train::kModelFile)) return of_file(path / train::kModelFile, dtype, reach, given);
+  if (kind_of_file(path) != FileKind::folder) return of_file(path, type, reach, given);
+  if (has(path / "config.json")) return of_folder(path, type, with_tokenizer, reach, given);
+  if (has(path / train::kModelFile)) return of_file(path / train::kModelFile, type, reach, given);
   bad_request("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
 }
 

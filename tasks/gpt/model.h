@@ -34,12 +34,15 @@ std::string other_model_in(const fs::path& folder, std::string_view run);
 
 // A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
 // the folder of a run. An empty name: the last run's. BadRequest where nothing is there, and for another task's model.
-// `dtype` is what the matrices are kept in: float32, or bfloat16 (GPTModel::store_in_bfloat16).
+// `type` is what the matrices are kept in (GPTModel::store_in_bfloat16, store_in_int8). A file of an int8 model is read
+// as int8; BadRequest about --dtype if bfloat16 is asked for.
 // A folder's tokenizer is read only where it is wanted.
 // Settings of `reach` that are `given` by name override the model's.
-TrainedGPT load_gpt(const std::string& model, DType dtype = kFloat32, bool with_tokenizer = true,
+TrainedGPT load_gpt(const std::string& model, WeightType type = WeightType::float32, bool with_tokenizer = true,
                     const ReachSettings& reach = {}, const Given& given = {});
 
+// The same for every line of the text `file`, except empty ones. BadRequest about --prompt-file.
+std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const TrainedGPT& trained);
 // The tokens of a prompt: those of `text`, or `ids`, "15496,11", where they are given. BadRequest about --prompt or
 // --prompt-ids for no tokens, ids that the model does not have, and more than it reads.
 std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedGPT& trained);

@@ -15,6 +15,10 @@ namespace tapegrad::tasks {
 inline constexpr const char* kGPTTask = "gpt";
 inline constexpr const char* kGPTDefaultPreset = "tiny";  // of the command
 
+/// What the matrices of a model that generates are kept in.
+enum class WeightType : uint8_t { float32, bfloat16, int8 };
+inline constexpr std::string_view kWeightTypes[] = {"float32", "bfloat16", "int8"};
+
 /// The values here are those of the preset "book": chapter 5's run.
 struct GPTOptions : TrainingSettings, PositionSettings {
   GPTOptions();

@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/model.h>
-#include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/run_request.h>
 
 #include <charconv>
+#include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
@@ -36,17 +37,35 @@ std::vector<int64_t> encoded(const std::string& text, const TrainedGPT& trained)
   return ids;
 }
 
-}  // namespace
-
-std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedGPT& trained) {
-  const nn::GPTConfig& config = trained.model.config;
-  const std::vector<int64_t> prompt = ids.empty() ? encoded(text, trained) : parse_ids(ids, config.vocab_size);
-  const std::string_view asked = ids.empty() ? "--prompt" : "--prompt-ids";
+void check_length(std::string_view asked, const std::vector<int64_t>& prompt, const nn::GPTConfig& config) {
   if (prompt.empty()) bad_request(asked, "expected at least one token, got none");
   if (static_cast<int64_t>(prompt.size()) > config.longest_input()) {
     bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}", config.longest_input(),
                                    prompt.size()));
   }
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const TrainedGPT& trained) {
+  constexpr std::string_view kAsked = "--prompt-file";
+  require_file(kAsked, file);
+  require(trained.tokenizer != nullptr, kAsked, "the model's folder has no tokenizer (use --prompt-ids and --ids)");
+  std::istringstream text(train::read_file(file));
+  std::vector<std::vector<int64_t>> prompts;
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty()) continue;
+    prompts.push_back(encoded(line, trained));
+    check_length(kAsked, prompts.back(), trained.model.config);
+  }
+  require(!prompts.empty(), kAsked, fmt::format("expected one prompt per line, got none in {}", file));
+  return prompts;
+}
+
+std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedGPT& trained) {
+  const nn::GPTConfig& config = trained.model.config;
+  const std::vector<int64_t> prompt = ids.empty() ? encoded(text, trained) : parse_ids(ids, config.vocab_size);
+  check_length(ids.empty() ? "--prompt" : "--prompt-ids", prompt, config);
   return prompt;
 }
 

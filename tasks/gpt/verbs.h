@@ -2,7 +2,6 @@
 // thrown is 2, any other Error 1.
 #pragma once
 
-#include <tapegrad/autograd/dtype.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/settings/run_request.h>
 
@@ -29,18 +28,19 @@ struct GPTGenerateRequest {
   ReachSettings reach;  // of the model, for inputs longer than those of training
   Given given;          // those named on the command line
   std::string prompt;
-  std::string prompt_ids;  // "15496,11" instead
-  bool ids = false;        // print token ids
+  std::string prompt_ids;   // "15496,11" instead
+  std::string prompt_file;  // or a text with one prompt per line
+  bool ids = false;         // print token ids
   int64_t max_new_tokens = 50;
   double temperature = 0;
   int64_t top_k = 0;
   double top_p = 1;
   int64_t beams = 1;
   double length_penalty = 0;  // of beam search
-  int64_t num_samples = 1;    // continuations of the prompt
+  int64_t num_samples = 1;    // continuations of each prompt; the i-th of all draws with seed + i
   std::string stop;           // text after which generation ends; empty: none
   uint64_t seed = 123;
-  DType dtype = kFloat32;  // what the matrices are kept in: or bfloat16, half of the memory
+  WeightType type = WeightType::float32;
 };
 int generate_gpt(const GPTGenerateRequest& request);
 
@@ -59,7 +59,7 @@ struct GPTTestRequest {
   std::string model;
   std::string text;        // file, a text or tokens
   int64_t max_tokens = 0;  // of the text; 0: all
-  DType dtype = kFloat32;  // as above
+  WeightType type = WeightType::float32;
   bool json = false;
 };
 int test_gpt(const GPTTestRequest& request);

@@ -80,9 +80,25 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
                change = nlohmann::json::parse(rounded.out)["loss"].get<double>() - loss;
   EXPECT_NE(change, 0);
   EXPECT_LT(std::abs(change), 0.01 * loss);
-  const Ran brief = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--dtype", "bfloat16"});
-  EXPECT_EQ(brief.code, 0) << brief.err;
-  EXPECT_TRUE(brief.out.starts_with("The"));
+  const Ran quantised =
+      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "int8"});
+  ASSERT_EQ(quantised.code, 0) << quantised.err;
+  const double int8_loss = nlohmann::json::parse(quantised.out)["loss"].get<double>();
+  EXPECT_NE(int8_loss, loss);
+  EXPECT_LT(std::abs(int8_loss - loss), 0.01);
+  for (const char* type : {"bfloat16", "int8"}) {
+    const Ran brief = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--dtype", type});
+    EXPECT_EQ(brief.code, 0) << brief.err;
+    EXPECT_TRUE(brief.out.starts_with("The"));
+  }
+  // A file of an int8 model.
+  const TrainedGPT int8 = load_gpt(model, WeightType::int8);
+  save_gpt(folder / "int8.safetensors", int8.model, small_gpt_options(folder), *int8.tokenizer, 0);
+  const auto generated = [&](const std::string& file, const std::string& type) {
+    return run_command({"generate", "gpt", "--model", file, "--prompt", "The", "--dtype", type});
+  };
+  EXPECT_EQ(generated(folder / "int8.safetensors", "float32").out, generated(model, "int8").out);
+  expect_error(generated(folder / "int8.safetensors", "bfloat16"), 2, {"[--dtype]", "has int8 weights, not bfloat16"});
 }
 
 TEST(GptCommand, TrainsWithEveryKindOfPositions) {

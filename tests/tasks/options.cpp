@@ -22,6 +22,7 @@ using tests::Ran;
 using tests::run_command;
 using tests::slurp;
 using tests::small_gpt_run;
+using tests::spill;
 using tests::TemporaryFolder;
 using tests::tiny_run;
 
@@ -205,7 +206,7 @@ TEST(TaskOptions, Generation) {
   const auto generate = [&](const Arguments& more) {
     return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}, more));
   };
-  // Samples: one line of ids each, of which the first equals a single sample.
+  // Samples: one line of ids each, sample i drawn as with --seed 4 + i alone.
   const Arguments draws{"--ids", "--temperature", "1", "--max-new-tokens", "6", "--seed", "4"};
   const Ran three = generate(joined(draws, {"--num-samples", "3"}));
   ASSERT_EQ(three.code, 0) << three.err;
@@ -213,6 +214,25 @@ TEST(TaskOptions, Generation) {
   ASSERT_EQ(rows.size(), 3U) << three.out;
   for (const std::string& row : rows) EXPECT_EQ(std::count(row.begin(), row.end(), ' '), 8) << row;
   EXPECT_NE(rows[0], rows[1]);
+  const Arguments third{"--ids", "--temperature", "1", "--max-new-tokens", "6", "--seed", "6"};
+  EXPECT_EQ(generate(third).out, rows[2] + "\n");
+  // Prompts of a file, continued together as alone.
+  spill(folder / "prompts.txt", "The cat\n\nThe\n");
+  const auto from_file = [&](const Arguments& more) {
+    return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt-file"}, more));
+  };
+  const Ran both = from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6"});
+  ASSERT_EQ(both.code, 0) << both.err;
+  ASSERT_EQ(lines(both.out).size(), 2U) << both.out;
+  EXPECT_EQ(lines(both.out)[1] + "\n", generate({"--ids", "--max-new-tokens", "6"}).out);
+  const Ran searched = from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6", "--beams", "2"});
+  ASSERT_EQ(lines(searched.out).size(), 2U) << searched.err;
+  EXPECT_EQ(lines(searched.out)[1] + "\n", generate({"--ids", "--max-new-tokens", "6", "--beams", "2"}).out);
+  spill(folder / "none.txt", "\n");
+  expect_error(from_file({folder / "none.txt"}), 2, {"[--prompt-file] expected one prompt per line, got none in "});
+  expect_error(from_file({folder / "nothing.txt"}), 2, {"[--prompt-file] there is no file"});
+  spill(folder / "long.txt", "The cat sat on the mat\n");
+  expect_error(from_file({folder / "long.txt"}), 2, {"[--prompt-file] expected at most 16 tokens"});
   const Ran texts = generate({"--temperature", "1", "--max-new-tokens", "6", "--num-samples", "2"});
   EXPECT_NE(texts.out.find("\n\nThe"), std::string::npos) << texts.out;
 

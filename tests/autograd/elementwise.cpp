@@ -396,6 +396,23 @@ TEST(Select, Triangles) {
   EXPECT_EQ(error_of([] { tril(ones({3})); }), "[tril] expected two axes or more, got shape [3]");
 }
 
+TEST(Elementwise, GeluIsAsAccurateAsItSays) {
+  const Tensor x = linspace(-9, 9, 60'001);
+  const std::vector<float> given = x.to_vector<float>(), have = gelu(x).to_vector<float>();
+  double above = 0, below = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const double v = given[i], exact = 0.5 * v * std::erfc(-v * M_SQRT1_2), error = std::abs(have[i] - exact);
+    if (v > 0) above = std::max(above, std::ldexp(error, 24 - (std::ilogb(exact) + 1)));
+    if (v < 0) below = std::max(below, error / -v);
+    if (v < -5.7) {
+      EXPECT_EQ(have[i], 0) << v;
+    }
+  }
+  EXPECT_LT(above, 3);
+  EXPECT_LT(below, 1.5e-7);
+  expect_values(gelu(tensor({kInf, -kInf, kNan, 0.0}).to(kFloat32)), {kInf, kNan, kNan, 0});
+}
+
 TEST(Elementwise, ResultsLargerThanTheCachesHaveTheSameBits) {
   constexpr int64_t kWidth = 1001;
   const int64_t rows = largest_cache_bytes() / (4 * kWidth) + 40;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include <tapegrad/autograd/kernels/bfloat16-inl.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/kernels/blas_dot.h>
 
@@ -26,6 +27,26 @@ void dot_rows_bfloat16(int64_t m, int64_t begin, int64_t end, int64_t n, int64_t
   dot_bfloat16<3>(begin, end, n, k, a, w, c);
 }
 
+void widen_row(const uint16_t* x, int64_t n, float* y) {
+  int64_t i = 0;
+  for (; i + kLanes<float> <= n; i += kLanes<float>) store(load_wide(x + i), y + i);
+  if (i < n) store(load_wide(x + i, n - i), y + i, n - i);
+}
+
+void round_row(const float* x, int64_t n, uint16_t* y) {
+  const hn::ScalableTag<int32_t> words;
+  const hn::Rebind<uint16_t, decltype(words)> narrow;
+  const auto halves = [&](Vec<float> v) HWY_ATTR {
+    return hn::DemoteTo(narrow, hn::BitCast(words, hn::ShiftRight<16>(rounded_words(v))));
+  };
+  int64_t i = 0;
+  for (; i + kLanes<float> <= n; i += kLanes<float>) hn::StoreU(halves(load(x + i)), narrow, y + i);
+  if (i == n) return;
+  uint16_t rest[kLanes<float>];
+  hn::StoreU(halves(load(x + i, n - i)), narrow, rest);
+  std::copy_n(rest, n - i, y + i);
+}
+
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -44,18 +65,20 @@ constexpr int64_t kRead = 1 << 18;  // elements of W for one thread to read at a
 constexpr int64_t kWidened = 1024;  // rows of W that are converted at a time
 
 HWY_EXPORT(dot_rows_bfloat16);
+HWY_EXPORT(widen_row);
+HWY_EXPORT(round_row);
 
 }  // namespace
 
 void widen_bfloat16(const uint16_t* x, int64_t n, float* y) {
   parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) y[i] = widen_bfloat16(x[i]);
+    kernel_of(HWY_DISPATCH_TABLE(widen_row))(x + begin, end - begin, y + begin);
   });
 }
 
 void round_to_bfloat16(const float* x, int64_t n, uint16_t* y) {
   parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) y[i] = round_to_bfloat16(x[i]);
+    kernel_of(HWY_DISPATCH_TABLE(round_row))(x + begin, end - begin, y + begin);
   });
 }
 

@@ -10,7 +10,7 @@
 
 #include <immintrin.h>
 
-namespace tapegrad::rounded {
+namespace tapegrad::rounded_product {
 namespace {
 
 constexpr int kRows = 14;
@@ -126,15 +126,15 @@ bool has_dot_instruction() {
   return has;
 }
 
-}  // namespace tapegrad::rounded
+}  // namespace tapegrad::rounded_product
 
 #else
 
-namespace tapegrad::rounded {
+namespace tapegrad::rounded_product {
 
 void multiply_with_dot_instruction(const Block&) {}
 bool has_dot_instruction() { return false; }
 
-}  // namespace tapegrad::rounded
+}  // namespace tapegrad::rounded_product
 
 #endif

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tapegrad::rounded {
+namespace tapegrad::rounded_product {
 
 /// Rows of A or columns of B, to be packed side by side, `width` of them in a strip.
 struct Strips {
@@ -57,4 +57,4 @@ void multiply_with_dot_instruction(const Block& block);
 /// Whether this processor has vdpbf16ps, and computes what its manual says.
 bool has_dot_instruction();
 
-}  // namespace tapegrad::rounded
+}  // namespace tapegrad::rounded_product

@@ -14,8 +14,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-using rounded::Block;
-using rounded::Strips;
+using rounded_product::Block;
+using rounded_product::Strips;
 
 constexpr int64_t kWide = kLanes<float>;
 using Floats = hn::ScalableTag<float>;
@@ -251,14 +251,14 @@ void multiply_block(const Block& block) {
   block.cols > kWide ? multiply_vectors<2>(block) : multiply_vectors<1>(block);
 }
 
-std::vector<const rounded::Form*> rounded_forms() {
-  static constexpr rounded::Form kForm{
+std::vector<const rounded_product::Form*> rounded_forms() {
+  static constexpr rounded_product::Form kForm{
       HWY_TARGET == HWY_SSE4 ? "double" : "fma", kSliverRows, 2 * kWide, 256, 2, pack<2>, multiply_block};
-  std::vector<const rounded::Form*> found{&kForm};
+  std::vector<const rounded_product::Form*> found{&kForm};
 #if HWY_TARGET == HWY_AVX3
-  static constexpr rounded::Form kDot{
-      "vdpbf16ps", kSliverRows, 2 * kWide, 384, 1, pack<1>, rounded::multiply_with_dot_instruction};
-  if (rounded::has_dot_instruction()) found.insert(found.begin(), &kDot);
+  static constexpr rounded_product::Form kDot{
+      "vdpbf16ps", kSliverRows, 2 * kWide, 384, 1, pack<1>, rounded_product::multiply_with_dot_instruction};
+  if (rounded_product::has_dot_instruction()) found.insert(found.begin(), &kDot);
 #endif
   return found;
 }
@@ -274,7 +274,7 @@ HWY_AFTER_NAMESPACE();
 #include <xmmintrin.h>
 
 namespace tapegrad {
-namespace rounded {
+namespace rounded_product {
 namespace {
 
 HWY_EXPORT(rounded_forms);
@@ -282,7 +282,7 @@ HWY_EXPORT(rounded_forms);
 constexpr int64_t kPieceWork = 800000;         // least multiplications of a piece for another thread: about 20 us
 constexpr int64_t kPieces = 16;                // pieces of a product that is large enough
 constexpr int64_t kMostLanes = 256;            // of a piece: with the block's depth, what it packs fits the L2 cache
-constexpr int64_t kShared = int64_t{8} << 20;  // words of the operand that is packed once for all pieces
+constexpr int64_t kShared = int64_t{4} << 20;  // words of the operand that is packed once for all pieces
 constexpr int64_t kPackWork = 32 << 10;        // elements to pack on one thread at a time
 
 // Results do not depend on the modes that the program has set: to nearest, denormals are zeros, no traps.
@@ -312,8 +312,8 @@ struct Product {
             add,
             {c.data, c.col_stride, c.row_stride}};
   }
-  // With contiguous rows of C, if it has rows or columns that are.
-  bool wants_transposed() const { return n == 1 ? m > 1 : c.col_stride != 1 && c.row_stride == 1; }
+  // C has contiguous columns, but not rows.
+  bool wants_transposed() const { return c.row_stride == 1 && (n == 1 ? m > 1 : c.col_stride != 1); }
   int64_t work() const { return std::max<int64_t>(m, 8) * std::max<int64_t>(n, 8) * k; }
 };
 
@@ -476,11 +476,11 @@ void multiply(const Form& form, int64_t m, int64_t n, int64_t k, RoundedView a, 
   multiply_rows(form, flipped ? p.transposed() : p, done, flipped);
 }
 
-}  // namespace rounded
+}  // namespace rounded_product
 
 void rounded_gemm(int64_t m, int64_t n, int64_t k, RoundedView a, RoundedView b, bool add, MatrixView<float> c,
                   Epilogue done) {
-  rounded::multiply(*rounded::forms().front(), m, n, k, a, b, add, c, done);
+  rounded_product::multiply(*rounded_product::forms().front(), m, n, k, a, b, add, c, done);
 }
 
 void batched_rounded_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, RoundedView a, RoundedView b, bool add,
@@ -495,11 +495,11 @@ void batched_rounded_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, Rounde
     rounded_gemm(m, n, k, moved(a, at.a), moved(b, at.b), add, {c.data + at.c, c.row_stride, c.col_stride});
   };
   const int64_t work = m * n * (k + 1);
-  if (batch == 1 || work > 16 * rounded::kPieceWork) {  // few and large: in parallel inside each
+  if (batch == 1 || work > 16 * rounded_product::kPieceWork) {  // few and large: in parallel inside each
     for (int64_t i = 0; i < batch; ++i) each(i);
     return;
   }
-  parallel_for(batch, std::max<int64_t>(1, rounded::kPieceWork / work), [&](int64_t begin, int64_t end) {
+  parallel_for(batch, std::max<int64_t>(1, rounded_product::kPieceWork / work), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) each(i);
   });
 }

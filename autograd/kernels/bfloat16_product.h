@@ -26,10 +26,10 @@ void rounded_gemm(int64_t m, int64_t n, int64_t k, RoundedView a, RoundedView b,
 void batched_rounded_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, RoundedView a, RoundedView b, bool add,
                           MatrixView<float> c, BatchOffsets offsets);
 
-namespace rounded {
+namespace rounded_product {
 /// rounded_gemm in one form.
 void multiply(const Form& form, int64_t m, int64_t n, int64_t k, RoundedView a, RoundedView b, bool add,
               MatrixView<float> c, Epilogue done = {});
-}  // namespace rounded
+}  // namespace rounded_product
 
 }  // namespace tapegrad

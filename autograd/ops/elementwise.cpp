@@ -168,7 +168,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops/rounded.h>
 
 #include <iterator>
 #include <optional>
@@ -261,17 +260,15 @@ Tensor acosh(const Tensor& x) { return apply<"acosh">(x); }
 Tensor atanh(const Tensor& x) { return apply<"atanh">(x); }
 Tensor erf(const Tensor& x) { return apply<"erf">(x); }
 Tensor sigmoid(const Tensor& x) { return apply<"sigmoid">(x); }
-Tensor relu(const Tensor& x) { return activation(kOp<"relu">, x, function<"relu">()); }
-Tensor silu(const Tensor& x) { return activation(kOp<"silu">, x, function<"silu">()); }
+Tensor relu(const Tensor& x) { return apply<"relu">(x); }
+Tensor silu(const Tensor& x) { return apply<"silu">(x); }
 Tensor log_sigmoid(const Tensor& x) { return apply<"log_sigmoid">(x); }
 Tensor mish(const Tensor& x) { return apply<"mish">(x); }
 Tensor selu(const Tensor& x) { return apply<"selu">(x); }
 Tensor softsign(const Tensor& x) { return apply<"softsign">(x); }
 Tensor hardsigmoid(const Tensor& x) { return apply<"hardsigmoid">(x); }
 Tensor hardswish(const Tensor& x) { return apply<"hardswish">(x); }
-Tensor gelu(const Tensor& x, Gelu form) {
-  return activation(kOp<"gelu">, x, form == Gelu::erf ? function<"gelu">() : function<"gelu_tanh">());
-}
+Tensor gelu(const Tensor& x, Gelu form) { return form == Gelu::erf ? apply<"gelu">(x) : apply<"gelu", "gelu_tanh">(x); }
 
 Tensor abs(const Tensor& x) {
   if (x.dtype() != kInt64) return apply<"abs">(x);

@@ -72,14 +72,4 @@ Tensor rounded(const Tensor& x) {
   return y;
 }
 
-Tensor activation(const Op& op, const Tensor& x, const Unary& function) {
-  if (Autocast::dtype() != kBFloat16 || x.dtype() != kFloat32 || !needs_grad(x)) return unary(op, x, function);
-  const Tensor y = compute(function.value, x.shape(), {&x});
-  const Tensor kept = function.keeps_y ? round_values(y) : rounded(x);
-  return record(op, y, {x}, [&function, kept](const Tensor& dy) -> Grads {
-    const Tensor wide = kept.to(kFloat32);
-    return derive(function.gradient, {&dy, &wide}, {});
-  });
-}
-
 }  // namespace tapegrad

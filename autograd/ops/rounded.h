@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/kernels/bfloat16_product.h>
 #include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops/formula.h>
 
 namespace tapegrad {
 
@@ -27,9 +26,5 @@ inline RoundedView rounded_view(const Tensor& x, int64_t offset = 0) {
 
 /// matmul for operands with two axes or more: with `narrow`, float32 or bfloat16, the product is rounded_gemm's.
 Tensor matmul_of(const Tensor& a, const Tensor& b, bool narrow);
-
-/// unary() of an activation function: with an Autocast, what is kept for backward is kept in bfloat16. Of a function
-/// that keeps y, the gradient may depend only on its sign.
-Tensor activation(const Op& op, const Tensor& x, const Unary& function);
 
 }  // namespace tapegrad

@@ -119,7 +119,8 @@ void check(const rounded_product::Form& form, int64_t m, int64_t n, int64_t k, i
     }
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
-    if (!inside[i]) ASSERT_EQ(got[i], c.wide[i]);
+    if (inside[i]) continue;
+    ASSERT_EQ(got[i], c.wide[i]);
   }
 }
 

@@ -1,5 +1,6 @@
 // Which tape records, how an operation gets onto it, and the one loop of backward.
 #include <fmt/format.h>
+#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/retained.h>
@@ -256,6 +257,7 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
     for (const Tensor& x : *wanted) kept.push_back(position_of(x));
   }
 
+  const Autocast as_recorded(kFloat32);  // each operation's backward computes in the type of its forward
   in_backward_ = true;
   // Also if a backward throws: nodes that ran are gone by then, and the tape is spent.
   struct End {
@@ -379,7 +381,7 @@ void Tape::run_node(int64_t position, const Tensor& dy, bool create_graph, bool 
 // Adds to the gradient of the node at `position`. Broadcasting is undone here, once for all operations.
 void Tape::accumulate(const Op& op, int64_t position, Tensor grad, bool create_graph) {
   const detail::Node& target = memory_->node(position);
-  if (grad.dtype() != target.dtype) {
+  if (grad.dtype() != (target.dtype == kBFloat16 ? kFloat32 : target.dtype)) {
     op.fail(fmt::format("backward returned a {} gradient for a {} input", name(grad.dtype()), name(target.dtype)));
   }
   if (!(grad.shape() == target.shape)) {

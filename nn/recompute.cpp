@@ -1,4 +1,5 @@
 // Activation checkpointing: an operation whose backward uses its own tape.
+#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/draw_log.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/recompute.h>
@@ -20,6 +21,7 @@ struct Again {
   std::vector<Tensor, pool::Allocator<Tensor>> inputs;  // what else f used that has gradients
   detail::DrawLog draws;
   Recomputed f;
+  DType products = Autocast::dtype();
 
   Grads gradients(const Tensor& dy) {
     Tape tape(OuterTensors::leaves);
@@ -38,6 +40,7 @@ struct Again {
   // Only f repeats the draws of forward; an operation's backward may draw other numbers.
   Tensor again(const Tensor& leaf) {
     const detail::DrawLog::Replay same_draws(draws);
+    const Autocast as_before(products);
     return f(leaf);
   }
 };

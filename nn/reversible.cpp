@@ -1,5 +1,6 @@
 // Reversible layers as one operation, whose backward inverts layer by layer.
 #include <fmt/format.h>
+#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/draw_log.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -78,6 +79,7 @@ class Layers {
     Tensor y;
     {
       const tapegrad::detail::DrawLog::Replay same_draws(log);
+      const Autocast as_before(products_);
       y = f(leaf);
     }
     if (tape.position_of(y) < 0) return {y, {}};
@@ -93,6 +95,7 @@ class Layers {
   std::vector<tapegrad::detail::DrawLog> draws_;  // of f and g of each layer
   std::vector<Tensor> inputs_;
   Halves results_;
+  DType products_ = Autocast::dtype();
 };
 
 void require_halves(const Halves& x) {

@@ -57,6 +57,7 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention_call.h>
 #include <tapegrad/autograd/ops/matrices.h>
+#include <tapegrad/autograd/ops/rounded.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -79,6 +80,40 @@ int64_t block_rows(const Attention& a) {
   return std::max<int64_t>(1, std::min(a.rows(), std::max(fit, kLeastRows)));
 }
 
+// An operand of a product: a matrix of T or, for products in bfloat16, of either type.
+struct Factor {
+  const void* data;
+  DType dtype;
+  int64_t row_stride, col_stride;
+};
+// A head of x, from one of its rows on.
+Factor head_of(const Tensor& x, int64_t start, int64_t row = 0) {
+  const auto* const bytes = static_cast<const std::byte*>(x.raw_data());
+  return {bytes + (start + row * x.strides()[-2]) * item_size(x.dtype()), x.dtype(), x.strides()[-2], x.strides()[-1]};
+}
+template <class T>
+Factor factor(const T* data, int64_t row_stride, int64_t col_stride) {
+  return {data, dtype_of<T>(), row_stride, col_stride};
+}
+
+// C = A B, or C += A B, with A [m, k].
+template <class T>
+void multiply(bool narrow, int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, bool add,
+              MatrixView<T> c) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (narrow) {
+      const auto view = [](const Factor& x) -> RoundedView {
+        return {x.data, x.dtype == kBFloat16, x.row_stride, x.col_stride};
+      };
+      return rounded_gemm(m, n, k, view(a), view(b), add, c);
+    }
+  }
+  const auto view = [](const Factor& x) -> MatrixView<const T> {
+    return {static_cast<const T*>(x.data), x.row_stride, x.col_stride};
+  };
+  gemm<T>(m, n, k, T{1}, view(a), view(b), add ? T{1} : T{0}, c);
+}
+
 // One thread's memory for the weights of a block of queries, which it computes head by head.
 template <class T>
 class Block {
@@ -89,14 +124,14 @@ class Block {
         from_k_(matrix_starts(a.key, a.batch)),
         from_mask_(a.mask.defined() ? matrix_starts(a.mask, a.batch) : Offsets()),
         key_(transposed_view(a.key)),
-        memory_(Tensor::empty({a.keep ? 2 : 1, block_rows(a) * a.columns()}, a.query.dtype())),
+        memory_(Tensor::empty({a.keep ? 2 : 1, block_rows(a) * a.columns()}, a.dtype)),
         kept_(a.keep ? Tensor::empty({block_rows(a) * a.columns()}, kBool) : Tensor()) {}
 
   // Queries first .. first + rows - 1 of head h, keys 0 .. columns - 1. Writes to `weights` [rows, columns], or to
   // memory of its own.
   void compute(int64_t h, int64_t first, int64_t rows, int64_t columns, T* weights = nullptr) {
     const auto i = static_cast<std::size_t>(h);
-    rows_ = {{.dtype = a_.query.dtype(),
+    rows_ = {{.dtype = a_.dtype,
               .rows = rows,
               .columns = columns,
               .keep_probability = a_.keep_probability,
@@ -105,8 +140,8 @@ class Block {
              a_.scale,
              a_.causal};
     if (a_.mask.defined()) set_mask(from_mask_[i], first);
-    gemm<T>(rows, columns, a_.query.size(-1), T{1}, head<T>(a_.query, from_q_[i], first), head<T>(key_, from_k_[i]),
-            T{0}, {static_cast<T*>(rows_.weights), columns, 1});
+    multiply<T>(a_.narrow, rows, columns, a_.query.size(-1), head_of(a_.query, from_q_[i], first),
+                head_of(key_, from_k_[i]), false, {static_cast<T*>(rows_.weights), columns, 1});
     kernel_of(HWY_DISPATCH_TABLE(scores_to_weights))(rows_);
     if (!a_.keep) return;
     bool* const kept = kept_.mutable_data<bool>();
@@ -162,11 +197,18 @@ void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
         const int64_t columns =
             a.causal && !out ? std::min(s, first + rows) : s;  // keys after the last query of the block are masked
         block.compute(h, first, rows, columns, out);
-        gemm<T>(rows, e, columns, T{1}, {block.dropped(), columns, 1}, head<T>(a.value, from_v[i]), T{0},
-                fresh_head<T>(y, from_y[i], first));
+        multiply<T>(a.narrow, rows, e, columns, factor(block.dropped(), columns, 1), head_of(a.value, from_v[i]), false,
+                    fresh_head<T>(y, from_y[i], first));
       }
     }
   });
+}
+
+template <class T>
+void scale_rows(int64_t rows, int64_t columns, T factor, MatrixView<T> x) {
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) x.data[i * x.row_stride + j * x.col_stride] *= factor;
+  }
 }
 
 // dquery, dkey, dvalue and, where it is defined, dscores [..., T, S] (the gradient of an added mask). dkey and dvalue
@@ -184,7 +226,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
   const int64_t together = a.sharing() / a.sums();  // heads of one sum
   parallel_for(a.heads() / together, std::max<int64_t>(1, a.grain() / together), [&](int64_t begin, int64_t end) {
     Block<T> block(a);
-    const Tensor scratch = dscores.defined() ? Tensor() : Tensor::empty({most, s}, a.query.dtype());
+    const Tensor scratch = dscores.defined() ? Tensor() : Tensor::empty({most, s}, a.dtype);
     for (int64_t h = begin * together; h < end * together; ++h) {
       const auto i = static_cast<std::size_t>(h), to = static_cast<std::size_t>(h / together);
       // The last queries first: they see every key, so all of dk and dv is written before anything is added to it.
@@ -192,21 +234,28 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
         const int64_t rows = std::min(most, t - first);
         const bool trim = a.causal && !dscores.defined() && first < last;
         const int64_t columns = trim ? std::min(s, first + rows) : s;
-        const T sum = first < last || h % together > 0 ? T{1} : T{0};
+        const bool add = first < last || h % together > 0;
         T* const ds = dscores.defined() ? dscores.mutable_data<T>() + (h * t + first) * s : scratch.mutable_data<T>();
         block.compute(h, first, rows, columns);
         // y = weights v
-        gemm<T>(columns, e, rows, T{1}, {block.dropped(), 1, columns}, head<T>(dy, from_dy[i], first), sum,
-                fresh_head<T>(dv, to_v[to]));
-        gemm<T>(rows, columns, e, T{1}, head<T>(dy, from_dy[i], first), head<T>(value, from_v[i]), T{0},
-                {ds, columns, 1});
+        const Factor dy_head = head_of(dy, from_dy[i], first);
+        multiply<T>(a.narrow, columns, e, rows, factor(block.dropped(), 1, columns), dy_head, add,
+                    fresh_head<T>(dv, to_v[to]));
+        multiply<T>(a.narrow, rows, columns, e, dy_head, head_of(value, from_v[i]), false, {ds, columns, 1});
         block.backward(ds);
         // scores = scale q k^T
         const T scale = static_cast<T>(a.scale);
-        gemm<T>(rows, d, columns, scale, {ds, columns, 1}, head<T>(a.key, from_k[i]), T{0},
-                fresh_head<T>(dq, to_q[i], first));
-        gemm<T>(columns, d, rows, scale, {ds, 1, columns}, head<T>(a.query, from_q[i], first), sum,
-                fresh_head<T>(dk, to_k[to]));
+        const MatrixView<T> dq_head = fresh_head<T>(dq, to_q[i], first), dk_head = fresh_head<T>(dk, to_k[to]);
+        if (a.narrow) {
+          multiply<T>(true, rows, d, columns, factor(ds, columns, 1), head_of(a.key, from_k[i]), false, dq_head);
+          multiply<T>(true, columns, d, rows, factor(ds, 1, columns), head_of(a.query, from_q[i], first), add, dk_head);
+          scale_rows(rows, d, scale, dq_head);
+          if (first == 0 && h % together == together - 1) scale_rows(s, d, scale, dk_head);
+        } else {
+          gemm<T>(rows, d, columns, scale, {ds, columns, 1}, head<T>(a.key, from_k[i]), T{0}, dq_head);
+          gemm<T>(columns, d, rows, scale, {ds, 1, columns}, head<T>(a.query, from_q[i], first), add ? T{1} : T{0},
+                  dk_head);
+        }
       }
     }
   });
@@ -214,7 +263,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
 
 // Computes the weights again with recorded operations, for second-order gradients.
 Tensor composed_weights(const Attention& a) {
-  Tensor scores = matmul(a.query, a.key.t()) * a.scale;
+  Tensor scores = matmul_of(a.query, a.key.t(), a.narrow) * a.scale;
   const double nothing = -std::numeric_limits<double>::infinity();
   if (a.mask.defined()) {
     scores = a.mask.dtype() == kBool ? masked_fill(scores, logical_not(a.mask), nothing) : scores + a.mask;
@@ -231,11 +280,11 @@ Grads composed_backward(const Attention& a, const Tensor& dy) {
   const Tensor kept =
       a.keep ? a.keep.unpack(with_axes(a.batch, {a.rows(), a.columns()})).to(w.dtype()) / a.keep_probability : Tensor();
   const Tensor dropped = kept.defined() ? w * kept : w;
-  const Tensor dv = matmul(dropped.t(), dy);
-  Tensor dw = matmul(dy, a.value.t());
+  const Tensor dv = matmul_of(dropped.t(), dy, a.narrow);
+  Tensor dw = matmul_of(dy, a.value.t(), a.narrow);
   if (kept.defined()) dw = dw * kept;
   const Tensor ds = w * (dw - sum(dw * w, -1, true));
-  return {matmul(ds, a.key) * a.scale, matmul(ds.t(), a.query) * a.scale, dv, ds};
+  return {matmul_of(ds, a.key, a.narrow) * a.scale, matmul_of(ds.t(), a.query, a.narrow) * a.scale, dv, ds};
 }
 
 // x with other leading axes, not recorded: for the layout of results.
@@ -288,9 +337,13 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   Attention a;
   const auto lead = [](const Tensor& x) { return leading_axes(x); };
   a.batch = broadcast(kAttention.name, broadcast(kAttention.name, lead(query), lead(key)), lead(value));
-  a.query = query;
-  a.key = key;
-  a.value = value;
+  a.dtype = query.dtype();
+  a.narrow = multiplies_rounded(query, key);
+  const bool keeps =
+      a.narrow && (needs_grad(query) || needs_grad(key) || needs_grad(value) || needs_grad(options.mask));
+  a.query = keeps ? rounded(query) : query;
+  a.key = keeps ? rounded(key) : key;
+  a.value = keeps ? rounded(value) : value;
   const Shape cells = with_axes(a.batch, {a.rows(), a.columns()});
   if (options.mask.defined()) {
     Tensor mask = options.mask;
@@ -315,7 +368,7 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   const Tensor y = empty_laid_out_as(stretched(a.query, a.batch), a.value.size(-1));
   const bool wants_mask = needs_grad(a.mask);
   Tensor weights, softmax;
-  if (!want_weights && !wants_mask && suits_blocks(a)) {
+  if (!want_weights && !wants_mask && !a.narrow && suits_blocks(a)) {
     softmax = Tensor::empty({2, a.heads(), a.rows()}, query.dtype());
     attention_by_blocks(a, y, softmax);
   } else {

@@ -18,6 +18,8 @@ struct Attention {
   double scale = 1;
   double keep_probability = 1;  // 1 - p
   bool causal = false;
+  bool narrow = false;  // products in bfloat16, which query, key and value may be in; all else is float32
+  DType dtype = kFloat32;
 
   int64_t rows() const { return query.size(-2); }
   int64_t columns() const { return key.size(-2); }

@@ -55,7 +55,7 @@ Tensor empty_laid_out_as(const Tensor& x, int64_t last) {
     strides[order[i]] = step;
     step *= std::max<int64_t>(shape[order[i]], 1);
   }
-  return Tensor::empty(shape, x.dtype()).view(shape, strides);
+  return Tensor::empty(shape, x.dtype() == kBFloat16 ? kFloat32 : x.dtype()).view(shape, strides);
 }
 
 }  // namespace tapegrad

@@ -17,7 +17,7 @@ Shape leading_axes(const Tensor& x);
 Tensor transposed_view(const Tensor& x);
 
 /// A fresh tensor of x's shape with `last` as its last size, whose axes are in memory in x's order: the gradient of a
-/// transposed view is then contiguous after it is transposed back.
+/// transposed view is then contiguous after it is transposed back. For bfloat16 it is float32.
 Tensor empty_laid_out_as(const Tensor& x, int64_t last);
 
 }  // namespace tapegrad

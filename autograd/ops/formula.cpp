@@ -2,10 +2,23 @@
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/ops/formula.h>
 #include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/ops/rounded.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tapegrad {
+namespace {
+
+// With an Autocast, activation functions keep bfloat16: most of their inputs are results of products, which the
+// rounding of operands has changed as much. Of relu's y, backward needs the sign alone.
+bool keeps_rounded(const Op& op, const Tensor& x) {
+  constexpr std::string_view kActivations[] = {"gelu", "relu", "silu"};
+  return Autocast::dtype() == kBFloat16 && x.dtype() == kFloat32 &&
+         std::find(std::begin(kActivations), std::end(kActivations), op.name) != std::end(kActivations);
+}
+
+}  // namespace
 
 Tensor compute(const Formula& formula, const Shape& shape, std::initializer_list<const Tensor*> operands,
                const Scalars& scalars) {
@@ -27,6 +40,12 @@ Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars
   if (!needs_grad(x)) {
     detail::count_bytes(y.numel() * item_size(y.dtype()));
     return y;
+  }
+  if (keeps_rounded(op, x)) {
+    return record(op, y, {x}, [&function, kept = rounded(function.keeps_y ? y : x)](const Tensor& dy) -> Grads {
+      const Tensor wide = kept.to(kFloat32);
+      return derive(function.gradient, {&dy, &wide});
+    });
   }
   return record(op, y, {x}, [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {
     return derive(function.gradient, {&dy, &kept}, scalars);

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/batch.h>
 #include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/ops/rounded.h>
 
 #include <algorithm>
 
@@ -37,17 +38,33 @@ Shape with_last(const Tensor& x, int64_t last) {
   return shape;
 }
 
-// y = a b for batches of matrices; y is fresh, with the leading axes that those of a and b broadcast to.
+// y = a b for one matrix, in bfloat16 if `narrow`.
 template <class T>
-void multiply_batch(const Tensor& a, const Tensor& b, const Tensor& y) {
+void multiply(const Tensor& a, const Tensor& b, bool narrow, MatrixView<T> y, Epilogue done = {}) {
+  const int64_t m = a.size(0), n = b.size(1), k = a.size(1);
+  if constexpr (std::is_same_v<T, float>) {
+    if (narrow) return rounded_gemm(m, n, k, rounded_view(a), rounded_view(b), false, y, done);
+  }
+  gemm<T>(m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, y, done);
+}
+
+// The same for batches; y is fresh, with the leading axes that those of a and b broadcast to.
+template <class T>
+void multiply_batch(const Tensor& a, const Tensor& b, bool narrow, const Tensor& y) {
   const int64_t m = y.size(-2), n = y.size(-1), k = a.size(-1);
-  if (y.dim() == 2) return gemm<T>(m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, result<T>(y));
+  if (y.dim() == 2) return multiply<T>(a, b, narrow, result<T>(y));
   const Shape batch = leading_axes(y);
   const Offsets from_a = matrix_starts(a, batch), from_b = matrix_starts(b, batch), from_y = matrix_starts(y, batch);
   const auto offsets = [&](int64_t i) -> BatchOffset {
     const auto at = static_cast<std::size_t>(i);
     return {from_a[at], from_b[at], from_y[at]};
   };
+  if constexpr (std::is_same_v<T, float>) {
+    if (narrow) {
+      return batched_rounded_gemm(batch.numel(), m, n, k, rounded_view(a), rounded_view(b), false, result<T>(y),
+                                  offsets);
+    }
+  }
   batched_gemm<T>(batch.numel(), m, n, k, T{1}, matrix<T>(a), matrix<T>(b), T{0}, result<T>(y), offsets);
 }
 
@@ -87,45 +104,48 @@ Tensor linear_of_bfloat16(const Tensor& x, const Tensor& weight, const Tensor& b
   return streamed(x, weight, bias);
 }
 
-// matmul of operands with two axes or more.
-Tensor matmul_of_matrices(const Tensor& a, const Tensor& b) {
-  const OpTimer timer(kMatmul, {a, b});
-  const int64_t k = a.size(-1);
-  if (k != b.size(-2)) {
-    kMatmul.fail(
-        fmt::format("inner sizes differ: {} @ {} ({} against {})", str(a.shape()), str(b.shape()), k, b.size(-2)));
+[[noreturn]] void fail_product(std::string_view where, std::string_view wanted, const Tensor& a, const Tensor& b) {
+  fail(where, fmt::format("expected {}, got {} and {}", wanted, str(a.shape()), str(b.shape())));
+}
+
+}  // namespace
+
+Tensor matmul_of(const Tensor& left, const Tensor& right, bool narrow) {
+  const OpTimer timer(kMatmul, {left, right});
+  const int64_t k = left.size(-1);
+  if (k != right.size(-2)) {
+    kMatmul.fail(fmt::format("inner sizes differ: {} @ {} ({} against {})", str(left.shape()), str(right.shape()), k,
+                             right.size(-2)));
   }
+  const bool wants_a = needs_grad(left), wants_b = needs_grad(right);
+  const Tensor a = narrow && wants_b ? rounded(left) : left, b = narrow && wants_a ? rounded(right) : right;
+  const DType dtype = narrow ? kFloat32 : a.dtype();
   const bool one_matrix = b.dim() == 2;  // then a's leading axes are just more rows
   Tensor y;
   if (one_matrix) {
-    y = Tensor::empty(with_last(a, b.size(-1)), a.dtype());
-    with_floating_type(a.dtype(), [&](auto t) {
-      multiply_batch<decltype(t)>(rows(a.detach()), b,
+    y = Tensor::empty(with_last(a, b.size(-1)), dtype);
+    with_floating_type(dtype, [&](auto t) {
+      multiply_batch<decltype(t)>(rows(a.detach()), b, narrow,
                                   y.view({y.numel() / std::max<int64_t>(1, y.size(-1)), y.size(-1)}, {y.size(-1), 1}));
     });
   } else {
     Shape shape = broadcast(kMatmul.name, leading_axes(a), leading_axes(b));
     shape.push_back(a.size(-2));
     shape.push_back(b.size(-1));
-    y = Tensor::empty(shape, a.dtype());
-    with_floating_type(a.dtype(), [&](auto t) { multiply_batch<decltype(t)>(a, b, y); });
+    y = Tensor::empty(shape, dtype);
+    with_floating_type(dtype, [&](auto t) { multiply_batch<decltype(t)>(a, b, narrow, y); });
   }
-  const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;
   return record(kMatmul, y, {a, b},
-                [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix](const Tensor& dy) -> Grads {
+                [a = kept_if(wants_b, a), b = kept_if(wants_a, b), one_matrix, narrow](const Tensor& dy) -> Grads {
                   Tensor da, db;
-                  if (b.defined()) da = matmul(dy, b.t());
-                  if (a.defined()) db = one_matrix ? matmul(rows(a).t(), rows(dy)) : matmul(a.t(), dy);
+                  if (b.defined()) da = matmul_of(dy, b.t(), narrow);
+                  if (a.defined()) {
+                    db = one_matrix ? matmul_of(rows(a).t(), rows(dy), narrow) : matmul_of(a.t(), dy, narrow);
+                  }
                   return {da, db};
                 });
 }
-
-[[noreturn]] void fail_product(std::string_view where, std::string_view wanted, const Tensor& a, const Tensor& b) {
-  fail(where, fmt::format("expected {}, got {} and {}", wanted, str(a.shape()), str(b.shape())));
-}
-
-}  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   require_floating(kMatmul.name, {&a, &b});
@@ -133,7 +153,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     kMatmul.fail(fmt::format("expected operands with at least one axis, got {} @ {} (use * for scalars)",
                              str(a.shape()), str(b.shape())));
   }
-  Tensor y = matmul_of_matrices(a.dim() == 1 ? a.unsqueeze(0) : a, b.dim() == 1 ? b.unsqueeze(1) : b);
+  Tensor y = matmul_of(a.dim() == 1 ? a.unsqueeze(0) : a, b.dim() == 1 ? b.unsqueeze(1) : b, multiplies_rounded(a, b));
   if (b.dim() == 1) y = y.squeeze(-1);
   return a.dim() == 1 ? y.squeeze(b.dim() == 1 ? -1 : -2) : y;
 }
@@ -160,42 +180,42 @@ Tensor outer(const Tensor& a, const Tensor& b) {
   return a.unsqueeze(1) * b;
 }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const OpTimer timer(kLinear, {x, weight, bias});
-  const bool narrow = weight.dtype() == kBFloat16 && x.dtype() == kFloat32;
-  if (!narrow) require_floating(kLinear.name, {&x, &weight});
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const OpTimer timer(kLinear, {input, weight, bias});
+  const bool stored = weight.dtype() == kBFloat16 && input.dtype() == kFloat32;
+  if (!stored) require_floating(kLinear.name, {&input, &weight});
   if (weight.dim() != 2) kLinear.fail(fmt::format("expected a weight [out, in], got {}", str(weight.shape())));
   const int64_t out = weight.size(0), in = weight.size(1);
-  if (x.dim() == 0 || x.size(-1) != in) {
+  if (input.dim() == 0 || input.size(-1) != in) {
     kLinear.fail(fmt::format("the last axis of the input must be {} for weight {} [out, in], got {}", in,
-                             str(weight.shape()), str(x.shape())));
+                             str(weight.shape()), str(input.shape())));
   }
-  if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != x.dtype())) {
-    kLinear.fail(
-        fmt::format("expected a bias {} [{}], got {} {}", name(x.dtype()), out, name(bias.dtype()), str(bias.shape())));
+  if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != input.dtype())) {
+    kLinear.fail(fmt::format("expected a bias {} [{}], got {} {}", name(input.dtype()), out, name(bias.dtype()),
+                             str(bias.shape())));
   }
-  if (narrow) return linear_of_bfloat16(x, weight, bias);
-  if (detail::streams_few(x, weight, bias)) return streamed(x, weight, bias);
-  const Tensor y = Tensor::empty(with_last(x, out), x.dtype());
-  const Tensor x2 = rows(x.detach());
-  with_floating_type(x.dtype(), [&](auto t) {
+  if (stored) return linear_of_bfloat16(input, weight, bias);
+  if (detail::streams_few(input, weight, bias)) return streamed(input, weight, bias);
+  const bool wants_x = needs_grad(input), wants_weight = needs_grad(weight),
+             wants_bias = bias.defined() && needs_grad(bias);
+  const bool narrow = multiplies_rounded(input, weight);
+  const Tensor x = narrow && wants_weight ? rounded(input) : input;
+  const Tensor w = narrow && wants_x ? rounded(weight) : weight;
+  const Tensor y = Tensor::empty(with_last(x, out), input.dtype());
+  with_floating_type(y.dtype(), [&](auto t) {
     using T = decltype(t);
     const AddBias<T> add_bias(bias, y);
-    gemm<T>(x2.size(0), out, in, T{1}, matrix<T>(x2), matrix<T>(transposed_view(weight)), T{0},
-            {y.mutable_data<T>(), out, 1}, add_bias.done());
+    multiply<T>(rows(x.detach()), transposed_view(w), narrow, {y.mutable_data<T>(), out, 1}, add_bias.done());
   });
-  const bool wants_x = needs_grad(x), wants_weight = needs_grad(weight),
-             wants_bias = bias.defined() && needs_grad(bias);
   if (!wants_x && !wants_weight && !wants_bias) return y;
-  return record(
-      kLinear, y, {x, weight, bias},
-      [x = kept_if(wants_weight, x), weight = kept_if(wants_x, weight), wants_bias](const Tensor& dy) -> Grads {
-        Tensor dx, dweight, dbias;
-        if (weight.defined()) dx = matmul(dy, weight);
-        if (x.defined()) dweight = matmul(rows(dy).t(), rows(x));
-        if (wants_bias) dbias = sum(rows(dy), 0);
-        return {dx, dweight, dbias};
-      });
+  return record(kLinear, y, {x, w, bias},
+                [x = kept_if(wants_weight, x), w = kept_if(wants_x, w), wants_bias, narrow](const Tensor& dy) -> Grads {
+                  Tensor dx, dweight, dbias;
+                  if (w.defined()) dx = matmul_of(dy, w, narrow);
+                  if (x.defined()) dweight = matmul_of(rows(dy).t(), rows(x), narrow);
+                  if (wants_bias) dbias = sum(rows(dy), 0);
+                  return {dx, dweight, dbias};
+                });
 }
 
 }  // namespace tapegrad

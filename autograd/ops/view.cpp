@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/lines.h>
 #include <tapegrad/autograd/ops/map.h>
+#include <tapegrad/autograd/ops/rounded.h>
 
 #include <algorithm>
 
@@ -329,7 +330,7 @@ Tensor Tensor::to(DType wanted) const {
     const Tensor from = packed(*this);
     rounds ? round_to_bfloat16(from.data<float>(), numel(), static_cast<uint16_t*>(y.mutable_raw_data()))
            : widen_bfloat16(static_cast<const uint16_t*>(from.raw_data()), numel(), y.mutable_data<float>());
-    return y;
+    return widens ? record_as_to(*this, y) : y;
   }
   with_type(dtype(), [&](auto from) {
     with_type(wanted, [&](auto to) {
@@ -342,7 +343,12 @@ Tensor Tensor::to(DType wanted) const {
     });
   });
   if (!is_floating(wanted)) return y;
-  return record(kTo, y, {*this}, [from = dtype()](const Tensor& dy) -> Grads { return dy.to(from); });
+  return record_as_to(*this, y);
+}
+
+Tensor record_as_to(const Tensor& x, const Tensor& y) {
+  const DType from = x.dtype() == kBFloat16 ? kFloat32 : x.dtype();  // gradients of bfloat16 are float32
+  return record(kTo, y, {x}, [from](const Tensor& dy) -> Grads { return dy.to(from); });
 }
 
 }  // namespace tapegrad

@@ -167,6 +167,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--steps", type=int, default=10**9)
     parser.add_argument("--losses", action="store_true")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32", help="bfloat16: autocast")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     start = time.perf_counter()
@@ -185,7 +186,8 @@ def main():
         model.train()
         for x, y in train:
             optimizer.zero_grad()
-            loss = loss_of(model, x, y)
+            with torch.autocast("cpu", torch.bfloat16, enabled=args.dtype == "bfloat16"):
+                loss = loss_of(model, x, y)
             loss.backward()
             optimizer.step()
             step += 1

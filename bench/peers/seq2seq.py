@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The three encoder-decoder tasks in PyTorch: for comparisons of speed, and for the reference losses of each step.
 
-    seq2seq.py copy|addition|parser [--steps N] [--seed S] [--threads T] [--dropout P] [--json]
+    seq2seq.py copy|addition|parser [--steps N] [--seed S] [--threads T] [--dropout P] [--dtype float32|bfloat16]
+               [--json]
 
 prints the loss of every step (as JSON with --json) and the median time of a step. For speed, run it with
 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=536870912.
@@ -192,7 +193,7 @@ class Training:
         given = torch.cat([torch.zeros(target.size(0), 1, dtype=torch.long), target[:, :-1]], 1)
         source_mask = (source != 0).unsqueeze(1).unsqueeze(2)
         target_mask = torch.tril(torch.ones(given.size(1), given.size(1))).unsqueeze(0).unsqueeze(0)
-        outputs = self.model(source, given, source_mask, target_mask)
+        outputs = self.model(source, given, source_mask, target_mask).float()
         hot = F.one_hot(target, self.c["vocab"]).float()
         return -torch.sum(hot * torch.log(F.softmax(outputs, -1) + 1e-10)) / self.c["batch"]
 
@@ -211,6 +212,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32", help="bfloat16: autocast")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -218,7 +220,8 @@ def main():
     losses, times = [], []
     for _ in range(options.steps):
         start = time.perf_counter()
-        losses.append(training.step())
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.dtype == "bfloat16"):
+            losses.append(training.step())
         times.append(time.perf_counter() - start)
     result = {"task": options.task, "torch": torch.__version__, "threads": options.threads,
               "step_ms_median": 1e3 * statistics.median(times[len(times) // 10:]), "losses": losses}

@@ -63,6 +63,7 @@ train::LoopOptions GPTTrainer::loop_options() {
           .max_steps = o.max_steps,
           .accumulate = o.accumulate,
           .clip_grad_norm = o.clip_grad,
+          .dtype = o.products(),
           .schedule = o.schedule_of(o.emb_dim, o.limited(o.num_epochs * steps_per_epoch)),
           .evaluate = [this] { return losses(options_.eval_batches); },
           .evaluate_every = o.eval_interval,

@@ -19,6 +19,7 @@ train::LoopOptions loop_options(const RunOptions& o) {
           .max_steps = o.max_steps,
           .accumulate = o.accumulate,
           .clip_grad_norm = o.clip_grad,
+          .dtype = o.products(),
           // A run that is shorter than the warm-up ends while the rate rises.
           .schedule = o.schedule_of(o.hidden_size, std::max(o.total_steps(), o.warmup + 1)),
           .save = [&o](train::Checkpoint& out) { out.set("options", to_json(o)); }};

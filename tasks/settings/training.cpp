@@ -12,6 +12,8 @@ constexpr std::string_view kSchedules[] = {"constant", "noam", "warmup-cosine"};
 
 constexpr std::string_view kMaskStreams[] = {"mt19937", "mkl"};
 
+constexpr std::string_view kProductTypes[] = {"float32", "bfloat16"};
+
 }  // namespace
 
 void TrainingSettings::seed_draws() const {
@@ -35,6 +37,11 @@ void TrainingSettings::list(Fields& f) {
   f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
   f.add({"accumulate", "batches per step; their gradients are averaged", Group::training, {.least = 1, .most = 10'000}},
         accumulate);
+  f.add({.name = "dtype",
+         .help = "type of matrix products; with bfloat16 their operands are rounded, weights and sums stay float32",
+         .group = Group::training,
+         .choices = kProductTypes},
+        dtype);
   f.add({"seed", "seed of all random draws", Group::training}, seed);
   f.add({.name = "mask-stream",
          .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",

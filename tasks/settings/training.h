@@ -14,7 +14,8 @@ struct TrainingSettings {
   int64_t num_epochs = 1;
   int64_t max_steps = 0;  // 0: no limit
   int64_t batch_size = 1;
-  int64_t accumulate = 1;  // batches per step
+  int64_t accumulate = 1;         // batches per step
+  std::string dtype = "float32";  // of matrix products
   uint64_t seed = 0;
   std::string mask_stream = "mt19937";  // of dropout; mkl: that of PyTorch with MKL
   double lr = 1e-4;
@@ -28,6 +29,8 @@ struct TrainingSettings {
   void list(Fields& fields);
   /// BadRequest for combinations that are not possible.
   void check() const;
+  /// The type of matrix products.
+  DType products() const { return dtype == "bfloat16" ? kBFloat16 : kFloat32; }
   /// Seeds the default generator, and sets its stream of dropout masks.
   void seed_draws() const;
   /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter

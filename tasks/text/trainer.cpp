@@ -72,6 +72,7 @@ train::LoopOptions TextTrainer::loop_options(uint64_t checksum) {
           .max_steps = o.max_steps,
           .accumulate = o.accumulate,
           .clip_grad_norm = o.clip_grad,
+          .dtype = o.products(),
           .schedule = o.schedule_of(o.hidden_size, o.limited(o.num_epochs * steps)),
           .evaluate = [this] { return train::Evaluation{.validation = validation_loss()}; },
           .evaluate_every = o.eval_interval,

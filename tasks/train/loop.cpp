@@ -1,5 +1,6 @@
 // Trains step by step, and runs with all files from the first or the last saved step to the end.
 #include <fmt/format.h>
+#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -151,7 +152,10 @@ Gradients Loop::gradients(StepMetrics& metrics) {
   for (int64_t i = 0; i < batches; ++i) {
     Tape tape;
     if (trap_nan_) tape.trap_nan();
-    const BatchLoss found = source_.next_loss();
+    const BatchLoss found = [&] {
+      const Autocast autocast(options_.dtype);
+      return source_.next_loss();
+    }();
     ++batch_;
     const double loss = found.loss.item();
     if (!std::isfinite(loss))

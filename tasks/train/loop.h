@@ -40,6 +40,7 @@ struct LoopOptions {
   int64_t max_steps = 0;      ///< stop after that many steps; 0: no limit
   int64_t accumulate = 1;     ///< batches per step, whose gradients are averaged; fewer at the end of an epoch
   double clip_grad_norm = 0;  ///< 0: no clipping
+  DType dtype = kFloat32;     ///< of products in training: kBFloat16 as with Autocast; evaluations stay float32
   std::optional<optim::Schedule> schedule = {};  ///< the learning rate of each step; none: the optimiser's
   /// Called after the first step and then every `evaluate_every` steps, with the model in eval mode and nothing
   /// recorded.

@@ -187,6 +187,21 @@ model.store_in_bfloat16();     // for generation: half the memory, twice the tok
 EXPECT_EQ(model(tg::tensor({{1, 2}})).shape(), (tg::Shape{1, 2, 6}));
 }
 
+TEST_F(Readme, MixedPrecision) {
+Mlp model(4);
+const std::vector<std::pair<tg::Tensor, tg::Tensor>> batches(3, {tg::randn({2, 4}), tg::randn({2, 4})});
+tg::optim::Adam adam(tg::nn::parameters(model), {.lr = 1e-4});
+for (const auto& [x, y] : batches) {
+  tg::Tape tape;
+  tg::Tensor loss;
+  {
+    const tg::Autocast autocast(tg::kBFloat16);
+    loss = tg::mse_loss(model(x), y);
+  }
+  adam.step(tape.backward(loss));                // parameters, gradients and Adam's moments are float32
+}
+}
+
 TEST_F(Readme, ATrainingLoop) {
 Mlp model(4);
 const std::vector<std::pair<tg::Tensor, tg::Tensor>> batches(3, {tg::randn({2, 4}), tg::randn({2, 4})});

@@ -63,6 +63,45 @@ TEST(GptRun, AResumedRunEndsInTheSameBits) {
   expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
 }
 
+// Products in bfloat16: close to those in float32, the same bits when resumed, and float32 in the model's file.
+TEST(GptRun, TrainsInBFloat16) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, const Arguments& more) {
+    const Ran ran = run_command(small_gpt_run(folder, name, joined({"--dtype", "bfloat16"}, more)));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  };
+  run("whole", {});
+  const Ran wide = run_command(small_gpt_run(folder, "wide"));
+  const auto last_loss = [&](const std::string& name) {
+    double loss = 0;
+    for (const std::string& line : lines(slurp(folder / name / "metrics.jsonl"))) {
+      const auto m = nlohmann::json::parse(line);
+      if (m.contains("step")) loss = m["loss"];
+    }
+    return loss;
+  };
+  EXPECT_NE(last_loss("whole"), last_loss("wide"));
+  EXPECT_NEAR(last_loss("whole"), last_loss("wide"), 0.02);
+  EXPECT_NE(slurp(folder / "whole/report.html").find("bfloat16"), std::string::npos);
+  EXPECT_EQ(load_safetensors(folder / "whole/model.safetensors").tensors[0].tensor.dtype(), kFloat32);
+
+  GPTOptions options = small_gpt_options(folder);
+  options.dtype = "bfloat16";
+  resolve(options);
+  GPTTrainer broken(options, load_gpt_data(options));
+  for (int i = 0; i < 3; ++i) broken.step();
+  const train::Checkpoint saved = broken.checkpoint();
+  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
+  resumed.restore(saved);
+  while (!resumed.finished()) resumed.step();
+  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
+  for (const NamedTensor& own : nn::state_dict(resumed.model())) {
+    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+  }
+  const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--dtype", "float32"});
+  expect_error(other, 2, {"[train --resume]", "--dtype bfloat16 (not float32)"});
+}
+
 TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
   const TemporaryFolder folder;
   GPTOptions options = small_gpt_options(folder);

@@ -215,9 +215,9 @@ Generated generate_each(const GPTModel& model, std::span<const std::vector<int64
       going.push_back(&all[i]);
       places.push_back(i);
     }
-    for (std::size_t first = 0; first < going.size(); first += kTogether) {
+    for (std::size_t first = 0, count = 0; first < going.size(); first += count) {
       // A prompt is read alone, as it is without other sequences.
-      const std::size_t count = std::min(n == 0 ? 1 : kTogether, going.size() - first);
+      count = std::min(n == 0 ? 1 : kTogether, going.size() - first);
       const Tensor logits = next_logits(model, std::span(going).subspan(first, count));
       const Tensor wide = logits.to(kFloat64).contiguous();
       const std::vector<double> log_sums = detail::log_sums(wide);

@@ -23,8 +23,8 @@ def products(columns, seed):
     w[2, :GROUP] = 0
     q, scales = quantised(w)
     dequantised = (q.float().unflatten(1, (-1, GROUP)) * scales.unsqueeze(-1)).flatten(1)[:, :columns]
-    return {"columns": columns, "seed": seed, "q": q.tolist(), "scales": scales.tolist(),
-            "y": F.linear(x.double(), dequantised.double(), b.double()).tolist()}
+    return {"columns": columns, "seed": seed, "q": q.flatten().tolist(), "scales": scales.flatten().tolist(),
+            "y": F.linear(x.double(), dequantised.double(), b.double()).flatten().tolist()}
 
 
 found = [products(150, 5), products(64, 6)]

@@ -39,11 +39,7 @@ TEST(Int8, MatricesAndProductsAreThoseOfPlainPyTorch) {
     const Tensor bias = randn({6}, kFloat32, &draws);
     std::fill_n(w.mutable_data<float>() + 2 * columns, 64, 0.0F);
     const Int8Matrix m = quantize_int8(w);
-    std::vector<int> q;
-    for (const nlohmann::json& row : expected.at("q")) {
-      for (const nlohmann::json& value : row) q.push_back(value.get<int>());
-    }
-    EXPECT_EQ(int8_of(m), q);
+    EXPECT_EQ(int8_of(m), expected.at("q").get<std::vector<int>>());
     tests::expect_close(m.scales, expected.at("scales"), {0, 0}, "scales");
     tests::expect_close(linear(x, m, bias), expected.at("y"), {1e-5, 1e-5}, "y");
     tests::expect_near(linear(x, m, bias), linear(x, dequantize_int8(m, columns), bias));

@@ -14,7 +14,8 @@ struct Embedding {
   Tensor operator()(const Tensor& ids) const;
   void visit(auto&& field) {
     field("weight", weight);
-    int8.visit(field);
+    field("weight_int8", int8.values);
+    field("weight_scales", int8.scales);
   }
 
   Parameter weight;  // [count, dim], or none if it is in int8

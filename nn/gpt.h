@@ -87,7 +87,8 @@ struct GPTHead {
   Tensor operator()(const Tensor& x, const Embedding& tied) const;
   void visit(auto&& field) {
     field("weight", weight);
-    int8.visit(field);
+    field("weight_int8", int8.values);
+    field("weight_scales", int8.scales);
   }
 
   Parameter weight;  // [V, C], or none if the head is tied or in int8

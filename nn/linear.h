@@ -13,10 +13,6 @@ struct Int8Weight {
   /// Takes the place of `weight` [rows, columns], which has none afterwards. Inside an init::Skip scope the values are
   /// zeros, because others will be loaded.
   void replace(Parameter& weight);
-  void visit(auto&& field) {
-    field("weight_int8", values);
-    field("weight_scales", scales);
-  }
 
   Buffer values, scales;  // those of an Int8Matrix
 };
@@ -28,7 +24,8 @@ struct Linear {
   Tensor operator()(const Tensor& x) const;
   void visit(auto&& field) {
     field("weight", weight);
-    int8.visit(field);
+    field("weight_int8", int8.values);
+    field("weight_scales", int8.scales);
     field("bias", bias);
   }
 

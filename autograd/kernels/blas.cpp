@@ -276,6 +276,18 @@ void multiply_any(const Product<T>& p, Epilogue done, bool flipped) {
   }
 }
 
+// A product whose B is packed: its first column is number first_col of all_cols packed ones.
+template <class T>
+void multiply_packed(const Product<T>& p, const T* panels, int64_t first_col, int64_t all_cols) {
+  const Kernels<T>& use = kernels<T>();
+  Tile<T> tile = p.tile(0, p.m, 0, p.n);
+  tile.panels = panels;
+  tile.first_col = first_col;
+  tile.all_cols = all_cols;
+  const Scratch<T> scratch(use.scratch_size(tile));
+  use.multiply(tile, scratch.get());
+}
+
 }  // namespace
 
 template <class T>
@@ -345,24 +357,8 @@ void PackedMatrix<T>::multiply_panels(int64_t m, const T* a, int64_t a_rows, T b
                                       int64_t first_panel, int64_t last_panel) const {
   const Kernels<T>& use = kernels<T>();
   const int64_t first = first_panel * use.cols, end = std::min(n_, last_panel * use.cols);
-  const Tile<T> tile{.m = m,
-                     .n = end - first,
-                     .k = k_,
-                     .alpha = T{1},
-                     .a = a,
-                     .a_rows = a_rows,
-                     .a_cols = 1,
-                     .b = nullptr,
-                     .b_rows = n_,
-                     .b_cols = 1,
-                     .beta = beta,
-                     .c = c + first,
-                     .c_rows = c_rows,
-                     .panels = packed_,
-                     .first_col = first,
-                     .all_cols = panels_ * use.cols};
-  const Scratch<T> scratch(use.scratch_size(tile));
-  use.multiply(tile, scratch.get());
+  multiply_packed<T>({m, end - first, k_, T{1}, {a, a_rows, 1}, {nullptr, n_, 1}, beta, {c + first, c_rows, 1}},
+                     packed_, first, panels_ * use.cols);
 }
 
 template <class T>
@@ -379,24 +375,9 @@ void PackedMatrix<T>::multiply_part(int64_t m, int64_t cols, int64_t depth, cons
   const Kernels<T>& use = kernels<T>();
   if (depth == k_) return multiply_panels(m, a, a_rows, beta, c, c_rows, 0, pieces_of(cols, use.cols));
   for (int64_t col = 0; col < cols; col += use.cols) {  // a panel is packed by rows: fewer of them are its beginning
-    const Tile<T> tile{.m = m,
-                       .n = std::min(use.cols, n_ - col),
-                       .k = depth,
-                       .alpha = T{1},
-                       .a = a,
-                       .a_rows = a_rows,
-                       .a_cols = 1,
-                       .b = nullptr,
-                       .b_rows = n_,
-                       .b_cols = 1,
-                       .beta = beta,
-                       .c = c + col,
-                       .c_rows = c_rows,
-                       .panels = packed_ + col * k_,
-                       .first_col = 0,
-                       .all_cols = use.cols};
-    const Scratch<T> scratch(use.scratch_size(tile));
-    use.multiply(tile, scratch.get());
+    const int64_t width = std::min(use.cols, n_ - col);
+    multiply_packed<T>({m, width, depth, T{1}, {a, a_rows, 1}, {nullptr, n_, 1}, beta, {c + col, c_rows, 1}},
+                       packed_ + col * k_, 0, use.cols);
   }
 }
 

@@ -1,4 +1,5 @@
 // Samples of attention and of positions.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/added_positions.h>
 #include <tapegrad/nn/attention.h>

@@ -1,4 +1,4 @@
-// Composition of modules and functions of modules: Sequential, ties, freezing, the summary, mistakes.
+// Composition of modules and functions of modules: Sequential, ties, freezing, the summary.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/support/contents.h>
@@ -517,96 +517,6 @@ TEST(Summary, OfAPartAndOfOneParameter) {
             "name        type  shape   count\n"
             "parameter         [3, 3]      9\n"
             "parameters                    9\n");
-}
-
-// --- detection of mistakes ---
-
-struct Forgetful {
-  nn::Linear up{2, 3}, down{3, 2};
-  Tensor operator()(const Tensor& x) const { return down(up(x)); }
-  void visit(auto&& field) { field("up", up); }
-};
-
-TEST(Mistakes, AForgottenLayerIsFoundByTheFirstStep) {
-  Forgetful model;
-  optim::SGD sgd(nn::parameters(model), {.lr = 1});
-  const auto grads_of = [&] {
-    Tape tape;
-    return tape.backward(sum(model(ones({1, 2}))));
-  };
-  EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
-            "[optimizer] 2 of the gradients belong to no parameter of this optimiser: [2, 3], [2] (does a visit leave "
-            "out a member? allow_unknown(true) ignores them)");
-  nn::parameters(model.down);
-  EXPECT_EQ(error_of([&] { sgd.step(grads_of()); }),
-            "[optimizer] 2 of the gradients belong to no parameter of this optimiser: \"weight\" [2, 3], \"bias\" [2] "
-            "(does a visit leave out a member? allow_unknown(true) ignores them)");
-  sgd.allow_unknown(true);
-  sgd.step(grads_of());
-}
-
-TEST(Mistakes, AMaskOfOnesAndZerosMustBeBool) {
-  const Tensor x = randn({1, 2, 3, 4});
-  const std::string why =
-      "expected a bool mask (true: may be attended to) or a floating one that is added to the scores, got a floating "
-      "mask "
-      "with only ones and zeros (make it bool: mask != 0)";
-  const auto attend = [&](const Tensor& mask) {
-    return error_of([&] { scaled_dot_product_attention(x, x, x, {.mask = mask}); });
-  };
-  const Tensor lower = tril(ones({3, 3}));
-  for (const Tensor& mask : {lower, lower.to(kFloat64), lower.t(), ones({3, 3}), ones({1, 1}).expand({3, 3})}) {
-    EXPECT_EQ(attend(mask), "[scaled_dot_product_attention] " + why);
-  }
-  for (const Tensor& mask : {lower != 0, zeros({3, 3}), (1 - lower) * -1e9, lower * 0.5}) {
-    EXPECT_EQ(attend(mask), "no error");
-  }
-  const Tensor y = randn({1, 1, 200, 4});  // of a large mask some rows tell
-  const auto attend_more = [&](const Tensor& mask) {
-    return error_of([&] { scaled_dot_product_attention(y, y, y, {.mask = mask}); });
-  };
-  const Tensor large = tril(ones({200, 200}));
-  Tensor with_bias = large.clone();
-  with_bias.mutable_data<float>()[150 * 200 + 150] = 2;
-  for (const Tensor& mask : {large, 1 - large, large.t(), ones({200, 1}).expand({200, 200})}) {
-    EXPECT_EQ(attend_more(mask), "[scaled_dot_product_attention] " + why);
-  }
-  for (const Tensor& mask : {zeros({200, 200}), large * 0.5, with_bias}) EXPECT_EQ(attend_more(mask), "no error");
-  Tape tape;  // a bias that is trained may be anything
-  EXPECT_EQ(attend(ones({3, 3}).as_leaf()), "no error");
-  const nn::MultiHeadSelfAttention shaw({.d_in = 4, .d_out = 4, .num_heads = 2, .positions = nn::Positions::shaw});
-  EXPECT_EQ(error_of([&] { shaw(randn({1, 3, 4}), lower); }), "[attention] " + why);
-}
-
-struct Deep {
-  nn::List<nn::Linear> layers = nn::repeat<nn::Linear>(3, 2, 2);
-  void visit(auto&& field) { field("layers", layers); }
-};
-
-TEST(Mistakes, ATrappedNanNamesTheNearestParameter) {
-  Deep model;
-  const auto run = [&] {
-    Tape tape;
-    tape.trap_nan();
-    Tensor x = full({1, 2}, 1);
-    for (const nn::Linear& layer : model.layers) x = layer(x);
-    tape.backward(sum(log(x * 0 - 1)));
-  };
-  const std::string text =
-      "[log] the value is not finite at position 11 of the tape: shape [1, 2] float32, inputs [1, 2]";
-  EXPECT_EQ(error_of(run), text);
-  nn::parameters(model);
-  EXPECT_EQ(error_of(run), text + ", near \"layers.2.weight\"");
-  model.layers[1].bias.set(full({2}, NAN));
-  EXPECT_EQ(error_of(run).substr(0, 44), "[linear] the value is not finite at position");
-  EXPECT_NE(error_of(run).find(", near \"layers.1.weight\""), std::string::npos);
-  const Tensor leaf = model.layers[1].bias.tensor();
-  model.layers.pop_back();
-  model.layers.pop_back();  // removes its names
-  Tape tape;
-  tape.trap_nan();
-  EXPECT_EQ(error_of([&] { leaf * 2; }),
-            "[mul] the value is not finite at position 1 of the tape: shape [2] float32, inputs [2]");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <tapegrad/autograd/kernels/bfloat16-inl.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
+#include <tapegrad/autograd/kernels/blas_dot.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {

@@ -74,7 +74,7 @@ TEST(GptRun, TrainsInBFloat16) {
   const Ran wide = run_command(small_gpt_run(folder, "wide"));
   const auto last_loss = [&](const std::string& name) {
     double loss = 0;
-    for (const std::string& line : lines(slurp(folder / name / "metrics.jsonl"))) {
+    for (const std::string& line : lines(slurp(folder / (name + "/metrics.jsonl")))) {
       const auto m = nlohmann::json::parse(line);
       if (m.contains("step")) loss = m["loss"];
     }

@@ -49,7 +49,7 @@ std::vector<ProfileRow> operation_rows(const Sums& sums, const Texts& texts, boo
     add(row, sum);
   }
   // By the time of the outermost operation, then that one before what it calls.
-  std::map<std::pair<ProfilePhase, std::string_view>, double> totals;
+  std::map<std::pair<ProfilePhase, std::string>, double> totals;
   for (const auto& [key, row] : rows) {
     if (row.within.empty()) totals[{row.phase, row.name}] = row.total_ms;
   }
@@ -57,8 +57,8 @@ std::vector<ProfileRow> operation_rows(const Sums& sums, const Texts& texts, boo
   for (auto& [key, row] : rows) sorted.push_back(std::move(row));
   const auto place = [&](const ProfileRow& row) {
     const bool outer = row.within.empty();
-    const std::string_view outermost = outer ? row.name : row.within;
-    return std::tuple(-totals[{row.phase, outermost}], row.phase, outermost, !outer, -row.total_ms,
+    const std::string& outermost = outer ? row.name : row.within;
+    return std::tuple(-totals[{row.phase, outermost}], row.phase, std::string_view(outermost), !outer, -row.total_ms,
                       std::string_view(row.name));
   };
   std::sort(sorted.begin(), sorted.end(),

@@ -53,6 +53,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/mask_check.h>
+#include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention_call.h>
@@ -333,6 +334,7 @@ void require_attention(const Tensor& query, const Tensor& key, const Tensor& val
 // The result, and the weights if they are wanted.
 std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
                                  const AttentionOptions& options, bool want_weights) {
+  const OpTimer timer(kAttention, {query, key, value, options.mask});
   require_attention(query, key, value, options);
   Attention a;
   const auto lead = [](const Tensor& x) { return leading_axes(x); };

@@ -208,7 +208,7 @@ std::vector<std::string> faults(const std::string& page) {
       }
     }
     // Examples call tapegrad functions, and `.name` is a member.
-    static const std::set<std::string> kYours = {"d", "f", "path", "plateau", "size", "sqrt"};
+    static const std::set<std::string> kYours = {"autocast", "d", "f", "path", "plateau", "size", "sqrt"};
     for (const std::string& example : all_of(row.differences, kCode)) {
       for (const std::string& call : all_of(example, R"((\w+)(?:<\w+>)?\()")) {
         if (!everything.contains(call) && !kYours.contains(call)) found.push_back("not declared: " + call);

@@ -238,7 +238,7 @@ TEST(ReadmeCode, IsInThisFileWordForWord) {
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 15);
+  EXPECT_EQ(blocks, 16);
 }
 
 }  // namespace

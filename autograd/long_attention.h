@@ -33,8 +33,9 @@ struct LshAttentionOptions {
 /// all keys found in any round; each key counts once. A token attends to itself only if it finds no other key; if it
 /// may not attend to itself either, the result is zero. The sorted order has no gradient. Chunks that cross buckets
 /// depend on the hashes of all tokens. Chunks within_buckets (a bucket's first one has no previous one) depend only on
-/// earlier tokens, so later tokens change causal results at most by rounding. Neither forward nor backward allocates
-/// T x T elements, unless backward is itself recorded. Kitaev, Kaiser, Levskaya 2020.
+/// earlier tokens: causal results depend on the number of later tokens by rounding alone, on their values not at all.
+/// Neither forward nor backward allocates T x T elements, unless backward is itself recorded. Kitaev, Kaiser, Levskaya
+/// 2020.
 Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& buckets,
                      const LshAttentionOptions& options = {});
 

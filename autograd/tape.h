@@ -56,8 +56,8 @@ class Tape {
   /// records on. Error if this is not the innermost tape, or the loss was not recorded on it.
   Gradients backward(const Tensor& loss, const BackwardOptions& options = {});
 
-  /// From now on, the first value or gradient that is not finite raises an Error with its operation, position, shapes,
-  /// and the nearest named parameter that it was computed from.
+  /// From now on, the first NaN or infinity in a value or gradient (but not the -inf of a mask) raises an Error with
+  /// its operation, position, shapes, and the nearest named parameter that it was computed from.
   void trap_nan() { trap_nan_ = true; }
 
   /// Number of recorded operations and leaves.

@@ -40,7 +40,8 @@ struct ReformerConfig {
 
 /// Multi-head self-attention by hashing: O(T log T). In training each pass draws rotations from the default generator;
 /// in evaluation they are those of config.seed, so that results are repeatable. With `causal`, chunks do not cross
-/// buckets, so later tokens change earlier results only by rounding. Otherwise an input of one chunk is not hashed.
+/// buckets, so results don't depend on the values of later tokens, and on their number only by rounding. Otherwise an
+/// input of one chunk is not hashed.
 struct ReformerSelfAttention {
   explicit ReformerSelfAttention(const ReformerConfig& config);
 

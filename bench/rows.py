@@ -44,6 +44,7 @@ TABLE = [
     step("gpt_4x128", "GPT 4 x 128, T 64, B 12, V 65", SMALL),
     step("gpt_6x384", "GPT 6 x 384, T 256, B 12, V 65", MEDIUM),
     step("gpt2_4x64", "GPT-2 124M, B 4, T 64", dict(GPT2, batch=4, tokens=64)),
+    step("gpt2_4x64_bfloat16", "the same, products in bfloat16", dict(GPT2, batch=4, tokens=64, dtype="bfloat16")),
     step("gpt2_1x1024", "GPT-2 124M, B 1, T 1024", dict(GPT2, batch=1, tokens=1024), large=True),
     step("book", "chapter 5's GPT 162M, B 2, T 256, dropout", BOOK, large=True),
     call("causal_attention_with_gradients/1/4/1024/64", "causal attention [1, 4, 1024, 64], with gradients"),

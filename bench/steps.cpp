@@ -63,6 +63,7 @@ class GPTWork final : public Work {
  public:
   explicit GPTWork(const json& row)
       : model_(seeded_config(row)),
+        dtype_(row.value("dtype", "float32") == "bfloat16" ? kBFloat16 : kFloat32),
         adam_(nn::parameters(model_), {.lr = row.at("lr"), .weight_decay = row.at("weight_decay").get<double>()}) {
     const int64_t batch = row.at("batch"), tokens = row.at("tokens"), vocabulary = model_.config.vocab_size;
     uint64_t state = 1;
@@ -81,7 +82,11 @@ class GPTWork final : public Work {
   double step() override {
     const int at = next_++ % kBatches;
     Tape tape;
-    const Tensor loss = cross_entropy(model_(inputs_[at]), targets_[at]);
+    Tensor loss;
+    {
+      const Autocast autocast(dtype_);
+      loss = cross_entropy(model_(inputs_[at]), targets_[at]);
+    }
     adam_.step(tape.backward(loss));
     return loss.item();
   }
@@ -113,6 +118,7 @@ class GPTWork final : public Work {
   }
 
   nn::GPTModel model_;
+  const DType dtype_;  // of products
   optim::AdamW adam_;
   std::vector<Tensor> inputs_, targets_;
   int next_ = 0;

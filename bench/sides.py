@@ -1,4 +1,5 @@
 """The programs that bench/run.py compares: ours, and the peers that are installed. Each takes turns with the others."""
+import contextlib
 import json
 import os
 import re
@@ -61,7 +62,8 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / TICK
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it ended by itself
+            self.process.stdin.close()
         self.process.terminate()
         self.process.wait()
         self.process.stdout.close()

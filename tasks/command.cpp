@@ -117,7 +117,15 @@ void add_tokenize(CLI::App* app, Parsed& parsed) {
   app->add_option("--vocab-size", r->vocab_size, "number of tokens of a bpe tokenizer (default: 1000)")
       ->type_name("N")
       ->group("New tokenizer");
+  app->add_option("--sample-bytes", r->sample_bytes, "train bpe on a random sample of --text (default: 0, all of it)")
+      ->type_name("N")
+      ->group("New tokenizer");
+  app->add_option("--seed", r->seed, "seed of that sample")
+      ->capture_default_str()
+      ->type_name("SEED")
+      ->group("New tokenizer");
   app->add_option("--out", r->out, "folder for the new tokenizer.json")->type_name("DIR")->group("New tokenizer");
+  add_threads(app, parsed);
   app->callback([r, &parsed] { parsed.run = [r] { return tokenize(*r); }; });
 }
 

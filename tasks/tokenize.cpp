@@ -5,11 +5,16 @@
 #include <tapegrad/tasks/data/tokens.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/train/files.h>
+#include <tapegrad/tasks/train/interrupts.h>
+#include <tapegrad/tasks/train/progress.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 
 namespace tapegrad::tasks {
@@ -29,6 +34,7 @@ void check(const TokenizeRequest& r) {
   if (r.train.empty()) {
     require(!r.tokenizer.empty(), kTokenize, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
     require(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
+    require(r.sample_bytes == 0, "--sample-bytes", "is for --train");
     require(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
     require(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
     const bool found = as_bad_request(
@@ -44,6 +50,9 @@ void check(const TokenizeRequest& r) {
   require(!r.decode && r.save.empty(), r.decode ? "--decode" : "--save", "needs a tokenizer, --train makes one");
   require(!r.out.empty(), "--train", "needs --out DIR");
   require(r.vocab_size == 0 || r.train == "bpe", "--vocab-size", "follows from the text for char");
+  require(r.sample_bytes == 0 || r.train == "bpe", "--sample-bytes", "is for bpe: char needs all characters");
+  require(r.sample_bytes >= 0, "--sample-bytes", fmt::format("must be at least 0 (all), got {}", r.sample_bytes));
+  if (r.sample_bytes > 0) require_file("--text", r.text);
   require(r.vocab_size == 0 || r.vocab_size >= 257, "--vocab-size",
           fmt::format("must be at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
 }
@@ -82,18 +91,62 @@ void try_replacing(const fs::path& path) {
   const AtomicFile trial(path);
 }
 
+std::unique_ptr<data::Tokenizer> trained(const TokenizeRequest& request, int64_t size) {
+  const auto require_text = [](bool text) {
+    if (!text) bad_request(kTokenize, "the text is empty, expected one to make a tokenizer from");
+  };
+  // Byte pairs are counted while a file is read; a pipe is read into memory first.
+  if (request.train == "bpe" && !request.text.empty() && kind_of_file(request.text) == FileKind::file) {
+    require_text(fs::file_size(request.text) > 0);
+    return data::train_byte_pairs_on_file(request.text, size,
+                                          {.bytes = static_cast<uint64_t>(request.sample_bytes), .seed = request.seed});
+  }
+  const std::string text = read_input(request);
+  require_text(!text.empty());
+  return request.train == "char" ? data::make_character_tokenizer(text) : data::train_byte_pairs(text, size);
+}
+
 int make(const TokenizeRequest& request) {
   as_bad_request("--out", [&] { const train::RunFolder tried(request.out); });
-  const std::string text = read_input(request);
-  if (text.empty()) bad_request(kTokenize, "the text is empty, expected one to make a tokenizer from");
   const int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
-  const auto tokenizer =
-      request.train == "char" ? data::make_character_tokenizer(text) : data::train_byte_pairs(text, size);
+  const auto tokenizer = trained(request, size);
   data::save_tokenizer(*tokenizer, request.out);
   const bool short_text = request.train == "bpe" && tokenizer->size() < size;
   fmt::print("{}: {} tokens{}\n", (fs::path(request.out) / "tokenizer.json").string(), tokenizer->size(),
              short_text ? fmt::format(" (not {}: no other pair occurs twice)", size) : "");
   return 0;
+}
+
+// Shows on a terminal how far the text is.
+class TextProgress {
+ public:
+  ~TextProgress() { show(""); }
+  void operator()(uint64_t done, uint64_t all) {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+    const double rate = static_cast<double>(done) / std::max(spent.count(), 1e-9);
+    show(fmt::format("{:.2f} of {:.2f} GB, {:.1f} MB/s, {} left", static_cast<double>(done) * 1e-9,
+                     static_cast<double>(all) * 1e-9, rate * 1e-6,
+                     train::duration(static_cast<double>(all - done) / rate)));
+  }
+
+ private:
+  void show(const std::string& line) const {
+    if (!terminal_) return;
+    fmt::print(stderr, "\r\033[K{}", line);
+    std::fflush(stderr);
+  }
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+int64_t save_tokens(const data::Tokenizer& tokenizer, const TokenizeRequest& request) {
+  const train::CatchInterrupts interrupts;
+  TextProgress progress;
+  return data::write_token_file(tokenizer, request.text, request.save, {.progress = [&](uint64_t done, uint64_t all) {
+                                  if (train::CatchInterrupts::interrupted())
+                                    fail(kTokenize, fmt::format("interrupted: {} is as it was before", request.save));
+                                  progress(done, all);
+                                }});
 }
 
 }  // namespace
@@ -107,8 +160,7 @@ int tokenize(const TokenizeRequest& request) {
     if (fs::equivalent(request.text, request.save, none))
       bad_request("--save", fmt::format("{} is the text itself", request.save));
     as_bad_request("--save", [&] { try_replacing(request.save); });
-    const int64_t count = data::write_token_file(*tokenizer, request.text, request.save);
-    fmt::print("{}: {} tokens\n", request.save, count);
+    fmt::print("{}: {} tokens\n", request.save, save_tokens(*tokenizer, request));
     return 0;
   }
   const std::string input = read_input(request);

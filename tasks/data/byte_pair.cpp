@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
 
 namespace tapegrad::data {
 namespace {
@@ -90,7 +90,7 @@ int32_t BytePairTokenizer::Ranks::operator()(int32_t left, int32_t right) const 
 
 // ---- Encoding ----
 
-// The working memory of one call of encode.
+// The working memory of a call of encode, and the words that earlier calls met.
 struct BytePairTokenizer::Work {
   // A token of the word, in a linked list whose first node is never merged away.
   struct Node {
@@ -102,14 +102,46 @@ struct BytePairTokenizer::Work {
     int32_t rank, at;
     bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
   };
-  struct Span {
-    std::size_t begin, count;
+  // A word with its ids. The fields fill one cache line.
+  struct Known {
+    static constexpr std::size_t kBytes = 22, kIds = 10;
+    uint8_t bytes = 0, count = 0;
+    std::array<char, kBytes> word;
+    std::array<int32_t, kIds> ids;
+    bool is(std::string_view other) const {
+      return bytes == other.size() && std::memcmp(word.data(), other.data(), other.size()) == 0;
+    }
   };
-  std::vector<int64_t> ids;                          // the result
-  std::unordered_map<std::string_view, Span> words;  // ids of short words that occurred before
+  static constexpr std::size_t kFewest = 64, kMost = 1 << 16;
+
+  Known& known_place(std::string_view word) { return known[hash(word) & (known.size() - 1)]; }
+  static uint64_t hash(std::string_view word);
+
+  std::vector<int64_t> ids;  // the result
+  std::vector<Known> known;  // each word has one place, where the last one that was met is
   std::vector<Node> nodes;
   std::vector<Candidate> heap;
 };
+
+// Of 1 to 24 bytes, from overlapping words of 8, 4 or 1.
+uint64_t BytePairTokenizer::Work::hash(std::string_view word) {
+  const char *const first = word.data(), *const end = first + word.size();
+  const auto load = []<class T>(const char* from, T value) -> uint64_t {
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  };
+  uint64_t a, b, c = 0;
+  if (word.size() >= 8) {
+    a = load(first, uint64_t{}), b = load(end - 8, uint64_t{});
+    if (word.size() > 16) c = load(first + 8, uint64_t{});
+  } else if (word.size() >= 4) {
+    a = load(first, uint32_t{}), b = load(end - 4, uint32_t{});
+  } else {
+    a = load(first, uint8_t{}) | load(end - 1, uint8_t{}) << 8, b = load(first + word.size() / 2, uint8_t{});
+  }
+  const uint64_t mixed = (a ^ word.size()) * 0x9e3779b97f4a7c15u + (b ^ c * 0xd6e8feb86659fd93u) * 0xc2b2ae3d27d4eb4fu;
+  return mixed ^ mixed >> 32 ^ mixed >> 47;
+}
 
 BytePairTokenizer::BytePairTokenizer(BytePairs pairs) : pairs_(std::move(pairs)), ranks_(pairs_.merges) {
   byte_ids_.fill(-1);
@@ -121,8 +153,49 @@ BytePairTokenizer::BytePairTokenizer(BytePairs pairs) : pairs_(std::move(pairs))
   }
 }
 
-// Appends the tokens of one word to work.ids. A heap of merges makes this n log n for n bytes.
+BytePairTokenizer::~BytePairTokenizer() = default;
+
+std::unique_ptr<BytePairTokenizer::Work> BytePairTokenizer::take_work() const {
+  const std::lock_guard held(lock_);
+  if (idle_.empty()) return std::make_unique<Work>();
+  std::unique_ptr<Work> work = std::move(idle_.back());
+  idle_.pop_back();
+  return work;
+}
+
+int32_t BytePairTokenizer::byte_id(char byte) const {
+  const auto code = static_cast<unsigned char>(byte);
+  if (byte_ids_[code] < 0) {
+    fail(kBytePair, fmt::format("the vocabulary has no token for the byte 0x{:02x} of the text", code));
+  }
+  return static_cast<int32_t>(byte_ids_[code]);
+}
+
+// Appends the tokens of one word to work.ids. In a short word the best merge is searched for anew after each merge.
 void BytePairTokenizer::merge(std::string_view word, Work& work) const {
+  constexpr std::size_t kShort = 32;
+  if (word.size() > kShort) return merge_long(word, work);
+  std::array<int32_t, kShort> ids;
+  std::array<int32_t, kShort> ranks;  // of the merge with the next one
+  std::size_t count = word.size();
+  for (std::size_t i = 0; i < count; ++i) ids[i] = byte_id(word[i]);
+  for (std::size_t i = 0; i + 1 < count; ++i) ranks[i] = ranks_(ids[i], ids[i + 1]);
+  while (count > 1) {
+    const auto best = static_cast<std::size_t>(
+        std::min_element(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count - 1)) - ranks.begin());
+    if (ranks[best] == kNone) break;
+    ids[best] = static_cast<int32_t>(pairs_.merges[static_cast<std::size_t>(ranks[best])].becomes);
+    --count;
+    for (std::size_t i = best + 1; i < count; ++i) ids[i] = ids[i + 1];
+    for (std::size_t i = best + 1; i + 1 < count; ++i) ranks[i] = ranks[i + 1];
+    if (best > 0) ranks[best - 1] = ranks_(ids[best - 1], ids[best]);
+    if (best + 1 < count) ranks[best] = ranks_(ids[best], ids[best + 1]);
+  }
+  work.ids.insert(work.ids.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+// The same with a heap of merges: n log n for n bytes.
+void BytePairTokenizer::merge_long(std::string_view word, Work& work) const {
   if (word.size() >= INT32_MAX) {
     fail(kBytePair,
          fmt::format("a word may have up to 2^31 - 2 bytes, got {} (a text without white space?)", word.size()));
@@ -132,11 +205,8 @@ void BytePairTokenizer::merge(std::string_view word, Work& work) const {
   work.heap.clear();
   const auto count = static_cast<int32_t>(word.size());
   for (int32_t i = 0; i < count; ++i) {
-    const auto byte = static_cast<unsigned char>(word[static_cast<std::size_t>(i)]);
-    if (byte_ids_[byte] < 0) {
-      fail(kBytePair, fmt::format("the vocabulary has no token for the byte 0x{:02x} of the text", byte));
-    }
-    nodes.push_back({static_cast<int32_t>(byte_ids_[byte]), kNone, i - 1, i + 1 < count ? i + 1 : -1});
+    const int32_t id = byte_id(word[static_cast<std::size_t>(i)]);
+    nodes.push_back({id, kNone, i - 1, i + 1 < count ? i + 1 : -1});
   }
   const auto node = [&](int32_t i) -> Work::Node& { return nodes[static_cast<std::size_t>(i)]; };
   const auto offer = [&](int32_t at) {
@@ -166,29 +236,37 @@ void BytePairTokenizer::merge(std::string_view word, Work& work) const {
 }
 
 void BytePairTokenizer::encode_ordinary(std::string_view text, Work& work) const {
-  constexpr std::size_t kLongestKept = 32;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = word_end(text, at);
     const std::string_view word = text.substr(at, end - at);
     at = end;
-    if (word.size() > kLongestKept) {
+    if (word.size() > Work::Known::kBytes) {
       merge(word, work);
       continue;
     }
-    const auto [known, fresh] = work.words.try_emplace(word, Work::Span{work.ids.size(), 0});
-    if (fresh) {
-      merge(word, work);
-      known->second.count = work.ids.size() - known->second.begin;
-    } else {
-      const Work::Span span = known->second;
-      for (std::size_t i = 0; i < span.count; ++i) work.ids.push_back(work.ids[span.begin + i]);
+    Work::Known& known = work.known_place(word);
+    if (known.is(word)) {
+      work.ids.insert(work.ids.end(), known.ids.begin(), known.ids.begin() + known.count);
+      continue;
     }
+    const std::size_t before = work.ids.size();
+    merge(word, work);
+    const std::size_t count = work.ids.size() - before;
+    if (count > Work::Known::kIds) continue;
+    known.bytes = static_cast<uint8_t>(word.size());
+    known.count = static_cast<uint8_t>(count);
+    std::copy(word.begin(), word.end(), known.word.begin());
+    for (std::size_t i = 0; i < count; ++i) known.ids[i] = static_cast<int32_t>(work.ids[before + i]);
   }
 }
 
 std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
-  Work work;
+  std::unique_ptr<Work> taken = take_work();
+  Work& work = *taken;
+  work.ids.clear();
   work.ids.reserve(text.size() / 3);
+  const std::size_t room = std::clamp(std::bit_ceil(text.size() / 8), Work::kFewest, Work::kMost);
+  if (room > work.known.size()) work.known.assign(room, {});
   // The next position of each special token. The leftmost one is taken, of these the longest.
   std::vector<std::size_t> next(pairs_.specials.size(), 0);
   bool first = true;
@@ -209,7 +287,14 @@ std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
     if (id >= 0) work.ids.push_back(id);
     at = begin + length;
   }
-  return std::move(work.ids);
+  std::vector<int64_t> ids = std::move(work.ids);
+  const std::lock_guard held(lock_);
+  idle_.push_back(std::move(taken));
+  return ids;
+}
+
+std::size_t BytePairTokenizer::cut(std::string_view text, std::size_t from) const {
+  return word_cut(text, from, special_tokens());
 }
 
 std::vector<std::string> BytePairTokenizer::special_tokens() const {

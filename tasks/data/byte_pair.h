@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/data/tokenizer.h>
 
 #include <array>
+#include <mutex>
 
 namespace tapegrad::data {
 
@@ -33,7 +34,10 @@ class BytePairTokenizer final : public Tokenizer {
   /// The ids of merges and special tokens must be those of tokens.
   explicit BytePairTokenizer(BytePairs pairs);
 
+  ~BytePairTokenizer() override;
+
   std::vector<int64_t> encode(std::string_view text) const override;
+  std::size_t cut(std::string_view text, std::size_t from) const override;
   std::string_view bytes(int64_t id) const override;
   int64_t size() const override { return static_cast<int64_t>(pairs_.tokens.size()); }
   std::vector<std::string> special_tokens() const override;
@@ -59,12 +63,17 @@ class BytePairTokenizer final : public Tokenizer {
   struct Work;
   static constexpr int32_t kNone = INT32_MAX;
 
+  std::unique_ptr<Work> take_work() const;
   void encode_ordinary(std::string_view text, Work& work) const;
   void merge(std::string_view word, Work& work) const;
+  void merge_long(std::string_view word, Work& work) const;
+  int32_t byte_id(char byte) const;
 
   BytePairs pairs_;
   Ranks ranks_;
-  std::array<int64_t, 256> byte_ids_;  // -1: no token
+  std::array<int64_t, 256> byte_ids_;                // -1: no token
+  mutable std::mutex lock_;                          // of `idle_`
+  mutable std::vector<std::unique_ptr<Work>> idle_;  // keep the words that they know; one for each thread that encoded
 };
 
 }  // namespace tapegrad::data

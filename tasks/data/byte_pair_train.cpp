@@ -1,7 +1,10 @@
 // Trains byte pairs. Words are counted once; a merge visits only the words that contain its pair.
 #include <fmt/format.h>
+#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/byte_pair_train.h>
+#include <tapegrad/tasks/data/detail/input_file.h>
+#include <tapegrad/tasks/data/permutation.h>
 #include <tapegrad/tasks/data/split.h>
 
 #include <algorithm>
@@ -33,30 +36,53 @@ struct Counted {
   bool operator<(const Counted& other) const { return count != other.count ? count < other.count : pair > other.pair; }
 };
 
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+
+// How often each word occurs.
+class WordCounts {
+ public:
+  // Counts the words of a text, in which the end of a text is none.
+  void add(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find(kEndOfText), text.size());
+      for (std::size_t at = 0; at < end;) {
+        const std::size_t next = word_end(text.substr(0, end), at);
+        add(text.substr(at, next - at), 1);
+        at = next;
+      }
+      text.remove_prefix(std::min(end + kEndOfText.size(), text.size()));
+    }
+  }
+  void add(const WordCounts& other) {
+    for (const auto& [word, count] : other.counts_) add(word, count);
+  }
+  auto begin() const { return counts_.begin(); }
+  auto end() const { return counts_.end(); }
+
+ private:
+  void add(std::string_view word, int64_t count) {
+    const auto known = counts_.find(word);
+    known == counts_.end() ? void(counts_.emplace(word, count)) : void(known->second += count);
+  }
+  std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> counts_;
+};
+
 class Training {
  public:
-  Training(std::string_view text) {
+  // The order of the words does not matter: the most frequent pair is chosen by counts and ids.
+  explicit Training(const WordCounts& counts) {
     const std::array<unsigned char, 256> bytes = bytes_by_symbol();
     std::array<int32_t, 256> id_of{};
     for (std::size_t id = 0; id < bytes.size(); ++id) {
       id_of[bytes[id]] = static_cast<int32_t>(id);
       add_token(std::string(1, static_cast<char>(bytes[id])));
     }
-    std::unordered_map<std::string_view, std::size_t> known;
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find(kEndOfText), text.size());
-      for (std::size_t at = 0; at < end;) {
-        const std::size_t next = word_end(text.substr(0, end), at);
-        const std::string_view word = text.substr(at, next - at);
-        at = next;
-        const auto [place, fresh] = known.try_emplace(word, words_.size());
-        if (fresh) {
-          words_.push_back({{}, 0});
-          for (const char byte : word) words_.back().tokens.push_back(id_of[static_cast<unsigned char>(byte)]);
-        }
-        ++words_[place->second].count;
-      }
-      text.remove_prefix(std::min(end + kEndOfText.size(), text.size()));
+    for (const auto& [word, count] : counts) {
+      words_.push_back({{}, count});
+      for (const char byte : word) words_.back().tokens.push_back(id_of[static_cast<unsigned char>(byte)]);
     }
     for (std::size_t i = 0; i < words_.size(); ++i) {
       const std::vector<int32_t>& tokens = words_[i].tokens;
@@ -141,18 +167,86 @@ class Training {
   std::priority_queue<Counted> queue_;
 };
 
-}  // namespace
+// ---- Counting the words of a file ----
 
-std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab_size) {
+constexpr uint64_t kBlock = uint64_t{1} << 16;
+
+// Where a block of the file that should begin at `at` does begin: the next position where the text can be cut, or `at`
+// itself, within a word of more than 1 MiB.
+uint64_t block_edge(const detail::InputFile& file, uint64_t at) {
+  if (at == 0 || at >= file.size()) return std::min(at, file.size());
+  constexpr uint64_t kBefore = 64, kMost = uint64_t{1} << 20;
+  static const std::vector<std::string> specials{std::string(kEndOfText)};
+  const uint64_t begin = at - std::min(at, kBefore);
+  std::string text;
+  for (std::size_t wanted = 1 << 10; wanted <= kMost; wanted *= 4) {
+    text.resize(wanted);
+    text.resize(file.read(begin, wanted, text.data()));
+    const std::size_t cut = word_cut(text, static_cast<std::size_t>(at - begin), specials);
+    if (cut != std::string::npos) return begin + cut;
+    if (text.size() < wanted) return file.size();
+  }
+  return at;
+}
+
+WordCounts words_of_block(const detail::InputFile& file, int64_t block) {
+  const uint64_t begin = block_edge(file, static_cast<uint64_t>(block) * kBlock);
+  const uint64_t end = block_edge(file, static_cast<uint64_t>(block + 1) * kBlock);
+  WordCounts words;
+  if (begin >= end) return words;  // within a long word
+  std::string text(end - begin, '\0');
+  text.resize(file.read(begin, text.size(), text.data()));
+  words.add(text);
+  return words;
+}
+
+WordCounts words_of(const detail::InputFile& file, const TextSample& sample) {
+  const auto blocks = static_cast<int64_t>((file.size() + kBlock - 1) / kBlock);
+  const bool all = sample.bytes == 0 || sample.bytes >= file.size();
+  const int64_t count = all ? blocks : static_cast<int64_t>((sample.bytes + kBlock - 1) / kBlock);
+  const Permutation drawn(blocks, sample.seed);
+  constexpr int64_t kAtOnce = 256;
+  WordCounts words;
+  std::vector<WordCounts> some;
+  for (int64_t first = 0; first < count; first += kAtOnce) {
+    const int64_t here = std::min(kAtOnce, count - first);
+    some.assign(static_cast<std::size_t>(here), {});
+    parallel_for(here, 1, [&](int64_t i, int64_t) {
+      some[static_cast<std::size_t>(i)] = words_of_block(file, all ? first + i : drawn(first + i));
+    });
+    for (const WordCounts& more : some) words.add(more);
+  }
+  return words;
+}
+
+std::unique_ptr<Tokenizer> trained(const WordCounts& words, int64_t vocab_size) {
+  Training training(words);
+  while (training.tokens() + 1 < vocab_size && training.step()) {
+  }
+  return std::make_unique<BytePairTokenizer>(training.finish());
+}
+
+void check_size(int64_t vocab_size) {
   constexpr int64_t kLeast = 257, kMost = 1 << 20;  // bytes and the end of text
   if (vocab_size < kLeast || vocab_size > kMost) {
     fail("tokenizer", fmt::format("vocab_size must be between {} (all bytes and {}) and {}, got {}", kLeast, kEndOfText,
                                   kMost, vocab_size));
   }
-  Training training(text);
-  while (training.tokens() + 1 < vocab_size && training.step()) {
-  }
-  return std::make_unique<BytePairTokenizer>(training.finish());
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab_size) {
+  check_size(vocab_size);
+  WordCounts words;
+  words.add(text);
+  return trained(words, vocab_size);
+}
+
+std::unique_ptr<Tokenizer> train_byte_pairs_on_file(const std::string& path, int64_t vocab_size,
+                                                    const TextSample& sample) {
+  check_size(vocab_size);
+  return trained(words_of(detail::InputFile(path), sample), vocab_size);
 }
 
 }  // namespace tapegrad::data

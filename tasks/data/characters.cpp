@@ -2,6 +2,7 @@
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/utf8.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -82,9 +83,7 @@ std::vector<int64_t> CharacterTokenizer::encode(std::string_view text) const {
           const std::string what = c.valid
                                        ? fmt::format("character {} (U+{:04X})", nlohmann::json(bytes).dump(), c.code)
                                        : fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte));
-          throw EncodeError(
-              fmt::format("[{}] the {} at byte {} of the text is not among the {} tokens of the vocabulary",
-                          kCharacters, what, at, size()));
+          throw EncodeError(what, at, size());
         }
         ids.push_back(id);
       }
@@ -92,6 +91,12 @@ std::vector<int64_t> CharacterTokenizer::encode(std::string_view text) const {
     at += bytes.size();
   }
   return ids;
+}
+
+std::size_t CharacterTokenizer::cut(std::string_view text, std::size_t from) const {
+  std::size_t at = std::max<std::size_t>(from, 1);
+  while (at < text.size() && continues_character(text[at])) ++at;
+  return at < text.size() ? at : std::string_view::npos;
 }
 
 std::string_view CharacterTokenizer::bytes(int64_t id) const {

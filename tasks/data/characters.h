@@ -18,6 +18,7 @@ class CharacterTokenizer final : public Tokenizer {
   CharacterTokenizer(const std::unordered_map<std::string, int64_t>& vocabulary, const std::string& where);
 
   std::vector<int64_t> encode(std::string_view text) const override;
+  std::size_t cut(std::string_view text, std::size_t from) const override;
   std::string_view bytes(int64_t id) const override;
   int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
   std::string json() const override;

@@ -27,7 +27,8 @@ BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
              : options.shuffle ? shuffled(examples)
                                : sequential(examples);
   if (sampler_.size < 0) fail(kDataLoader, fmt::format("the sampler's size must be at least 0, got {}", sampler_.size));
-  if (!sampler_.order && sampler_.size > examples) {
+  if (sampler_.order && sampler_.index_at) fail(kDataLoader, "expected a sampler with order or index_at, got both");
+  if (!sampler_.order && !sampler_.index_at && sampler_.size > examples) {
     fail(kDataLoader,
          fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
   }
@@ -37,26 +38,30 @@ int64_t BatchPlan::batches() const {
   return sampler_.size / batch_size_ + (!drop_last_ && sampler_.size % batch_size_ != 0 ? 1 : 0);
 }
 
-std::vector<int64_t> BatchPlan::draw(LoaderPosition& position, Generator& generator) const {
-  if (!sampler_.order) return {};
+EpochOrder BatchPlan::draw(LoaderPosition& position, Generator& generator) const {
+  if (!sampler_.order && !sampler_.index_at) return {};
   constexpr uint64_t kPositive = ~uint64_t{0} >> 1;
   if (!position.order_seed) position.order_seed = generator.random64() & kPositive;
+  if (sampler_.index_at) return {.list = {}, .index_at = sampler_.index_at(*position.order_seed)};
   Generator own(*position.order_seed);
   std::vector<int64_t> order = sampler_.order(own);
   if (static_cast<int64_t>(order.size()) != sampler_.size) {
     fail(kDataLoader, fmt::format("expected {} indices from the sampler, got {}", sampler_.size, order.size()));
   }
   check_indices(order, examples_);
-  return order;
+  return {.list = std::move(order), .index_at = {}};
 }
 
-std::vector<int64_t> BatchPlan::indices(int64_t batch, std::span<const int64_t> order) const {
+std::vector<int64_t> BatchPlan::indices(int64_t batch, const EpochOrder& order) const {
   const int64_t first = batch * batch_size_, count = std::min(batch_size_, sampler_.size - first);
   std::vector<int64_t> out(static_cast<std::size_t>(count));
-  if (order.empty()) {
+  if (order.index_at) {
+    std::generate(out.begin(), out.end(), [&, at = first]() mutable { return order.index_at(at++); });
+    check_indices(out, examples_);
+  } else if (order.list.empty()) {
     std::iota(out.begin(), out.end(), first);
   } else {
-    std::copy_n(order.begin() + first, count, out.begin());
+    std::copy_n(order.list.begin() + first, count, out.begin());
   }
   return out;
 }

@@ -32,6 +32,12 @@ struct LoaderPosition {
 
 namespace detail {
 
+// The indices of one epoch, in order: in a list, computed, or, without either, 0, 1, 2 ...
+struct EpochOrder {
+  std::vector<int64_t> list;
+  std::function<int64_t(int64_t position)> index_at;
+};
+
 // What loaders of all datasets and batches share: which indices are in which batch.
 class BatchPlan {
  public:
@@ -39,9 +45,9 @@ class BatchPlan {
   int64_t batches() const;
   int64_t prefetch() const { return prefetch_; }
   // Draws the epoch's seed where the order is random and it is not drawn yet. Returns the order.
-  std::vector<int64_t> draw(LoaderPosition& position, Generator& generator) const;
-  // The indices of a batch; an empty order is 0, 1, 2 ...
-  std::vector<int64_t> indices(int64_t batch, std::span<const int64_t> order) const;
+  EpochOrder draw(LoaderPosition& position, Generator& generator) const;
+  // The indices of a batch.
+  std::vector<int64_t> indices(int64_t batch, const EpochOrder& order) const;
   // Error for a position that this loader cannot have.
   void check(const LoaderPosition& position) const;
 
@@ -135,7 +141,7 @@ class DataLoader {
     void start_thread();
     // The order, and what the background thread uses: stays where it is when the iteration moves.
     struct Epoch {
-      std::vector<int64_t> order;
+      detail::EpochOrder order;
       std::vector<Batch> made;                 // batch i at i % size
       std::optional<detail::Prefetch> thread;  // the last member, destroyed first: it uses the others
     };

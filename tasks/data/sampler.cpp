@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/data/permutation.h>
 #include <tapegrad/tasks/data/sampler.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tapegrad::data {
 namespace {
@@ -36,6 +38,60 @@ Sampler shuffled(int64_t size, int64_t count) {
               order.insert(order.end(), all.begin(), all.begin() + more);
             }
             return order;
+          }};
+}
+
+Sampler permuted(int64_t size) {
+  require_at_least("permuted", "size", 0, size);
+  return {.size = size, .index_at = [size](uint64_t seed) { return Permutation(size, seed); }};
+}
+
+namespace {
+
+// One part of a mixture: `count` of an epoch's indices, which begin at `first` before they are permuted.
+struct Part {
+  int64_t begin, size;  // of the part's own indices
+  int64_t first, count;
+};
+
+std::vector<Part> parts_of_mixture(const std::vector<int64_t>& sizes, const std::vector<double>& weights) {
+  constexpr std::string_view kMixed = "mixed";
+  if (sizes.size() != weights.size() || sizes.empty())
+    fail(kMixed, fmt::format("expected a weight for each part, got {} for {}", weights.size(), sizes.size()));
+  std::vector<Part> parts;
+  int64_t begin = 0, first = 0;
+  for (std::size_t p = 0; p < sizes.size(); ++p) {
+    require_at_least(kMixed, "the size of a part", 1, sizes[p]);
+    const double count = std::round(weights[p] * static_cast<double>(sizes[p]));
+    if (!(weights[p] > 0 && count >= 1 && count + static_cast<double>(first) < 0x1p62)) {
+      fail(kMixed, fmt::format("expected a weight with which an epoch has 1 to 2^62 indices, got {} for a part of {}",
+                               weights[p], sizes[p]));
+    }
+    parts.push_back({begin, sizes[p], first, static_cast<int64_t>(count)});
+    begin += sizes[p];
+    first += static_cast<int64_t>(count);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Sampler mixed(const std::vector<int64_t>& sizes, const std::vector<double>& weights) {
+  const std::vector<Part> parts = parts_of_mixture(sizes, weights);
+  const int64_t all = parts.back().first + parts.back().count;
+  return {.size = all, .index_at = [parts, all](uint64_t seed) {
+            // A permutation of the whole epoch, and one of each part for the pass that is not complete.
+            std::vector<Permutation> within;
+            for (const Part& part : parts) within.emplace_back(part.size, seed + within.size() + 1);
+            return [parts, within = std::move(within), order = Permutation(all, seed)](int64_t position) {
+              const int64_t at = order(position);
+              const auto after = std::upper_bound(parts.begin(), parts.end(), at,
+                                                  [](int64_t i, const Part& part) { return i < part.first; });
+              const auto p = static_cast<std::size_t>(after - parts.begin()) - 1;
+              const Part& part = parts[p];
+              const int64_t i = at - part.first, complete = part.count - part.count % part.size;
+              return part.begin + (i < complete ? i % part.size : within[p](i - complete));
+            };
           }};
 }
 

@@ -16,6 +16,9 @@ struct Sampler {
   /// Draws the `size` indices of one epoch. The generator is for this epoch only; a checkpoint stores its seed. Empty:
   /// 0, 1, ... size - 1, without a draw.
   std::function<std::vector<int64_t>(Generator& generator)> order = {};
+  /// Instead of `order`, for epochs that are too long for a list: makes of the epoch's seed, which a checkpoint stores,
+  /// the function from a position in [0, size) to an index.
+  std::function<std::function<int64_t(int64_t position)>(uint64_t seed)> index_at = {};
 };
 
 /// 0, 1, ... size - 1.
@@ -24,6 +27,16 @@ Sampler sequential(int64_t size);
 /// A random permutation of 0 ... size - 1, as PyTorch's RandomSampler draws it. With `count` >= 0, that many indices:
 /// whole permutations first, then a part of another one.
 Sampler shuffled(int64_t size, int64_t count = -1);
+
+/// A random permutation of 0 ... size - 1 that takes no memory, for any size (permutation.h). Its order is not
+/// PyTorch's.
+Sampler permuted(int64_t size);
+
+/// A random order of several parts, which takes no memory. The first sizes[0] indices are those of the first part, and
+/// so on. An epoch has each index of part p weights[p] times; of a weight's fraction, a random part of the indices,
+/// another one in each epoch: with 2.25, each index occurs twice and a quarter of them a third time. Error for weights
+/// that are not positive, and for parts of which an epoch has no index or 2^62 and more.
+Sampler mixed(const std::vector<int64_t>& sizes, const std::vector<double>& weights);
 
 /// `count` indices below `size`, drawn independently, as PyTorch's RandomSampler(replacement=True) draws them.
 Sampler with_replacement(int64_t size, int64_t count);

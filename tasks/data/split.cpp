@@ -2,7 +2,9 @@
 #include <tapegrad/tasks/data/utf8.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <optional>
 
 namespace tapegrad::data {
 namespace {
@@ -20,6 +22,18 @@ bool among(const Range (&ranges)[N], uint32_t code) {
   return found != std::end(ranges) && found->first <= code;
 }
 
+constexpr CharacterClass class_of_ascii(uint32_t code) {
+  if ((code | 0x20) >= 'a' && (code | 0x20) <= 'z') return CharacterClass::letter;
+  if (code >= '0' && code <= '9') return CharacterClass::number;
+  return code == ' ' || (code >= '\t' && code <= '\r') ? CharacterClass::space : CharacterClass::other;
+}
+
+constexpr std::array<CharacterClass, 128> kAscii = [] {
+  std::array<CharacterClass, 128> classes{};
+  for (uint32_t code = 0; code < 128; ++code) classes[code] = class_of_ascii(code);
+  return classes;
+}();
+
 struct Classified {
   CharacterClass is;
   std::size_t bytes;
@@ -27,7 +41,7 @@ struct Classified {
 
 Classified classify(std::string_view text, std::size_t at) {
   const auto byte = static_cast<unsigned char>(text[at]);
-  if (byte < 0x80) return {class_of(byte), 1};
+  if (byte < 0x80) return {kAscii[byte], 1};
   const Character c = first_character(text.substr(at));
   return {c.valid ? class_of(c.code) : CharacterClass::other, static_cast<std::size_t>(c.bytes)};
 }
@@ -52,14 +66,23 @@ std::size_t contraction(std::string_view text) {
   return 0;
 }
 
+// Whether a special token may reach over `at`, or begin in the four bytes from there on, which the last of several
+// white-space characters takes at most.
+bool is_near_special(std::string_view text, std::size_t at, std::span<const std::string> special_tokens) {
+  constexpr std::size_t kAfter = 4;
+  for (const std::string_view special : special_tokens) {
+    const std::size_t first = at - std::min(at, special.size() - 1), last = std::min(text.size(), at + kAfter);
+    for (std::size_t begin = first; begin <= last; ++begin) {
+      if (special.starts_with(text.substr(begin, special.size()))) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 CharacterClass class_of(uint32_t code) {
-  if (code < 0x80) {
-    if ((code | 0x20) >= 'a' && (code | 0x20) <= 'z') return CharacterClass::letter;
-    if (code >= '0' && code <= '9') return CharacterClass::number;
-    return code == ' ' || (code >= '\t' && code <= '\r') ? CharacterClass::space : CharacterClass::other;
-  }
+  if (code < 0x80) return kAscii[code];
   if (among(kLetters, code)) return CharacterClass::letter;
   if (among(kNumbers, code)) return CharacterClass::number;
   return among(kSpaces, code) ? CharacterClass::space : CharacterClass::other;
@@ -83,6 +106,41 @@ std::size_t word_end(std::string_view text, std::size_t from) {
     end += next.bytes;
   }
   return end == text.size() || last == from ? end : last;
+}
+
+std::size_t word_cut(std::string_view text, std::size_t from, std::span<const std::string> special_tokens) {
+  using enum CharacterClass;
+  // The class of the character before `at`, where another one begins; nothing if it may be part of a longer one.
+  const auto class_before = [text](std::size_t at) -> std::optional<CharacterClass> {
+    std::size_t begin = at - 1;
+    while (continues_character(text[begin])) {
+      if (begin == 0 || at - begin == 4) return std::nullopt;
+      --begin;
+    }
+    Classified last{};
+    for (const std::string_view before = text.substr(0, at); begin < at; begin += last.bytes) {
+      last = classify(before, begin);
+    }
+    return last.is;
+  };
+  for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size(); ++at) {
+    if (continues_character(text[at])) continue;
+    if (first_character(text.substr(at)).cut) break;
+    const std::optional<CharacterClass> before = class_before(at);
+    if (!before) continue;
+    const Classified next = classify(text, at);
+    if (*before != space) {
+      if (*before == next.is || (text[at - 1] == '\'' && next.is == letter)) continue;
+      if (!is_near_special(text, at, special_tokens)) return at;
+      continue;
+    }
+    const std::size_t after = at + next.bytes;
+    if (next.is != space || after >= text.size()) continue;
+    if (const Character c = first_character(text.substr(after)); c.cut || (c.valid && class_of(c.code) == space))
+      continue;
+    if (!is_near_special(text, at, special_tokens)) return at;
+  }
+  return std::string_view::npos;
 }
 
 }  // namespace tapegrad::data

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace tapegrad::data {
@@ -17,5 +19,12 @@ CharacterClass class_of(uint32_t code);
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 /// Bytes that are not valid UTF-8 are neither letters, numbers nor spaces.
 std::size_t word_end(std::string_view text, std::size_t from);
+
+/// The first position of `text` from `from` on, and above 0, at which a word ends whatever precedes and follows the
+/// text, and at which the words of both parts are those of the whole. npos where there is none. It is
+/// - between two characters of different classes, unless the first one is white space or an apostrophe, and
+/// - before the last of several white-space characters, which the next word begins with.
+/// No special token reaches over it or begins right after it.
+std::size_t word_cut(std::string_view text, std::size_t from, std::span<const std::string> special_tokens = {});
 
 }  // namespace tapegrad::data

@@ -1,7 +1,15 @@
+#include <fmt/format.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/utf8.h>
 
 namespace tapegrad::data {
+
+EncodeError::EncodeError(std::string what, uint64_t at, int64_t tokens)
+    : Error(fmt::format("[tokenizer] the {} at byte {} of the text is not among the {} tokens of the vocabulary", what,
+                        at, tokens)),
+      what_(std::move(what)),
+      at_(at),
+      tokens_(tokens) {}
 
 std::string Tokenizer::decode(std::span<const int64_t> ids) const {
   std::string text;

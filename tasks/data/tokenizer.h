@@ -23,7 +23,15 @@ namespace tapegrad::data {
 /// Thrown by Tokenizer::encode for a text with a character that the vocabulary does not have.
 class EncodeError : public Error {
  public:
-  using Error::Error;
+  /// `what`, such as "byte 0xFF", at byte `at` of the text is not among `tokens` tokens.
+  EncodeError(std::string what, uint64_t at, int64_t tokens);
+  /// The same error where the text is the part of a longer one that begins at byte `begin`.
+  EncodeError within_text(uint64_t begin) const { return {what_, begin + at_, tokens_}; }
+
+ private:
+  std::string what_;
+  uint64_t at_;
+  int64_t tokens_;
 };
 
 /// A vocabulary and its rules. All functions are const and safe to call from several threads.
@@ -34,6 +42,13 @@ class Tokenizer {
   /// The ids of a text. Byte-pair tokenizers take any bytes; a character tokenizer throws EncodeError for a character
   /// that it does not know.
   virtual std::vector<int64_t> encode(std::string_view text) const = 0;
+
+  /// The first position of text from `from` on, and above 0, at which the text can be cut: encode() of both parts gives
+  /// the ids of the whole, with any text before `text` and after it. npos where there is none, or more of the text is
+  /// needed to tell.
+  virtual std::size_t cut([[maybe_unused]] std::string_view text, [[maybe_unused]] std::size_t from) const {
+    return std::string_view::npos;
+  }
 
   /// The bytes of one token, which need not be whole characters. Error for an id without a token.
   virtual std::string_view bytes(int64_t id) const = 0;

@@ -1,24 +1,18 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/data/detail/input_file.h>
-#include <tapegrad/tasks/data/split.h>
-#include <tapegrad/tasks/data/tokenizer.h>
+#include <tapegrad/tasks/data/detail/token_file.h>
 #include <tapegrad/tasks/data/tokens.h>
-#include <tapegrad/tasks/data/utf8.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
+#include <span>
 
 namespace tapegrad::data {
-
-namespace fs = std::filesystem;
-
-// ---- Tokens ----
 
 // Either ids in memory, or a file that has them with 2 or 4 bytes each from `offset` on.
 struct Tokens::Source {
@@ -26,6 +20,9 @@ struct Tokens::Source {
   std::optional<detail::InputFile> file;
   uint64_t offset = 0;
   std::size_t width = 8;
+  std::optional<uint64_t> checksum;  // of all ids, from the header
+  std::optional<int64_t> largest;
+  int64_t size = -1;  // what these are of
 
   template <class T>
   void read(int64_t begin, int64_t count, int64_t* out) const {
@@ -61,6 +58,20 @@ Tokens::Tokens(std::vector<int64_t> ids) : size_(static_cast<int64_t>(ids.size()
 Tokens::Tokens(std::shared_ptr<const Source> source, int64_t begin, int64_t size)
     : source_(std::move(source)), begin_(begin), size_(size) {}
 
+// A number in the metadata of a token file; none in a file of an earlier version.
+template <class T>
+std::optional<T> number_of(const SafeTensorsFile& file, std::string_view name, int base) {
+  const auto found = file.metadata().find(std::string(name));
+  if (found == file.metadata().end()) return std::nullopt;
+  T number{};
+  const char *const begin = found->second.data(), *const end = begin + found->second.size();
+  if (const auto [last, error] = std::from_chars(begin, end, number, base); error != std::errc() || last != end) {
+    fail("text", fmt::format("{} is not a token file: expected a number as \"{}\" of its metadata, got \"{}\"",
+                             file.path(), name, found->second.substr(0, 40)));
+  }
+  return number;
+}
+
 Tokens Tokens::open(const std::string& path) {
   const SafeTensorsFile file(path);
   const SafeTensorsFile::Entry* const entry = file.find("tokens");
@@ -70,6 +81,9 @@ Tokens Tokens::open(const std::string& path) {
   auto source = std::make_shared<Source>();
   source->width = entry->dtype == "U16" ? 2 : 4;
   source->offset = entry->offset;
+  source->checksum = number_of<uint64_t>(file, detail::kIdsChecksum, 16);
+  source->size = entry->shape[0];
+  source->largest = number_of<int64_t>(file, detail::kLargestId, 10);
   source->file.emplace(path);
   return Tokens(std::move(source), 0, entry->shape[0]);
 }
@@ -94,124 +108,30 @@ Tokens Tokens::slice(int64_t begin, int64_t end) const {
   return Tokens(source_, begin_ + begin, end - begin);
 }
 
-int64_t Tokens::largest() const {
-  int64_t largest = -1;
-  std::vector<int64_t> piece(1 << 16);
+template <class F>
+void Tokens::each_piece(const F& f) const {
+  std::vector<int64_t> piece(detail::kIdsPerSum);
   for (int64_t at = 0; at < size_;) {
     const int64_t count = std::min(size_ - at, static_cast<int64_t>(piece.size()));
     copy(at, count, piece.data());
-    largest = std::max(largest, *std::max_element(piece.begin(), piece.begin() + count));
+    f(std::span<const int64_t>(piece).first(static_cast<std::size_t>(count)));
     at += count;
   }
+}
+
+int64_t Tokens::largest() const {
+  if (source_->largest && size_ == source_->size) return *source_->largest;
+  int64_t largest = -1;
+  each_piece(
+      [&](std::span<const int64_t> ids) { largest = std::max(largest, *std::max_element(ids.begin(), ids.end())); });
   return largest;
 }
 
-// ---- token files: a safetensors file with one tensor of ids, written while the text is encoded ----
-
-namespace {
-
-constexpr std::size_t kHeader = 256;  // bytes before the ids: the length of the JSON, the JSON, spaces
-constexpr std::string_view kStart = R"({"__metadata__":{"kind":"tokens"},"tokens":)";
-
-std::string header(int64_t count, int64_t width) {
-  std::string json = fmt::format(R"({}{{"dtype":"{}","shape":[{}],"data_offsets":[0,{}]}}}})", kStart,
-                                 width == 2 ? "U16" : "U32", count, count * width);
-  const uint64_t length = kHeader - sizeof length;
-  json.resize(length, ' ');
-  std::string bytes(sizeof length, '\0');
-  std::memcpy(bytes.data(), &length, sizeof length);
-  return bytes + json;
-}
-
-// Special tokens that an end of line is within.
-std::vector<std::string> tokens_across_lines(const Tokenizer& tokenizer) {
-  std::vector<std::string> found = tokenizer.special_tokens();
-  std::erase_if(found, [](const std::string& token) { return token.find('\n', 1) == std::string::npos; });
-  return found;
-}
-
-// Whether one of the tokens may have bytes on both sides of the end of line at `at`: the text has as much of it as it
-// goes on.
-bool is_within(const std::vector<std::string>& tokens, std::string_view text, std::size_t at) {
-  for (const std::string_view token : tokens) {
-    for (std::size_t line = token.find('\n', 1); line != std::string_view::npos; line = token.find('\n', line + 1)) {
-      if (line <= at && token.starts_with(text.substr(at - line, token.size()))) return true;
-    }
-  }
-  return false;
-}
-
-// The end of the next piece of the text, `least` or more bytes long: before an end of line that follows anything but
-// white space, across which no word reaches, and that is not within a special token. npos where there is none.
-std::size_t piece_end(std::string_view text, std::size_t least, const std::vector<std::string>& across) {
-  for (std::size_t at = text.find('\n', least); at != std::string_view::npos; at = text.find('\n', at + 1)) {
-    std::size_t last = at - 1;  // start of the character before
-    while (last > 0 && at - last < 4 && (static_cast<unsigned char>(text[last]) & 0xc0) == 0x80) --last;
-    if (class_of(first_character(text.substr(last, at - last)).code) == CharacterClass::space) continue;
-    if (!is_within(across, text, at)) return at;
-  }
-  return std::string_view::npos;
-}
-
-template <class T>
-void append(std::string& bytes, const std::vector<int64_t>& ids) {
-  const std::size_t begin = bytes.size();
-  bytes.resize(begin + ids.size() * sizeof(T));
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const T id = static_cast<T>(ids[i]);
-    std::memcpy(bytes.data() + begin + i * sizeof id, &id, sizeof id);
-  }
-}
-
-}  // namespace
-
-bool is_safetensors_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  uint64_t length = 0;  // of the header: no text of less than an exabyte begins with bytes that say so little
-  char brace = 0;
-  if (!file.read(reinterpret_cast<char*>(&length), sizeof length) || !file.get(brace)) return false;
-  std::error_code unknown;  // then the size is the largest number, and reading the header says why it cannot be read
-  return brace == '{' && length < fs::file_size(path, unknown);
-}
-
-int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,
-                         std::size_t piece) {
-  std::error_code none;  // if there is no file yet, nothing is overwritten
-  if (fs::equivalent(text_path, path, none)) fail("write_token_file", fmt::format("{} is the text itself", path));
-  const detail::InputFile text(text_path);
-  piece = std::max<std::size_t>(piece, 1);
-  const std::vector<std::string> across = tokens_across_lines(tokenizer);
-  const int64_t width = tokenizer.size() <= 65536 ? 2 : 4;
-  int64_t count = 0;
-  AtomicFile file(path);
-  file.write(header(0, width));
-  std::string held, bytes;  // text that was read and is not encoded yet; ids as the file has them
-  uint64_t offset = 0;
-  std::size_t searched = piece;  // no piece ends before
-  for (bool whole = false; !whole || !held.empty();) {
-    std::size_t end = piece_end(held, searched, across);
-    if (end == std::string_view::npos && !whole) {
-      const std::size_t before = held.size();
-      searched = std::max(piece, before);
-      held.resize(before + piece + (std::size_t{1} << 16));
-      const std::size_t more = text.read(offset, held.size() - before, held.data() + before);
-      whole = more < held.size() - before;
-      held.resize(before + more);
-      offset += more;
-      continue;
-    }
-    end = std::min(end, held.size());
-    const std::vector<int64_t> ids = tokenizer.encode(std::string_view(held).substr(0, end));
-    held.erase(0, end);
-    searched = piece;
-    bytes.clear();
-    width == 2 ? append<uint16_t>(bytes, ids) : append<uint32_t>(bytes, ids);
-    file.write(bytes);
-    count += static_cast<int64_t>(ids.size());
-  }
-  file.overwrite(0, header(count, width));
-  file.commit();
-  return count;
+uint64_t Tokens::checksum() const {
+  if (source_->checksum && size_ == source_->size) return *source_->checksum;
+  uint64_t sum = 0;
+  each_piece([&](std::span<const int64_t> ids) { sum = tapegrad::checksum(std::as_bytes(ids), sum); });
+  return sum;
 }
 
 }  // namespace tapegrad::data

@@ -20,6 +20,9 @@ struct Character {
 /// errors="replace" replaces by one U+FFFD each (The Unicode Standard 3.9, maximal subparts).
 Character first_character(std::string_view text);
 
+/// Whether the byte is one of those that follow the first one of a character. A character begins at every other byte.
+constexpr bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
 /// A code point in UTF-8; U+FFFD for surrogates and values above U+10FFFF.
 std::string utf8(uint32_t code);
 

@@ -2,29 +2,42 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/data/windows.h>
 
+#include <algorithm>
 #include <array>
 
 namespace tapegrad::data {
 
-Windows::Windows(Tokens tokens, int64_t length, int64_t stride)
-    : tokens_(std::move(tokens)), length_(length), stride_(stride) {
+Windows::Windows(std::vector<Tokens> texts, int64_t length, int64_t stride)
+    : texts_(std::move(texts)), begins_{0}, length_(length), stride_(stride) {
   if (length < 1 || stride < 1) {
     fail("text", fmt::format("length and stride of windows must be at least 1, got {} and {}", length, stride));
   }
-  if (tokens_.size() <= length) {
-    fail("text", fmt::format("the text has {} tokens, a window of {} needs {} (a longer text, or a shorter context)",
-                             tokens_.size(), length, length + 1));
+  if (texts_.empty()) fail("text", "expected one or more sequences of tokens, got none");
+  for (const Tokens& tokens : texts_) {
+    if (tokens.size() <= length) {
+      fail("text", fmt::format("the text has {} tokens, a window of {} needs {} (a longer text, or a shorter context)",
+                               tokens.size(), length, length + 1));
+    }
+    begins_.push_back(begins_.back() + (tokens.size() - length - 1) / stride + 1);
   }
-  size_ = (tokens_.size() - length - 1) / stride + 1;
+}
+
+std::vector<int64_t> Windows::sizes() const {
+  std::vector<int64_t> sizes;
+  for (std::size_t i = 0; i < texts_.size(); ++i) sizes.push_back(begins_[i + 1] - begins_[i]);
+  return sizes;
 }
 
 void Windows::copy(int64_t window, int64_t* inputs, int64_t* targets) const {
-  if (window < 0 || window >= size_) {
-    fail("text", fmt::format("expected a window from 0 to {}, got {}", size_ - 1, window));
+  if (window < 0 || window >= size()) {
+    fail("text", fmt::format("expected a window from 0 to {}, got {}", size() - 1, window));
   }
-  tokens_.copy(window * stride_, length_, inputs);
+  const auto text =
+      static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), window) - begins_.begin()) - 1;
+  const int64_t first = (window - begins_[text]) * stride_;
+  texts_[text].copy(first, length_, inputs);
   std::copy_n(inputs + 1, length_ - 1, targets);
-  tokens_.copy(window * stride_ + length_, 1, targets + length_ - 1);
+  texts_[text].copy(first + length_, 1, targets + length_ - 1);
 }
 
 TextBatch Windows::operator[](int64_t window) const {

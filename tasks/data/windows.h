@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace tapegrad::data {
 
@@ -14,13 +15,17 @@ struct TextBatch {
   Tensor inputs, targets;
 };
 
-/// The windows of a sequence, a Dataset: number i has tokens i * stride ... i * stride + length - 1 as its inputs.
+/// The windows of a sequence, a Dataset: number i has tokens i * stride ... i * stride + length - 1 as its inputs. Of
+/// several sequences, first those of the first one, and so on; none reaches from one into the next.
 class Windows {
  public:
-  /// Error for a length or stride below 1, and for a sequence of fewer than length + 1 tokens.
-  Windows(Tokens tokens, int64_t length, int64_t stride);
+  /// Error for a length or stride below 1, for no sequence, and for one of fewer than length + 1 tokens.
+  Windows(Tokens tokens, int64_t length, int64_t stride) : Windows(std::vector{std::move(tokens)}, length, stride) {}
+  Windows(std::vector<Tokens> texts, int64_t length, int64_t stride);
 
-  int64_t size() const { return size_; }
+  int64_t size() const { return begins_.back(); }
+  /// The number of windows of each sequence.
+  std::vector<int64_t> sizes() const;
   int64_t length() const { return length_; }
   /// Copies `length` inputs and `length` targets. Error for a window outside [0, size).
   void copy(int64_t window, int64_t* inputs, int64_t* targets) const;
@@ -29,8 +34,9 @@ class Windows {
   TextBatch batch(std::span<const int64_t> windows) const;
 
  private:
-  Tokens tokens_;
-  int64_t length_, stride_, size_;
+  std::vector<Tokens> texts_;
+  std::vector<int64_t> begins_;  // the first window of each sequence, and the number of all
+  int64_t length_, stride_;
 };
 
 /// Batches of windows, in the order in which PyTorch's DataLoader draws them.

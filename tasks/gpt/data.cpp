@@ -9,6 +9,8 @@
 #include <tapegrad/tasks/train/files.h>
 
 #include <algorithm>
+#include <charconv>
+#include <span>
 
 namespace tapegrad::tasks {
 namespace {
@@ -29,16 +31,44 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_
   return as_bad_request("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
 }
 
-data::TextLoader loader(const GPTOptions& o, data::Tokens tokens, bool training) {
-  const int64_t count = tokens.size();
-  if (count <= o.context_length) {
-    bad_request("--text",
-                fmt::format("the {} part has {} tokens, a window of --context-length {} takes {} (a longer text, "
-                            "a shorter context, or another --train-ratio)",
-                            training ? "training" : "validation", count, o.context_length, o.context_length + 1));
+// What is trained on, or validated with: the same part of each text.
+struct PartOfTexts {
+  bool training;
+  std::vector<data::Tokens> tokens;
+  std::vector<double> weights;  // none for a single text without one
+};
+
+// One fixed random order, so that evaluations on the first batches have windows of all texts.
+data::Sampler in_fixed_order(const data::Sampler& sampler) {
+  return {.size = sampler.size, .index_at = [order = sampler.index_at](uint64_t) { return order(0); }};
+}
+
+data::LoaderOptions loader_options(const GPTOptions& o, const PartOfTexts& part, const data::Windows& windows) {
+  data::LoaderOptions options{.batch_size = o.batch_size, .drop_last = part.training};
+  if (!part.weights.empty()) {
+    options.sampler = as_bad_request("--text", [&] { return data::mixed(windows.sizes(), part.weights); });
+    if (!part.training) options.sampler = in_fixed_order(*options.sampler);
+  } else if (part.training && o.window_order == "permutation") {
+    options.sampler = data::permuted(windows.size());
+  } else {
+    options.shuffle = part.training;
   }
-  data::TextLoader made(data::Windows(std::move(tokens), o.context_length, o.stride),
-                        {.batch_size = o.batch_size, .shuffle = training, .drop_last = training});
+  return options;
+}
+
+data::TextLoader loader(const GPTOptions& o, PartOfTexts part) {
+  for (const data::Tokens& tokens : part.tokens) {
+    if (tokens.size() > o.context_length) continue;
+    bad_request(
+        "--text",
+        fmt::format("the {} part{} has {} tokens, a window of --context-length {} takes {} (a longer text, "
+                    "a shorter context, or another --train-ratio)",
+                    part.training ? "training" : "validation", part.weights.empty() ? "" : " of one of the files",
+                    tokens.size(), o.context_length, o.context_length + 1));
+  }
+  data::Windows windows(std::move(part.tokens), o.context_length, o.stride);
+  const data::LoaderOptions options = loader_options(o, part, windows);
+  data::TextLoader made(std::move(windows), options);
   if (made.size() == 0) {
     bad_request("--batch-size", fmt::format("a batch of {} windows does not fit: the training part has {}",
                                             o.batch_size, made.dataset().size()));
@@ -85,37 +115,75 @@ std::vector<int64_t> start_of(const GPTOptions& o, const data::Tokenizer& tokeni
   return ids;
 }
 
-uint64_t checksum_of(const data::Tokens& tokens) {
-  uint64_t sum = 0;
-  std::vector<int64_t> some;
-  for (int64_t at = 0; at < tokens.size(); at += static_cast<int64_t>(some.size())) {
-    some.resize(static_cast<std::size_t>(std::min<int64_t>(tokens.size() - at, 1 << 16)));
-    tokens.copy(at, static_cast<int64_t>(some.size()), some.data());
-    sum = checksum(std::as_bytes(std::span(some)), sum);
+// One of the files of --text.
+struct TextFile {
+  std::string path;
+  std::optional<double> weight;  // that was given
+};
+
+// A file whose name has a comma, or ends in a colon and a number, is that file where it exists.
+std::vector<TextFile> files_of(std::string_view text) {
+  const auto exists = [](std::string_view path) {
+    return as_bad_request("--text", [&] { return is_there(std::string(path)); });
+  };
+  if (exists(text)) return {{std::string(text), {}}};
+  std::vector<TextFile> files;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view one = text.substr(0, comma);
+    TextFile& file = files.emplace_back(TextFile{std::string(one), {}});
+    const std::size_t colon = one.rfind(':');
+    double weight = 0;
+    if (colon != std::string_view::npos && !exists(one)) {
+      const auto [end, error] = std::from_chars(one.data() + colon + 1, one.data() + one.size(), weight);
+      if (error == std::errc() && end == one.data() + one.size()) file = {std::string(one.substr(0, colon)), weight};
+    }
+    if (comma == text.size()) return files;
+    text.remove_prefix(comma + 1);
   }
-  return sum;
 }
 
-GPTData of_token_file(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer,
-                      std::optional<uint64_t> expected) {
+// An Error of a file that is no token file stays one.
+data::Tokens tokens_of(const std::string& path, const data::Tokenizer& tokenizer) {
+  const data::Tokens tokens = data::Tokens::open(path);
+  if (tokens.largest() >= tokenizer.size()) {
+    bad_request("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", path, tokens.largest(),
+                                      tokenizer.size()));
+  }
+  return tokens;
+}
+
+GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
+                       std::unique_ptr<data::Tokenizer> tokenizer, std::optional<uint64_t> expected) {
   if (!tokenizer) {
     if (o.tokenizer == "char")
       bad_request("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
     tokenizer = tokenizer_for(o, {});
   }
-  const data::Tokens all = data::Tokens::open(o.text);
-  const uint64_t sum = checksum_of(all);
-  if (expected) require_text(o, sum, *expected);
-  if (all.largest() >= tokenizer->size()) {
-    bad_request("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", o.text, all.largest(),
-                                      tokenizer->size()));
+  const bool mixed = files.size() > 1 || files[0].weight;
+  if (mixed && o.window_order == "pytorch")
+    bad_request("--window-order", "several texts, and weights, need the order permutation");
+  PartOfTexts first{true, {}, {}}, rest{false, {}, {}};
+  std::vector<uint64_t> sums;
+  std::vector<int64_t> start;
+  for (const TextFile& file : files) {
+    const data::Tokens all = tokens_of(file.path, *tokenizer);
+    sums.push_back(all.checksum());
+    if (start.empty()) {
+      start.resize(std::min(static_cast<std::size_t>(all.size()), kStart));
+      all.copy(0, static_cast<int64_t>(start.size()), start.data());
+    }
+    const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
+    first.tokens.push_back(all.slice(0, cut));
+    rest.tokens.push_back(all.slice(cut, all.size()));
+    if (!mixed) continue;
+    first.weights.push_back(file.weight.value_or(1));
+    rest.weights.push_back(1);
   }
-  const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
-  std::vector<int64_t> start(std::min(static_cast<std::size_t>(all.size()), kStart));
-  all.copy(0, static_cast<int64_t>(start.size()), start.data());
+  const uint64_t sum = mixed ? checksum(std::as_bytes(std::span(sums))) : sums[0];
+  if (expected) require_text(o, sum, *expected);
   if (!o.start_context.empty()) start = start_of(o, *tokenizer, {});
-  return {std::move(tokenizer), loader(o, all.slice(0, cut), true), loader(o, all.slice(cut, all.size()), false),
-          std::move(start), sum};
+  return {std::move(tokenizer), loader(o, std::move(first)), loader(o, std::move(rest)), std::move(start), sum};
 }
 
 }  // namespace
@@ -149,16 +217,23 @@ std::string made_text() {
 GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> tokenizer,
                       std::optional<uint64_t> expected) {
   if (!o.text.empty()) {
-    require_file("--text", o.text);
-    if (data::is_safetensors_file(o.text)) return of_token_file(o, std::move(tokenizer), expected);
+    const std::vector<TextFile> files = files_of(o.text);
+    const bool several = files.size() > 1 || files[0].weight;
+    for (const TextFile& file : files) {
+      require_file("--text", file.path);
+      require(!several || data::is_safetensors_file(file.path), "--text",
+              fmt::format("several files, and weights, are of token files (tapegrad tokenize --save), {} is a text",
+                          file.path));
+    }
+    if (several || data::is_safetensors_file(o.text)) return of_token_files(o, files, std::move(tokenizer), expected);
   }
   const std::string text = o.text.empty() ? made_text() : train::read_file(o.text);
   const uint64_t sum = checksum(bytes_of(text));
   if (expected) require_text(o, sum, *expected);
   if (!tokenizer) tokenizer = tokenizer_for(o, text);
   const auto [first, rest] = data::split_characters(text, o.train_ratio);
-  data::TextLoader train = loader(o, data::Tokens(tokenizer->encode(first)), true);
-  data::TextLoader validation = loader(o, data::Tokens(tokenizer->encode(rest)), false);
+  data::TextLoader train = loader(o, {true, {data::Tokens(tokenizer->encode(first))}, {}});
+  data::TextLoader validation = loader(o, {false, {data::Tokens(tokenizer->encode(rest))}, {}});
   std::vector<int64_t> start = start_of(o, *tokenizer, text);
   return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start), sum};
 }

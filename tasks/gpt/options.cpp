@@ -7,6 +7,7 @@ namespace {
 
 constexpr int64_t kNoamWarmup = 4000;  // Vaswani et al. 2017
 constexpr std::string_view kPresets[] = {"book", "tiny", "char", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"};
+constexpr std::string_view kWindowOrders[] = {"auto", "pytorch", "permutation"};
 constexpr Limits kShare{.least = 0, .most = 1, .open_below = true, .open_above = true};
 
 // Measured memory of a block in addition to its parameters' elements: modules, names, and a block of memory for each
@@ -50,11 +51,13 @@ void GPTOptions::list(Fields& f) {
   attention.list(f);
   f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
   PositionSettings::list(f);
-  f.add({.name = "text",
-         .help = "text or token file to train on (default: sums in words, generated here)",
-         .group = Group::data,
-         .type = "FILE"},
-        text);
+  f.add(
+      {.name = "text",
+       .help = "text or token file to train on (default: sums in words, generated here), or several token files, each "
+               "with the number of times that an epoch has its windows: a.tokens:2,b.tokens:0.5",
+       .group = Group::data,
+       .type = "FILE[:WEIGHT],..."},
+      text);
   f.add({.name = "tokenizer",
          .help = "folder of a byte-pair vocabulary, or char: one token per character of the text",
          .group = Group::data,
@@ -66,6 +69,13 @@ void GPTOptions::list(Fields& f) {
          .limits = kCountOrNone,
          .special = "0: the value of --context-length"},
         stride);
+  f.add({.name = "window-order",
+         .help =
+             "random order of the windows in an epoch: pytorch, that of PyTorch's DataLoader, a list in memory; or "
+             "permutation, which is computed and takes no memory; auto: pytorch for one text, permutation for several",
+         .group = Group::data,
+         .choices = kWindowOrders},
+        window_order);
   f.add({"train-ratio", "share of the text, from its start, to train on; the rest is for validation", Group::data,
          kShare},
         train_ratio);

@@ -24,7 +24,7 @@ struct GPTOptions : TrainingSettings, PositionSettings {
   GPTOptions();
 
   std::string preset = "book";
-  std::string text;                // file; empty: a text that is made here
+  std::string text;                // file, or files with weights; empty: a text that is made here
   std::string tokenizer = "char";  // folder, or "char"
   int64_t context_length = 256;
   int64_t emb_dim = 768;
@@ -35,6 +35,7 @@ struct GPTOptions : TrainingSettings, PositionSettings {
   bool tied_head = false;
   AttentionSettings attention;
   int64_t stride = 0;  // 0: context_length
+  std::string window_order = "auto";
   double train_ratio = 0.9;
   bool recompute = false;
   int64_t eval_interval = 5;

@@ -125,7 +125,7 @@ TEST(TokenFile, HasTheTextsTokensAndIsMapped) {
   tests::spill(folder / "text.txt", text);
   const Ids ids = tokenizer->encode(text);
   for (const std::size_t piece : {1, 2, 7, 30, 1000, 1000000}) {
-    EXPECT_EQ(data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", piece),
+    EXPECT_EQ(data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", {.piece = piece}),
               static_cast<int64_t>(ids.size()));
     EXPECT_EQ(load_safetensors(folder / "a.tokens")["tokens"].to_vector<int64_t>(), ids) << piece;
   }
@@ -162,7 +162,7 @@ TEST(TokenFile, SpecialTokensWithEndsOfLines) {
   tests::spill(folder / "text.txt", text);
   const Ids ids = tokenizer->encode(text);
   for (const std::size_t piece : {1, 2, 3, 5, 7, 11, 30, 1000}) {
-    data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", piece);
+    data::write_token_file(*tokenizer, folder / "text.txt", folder / "a.tokens", {.piece = piece});
     EXPECT_EQ(load_safetensors(folder / "a.tokens")["tokens"].to_vector<int64_t>(), ids) << piece;
   }
 }

@@ -21,6 +21,7 @@ InputFile::InputFile(const std::string& path) : path_(path), file_(::open(path.c
   struct stat status {};
   int error = file_ < 0 || ::fstat(file_, &status) != 0 ? errno : 0;
   if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+  size_ = static_cast<uint64_t>(status.st_size);
   if (error == 0) return;
   if (file_ >= 0) ::close(file_);
   fail_to_read(path, error);

@@ -17,10 +17,12 @@ class InputFile {
   // Reads up to `count` bytes from `offset` on, fewer only at the end of the file. Returns how many.
   std::size_t read(uint64_t offset, std::size_t count, char* out) const;
   const std::string& path() const { return path_; }
+  uint64_t size() const { return size_; }  // when it was opened
 
  private:
   std::string path_;
   int file_ = -1;
+  uint64_t size_ = 0;
 };
 
 }  // namespace tapegrad::data::detail

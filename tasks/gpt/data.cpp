@@ -31,11 +31,16 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_
   return as_bad_request("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
 }
 
+// Batches of token files that are made beside the step, which hides the time of reading them from a disk. Batches of a
+// text in memory take less time than waking a thread.
+constexpr int64_t kBatchesAhead = 2;
+
 // What is trained on, or validated with: the same part of each text.
 struct PartOfTexts {
-  bool training;
-  std::vector<data::Tokens> tokens;
-  std::vector<double> weights;  // none for a single text without one
+  bool training = false;
+  std::vector<data::Tokens> tokens = {};
+  std::vector<double> weights = {};  // none for a single text without one
+  int64_t ahead = 0;                 // batches
 };
 
 // One fixed random order, so that evaluations on the first batches have windows of all texts.
@@ -44,7 +49,7 @@ data::Sampler in_fixed_order(const data::Sampler& sampler) {
 }
 
 data::LoaderOptions loader_options(const GPTOptions& o, const PartOfTexts& part, const data::Windows& windows) {
-  data::LoaderOptions options{.batch_size = o.batch_size, .drop_last = part.training};
+  data::LoaderOptions options{.batch_size = o.batch_size, .drop_last = part.training, .prefetch = part.ahead};
   if (!part.weights.empty()) {
     options.sampler = as_bad_request("--text", [&] { return data::mixed(windows.sizes(), part.weights); });
     if (!part.training) options.sampler = in_fixed_order(*options.sampler);
@@ -143,16 +148,6 @@ std::vector<TextFile> files_of(std::string_view text) {
   }
 }
 
-// An Error of a file that is no token file stays one.
-data::Tokens tokens_of(const std::string& path, const data::Tokenizer& tokenizer) {
-  const data::Tokens tokens = data::Tokens::open(path);
-  if (tokens.largest() >= tokenizer.size()) {
-    bad_request("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", path, tokens.largest(),
-                                      tokenizer.size()));
-  }
-  return tokens;
-}
-
 GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
                        std::unique_ptr<data::Tokenizer> tokenizer, std::optional<uint64_t> expected) {
   if (!tokenizer) {
@@ -163,25 +158,30 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
   const bool mixed = files.size() > 1 || files[0].weight;
   if (mixed && o.window_order == "pytorch")
     bad_request("--window-order", "several texts, and weights, need the order permutation");
-  PartOfTexts first{true, {}, {}}, rest{false, {}, {}};
+  std::vector<data::Tokens> texts;
   std::vector<uint64_t> sums;
-  std::vector<int64_t> start;
   for (const TextFile& file : files) {
-    const data::Tokens all = tokens_of(file.path, *tokenizer);
-    sums.push_back(all.checksum());
-    if (start.empty()) {
-      start.resize(std::min(static_cast<std::size_t>(all.size()), kStart));
-      all.copy(0, static_cast<int64_t>(start.size()), start.data());
+    texts.push_back(data::Tokens::open(file.path));
+    sums.push_back(texts.back().checksum());
+  }
+  const uint64_t sum = mixed ? checksum(std::as_bytes(std::span(sums))) : sums[0];
+  if (expected) require_text(o, sum, *expected);
+  PartOfTexts first{.training = true, .ahead = kBatchesAhead}, rest;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const data::Tokens& all = texts[i];
+    if (all.largest() >= tokenizer->size()) {
+      bad_request("--text", fmt::format("{} holds the token {}, the vocabulary ends before {}", files[i].path,
+                                        all.largest(), tokenizer->size()));
     }
     const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
     first.tokens.push_back(all.slice(0, cut));
     rest.tokens.push_back(all.slice(cut, all.size()));
     if (!mixed) continue;
-    first.weights.push_back(file.weight.value_or(1));
+    first.weights.push_back(files[i].weight.value_or(1));
     rest.weights.push_back(1);
   }
-  const uint64_t sum = mixed ? checksum(std::as_bytes(std::span(sums))) : sums[0];
-  if (expected) require_text(o, sum, *expected);
+  std::vector<int64_t> start(std::min(static_cast<std::size_t>(texts[0].size()), kStart));
+  texts[0].copy(0, static_cast<int64_t>(start.size()), start.data());
   if (!o.start_context.empty()) start = start_of(o, *tokenizer, {});
   return {std::move(tokenizer), loader(o, std::move(first)), loader(o, std::move(rest)), std::move(start), sum};
 }
@@ -232,8 +232,8 @@ GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
   if (expected) require_text(o, sum, *expected);
   if (!tokenizer) tokenizer = tokenizer_for(o, text);
   const auto [first, rest] = data::split_characters(text, o.train_ratio);
-  data::TextLoader train = loader(o, {true, {data::Tokens(tokenizer->encode(first))}, {}});
-  data::TextLoader validation = loader(o, {false, {data::Tokens(tokenizer->encode(rest))}, {}});
+  data::TextLoader train = loader(o, {.training = true, .tokens = {data::Tokens(tokenizer->encode(first))}});
+  data::TextLoader validation = loader(o, {.training = false, .tokens = {data::Tokens(tokenizer->encode(rest))}});
   std::vector<int64_t> start = start_of(o, *tokenizer, text);
   return {std::move(tokenizer), std::move(train), std::move(validation), std::move(start), sum};
 }

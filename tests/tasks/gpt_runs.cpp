@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/gpt_run.h>
 
 #include <filesystem>
@@ -61,6 +62,71 @@ TEST(GptRun, AResumedRunEndsInTheSameBits) {
   }
   const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--emb-dim", "32"});
   expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
+}
+
+// Token files with weights: the same bits for any number of threads and when resumed, another order than that of a
+// single file, whose order stays PyTorch's.
+TEST(GptRun, TrainsOnSeveralTokenFiles) {
+  const TemporaryFolder folder;
+  const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
+  const auto save = [&](const std::string& name, const std::string& text) {
+    spill(folder / "one.txt", text);
+    const Ran ran =
+        run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", folder / name});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+  };
+  save("a.tokens", kGPTText);
+  save("b,1.tokens", "One two three, and four: " + kGPTText);
+  const std::string text = (folder / "a.tokens") + ":1.5," + (folder / "b") + ",1.tokens", two = folder / "a.tokens";
+  const auto run = [&](const std::string& name, const std::string& texts, const Arguments& more = {}) {
+    return run_command(small_gpt_run(folder, name, joined({"--text", texts, "--tokenizer", cut}, more)));
+  };
+  expect_error(run("x", text), 2, {"[--text] there is no file " + (folder / "b")});
+  std::filesystem::rename(folder / "b,1.tokens", folder / "b.tokens");
+  const std::string mixed = two + ":1.5," + (folder / "b.tokens");
+  const Ran whole = run("whole", mixed, {"--threads", "1"});
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const std::string model = slurp(folder / "whole/model.safetensors");
+  EXPECT_EQ(run("threads", mixed, {"--threads", "2"}).code, 0);
+  EXPECT_TRUE(slurp(folder / "threads/model.safetensors") == model);
+  EXPECT_EQ(run("other", two + ":2," + (folder / "b.tokens")).code, 0);
+  EXPECT_FALSE(slurp(folder / "other/model.safetensors") == model);
+
+  GPTOptions options = small_gpt_options(folder);
+  options.text = mixed, options.tokenizer = cut;
+  resolve(options);
+  GPTTrainer broken(options, load_gpt_data(options));
+  for (int i = 0; i < 3; ++i) broken.step();
+  const train::Checkpoint saved = broken.checkpoint();
+  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
+  resumed.restore(saved);
+  while (!resumed.finished()) resumed.step();
+  const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
+  for (const NamedTensor& own : nn::state_dict(resumed.model()))
+    EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
+
+  // A single file: PyTorch's order unless another one is asked for.
+  EXPECT_EQ(run("auto", two).code, 0);
+  EXPECT_EQ(run("pytorch", two, {"--window-order", "pytorch"}).code, 0);
+  EXPECT_EQ(run("permutation", two, {"--window-order", "permutation"}).code, 0);
+  const auto values = [&](const std::string& name) {
+    return load_safetensors(folder / (name + "/model.safetensors"))["out_head.weight"].to_vector<float>();
+  };
+  EXPECT_EQ(values("auto"), values("pytorch"));
+  EXPECT_NE(values("auto"), values("permutation"));
+
+  expect_error(run("x", mixed, {"--window-order", "pytorch"}), 2,
+               {"[--window-order] several texts, and weights, need the order permutation"});
+  expect_error(
+      run("x", two + ":2," + (folder / "one.txt")), 2,
+      {"[--text] several files, and weights, are of token files (tapegrad tokenize --save), ", "one.txt is a text"});
+  expect_error(run("x", two + ":0"), 2,
+               {"[--text] expected a weight with which an epoch has 1 to 2^62 indices, got 0"});
+  expect_error(run("x", two + ":nan"), 2, {"[--text] expected a weight"});
+  expect_error(run("x", two + ":two"), 2, {"[--text] there is no file "});
+  save("b.tokens", "Another text. " + kGPTText);
+  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "whole"}), 2,
+               {"[train --resume]", "is not the text that the run was started with"});
 }
 
 // Products in bfloat16: close to those in float32, the same bits when resumed, and float32 in the model's file.

@@ -103,7 +103,7 @@ struct BytePairTokenizer::Work {
     bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
   };
   // A word with its ids. The fields fill one cache line.
-  struct Known {
+  struct alignas(64) Known {
     static constexpr std::size_t kBytes = 22, kIds = 10;
     uint8_t bytes = 0, count = 0;
     std::array<char, kBytes> word;
@@ -233,6 +233,8 @@ void BytePairTokenizer::merge_long(std::string_view word, Work& work) const {
     if (left.previous >= 0 && offer(left.previous)) std::push_heap(work.heap.begin(), work.heap.end());
   }
   for (int32_t i = 0; i >= 0; i = node(i).next) work.ids.push_back(node(i).id);
+  constexpr std::size_t kKept = 1 << 16;
+  if (nodes.size() > kKept) nodes = {}, work.heap = {};  // of a very long word
 }
 
 void BytePairTokenizer::encode_ordinary(std::string_view text, Work& work) const {

@@ -43,7 +43,7 @@ std::string read_value(const std::string& option, std::string_view type, const s
   if (type == "SEED") return whole_number<uint64_t>(option, text);
   if (type == "N" || type == "K" || type == "B") return whole_number<int64_t>(option, text);
   if (type == "X" || type == "T" || type == "P") return decimal_number(option, text);
-  if (text.empty() && (type == "FILE" || type == "DIR" || type == "FILE_OR_DIR"))
+  if (text.empty() && (type.starts_with("FILE") || type == "DIR"))
     bad_request(option, "expected a name, got an empty text (leave the option out for the default)");
   return text;
 }

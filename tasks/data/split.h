@@ -24,7 +24,7 @@ std::size_t word_end(std::string_view text, std::size_t from);
 /// text, and at which the words of both parts are those of the whole. npos where there is none. It is
 /// - between two characters of different classes, unless the first one is white space or an apostrophe, and
 /// - before the last of several white-space characters, which the next word begins with.
-/// No special token reaches over it or begins right after it.
+/// No special token that begins in `text` reaches over it or begins right after it.
 std::size_t word_cut(std::string_view text, std::size_t from, std::span<const std::string> special_tokens = {});
 
 }  // namespace tapegrad::data

@@ -29,15 +29,21 @@ std::vector<int64_t> Windows::sizes() const {
 }
 
 void Windows::copy(int64_t window, int64_t* inputs, int64_t* targets) const {
+  std::vector<int64_t> both;
+  copy(window, inputs, targets, both);
+}
+
+// `both` is room for inputs and the last target, which are read at once.
+void Windows::copy(int64_t window, int64_t* inputs, int64_t* targets, std::vector<int64_t>& both) const {
   if (window < 0 || window >= size()) {
     fail("text", fmt::format("expected a window from 0 to {}, got {}", size() - 1, window));
   }
   const auto text =
       static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), window) - begins_.begin()) - 1;
-  const int64_t first = (window - begins_[text]) * stride_;
-  texts_[text].copy(first, length_, inputs);
-  std::copy_n(inputs + 1, length_ - 1, targets);
-  texts_[text].copy(first + length_, 1, targets + length_ - 1);
+  both.resize(static_cast<std::size_t>(length_) + 1);
+  texts_[text].copy((window - begins_[text]) * stride_, length_ + 1, both.data());
+  std::copy_n(both.data(), length_, inputs);
+  std::copy_n(both.data() + 1, length_, targets);
 }
 
 TextBatch Windows::operator[](int64_t window) const {
@@ -50,8 +56,9 @@ TextBatch Windows::batch(std::span<const int64_t> windows) const {
   const TextBatch out{Tensor::empty(shape, kInt64), Tensor::empty(shape, kInt64)};
   int64_t* inputs = out.inputs.mutable_data<int64_t>();
   int64_t* targets = out.targets.mutable_data<int64_t>();
+  std::vector<int64_t> both;
   for (const int64_t window : windows) {
-    copy(window, inputs, targets);
+    copy(window, inputs, targets, both);
     inputs += length_;
     targets += length_;
   }

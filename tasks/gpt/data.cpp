@@ -31,8 +31,8 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_
   return as_bad_request("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
 }
 
-// Batches of token files that are made beside the step, which hides the time of reading them from a disk. Batches of a
-// text in memory take less time than waking a thread.
+// Batches of token files are made beside the step, so that no step waits for a disk. Batches of a text in memory take
+// less time than waking a thread.
 constexpr int64_t kBatchesAhead = 2;
 
 // What is trained on, or validated with: the same part of each text.

@@ -215,7 +215,8 @@ TEST(TokenFile, ThatShrinksWhileItIsOpenIsAnError) {
   fs::resize_file(path, 256 + 2 * 50'000);
   EXPECT_EQ(tokens[49'999], 0);
   EXPECT_EQ(error_of([&] { tokens[50'000]; }), "[text] " + path + " has become shorter since it was opened");
-  EXPECT_EQ(error_of([&] { tokens.largest(); }), "[text] " + path + " has become shorter since it was opened");
+  EXPECT_EQ(error_of([&] { tokens.slice(1, 99'999).largest(); }),
+            "[text] " + path + " has become shorter since it was opened");
 }
 
 TEST(ShippedFile, IsFoundFromAnyFolder) {

@@ -75,8 +75,8 @@ HWY_INLINE void sums(typename Vec<T>::Raw (&sum)[kRows][kVecs], int64_t k, const
 
 // C[0:kRows, 0:width] = alpha A B + beta C.
 template <class T, int kRows, int kVecs>
-void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta, T* c,
-           int64_t c_rows, int64_t width) {
+HWY_NOINLINE void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows,
+                        T beta, T* c, int64_t c_rows, int64_t width) {
   typename Vec<T>::Raw sum[kRows][kVecs];
   sums<false>(sum, k, a, a_rows, a_cols, b, b_rows, c, c_rows, width, static_cast<T*>(nullptr));
   const int64_t last = width - (kVecs - 1) * kLanes<T>;
@@ -117,6 +117,35 @@ using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t
 // Rows of C with one vector each: more of them, because it takes ten independent sums to use the multipliers fully.
 inline constexpr int kTallRows = HWY_TARGET == HWY_AVX3 ? 14 : 12;
 
+// The largest number of rows, at most `rows`, that has a kernel of its own. double has fewer of them, which takes less
+// space.
+template <class T>
+constexpr int rows_at_once(int rows) {
+  if (sizeof(T) < sizeof(double) || rows == kTallRows || rows == kMaxRows) return rows;
+  return rows >= 8 ? 8 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
+}
+
+// C in parts of so many rows.
+template <class T, int kRows, int kVecs>
+void micro_in_parts(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta,
+                    T* c, int64_t c_rows, int64_t width) {
+  if constexpr (kRows > 0) {
+    constexpr int kFirst = rows_at_once<T>(kRows);
+    micro<T, kFirst, kVecs>(k, alpha, a, a_rows, a_cols, b, b_rows, beta, c, c_rows, width);
+    micro_in_parts<T, kRows - kFirst, kVecs>(k, alpha, a + kFirst * a_rows, a_rows, a_cols, b, b_rows, beta,
+                                             c + kFirst * c_rows, c_rows, width);
+  }
+}
+
+template <class T, int kRows, int kVecs>
+constexpr Micro<T> micro_of() {
+  if constexpr (rows_at_once<T>(kRows) == kRows) {
+    return micro<T, kRows, kVecs>;
+  } else {
+    return micro_in_parts<T, kRows, kVecs>;
+  }
+}
+
 template <class T>
 struct MicroTable {
   Micro<T> narrow[kTallRows], wide[kMaxRows];  // of one vector and of two, by rows less one
@@ -124,7 +153,7 @@ struct MicroTable {
 
 template <class T, int... kNarrow, int... kWide>
 constexpr MicroTable<T> micro_table(std::integer_sequence<int, kNarrow...>, std::integer_sequence<int, kWide...>) {
-  return {{micro<T, kNarrow + 1, 1>...}, {micro<T, kWide + 1, 2>...}};
+  return {{micro_of<T, kNarrow + 1, 1>()...}, {micro_of<T, kWide + 1, 2>()...}};
 }
 
 template <class T>

@@ -179,6 +179,11 @@ NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& confi
 NamedTensors to_hugging_face(const GPTModel& model) {
   require_own_keys(model.config);
   const PauseRecording pause;
+  if (has_lora(model)) {
+    GPTModel merged = clone(model);
+    merge_lora(merged);
+    return to_hugging_face(merged);
+  }
   std::unordered_map<std::string, Tensor> own;
   const NamedTensors state = state_dict(model);
   if (is_int8(state)) fail("hugging_face", "expected floating weights, got int8");
@@ -206,6 +211,24 @@ NamedTensors to_hugging_face(const GPTModel& model) {
   }
   if (!model.config.tied_head) out.push_back({"lm_head.weight", own.at("out_head.weight")});
   return out;
+}
+
+AdapterLayer gpt2_adapter_names(std::string_view path) {
+  constexpr std::string_view kBlocks = "trf_blocks.", kAttention = "att.", kWeight = ".weight";
+  if (!path.starts_with(kBlocks)) return {std::string(path)};
+  const std::string_view in = path.substr(kBlocks.size());
+  const std::size_t dot = in.find('.');
+  if (dot == std::string_view::npos) return {std::string(path)};
+  const std::string_view number = in.substr(0, dot), part = in.substr(dot + 1);
+  for (int64_t i = 0; i < 3; ++i) {
+    if (part.starts_with(kAttention) && part.substr(kAttention.size()) == kProjections[i])
+      return {fmt::format("{}h.{}.attn.c_attn", kPrefix, number), i, 3};
+  }
+  for (const Names& entry : kInBlock) {
+    if (entry.transposed && entry.ours.substr(0, entry.ours.size() - kWeight.size()) == part)
+      return {fmt::format("{}h.{}.{}", kPrefix, number, entry.theirs.substr(0, entry.theirs.size() - kWeight.size()))};
+  }
+  return {std::string(path)};
 }
 
 }  // namespace tapegrad::nn

@@ -1,4 +1,5 @@
 // The affine layer.
+#include <fmt/format.h>
 #include <tapegrad/autograd/kernels/few_rows.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
@@ -28,8 +29,24 @@ Linear::Linear(int64_t in, int64_t out, bool bias) : weight(Tensor::empty(weight
 }
 
 Tensor Linear::operator()(const Tensor& x) const {
-  return int8.defined() ? linear(x, int8.matrix(), bias) : linear(x, weight, bias);
+  const Tensor y = int8.defined() ? linear(x, int8.matrix(), bias) : linear(x, weight, bias);
+  return low_rank ? y + (*low_rank)(x) : y;
 }
+
+LowRank::LowRank(int64_t in, int64_t out, int64_t rank, double alpha, double dropout, DType dtype)
+    : scale(alpha / static_cast<double>(rank)), dropout(dropout) {
+  require_positive("lora", "the number of inputs", in);
+  require_positive("lora", "the number of outputs", out);
+  require_positive("lora", "rank", rank);
+  if (!(alpha > 0 && std::isfinite(alpha))) fail("lora", fmt::format("alpha must be positive, got {}", alpha));
+  a = Parameter(zeros({rank, in}, dtype));
+  b = Parameter(zeros({out, rank}, dtype));
+  init::kaiming_uniform(a, std::sqrt(5.0));
+}
+
+Tensor LowRank::operator()(const Tensor& x) const { return linear(linear(dropout(x), a) * scale, b); }
+
+Tensor LowRank::product() const { return matmul(b, a) * scale; }
 
 void Int8Weight::replace(Parameter& weight) {
   weight->require_writable("int8", weight.name());

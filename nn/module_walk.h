@@ -15,6 +15,7 @@ namespace tapegrad::nn {
 
 class Parameter;
 class Buffer;
+struct Linear;
 
 /// Besides a parameter, a buffer or a module, a field may be an optional or a pointer, or a list.
 template <class Field>
@@ -92,6 +93,8 @@ class Visitor {
     go(field);
     path_.resize(length);
   }
+  /// Every Linear calls this before its members are visited.
+  virtual void linear(Linear&) {}
   /// Walks through a whole model.
   template <class Field>
   void go(Field& field) {

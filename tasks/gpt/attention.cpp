@@ -68,7 +68,7 @@ std::vector<HeadMap> attend(const nn::GPTModel& model, const std::vector<int64_t
 int attention_gpt(const GPTAttentionRequest& request) {
   check_limits("--max-new-tokens", static_cast<double>(request.max_new_tokens), kCountOrNone);
   require(!request.json || request.analyze, "--json", "expected --analyze, whose figures it prints");
-  const TrainedGPT trained = load_gpt(request.model);
+  const TrainedGPT trained = load_gpt(request.model, {.adapter = request.adapter});
   std::vector<int64_t> ids = prompt_ids_of(request.prompt, request.prompt_ids, trained);
   if (request.max_new_tokens > 0) {
     nn::GPTNext next(trained.model);

@@ -13,11 +13,12 @@
 namespace tapegrad::tasks {
 namespace {
 
-void add_gpt_option(CLI::App* app, std::string& model) {
+void add_model_options(CLI::App* app, std::string& model, std::string& adapter) {
   app->add_option("--model", model,
                   fmt::format("{} of a run, its folder, or a folder of Hugging Face's GPT-2 (default: the last run's)",
                               train::kModelFile))
       ->type_name("FILE_OR_DIR");
+  app->add_option("--adapter", adapter, "folder of an adapter (PEFT's LoRA) for the model")->type_name("DIR");
 }
 
 void add_prompt(CLI::App* app, std::string& prompt, std::string& ids, const char* help, const char* help_of_ids,
@@ -60,7 +61,7 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run) {
 
 void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTGenerateRequest>();
-  add_gpt_option(app, r->model);
+  add_model_options(app, r->model, r->adapter);
   add_prompt(app, r->prompt, r->prompt_ids, "text to continue", "token ids to continue: 15496,11", &r->prompt_file);
   app->add_flag("--ids", r->ids, "print token ids instead of text");
   app->add_option("--max-new-tokens", r->max_new_tokens, "number of tokens to generate")
@@ -98,7 +99,7 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
 
 void add_gpt_attention(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTAttentionRequest>();
-  add_gpt_option(app, r->model);
+  add_model_options(app, r->model, r->adapter);
   add_prompt(app, r->prompt, r->prompt_ids, "text to read", "token ids to read: 15496,11");
   app->add_option("--max-new-tokens", r->max_new_tokens, "number of tokens to generate greedily and to include")
       ->capture_default_str()
@@ -115,7 +116,7 @@ void add_gpt_attention(CLI::App* app, std::function<int()>& run) {
 
 void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTTestRequest>();
-  add_gpt_option(app, r->model);
+  add_model_options(app, r->model, r->adapter);
   app->add_option("--text", r->text, "text or token file to test on")->type_name("FILE");
   app->add_option("--max-tokens", r->max_tokens, "test on the first N tokens only (default: 0, all)")->type_name("N");
   add_dtype(app, r->type);

@@ -31,6 +31,12 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_
   return as_bad_request("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
 }
 
+void require_room(const GPTOptions& o, const data::Tokenizer& tokenizer) {
+  require(
+      o.vocab_size == 0 || o.vocab_size >= tokenizer.size(), "--vocab-size",
+      fmt::format("must be at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), o.vocab_size));
+}
+
 // Batches of token files are made beside the step, so that no step waits for a disk. Batches of a text in memory take
 // less time than waking a thread.
 constexpr int64_t kBatchesAhead = 2;
@@ -62,16 +68,17 @@ data::LoaderOptions loader_options(const GPTOptions& o, const PartOfTexts& part,
 }
 
 data::TextLoader loader(const GPTOptions& o, PartOfTexts part) {
+  const int64_t length = o.seq_length > 0 ? o.seq_length : o.context_length;
   for (const data::Tokens& tokens : part.tokens) {
-    if (tokens.size() > o.context_length) continue;
-    bad_request(
-        "--text",
-        fmt::format("the {} part{} has {} tokens, a window of --context-length {} takes {} (a longer text, "
-                    "a shorter context, or another --train-ratio)",
-                    part.training ? "training" : "validation", part.weights.empty() ? "" : " of one of the files",
-                    tokens.size(), o.context_length, o.context_length + 1));
+    if (tokens.size() > length) continue;
+    bad_request("--text",
+                fmt::format("the {} part{} has {} tokens, a window of {} {} takes {} (a longer text, "
+                            "shorter windows, or another --train-ratio)",
+                            part.training ? "training" : "validation",
+                            part.weights.empty() ? "" : " of one of the files", tokens.size(),
+                            length == o.context_length ? "--context-length" : "--seq-length", length, length + 1));
   }
-  data::Windows windows(std::move(part.tokens), o.context_length, o.stride);
+  data::Windows windows(std::move(part.tokens), length, o.stride);
   const data::LoaderOptions options = loader_options(o, part, windows);
   data::TextLoader made(std::move(windows), options);
   if (made.size() == 0) {
@@ -155,6 +162,7 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
       bad_request("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
     tokenizer = tokenizer_for(o, {});
   }
+  require_room(o, *tokenizer);
   const bool mixed = files.size() > 1 || files[0].weight;
   if (mixed && o.window_order == "pytorch")
     bad_request("--window-order", "several texts, and weights, need the order permutation");
@@ -231,6 +239,7 @@ GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
   const uint64_t sum = checksum(bytes_of(text));
   if (expected) require_text(o, sum, *expected);
   if (!tokenizer) tokenizer = tokenizer_for(o, text);
+  require_room(o, *tokenizer);
   const auto [first, rest] = data::split_characters(text, o.train_ratio);
   data::TextLoader train = loader(o, {.training = true, .tokens = {data::Tokens(tokenizer->encode(first))}});
   data::TextLoader validation = loader(o, {.training = false, .tokens = {data::Tokens(tokenizer->encode(rest))}});

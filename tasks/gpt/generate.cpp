@@ -81,7 +81,11 @@ int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
   const bool needs_tokenizer =
       request.prompt_ids.empty() || !request.prompt_file.empty() || !request.ids || !request.stop.empty();
-  const TrainedGPT trained = load_gpt(request.model, request.type, needs_tokenizer, request.reach, request.given);
+  const TrainedGPT trained = load_gpt(request.model, {.type = request.type,
+                                                      .with_tokenizer = needs_tokenizer,
+                                                      .reach = request.reach,
+                                                      .given = request.given,
+                                                      .adapter = request.adapter});
   std::vector<std::vector<int64_t>> prompts;  // one for each sequence
   if (request.prompt_file.empty()) {
     prompts.push_back(prompt_ids_of(request.prompt, request.prompt_ids, trained));
@@ -142,7 +146,7 @@ int test_gpt(const GPTTestRequest& request) {
   check_limits("--max-tokens", static_cast<double>(request.max_tokens), kNotNegative);
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
   require_file("--text", request.text);
-  const TrainedGPT trained = load_gpt(request.model, request.type);
+  const TrainedGPT trained = load_gpt(request.model, {.type = request.type, .adapter = request.adapter});
   const int64_t length = trained.model.config.context_length;
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
     bad_request("--model", "its folder has no tokenizer (give --text a token file)");

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/train/checked_file.h>
 
@@ -19,12 +21,20 @@ constexpr const char* kRun = "run";  // in __metadata__
 constexpr const char* kFolderFiles[] = {"model.safetensors", "model.safetensors.index.json", "config.json",
                                         "tokenizer.json", "tokenizer_config.json"};
 
-// A model whose parameters will be loaded, in eval mode.
-nn::GPTModel unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path) {
+// Whether Hugging Face's GPT-2 has the form of this model.
+bool is_gpt2(const nn::GPTConfig& c) {
+  return c.positions == nn::Positions::learned && c.attention.kind == nn::AttentionKind::full &&
+         (c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads);
+}
+
+// A model whose parameters will be loaded, in eval mode, with the updates of the run that it belongs to.
+nn::GPTModel unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path,
+                      const GPTOptions* run = nullptr) {
   const double share = type == WeightType::float32 ? 1 : type == WeightType::bfloat16 ? 0.5 : 0.27;
   require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()), model_bytes(config) * share);
   const nn::init::Skip skip;
   nn::GPTModel model(config);
+  if (run != nullptr && !run->lora_merge) add_lora(model, *run);
   if (type == WeightType::bfloat16) model.store_in_bfloat16();
   if (type == WeightType::int8) model.store_in_int8();
   nn::eval(model);
@@ -47,14 +57,30 @@ void override_with(nn::PositionOptions& options, const ReachSettings& reach, con
   if (contains(given, "ntk-scale")) options.ntk_scale = reach.ntk_scale;
 }
 
-TrainedGPT of_folder(const fs::path& folder, WeightType type, bool with_tokenizer, const ReachSettings& reach,
-                     const Given& given) {
-  const fs::path config_file = folder / "config.json";
-  const std::string text = train::read_file(config_file);
-  nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, config_file.string());
-  override_with(config.position_options, reach, given);
+// The settings that follow from a configuration of GPT-2.
+GPTOptions options_of(const nn::GPTConfig& config) {
+  GPTOptions options;
+  options.preset = "gpt2";
+  options.vocab_size = config.vocab_size;
+  options.context_length = config.context_length;
+  options.emb_dim = config.emb_dim;
+  options.n_heads = config.n_heads;
+  options.n_layers = config.n_layers;
+  options.drop_rate = config.drop_rate;
+  options.qkv_bias = config.qkv_bias;
+  options.tied_head = config.tied_head;
+  return options;
+}
+
+TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
+  const fs::path& folder = found.path;
+  const std::string& text = found.config;
+  const WeightType type = o.type;
+  nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, (folder / "config.json").string());
+  const GPTOptions options = options_of(config);
+  override_with(config.position_options, o.reach, o.given);
   std::unique_ptr<data::Tokenizer> tokenizer;
-  if (with_tokenizer && data::has_tokenizer(folder.string())) tokenizer = data::load_tokenizer(folder.string());
+  if (o.with_tokenizer && data::has_tokenizer(folder.string())) tokenizer = data::load_tokenizer(folder.string());
   if (tokenizer && tokenizer->size() > config.vocab_size) {
     fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
                              tokenizer->size(), config.vocab_size));
@@ -73,10 +99,11 @@ TrainedGPT of_folder(const fs::path& folder, WeightType type, bool with_tokenize
   fill(model, state, folder);
   std::optional<int64_t> end = nn::end_of_text_of_hugging_face(text);
   if (!end && tokenizer) end = tokenizer->end_of_text();
-  return {std::move(model), std::move(tokenizer), end};
+  return {std::move(model), std::move(tokenizer), end, options};
 }
 
-TrainedGPT of_file(const fs::path& file, WeightType type, const ReachSettings& reach, const Given& given) {
+TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
+  WeightType type = o.type;
   const SafeTensors loaded = train::load_checked(file);
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
@@ -86,25 +113,31 @@ TrainedGPT of_file(const fs::path& file, WeightType type, const ReachSettings& r
                              file.string(), key));
   };
   const std::string task = task_of_json(file.string(), text("config"));
-  require(task == kGPTTask, "--model", fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
-  const GPTOptions options = gpt_options_from_json(file.string(), text("config"));
+  require(task == kGPTTask, o.option, fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
+  GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
   nn::GPTConfig config = options.model(tokenizer->size());
-  override_with(config.position_options, reach, given);
+  override_with(config.position_options, o.reach, o.given);
   if (nn::is_int8(loaded.tensors)) {
     require(type != WeightType::bfloat16, "--dtype", fmt::format("{} has int8 weights, not bfloat16", file.string()));
     type = WeightType::int8;
   }
-  nn::GPTModel model = unfilled(config, type, file);
+  nn::GPTModel model = unfilled(config, type, file, &options);
   fill(model, nn::int8_state(nn::without_masks(loaded.tensors), model), file);
   const std::optional<int64_t> end = tokenizer->end_of_text();
-  return {std::move(model), std::move(tokenizer), end};
+  options.vocab_size = config.vocab_size;
+  return {std::move(model), std::move(tokenizer), end, options};
 }
 
 }  // namespace
 
 void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps, bool with_masks) {
+  if (options.lora_merge && nn::has_lora(model)) {
+    nn::GPTModel merged = nn::clone(model);
+    nn::merge_lora(merged);
+    return save_gpt(path, merged, options, tokenizer, steps, with_masks);
+  }
   NamedTensors state = nn::state_dict(model);
   if (with_masks) state = nn::with_masks(std::move(state), model.config);
   train::save_checked(path, state,
@@ -148,18 +181,39 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const da
   train::replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
 }
 
-TrainedGPT load_gpt(const std::string& model, WeightType type, bool with_tokenizer, const ReachSettings& reach,
-                    const Given& given) {
+TrainedGPT load_gpt(const std::string& model, const LoadOptions& options) {
   const fs::path path = model.empty() ? last_run(kGPTTask) : fs::path(model);
-  const auto has = [](const fs::path& file) { return as_bad_request("--model", [&] { return is_there(file); }); };
-  if (!has(path)) {
-    bad_request("--model", fmt::format("there is no {}{}", path.string(),
-                                       model.empty() ? " (train first: tapegrad train gpt; or name a --model)" : ""));
+  if (model.empty() && !as_bad_request(options.option, [&] { return is_there(path); })) {
+    bad_request(options.option,
+                fmt::format("there is no {} (train first: tapegrad train gpt; or name a --model)", path.string()));
   }
-  if (kind_of_file(path) != FileKind::folder) return of_file(path, type, reach, given);
-  if (has(path / "config.json")) return of_folder(path, type, with_tokenizer, reach, given);
-  if (has(path / train::kModelFile)) return of_file(path / train::kModelFile, type, reach, given);
-  bad_request("--model", fmt::format("{} has neither config.json nor model.safetensors", path.string()));
+  const FoundModel found = find_model(options.option, path);
+  TrainedGPT trained =
+      found.source == ModelSource::hugging_face ? of_folder(found, options) : of_file(found.path, options);
+  if (!options.adapter.empty()) {
+    as_bad_request("--adapter", [&] {
+      nn::load_adapter(trained.model, options.adapter,
+                       is_gpt2(trained.model.config) ? nn::gpt2_adapter_names : nn::AdapterNames());
+    });
+    nn::eval(trained.model);
+  }
+  return trained;
+}
+
+void add_lora(nn::GPTModel& model, const GPTOptions& o) {
+  if (o.lora_rank == 0) return;
+  as_bad_request("--lora-targets", [&] {
+    nn::lora(model, {.rank = o.lora_rank, .alpha = o.lora_alpha, .targets = o.lora_targets, .dropout = o.lora_dropout},
+             nn::gpt2_adapter_names);
+  });
+}
+
+void save_gpt_adapter(const fs::path& folder, const nn::GPTModel& model, const GPTOptions& options) {
+  const bool gpt2 = is_gpt2(model.config);
+  nn::save_adapter(model, folder.string(),
+                   {.base_model = options.from,
+                    .names = gpt2 ? nn::gpt2_adapter_names : nn::AdapterNames(),
+                    .fan_in_fan_out = gpt2});
 }
 
 }  // namespace tapegrad::tasks

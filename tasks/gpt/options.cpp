@@ -41,6 +41,11 @@ GPTOptions::GPTOptions() {
 
 void GPTOptions::list(Fields& f) {
   f.add({.name = "preset", .help = "default sizes and rates", .choices = kPresets}, preset);
+  f.add({.name = "vocab-size",
+         .help = "size of the model's vocabulary, at least the tokenizer's",
+         .limits = kCountOrNone,
+         .special = "0: the tokenizer's"},
+        vocab_size);
   f.add({"context-length", "longest sequence of tokens that the model reads", Group::model, kCount}, context_length);
   f.add({"emb-dim", "width of the model; a multiple of the number of heads", Group::model, kCount}, emb_dim);
   f.add({"n-heads", "heads per attention", Group::model, kCount}, n_heads);
@@ -63,11 +68,17 @@ void GPTOptions::list(Fields& f) {
          .group = Group::data,
          .type = "DIR"},
         tokenizer);
+  f.add({.name = "seq-length",
+         .help = "tokens per window of the text",
+         .group = Group::data,
+         .limits = kCountOrNone,
+         .special = "0: the value of --context-length"},
+        seq_length);
   f.add({.name = "stride",
          .help = "tokens from the start of one window to the next",
          .group = Group::data,
          .limits = kCountOrNone,
-         .special = "0: the value of --context-length"},
+         .special = "0: the value of --seq-length"},
         stride);
   f.add({.name = "window-order",
          .help =
@@ -79,6 +90,34 @@ void GPTOptions::list(Fields& f) {
   f.add({"train-ratio", "share of the text, from its start, to train on; the rest is for validation", Group::data,
          kShare},
         train_ratio);
+  f.add({.name = "from",
+         .help = "start from this model: a folder of Hugging Face's GPT-2, or a run's folder or model",
+         .group = Group::start,
+         .type = "FILE_OR_DIR"},
+        from, !from.empty());
+  f.add({.name = "adapter",
+         .help = "folder of an adapter (PEFT's) for the model of --from, whose weights take it in first",
+         .group = Group::start,
+         .type = "DIR"},
+        adapter, !adapter.empty());
+  f.add({.name = "freeze",
+         .help = "keep the parameters whose names fit this pattern as they are; may be repeated",
+         .group = Group::start},
+        freeze, !freeze.empty());
+  const bool lora = lora_rank > 0;
+  f.add({.name = "lora-rank",
+         .help = "train updates of this rank, and freeze the rest (LoRA)",
+         .group = Group::start,
+         .limits = kCountOrNone,
+         .special = "0: train the parameters themselves"},
+        lora_rank);
+  f.add({"lora-alpha", "updates are multiplied by this over the rank", Group::start, kPositive}, lora_alpha, lora);
+  f.add({.name = "lora-targets",
+         .help = "linear layers that get updates: names or patterns, PEFT's for GPT-2 or tapegrad's",
+         .group = Group::start},
+        lora_targets, lora);
+  f.add({"lora-dropout", "dropout probability of the updates' inputs", Group::start, kProbability}, lora_dropout, lora);
+  f.add({"lora-merge", "write the model with the updates added to its weights", Group::start}, lora_merge, lora);
   TrainingSettings::list(f);
   f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
   f.add({"eval-batches", "batches of each part of the text per evaluation", Group::training, kCount}, eval_batches);
@@ -100,8 +139,8 @@ void GPTOptions::list(Fields& f) {
         sample_tokens);
 }
 
-nn::GPTConfig GPTOptions::model(int64_t vocab_size) const {
-  return {.vocab_size = vocab_size,
+nn::GPTConfig GPTOptions::model(int64_t tokens) const {
+  return {.vocab_size = vocab_size > 0 ? vocab_size : tokens,
           .context_length = context_length,
           .emb_dim = emb_dim,
           .n_heads = n_heads,
@@ -135,7 +174,8 @@ GPTOptions with_preset(GPTOptions asked, const Given& given) {
 }
 
 void fill_in(GPTOptions& o) {
-  if (o.stride == 0) o.stride = o.context_length;
+  if (o.seq_length == 0) o.seq_length = o.context_length;
+  if (o.stride == 0) o.stride = o.seq_length;
 }
 
 void resolve(GPTOptions& o) {
@@ -147,6 +187,19 @@ void resolve(GPTOptions& o) {
                             fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
   o.attention.check(nn::relative_kind(o.kind(), o.position_options()), true);
   fill_in(o);
+  require(o.seq_length <= o.context_length, "--seq-length",
+          fmt::format("expected at most --context-length {}, got {}", o.context_length, o.seq_length));
+  require(o.adapter.empty() || !o.from.empty(), "--adapter", "expected --from, the model that it belongs to, got none");
+  require(o.freeze.empty() || o.lora_rank == 0, "--freeze",
+          "expected no --lora-rank, which freezes the whole model, got both");
+  require(o.lora_rank == 0 || !o.lora_targets.empty(), "--lora-targets", "expected names of layers, got none");
+}
+
+void check_given(const GPTOptions& o, const Given& given) {
+  for (const std::string& name : given) {
+    const bool of_lora = name.starts_with("lora-") && name != "lora-rank";
+    require(!of_lora || o.lora_rank > 0, fmt::format("--{}", name), "expected --lora-rank, got none");
+  }
 }
 
 double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes that are not possible would overflow
@@ -157,14 +210,16 @@ double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes
   return 4 * (12 * c * c * layers + (config.tied_head ? 1 : 2) * vocab * c + positions) + kBytesPerBlock * layers;
 }
 
-double training_bytes(const GPTOptions& o, int64_t vocab_size) {
-  const auto c = static_cast<double>(o.emb_dim), tokens = static_cast<double>(o.batch_size * o.context_length);
+double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer) {
+  const nn::GPTConfig config = o.model(tokens_of_tokenizer);
+  const auto c = static_cast<double>(o.emb_dim), tokens = static_cast<double>(o.batch_size * o.seq_length);
   const auto layers = static_cast<double>(o.n_layers);
   // Numbers that a block keeps per token for backward, with attention's weights.
   const double block =
-      18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.attention.keys_per_query(o.context_length));
+      18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.attention.keys_per_query(o.seq_length));
   const double kept = o.recompute ? layers * c + block : layers * block;
-  return 4 * model_bytes(o.model(vocab_size)) + 4 * tokens * (kept + 2 * static_cast<double>(vocab_size));
+  const double copies = o.lora_rank > 0 ? 1.1 : 4;  // of the parameters: gradients and two moments
+  return copies * model_bytes(config) + 4 * tokens * (kept + 2 * static_cast<double>(config.vocab_size));
 }
 
 std::string to_json(GPTOptions options) { return to_json(kGPTTask, fields_of(options)); }

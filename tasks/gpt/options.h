@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapegrad::tasks {
 
@@ -24,8 +25,17 @@ struct GPTOptions : TrainingSettings, PositionSettings {
   GPTOptions();
 
   std::string preset = "book";
+  std::string from;     // a model to start from: a folder of Hugging Face's, or a run's; empty: none
+  std::string adapter;  // of that model; merged first; empty: none
+  std::vector<std::string> freeze;
+  int64_t lora_rank = 0;  // 0: all parameters are trained
+  double lora_alpha = 8;
+  std::vector<std::string> lora_targets{"c_attn"};
+  double lora_dropout = 0;
+  bool lora_merge = false;
   std::string text;                // file, or files with weights; empty: a text that is made here
   std::string tokenizer = "char";  // folder, or "char"
+  int64_t vocab_size = 0;          // 0: the tokenizer's
   int64_t context_length = 256;
   int64_t emb_dim = 768;
   int64_t n_heads = 12;
@@ -34,7 +44,8 @@ struct GPTOptions : TrainingSettings, PositionSettings {
   bool qkv_bias = false;
   bool tied_head = false;
   AttentionSettings attention;
-  int64_t stride = 0;  // 0: context_length
+  int64_t seq_length = 0;  // tokens of a window; 0: context_length
+  int64_t stride = 0;      // 0: seq_length
   std::string window_order = "auto";
   double train_ratio = 0.9;
   bool recompute = false;
@@ -45,7 +56,8 @@ struct GPTOptions : TrainingSettings, PositionSettings {
   int64_t sample_tokens = 50;
 
   void list(Fields& fields);
-  nn::GPTConfig model(int64_t vocab_size) const;
+  /// The model for a tokenizer with that many tokens.
+  nn::GPTConfig model(int64_t tokens) const;
 };
 
 /// Sizes and rates of a preset. BadRequest for an unknown name.
@@ -56,10 +68,12 @@ GPTOptions with_preset(GPTOptions asked, const Given& given);
 void fill_in(GPTOptions& options);
 /// Fills in, and checks. BadRequest that names the first option that is not possible.
 void resolve(GPTOptions& options);
+/// BadRequest about an option that is `given` without another one that it needs.
+void check_given(const GPTOptions& options, const Given& given);
 
 /// Estimates of the bytes of a model with its parameters, and of what training takes at its peak.
 double model_bytes(const nn::GPTConfig& config);
-double training_bytes(const GPTOptions& options, int64_t vocab_size);
+double training_bytes(const GPTOptions& options, int64_t tokens);
 
 /// As JSON, and back, resolved. Error about `where` as from_json says.
 std::string to_json(GPTOptions options);

@@ -1,7 +1,7 @@
 // The verb `train gpt`.
 #include <fmt/format.h>
 #include <tapegrad/tasks/drawing/svg.h>
-#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 
@@ -21,8 +21,9 @@ GPTOptions settings_of_run(const train::Checkpoint& checkpoint, GPTTrainRequest&
   return run;
 }
 
-GPTOptions settings_of_request(const GPTTrainRequest& request) {
-  GPTOptions options = with_preset(request.options, request.given);
+GPTOptions settings_of_request(const GPTTrainRequest& request, const TrainedGPT* start) {
+  GPTOptions options = start != nullptr ? start_with(*start, request.options, request.given)
+                                        : with_preset(request.options, request.given);
   resolve(options);
   return options;
 }
@@ -54,12 +55,15 @@ std::string announcement(GPTTrainer& trainer) {
       o.text.empty()
           ? "no --text was given: training on sums in words that are generated here (\"two plus five is seven.\")\n"
           : "";
+  const int64_t parameters = nn::count_parameters(trainer.model()),
+                trained = nn::count_trainable_parameters(trainer.model());
   return fmt::format(
-      "{}=== Training: gpt ({}) ===\n{} parameters, vocabulary of {}, {} epochs of {} steps, {} windows of {} tokens "
+      "{}=== Training: gpt ({}) ===\n{} parameters{}, vocabulary of {}, {} epochs of {} steps, {} windows of {} tokens "
       "per step, seed {}",
-      note, o.preset, nn::count_parameters(trainer.model()), trainer.tokenizer().size(), o.num_epochs,
-      trainer.loop().steps_per_epoch(), o.batch_size * std::min(o.accumulate, trainer.batches_per_epoch()),
-      o.context_length, o.seed);
+      note, o.from.empty() ? o.preset : "from " + o.from, parameters,
+      trained == parameters ? "" : fmt::format(" ({} are trained)", trained), trainer.model().config.vocab_size,
+      o.num_epochs, trainer.loop().steps_per_epoch(),
+      o.batch_size * std::min(o.accumulate, trainer.batches_per_epoch()), o.seq_length, o.seed);
 }
 
 std::string samples_html(const train::Metrics& metrics) {
@@ -114,6 +118,8 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
   };
   files.save_model = [&](const std::string& path) {
     save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps(), request.with_masks);
+    if (trainer.options().lora_rank > 0 && fs::path(path).filename() == train::kModelFile)
+      save_gpt_adapter(fs::path(path).parent_path() / train::kAdapterFolder, trainer.model(), trainer.options());
   };
   return files;
 }
@@ -144,14 +150,24 @@ int train_gpt(GPTTrainRequest request) {
   std::unique_ptr<train::RunFolder> folder;
   if (has_checkpoint(request)) folder = take_folder(request.out);
   std::optional<train::Checkpoint> saved = saved_run(request);
-  const GPTOptions options = saved ? settings_of_run(*saved, request) : settings_of_request(request);
+  check_given(request.options, request.given);
+  std::optional<TrainedGPT> start;
+  if (!saved && !request.options.from.empty()) start = load_start(request.options, request.given);
+  const GPTOptions options =
+      saved ? settings_of_run(*saved, request) : settings_of_request(request, start ? &*start : nullptr);
   GPTData data = saved ? load_gpt_data(options, GPTTrainer::tokenizer_of(*saved), GPTTrainer::text_of(*saved))
-                       : load_gpt_data(options);
+                       : load_gpt_data(options, start ? take_tokenizer(*start, options, request.given) : nullptr);
   require_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
   const std::string run = run_name(options, *data.tokenizer, data.checksum);
+  const bool names_parameters = !options.freeze.empty() || options.lora_rank > 0;  // which may be rejected
+  std::optional<GPTTrainer> trained;
+  const auto make_trainer = [&] { trained.emplace(options, std::move(data), start ? &start->model : nullptr); };
+  if (names_parameters) make_trainer();
   const std::unique_ptr<train::RunFolder> hugging_face = take_hugging_face_folder(request, options, run);
   if (!folder) folder = take_folder(request.out);
-  GPTTrainer trainer(options, std::move(data));
+  if (!names_parameters) make_trainer();
+  start.reset();
+  GPTTrainer& trainer = *trained;
   if (hugging_face) hugging_face->reserve(4 * nn::count_parameters(trainer.model()));
   if (request.untrained_losses && !saved) {
     const train::Evaluation found = trainer.untrained_losses();

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/attention.h>
+#include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/settings/run_request.h>
 
@@ -16,6 +18,18 @@ namespace {
 GPTOptions seeded(const GPTOptions& options) {
   options.seed_draws();
   return options;
+}
+
+// The model of a run before its first step.
+nn::GPTModel first_model(const GPTOptions& options, int64_t tokens, const nn::GPTModel* start) {
+  std::optional<nn::init::Skip> skip;
+  if (start != nullptr) skip.emplace();
+  nn::GPTModel model(options.model(tokens));
+  skip.reset();
+  if (start != nullptr) nn::load_state_dict(model, nn::state_dict(*start));
+  add_lora(model, options);
+  freeze_parameters(nn::named_parameters(model), options.freeze);
+  return model;
 }
 
 train::BatchLoss loss_of(const nn::GPTModel& model, const data::TextBatch& batch) {
@@ -38,10 +52,10 @@ double mean_loss(const nn::GPTModel& model, const data::TextLoader& loader, int6
 
 }  // namespace
 
-GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data)
+GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTModel* start)
     : options_(seeded(options)),
       data_(std::move(data)),
-      model_(options_.model(data_.tokenizer->size())),
+      model_(first_model(options_, data_.tokenizer->size(), start)),
       adam_(nn::parameters(model_), {.lr = options_.lr, .weight_decay = options_.weight_decay}),
       loop_(
           model_, adam_, data_.train,
@@ -102,7 +116,7 @@ std::vector<int64_t> GPTTrainer::continued(int64_t count) {
   nn::GPTNext next(model_);
   for (int64_t i = 0; i < count; ++i) {
     const Tensor scores = next.logits(tensor(ids, {1, static_cast<int64_t>(ids.size())}));
-    ids.push_back(argmax(scores).item<int64_t>());
+    ids.push_back(argmax(narrow(scores, -1, 0, tokenizer().size())).item<int64_t>());  // the rest is padding
   }
   nn::train(model_);
   return ids;

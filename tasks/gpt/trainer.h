@@ -18,8 +18,10 @@ namespace tapegrad::tasks {
 /// constructors', for every epoch the loader's, for every step the dropout masks', for every evaluation the loaders'.
 class GPTTrainer {
  public:
-  /// Seeds the default generator and makes model and optimiser: AdamW with betas 0.9, 0.999 and eps 1e-8.
-  GPTTrainer(const GPTOptions& options, GPTData data);
+  /// Seeds the default generator and makes model and optimiser: AdamW with betas 0.9, 0.999 and eps 1e-8. With `start`,
+  /// a model of these settings without updates of low rank, the parameters are copied from it instead of drawn.
+  /// BadRequest about --freeze and --lora-targets.
+  GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTModel* start = nullptr);
 
   train::StepMetrics step() { return loop_.step(); }
   std::optional<train::EpochMetrics> ended_epoch() const { return loop_.ended_epoch(); }

@@ -25,6 +25,7 @@ int train_gpt(GPTTrainRequest request);
 
 struct GPTGenerateRequest {
   std::string model;    // file or folder; empty: the last run's
+  std::string adapter;  // folder of an adapter for the model; empty: none
   ReachSettings reach;  // of the model, for inputs longer than those of training
   Given given;          // those named on the command line
   std::string prompt;
@@ -45,7 +46,7 @@ struct GPTGenerateRequest {
 int generate_gpt(const GPTGenerateRequest& request);
 
 struct GPTAttentionRequest {
-  std::string model;
+  std::string model, adapter;      // as above
   std::string prompt, prompt_ids;  // as above
   int64_t max_new_tokens = 0;      // that the model adds to the prompt first, greedily
   std::string out;                 // folder; empty: the model's
@@ -56,7 +57,7 @@ struct GPTAttentionRequest {
 int attention_gpt(const GPTAttentionRequest& request);
 
 struct GPTTestRequest {
-  std::string model;
+  std::string model, adapter;
   std::string text;        // file, a text or tokens
   int64_t max_tokens = 0;  // of the text; 0: all
   WeightType type = WeightType::float32;

@@ -17,6 +17,7 @@ namespace tapegrad::tasks {
 template <class T>
 constexpr const char* type_name_of() {
   if (std::is_same_v<T, std::string>) return "NAME";
+  if (std::is_same_v<T, std::vector<std::string>>) return "PATTERN";
   if (std::is_same_v<T, double>) return "X";
   return std::is_same_v<T, uint64_t> ? "SEED" : "N";
 }

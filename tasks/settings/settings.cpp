@@ -65,6 +65,9 @@ void read_value(std::string_view where, const nlohmann::json& json, const Field&
         using T = std::remove_pointer_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::string>) {
           *value = string_of(json);
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          value->clear();
+          for (const nlohmann::json& element : json) value->push_back(string_of(element));
         } else {
           const bool same_kind = std::is_same_v<T, bool>     ? json.is_boolean()
                                  : std::is_same_v<T, double> ? json.is_number()
@@ -84,6 +87,7 @@ std::string_view name(Group group) {
     case Group::model: return "Model";
     case Group::positions: return "Positions";
     case Group::data: return "Data";
+    case Group::start: return "Fine-tuning";
     case Group::training: return "Training";
     case Group::rate: return "Learning rate";
     default: return "Run";
@@ -91,7 +95,16 @@ std::string_view name(Group group) {
 }
 
 std::string Field::text() const {
-  return std::visit([](const auto* value) { return fmt::format("{}", *value); }, value);
+  return std::visit(
+      [](const auto* value) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(value)>>;
+        if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          return fmt::format("{}", fmt::join(*value, " "));
+        } else {
+          return fmt::format("{}", *value);
+        }
+      },
+      value);
 }
 
 std::string Field::default_text() const {

@@ -20,8 +20,8 @@
 namespace tapegrad::tasks {
 
 /// Where --help and the report show a setting.
-enum class Group { model, positions, data, training, rate, run };
-/// "Model", "Positions", "Data", "Training", "Learning rate", "Run".
+enum class Group { model, positions, data, start, training, rate, run };
+/// "Model", "Positions", "Data", "Fine-tuning", "Training", "Learning rate", "Run".
 std::string_view name(Group group);
 
 /// The numbers that a setting accepts: from `least` to `most`, without the bounds that are open. NaN and the infinities
@@ -54,7 +54,8 @@ struct Setting {
 /// A declaration and the member that holds the value.
 struct Field {
   Setting setting;
-  std::variant<bool*, int64_t*, uint64_t*, double*, std::string*> value;
+  /// A list of texts is an option that may be given several times.
+  std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*> value;
   bool used = true;  // false: another setting makes it moot, as the sizes of a form of attention that is not chosen
 
   /// The value as errors and reports show it.

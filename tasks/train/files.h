@@ -18,7 +18,8 @@ using tapegrad::replace_file;
 
 /// The files that a run writes into its folder.
 inline constexpr std::string_view kModelFile = "model.safetensors", kCheckpointFile = "checkpoint",
-                                  kMetricsFile = "metrics.jsonl", kReportFile = "report.html";
+                                  kMetricsFile = "metrics.jsonl", kReportFile = "report.html",
+                                  kAdapterFolder = "adapter";
 
 /// A file that is appended to. Appended text survives the end of the process; after sync() also a loss of power.
 class AppendFile {

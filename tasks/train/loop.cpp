@@ -48,7 +48,8 @@ void put_earlier_run_aside(const RunFolder& folder, const RunFiles& files) {
   if (files.resume)
     print_to(stderr, fmt::format("note: {} has no checkpoint yet; the run starts at its first step\n", files.folder));
   if (files.resume && !is_there((folder.path() / kModelFile).string())) return;
-  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile, kReportFile, kBestFile, kTraceFile};
+  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile,  kReportFile,
+                                    kBestFile,       kTraceFile, kAdapterFolder};
   const fs::path aside = folder.put_aside(names);
   if (!aside.empty())
     print_to(stderr, fmt::format("note: the earlier run in {} is now in {}\n", files.folder, aside.string()));

@@ -92,7 +92,7 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
     EXPECT_TRUE(brief.out.starts_with("The"));
   }
   // A file of an int8 model.
-  const TrainedGPT int8 = load_gpt(model, WeightType::int8);
+  const TrainedGPT int8 = load_gpt(model, {.type = WeightType::int8});
   save_gpt(folder / "int8.safetensors", int8.model, small_gpt_options(folder), *int8.tokenizer, 0);
   const auto generated = [&](const std::string& file, const std::string& type) {
     return run_command({"generate", "gpt", "--model", file, "--prompt", "The", "--dtype", type});

@@ -1,0 +1,49 @@
+// Adapters in files: the updates of nn::lora in the format of PEFT, Hugging Face's library.
+//
+//   nn::save_adapter(model, "my-adapter", {.base_model = "gpt2", .names = nn::gpt2_adapter_names});
+//   nn::load_adapter(other, "my-adapter", nn::gpt2_adapter_names);
+//
+// An adapter is a folder with adapter_model.safetensors and adapter_config.json.
+#pragma once
+
+#include <tapegrad/nn/lora.h>
+
+#include <string>
+
+namespace tapegrad::nn {
+
+inline constexpr const char* kAdapterFile = "adapter_model.safetensors";
+inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
+
+struct AdapterFormat {
+  std::string base_model;       ///< name or folder of the model that was adapted; recorded, not read
+  AdapterNames names = {};      ///< none: the model's own paths
+  bool fan_in_fan_out = false;  ///< recorded: do the base's files have weights [in, out], as those of GPT-2 have?
+};
+
+namespace detail {
+
+void save_adapter(const AnyModel& model, const std::string& folder, const AdapterFormat& format);
+void load_adapter(const AnyModel& model, const std::string& folder, const AdapterNames& names);
+
+}  // namespace detail
+
+/// Writes the model's updates into a folder, which is created. Layers that are parts of one in `names` become one
+/// update. If they don't share A, its rank is the sum of theirs. Error for a model without updates.
+template <class Model>
+void save_adapter(const Model& model, const std::string& folder, const AdapterFormat& format = {}) {
+  detail::save_adapter(detail::AnyModel(model), folder, format);
+}
+
+/// Freezes the model and gives it the updates of an adapter, which may then be trained further or merged. Works with
+/// weights of any type, also bfloat16 and int8. Error, and an unchanged model, for one that has updates, for an adapter
+/// of another model (layers that the model does not have, or has in other sizes; layers of the model that the adapter's
+/// target_modules name and that it lacks), and for what is more than LoRA of linear layers: DoRA, biases,
+/// modules_to_save, embeddings.
+template <class Model>
+requires(!std::is_const_v<Model>) void load_adapter(Model& model, const std::string& folder,
+                                                    const AdapterNames& names = {}) {
+  detail::load_adapter(detail::AnyModel(model), folder, names);
+}
+
+}  // namespace tapegrad::nn

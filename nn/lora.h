@@ -1,0 +1,74 @@
+// LoRA: small trained updates of the linear layers of a model that is otherwise frozen. Hu et al. 2021.
+//
+//   nn::lora(model, {.rank = 8, .alpha = 16, .targets = {"W_query", "W_value"}});
+//   optim::AdamW adam(nn::parameters(model), {.lr = 2e-4});      // trains the updates only
+//   ...
+//   nn::merge_lora(model);                                       // the weights with the updates; none are left
+//
+// adapter.h reads and writes the updates in PEFT's format.
+#pragma once
+
+#include <tapegrad/nn/linear.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::nn {
+
+/// Defaults are PEFT's.
+struct LoraOptions {
+  int64_t rank = 8;
+  double alpha = 8;  ///< updates are multiplied by alpha / rank
+  /// Patterns of layers: "*" is any text, "?" any character, "[abc]" one of these. A pattern fits the whole path of a
+  /// layer, "trf_blocks.*.att.W_query", or the end of it after a dot, "W_query".
+  std::vector<std::string> targets;
+  double dropout = 0;  ///< on the input of the updates, in training
+};
+
+/// What a layer is called in adapters. Several layers may be parts of one there, as query, key and value are of
+/// GPT-2's c_attn: they share A, and B has the rows of part 0 first.
+struct AdapterLayer {
+  std::string name;
+  int64_t part = 0, parts = 1;
+};
+/// From the path of a Linear.
+using AdapterNames = std::function<AdapterLayer(std::string_view path)>;
+
+/// Whether a path fits a pattern, as in LoraOptions::targets.
+bool matches(const std::string& pattern, std::string_view path);
+
+namespace detail {
+
+std::vector<std::string> lora(const AnyModel& model, const LoraOptions& options, const AdapterNames& names);
+int64_t merge_lora(const AnyModel& model);
+bool has_lora(const AnyModel& model);
+
+}  // namespace detail
+
+/// Freezes the model and gives every Linear that fits a target an update, LowRank, whose parameters are the only ones
+/// that are trained. The names of the model's own parameters do not change; those of an update are
+/// "trf_blocks.0.att.W_query.lora_A.weight" and "...lora_B.weight". Outputs do not change at first, because B is 0.
+/// Targets may also be names of `names`; layers that are parts of one there then share A. Returns the paths of the
+/// layers. Error for a target that fits no layer, and for a model that has updates.
+template <class Model>
+requires(!std::is_const_v<Model>) std::vector<std::string> lora(Model& model, const LoraOptions& options,
+                                                                const AdapterNames& names = {}) {
+  return detail::lora(detail::AnyModel(model), options, names);
+}
+
+/// Adds the updates to the weights, and removes them. Returns their number. Nothing is unfrozen. Error for weights that
+/// are not float32 or float64.
+template <class Model>
+requires(!std::is_const_v<Model>) int64_t merge_lora(Model& model) {
+  return detail::merge_lora(detail::AnyModel(model));
+}
+
+/// Whether a layer of the model has an update.
+template <class Model>
+bool has_lora(const Model& model) {
+  return detail::has_lora(detail::AnyModel(model));
+}
+
+}  // namespace tapegrad::nn

@@ -230,7 +230,8 @@ class AdapterConfig {
     };
     if (json.value("bias", "none") != "none")
       refuse(fmt::format("expected no biases, got bias {}", json::shown(json["bias"])));
-    for (const char* key : {"use_dora", "modules_to_save", "megatron_config", "trainable_token_indices"})
+    for (const char* key : {"use_dora", "use_qalora", "use_bdlora", "lora_bias", "modules_to_save", "layer_replication",
+                            "target_parameters", "trainable_token_indices", "alora_invocation_tokens"})
       if (set(key)) refuse(fmt::format("expected none of {}, got {}", key, json::shown(json[key])));
     alpha_ = json.at("lora_alpha").get<double>();
     if (!(alpha_ > 0 && std::isfinite(alpha_))) refuse(fmt::format("lora_alpha must be positive, got {}", alpha_));

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/hooked.h>
+#include <tapegrad/nn/init.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/norm.h>
 #include <tapegrad/nn/pooling.h>
@@ -29,6 +30,22 @@ void add_layers(ModuleTable& table) {
       "Linear", "[2, 3] to [2, 4]", {spread({2, 3})}, [] { return nn::Linear(3, 4); }, apply);
   table.add(
       "Linear", "without bias", {spread({2, 2, 3})}, [] { return nn::Linear(3, 2, false); }, apply);
+  table.add(
+      "Linear", "with an update of low rank", {spread({2, 3})},
+      [] {
+        nn::Linear layer(3, 4);
+        nn::init::normal(layer.low_rank.emplace(3, 4, 2, 3.0).b);
+        return layer;
+      },
+      apply);
+  table.add(
+      "LowRank", "[2, 2, 3] to [2, 2, 4]", {spread({2, 2, 3})},
+      [] {
+        nn::LowRank update(3, 4, 2, 5.0);
+        nn::init::normal(update.b);
+        return update;
+      },
+      apply);
   table.add(
       "Embedding", "ids [2, 3]", {some_ids({2, 3}, 5)}, [] { return nn::Embedding(5, 3); }, apply);
   table.add(

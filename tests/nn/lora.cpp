@@ -1,0 +1,308 @@
+// LoRA: updates of low rank, their targets, and adapters in PEFT's format.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/adapter.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::nn {
+namespace {
+
+using tests::error_of;
+using tests::expect_near;
+using tests::slurp;
+using tests::spill;
+using tests::TemporaryFolder;
+using Names = std::vector<std::string>;
+
+struct Net {
+  Linear up{3, 5}, down{5, 2, false};
+  Tensor operator()(const Tensor& x) const { return down(tanh(up(x))); }
+  void visit(auto&& field) {
+    field("up", up);
+    field("down", down);
+  }
+};
+
+GPTModel small_gpt(bool qkv_bias = true) {
+  manual_seed(3);
+  GPTModel model({.vocab_size = 11,
+                  .context_length = 6,
+                  .emb_dim = 8,
+                  .n_heads = 2,
+                  .n_layers = 2,
+                  .drop_rate = 0,
+                  .qkv_bias = qkv_bias});
+  eval(model);
+  return model;
+}
+
+// Gives updates that change something.
+template <class Model>
+void fill_updates(Model& model) {
+  for (const auto& [name, p] : named_parameters(model))
+    if (name.ends_with("lora_B.weight")) init::normal(p, 0, 0.3);
+}
+
+Names names_of(const NamedTensors& state) {
+  Names names;
+  for (const NamedTensor& t : state) names.push_back(t.name);
+  return names;
+}
+
+TEST(Lora, AddsAnUpdateToEveryTarget) {
+  manual_seed(1);
+  Net net;
+  const Tensor x = randn({4, 3}), before = net(x);
+  EXPECT_EQ(lora(net, {.rank = 2, .alpha = 6, .targets = {"up"}}), Names{"up"});
+  EXPECT_TRUE(has_lora(net));
+  EXPECT_EQ(names_of(state_dict(net)),
+            (Names{"up.weight", "up.bias", "up.lora_A.weight", "up.lora_B.weight", "down.weight"}));
+  EXPECT_EQ(count_trainable_parameters(net), 2 * 3 + 5 * 2);
+  EXPECT_EQ(net(x).to_vector<float>(), before.to_vector<float>());  // B is 0
+  fill_updates(net);
+  const LowRank& update = *net.up.low_rank;
+  const Tensor up = linear(x, net.up.weight, net.up.bias) + 3 * matmul(matmul(x, update.a->t()), update.b->t());
+  expect_near(net(x), linear(tanh(up), net.down.weight));
+
+  Net copy = clone(net);
+  EXPECT_EQ(copy(x).to_vector<float>(), net(x).to_vector<float>());
+  EXPECT_EQ(merge_lora(copy), 1);
+  EXPECT_FALSE(has_lora(copy));
+  EXPECT_EQ(names_of(state_dict(copy)), (Names{"up.weight", "up.bias", "down.weight"}));
+  expect_near(copy(x), net(x));
+  EXPECT_EQ(merge_lora(copy), 0);
+}
+
+TEST(Lora, TrainsNothingElse) {
+  manual_seed(1);
+  Net net;
+  lora(net, {.rank = 2, .targets = {"*"}});
+  optim::AdamW adam(parameters(net), {.lr = 0.1, .weight_decay = 0.5});
+  const NamedTensors before = state_dict(clone(net));
+  const Tensor x = randn({4, 3}), y = randn({4, 2});
+  double first = 0, last = 0;
+  for (int step = 0; step < 20; ++step) {
+    Tape tape;
+    const Tensor loss = mse_loss(net(x), y);
+    (step == 0 ? first : last) = loss.item();
+    adam.step(tape.backward(loss));
+  }
+  EXPECT_LT(last, first / 2);
+  const NamedTensors after = state_dict(net);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const bool same = before[i].tensor.to_vector<float>() == after[i].tensor.to_vector<float>();
+    EXPECT_EQ(same, before[i].name.find("lora_") == std::string::npos) << before[i].name;
+  }
+}
+
+TEST(Lora, PatternsFitPathsAndTheirEnds) {
+  EXPECT_TRUE(matches("W_query", "trf_blocks.0.att.W_query"));
+  EXPECT_TRUE(matches("att.W_query", "trf_blocks.0.att.W_query"));
+  EXPECT_TRUE(matches("trf_blocks.[01].*", "trf_blocks.0.att.W_query"));
+  EXPECT_TRUE(matches("W_*", "trf_blocks.0.att.W_query"));
+  EXPECT_FALSE(matches("query", "trf_blocks.0.att.W_query"));
+  EXPECT_FALSE(matches("trf_blocks", "trf_blocks.0.att.W_query"));
+  GPTModel model = small_gpt();
+  EXPECT_EQ(lora(model, {.targets = {"trf_blocks.1.att.W_?????", "ff.layers.2"}}),
+            (Names{"trf_blocks.0.ff.layers.2", "trf_blocks.1.att.W_query", "trf_blocks.1.att.W_value",
+                   "trf_blocks.1.ff.layers.2"}));
+}
+
+TEST(Lora, ErrorsNameWhatIsWrong) {
+  Net net;
+  EXPECT_EQ(error_of([&] {
+              lora(net, {.targets = {"up", "sideways"}});
+            }),
+            "[lora] no linear layer fits the target \"sideways\"; there are up, down");
+  EXPECT_EQ(error_of([&] { lora(net, {}); }), "[lora] expected targets, got none");
+  EXPECT_EQ(error_of([&] { lora(net, {.rank = 0, .targets = {"up"}}); }), "[lora] rank must be positive, got 0");
+  Dropout none;
+  EXPECT_EQ(error_of([&] { lora(none, {.targets = {"up"}}); }), "[lora] the model has no linear layers");
+  Net twice;
+  lora(twice, {.targets = {"up"}});
+  EXPECT_EQ(error_of([&] { lora(twice, {.targets = {"up"}}); }),
+            "[lora] the model has updates of low rank already (merge_lora adds them to its weights)");
+  EXPECT_EQ(error_of([] { LowRank(2, 3, 1, 0); }), "[lora] alpha must be positive, got 0");
+  GPTModel model = small_gpt();
+  lora(model, {.targets = {"W_query"}});
+  model.store_in_int8();
+  EXPECT_EQ(error_of([&] { merge_lora(model); }),
+            "[lora] expected float32 or float64 weights to merge into, got int8 for \"trf_blocks.0.att.W_query\"");
+  GPTModel packed = small_gpt();
+  packed.store_in_int8();
+  EXPECT_EQ(error_of([&] { lora(packed, {.targets = {"W_query"}}); }),
+            "[lora] expected floating weights, got int8 for \"trf_blocks.0.att.W_query\"");
+}
+
+TEST(Lora, GivesTheSameBitsForAnyNumberOfThreads) {
+  const tests::KeepThreads keep;
+  manual_seed(5);
+  Linear layer(96, 200);
+  lora(layer, {.rank = 5, .targets = {"*"}, .dropout = 0.2});
+  init::normal(layer.low_rank->b);
+  const Tensor x = randn({700, 96});
+  std::vector<std::vector<float>> first;
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    manual_seed(6);
+    Tape tape;
+    const Tensor y = layer(x);
+    const Gradients grads = tape.backward(sum(y * y));
+    const std::vector<std::vector<float>> found{y.to_vector<float>(), grads[layer.low_rank->a].to_vector<float>(),
+                                                grads[layer.low_rank->b].to_vector<float>()};
+    if (first.empty()) first = found;
+    EXPECT_TRUE(found == first) << threads << " threads";
+  }
+}
+
+// --- adapters ---
+
+const Tensor kIds = tensor({1, 2, 3, 4, 5, 10, 0, 7}, {2, 4});
+
+TEST(Adapter, IsWrittenAndReadUnderPeftsNames) {
+  const TemporaryFolder folder;
+  GPTModel model = small_gpt();
+  lora(model, {.rank = 3, .alpha = 6, .targets = {"c_attn", "mlp.c_proj"}, .dropout = 0.1}, gpt2_adapter_names);
+  EXPECT_TRUE(model.trf_blocks[0].att.W_query.low_rank->a.tied_to(model.trf_blocks[0].att.W_value.low_rank->a));
+  EXPECT_FALSE(model.trf_blocks[0].att.W_query.low_rank->a.tied_to(model.trf_blocks[1].att.W_query.low_rank->a));
+  fill_updates(model);
+  eval(model);
+  save_adapter(model, folder / "adapter", {.base_model = "gpt2", .names = gpt2_adapter_names, .fan_in_fan_out = true});
+  const SafeTensors file = load_safetensors(folder / "adapter/adapter_model.safetensors");
+  EXPECT_EQ(file.tensors.size(), 8U);
+  EXPECT_EQ(file["base_model.model.transformer.h.1.attn.c_attn.lora_A.weight"].shape(), Shape({3, 8}));
+  EXPECT_EQ(file["base_model.model.transformer.h.1.attn.c_attn.lora_B.weight"].shape(), Shape({24, 3}));
+  EXPECT_EQ(file["base_model.model.transformer.h.0.mlp.c_proj.lora_A.weight"].shape(), Shape({3, 32}));
+  const auto config = nlohmann::json::parse(slurp(folder / "adapter/adapter_config.json"));
+  EXPECT_EQ(config["peft_type"], "LORA");
+  EXPECT_EQ(config["r"], 3);
+  EXPECT_EQ(config["lora_alpha"], 6);
+  EXPECT_EQ(config["lora_dropout"], 0.1);
+  EXPECT_EQ(config["fan_in_fan_out"], true);
+  EXPECT_EQ(config["base_model_name_or_path"], "gpt2");
+  EXPECT_EQ(config["target_modules"], (Names{"c_attn", "mlp.c_proj"}));
+
+  const Tensor expected = model(kIds);
+  GPTModel other = small_gpt();
+  load_adapter(other, folder / "adapter", gpt2_adapter_names);
+  eval(other);
+  EXPECT_EQ(other(kIds).to_vector<float>(), expected.to_vector<float>());
+  EXPECT_EQ(count_trainable_parameters(other), count_trainable_parameters(model));
+  GPTModel merged = small_gpt();  // to_hugging_face merges
+  load_state_dict(merged, from_hugging_face(to_hugging_face(other), merged.config));
+  expect_near(merged(kIds), expected);
+  GPTModel packed = small_gpt();
+  packed.store_in_int8();
+  const Tensor plain = packed(kIds);
+  load_adapter(packed, folder / "adapter", gpt2_adapter_names);
+  eval(packed);
+  EXPECT_NE(packed(kIds).to_vector<float>(), plain.to_vector<float>());
+  EXPECT_LT(max(abs(packed(kIds) - expected)).item(), 0.1);
+}
+
+// Query, key and value with As of their own become one update of PEFT's c_attn.
+TEST(Adapter, JoinsUpdatesThatShareNoA) {
+  const TemporaryFolder folder;
+  GPTModel model = small_gpt();
+  lora(model, {.rank = 2, .alpha = 4, .targets = {"trf_blocks.0.att.W_query", "trf_blocks.0.att.W_value", "out_proj"}},
+       gpt2_adapter_names);
+  fill_updates(model);
+  save_adapter(model, folder / "adapter", {.names = gpt2_adapter_names});
+  const SafeTensors file = load_safetensors(folder / "adapter/adapter_model.safetensors");
+  EXPECT_EQ(file["base_model.model.transformer.h.0.attn.c_attn.lora_A.weight"].shape(), Shape({4, 8}));
+  const auto config = nlohmann::json::parse(slurp(folder / "adapter/adapter_config.json"));
+  EXPECT_EQ(config["r"], 4);
+  EXPECT_EQ(config["rank_pattern"], nlohmann::json::parse(R"({"h.0.attn.c_proj": 2, "h.1.attn.c_proj": 2})"));
+  EXPECT_EQ(config["alpha_pattern"], nlohmann::json::parse(R"({"h.0.attn.c_proj": 4, "h.1.attn.c_proj": 4})"));
+  EXPECT_EQ(config["target_modules"], (Names{"attn.c_proj", "transformer.h.0.attn.c_attn"}));
+  GPTModel other = small_gpt();
+  load_adapter(other, folder / "adapter", gpt2_adapter_names);
+  expect_near(other(kIds), model(kIds));
+}
+
+TEST(Adapter, OwnPathsWithoutNames) {
+  const TemporaryFolder folder;
+  manual_seed(1);
+  Net net;
+  const Net plain = clone(net);
+  lora(net, {.rank = 2, .targets = {"down"}});
+  fill_updates(net);
+  save_adapter(net, folder / "a");
+  EXPECT_EQ(names_of(load_safetensors(folder / "a/adapter_model.safetensors").tensors),
+            (Names{"base_model.model.down.lora_A.weight", "base_model.model.down.lora_B.weight"}));
+  Net other = clone(plain);
+  load_adapter(other, folder / "a");
+  const Tensor x = randn({4, 3});
+  EXPECT_EQ(other(x).to_vector<float>(), net(x).to_vector<float>());
+  EXPECT_EQ(error_of([&] { save_adapter(plain, folder / "b"); }),
+            "[adapter] expected a model with updates (nn::lora), got one without");
+}
+
+TEST(Adapter, OfAnotherModelIsRejectedByName) {
+  const TemporaryFolder folder;
+  const std::string a = folder / "a", file = a + "/adapter_model.safetensors", config = a + "/adapter_config.json";
+  GPTModel model = small_gpt();
+  lora(model, {.rank = 2, .targets = {"c_attn"}}, gpt2_adapter_names);
+  save_adapter(model, a, {.names = gpt2_adapter_names});
+  const std::string good_config = slurp(config), good_file = slurp(file);
+  const auto load = [&](GPTModel other) {
+    const std::string what = error_of([&] { load_adapter(other, a, gpt2_adapter_names); });
+    EXPECT_FALSE(has_lora(other));
+    EXPECT_GT(count_trainable_parameters(other), 0);
+    return what;
+  };
+  const auto gpt = [](int64_t width, int64_t layers) {
+    return GPTModel({.vocab_size = 11, .context_length = 6, .emb_dim = width, .n_heads = 2, .n_layers = layers});
+  };
+  const std::string misfit = "[adapter] " + file + " does not fit the model: ";
+  EXPECT_EQ(load(gpt(12, 2)), misfit + "\"transformer.h.0.attn.c_attn\" is [36, 12], got A [2, 8] and B [24, 2]");
+  EXPECT_EQ(load(gpt(8, 1)), misfit + "it has no linear layer \"transformer.h.1.attn.c_attn\"");
+  EXPECT_EQ(load(gpt(8, 3)),
+            misfit + "it has no update for \"transformer.h.2.attn.c_attn\", which its target_modules name");
+
+  const auto with = [&](const char* key, const nlohmann::json& value) {
+    auto json = nlohmann::json::parse(good_config);
+    json[key] = value;
+    spill(config, json.dump());
+    return load(small_gpt());
+  };
+  const std::string at = "[adapter] " + config + ": ";
+  EXPECT_EQ(with("peft_type", "PREFIX_TUNING"), at + "expected the peft_type LORA, got \"PREFIX_TUNING\"");
+  EXPECT_EQ(with("bias", "all"), at + "expected no biases, got bias \"all\"");
+  EXPECT_EQ(with("use_dora", true), at + "expected none of use_dora, got true");
+  EXPECT_EQ(with("modules_to_save", Names{"lm_head"}), at + "expected none of modules_to_save, got [\"lm_head\"]");
+  EXPECT_EQ(with("lora_alpha", 0), at + "lora_alpha must be positive, got 0");
+  EXPECT_EQ(with("lora_dropout", 1), at + "lora_dropout must be at least 0 and less than 1, got 1");
+  EXPECT_EQ(with("alpha_pattern", {{"h.*.c_attn", 2}}),
+            at + "expected names of layers in alpha_pattern, got the expression \"h.*.c_attn\"");
+  spill(config, "{");
+  EXPECT_EQ(load(small_gpt()), at + "is not complete JSON: it ends after 1 bytes (was its download interrupted?)");
+  spill(config, good_config);
+
+  const NamedTensors tensors = load_safetensors(file).tensors;
+  const std::string in = "[adapter] " + file + ": ";
+  save_safetensors(file, {tensors[0], tensors[2], tensors[3]});
+  EXPECT_EQ(load(small_gpt()), in + "\"base_model.model.transformer.h.0.attn.c_attn.lora_B.weight\" is missing");
+  save_safetensors(file, {{"wte.weight", tensors[0].tensor}});
+  EXPECT_EQ(load(small_gpt()), in + "expected base_model.model.<layer>.lora_A.weight or lora_B.weight, got the tensor "
+                                    "\"wte.weight\"");
+  save_safetensors(file, {{tensors[0].name, zeros({3, 8})}, tensors[1], tensors[2], tensors[3]});
+  EXPECT_EQ(load(small_gpt()),
+            in + "expected one rank for \"transformer.h.0.attn.c_attn\", got A [3, 8] and B [24, 2]");
+  spill(file, good_file.substr(0, good_file.size() - 4));
+  EXPECT_NE(load(small_gpt()).find("[safetensors] " + file), std::string::npos);
+  std::filesystem::remove(file);
+  EXPECT_EQ(load(small_gpt()), "[adapter] " + a + " has no adapter_model.safetensors");
+}
+
+}  // namespace
+}  // namespace tapegrad::nn

@@ -1,0 +1,401 @@
+// Training that starts from others' weights: `train gpt --from`, `--freeze`, LoRA and adapters of PEFT's.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/adapter.h>
+#include <tapegrad/tasks/gpt/start_from.h>
+#include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+using tests::Arguments;
+using tests::expect_error;
+using tests::joined;
+using tests::lines;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::small_gpt_run;
+using tests::spill;
+using tests::stored;
+using tests::TemporaryFolder;
+
+// A random GPT-2 of transformers: width 16, 2 layers, context 32, a vocabulary of 290 padded to 296.
+const std::string kHuggingFace = std::string(tests::kTestsDir) + "/data/hugging_face_gpt2";
+const std::string kText = std::string(tests::kTestsDir) + "/data/the_verdict.txt";
+
+// A short run on the text, without evaluations after the first step and without samples.
+Arguments run_of(const std::string& out, const Arguments& more) {
+  return joined(
+      {"train", "gpt", "--out", out, "--text", kText, "--seq-length", "24", "--batch-size", "8", "--schedule",
+       "constant", "--eval-interval", "1000000", "--eval-batches", "1", "--sample-tokens", "0", "--no-progress"},
+      more);
+}
+
+std::vector<double> losses_in(const std::string& folder) {
+  std::vector<double> losses;
+  for (const std::string& line : lines(slurp(folder + "/metrics.jsonl"))) {
+    const auto m = nlohmann::json::parse(line);
+    if (m.contains("step")) losses.push_back(m["loss"]);
+  }
+  return losses;
+}
+
+nlohmann::json config_of(const std::string& model) {
+  return nlohmann::json::parse(load_safetensors(model + "/model.safetensors").metadata.at("config"));
+}
+
+std::map<std::string, std::vector<float>> values_of(const nn::GPTModel& model) {
+  std::map<std::string, std::vector<float>> values;
+  for (const NamedTensor& t : nn::state_dict(model)) values[t.name] = t.tensor.to_vector<float>();
+  return values;
+}
+
+void copy_model(const std::string& to) {
+  std::filesystem::create_directories(to);
+  for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"})
+    std::filesystem::copy_file(kHuggingFace + "/" + file, to + "/" + file,
+                               std::filesystem::copy_options::overwrite_existing);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST(GptFrom, FirstLossesAreThoseOfTransformers) {
+  const TemporaryFolder folder;
+  const nlohmann::json expected = stored("hugging_face_gpt2/losses.json");
+  const Ran ran = run_command(run_of(folder / "run", {"--from", kHuggingFace, "--lr", "0.003", "--weight-decay", "0.1",
+                                                      "--clip-grad", "1", "--seed", "123", "--max-steps", "50"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const std::vector<double> losses = losses_in(folder / "run");
+  ASSERT_EQ(losses.size(), expected["losses"].size());
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    EXPECT_NEAR(losses[i], expected["losses"][i].get<double>(), 1e-4) << "step " << i + 1;
+  const nlohmann::json config = config_of(folder / "run");
+  EXPECT_EQ(config["from"], kHuggingFace);
+  EXPECT_EQ(config["vocab_size"], 296);
+  EXPECT_EQ(config["context_length"], 32);
+  EXPECT_EQ(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "I had", "--temperature", "1"}).code,
+            0);
+}
+
+// A trainer as `train gpt --from` makes it.
+struct Started {
+  TrainedGPT start;
+  GPTOptions options;
+  std::unique_ptr<GPTTrainer> trainer;
+};
+Started started(const std::string& from, const std::function<void(GPTOptions&)>& change, Given given) {
+  Started s;
+  GPTOptions asked = gpt_options("gpt2");
+  asked.from = from;
+  asked.text = kText;
+  asked.seq_length = 24;
+  asked.batch_size = 8;
+  asked.max_steps = 6;
+  asked.drop_rate = 0.1;
+  change(asked);
+  for (const char* name : {"from", "text", "seq-length", "batch-size", "max-steps", "drop-rate"})
+    given.emplace_back(name);
+  s.start = load_start(asked, given);
+  s.options = start_with(s.start, asked, given);
+  resolve(s.options);
+  GPTData data = load_gpt_data(s.options, take_tokenizer(s.start, s.options, given));
+  s.trainer = std::make_unique<GPTTrainer>(s.options, std::move(data), &s.start.model);
+  return s;
+}
+
+// The values after six steps, three of them after a checkpoint.
+std::map<std::string, std::vector<float>> resumed_values(GPTTrainer& broken) {
+  for (int i = 0; i < 3; ++i) broken.step();
+  const train::Checkpoint saved = broken.checkpoint();
+  const GPTOptions options = GPTTrainer::options_of(saved);
+  GPTTrainer again(options, load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
+  again.restore(saved);
+  while (!again.finished()) again.step();
+  return values_of(again.model());
+}
+
+TEST(GptFrom, FreezesAndResumes) {
+  const auto freeze = [](GPTOptions& o) { o.freeze = {"tok_emb.*", "trf_blocks.0.*", "norm?.scale"}; };
+  const Started whole = started(kHuggingFace, freeze, {"freeze"}), broken = started(kHuggingFace, freeze, {"freeze"});
+  EXPECT_EQ(whole.options.lr, 5e-5);
+  while (!whole.trainer->finished()) whole.trainer->step();
+  const auto first = values_of(whole.start.model), last = values_of(whole.trainer->model());
+  for (const auto& [name, values] : last) {
+    const bool frozen = name.starts_with("tok_emb.") || name.starts_with("trf_blocks.0.") ||
+                        name.ends_with("norm1.scale") || name.ends_with("norm2.scale");
+    EXPECT_EQ(values == first.at(name), frozen) << name;
+  }
+  EXPECT_EQ(resumed_values(*broken.trainer), last);
+}
+
+TEST(GptFrom, AResumedRunNeedsNothingButItsFolder) {
+  const TemporaryFolder folder;
+  copy_model(folder / "base");
+  const Arguments words = run_of(folder / "run", {"--from", folder / "base", "--freeze", "pos_emb.*", "--freeze",
+                                                  "final_norm.*", "--max-steps", "2"});
+  ASSERT_EQ(run_command(words).code, 0);
+  EXPECT_EQ(config_of(folder / "run")["freeze"], (Arguments{"pos_emb.*", "final_norm.*"}));
+  std::filesystem::remove_all(folder / "base");
+  const Ran again = run_command(joined(words, {"--resume"}));
+  EXPECT_EQ(again.code, 0) << again.err;
+  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--from", kHuggingFace}), 2,
+               {"[train --resume]", "--from " + folder / "base" + " (not " + kHuggingFace + ")"});
+  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--freeze", "pos_emb.*"}), 2,
+               {"[train --resume]", "--freeze pos_emb.* final_norm.* (not pos_emb.*)"});
+}
+
+TEST(GptFrom, ARunOfOursIsContinuedAsANewRun) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(small_gpt_run(folder, "base", {"--max-steps", "3", "--positions", "rope"})).code, 0);
+  const Arguments same{"train",           "gpt", "--from", folder / "base", "--text", folder / "text.txt",
+                       "--sample-tokens", "0"};
+  const Ran none = run_command(joined(same, {"--num-epochs", "0", "--out", folder / "same"}));
+  ASSERT_EQ(none.code, 0) << none.err;
+  EXPECT_EQ(values_of(load_gpt(folder / "same").model), values_of(load_gpt(folder / "base").model));
+  const Ran more =
+      run_command(joined(same, {"--max-steps", "1", "--out", folder / "more", "--emb-dim", "16", "--n-heads", "2",
+                                "--positions", "rope", "--drop-rate", "0", "--preset", "tiny"}));
+  // tiny has other sizes than the run.
+  expect_error(more, 2, {"[--preset] expected a model of the sizes of " + folder / "base", "got tiny (--", "64"});
+  const auto contradicts = [&](const Arguments& option, const std::string& what) {
+    expect_error(run_command(joined(joined(same, option), {"--out", folder / "none"})), 2, {what});
+  };
+  const std::string base = folder / "base";
+  contradicts({"--emb-dim", "32"}, "[--emb-dim] expected 16, as " + base + " has, got 32 (omit the option)");
+  contradicts({"--n-layers", "2"}, "[--n-layers] expected 1, as " + base + " has, got 2");
+  contradicts({"--positions", "learned"}, "[--positions] expected rope, as " + base + " has, got learned");
+  contradicts({"--qkv-bias"}, "[--qkv-bias] expected false, as " + base + " has, got true");
+  contradicts({"--attention", "window"}, "[--attention] expected full, as " + base + " has, got window");
+  contradicts({"--vocab-size", "1000"}, "[--vocab-size] expected ");
+  EXPECT_FALSE(std::filesystem::exists(folder / "none"));
+  const Ran fits = run_command(joined(same, {"--max-steps", "1", "--out", folder / "fits", "--emb-dim", "16",
+                                             "--positions", "rope", "--drop-rate", "0.2", "--recompute"}));
+  EXPECT_EQ(fits.code, 0) << fits.err;
+  EXPECT_EQ(config_of(folder / "fits")["drop_rate"], 0.2);
+}
+
+TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
+  const TemporaryFolder folder;
+  const std::string hf = folder / "hf", out = folder / "out";
+  copy_model(hf);
+  const std::string config = slurp(hf + "/config.json"), weights = slurp(hf + "/model.safetensors"),
+                    tokenizer = slurp(hf + "/tokenizer.json");
+  const auto train = [&](const Arguments& more) { return run_command(run_of(out, more)); };
+  const auto from = [&](const std::string& what) { return train({"--from", what, "--max-steps", "1"}); };
+  const auto with = [&](const std::string& file, const std::string& bytes) {
+    const std::string before = slurp(hf + "/" + file);
+    spill(hf + "/" + file, bytes);
+    const Ran ran = from(hf);
+    spill(hf + "/" + file, before);
+    return ran;
+  };
+  // Weights of another configuration.
+  expect_error(with("config.json", replaced(config, "\"n_embd\": 16", "\"n_embd\": 32")), 1,
+               {"[model] " + hf +
+                ": the state does not fit the model: expected shape [296, 32] for \"tok_emb.weight\", "
+                "got [296, 16]"});
+  expect_error(with("config.json", replaced(config, "\"n_layer\": 2", "\"n_layer\": 1")), 1,
+               {"[model] " + hf, "\"trf_blocks.1.norm1.scale\" is unexpected"});
+  expect_error(with("config.json", replaced(config, "\"n_layer\": 2", "\"n_layer\": 3")), 1,
+               {"[model] " + hf, "\"trf_blocks.2.att.W_query.weight\" is missing"});
+  expect_error(with("config.json", replaced(config, "\"gpt2\"", "\"bert\"")), 1,
+               {hf + "/config.json] expected the model_type gpt2, got \"bert\""});
+  expect_error(
+      with("config.json", replaced(config, "\"attn_pdrop\": 0.0", "\"attn_pdrop\": 0.1")), 2,
+      {"[--drop-rate] expected a value, because " + hf + " has several: resid_pdrop 0, attn_pdrop 0.1, embd_pdrop 0"});
+  expect_error(with("config.json", config.substr(0, 40)), 1, {hf + "/config.json", "is not complete JSON"});
+  // Damaged weights, and a shard that is missing.
+  expect_error(with("model.safetensors", weights.substr(0, weights.size() - 100)), 1,
+               {"[safetensors] " + hf + "/model.safetensors"});
+  std::filesystem::rename(hf + "/model.safetensors", hf + "/model-00001-of-00002.safetensors");
+  spill(hf + "/model.safetensors.index.json",
+        R"({"weight_map": {"transformer.wte.weight": "model-00001-of-00002.safetensors",)"
+        R"( "transformer.wpe.weight": "model-00002-of-00002.safetensors"}})");
+  expect_error(from(hf), 1,
+               {hf + "/model.safetensors.index.json",
+                "the file model-00002-of-00002.safetensors, one of 2 that it names, does not exist"});
+  std::filesystem::remove(hf + "/model.safetensors.index.json");
+  expect_error(from(hf), 1, {hf});
+  std::filesystem::rename(hf + "/model-00001-of-00002.safetensors", hf + "/model.safetensors");
+  // A tokenizer with another vocabulary.
+  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--text", kText, "--out", folder / "letters"}).code, 0);
+  ASSERT_EQ(
+      run_command({"tokenize", "--train", "bpe", "--vocab-size", "290", "--text", kText, "--out", folder / "other"})
+          .code,
+      0);
+  const std::string cut = std::string(tests::kTestsDir) + "/data/gpt2_cut";
+  expect_error(with("tokenizer.json", slurp(folder / "letters/tokenizer.json")), 2,
+               {"[--from] expected a tokenizer for the model's vocabulary of 296, got one with "});
+  expect_error(
+      train({"--from", hf, "--tokenizer", folder / "other"}), 2,
+      {"[--tokenizer] " + folder / "other" + " has another vocabulary than " + hf + " (the first different token is "});
+  expect_error(train({"--from", hf, "--tokenizer", cut}), 2, {"[--tokenizer] " + cut + " has another vocabulary than"});
+  expect_error(train({"--from", hf, "--tokenizer", "char"}), 2,
+               {"[--tokenizer] expected the vocabulary of " + hf + ", got char (omit the option)"});
+  std::filesystem::remove(hf + "/tokenizer.json");
+  expect_error(from(hf), 2, {"[--tokenizer] expected a folder, because " + hf + " has no tokenizer"});
+  expect_error(train({"--from", hf, "--tokenizer", cut}), 2,
+               {"[--tokenizer] expected a tokenizer for the model's vocabulary of 296, got one with "});
+  spill(hf + "/tokenizer.json", tokenizer);
+  // Other things.
+  expect_error(from(folder / "none"), 2, {"[--from] there is no " + folder / "none"});
+  expect_error(from(folder / "letters"), 2,
+               {"[--from] " + folder / "letters" + " has neither config.json nor model.safetensors"});
+  expect_error(from(kText), 1, {kText});
+  expect_error(from(kHuggingFace + "/adapter"), 2,
+               {"[--from] " + kHuggingFace +
+                "/adapter has an adapter, not a model (name its model here, and the folder "
+                "as --adapter)"});
+  expect_error(train({"--from", ""}), 2, {"[--from] expected a name, got an empty text"});
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST(GptFrom, WrongOptionsAreRejectedByName) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out";
+  const auto expect = [&](const Arguments& more, const std::string& what) {
+    expect_error(run_command(run_of(out, joined({"--from", kHuggingFace}, more))), 2, {what});
+  };
+  expect({"--freeze", "tok_emb"}, "[--freeze] no parameter fits \"tok_emb\"; they are called tok_emb.weight, ..., ");
+  expect({"--freeze", "*"}, "[--freeze] expected parameters that are left to train, got none");
+  expect({"--freeze", "*.bias", "--lora-rank", "2"},
+         "[--freeze] expected no --lora-rank, which freezes the whole model, got both");
+  expect({"--seq-length", "33"}, "[--seq-length] expected at most --context-length 32, got 33");
+  expect({"--lora-targets", "c_attn"}, "[--lora-targets] expected --lora-rank, got none");
+  expect({"--lora-merge"}, "[--lora-merge] expected --lora-rank, got none");
+  expect({"--lora-rank", "2", "--lora-alpha", "0"}, "[--lora-alpha] must be positive, got 0");
+  expect({"--lora-rank", "2", "--lora-targets", "c_atn"},
+         "[--lora-targets] no linear layer fits the target \"c_atn\"; there are trf_blocks.0.att.W_query, ");
+  expect({"--adapter", kHuggingFace}, "[--adapter] " + kHuggingFace + " has no adapter_config.json");
+  expect_error(run_command(run_of(out, {"--adapter", kHuggingFace + "/adapter"})), 2,
+               {"[--adapter] expected --from, the model that it belongs to, got none"});
+  expect_error(run_command(run_of(out, {"--context-length", "24", "--vocab-size", "10"})), 2,
+               {"[--vocab-size] must be at least ", "the number of the tokenizer's tokens, got 10"});
+  EXPECT_FALSE(std::filesystem::exists(out));
+
+  // An adapter for another model.
+  ASSERT_EQ(run_command(small_gpt_run(folder, "ours", {"--max-steps", "1"})).code, 0);
+  const std::string adapter = kHuggingFace + "/adapter",
+                    misfit = "[--adapter] " + adapter +
+                             "/adapter_model.safetensors does not fit the model: it has no "
+                             "linear layer \"transformer.h.1.attn.c_attn\"";
+  expect_error(run_command({"generate", "gpt", "--model", folder / "ours", "--adapter", adapter, "--prompt", "The"}), 2,
+               {misfit});
+  expect_error(run_command({"train", "gpt", "--from", folder / "ours", "--adapter", adapter, "--text",
+                            folder / "text.txt", "--out", out}),
+               2, {misfit});
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+// --- LoRA ---
+
+Tensor last_two_logits(const nn::GPTModel& model, const nlohmann::json& expected) {
+  const Tensor logits = model(tests::ids(expected["ids"]));
+  return narrow(logits, 1, logits.size(1) - 2, 2);
+}
+
+TEST(GptLora, PeftsAdapterGivesPeftsLogits) {
+  const TemporaryFolder folder;
+  const nlohmann::json expected = stored("hugging_face_gpt2/adapter.json");
+  const std::string adapter = kHuggingFace + "/adapter";
+  const tests::Room room{1e-5, 1e-5};
+  tests::expect_close(last_two_logits(load_gpt(kHuggingFace).model, expected), expected["without_adapter"], room,
+                      "without the adapter");
+  TrainedGPT adapted = load_gpt(kHuggingFace, {.adapter = adapter});
+  tests::expect_close(last_two_logits(adapted.model, expected), expected["last_two_logits"], room, "with the adapter");
+  GPTOptions options = adapted.options;
+  options.from = "hugging_face_gpt2";
+  save_gpt_adapter(folder / "again", adapted.model, options);
+  const SafeTensors ours = load_safetensors(folder / "again/adapter_model.safetensors"),
+                    theirs = load_safetensors(adapter + "/adapter_model.safetensors");
+  ASSERT_EQ(ours.tensors.size(), theirs.tensors.size());
+  for (const NamedTensor& t : theirs.tensors)
+    EXPECT_EQ(ours[t.name].to_vector<float>(), t.tensor.to_vector<float>()) << t.name;
+  const auto a = nlohmann::json::parse(slurp(folder / "again/adapter_config.json"));
+  auto b = nlohmann::json::parse(slurp(adapter + "/adapter_config.json"));
+  std::sort(b["target_modules"].begin(), b["target_modules"].end());
+  for (const auto& [key, value] : a.items()) EXPECT_EQ(value, b[key]) << key;
+  nn::merge_lora(adapted.model);
+  tests::expect_close(last_two_logits(adapted.model, expected), expected["last_two_logits"], room, "merged");
+}
+
+TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
+  const TemporaryFolder folder;
+  const Arguments lora{"--from", kHuggingFace,     "--lora-rank", "4",          "--lora-alpha", "8", "--lr",
+                       "0.01",   "--lora-targets", "c_attn",      "mlp.c_proj", "--max-steps",  "4", "--lora-dropout",
+                       "0.1"};
+  const Ran ran = run_command(run_of(folder / "run", lora));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  // 2 layers of 4 x 16 + 48 x 4 for c_attn and 4 x 64 + 16 x 4 for mlp.c_proj.
+  EXPECT_NE(ran.err.find(" (1152 are trained)"), std::string::npos) << ran.err;
+  const Ran merged =
+      run_command(run_of(folder / "merged", joined(lora, {"--lora-merge", "--save-hugging-face", folder / "hf"})));
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  EXPECT_EQ(losses_in(folder / "run"), losses_in(folder / "merged"));
+  EXPECT_TRUE(nn::has_lora(load_gpt(folder / "run").model));
+  EXPECT_FALSE(nn::has_lora(load_gpt(folder / "merged").model));
+
+  const auto loss = [&](const Arguments& model) {
+    const Ran tested = run_command(joined({"test", "gpt", "--text", kText, "--max-tokens", "400", "--json"}, model));
+    EXPECT_EQ(tested.code, 0) << tested.err;
+    return tested.code == 0 ? nlohmann::json::parse(tested.out)["loss"].get<double>() : 0;
+  };
+  const double expected = loss({"--model", folder / "run"});
+  EXPECT_LT(expected, loss({"--model", kHuggingFace}) - 0.01);
+  EXPECT_EQ(loss({"--model", kHuggingFace, "--adapter", folder / "run/adapter"}), expected);
+  EXPECT_NEAR(loss({"--model", folder / "merged"}), expected, 1e-5);
+  EXPECT_NEAR(loss({"--model", folder / "hf"}), expected, 1e-5);
+  EXPECT_NEAR(loss({"--model", folder / "run", "--dtype", "int8"}), expected, 0.02);
+  EXPECT_NEAR(loss({"--model", folder / "run", "--dtype", "bfloat16"}), expected, 0.02);
+  const Arguments say{"generate", "gpt", "--prompt", "I had", "--max-new-tokens", "8"};
+  const Ran said = run_command(joined(say, {"--model", folder / "run"}));
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(run_command(joined(say, {"--model", kHuggingFace, "--adapter", folder / "run/adapter"})).out, said.out);
+  EXPECT_EQ(run_command({"attention", "gpt", "--prompt", "I had", "--quiet", "--model", folder / "run"}).code, 0);
+
+  // Both continue: the run with its update merged, and the base with the adapter.
+  for (const Arguments& from :
+       {Arguments{"--from", folder / "run"}, Arguments{"--from", kHuggingFace, "--adapter", folder / "run/adapter"}}) {
+    const Ran next = run_command(run_of(folder / "next", joined(from, {"--num-epochs", "0"})));
+    ASSERT_EQ(next.code, 0) << next.err;
+    EXPECT_NEAR(loss({"--model", folder / "next"}), expected, 1e-5);
+  }
+  // An earlier run's adapter is moved aside with the other files.
+  ASSERT_EQ(run_command(run_of(folder / "run", {"--from", kHuggingFace, "--num-epochs", "0"})).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/adapter"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "run/previous-1/adapter/adapter_model.safetensors"));
+}
+
+TEST(GptLora, AResumedRunEndsInTheSameBits) {
+  const auto lora = [](GPTOptions& o) {
+    o.lora_rank = 2, o.lora_dropout = 0.1, o.lora_targets = {"c_attn", "W_out*", "c_fc"};
+  };
+  EXPECT_THROW(started(kHuggingFace, lora, {"lora-rank", "lora-dropout", "lora-targets"}), BadRequest);  // W_out*
+  const auto good = [](GPTOptions& o) {
+    o.lora_rank = 2, o.lora_dropout = 0.1, o.lora_targets = {"c_attn", "out_*", "c_fc"};
+  };
+  const Given given{"lora-rank", "lora-dropout", "lora-targets"};
+  const Started whole = started(kHuggingFace, good, given), broken = started(kHuggingFace, good, given);
+  EXPECT_EQ(whole.options.lr, 2e-4);
+  while (!whole.trainer->finished()) whole.trainer->step();
+  EXPECT_EQ(resumed_values(*broken.trainer), values_of(whole.trainer->model()));
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

@@ -1,7 +1,7 @@
 // LoRA: small trained updates of the linear layers of a model that is otherwise frozen. Hu et al. 2021.
 //
 //   nn::lora(model, {.rank = 8, .alpha = 16, .targets = {"W_query", "W_value"}});
-//   optim::AdamW adam(nn::parameters(model), {.lr = 2e-4});      // trains the updates only
+//   optim::AdamW adam(nn::trainable_parameters(model), {.lr = 2e-4});      // the updates
 //   ...
 //   nn::merge_lora(model);                                       // the weights with the updates; none are left
 //
@@ -69,6 +69,15 @@ requires(!std::is_const_v<Model>) int64_t merge_lora(Model& model) {
 template <class Model>
 bool has_lora(const Model& model) {
   return detail::has_lora(detail::AnyModel(model));
+}
+
+/// parameters(model) without the frozen ones: an optimiser made from these has no state for the others, also in its
+/// checkpoints.
+template <class Model>
+NamedTensors trainable_parameters(Model& model) {
+  NamedTensors leaves = parameters(model);
+  std::erase_if(leaves, [](const NamedTensor& p) { return p.tensor.is_frozen(); });
+  return leaves;
 }
 
 }  // namespace tapegrad::nn

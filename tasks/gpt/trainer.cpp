@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/nn/lora.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/attention.h>
@@ -11,6 +12,7 @@
 #include <tapegrad/tasks/settings/run_request.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace tapegrad::tasks {
 namespace {
@@ -56,7 +58,7 @@ GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTMod
     : options_(seeded(options)),
       data_(std::move(data)),
       model_(first_model(options_, data_.tokenizer->size(), start)),
-      adam_(nn::parameters(model_), {.lr = options_.lr, .weight_decay = options_.weight_decay}),
+      adam_(nn::trainable_parameters(model_), {.lr = options_.lr, .weight_decay = options_.weight_decay}),
       loop_(
           model_, adam_, data_.train,
           [this](const data::TextBatch& batch) {

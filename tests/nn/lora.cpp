@@ -86,7 +86,9 @@ TEST(Lora, TrainsNothingElse) {
   manual_seed(1);
   Net net;
   lora(net, {.rank = 2, .targets = {"*"}});
-  optim::AdamW adam(parameters(net), {.lr = 0.1, .weight_decay = 0.5});
+  EXPECT_EQ(names_of(trainable_parameters(net)),
+            (Names{"up.lora_A.weight", "up.lora_B.weight", "down.lora_A.weight", "down.lora_B.weight"}));
+  optim::AdamW adam(trainable_parameters(net), {.lr = 0.1, .weight_decay = 0.5});
   const NamedTensors before = state_dict(clone(net));
   const Tensor x = randn({4, 3}), y = randn({4, 2});
   double first = 0, last = 0;

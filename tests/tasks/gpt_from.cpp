@@ -338,7 +338,7 @@ TEST(GptLora, PeftsAdapterGivesPeftsLogits) {
 TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
   const TemporaryFolder folder;
   const Arguments lora{"--from", kHuggingFace,     "--lora-rank", "4",          "--lora-alpha", "8", "--lr",
-                       "0.01",   "--lora-targets", "c_attn",      "mlp.c_proj", "--max-steps",  "4", "--lora-dropout",
+                       "0.03",   "--lora-targets", "c_attn",      "mlp.c_proj", "--max-steps",  "8", "--lora-dropout",
                        "0.1"};
   const Ran ran = run_command(run_of(folder / "run", lora));
   ASSERT_EQ(ran.code, 0) << ran.err;

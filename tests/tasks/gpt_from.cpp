@@ -100,7 +100,6 @@ struct Started {
   std::unique_ptr<GPTTrainer> trainer;
 };
 Started started(const std::string& from, const std::function<void(GPTOptions&)>& change, Given given) {
-  Started s;
   GPTOptions asked = gpt_options("gpt2");
   asked.from = from;
   asked.text = kText;
@@ -111,7 +110,7 @@ Started started(const std::string& from, const std::function<void(GPTOptions&)>&
   change(asked);
   for (const char* name : {"from", "text", "seq-length", "batch-size", "max-steps", "drop-rate"})
     given.emplace_back(name);
-  s.start = load_start(asked, given);
+  Started s{load_start(asked, given), {}, nullptr};
   s.options = start_with(s.start, asked, given);
   resolve(s.options);
   GPTData data = load_gpt_data(s.options, take_tokenizer(s.start, s.options, given));

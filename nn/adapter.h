@@ -16,7 +16,7 @@ inline constexpr const char* kAdapterFile = "adapter_model.safetensors";
 inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
 
 struct AdapterFormat {
-  std::string base_model;       ///< name or folder of the model that was adapted; recorded, not read
+  std::string base_model = {};  ///< name or folder of the model that was adapted; recorded, not read
   AdapterNames names = {};      ///< none: the model's own paths
   bool fan_in_fan_out = false;  ///< recorded: do the base's files have weights [in, out], as those of GPT-2 have?
 };

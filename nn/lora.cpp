@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/linear_layers.h>
+#include <tapegrad/nn/init.h>
 #include <tapegrad/nn/lora.h>
 
 #include <algorithm>
@@ -89,6 +90,10 @@ std::vector<std::string> lora(const AnyModel& model, const LoraOptions& o, const
   for (const Chosen& c : chosen) {
     if (c.linear.layer.weight.defined()) continue;
     fail(kLora, fmt::format("expected floating weights, got int8 for \"{}\"", c.linear.path));
+  }
+  {
+    const init::Skip skip;
+    const LowRank trial(1, 1, o.rank, o.alpha, o.dropout);  // checks them before anything changes
   }
   freeze(model, true);
   std::vector<std::string> paths;

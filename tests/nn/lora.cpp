@@ -168,7 +168,7 @@ TEST(Lora, GivesTheSameBitsForAnyNumberOfThreads) {
 
 // --- adapters ---
 
-const Tensor kIds = tensor({1, 2, 3, 4, 5, 10, 0, 7}, {2, 4});
+const Tensor kIds = tensor(std::vector<int64_t>{1, 2, 3, 4, 5, 10, 0, 7}, {2, 4});
 
 TEST(Adapter, IsWrittenAndReadUnderPeftsNames) {
   const TemporaryFolder folder;

@@ -4,10 +4,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/decoder.h>
 #include <tapegrad/nn/detail/beams.h>
 #include <tapegrad/nn/detail/decoding.h>
 #include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/transformer.h>
 
 #include <algorithm>
@@ -164,8 +164,8 @@ struct Sequence {
 constexpr std::size_t kTogether = 16;  // sequences that read the weights together
 
 // The logits [B, V] of the next tokens of some sequences.
-Tensor next_logits(const GPTModel& model, std::span<Sequence* const> of) {
-  const int64_t longest = model.config.longest_input();
+Tensor next_logits(const Decoder& model, std::span<Sequence* const> of) {
+  const int64_t longest = model.longest_input();
   std::vector<Tensor> alone;  // those that cannot continue what they have read
   std::vector<KVCache*> caches;
   std::vector<int64_t> last;
@@ -194,7 +194,7 @@ Tensor next_logits(const GPTModel& model, std::span<Sequence* const> of) {
 
 }  // namespace
 
-Generated generate_each(const GPTModel& model, std::span<const std::vector<int64_t>> prompts,
+Generated generate_each(const Decoder& model, std::span<const std::vector<int64_t>> prompts,
                         const GenerateOptions& options, uint64_t seed) {
   const PauseRecording pause;
   const tapegrad::detail::WeightsOnce once;

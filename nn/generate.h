@@ -6,7 +6,7 @@
 
 namespace tapegrad::nn {
 
-struct GPTModel;
+struct Decoder;
 struct Transformer;
 
 /// Continues prompt [B, T] int64, T >= 1 (at least a start token). A row ends at its first token that is end_token or
@@ -16,9 +16,9 @@ Generated generate(NextTokenLogits& model, const Tensor& prompt, const GenerateO
 
 /// Continues several prompts of any lengths at once; the weights are read once per step for every 16 of them. Sequence
 /// i draws from a generator of its own, Generator(seed + i): whatever the others are, its tokens are those of
-/// generate() with this prompt, a cached GPTNext and that generator (options.generator is not used). With one beam
+/// generate() with this prompt, a cached DecoderNext and that generator (options.generator is not used). With one beam
 /// only. The model should be in eval mode. Errors: those of generate().
-Generated generate_each(const GPTModel& model, std::span<const std::vector<int64_t>> prompts,
+Generated generate_each(const Decoder& model, std::span<const std::vector<int64_t>> prompts,
                         const GenerateOptions& options, uint64_t seed);
 
 /// logits [B, V] -> the probabilities [B, V] that sampling draws from; temperature > 0.

@@ -1,17 +1,10 @@
 // GPT: a causal Transformer with one stack of layers.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/check.h>
-#include <tapegrad/autograd/detail/weights_once.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/init.h>
-#include <tapegrad/nn/recompute.h>
-
-#include <algorithm>
-#include <cmath>
-#include <unordered_set>
 
 namespace tapegrad::nn {
 
@@ -142,21 +135,6 @@ Tensor GPTBlock::operator()(const Tensor& x, const AttentionPass& pass) const {
   return y + drop_shortcut(ff(norm2(y)));
 }
 
-GPTHead::GPTHead(const GPTConfig& config) {
-  if (config.tied_head) return;
-  weight = Parameter(Tensor::empty({config.vocab_size, config.emb_dim}));
-  init::kaiming_uniform(weight, std::sqrt(5.0));
-}
-
-Tensor GPTHead::operator()(const Tensor& x, const Tensor& table) const {
-  return int8.defined() ? linear(x, int8.matrix()) : linear(x, weight.defined() ? weight : table);
-}
-
-Tensor GPTHead::operator()(const Tensor& x, const Embedding& tied) const {
-  const bool own = weight.defined() || int8.defined();
-  return !own && tied.int8.defined() ? linear(x, tied.int8.matrix()) : (*this)(x, tied.weight.tensor());
-}
-
 // --- the whole model ---
 
 // Members are in the order of their draws.
@@ -169,158 +147,47 @@ GPTModel::GPTModel(const GPTConfig& config)
       drop_emb(config.drop_rate),
       trf_blocks(repeat<GPTBlock>(config.n_layers, config)),
       final_norm(config.emb_dim),
-      out_head(config) {
+      out_head(config.vocab_size, config.emb_dim, config.tied_head) {
   if (config.tied_head && !init::Skip::on()) tok_emb.weight.set(tok_emb.weight.tensor().detach() * 0.02);
 }
 
 namespace {
 
-// Linear layers of a block that have a weight.
+// Linear layers of a block; some have no weight.
 std::vector<Linear*> linear_layers(GPTBlock& block) {
   MultiHeadSelfAttention& att = block.att;
   std::vector<Linear*> layers = att.long_attention.projections();
-  for (Linear* layer : {&att.W_query, &att.W_key, &att.W_value, &att.out_proj, &block.ff.expand, &block.ff.contract}) {
-    if (layer->weight.defined()) layers.push_back(layer);
-  }
+  layers.insert(layers.end(),
+                {&att.W_query, &att.W_key, &att.W_value, &att.out_proj, &block.ff.expand, &block.ff.contract});
   return layers;
 }
 
 }  // namespace
 
-void GPTModel::store_in_bfloat16() {
-  tok_emb.weight.convert(kBFloat16);
-  if (out_head.weight.defined()) out_head.weight.convert(kBFloat16);
+std::vector<Decoder::Matrix> GPTModel::matrices() {
+  std::vector<Matrix> found{tok_emb, {out_head.weight, out_head.int8}};
   for (GPTBlock& block : trf_blocks) {
-    for (Linear* layer : linear_layers(block)) layer->weight.convert(kBFloat16);
+    for (Linear* layer : linear_layers(block)) found.push_back(*layer);
   }
-}
-
-void GPTModel::store_in_int8() {
-  if (tok_emb.int8.defined()) return;
-  tok_emb.int8.replace(tok_emb.weight);
-  if (out_head.weight.defined()) out_head.int8.replace(out_head.weight);
-  for (GPTBlock& block : trf_blocks) {
-    for (Linear* layer : linear_layers(block)) layer->int8.replace(layer->weight);
-  }
-}
-
-NamedTensors int8_state(NamedTensors state, const GPTModel& model) {
-  std::unordered_set<std::string> quantised;
-  for (const NamedTensor& entry : state_dict(model)) quantised.insert(entry.name);
-  NamedTensors out;
-  for (NamedTensor& entry : state) {
-    const std::string values = entry.name + "_int8", scales = entry.name + "_scales";
-    if (!quantised.contains(values) || !entry.tensor.defined() || entry.tensor.dim() != 2 ||
-        !is_floating(entry.tensor.dtype())) {
-      out.push_back(std::move(entry));
-      continue;
-    }
-    const Int8Matrix matrix = quantize_int8(entry.tensor.to(kFloat32));
-    out.push_back({values, matrix.values});
-    out.push_back({scales, matrix.scales});
-  }
-  return out;
-}
-
-bool is_int8(const NamedTensors& state) {
-  return std::any_of(state.begin(), state.end(),
-                     [](const NamedTensor& entry) { return entry.name.ends_with(".weight_int8"); });
+  return found;
 }
 
 void GPTModel::redraw_features() {
   for (GPTBlock& block : trf_blocks) block.att.long_attention.redraw();
 }
 
-namespace {
-
-void require_length(const GPTConfig& config, int64_t tokens) {
-  if (tokens <= config.longest_input()) return;
-  fail(kWhere, fmt::format("{} tokens are more than the context_length {}", tokens, config.longest_input()));
+Tensor GPTModel::placed(const Tensor& vectors, int64_t start, KVCache* cache) const {
+  return drop_emb(pos_emb(vectors, start, {}, cache));
 }
 
-}  // namespace
-
-Tensor GPTModel::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
-  if (ids.dim() != 2 || ids.dtype() != kInt64) {
-    fail(kWhere, fmt::format("expected ids int64 [B, T], got {} {}", name(ids.dtype()), str(ids.shape())));
-  }
-  const int64_t start = cache ? cache->length() : 0, tokens = ids.size(1);
-  require_length(config, start + tokens);
-  Tensor x = drop_emb(pos_emb(tok_emb(ids), start, {}, cache));
-  const auto positions_of = [this, tokens, start](DType dtype) {
-    return relative_positions(tokens, start + tokens, start, dtype);
-  };
-  const PositionBias positions = positions_of(x.dtype());
-  for (std::size_t i = 0; i < trf_blocks.size(); ++i) {
-    const GPTBlock& block = trf_blocks[i];
-    Tensor weights;
-    AttentionVectors vectors;
-    const AttentionPass pass{.cache = cache,
-                             .layer = i,
-                             .positions = &positions,
-                             .weights = maps ? &weights : nullptr,
-                             .vectors = maps ? &vectors : nullptr};
-    if (recompute_blocks && !cache && !maps && needs_grad(x)) {
-      x = recompute(x, [&block, positions_of](const Tensor& in) {
-        const PositionBias again = positions_of(in.dtype());
-        return block(in, {.positions = &again});
-      });
-    } else {
-      x = block(x, pass);
-    }
-    if (maps) maps->add(fmt::format("trf_blocks.{}.att", i), weights, vectors);
-  }
-  if (cache) cache->advance(tokens);
-  return final_norm(x);
+PositionBias GPTModel::positions(int64_t queries, int64_t start, DType dtype) const {
+  return relative_positions(queries, start + queries, start, dtype);
 }
 
-Tensor GPTModel::hidden_each(const Tensor& ids, std::span<KVCache* const> caches) const {
-  const auto count = static_cast<int64_t>(caches.size());
-  if (ids.dtype() != kInt64 || !(ids.shape() == Shape{count, 1})) {
-    fail(kWhere, fmt::format("expected ids int64 [{}, 1], one for each cache, got {} {}", count, name(ids.dtype()),
-                             str(ids.shape())));
-  }
-  const Tensor tokens = tok_emb(ids);  // [B, 1, C]
-  std::vector<Tensor> rows;
-  std::vector<PositionBias> positions;
-  AttentionPass pass;
-  positions.reserve(caches.size());
-  for (int64_t b = 0; b < count; ++b) {
-    KVCache* const cache = caches[static_cast<std::size_t>(b)];
-    const int64_t start = cache->length();
-    require_length(config, start + 1);
-    rows.push_back(drop_emb(pos_emb(narrow(tokens, 0, b, 1), start, {}, cache)));
-    positions.push_back(relative_positions(1, start + 1, start, rows.back().dtype()));
-    pass.each.push_back({.cache = cache, .positions = &positions.back()});
-  }
-  Tensor x = cat(rows, 0);
-  for (std::size_t i = 0; i < trf_blocks.size(); ++i) {
-    for (AttentionPass& each : pass.each) each.layer = i;
-    x = trf_blocks[i](x, pass);
-  }
-  for (KVCache* cache : caches) cache->advance(1);
-  return final_norm(x);
+Tensor GPTModel::block(std::size_t layer, const Tensor& x, const AttentionPass& pass) const {
+  return trf_blocks[layer](x, pass);
 }
 
 Tensor GPTModel::head(const Tensor& hidden) const { return out_head(hidden, tok_emb); }
-
-Tensor GPTModel::operator()(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
-  return head(hidden(ids, cache, maps));
-}
-
-// --- decoding ---
-
-Tensor GPTNext::logits(const Tensor& ids) {
-  const PauseRecording pause;
-  const tapegrad::detail::WeightsOnce once;
-  const int64_t longest = model_.config.longest_input(), read = cache_.length(), length = ids.size(1);
-  const bool continues = cached_ && length <= longest;
-  const Tensor given = continues ? narrow(ids, 1, read, length - read) : ids.slice(1, -std::min(length, longest));
-  return model_.head(model_.hidden(given, continues ? &cache_ : nullptr).select(1, -1));
-}
-
-void GPTNext::reorder(const Tensor& rows) {
-  if (cache_.length() > 0) cache_.reorder(rows);
-}
 
 }  // namespace tapegrad::nn

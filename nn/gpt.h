@@ -3,12 +3,10 @@
 #pragma once
 
 #include <tapegrad/nn/added_positions.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/next_token.h>
+#include <tapegrad/nn/decoder.h>
 #include <tapegrad/nn/norm.h>
 #include <tapegrad/nn/self_attention.h>
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -80,42 +78,15 @@ struct GPTBlock {
   Dropout drop_shortcut;
 };
 
-/// The projection to the vocabulary, without bias: [..., C] -> logits [..., V].
-struct GPTHead {
-  explicit GPTHead(const GPTConfig& config);
-  Tensor operator()(const Tensor& x, const Tensor& table = {}) const;  ///< `table` [V, C]: a tied head's weight
-  Tensor operator()(const Tensor& x, const Embedding& tied) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("weight_int8", int8.values);
-    field("weight_scales", int8.scales);
-  }
-
-  Parameter weight;  // [V, C], or none if the head is tied or in int8
-  Int8Weight int8;
-};
-
 /// Embeddings, blocks and head. Parameters start as PyTorch's nn.Embedding and nn.Linear do, draw for draw, in the
 /// order of tutorial 000; a tied table starts as N(0, 0.02^2), because it is the head as well.
-struct GPTModel {
+struct GPTModel final : Decoder {
   explicit GPTModel(const GPTConfig& config);
 
-  /// ids [B, T] int64 -> logits [B, T, V]. With a cache, the ids continue those in it, and only they are computed.
-  /// `maps`, if given, receives "trf_blocks.0.att" -> [B, heads, T, S]. Error beyond longest_input().
-  Tensor operator()(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
-  /// The two halves: [B, T] -> [B, T, C] after the last norm, and [..., C] -> logits [..., V].
-  Tensor hidden(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
-  Tensor head(const Tensor& hidden) const;
-  /// One more token of each of several sequences of any lengths, ids [B, 1]; row b continues caches[b] -> [B, 1, C].
-  /// The weights are read once for all rows. Error beyond longest_input().
-  Tensor hidden_each(const Tensor& ids, std::span<KVCache* const> caches) const;
-  /// For generation: stores the matrices that every token reads (linear layers, token table, head) in bfloat16, which
-  /// halves their memory, and still computes in float32. No gradients afterwards.
-  void store_in_bfloat16();
-  /// The same in int8, a quarter of the memory (Int8Matrix): `weight` of these layers becomes the buffers weight_int8
-  /// and weight_scales. Inside an init::Skip scope they are zeros, to be loaded: see int8_state. Error for weights that
-  /// are not finite. Training is then an Error.
-  void store_in_int8();
+  Tensor head(const Tensor& hidden) const override;
+  int64_t vocab_size() const override { return config.vocab_size; }
+  int64_t context_length() const override { return config.context_length; }
+  int64_t longest_input() const override { return config.longest_input(); }
   void redraw_features();  ///< new random features for performer attention; nothing for other forms
   void visit(auto&& field) {
     field("tok_emb", tok_emb);
@@ -128,38 +99,24 @@ struct GPTModel {
     field("out_head", out_head);
   }
 
+  Names names() const override { return {"gpt", "context_length", "trf_blocks.{}.att"}; }
+  std::size_t blocks() const override { return trf_blocks.size(); }
+  Tensor embed(const Tensor& ids) const override { return tok_emb(ids); }
+  Tensor placed(const Tensor& vectors, int64_t start, KVCache* cache) const override;
+  PositionBias positions(int64_t queries, int64_t start, DType dtype) const override;
+  Tensor block(std::size_t layer, const Tensor& x, const AttentionPass& pass) const override;
+  Tensor last_norm(const Tensor& x) const override { return final_norm(x); }
+  std::vector<Matrix> matrices() override;
+  void walk_in(Visitor& visitor) override { visitor.go(*this); }
+
   GPTConfig config;
-  /// Training keeps only the input of each block and runs the block again in backward, with the same draws: the same
-  /// bits in less memory.
-  bool recompute_blocks = false;
   Embedding tok_emb;
   AddedPositions pos_emb;
   RelativePositions relative_positions;
   Dropout drop_emb;
   List<GPTBlock> trf_blocks;
   LayerNorm final_norm;
-  GPTHead out_head;
-};
-
-/// A state for load_state_dict of a model in int8, from one of floating weights or of int8 ones: quantises "x.weight"
-/// where the model has "x.weight_int8".
-NamedTensors int8_state(NamedTensors state, const GPTModel& model);
-/// Does a state have int8 weights?
-bool is_int8(const NamedTensors& state);
-
-/// GPT in decoding. If there are more tokens than its longest input, it reads the last ones, all of them at every step.
-/// Otherwise, if `cached`, it reads every token once. The model should be in eval mode.
-class GPTNext final : public NextTokenLogits {
- public:
-  explicit GPTNext(const GPTModel& model, bool cached = true) : model_(model), cached_(cached) {}
-  void restart() override { cache_ = {}; }
-  Tensor logits(const Tensor& ids) override;
-  void reorder(const Tensor& rows) override;
-
- private:
-  const GPTModel& model_;
-  bool cached_;
-  KVCache cache_;
+  LanguageHead out_head;
 };
 
 }  // namespace tapegrad::nn

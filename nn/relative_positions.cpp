@@ -25,17 +25,13 @@ Tensor by_distance(int64_t queries, int64_t keys, int64_t start, DType dtype, co
   return table;
 }
 
-// The angles of RoPE, float64 [length, head_dim / 2].
-Tensor angle_table(int64_t length, int64_t head_dim, int64_t start, double base) {
-  if (head_dim < 2 || head_dim % 2 != 0) {
-    fail(kWhere, fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_dim));
-  }
-  const int64_t pairs = head_dim / 2;
+// The angles of RoPE, float64 [length, pairs].
+Tensor angle_table(int64_t length, std::span<const double> speeds, int64_t start) {
+  const auto pairs = static_cast<int64_t>(speeds.size());
   const Tensor angles = Tensor::empty({length, pairs}, kFloat64);
   double* out = angles.mutable_data<double>();
-  for (int64_t i = 0; i < pairs; ++i) {
-    const double speed = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
-    for (int64_t t = 0; t < length; ++t) out[t * pairs + i] = static_cast<double>(start + t) * speed;
+  for (int64_t t = start; t < start + length; ++t) {
+    for (const double speed : speeds) *out++ = static_cast<double>(t) * speed;
   }
   return angles;
 }
@@ -51,8 +47,23 @@ double ntk_base(double base, double scale, int64_t head_dim) {
   return base * std::pow(scale, d / (d - 2));
 }
 
+std::vector<double> rope_speeds(int64_t head_dim, double base) {
+  if (head_dim < 2 || head_dim % 2 != 0) {
+    fail(kWhere, fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_dim));
+  }
+  std::vector<double> speeds;
+  for (int64_t i = 0; i < head_dim; i += 2) {
+    speeds.push_back(std::pow(base, -static_cast<double>(i) / static_cast<double>(head_dim)));
+  }
+  return speeds;
+}
+
 Angles rope_angles(int64_t length, int64_t head_dim, int64_t start, double base, DType dtype) {
-  const Tensor angles = angle_table(length, head_dim, start, base);
+  return rope_angles(length, rope_speeds(head_dim, base), start, dtype);
+}
+
+Angles rope_angles(int64_t length, std::span<const double> speeds, int64_t start, DType dtype) {
+  const Tensor angles = angle_table(length, speeds, start);
   const Tensor cosines = Tensor::empty(angles.shape(), kFloat64), sines = Tensor::empty(angles.shape(), kFloat64);
   const double* angle = angles.data<double>();
   double *cosine = cosines.mutable_data<double>(), *sine = sines.mutable_data<double>();
@@ -63,7 +74,12 @@ Angles rope_angles(int64_t length, int64_t head_dim, int64_t start, double base,
   return {cosines.to(dtype), sines.to(dtype)};
 }
 
-Tensor rotate_pairs(const Tensor& x, const Tensor& cosines, const Tensor& sines) {
+Tensor rotate_pairs(const Tensor& x, const Tensor& cosines, const Tensor& sines, bool halves) {
+  if (halves) {
+    const int64_t pairs = x.size(-1) / 2;
+    const Tensor a = narrow(x, -1, 0, pairs), b = narrow(x, -1, pairs, pairs);
+    return cat({a * cosines - b * sines, a * sines + b * cosines}, -1);
+  }
   Shape pairs = x.shape();  // [..., T, D] -> [..., T, D/2, 2]
   pairs[pairs.rank() - 1] /= 2;
   pairs.push_back(2);
@@ -79,7 +95,8 @@ Tensor rope(const Tensor& x, int64_t start, double base) {
 }
 
 Tensor apply_rope(const Tensor& x, const PositionBias* positions) {
-  return positions && positions->cosines.defined() ? rotate_pairs(x, positions->cosines, positions->sines) : x;
+  if (!positions || !positions->cosines.defined()) return x;
+  return rotate_pairs(x, positions->cosines, positions->sines, positions->halves);
 }
 
 // --- Shaw ---
@@ -195,7 +212,7 @@ PositionBias RelativePositions::operator()(int64_t queries, int64_t keys, int64_
   if (kind == Positions::alibi) out.bias = alibi_bias(heads, queries, keys, start, dtype);
   if (kind == Positions::rope) {
     if (beta.defined()) {
-      const Tensor angles = angle_table(queries, head_dim, start, rope_base).to(dtype) * beta;
+      const Tensor angles = angle_table(queries, rope_speeds(head_dim, rope_base), start).to(dtype) * beta;
       out.cosines = cos(angles);
       out.sines = sin(angles);
     } else {

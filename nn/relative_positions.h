@@ -3,6 +3,9 @@
 
 #include <tapegrad/nn/positions.h>
 
+#include <span>
+#include <vector>
+
 namespace tapegrad::nn {
 
 /// What every self-attention of a stack gets in one pass, for queries at positions start .. start + T - 1 and keys at
@@ -12,6 +15,7 @@ struct PositionBias {
   Tensor cosines = {};     ///< rope: [T, D/2], of the rotation angles of queries and new keys
   Tensor sines = {};       ///< rope: the same
   Tensor shaw_scale = {};  ///< composite with shaw: one number, which multiplies their contribution
+  bool halves = false;     ///< rope: the pairs are elements i and i + D/2, not 2i and 2i + 1
   int64_t start = 0;
 };
 
@@ -29,7 +33,11 @@ struct Angles {
   Tensor cosines, sines;
 };
 Angles rope_angles(int64_t length, int64_t head_dim, int64_t start, double base, DType dtype);
-Tensor rotate_pairs(const Tensor& x, const Tensor& cosines, const Tensor& sines);
+/// The same for pairs that rotate by these angles per position; rope_speeds has base^(-2i/D). Error for an odd D.
+Angles rope_angles(int64_t length, std::span<const double> speeds, int64_t start, DType dtype);
+std::vector<double> rope_speeds(int64_t head_dim, double base);
+/// x [..., T, D] with its pairs rotated: elements 2i and 2i + 1, or with `halves` i and i + D/2.
+Tensor rotate_pairs(const Tensor& x, const Tensor& cosines, const Tensor& sines, bool halves = false);
 /// x [B, H, T, D], rotated where `positions` has angles; x itself for the other kinds and for nullptr.
 Tensor apply_rope(const Tensor& x, const PositionBias* positions);
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/byte_pair.h>
+#include <tapegrad/tasks/data/detail/special_parts.h>
 #include <tapegrad/tasks/data/split.h>
 #include <tapegrad/tasks/data/utf8.h>
 
@@ -149,6 +150,7 @@ BytePairTokenizer::BytePairTokenizer(BytePairs pairs) : pairs_(std::move(pairs))
   for (const int64_t id : pairs_.specials) special[static_cast<std::size_t>(id)] = true;
   for (std::size_t id = pairs_.tokens.size(); id-- > 0;) {
     const std::string& token = pairs_.tokens[id];
+    if (pairs_.whole_words && !token.empty() && !special[id]) words_.emplace(token, static_cast<int64_t>(id));
     if (token.size() == 1 && !special[id]) byte_ids_[static_cast<unsigned char>(token[0])] = static_cast<int64_t>(id);
   }
 }
@@ -173,6 +175,10 @@ int32_t BytePairTokenizer::byte_id(char byte) const {
 
 // Appends the tokens of one word to work.ids. In a short word the best merge is searched for anew after each merge.
 void BytePairTokenizer::merge(std::string_view word, Work& work) const {
+  if (const auto whole = words_.find(word); whole != words_.end()) {
+    work.ids.push_back(whole->second);
+    return;
+  }
   constexpr std::size_t kShort = 32;
   if (word.size() > kShort) return merge_long(word, work);
   std::array<int32_t, kShort> ids;
@@ -239,7 +245,7 @@ void BytePairTokenizer::merge_long(std::string_view word, Work& work) const {
 
 void BytePairTokenizer::encode_ordinary(std::string_view text, Work& work) const {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = word_end(text, at);
+    const std::size_t end = word_end(text, at, pairs_.pattern);
     const std::string_view word = text.substr(at, end - at);
     at = end;
     if (word.size() > Work::Known::kBytes) {
@@ -269,26 +275,9 @@ std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
   work.ids.reserve(text.size() / 3);
   const std::size_t room = std::clamp(std::bit_ceil(text.size() / 8), Work::kFewest, Work::kMost);
   if (room > work.known.size()) work.known.assign(room, {});
-  // The next position of each special token. The leftmost one is taken, of these the longest.
-  std::vector<std::size_t> next(pairs_.specials.size(), 0);
-  bool first = true;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t begin = text.size(), length = 0;
-    int64_t id = -1;
-    for (std::size_t i = 0; i < next.size(); ++i) {
-      const std::string& special = pairs_.tokens[static_cast<std::size_t>(pairs_.specials[i])];
-      if (first || next[i] < at) next[i] = std::min(text.find(special, at), text.size());
-      if (next[i] < begin || (next[i] == begin && begin < text.size() && special.size() > length)) {
-        begin = next[i];
-        length = special.size();
-        id = pairs_.specials[i];
-      }
-    }
-    first = false;
-    encode_ordinary(text.substr(at, begin - at), work);
-    if (id >= 0) work.ids.push_back(id);
-    at = begin + length;
-  }
+  detail::for_each_part(
+      text, pairs_, [&](std::string_view part, std::size_t) { encode_ordinary(part, work); },
+      [&](int64_t id) { work.ids.push_back(id); });
   std::vector<int64_t> ids = std::move(work.ids);
   const std::lock_guard held(lock_);
   idle_.push_back(std::move(taken));
@@ -296,6 +285,7 @@ std::vector<int64_t> BytePairTokenizer::encode(std::string_view text) const {
 }
 
 std::size_t BytePairTokenizer::cut(std::string_view text, std::size_t from) const {
+  if (pairs_.pattern != WordPattern::gpt2) return std::string_view::npos;
   return word_cut(text, from, special_tokens());
 }
 
@@ -322,6 +312,7 @@ std::optional<int64_t> BytePairTokenizer::end_of_text() const {
 // ---- tokenizer.json ----
 
 std::string BytePairTokenizer::json() const {
+  if (!pairs_.source.empty()) return pairs_.source;
   using Json = nlohmann::ordered_json;
   std::vector<std::string> written(pairs_.tokens.size());
   for (std::size_t id = 0; id < written.size(); ++id) {

@@ -1,10 +1,12 @@
-// Byte-pair encoding on bytes, as GPT-2 does it; see tokenizer_files.h and byte_pair_train.h.
+// Byte-pair encoding on bytes, as GPT-2 and Llama-3 do it; see tokenizer_files.h and byte_pair_train.h.
 #pragma once
 
+#include <tapegrad/tasks/data/split.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 
 #include <array>
 #include <mutex>
+#include <unordered_map>
 
 namespace tapegrad::data {
 
@@ -16,6 +18,10 @@ struct BytePairs {
   std::vector<std::string> tokens;  ///< the bytes of each id; empty where an id is not used
   std::vector<Merge> merges;        ///< in order of priority, the first one first
   std::vector<int64_t> specials;    ///< ids of tokens that match their text as a whole and are never merged
+  WordPattern pattern = WordPattern::gpt2;
+  bool whole_words = false;           ///< a word that is a token is not merged ("ignore_merges")
+  std::optional<int64_t> begin = {};  ///< Tokenizer::begin_of_text
+  std::string source = {};            ///< the tokenizer.json that it was read from, if that has more than json() writes
 };
 
 /// The printable character that vocabulary files use for a byte: the byte itself, or a character from U+0100 on.
@@ -28,7 +34,7 @@ std::array<unsigned char, 256> bytes_by_symbol();
 /// The token between texts.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
-/// Cuts a text into words as GPT-2 does, and merges the bytes of each word.
+/// Cuts a text into words as GPT-2 or Llama-3 does, and merges the bytes of each word.
 class BytePairTokenizer final : public Tokenizer {
  public:
   /// The ids of merges and special tokens must be those of tokens.
@@ -42,6 +48,7 @@ class BytePairTokenizer final : public Tokenizer {
   int64_t size() const override { return static_cast<int64_t>(pairs_.tokens.size()); }
   std::vector<std::string> special_tokens() const override;
   std::optional<int64_t> end_of_text() const override;
+  std::optional<int64_t> begin_of_text() const override { return pairs_.begin; }
   std::string json() const override;
 
  private:
@@ -71,6 +78,7 @@ class BytePairTokenizer final : public Tokenizer {
 
   BytePairs pairs_;
   Ranks ranks_;
+  std::unordered_map<std::string_view, int64_t> words_;  // of tokens, if whole_words
   std::array<int64_t, 256> byte_ids_;                // -1: no token
   mutable std::mutex lock_;                          // of `idle_`
   mutable std::vector<std::unique_ptr<Work>> idle_;  // keep the words that they know; one for each thread that encoded

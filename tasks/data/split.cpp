@@ -5,6 +5,7 @@
 #include <array>
 #include <iterator>
 #include <optional>
+#include <string>
 
 namespace tapegrad::data {
 namespace {
@@ -141,6 +142,57 @@ std::size_t word_cut(std::string_view text, std::size_t from, std::span<const st
     if (!is_near_special(text, at, special_tokens)) return at;
   }
   return std::string_view::npos;
+}
+
+namespace {
+
+// The length of a contraction in letters of either case at the start of `text`, or 0. The long s is a form of s.
+std::size_t contraction_of_any_case(std::string_view text) {
+  if (text.size() < 2 || text[0] != '\'') return 0;
+  if (text.substr(1).starts_with("\u017f")) return 3;
+  std::string lower(text.substr(0, 3));
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return contraction(lower);
+}
+
+bool is_newline(char c) { return c == '\r' || c == '\n'; }
+
+std::size_t llama3_word_end(std::string_view text, std::size_t from) {
+  using enum CharacterClass;
+  constexpr int kDigits = 3;
+  if (const std::size_t bytes = contraction_of_any_case(text.substr(from)); bytes > 0) return from + bytes;
+  const Classified first = classify(text, from);
+  if (first.is == letter) return run_end(text, from, letter);
+  const std::size_t second = from + first.bytes;
+  const auto class_at = [text](std::size_t at) { return at < text.size() ? classify(text, at).is : space; };
+  if (first.is == number) {
+    std::size_t end = second;
+    for (int i = 1; i < kDigits && class_at(end) == number; ++i) end += classify(text, end).bytes;
+    return end;
+  }
+  if (!is_newline(text[from]) && class_at(second) == letter) return run_end(text, second, letter);
+  if (first.is == other || (text[from] == ' ' && class_at(second) == other)) {
+    std::size_t end = run_end(text, first.is == other ? from : second, other);
+    while (end < text.size() && is_newline(text[end])) ++end;
+    return end;
+  }
+  // White space: up to its last newline; else as in GPT-2's pattern.
+  std::size_t end = from, last = from, newline = from;
+  while (class_at(end) == space && end < text.size()) {
+    last = end;
+    end += classify(text, end).bytes;
+    if (is_newline(text[last])) newline = end;
+  }
+  if (newline > from) return newline;
+  return end == text.size() || last == from ? end : last;
+}
+
+}  // namespace
+
+std::size_t word_end(std::string_view text, std::size_t from, WordPattern pattern) {
+  return pattern == WordPattern::llama3 ? llama3_word_end(text, from) : word_end(text, from);
 }
 
 }  // namespace tapegrad::data

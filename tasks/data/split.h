@@ -1,4 +1,4 @@
-// The words that GPT-2 cuts a text into before it merges bytes.
+// The words that GPT-2 and Llama-3 cut a text into before they merge bytes.
 #pragma once
 
 #include <cstddef>
@@ -26,5 +26,12 @@ std::size_t word_end(std::string_view text, std::size_t from);
 /// - before the last of several white-space characters, which the next word begins with.
 /// No special token that begins in `text` reaches over it or begins right after it.
 std::size_t word_cut(std::string_view text, std::size_t from, std::span<const std::string> special_tokens = {});
+
+/// Patterns by which byte-pair tokenizers cut a text into words.
+enum class WordPattern : uint8_t { gpt2, llama3 };
+inline constexpr std::string_view kLlama3Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+/// The same by one of them.
+std::size_t word_end(std::string_view text, std::size_t from, WordPattern pattern);
 
 }  // namespace tapegrad::data

@@ -2,6 +2,8 @@
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/utf8.h>
 
+#include <utility>
+
 namespace tapegrad::data {
 
 EncodeError::EncodeError(std::string what, uint64_t at, int64_t tokens)
@@ -14,11 +16,13 @@ EncodeError::EncodeError(std::string what, uint64_t at, int64_t tokens)
 std::string Tokenizer::decode(std::span<const int64_t> ids) const {
   std::string text;
   for (const int64_t id : ids) text += bytes(id);
+  if (adds_space() && text.starts_with(' ')) text.erase(0, 1);
   return text;
 }
 
 std::string TextStream::push(int64_t id) {
   held_ += tokenizer_->bytes(id);
+  if (std::exchange(at_start_, false) && tokenizer_->adds_space() && held_.starts_with(' ')) held_.erase(0, 1);
   std::string_view rest = held_;
   while (!rest.empty()) {
     const Character c = first_character(rest);
@@ -30,6 +34,9 @@ std::string TextStream::push(int64_t id) {
   return whole;
 }
 
-std::string TextStream::finish() { return valid_utf8(std::exchange(held_, {})); }
+std::string TextStream::finish() {
+  at_start_ = true;
+  return valid_utf8(std::exchange(held_, {}));
+}
 
 }  // namespace tapegrad::data

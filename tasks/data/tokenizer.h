@@ -65,6 +65,12 @@ class Tokenizer {
   /// The id of "<|endoftext|>", if the vocabulary has it.
   virtual std::optional<int64_t> end_of_text() const { return std::nullopt; }
 
+  /// The token that a model expects before a text, such as "<s>". encode() does not add it.
+  virtual std::optional<int64_t> begin_of_text() const { return std::nullopt; }
+
+  /// Whether a text that starts with a space is shown without it: encode() has put it there.
+  virtual bool adds_space() const { return false; }
+
   /// The tokenizer as a tokenizer.json, which parse_tokenizer() and Hugging Face's `tokenizers` read.
   virtual std::string json() const = 0;
 };
@@ -83,6 +89,7 @@ class TextStream {
  private:
   const Tokenizer* tokenizer_;
   std::string held_;  // the bytes of an incomplete character
+  bool at_start_ = true;
 };
 
 }  // namespace tapegrad::data

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/tasks/data/byte_pair.h>
 #include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/data/pieces.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/train/files.h>
 
@@ -61,13 +62,14 @@ Vocabulary parse_vocabulary(const FileName& place, const Json& json) {
 // Assembles a tokenizer from the parts of its files, and checks that they fit together.
 class Assembly {
  public:
-  explicit Assembly(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {
+  // Tokens are written in symbols of bytes, or as they are.
+  explicit Assembly(Vocabulary vocabulary, bool in_symbols = true) : vocabulary_(std::move(vocabulary)) {
     int64_t largest = -1;
     for (const auto& [token, id] : vocabulary_) largest = std::max(largest, id);
     made_.assign(static_cast<std::size_t>(largest + 1), false);
     pairs_.tokens.resize(made_.size());
     for (const auto& [token, id] : vocabulary_) {
-      const std::optional<std::string> bytes = symbol_bytes(token);
+      const std::optional<std::string> bytes = in_symbols ? symbol_bytes(token) : token;
       text(id) = bytes.value_or(token);
       if (bytes && bytes->size() == 1) made_[static_cast<std::size_t>(id)] = true;
     }
@@ -121,6 +123,7 @@ class Assembly {
     }
   }
 
+  BytePairs& pairs() { return pairs_; }
   std::unique_ptr<Tokenizer> finish() { return std::make_unique<BytePairTokenizer>(std::move(pairs_)); }
 
  private:
@@ -181,13 +184,102 @@ std::string kind_of(const Json& object, const char* key) {  // its "type"; empty
   return found->is_object() && type != found->end() && type->is_string() ? type->get<std::string>() : shown(*found);
 }
 
-// Whether a template post-processor adds no token to the text.
-bool adds_nothing(const Json& after) {
+// The token that a template post-processor puts before a text; an empty text for none, nothing for other templates.
+std::optional<std::string> template_start(const Json& after) {
   const auto single = after.find("single");
-  if (is_set(after, "special_tokens") || single == after.end() || !single->is_array() || single->size() != 1) {
-    return false;
+  if (single == after.end() || !single->is_array() || single->empty() || single->size() > 2) return {};
+  const auto has = [&](const Json& part, const char* key) { return part.is_object() && part.contains(key); };
+  if (!has(single->back(), "Sequence")) return {};
+  if (single->size() == 1) return is_set(after, "special_tokens") ? std::nullopt : std::optional<std::string>("");
+  const Json& first = single->front();
+  if (!has(first, "SpecialToken") || !first["SpecialToken"].is_object()) return {};
+  const auto id = first["SpecialToken"].find("id");
+  return id != first["SpecialToken"].end() && id->is_string() ? id->get<std::string>() : std::optional<std::string>();
+}
+
+// Finds the token that the post-processor puts before a text among the special ones; -1 for none.
+int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs) {
+  const std::string kind = kind_of(json, "post_processor");
+  if (kind.empty() || kind == "ByteLevel") return -1;
+  std::vector<const Json*> parts{&json["post_processor"]};
+  if (kind == "Sequence" && parts[0]->contains("processors") && (*parts[0])["processors"].is_array()) {
+    const Json& list = (*parts[0])["processors"];
+    parts.clear();
+    for (const Json& part : list) parts.push_back(&part);
   }
-  return (*single)[0].is_object() && (*single)[0].contains("Sequence");
+  int64_t begin = -1;
+  for (const Json* part : parts) {
+    const auto type = part->is_object() ? part->find("type") : part->end();
+    if (type != part->end() && *type == "ByteLevel") continue;
+    const auto start =
+        type != part->end() && *type == "TemplateProcessing" ? template_start(*part) : std::optional<std::string>();
+    if (start && start->empty()) continue;
+    for (const int64_t id : pairs.specials) {
+      if (start && pairs.tokens[static_cast<std::size_t>(id)] == *start) begin = id;
+    }
+    if (begin < 0) place.fail_with("the post-processor {} is not supported", kind);
+  }
+  return begin;
+}
+
+// ---- the pattern of the words ----
+
+// A splitter by a known pattern, and then ByteLevel without its own: as in Llama-3.
+WordPattern pattern_of(const FileName& place, const Json& splitter) {
+  const auto list = splitter.find("pretokenizers");
+  const bool two = list != splitter.end() && list->is_array() && list->size() == 2;
+  if (!two || kind_of(Json{{"part", (*list)[0]}}, "part") != "Split" ||
+      kind_of(Json{{"part", (*list)[1]}}, "part") != "ByteLevel") {
+    place.fail_with("expected a pre_tokenizer of Split and ByteLevel, got another Sequence");
+  }
+  const Json &split = (*list)[0], &level = (*list)[1];
+  if (is_set(level, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
+  if (!level.contains("use_regex") || is_set(level, "use_regex")) {
+    place.fail_with("use_regex true of the pre_tokenizer's second part is not supported");
+  }
+  if (is_set(split, "invert") || !split.contains("behavior") || split["behavior"] != "Isolated") {
+    place.fail_with("expected a pre_tokenizer that isolates words, got another behavior");
+  }
+  const auto pattern = split.find("pattern");
+  const bool known = pattern != split.end() && pattern->is_object() && pattern->contains("Regex") &&
+                     (*pattern)["Regex"].is_string() &&
+                     (*pattern)["Regex"].get_ref<const std::string&>() == kLlama3Pattern;
+  if (!known) place.fail_with("expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
+  return WordPattern::llama3;
+}
+
+// ---- pieces: Llama-2, TinyLlama ----
+
+bool is_piece_space(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() && found->get_ref<const std::string&>() == kPieceSpace;
+}
+
+// The normalizer that puts U+2581 before the text and for its spaces.
+bool prepends_spaces(const Json& normalizer) {
+  const auto parts = normalizer.find("normalizers");
+  if (parts == normalizer.end() || !parts->is_array() || parts->size() != 2) return false;
+  const Json &prepend = (*parts)[0], &replace = (*parts)[1];
+  return prepend.is_object() && replace.is_object() && prepend.value("type", Json()) == "Prepend" &&
+         is_piece_space(prepend, "prepend") && replace.value("type", Json()) == "Replace" &&
+         replace.value("pattern", Json()) == Json{{"String", " "}} && is_piece_space(replace, "content");
+}
+
+PieceSpace piece_space_of(const FileName& place, const Json& json) {
+  const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer");
+  if (cut.empty() && normalizer == "Sequence" && prepends_spaces(json["normalizer"])) return PieceSpace::each;
+  if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
+  if (cut != "Metaspace") {
+    place.fail_with("expected the pre_tokenizer Metaspace with byte_fallback, got {}", cut.empty() ? "missing" : cut);
+  }
+  const Json& spaces = json["pre_tokenizer"];
+  if (!is_piece_space(spaces, "replacement") || !spaces.contains("split") || is_set(spaces, "split")) {
+    place.fail_with("expected a pre_tokenizer that writes spaces as U+2581 and does not split, got another Metaspace");
+  }
+  const Json scheme = spaces.value("prepend_scheme", Json("always"));
+  if (scheme == "never") return PieceSpace::never;
+  if (scheme == "first") return PieceSpace::first;
+  place.fail_with("expected the prepend_scheme first or never of the pre_tokenizer, got {}", shown(scheme));
 }
 
 const Json& model_of(const FileName& place, const Json& json) {
@@ -198,7 +290,7 @@ const Json& model_of(const FileName& place, const Json& json) {
   if (is_set(*model, "type") && (*model)["type"] != "BPE") {
     place.fail_with("expected a BPE model (byte pairs), got {}", shown((*model)["type"]));
   }
-  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "ignore_merges"}) {
+  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
     if (is_set(*model, key)) place.fail_with("{} {} of the model is not supported", key, shown((*model)[key]));
   }
   if (!model->contains("vocab")) place.fail_with("the model has no \"vocab\"");
@@ -247,26 +339,51 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
   const Json& model = model_of(place, json);
   const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer"),
                     after = kind_of(json, "post_processor");
+  const bool whole_words = is_set(model, "ignore_merges");
+  const auto finish = [&](Assembly& assembly) -> BytePairs& {
+    add_merges(place, model, assembly);
+    add_specials(place, json, assembly);
+    BytePairs& pairs = assembly.pairs();
+    if (const int64_t begin = begin_of(place, json, pairs); begin >= 0) pairs.begin = begin;
+    return pairs;
+  };
+  if (is_set(model, "byte_fallback") && is_set(model, "merges") && cut != "ByteLevel") {
+    const PieceSpace space = piece_space_of(place, json);
+    if (whole_words) place.fail_with("ignore_merges true of the model is not supported with byte_fallback");
+    Assembly assembly(parse_vocabulary(place, model["vocab"]), false);
+    BytePairs& pairs = finish(assembly);
+    pairs.source = text;
+    try {
+      return std::make_unique<PieceTokenizer>(std::move(pairs), space);
+    } catch (const Error& e) {
+      place.fail_with("{}", std::string_view(e.what()).substr(std::string_view("[tokenizer] ").size()));
+    }
+  }
   if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
-  const bool harmless =
-      after.empty() || after == "ByteLevel" || (after == "TemplateProcessing" && adds_nothing(json["post_processor"]));
-  if (!harmless) place.fail_with("the post-processor {} is not supported", after);
   if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) {
+    if (begin_of(place, json, {}) >= 0) place.fail_with("the post-processor {} is not supported", after);
     const Vocabulary vocabulary = parse_vocabulary(place, model["vocab"]);
     return std::make_unique<CharacterTokenizer>(vocabulary, where);
   }
   if (is_set(model, "byte_fallback")) place.fail_with("byte_fallback true of the model is not supported");
-  if (cut != "ByteLevel") {
-    place.fail_with("expected the pre_tokenizer ByteLevel, got {}", cut.empty() ? "missing" : cut);
-  }
-  const Json& splitter = json["pre_tokenizer"];
-  if (is_set(splitter, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
-  if (splitter.contains("use_regex") && !is_set(splitter, "use_regex")) {
-    place.fail_with("use_regex false of the pre_tokenizer is not supported");
+  WordPattern pattern = WordPattern::gpt2;
+  if (cut == "Sequence") {
+    pattern = pattern_of(place, json["pre_tokenizer"]);
+  } else {
+    if (cut != "ByteLevel") {
+      place.fail_with("expected the pre_tokenizer ByteLevel, got {}", cut.empty() ? "missing" : cut);
+    }
+    const Json& splitter = json["pre_tokenizer"];
+    if (is_set(splitter, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
+    if (splitter.contains("use_regex") && !is_set(splitter, "use_regex")) {
+      place.fail_with("use_regex false of the pre_tokenizer is not supported");
+    }
   }
   Assembly assembly(parse_vocabulary(place, model["vocab"]));
-  add_merges(place, model, assembly);
-  add_specials(place, json, assembly);
+  BytePairs& pairs = finish(assembly);
+  pairs.pattern = pattern;
+  pairs.whole_words = whole_words;
+  if (whole_words || pairs.begin || pattern != WordPattern::gpt2) pairs.source = text;
   return assembly.finish();
 }
 

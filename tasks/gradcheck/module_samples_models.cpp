@@ -1,5 +1,6 @@
 // Samples of models and of their parts.
 #include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/llama.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
@@ -67,7 +68,7 @@ void add_gpt(ModuleTable& table) {
   table.add(
       "GPTBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::GPTBlock(config); }, apply);
   table.add(
-      "GPTHead", "[2, 4]", {spread({2, 4})}, [=] { return nn::GPTHead(config); }, apply);
+      "LanguageHead", "[2, 4]", {spread({2, 4})}, [=] { return nn::LanguageHead(5, 4, false); }, apply);
   table.add(
       "GPTModel", "ids [2, 3]", {ids}, [=] { return nn::GPTModel(config); }, apply);
   nn::GPTConfig tied = config;
@@ -76,11 +77,40 @@ void add_gpt(ModuleTable& table) {
       "GPTModel", "tied", {ids}, [=] { return nn::GPTModel(tied); }, apply);
 }
 
+void add_llama(ModuleTable& table) {
+  const nn::LlamaConfig config{.vocab_size = 5,
+                               .hidden_size = 4,
+                               .intermediate_size = 3,
+                               .num_hidden_layers = 1,
+                               .num_attention_heads = 2,
+                               .num_key_value_heads = 1,
+                               .max_position_embeddings = 4,
+                               .rms_norm_eps = 0.1,  // smaller fourth derivatives, for the finite differences
+                               .attention_dropout = 0.1,
+                               .attention_bias = true,
+                               .mlp_bias = true,
+                               .initializer_range = 0.5};
+  const auto apply = [](auto& module, X x) { return module(x[0]); };
+  const Tensor ids = tensor({{1, 4, 0}, {3, 1, 2}});
+  table.add(
+      "LlamaMLP", "[2, 4]", {spread({2, 4})}, [=] { return nn::LlamaMLP(config); }, apply);
+  table.add(
+      "LlamaBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::LlamaBlock(config); }, apply);
+  table.add(
+      "LlamaModel", "ids [2, 3]", {ids}, [=] { return nn::LlamaModel(config); }, apply);
+  nn::LlamaConfig tied = config;
+  tied.tie_word_embeddings = true;
+  tied.rope_scaling = {.kind = nn::RopeScaling::Kind::llama3, .factor = 8, .trained_length = 20};
+  table.add(
+      "LlamaModel", "tied, scaled RoPE", {ids}, [=] { return nn::LlamaModel(tied); }, apply);
+}
+
 }  // namespace
 
 void add_model_samples(ModuleTable& table) {
   add_transformer(table);
   add_gpt(table);
+  add_llama(table);
 }
 
 }  // namespace tapegrad::tasks

@@ -1,0 +1,135 @@
+// Causal language models, from token ids to the logits of the next token: what GPT and Llama share, and their decoding.
+#pragma once
+
+#include <tapegrad/nn/attention_pass.h>
+#include <tapegrad/nn/embedding.h>
+#include <tapegrad/nn/next_token.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace tapegrad::nn {
+
+/// A stack of blocks between a token table and a head: GPTModel, LlamaModel. A model defines the parts; the passes
+/// through all of them are the same for every model.
+struct Decoder {
+  virtual ~Decoder() = default;
+
+  /// ids [B, T] int64 -> logits [B, T, V]. With a cache, the ids continue those in it, and only they are computed.
+  /// `maps`, if given, receives the attention weights of every block, [B, heads, T, S]. Error beyond longest_input().
+  Tensor operator()(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
+  /// The two halves: [B, T] -> [B, T, C] after the last norm, and [..., C] -> logits [..., V].
+  Tensor hidden(const Tensor& ids, KVCache* cache = nullptr, AttentionMaps* maps = nullptr) const;
+  virtual Tensor head(const Tensor& hidden) const = 0;
+  /// One more token of each of several sequences of any lengths, ids [B, 1]; row b continues caches[b] -> [B, 1, C].
+  /// The weights are read once for all rows. Error beyond longest_input().
+  Tensor hidden_each(const Tensor& ids, std::span<KVCache* const> caches) const;
+  virtual int64_t vocab_size() const = 0;
+  virtual int64_t context_length() const = 0;  ///< tokens per input in training
+  virtual int64_t longest_input() const = 0;
+
+  /// For generation: stores the matrices that every token reads (linear layers, token table, head) in bfloat16, which
+  /// halves their memory, and still computes in float32. No gradients afterwards.
+  void store_in_bfloat16();
+  /// The same in int8, a quarter of the memory (Int8Matrix): `weight` of these layers becomes the buffers weight_int8
+  /// and weight_scales. Inside an init::Skip scope they are zeros, to be loaded: see int8_state. Error for weights that
+  /// are not finite. Training is then an Error.
+  void store_in_int8();
+
+  /// Training keeps only the input of each block and runs the block again in backward, with the same draws: the same
+  /// bits in less memory.
+  bool recompute_blocks = false;
+
+  // --- the parts of a model ---
+  /// What its errors and maps call things: "gpt", "context_length", "trf_blocks.{}.att" with the block's index.
+  struct Names {
+    std::string_view model, limit, map;
+  };
+  virtual Names names() const = 0;
+  virtual std::size_t blocks() const = 0;
+  /// ids [B, T] -> vectors [B, T, C], and what is added to these at positions from `start` on, with dropout.
+  virtual Tensor embed(const Tensor& ids) const = 0;
+  virtual Tensor placed(const Tensor& vectors, int64_t start, KVCache* cache) const = 0;
+  virtual PositionBias positions(int64_t queries, int64_t start, DType dtype) const = 0;
+  virtual Tensor block(std::size_t layer, const Tensor& x, const AttentionPass& pass) const = 0;
+  virtual Tensor last_norm(const Tensor& x) const = 0;
+  /// The matrices that store_in_bfloat16 and store_in_int8 convert; those without a weight are skipped.
+  struct Matrix {
+    Parameter* weight;
+    Int8Weight* int8;
+    Matrix(Linear& layer) : weight(&layer.weight), int8(&layer.int8) {}     // NOLINT: a layer stands for its matrix
+    Matrix(Embedding& table) : weight(&table.weight), int8(&table.int8) {}  // NOLINT
+    Matrix(Parameter& weight, Int8Weight& int8) : weight(&weight), int8(&int8) {}
+  };
+  virtual std::vector<Matrix> matrices() = 0;
+  /// visitor.go(*this), for code that does not know the model's type.
+  virtual void walk_in(Visitor& visitor) = 0;
+};
+
+/// A decoder of any type, as a module with the parameters of the one that it owns: for state_dict, train and the rest.
+class AnyDecoder {
+ public:
+  template <class Model>
+  requires std::is_base_of_v<Decoder, Model> AnyDecoder(Model model)  // NOLINT: any decoder converts
+      : held_(std::make_unique<Model>(std::move(model))) {}
+  Decoder& operator*() { return *held_; }
+  const Decoder& operator*() const { return *held_; }
+  Decoder* operator->() { return held_.get(); }
+  const Decoder* operator->() const { return held_.get(); }
+  /// The decoder that it owns; nullptr if that has another type.
+  template <class Model>
+  const Model* as() const {
+    return dynamic_cast<const Model*>(held_.get());
+  }
+  template <class Model>
+  Model* as() {
+    return dynamic_cast<Model*>(held_.get());
+  }
+  void walk(Visitor& visitor) { held_->walk_in(visitor); }
+
+ private:
+  std::unique_ptr<Decoder> held_;
+};
+
+/// The projection to the vocabulary, without bias: [..., C] -> logits [..., V]. Starts as nn::Linear does.
+struct LanguageHead {
+  LanguageHead(int64_t vocab_size, int64_t width, bool tied);
+  Tensor operator()(const Tensor& x, const Tensor& table = {}) const;  ///< `table` [V, C]: a tied head's weight
+  Tensor operator()(const Tensor& x, const Embedding& tied) const;
+  void visit(auto&& field) {
+    field("weight", weight);
+    field("weight_int8", int8.values);
+    field("weight_scales", int8.scales);
+  }
+
+  Parameter weight;  // [V, C], or none if the head is tied or in int8
+  Int8Weight int8;
+};
+
+/// A state for load_state_dict of a model in int8, from one of floating weights or of int8 ones: quantises "x.weight"
+/// where the model has "x.weight_int8".
+NamedTensors int8_state(NamedTensors state, const Decoder& model);
+/// Does a state have int8 weights?
+bool is_int8(const NamedTensors& state);
+
+/// A decoder in decoding. If there are more tokens than its longest input, it reads the last ones, all of them at every
+/// step. Otherwise, if `cached`, it reads every token once. The model should be in eval mode.
+class DecoderNext final : public NextTokenLogits {
+ public:
+  explicit DecoderNext(const Decoder& model, bool cached = true) : model_(model), cached_(cached) {}
+  void restart() override { cache_ = {}; }
+  Tensor logits(const Tensor& ids) override;
+  void reorder(const Tensor& rows) override;
+
+ private:
+  const Decoder& model_;
+  bool cached_;
+  KVCache cache_;
+};
+using GPTNext = DecoderNext;
+
+}  // namespace tapegrad::nn

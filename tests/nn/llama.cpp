@@ -1,0 +1,262 @@
+// Llama: values, gradients and greedy tokens against transformers, the cache, scaled RoPE, and Hugging Face's files.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/llama_hugging_face.h>
+#include <tapegrad/tests/paths.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using tests::error_of;
+using tests::ids;
+
+// Written by tests/data/make_llama.py with transformers.
+constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};
+
+std::string folder_of(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+nn::LlamaModel loaded(const std::string& name) {
+  const std::string folder = folder_of(name), file = folder + "/config.json";
+  const nn::init::Skip skip;
+  nn::LlamaModel model(nn::llama_config_of_hugging_face(text_of(file), file));
+  NamedTensors state;
+  for (const NamedTensor& entry :
+       load_safetensors(folder + (name == "llama2_tiny" ? "/model.safetensors" : "")).tensors)
+    state.push_back(entry);
+  nn::load_state_dict(model, nn::from_hugging_face(state, model.config));
+  nn::eval(model);
+  return model;
+}
+
+double difference(const Tensor& a, const Tensor& b) {
+  return amax(abs(a.detach().to(kFloat64) - b.detach().to(kFloat64))).item();
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return x.shape() == y.shape() &&
+         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
+}
+
+nn::LlamaConfig small_llama() {
+  return {.vocab_size = 11,
+          .hidden_size = 8,
+          .intermediate_size = 12,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 4,
+          .num_key_value_heads = 2,
+          .max_position_embeddings = 16};
+}
+
+TEST(Llama, LogitsLossAndEveryGradientEqualTransformers) {
+  for (const std::string name : kFolders) {
+    SCOPED_TRACE(name);
+    const json data = tests::stored(name + "/expected.json");
+    const SafeTensors expected = load_safetensors(folder_of(name) + "/expected.safetensors");
+    for (const DType dtype : {kFloat64, kFloat32}) {
+      nn::LlamaModel model = loaded(name);
+      nn::to(model, dtype);
+      const double room = dtype == kFloat64 ? 3e-6 : 2e-5;  // transformers computes angles in float32
+      Tape tape;
+      const Tensor in = ids(data["ids"]), logits = model(in);
+      EXPECT_LT(difference(logits, expected["logits"]), room);
+      const Tensor loss = cross_entropy(logits.slice(1, 0, -1), in.slice(1, 1));
+      EXPECT_NEAR(loss.item(), expected["loss"].item(), room);
+      const Gradients grads = tape.backward(loss);
+      const auto parameters = nn::named_parameters(model);
+      EXPECT_EQ(parameters.size() + 2, expected.tensors.size());
+      for (const auto& [key, parameter] : parameters) {
+        EXPECT_LT(difference(grads[parameter], expected["grad." + key]), room) << key;
+      }
+    }
+  }
+}
+
+TEST(Llama, GreedyTokensEqualTransformers) {
+  for (const std::string name : kFolders) {
+    SCOPED_TRACE(name);
+    const json data = tests::stored(name + "/expected.json");
+    const nn::LlamaModel model = loaded(name);
+    const auto count = static_cast<int64_t>(data["greedy"].size());
+    for (const bool cached : {true, false}) {
+      nn::DecoderNext next(model, cached);
+      const Tensor found = nn::generate(next, ids(json::array({data["start"]})), {.max_new_tokens = count}).tokens;
+      EXPECT_EQ(found.to_vector<int64_t>(), data["greedy"].get<std::vector<int64_t>>());
+    }
+    const std::vector<std::vector<int64_t>> prompts{{1, 2, 3}, data["start"].get<std::vector<int64_t>>()};
+    const nn::Generated both = nn::generate_each(model, prompts, {.max_new_tokens = count}, 0);
+    EXPECT_EQ(both.tokens[1].to_vector<int64_t>(), data["greedy"].get<std::vector<int64_t>>());
+  }
+}
+
+TEST(Llama, CachedEqualsUncachedAndLaterTokensChangeNothing) {
+  nn::LlamaModel model = loaded("llama3_tiny");
+  nn::to(model, kFloat64);
+  const Tensor all = tensor({{3, 1, 4, 1, 5, 9}}), whole = model(all);
+  nn::KVCache cache;
+  for (const int64_t tokens : {2, 1, 3}) {
+    const int64_t start = cache.length();
+    EXPECT_LT(difference(model(narrow(all, 1, start, tokens), &cache), narrow(whole, 1, start, tokens)), 1e-12);
+  }
+  EXPECT_TRUE(same_bits(narrow(model(tensor({{3, 1, 4, 2, 2, 2}})), 1, 0, 3), narrow(whole, 1, 0, 3)));
+}
+
+TEST(Llama, GivesTheSameBitsForEveryNumberOfThreads) {
+  const tests::KeepThreads keep;
+  std::vector<Tensor> first;
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    const nn::LlamaModel model = loaded("llama3_tiny");
+    Tape tape;
+    const Tensor in = ids(tests::stored("llama3_tiny/expected.json")["ids"]);
+    const Tensor loss = cross_entropy(model(in), in);
+    const Gradients grads = tape.backward(loss);
+    std::vector<Tensor> found{loss.detach()};
+    for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
+    if (first.empty()) first = found;
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(same_bits(found[i], first[i])) << threads << " " << i;
+  }
+}
+
+TEST(Llama, ParametersAndTheirCount) {
+  nn::LlamaConfig config = small_llama();
+  for (const bool tied : {false, true}) {
+    for (const bool bias : {false, true}) {
+      config.tie_word_embeddings = tied;
+      config.attention_bias = config.mlp_bias = bias;
+      EXPECT_EQ(config.parameter_count(), nn::count_parameters(nn::LlamaModel(config)));
+    }
+  }
+  manual_seed(1);
+  const nn::LlamaModel model(config);
+  EXPECT_NEAR(tapegrad::std(model.embed_tokens.weight.tensor()).item(), 0.02, 0.005);
+  EXPECT_EQ(sum(abs(model.layers[0].mlp.up_proj.bias)).item(), 0);
+}
+
+TEST(Llama, RecomputedBlocksGiveTheSameGradients) {
+  manual_seed(1);
+  nn::LlamaModel model(small_llama());
+  const Tensor in = tensor({{3, 1, 4, 1, 5}});
+  std::vector<Tensor> first;
+  for (const bool recompute : {false, true}) {
+    model.recompute_blocks = recompute;
+    Tape tape;
+    const Gradients grads = tape.backward(sum(model(in)));
+    std::vector<Tensor> found;
+    for (const auto& [key, parameter] : nn::named_parameters(model)) found.push_back(grads[parameter]);
+    if (first.empty()) first = found;
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(same_bits(found[i], first[i])) << i;
+  }
+}
+
+TEST(Llama, WeightsInFewerBytes) {
+  const nn::LlamaModel wide = loaded("llama2_tiny");
+  const Tensor in = ids(tests::stored("llama2_tiny/expected.json")["ids"]), logits = wide(in);
+  nn::LlamaModel half = loaded("llama2_tiny"), quarter = loaded("llama2_tiny");
+  half.store_in_bfloat16();
+  quarter.store_in_int8();
+  EXPECT_EQ(half.layers[1].mlp.down_proj.weight->dtype(), kBFloat16);
+  EXPECT_LT(difference(half(in), logits), 0.5);
+  EXPECT_LT(difference(quarter(in), logits), 0.5);
+  EXPECT_GT(difference(quarter(in), logits), 0);
+  nn::LlamaModel again = [&] {
+    const nn::init::Skip skip;
+    nn::LlamaModel model(wide.config);
+    model.store_in_int8();
+    return model;
+  }();
+  nn::load_state_dict(again, nn::int8_state(nn::state_dict(wide), again));
+  EXPECT_TRUE(same_bits(again(in), quarter(in)));
+  EXPECT_EQ(error_of([&] { nn::to_hugging_face(again); }), "[hugging_face] expected floating weights, got int8");
+}
+
+TEST(Llama, AnyDecoderIsAModule) {
+  nn::AnyDecoder any(nn::LlamaModel{small_llama()});
+  EXPECT_EQ(nn::named_parameters(any)[0].name, "model.embed_tokens.weight");
+  EXPECT_EQ(nn::count_parameters(any), small_llama().parameter_count());
+  EXPECT_EQ(any->vocab_size(), 11);
+  EXPECT_NE(any.as<nn::LlamaModel>(), nullptr);
+}
+
+// The figures of transformers' formula, in turns.
+TEST(Llama, ScaledRope) {
+  nn::LlamaConfig config = small_llama();
+  config.head_dim = 8;
+  const std::vector<double> plain = nn::rope_speeds(config);
+  config.rope_scaling = {.kind = nn::RopeScaling::Kind::linear, .factor = 4};
+  EXPECT_DOUBLE_EQ(nn::rope_speeds(config)[1], plain[1] / 4);
+  config.rope_scaling = {
+      .kind = nn::RopeScaling::Kind::llama3, .factor = 8, .low = 1, .high = 4, .trained_length = 100};
+  const std::vector<double> scaled = nn::rope_speeds(config);
+  EXPECT_DOUBLE_EQ(scaled[0], plain[0]);  // 16 turns
+  EXPECT_GT(scaled[1], plain[1] / 8);     // 1.6 turns
+  EXPECT_LT(scaled[1], plain[1]);
+  EXPECT_DOUBLE_EQ(scaled[2], plain[2] / 8);
+}
+
+TEST(Llama, HuggingFacesFilesGoBothWays) {
+  for (const std::string name : kFolders) {
+    const nn::LlamaModel model = loaded(name);
+    const std::string file = folder_of(name) + "/config.json";
+    const auto ends = nn::ends_of_hugging_face(text_of(file), file);
+    EXPECT_EQ(ends.size(), name == "llama2_tiny" ? 1U : 2U);
+    const std::string written = nn::to_hugging_face_config(model.config, 1, ends);
+    const nn::LlamaConfig read = nn::llama_config_of_hugging_face(written, "written");
+    EXPECT_EQ(nn::to_hugging_face_config(read, 1, nn::ends_of_hugging_face(written, "written")), written);
+    nn::LlamaModel again(read);
+    nn::load_state_dict(again, nn::from_hugging_face(nn::to_hugging_face(model), read));
+    nn::eval(again);
+    EXPECT_TRUE(same_bits(again(tensor({{1, 2, 3}})), model(tensor({{1, 2, 3}}))));
+  }
+}
+
+TEST(Llama, RejectsWhatItDoesNotSupport) {
+  const std::string good = nn::to_hugging_face_config(small_llama());
+  const auto with = [&](const char* key, json value) {
+    json changed = json::parse(good);
+    changed[key] = std::move(value);
+    return error_of([&] { nn::llama_config_of_hugging_face(changed.dump(), "c.json"); });
+  };
+  EXPECT_EQ(with("model_type", "mistral"), "[c.json] expected the model_type llama, got \"mistral\"");
+  EXPECT_EQ(with("hidden_act", "gelu"), "[c.json] expected the hidden_act silu, got \"gelu\"");
+  EXPECT_EQ(with("vocab_size", -1), "[c.json] vocab_size must be a whole number up to 100000000, got -1");
+  EXPECT_EQ(with("num_key_value_heads", 3),
+            "[c.json] expected num_key_value_heads that divides num_attention_heads 4, got 3");
+  EXPECT_EQ(with("head_dim", 3), "[c.json] rope rotates pairs of elements: the size of a head must be even, got 3");
+  EXPECT_EQ(with("rope_parameters", {{"rope_type", "yarn"}, {"factor", 2}}),
+            "[c.json] expected the rope_type default, linear or llama3, got \"yarn\"");
+  EXPECT_EQ(with("rope_parameters", {{"rope_type", "linear"}}), "[c.json] factor must be a number, got null");
+  EXPECT_EQ(with("rope_parameters", {{"partial_rotary_factor", 0.5}}),
+            "[c.json] expected a partial_rotary_factor of 1, got 0.5");
+  EXPECT_EQ(with("quantization_config", {{"bits", 4}}),
+            "[c.json] expected floating weights, got a quantization_config");
+  EXPECT_EQ(with("attention_bias", 1), "[c.json] attention_bias must be true or false, got 1");
+  const nn::LlamaModel model(small_llama());
+  EXPECT_EQ(error_of([&] {
+              model(full({1, 17}, 0, kInt64));
+            }),
+            "[llama] 17 tokens are more than the max_position_embeddings 16");
+  EXPECT_EQ(error_of([&] { model(zeros({1, 2})); }), "[llama] expected ids int64 [B, T], got float32 [1, 2]");
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -165,6 +165,11 @@ constexpr Verb kVerbs[] = {
     {"data", "make text datasets", [](CLI::App* verb, Parsed& parsed) { add_data(verb, parsed.run); }},
     {"generate", "continue a text with a trained model",
      [](CLI::App* verb, Parsed& parsed) { add_gpt(verb, parsed, add_gpt_generate); }},
+    {"chat", "talk with a trained model at the terminal",
+     [](CLI::App* app, Parsed& parsed) {
+       add_chat(app, parsed.run);
+       add_threads(app, parsed);
+     }},
     {"explain", "explain a task's data, masks and loss",
      [](CLI::App* verb, Parsed& parsed) { add_tasks(verb, parsed, add_explain); }},
     {"attention", "draw a trained model's attention weights",

@@ -9,7 +9,7 @@
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/gpt/attention.h>
-#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/decoder.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ std::string group_of(int64_t layer) { return fmt::format("layer {}", layer); }
 
 }  // namespace
 
-std::vector<HeadMap> attend(const nn::GPTModel& model, const std::vector<int64_t>& ids,
+std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>& ids,
                             const data::Tokenizer* tokenizer) {
   nn::AttentionMaps maps;
   model(tensor(ids, {1, static_cast<int64_t>(ids.size())}), nullptr, &maps);
@@ -68,18 +68,18 @@ std::vector<HeadMap> attend(const nn::GPTModel& model, const std::vector<int64_t
 int attention_gpt(const GPTAttentionRequest& request) {
   check_limits("--max-new-tokens", static_cast<double>(request.max_new_tokens), kCountOrNone);
   require(!request.json || request.analyze, "--json", "expected --analyze, whose figures it prints");
-  const TrainedGPT trained = load_gpt(request.model, {.adapter = request.adapter});
+  const TrainedDecoder trained = load_decoder(request.model, {.adapter = request.adapter});
   std::vector<int64_t> ids = prompt_ids_of(request.prompt, request.prompt_ids, trained);
   if (request.max_new_tokens > 0) {
-    nn::GPTNext next(trained.model);
+    nn::DecoderNext next(*trained.model);
     nn::GenerateOptions options{.max_new_tokens = request.max_new_tokens};
-    options.end_token = trained.end_of_text;
+    options.stop = [&](std::span<const int64_t> row) { return trained.is_end(row.back()); };
     const Tensor found = nn::generate(next, tensor(ids, {1, static_cast<int64_t>(ids.size())}), options).tokens;
     for (const int64_t id : found.to_vector<int64_t>()) ids.push_back(id);
   }
-  const auto most = static_cast<std::size_t>(trained.model.config.longest_input());
+  const auto most = static_cast<std::size_t>(trained.model->longest_input());
   if (ids.size() > most) ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
-  const std::vector<HeadMap> heads = attend(trained.model, ids, trained.tokenizer.get());
+  const std::vector<HeadMap> heads = attend(*trained.model, ids, trained.tokenizer.get());
   const std::vector<HeadFigures> figures = request.analyze ? analyse(heads) : std::vector<HeadFigures>();
 
   const fs::path model = request.model.empty() ? last_run(kGPTTask) : fs::path(request.model);
@@ -108,10 +108,11 @@ int attention_gpt(const GPTAttentionRequest& request) {
              drawing::wrapped(fmt::format("Text: {}\n", text), 4));
   if (!request.quiet) {
     bool cut_for_terminal = false;
-    fmt::print("\n{}{}",
-               heads_text(drawable(heads, cut_for_terminal), group_of(trained.model.config.n_layers - 1),
-                          "The last layer: a row is a token, a column a position\n"),
-               files.text());
+    fmt::print(
+        "\n{}{}",
+        heads_text(drawable(heads, cut_for_terminal), group_of(static_cast<int64_t>(trained.model->blocks()) - 1),
+                   "The last layer: a row is a token, a column a position\n"),
+        files.text());
   }
   fmt::print("{}", files.told(heads.size()));
   return 0;

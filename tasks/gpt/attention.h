@@ -1,7 +1,7 @@
 // Attention maps of a GPT.
 #pragma once
 
-#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/decoder.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 
@@ -10,9 +10,9 @@
 
 namespace tapegrad::tasks {
 
-/// Every head of a GPT that reads `ids`, which fit into its context. Rows are labelled with the tokens' texts, or their
-/// ids where there is no tokenizer.
-std::vector<HeadMap> attend(const nn::GPTModel& model, const std::vector<int64_t>& ids,
+/// Every head of a decoder that reads `ids`, which fit into its context. Rows are labelled with the tokens' texts, or
+/// their ids where there is no tokenizer.
+std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>& ids,
                             const data::Tokenizer* tokenizer);
 
 }  // namespace tapegrad::tasks

@@ -1,4 +1,4 @@
-// The options of `train gpt`, `generate gpt`, `attention gpt` and `test gpt`.
+// The options of `train gpt`, `generate gpt`, `attention gpt`, `test gpt` and `chat`.
 #include <fmt/format.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gpt/verbs.h>
@@ -14,9 +14,11 @@ namespace tapegrad::tasks {
 namespace {
 
 void add_model_options(CLI::App* app, std::string& model, std::string& adapter) {
-  app->add_option("--model", model,
-                  fmt::format("{} of a run, its folder, or a folder of Hugging Face's GPT-2 (default: the last run's)",
-                              train::kModelFile))
+  app->add_option(
+         "--model", model,
+         fmt::format("{} of a run, its folder, or a folder of Hugging Face's GPT-2 or Llama (default: the last "
+                     "run's)",
+                     train::kModelFile))
       ->type_name("FILE_OR_DIR");
   app->add_option("--adapter", adapter, "folder of an adapter (PEFT's LoRA) for the model")->type_name("DIR");
 }
@@ -122,6 +124,31 @@ void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   add_dtype(app, r->type);
   app->add_flag("--json", r->json, "print one JSON object");
   app->callback([r, &run] { run = [r] { return test_gpt(*r); }; });
+}
+
+void add_chat(CLI::App* app, std::function<int()>& run) {
+  const auto r = std::make_shared<ChatRequest>();
+  app->add_option("model", r->model, "a run's folder or model, or a folder of Hugging Face's (default: the last run's)")
+      ->type_name("RUN_OR_FOLDER");
+  app->add_option("--adapter", r->adapter, "folder of an adapter (PEFT's LoRA) for the model")->type_name("DIR");
+  app->add_option("--system", r->system, "what the model is told first")->type_name("TEXT");
+  app->add_option("--template", r->chat_template,
+                  "form of the conversation: plain, chatml, llama2, llama3, zephyr, or a text with {message} and "
+                  "{answer} (default: that of the model's folder, or plain)")
+      ->type_name("NAME_OR_TEXT");
+  app->add_option("--max-new-tokens", r->max_new_tokens, "longest answer")->capture_default_str()->type_name("N");
+  app->add_option("--temperature", r->temperature, "0 takes the most likely token; larger values sample")
+      ->capture_default_str()
+      ->type_name("T");
+  app->add_option("--top-k", r->top_k, "sample from the K most likely tokens only; 0: from all")
+      ->capture_default_str()
+      ->type_name("K");
+  app->add_option("--top-p", r->top_p, "sample from the smallest set of tokens whose probability reaches P")
+      ->capture_default_str()
+      ->type_name("P");
+  app->add_option("--seed", r->seed, "random seed of the answers")->capture_default_str()->type_name("SEED");
+  add_dtype(app, r->type);
+  app->callback([r, &run] { run = [r] { return chat(*r); }; });
 }
 
 }  // namespace tapegrad::tasks

@@ -14,5 +14,6 @@ void add_gpt_train(CLI::App* app, std::function<int()>& run);
 void add_gpt_generate(CLI::App* app, std::function<int()>& run);
 void add_gpt_attention(CLI::App* app, std::function<int()>& run);
 void add_gpt_test(CLI::App* app, std::function<int()>& run);
+void add_chat(CLI::App* app, std::function<int()>& run);
 
 }  // namespace tapegrad::tasks

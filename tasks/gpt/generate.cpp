@@ -7,7 +7,7 @@
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/data/windows.h>
-#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/decoder.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
 
@@ -21,6 +21,8 @@ namespace tapegrad::tasks {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kLongestWindow = 2048;  // of a test
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -43,7 +45,7 @@ void check(const GPTGenerateRequest& r) {
 // Prints token after token, as ids or as text; a line for every sequence of ids, an empty line between texts.
 class Shown {
  public:
-  Shown(const GPTGenerateRequest& request, const TrainedGPT& trained, bool several)
+  Shown(const GPTGenerateRequest& request, const TrainedDecoder& trained, bool several)
       : tokenizer_(request.ids ? nullptr : trained.tokenizer.get()), several_(several) {
     begin();
   }
@@ -81,11 +83,11 @@ int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
   const bool needs_tokenizer =
       request.prompt_ids.empty() || !request.prompt_file.empty() || !request.ids || !request.stop.empty();
-  const TrainedGPT trained = load_gpt(request.model, {.type = request.type,
-                                                      .with_tokenizer = needs_tokenizer,
-                                                      .reach = request.reach,
-                                                      .given = request.given,
-                                                      .adapter = request.adapter});
+  const TrainedDecoder trained = load_decoder(request.model, {.type = request.type,
+                                                              .with_tokenizer = needs_tokenizer,
+                                                              .reach = request.reach,
+                                                              .given = request.given,
+                                                              .adapter = request.adapter});
   std::vector<std::vector<int64_t>> prompts;  // one for each sequence
   if (request.prompt_file.empty()) {
     prompts.push_back(prompt_ids_of(request.prompt, request.prompt_ids, trained));
@@ -104,7 +106,7 @@ int generate_gpt(const GPTGenerateRequest& request) {
                               .top_p = request.top_p,
                               .beams = request.beams,
                               .length_penalty = request.length_penalty};
-  options.end_token = trained.end_of_text;
+  if (!trained.ends.empty()) options.end_token = trained.ends[0];
   const bool several = prompts.size() > 1, streams = request.beams == 1 && !several;  // prints tokens as they come
   Shown shown(request, trained, several);
   const auto stops = [&](std::span<const int64_t> row) {
@@ -112,28 +114,32 @@ int generate_gpt(const GPTGenerateRequest& request) {
            trained.tokenizer->decode({row.begin(), row.end()}).find(request.stop) != std::string::npos;
   };
   options.stop = [&](std::span<const int64_t> row) {
-    if (streams) shown.token(row.back());
-    return stops(row);
+    const bool end = trained.is_end(row.back());
+    if (streams && !end) shown.token(row.back());
+    return end || stops(row);
   };
   const auto show = [&](const Tensor& tokens, int64_t length) {
     for (const int64_t id : narrow(tokens, 0, 0, length).to_vector<int64_t>()) {
-      const bool end = id == options.end_token;
+      const bool end = trained.is_end(id);
       if (end ? request.ids : !streams) shown.token(id);
     }
     shown.end();
   };
   const auto show_prompt = [&](const std::vector<int64_t>& prompt) {
-    for (const int64_t id : prompt) shown.token(id);
+    const std::optional<int64_t> begin = trained.tokenizer ? trained.tokenizer->begin_of_text() : std::nullopt;
+    for (const int64_t id : prompt) {
+      if (request.ids || id != begin) shown.token(id);
+    }
   };
   if (several && request.beams == 1) {
-    const nn::Generated found = nn::generate_each(trained.model, prompts, options, request.seed);
+    const nn::Generated found = nn::generate_each(*trained.model, prompts, options, request.seed);
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       show_prompt(prompts[i]);
       show(found.tokens[static_cast<int64_t>(i)], found.lengths[i]);
     }
     return 0;
   }
-  nn::GPTNext next(trained.model);
+  nn::DecoderNext next(*trained.model);
   for (const std::vector<int64_t>& prompt : prompts) {
     show_prompt(prompt);
     const nn::Generated found = nn::generate(next, tensor(prompt, {1, static_cast<int64_t>(prompt.size())}), options);
@@ -146,8 +152,8 @@ int test_gpt(const GPTTestRequest& request) {
   check_limits("--max-tokens", static_cast<double>(request.max_tokens), kNotNegative);
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
   require_file("--text", request.text);
-  const TrainedGPT trained = load_gpt(request.model, {.type = request.type, .adapter = request.adapter});
-  const int64_t length = trained.model.config.context_length;
+  const TrainedDecoder trained = load_decoder(request.model, {.type = request.type, .adapter = request.adapter});
+  const int64_t length = std::min(trained.model->context_length(), kLongestWindow);
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
     bad_request("--model", "its folder has no tokenizer (give --text a token file)");
   data::Tokens tokens = data::is_safetensors_file(request.text)
@@ -158,8 +164,8 @@ int test_gpt(const GPTTestRequest& request) {
     bad_request("--text", fmt::format("expected at least {} tokens, one window of the model's context, got {} in {}",
                                       length + 1, tokens.size(), request.text));
   }
-  if (tokens.largest() >= trained.model.config.vocab_size)
-    bad_request("--text", fmt::format("expected token ids from 0 to {}, got {}", trained.model.config.vocab_size - 1,
+  if (tokens.largest() >= trained.model->vocab_size())
+    bad_request("--text", fmt::format("expected token ids from 0 to {}, got {}", trained.model->vocab_size() - 1,
                                       tokens.largest()));
   const data::TextLoader loader(data::Windows(tokens, length, length), {.batch_size = 1});
   Generator unused;
@@ -169,8 +175,8 @@ int test_gpt(const GPTTestRequest& request) {
   int64_t count = 0;
   const Clock::time_point start = Clock::now();
   while (iteration.next(batch)) {
-    sum +=
-        cross_entropy(trained.model(batch.inputs), batch.targets).item() * static_cast<double>(batch.targets.numel());
+    sum += cross_entropy((*trained.model)(batch.inputs), batch.targets).item() *
+           static_cast<double>(batch.targets.numel());
     count += batch.targets.numel();
   }
   const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / seconds_since(start);

@@ -30,8 +30,8 @@ bool is_gpt2(const nn::GPTConfig& c) {
 // A model whose parameters will be loaded, in eval mode, with the updates of the run that it belongs to.
 nn::GPTModel unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path,
                       const GPTOptions* run = nullptr) {
-  const double share = type == WeightType::float32 ? 1 : type == WeightType::bfloat16 ? 0.5 : 0.27;
-  require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()), model_bytes(config) * share);
+  require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
+                 model_bytes(config) * share_of_memory(type));
   const nn::init::Skip skip;
   nn::GPTModel model(config);
   if (run != nullptr && !run->lora_merge) add_lora(model, *run);
@@ -39,17 +39,6 @@ nn::GPTModel unfilled(const nn::GPTConfig& config, WeightType type, const fs::pa
   if (type == WeightType::int8) model.store_in_int8();
   nn::eval(model);
   return model;
-}
-
-void fill(nn::GPTModel& model, const NamedTensors& state, const fs::path& path) {
-  try {
-    nn::load_state_dict(model, state);
-  } catch (const Error& e) {
-    constexpr std::size_t kMost = 400;  // a model that does not fit names all of its parameters
-    std::string what = e.what();
-    if (what.size() > kMost) what = what.substr(0, what.rfind(';', kMost)) + "; and more";
-    fail(kWhere, fmt::format("{}: {}", path.string(), what));
-  }
 }
 
 void override_with(nn::PositionOptions& options, const ReachSettings& reach, const Given& given) {
@@ -79,24 +68,10 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
   nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, (folder / "config.json").string());
   const GPTOptions options = options_of(config);
   override_with(config.position_options, o.reach, o.given);
-  std::unique_ptr<data::Tokenizer> tokenizer;
-  if (o.with_tokenizer && data::has_tokenizer(folder.string())) tokenizer = data::load_tokenizer(folder.string());
-  if (tokenizer && tokenizer->size() > config.vocab_size) {
-    fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
-                             tokenizer->size(), config.vocab_size));
-  }
+  std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
   nn::GPTModel model = unfilled(config, type, folder);
-  std::map<std::string, DType> dtypes;  // of parameters
-  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
-  NamedTensors state;
-  read_safetensors(folder.string(), [&](NamedTensor theirs) {
-    for (NamedTensor& t : nn::from_hugging_face({std::move(theirs)}, config)) {
-      const auto kept = dtypes.find(t.name);
-      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
-      for (NamedTensor& fits : nn::int8_state({std::move(t)}, model)) state.push_back(std::move(fits));
-    }
-  });
-  fill(model, state, folder);
+  fill_from_folder(model, folder,
+                   [&](NamedTensor theirs) { return nn::from_hugging_face({std::move(theirs)}, config); });
   std::optional<int64_t> end = nn::end_of_text_of_hugging_face(text);
   if (!end && tokenizer) end = tokenizer->end_of_text();
   return {std::move(model), std::move(tokenizer), end, options};
@@ -123,13 +98,40 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
     type = WeightType::int8;
   }
   nn::GPTModel model = unfilled(config, type, file, &options);
-  fill(model, nn::int8_state(nn::without_masks(loaded.tensors), model), file);
+  fill_from_state([&](const NamedTensors& all) { nn::load_state_dict(model, all); },
+                  nn::int8_state(nn::without_masks(loaded.tensors), model), file);
   const std::optional<int64_t> end = tokenizer->end_of_text();
   options.vocab_size = config.vocab_size;
   return {std::move(model), std::move(tokenizer), end, options};
 }
 
 }  // namespace
+
+double share_of_memory(WeightType type) {
+  return type == WeightType::float32 ? 1 : type == WeightType::bfloat16 ? 0.5 : 0.27;
+}
+
+std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted) {
+  if (!wanted || !data::has_tokenizer(folder.string())) return nullptr;
+  std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(folder.string());
+  if (tokenizer->size() > vocab_size) {
+    fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
+                             tokenizer->size(), vocab_size));
+  }
+  return tokenizer;
+}
+
+void fill_from_state(const std::function<void(const NamedTensors&)>& load, const NamedTensors& state,
+                     const fs::path& path) {
+  try {
+    load(state);
+  } catch (const Error& e) {
+    constexpr std::size_t kMost = 400;  // a model that does not fit names all of its parameters
+    std::string what = e.what();
+    if (what.size() > kMost) what = what.substr(0, what.rfind(';', kMost)) + "; and more";
+    fail(kWhere, fmt::format("{}: {}", path.string(), what));
+  }
+}
 
 void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps, bool with_masks) {

@@ -1,11 +1,14 @@
 // Trained GPTs in files: ours, and Hugging Face's folders.
 #pragma once
 
+#include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/train/files.h>
 
+#include <functional>
+#include <map>
 #include <memory>
 
 namespace tapegrad::tasks {
@@ -53,10 +56,29 @@ void add_lora(nn::GPTModel& model, const GPTOptions& options);
 // Writes the updates of a run's model as an adapter of PEFT's into a folder.
 void save_gpt_adapter(const fs::path& folder, const nn::GPTModel& model, const GPTOptions& options);
 
-// The same for every line of the text `file`, except empty ones. BadRequest about --prompt-file.
-std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const TrainedGPT& trained);
-// The tokens of a prompt: those of `text`, or `ids`, "15496,11", where they are given. BadRequest about --prompt or
-// --prompt-ids for no tokens, ids that the model does not have, and more than it reads.
-std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedGPT& trained);
+// --- parts of loading, for other kinds of models ---
+
+// What a type of weights takes of the memory of float32.
+double share_of_memory(WeightType type);
+// The tokenizer in a folder; none where there is none or it is not wanted. Error if the vocabulary is too small for it.
+std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted);
+// Loads a state that was read from `path`, in the types of the model. Error that begins with the path.
+void fill_from_state(const std::function<void(const NamedTensors&)>& load, const NamedTensors& state,
+                     const fs::path& path);
+// Reads the weights of a folder into a model: ours(entry) converts one entry to the model's names.
+template <class Model, class Ours>
+void fill_from_folder(Model& model, const fs::path& folder, Ours ours) {
+  std::map<std::string, DType> dtypes;  // of parameters
+  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
+  NamedTensors state;
+  read_safetensors(folder.string(), [&](NamedTensor theirs) {
+    for (NamedTensor& t : ours(std::move(theirs))) {
+      const auto kept = dtypes.find(t.name);
+      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
+      for (NamedTensor& fits : nn::int8_state({std::move(t)}, model)) state.push_back(std::move(fits));
+    }
+  });
+  fill_from_state([&](const NamedTensors& all) { nn::load_state_dict(model, all); }, state, folder);
+}
 
 }  // namespace tapegrad::tasks

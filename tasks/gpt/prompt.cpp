@@ -1,7 +1,7 @@
 // Prompts: texts or token ids.
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/gpt/model.h>
+#include <tapegrad/tasks/gpt/decoder.h>
 #include <tapegrad/tasks/settings/run_request.h>
 
 #include <charconv>
@@ -30,24 +30,28 @@ std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
   }
 }
 
-std::vector<int64_t> encoded(const std::string& text, const TrainedGPT& trained) {
+std::vector<int64_t> encoded(const std::string& text, const TrainedDecoder& trained) {
   if (!trained.tokenizer) bad_request("--prompt", "the model's folder has no tokenizer (use --prompt-ids and --ids)");
   std::vector<int64_t> ids = trained.tokenizer->encode(text);
-  if (ids.empty() && trained.tokenizer->end_of_text()) ids.push_back(*trained.tokenizer->end_of_text());
+  if (const auto begin = trained.tokenizer->begin_of_text()) {
+    ids.insert(ids.begin(), *begin);
+  } else if (ids.empty() && trained.tokenizer->end_of_text()) {
+    ids.push_back(*trained.tokenizer->end_of_text());
+  }
   return ids;
 }
 
-void check_length(std::string_view asked, const std::vector<int64_t>& prompt, const nn::GPTConfig& config) {
+void check_length(std::string_view asked, const std::vector<int64_t>& prompt, const nn::Decoder& model) {
   if (prompt.empty()) bad_request(asked, "expected at least one token, got none");
-  if (static_cast<int64_t>(prompt.size()) > config.longest_input()) {
-    bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}", config.longest_input(),
+  if (static_cast<int64_t>(prompt.size()) > model.longest_input()) {
+    bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}", model.longest_input(),
                                    prompt.size()));
   }
 }
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const TrainedGPT& trained) {
+std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const TrainedDecoder& trained) {
   constexpr std::string_view kAsked = "--prompt-file";
   require_file(kAsked, file);
   require(trained.tokenizer != nullptr, kAsked, "the model's folder has no tokenizer (use --prompt-ids and --ids)");
@@ -56,16 +60,16 @@ std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const
   for (std::string line; std::getline(text, line);) {
     if (line.empty()) continue;
     prompts.push_back(encoded(line, trained));
-    check_length(kAsked, prompts.back(), trained.model.config);
+    check_length(kAsked, prompts.back(), *trained.model);
   }
   require(!prompts.empty(), kAsked, fmt::format("expected one prompt per line, got none in {}", file));
   return prompts;
 }
 
-std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedGPT& trained) {
-  const nn::GPTConfig& config = trained.model.config;
-  const std::vector<int64_t> prompt = ids.empty() ? encoded(text, trained) : parse_ids(ids, config.vocab_size);
-  check_length(ids.empty() ? "--prompt" : "--prompt-ids", prompt, config);
+std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedDecoder& trained) {
+  const std::vector<int64_t> prompt =
+      ids.empty() ? encoded(text, trained) : parse_ids(ids, trained.model->vocab_size());
+  check_length(ids.empty() ? "--prompt" : "--prompt-ids", prompt, *trained.model);
   return prompt;
 }
 

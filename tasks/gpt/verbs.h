@@ -1,5 +1,5 @@
-// The verbs of a GPT: train, generate, attention, test. Each returns the exit code: 0 done, 1 failed; a BadRequest
-// thrown is 2, any other Error 1.
+// The verbs of a GPT: train, generate, attention, test, chat. Each returns the exit code: 0 done, 1 failed; a
+// BadRequest thrown is 2, any other Error 1.
 #pragma once
 
 #include <tapegrad/tasks/gpt/options.h>
@@ -64,5 +64,20 @@ struct GPTTestRequest {
   bool json = false;
 };
 int test_gpt(const GPTTestRequest& request);
+
+struct ChatRequest {
+  std::string model;          // file or folder; empty: the last run's
+  std::string adapter;        // folder of an adapter for the model; empty: none
+  std::string system;         // what the model is told first; empty: nothing
+  std::string chat_template;  // a name, or a text with {message} and {answer}; empty: the model's
+  int64_t max_new_tokens = 512;
+  double temperature = 0.7;
+  int64_t top_k = 0;
+  double top_p = 0.95;
+  uint64_t seed = 123;
+  WeightType type = WeightType::float32;
+};
+// Answers the lines of standard input until it ends.
+int chat(const ChatRequest& request);
 
 }  // namespace tapegrad::tasks

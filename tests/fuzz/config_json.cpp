@@ -1,5 +1,6 @@
-// config.json of Hugging Face's GPT-2.
+// config.json of Hugging Face's GPT-2 and Llama.
 #include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tests/fuzz/fuzz.h>
 
 using namespace tapegrad::fuzz;
@@ -10,5 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     tapegrad::nn::gpt_config_of_hugging_face(text, "config.json").parameter_count();
     tapegrad::nn::end_of_text_of_hugging_face(text);
   });
+  reads_or_throws([&] {
+    const tapegrad::nn::LlamaConfig config = tapegrad::nn::llama_config_of_hugging_face(text, "config.json");
+    const std::string written = tapegrad::nn::to_hugging_face_config(config);
+    need(tapegrad::nn::to_hugging_face_config(tapegrad::nn::llama_config_of_hugging_face(written, "again")) == written);
+  });
+  reads_or_throws([&] { tapegrad::nn::ends_of_hugging_face(text, "config.json"); });
   return 0;
 }

@@ -336,8 +336,6 @@ TEST_F(BrokenFiles, TokenizerJson) {
   EXPECT_EQ(with(R"("type":"BPE")", R"("type":"Unigram")"),
             "tokenizer.json: expected a BPE model (byte pairs), got \"Unigram\"");
   EXPECT_EQ(with(R"("dropout":null)", R"("dropout":0.1)"), "tokenizer.json: dropout 0.1 of the model is not supported");
-  EXPECT_EQ(with(R"("ignore_merges":false)", R"("ignore_merges":true)"),
-            "tokenizer.json: ignore_merges true of the model is not supported");
   EXPECT_EQ(with(R"("byte_fallback":false)", R"("byte_fallback":true)"),
             "tokenizer.json: byte_fallback true of the model is not supported");
   EXPECT_EQ(with(R"("normalizer":null)", R"("normalizer":{"type":"NFC"})"),

@@ -1,0 +1,209 @@
+// The verb `chat`: a conversation with a trained decoder at the terminal.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/gpt/chat_template.h>
+#include <tapegrad/tasks/gpt/verbs.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/train/interrupts.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <limits>
+
+namespace tapegrad::tasks {
+namespace {
+
+void check(const ChatRequest& r) {
+  check_limits("--max-new-tokens", static_cast<double>(r.max_new_tokens), {.least = 1});
+  check_limits("--temperature", r.temperature, kNotNegative);
+  check_limits("--top-k", static_cast<double>(r.top_k), kNotNegative);
+  check_limits("--top-p", r.top_p, {.least = 0, .most = 1, .open_below = true});
+}
+
+std::string filled(std::string form, std::string_view mark, std::string_view text) {
+  if (const std::size_t at = form.find(mark); at != std::string::npos) form.replace(at, mark.size(), text);
+  return form;
+}
+
+// Keeps what the model has read from one answer to the next.
+class Continued final : public nn::NextTokenLogits {
+ public:
+  explicit Continued(const nn::Decoder& model) : next_(model) {}
+  Tensor logits(const Tensor& ids) override { return next_.logits(ids); }
+  void reorder(const Tensor& rows) override { next_.reorder(rows); }
+  void forget() { next_.restart(); }
+
+ private:
+  nn::DecoderNext next_;
+};
+
+class Conversation {
+ public:
+  Conversation(const ChatRequest& request, const TrainedDecoder& trained)
+      : request_(request),
+        model_(*trained.model),
+        trained_(trained),
+        tokenizer_(*trained.tokenizer),
+        form_(chat_template(request.chat_template, trained)),
+        context_(model_.longest_input() < std::numeric_limits<int64_t>::max() ? model_.longest_input()
+                                                                              : model_.context_length()),
+        next_(model_),
+        draws_(request.seed) {
+    require(request.system.empty() || !form_.system.empty(), "--system",
+            fmt::format("the template {} has no place for it", form_.name));
+    if (const auto begin = tokenizer_.begin_of_text()) head_.push_back(*begin);
+    if (!request.system.empty()) append(head_, filled(form_.system, "{system}", request.system));
+    require(static_cast<int64_t>(head_.size()) < context_, "--system",
+            fmt::format("expected fewer than {} tokens, the model's context, got {}", context_, head_.size()));
+  }
+
+  void reset() {
+    turns_.clear();
+    open_.clear();
+    next_.forget();
+  }
+
+  // Prints the answer as it is generated.
+  void answer(const std::string& message) {
+    std::vector<int64_t> turn;
+    append(turn, open_ + filled(form_.message, "{message}", message));
+    if (turn.empty()) return note("the message has no tokens");
+    if (static_cast<int64_t>(head_.size() + turn.size()) >= context_) {
+      return note(
+          fmt::format("the message has {} tokens, the model's context {}: it is left out", turn.size(), context_));
+    }
+    open_.clear();
+    turns_.push_back(std::move(turn));
+    make_room();
+    const std::vector<int64_t> read = all();
+    const int64_t room = context_ - static_cast<int64_t>(read.size());
+    const std::vector<int64_t> found = generate(read, std::min(request_.max_new_tokens, room));
+    turns_.back().insert(turns_.back().end(), found.begin(), found.end());
+    if (!ended_ && static_cast<int64_t>(found.size()) == room) note("the context is full: the answer ends here");
+  }
+
+ private:
+  static void note(const std::string& text) {
+    std::fflush(stdout);
+    fmt::print(stderr, "({})\n", text);
+  }
+
+  void append(std::vector<int64_t>& ids, const std::string& text) const {
+    const std::vector<int64_t> more = tokenizer_.encode(text);
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+
+  std::vector<int64_t> all() const {
+    std::vector<int64_t> ids = head_;
+    for (const std::vector<int64_t>& turn : turns_) ids.insert(ids.end(), turn.begin(), turn.end());
+    return ids;
+  }
+
+  // Forgets the first turns while there is no room for an answer. The rest is then read again.
+  void make_room() {
+    const int64_t answer = std::min(request_.max_new_tokens, context_ / 4);
+    std::size_t forgotten = 0;
+    while (turns_.size() > 1 && static_cast<int64_t>(all().size()) + answer > context_) {
+      turns_.erase(turns_.begin());
+      ++forgotten;
+    }
+    if (forgotten == 0) return;
+    next_.forget();
+    note(fmt::format("the context of {} tokens is full: the first {} forgotten", context_,
+                     forgotten == 1 ? "message is" : fmt::format("{} messages are", forgotten)));
+  }
+
+  // The tokens of the answer, with the one that ends it.
+  std::vector<int64_t> generate(const std::vector<int64_t>& read, int64_t most) {
+    data::TextStream stream(tokenizer_);
+    std::string held;  // may be the start of what closes the answer
+    ended_ = false;
+    const std::string_view close = form_.close;
+    const auto show = [&](const std::string& piece) {
+      held += piece;
+      const std::size_t end = close.empty() ? std::string::npos : held.find(close);
+      if (end != std::string::npos) {
+        print_now(held.substr(0, end));
+        held.clear();
+        return true;
+      }
+      std::size_t keep = std::min(held.size(), close.empty() ? 0 : close.size() - 1);
+      while (keep > 0 && !close.starts_with(std::string_view(held).substr(held.size() - keep))) --keep;
+      print_now(held.substr(0, held.size() - keep));
+      held.erase(0, held.size() - keep);
+      return false;
+    };
+    nn::GenerateOptions options{
+        .max_new_tokens = most, .temperature = request_.temperature, .top_k = request_.top_k, .top_p = request_.top_p};
+    options.generator = &draws_;
+    const train::CatchInterrupts interrupts;
+    bool by_text = false;
+    options.stop = [&](std::span<const int64_t> row) {
+      const int64_t id = row.back();
+      if (trained_.is_end(id)) return ended_ = true;
+      if (id < tokenizer_.size() && show(stream.push(id))) return by_text = ended_ = true;
+      return train::CatchInterrupts::interrupted();
+    };
+    const Tensor ids = tensor(read, {1, static_cast<int64_t>(read.size())});
+    const nn::Generated found = nn::generate(next_, ids, options);
+    if (!ended_) print_now(held + stream.finish());
+    print_now("\n");
+    const std::vector<int64_t> tokens = found.tokens.to_vector<int64_t>();
+    // What closes the answer in the conversation, as far as the model has not written it.
+    if (!tokens.empty() && trained_.is_end(tokens.back())) {
+      const std::string end(tokenizer_.bytes(tokens.back()));
+      open_ = form_.close.starts_with(end) ? form_.close.substr(end.size()) : "";
+    } else if (!by_text) {
+      open_ = form_.close;
+    }
+    return tokens;
+  }
+
+  const ChatRequest& request_;
+  const nn::Decoder& model_;
+  const TrainedDecoder& trained_;
+  const data::Tokenizer& tokenizer_;
+  ChatTemplate form_;
+  int64_t context_;
+  Continued next_;
+  Generator draws_;
+  std::vector<int64_t> head_;                // what every conversation begins with
+  std::vector<std::vector<int64_t>> turns_;  // messages with their answers
+  std::string open_;                         // what closes the last answer; the next message begins with it
+  bool ended_ = false;                       // the model has ended its answer
+};
+
+}  // namespace
+
+int chat(const ChatRequest& request) {
+  check(request);
+  const TrainedDecoder trained =
+      load_decoder(request.model, {.type = request.type, .adapter = request.adapter, .option = "chat"});
+  require(trained.tokenizer != nullptr, "chat", "the model's folder has no tokenizer");
+  Conversation conversation(request, trained);
+  const bool at_terminal = ::isatty(STDIN_FILENO) == 1;
+  if (at_terminal) {
+    fmt::print(stderr,
+               "Ctrl-C stops an answer; Ctrl-C or Ctrl-D at the prompt ends. /reset begins a new conversation.\n");
+  }
+  for (std::string line;;) {
+    if (at_terminal) print_now("> ");
+    if (!std::getline(std::cin, line)) break;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) continue;
+    if (line == "/reset") {
+      conversation.reset();
+    } else {
+      conversation.answer(line);
+    }
+  }
+  if (at_terminal) print_now("\n");
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

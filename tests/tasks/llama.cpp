@@ -1,0 +1,281 @@
+// Folders of Llamas in the command: tokenizers, generation, tests, chats, and folders that are damaged or mixed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/gpt/decoder.h>
+#include <tapegrad/tests/paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+using nlohmann::json;
+using tests::Arguments;
+using tests::error_of;
+using tests::expect_error;
+using tests::joined;
+using tests::Ran;
+using tests::run_command;
+using tests::slurp;
+using tests::spill;
+using tests::TemporaryFolder;
+
+// Written by tests/data/make_llama.py with transformers.
+constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};
+
+std::string folder_of(const std::string& name) { return std::string(tests::kTestsDir) + "/data/" + name; }
+
+std::string text_of_ids(const std::vector<int64_t>& ids, const char* between) {
+  return fmt::format("{}", fmt::join(ids, between));
+}
+
+// A copy of a folder, to be changed.
+std::string copied(const TemporaryFolder& folder, const std::string& name, const std::string& to) {
+  std::filesystem::copy(folder_of(name), folder / to);
+  return folder / to;
+}
+
+TEST(LlamaTokenizers, EncodeAndDecodeAsHuggingFaces) {
+  for (const std::string name : kFolders) {
+    const auto tokenizer = data::load_tokenizer(folder_of(name));
+    for (const json& expected : tests::stored(name + "/expected.json")["texts"]) {
+      const auto text = expected["text"].get<std::string>();
+      SCOPED_TRACE(name + ": " + text);
+      std::vector<int64_t> ids = tokenizer->encode(text);
+      ASSERT_TRUE(tokenizer->begin_of_text().has_value());
+      ids.insert(ids.begin(), *tokenizer->begin_of_text());  // which Hugging Face's adds
+      EXPECT_EQ(ids, expected["ids"].get<std::vector<int64_t>>());
+      EXPECT_EQ(tokenizer->decode(ids), expected["decoded"].get<std::string>());
+    }
+    EXPECT_EQ(json::parse(tokenizer->json()), json::parse(slurp(folder_of(name) + "/tokenizer.json")));
+  }
+}
+
+TEST(LlamaTokenizers, RejectWhatTheyDoNotSupport) {
+  const json llama2 = json::parse(slurp(folder_of("llama2_tiny") + "/tokenizer.json")),
+             llama3 = json::parse(slurp(folder_of("llama3_tiny") + "/tokenizer.json"));
+  const auto with = [](json changed, const char* pointer, const json& value) {
+    changed[json::json_pointer(pointer)] = value;
+    return error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); });
+  };
+  EXPECT_EQ(with(llama2, "/model/ignore_merges", true),
+            "[tokenizer] t.json: ignore_merges true of the model is not supported with byte_fallback");
+  EXPECT_EQ(with(llama2, "/normalizer", nullptr),
+            "[tokenizer] t.json: expected the pre_tokenizer Metaspace with byte_fallback, got missing");
+  EXPECT_EQ(with(llama2, "/normalizer/normalizers/0/prepend", "_"),
+            "[tokenizer] t.json: the normalizer Sequence is not supported");
+  EXPECT_EQ(with(llama2, "/post_processor/single/0/SpecialToken/id", "<t>"),
+            "[tokenizer] t.json: the post-processor TemplateProcessing is not supported");
+  EXPECT_EQ(with(llama3, "/pre_tokenizer/pretokenizers/0/pattern/Regex", "\\w+"),
+            "[tokenizer] t.json: expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
+  EXPECT_EQ(with(llama3, "/pre_tokenizer/pretokenizers/0/behavior", "Removed"),
+            "[tokenizer] t.json: expected a pre_tokenizer that isolates words, got another behavior");
+  json fewer = llama2;
+  fewer["model"]["vocab"].erase("<0x41>");
+  EXPECT_EQ(error_of([&] { data::parse_tokenizer(fewer.dump(), "t.json"); }),
+            "[tokenizer] t.json: expected a token for every byte, got none for <0x41>");
+}
+
+// The spaces at the start of pieces, with the other forms of Hugging Face's files.
+TEST(LlamaTokenizers, Metaspace) {
+  json changed = json::parse(slurp(folder_of("llama2_tiny") + "/tokenizer.json"));
+  const auto legacy = data::parse_tokenizer(changed.dump(), "legacy");
+  changed["normalizer"] = nullptr;
+  changed["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"}, {"split", false}};
+  const auto first = data::parse_tokenizer(changed.dump(), "first");
+  EXPECT_EQ(first->encode("one two"), legacy->encode("one two"));
+  EXPECT_EQ(first->encode(" one"), legacy->encode("one"));
+  EXPECT_NE(first->encode("one</s>two"), legacy->encode("one</s>two"));
+  changed["pre_tokenizer"]["prepend_scheme"] = "never";
+  EXPECT_EQ(data::parse_tokenizer(changed.dump(), "never")->encode(" one"), legacy->encode("one"));
+  changed["pre_tokenizer"]["prepend_scheme"] = "always";
+  EXPECT_EQ(error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); }),
+            "[tokenizer] t.json: expected the prepend_scheme first or never of the pre_tokenizer, got \"always\"");
+}
+
+TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
+  for (const std::string name : kFolders) {
+    SCOPED_TRACE(name);
+    const json data = tests::stored(name + "/expected.json");
+    const std::string folder = folder_of(name);
+    const auto start = data["start"].get<std::vector<int64_t>>(), greedy = data["greedy"].get<std::vector<int64_t>>();
+    const auto generate = [&](const Arguments& more) {
+      return run_command(joined({"generate", "gpt", "--model", folder}, more));
+    };
+    const Ran ids = generate({"--prompt-ids", text_of_ids(start, ","), "--ids", "--max-new-tokens", "24"});
+    ASSERT_EQ(ids.code, 0) << ids.err;
+    // Up to the token that ends a text, if there is one.
+    const TrainedDecoder trained = load_decoder(folder);
+    auto end = std::find_if(greedy.begin(), greedy.end(), [&](int64_t id) { return trained.is_end(id); });
+    if (end != greedy.end()) ++end;
+    EXPECT_EQ(ids.out, text_of_ids(start, " ") + " " + text_of_ids({greedy.begin(), end}, " ") + "\n");
+    const Ran text = generate({"--prompt", "Hello, I", "--max-new-tokens", "4"});
+    ASSERT_EQ(text.code, 0) << text.err;
+    EXPECT_TRUE(text.out.starts_with("Hello, I")) << text.out;
+    for (const char* type : {"bfloat16", "int8"}) {
+      EXPECT_EQ(generate({"--prompt", "Hello", "--max-new-tokens", "4", "--dtype", type}).code, 0);
+    }
+  }
+  const std::string text = std::string(tests::kTestsDir) + "/data/the_verdict.txt";
+  const Ran tested = run_command(
+      {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", text, "--max-tokens", "300", "--json"});
+  ASSERT_EQ(tested.code, 0) << tested.err;
+  EXPECT_EQ(json::parse(tested.out)["tokens"], 256);
+  const TemporaryFolder out;
+  EXPECT_EQ(run_command({"attention", "gpt", "--model", folder_of("llama2_tiny"), "--prompt", "one", "--quiet", "--out",
+                         out / "maps"})
+                .code,
+            0);
+}
+
+TEST(LlamaCommand, WritesFoldersThatItReads) {
+  const TemporaryFolder folder;
+  for (const std::string name : kFolders) {
+    const TrainedDecoder trained = load_decoder(folder_of(name));
+    const auto* model = trained.model.as<nn::LlamaModel>();
+    ASSERT_NE(model, nullptr);
+    save_llama_folder(folder / name, *model, *trained.tokenizer, trained.ends);
+    const TrainedDecoder again = load_decoder(folder / name);
+    EXPECT_EQ(again.ends, trained.ends);
+    const auto a = nn::state_dict(trained.model), b = nn::state_dict(again.model);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      EXPECT_EQ(a[i].name, b[i].name);
+      EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>());
+    }
+  }
+}
+
+TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
+  const TemporaryFolder folder;
+  const auto generate = [](const std::string& model, const Arguments& more = {}) {
+    return run_command(joined({"generate", "gpt", "--model", model, "--prompt", "x"}, more));
+  };
+  const std::string shard = copied(folder, "llama3_tiny", "shard");
+  std::filesystem::remove(shard + "/model-00002-of-00002.safetensors");
+  expect_error(generate(shard), 1, {"model-00002-of-00002.safetensors"});
+  const std::string mixed = copied(folder, "llama2_tiny", "mixed");
+  std::filesystem::copy_file(folder_of("llama3_tiny") + "/config.json", mixed + "/config.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  expect_error(generate(mixed), 1, {"[model]", "model.layers.0.self_attn.q_proj"});
+  const std::string wider = copied(folder, "llama2_tiny", "wider");
+  json config = json::parse(slurp(wider + "/config.json"));
+  config["intermediate_size"] = 25;
+  spill(wider + "/config.json", config.dump());
+  expect_error(generate(wider), 1, {"[model]", "model.layers.0.mlp.gate_proj.weight", "expected"});
+  config["model_type"] = "mistral";
+  spill(wider + "/config.json", config.dump());
+  expect_error(generate(wider), 1, {"expected the model_type gpt2 or llama, got \"mistral\""});
+  config["model_type"] = "llama";
+  config["hidden_size"] = 90'000'000;
+  spill(wider + "/config.json", config.dump());
+  expect_error(generate(wider), 2, {"a model of its sizes takes about", " GB, this machine has "});
+  const std::string other = copied(folder, "llama2_tiny", "other");  // another model's tokenizer, which is larger
+  config = json::parse(slurp(other + "/config.json"));
+  config["vocab_size"] = 100;
+  spill(other + "/config.json", config.dump());
+  expect_error(generate(other), 1, {"its tokenizer has", "vocabulary 100"});
+  const std::string cut = copied(folder, "llama2_tiny", "cut");
+  const std::string weights = slurp(cut + "/model.safetensors");
+  spill(cut + "/model.safetensors", weights.substr(0, weights.size() / 2));
+  expect_error(generate(cut), 1, {"[safetensors]", "truncated"});
+  expect_error(generate(folder_of("llama2_tiny"), {"--ntk-scale", "2"}), 2,
+               {"[--ntk-scale] expected a GPT, got the Llama in "});
+}
+
+// --- chats ---
+
+Ran chat(const std::string& folder, const std::string& input, const Arguments& more = {}) {
+  return run_command(joined({"chat", folder, "--temperature", "0"}, more), {.input = input});
+}
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(Chat, AnswersTheLinesOfAPipe) {
+  const std::string folder = folder_of("llama3_tiny");
+  const Arguments form{"--template", "{message}{answer}", "--max-new-tokens", "6"};
+  const Ran one = chat(folder, "one\n", form), two = chat(folder, "one\n\ntwo", form);
+  ASSERT_EQ(one.code, 0) << one.err;
+  ASSERT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(one.err, "");
+  EXPECT_FALSE(one.out.empty());
+  EXPECT_TRUE(two.out.starts_with(one.out)) << two.out;
+  EXPECT_GT(two.out.size(), one.out.size());
+  EXPECT_EQ(chat(folder, "one\n/reset\none\n", form).out, one.out + one.out);
+  EXPECT_EQ(chat(folder, "").out, "");
+  const Ran quarter = chat(folder, "one\n", {"--dtype", "int8", "--max-new-tokens", "6"});
+  EXPECT_EQ(quarter.code, 0) << quarter.err;
+}
+
+// An answer is what the model says to the whole conversation, whether it is kept or read again.
+TEST(Chat, ContinuesWithWhatWasSaid) {
+  const std::string folder = folder_of("llama2_tiny");
+  const Arguments form{"--template", "{message} {answer}"};
+  const Ran all = chat(folder, "one\ntwo\n", joined(form, {"--max-new-tokens", "3"}));
+  ASSERT_EQ(all.code, 0) << all.err;
+  const TrainedDecoder trained = load_decoder(folder);
+  const auto reply = [&](std::vector<int64_t>& ids) {
+    std::vector<int64_t> found;
+    for (int i = 0; i < 3; ++i) {
+      const auto length = static_cast<int64_t>(ids.size());
+      const auto id = argmax((*trained.model)(tensor(ids, {1, length})).select(1, -1), -1).item<int64_t>();
+      ids.push_back(id);
+      found.push_back(id);
+      if (trained.is_end(id)) break;
+    }
+    if (trained.is_end(found.back())) found.pop_back();
+    data::TextStream stream(*trained.tokenizer);
+    std::string text;
+    for (const int64_t id : found) text += stream.push(id);
+    return text + stream.finish() + "\n";
+  };
+  std::vector<int64_t> ids{*trained.tokenizer->begin_of_text()};
+  std::string expected;
+  for (const char* message : {"one ", "two "}) {
+    for (const int64_t id : trained.tokenizer->encode(message)) ids.push_back(id);
+    expected += reply(ids);
+  }
+  EXPECT_EQ(all.out, expected);
+}
+
+TEST(Chat, ForgetsTheFirstMessagesWhenTheContextIsFull) {
+  std::string input;
+  for (int i = 0; i < 12; ++i) input += "tell me more\n";
+  const Ran ran = chat(folder_of("llama2_tiny"), input, {"--template", "{message}{answer}", "--max-new-tokens", "6"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("(the context of 64 tokens is full: the first "), std::string::npos) << ran.err;
+  EXPECT_GE(lines_of(ran.out), 12U);
+  const Ran longer = chat(folder_of("llama2_tiny"), std::string(200, 'x') + "\none\n");
+  EXPECT_NE(longer.err.find(" tokens, the model's context 64: it is left out)"), std::string::npos) << longer.err;
+  EXPECT_EQ(longer.code, 0);
+}
+
+TEST(Chat, TakesTheTemplateOfTheFolder) {
+  const TemporaryFolder folder;
+  const std::string named = copied(folder, "llama3_tiny", "named");
+  spill(named + "/chat_template.jinja", "{% for m in messages %}<|start_header_id|>{{ m.role }}{% endfor %}");
+  EXPECT_EQ(chat(named, "one\n").out, chat(folder_of("llama3_tiny"), "one\n", {"--template", "llama3"}).out);
+  EXPECT_EQ(chat(named, "one\n", {"--system", "Be brief."}).code, 0);
+  spill(named + "/chat_template.jinja", "{{ messages }}");
+  expect_error(chat(named, "one\n"), 2,
+               {"[--template] expected one of plain, chatml, llama2, llama3, zephyr, because the chat template"});
+  expect_error(chat(named, "one\n", {"--template", "gemma"}), 2,
+               {"[--template] expected one of plain", "{message} and {answer} in this order, got \"gemma\""});
+  expect_error(chat(named, "one\n", {"--template", "llama2", "--system", "Be brief."}), 2,
+               {"[--system] the template llama2 has no place for it"});
+  expect_error(chat(folder / "none", "one\n"), 2, {"there is no "});
+  expect_error(chat(named, "one\n", {"--temperature", "-1"}), 2, {"[--temperature]"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tasks

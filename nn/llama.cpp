@@ -1,5 +1,6 @@
 // Llama: configuration, blocks, and the whole model.
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/attention_core.h>
 #include <tapegrad/nn/detail/check.h>

@@ -1,7 +1,9 @@
 // Folders of Llamas in the command: tokenizers, generation, tests, chats, and folders that are damaged or mixed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/decoder.h>
 #include <tapegrad/tests/paths.h>
@@ -165,7 +167,9 @@ TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
   const std::string mixed = copied(folder, "llama2_tiny", "mixed");
   std::filesystem::copy_file(folder_of("llama3_tiny") + "/config.json", mixed + "/config.json",
                              std::filesystem::copy_options::overwrite_existing);
-  expect_error(generate(mixed), 1, {"[model]", "model.layers.0.self_attn.q_proj"});
+  expect_error(run_command({"generate", "gpt", "--model", mixed, "--prompt-ids", "1", "--ids"}), 1,
+               {"[model]", "model.layers.0.self_attn.q_proj"});
+  expect_error(generate(mixed), 1, {"its tokenizer has", "vocabulary 345"});
   const std::string wider = copied(folder, "llama2_tiny", "wider");
   json config = json::parse(slurp(wider + "/config.json"));
   config["intermediate_size"] = 25;

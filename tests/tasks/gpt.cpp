@@ -297,7 +297,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1, {"tok_emb.weight", "expected"});
   spill(hf + "/config.json", R"({"model_type": "mistral"})");
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
-               {"mistral", "expected the model_type gpt2"});
+               {"mistral", "expected the model_type gpt2 or llama"});
   spill(hf + "/config.json", std::string(config).replace(config.find("\"n_embd\": 16"), 12, "\"n_embd\": 16.5"));
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 1,
                {"n_embd must be a whole number", "16.5"});

@@ -214,7 +214,7 @@ TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   expect_error(with("config.json", replaced(config, "\"n_layer\": 2", "\"n_layer\": 3")), 1,
                {"[model] " + hf, "\"trf_blocks.2.att.W_query.weight\" is missing"});
   expect_error(with("config.json", replaced(config, "\"gpt2\"", "\"bert\"")), 1,
-               {hf + "/config.json] expected the model_type gpt2, got \"bert\""});
+               {hf + "/config.json] expected the model_type gpt2 or llama, got \"bert\""});
   expect_error(
       with("config.json", replaced(config, "\"attn_pdrop\": 0.0", "\"attn_pdrop\": 0.1")), 2,
       {"[--drop-rate] expected a value, because " + hf + " has several: resid_pdrop 0, attn_pdrop 0.1, embd_pdrop 0"});

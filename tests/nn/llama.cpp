@@ -7,7 +7,7 @@
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama_hugging_face.h>
-#include <tapegrad/tests/paths.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/threads.h>
@@ -75,7 +75,7 @@ TEST(Llama, LogitsLossAndEveryGradientEqualTransformers) {
     for (const DType dtype : {kFloat64, kFloat32}) {
       nn::LlamaModel model = loaded(name);
       nn::to(model, dtype);
-      const double room = dtype == kFloat64 ? 3e-6 : 2e-5;  // transformers computes angles in float32
+      const double room = dtype == kFloat64 ? 1e-5 : 4e-5;  // transformers computes angles in float32
       Tape tape;
       const Tensor in = ids(data["ids"]), logits = model(in);
       EXPECT_LT(difference(logits, expected["logits"]), room);

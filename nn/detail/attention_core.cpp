@@ -160,6 +160,10 @@ Tensor AttentionCore::self_attend(const Tensor& x, const AttentionPass& pass) co
   };
   Tensor y[3];
   tapegrad::detail::linear_each(x, std::array{weight_of(query), weight_of(key), weight_of(value)}, y);
+  const Linear* const layers[] = {&query, &key, &value};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (layers[i]->low_rank) y[i] = y[i] + (*layers[i]->low_rank)(x);
+  }
   if (pass.each.empty()) return attend(query_heads(y[0], pass), kv_heads_of(y[1], y[2], pass), pass);
   std::vector<Tensor> rows;
   for (std::size_t b = 0; b < pass.each.size(); ++b) {

@@ -19,7 +19,7 @@ namespace tapegrad::tasks {
 class GPTTrainer {
  public:
   /// Seeds the default generator and makes model and optimiser: AdamW with betas 0.9, 0.999 and eps 1e-8.
-  GPTTrainer(const GPTOptions& options, GPTData data);
+  GPTTrainer(const GPTOptions& options, GPTData data, const distributed::World& world = distributed::World::alone());
 
   train::StepMetrics step() { return loop_.step(); }
   std::optional<train::EpochMetrics> ended_epoch() const { return loop_.ended_epoch(); }
@@ -54,13 +54,12 @@ class GPTTrainer {
   const nn::GPTModel& model() const { return model_; }
 
  private:
-  train::LoopOptions loop_options();
+  train::LoopOptions loop_options(const distributed::World& world);
 
   GPTOptions options_;
   GPTData data_;
   nn::GPTModel model_;
   optim::AdamW adam_;
-  int64_t redrawn_ = 0;  // the step before which features were last redrawn
   train::Loop loop_;
 };
 

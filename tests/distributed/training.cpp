@@ -6,6 +6,7 @@
 #include <tapegrad/tests/support/ranks.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
+#include <filesystem>
 #include <regex>
 
 namespace tapegrad::tests {
@@ -29,13 +30,17 @@ void expect_same_run(const std::string& a, const std::string& b) {
 TEST(TrainTogether, CopyHasTheBitsOfOneProcess) {
   SKIP_WITHOUT_MPIRUN();
   const TemporaryFolder folder;
-  const Arguments more{"--accumulate", "4", "--threads", "1", "--num-epochs", "1"};
-  ASSERT_EQ(run_command(tiny_run("copy", folder / "one", more)).code, 0);
-  const Ran two = train_together(2, tiny_run("copy", folder / "two", more));
+  const auto run_in = [&](const char* name, int processes) {
+    const RunSetting here{.folder = folder.path() / name};
+    std::filesystem::create_directory(here.folder);
+    const Arguments run = tiny_run("copy", "out", {"--accumulate", "4", "--threads", "1", "--num-epochs", "1"});
+    return processes == 1 ? run_command(run, here) : run_ranks(processes, joined({kCommand}, run), here);
+  };
+  const Ran one = run_in("one", 1), two = run_in("two", 2);
+  ASSERT_EQ(one.code, 0) << one.err;
   ASSERT_EQ(two.code, 0) << two.err;
-  expect_same_run(folder / "one", folder / "two");
-  // The first process prints, and its last batch is that of one process.
-  EXPECT_EQ(std::count(two.out.begin(), two.out.end(), '\n'), std::count(two.out.begin(), two.out.end(), '\n'));
+  expect_same_run(folder / "one/out", folder / "two/out");
+  EXPECT_EQ(two.out, one.out);  // the first process prints, and its last batch is that of one process
 }
 
 TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
@@ -57,6 +62,19 @@ TEST(TrainTogether, Errors) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(lines(ran.err).front(), "[--accumulate] expected a multiple of the number of processes, 2, got 3");
   EXPECT_EQ(ran.err.find("rank 1:"), std::string::npos) << ran.err;
+}
+
+TEST(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
+  SKIP_WITHOUT_MPIRUN();
+  prepare_mpirun();
+  const TemporaryFolder folder;
+  const auto rank = [&](const Arguments& more) {
+    return joined({"-n", "1", kCommand}, small_gpt_run(folder, "run", joined(more, {"--accumulate", "2"})));
+  };
+  const Arguments second = rank({"--text", folder / "missing.txt"});
+  const Ran ran = run_program(joined(joined({"mpirun", "-q"}, joined(rank({}), {":"})), second));
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("rank 1: [--text]"), std::string::npos) << ran.err;
 }
 
 TEST(TrainTogether, AKilledProcessEndsTheRunWhichContinues) {

@@ -77,6 +77,7 @@ std::pair<std::string, std::string> first_difference(const std::string& a, const
 }
 
 void require_same_parameters(const World& world, const NamedTensors& parameters) {
+  world.agree("");  // every process is here
   const std::string own = description(parameters);
   auto length = static_cast<int64_t>(own.size());
   world.transport()->broadcast(&length, sizeof length, 0);

@@ -18,9 +18,10 @@ while [ $killed -lt "$kills" ]; do
   for ((more = 1, processes = 2; more; processes = 6 - processes)); do
     mpirun --oversubscribe -n $processes "$command" "${gpt[@]}" --out broken --resume >log 2>&1 & run=$!
     sleep "$(awk -v r=$RANDOM 'BEGIN { print 0.2 + 3 * r / 32768 }')"
-    ranks=() victim=$((RANDOM % processes))
-    read -r -a ranks <"/proc/$run/task/$run/children" || true
-    if [ $killed -lt "$kills" ] && [ ${#ranks[@]} -eq $processes ] && kill -KILL "${ranks[victim]}" 2>/dev/null; then
+    read -r -a ranks < <(cat /proc/$run/task/*/children 2>/dev/null | tr '\n' ' ') || true
+    pid=${ranks[RANDOM % processes]-}
+    victim=$(tr '\0' '\n' 2>/dev/null <"/proc/${pid:-none}/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p') || true
+    if [ $killed -lt "$kills" ] && [ -n "$victim" ] && kill -KILL "$pid" 2>/dev/null; then
       start=$(date +%s%N) code=0
       wait $run || code=$?
       took=$((($(date +%s%N) - start) / 1000000))

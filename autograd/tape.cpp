@@ -1,6 +1,7 @@
 // Which tape records, how an operation gets onto it, and the one loop of backward.
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/detail/leaf_gradients.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/retained.h>
@@ -50,9 +51,15 @@ std::string nearest_name(const detail::TapeMemory& memory, int64_t position) {
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
 
-constinit thread_local bool retained = false;  // whether the current backward retains its nodes
+constinit thread_local bool retained = false;                        // whether the current backward retains its nodes
+constinit thread_local detail::TakeLeafGradients* taking = nullptr;  // for the next backward
 
 }  // namespace
+
+detail::TakeLeafGradients::TakeLeafGradients() { taking = this; }
+detail::TakeLeafGradients::~TakeLeafGradients() {
+  if (taking == this) taking = nullptr;
+}
 
 bool detail::graph_is_retained() { return retained; }
 
@@ -248,6 +255,7 @@ bool needs_grad(const Tensor& x) {
 
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
+  detail::TakeLeafGradients* const taker = std::exchange(taking, nullptr);  // backwards inside this one are not its
   const detail::BackwardTimer timer(*memory_, position_of(loss));
   const bool create_graph = options.create_graph;
   const bool retain = create_graph || options.retain_graph;
@@ -289,7 +297,11 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
       if (node.leaf.defined()) {
         TapeIndex place = node.leaf.tape_index();
         if (place.tape == TapeIndex::kFrozenLeaf) place.tape = TapeIndex::kLeaf;  // frozen after it was recorded
-        found.push_back({place, dy});  // with `only`, no other leaf gets here
+        if (taker) {
+          taker->take(place, dy);
+        } else {
+          found.push_back({place, dy});  // with `only`, no other leaf gets here
+        }
       } else {
         const bool keep = std::find(kept.begin(), kept.end(), position) != kept.end();
         if (keep) found.push_back({TapeIndex{id_, position}, dy});
@@ -298,6 +310,7 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
       }
     }
     if (!retain) node.backward.reset();  // frees what it captured
+    if (taker) taker->ran_node();
   }
   return Gradients(std::move(found));
 }

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/detail/check.h>
 #include <tapegrad/optim/detail/kernels.h>
 
 #include <cmath>
@@ -46,11 +47,7 @@ double clip_grad_norm(Gradients& grads, double max_norm) {
   const PauseRecording pause;
   double sum = 0;
   for (const Gradients::Entry& entry : grads) sum += is_of_leaf(entry) ? squares_of(entry.grad) : 0;
-  const double norm = std::sqrt(sum);
-  if (!std::isfinite(norm)) {
-    fail("clip_grad_norm", fmt::format("the norm of the gradients is {} (Tape::trap_nan finds the operation)", norm));
-  }
-  const double factor = max_norm / (norm + 1e-6);
+  const double norm = std::sqrt(sum), factor = clip_factor(norm, max_norm);
   if (factor >= 1) return norm;
   for (Gradients::Entry& entry : grads) {
     if (is_of_leaf(entry)) rewrite(entry.grad, scale, factor);

@@ -53,7 +53,6 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
                 .buffers = {},
                 .grad = {}};
       slot.buffers.resize(buffer_names_.size());
-      if (!slot.parameter.is_frozen()) make_buffers(slot);
       slots_.push_back(std::move(slot));
     }
   }
@@ -82,7 +81,8 @@ std::optional<Shape> Optimizer::shape_of(std::size_t buffer, const Slot& slot) c
   return buffer_shape_ ? buffer_shape_(buffer, slot.parameter) : slot.parameter.shape();
 }
 
-// State is allocated at the first update, so a parameter that stays frozen needs no memory for it.
+// State is allocated at the first update: a parameter that stays frozen, or is in the share of another process, needs
+// no memory for it.
 void Optimizer::make_buffers(Slot& slot) {
   for (std::size_t b = 0; b < slot.buffers.size(); ++b) {
     const std::optional<Shape> shape = shape_of(b, slot);
@@ -117,6 +117,15 @@ void Optimizer::require_group(std::size_t group) const {
   if (group >= groups_.size()) fail(kWhere, fmt::format("expected a group below {}, got {}", groups_.size(), group));
 }
 
+void Optimizer::require_missing_allowed(const Slot& slot) const {
+  if (allow_missing_) return;
+  fail(
+      kWhere,
+      fmt::format("{} has no gradient: it took no part in the loss (allow_missing(true) leaves such parameters as they "
+                  "are; call nn::to before the optimiser is made)",
+                  describe(slot.name, slot.parameter)));
+}
+
 // Checks everything before anything is written.
 void Optimizer::gather(const Gradients& grads) {
   active_.clear();
@@ -125,11 +134,8 @@ void Optimizer::gather(const Gradients& grads) {
     if (slot.parameter.is_frozen()) continue;
     const Tensor* grad = grads.find(slot.parameter);
     if (!grad) {
-      if (allow_missing_) continue;
-      fail(kWhere,
-           fmt::format("{} has no gradient: it took no part in the loss (allow_missing(true) leaves such parameters "
-                       "as they are; call nn::to before the optimiser is made)",
-                       describe(slot.name, slot.parameter)));
+      require_missing_allowed(slot);
+      continue;
     }
     if (!(grad->shape() == slot.parameter.shape()) || grad->dtype() != slot.parameter.dtype()) {
       fail(kWhere, fmt::format("{} is {} {}, its gradient {} {}", describe(slot.name, slot.parameter),
@@ -174,9 +180,15 @@ void Optimizer::require_known(const Gradients& grads) const {
 }
 
 void Optimizer::step(const Gradients& grads) {
+  if (has_share())
+    fail(kWhere, "this optimiser updates a share of the parameters (call step() of the DataParallel that has it)");
   const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
   const PauseRecording pause;
   gather(grads);
+  update_active();
+}
+
+void Optimizer::update_active() {
   ++steps_;
   int64_t most = 0;
   for (Slot* slot : active_) most = std::max(most, ++slot->steps);
@@ -210,25 +222,136 @@ void Optimizer::update_all(const std::vector<Slot*>& slots) {
   });
 }
 
+// --- a share of the update ---
+
+NamedTensors Optimizer::parameters() const {
+  NamedTensors all;
+  for (const Slot& slot : slots_) all.push_back({slot.name, slot.parameter});
+  return all;
+}
+
+// The elements of `whole`, a parameter or a state tensor of it, that are in its share, which is not empty: a flat view,
+// or `whole` itself where parameters are not cut.
+Tensor Optimizer::part_of(std::size_t slot, const Tensor& whole) const {
+  if (!is_elementwise()) return whole;
+  return whole.view({share_[slot].size()}, {1}, share_[slot].begin);
+}
+
+void Optimizer::keep_share(std::vector<Range> share) {
+  if (share.size() != slots_.size())
+    fail(kWhere, fmt::format("expected a range for each of {} parameters, got {}", slots_.size(), share.size()));
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const int64_t n = slots_[i].parameter.numel();
+    const auto& [begin, end] = share[i];
+    if (begin < 0 || begin > end || end > n)
+      fail(kWhere, fmt::format("expected a range of at most {} elements, got {} to {}", n, begin, end));
+    if (!is_elementwise() && begin < end && end - begin < n)
+      fail(kWhere, fmt::format("{} cannot be cut: its update is not elementwise",
+                               describe(slots_[i].name, slots_[i].parameter)));
+  }
+  if (has_share()) fail(kWhere, "this optimiser has a share already");
+  share_ = std::move(share);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    for (Tensor& buffer : slots_[i].buffers) {
+      if (buffer.defined()) buffer = share_[i].size() > 0 ? part_of(i, buffer).clone() : Tensor();
+    }
+  }
+}
+
+// As long as it lives, each active slot's parameter is the view of its share; update() sees nothing else.
+class Optimizer::ShareViews {
+ public:
+  explicit ShareViews(Optimizer& owner) : owner_(owner), whole_(owner.slots_.size()) {}
+  void take(std::size_t i) {
+    whole_[i] = owner_.slots_[i].parameter;
+    owner_.slots_[i].parameter = owner_.part_of(i, whole_[i].detach());
+  }
+  ~ShareViews() {
+    for (std::size_t i = 0; i < whole_.size(); ++i) {
+      if (!whole_[i].defined()) continue;
+      owner_.slots_[i].parameter = std::move(whole_[i]);
+      owner_.slots_[i].grad = Tensor();
+    }
+  }
+  ShareViews(const ShareViews&) = delete;
+  ShareViews& operator=(const ShareViews&) = delete;
+
+ private:
+  Optimizer& owner_;
+  std::vector<Tensor> whole_;
+};
+
+void Optimizer::step_share(const std::vector<Tensor>& grads) {
+  const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
+  const PauseRecording pause;
+  if (!has_share() || grads.size() != slots_.size()) fail(kWhere, "step_share() needs keep_share() and all gradients");
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].parameter.is_frozen()) continue;
+    if (!grads[i].defined()) require_missing_allowed(slots_[i]);
+    slots_[i].parameter.require_writable(kWhere, slots_[i].name);
+  }
+  active_.clear();
+  ShareViews views(*this);
+  int64_t start = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (!grads[i].defined() || slot.parameter.is_frozen()) continue;
+    slot.parameter.prepare_write(kWhere, slot.name);
+    if (share_[i].size() == 0) {  // counted like the others: the state has its steps
+      ++slot.steps;
+      continue;
+    }
+    views.take(i);
+    make_buffers(slot);
+    for (Tensor& buffer : slot.buffers) {
+      if (buffer.defined() && !buffer.unique()) buffer = buffer.clone();
+    }
+    slot.grad = grads[i].reshape(slot.parameter.shape());
+    slot.start = start;
+    start += slot.parameter.numel();
+    active_.push_back(&slot);
+  }
+  update_active();
+}
+
 // --- state ---
 
-NamedTensors Optimizer::state() const {
-  NamedTensors state;
+NamedTensors Optimizer::state_counts() const {
   std::vector<int64_t> steps{steps_};
   std::vector<double> rates{lr_};
   for (const Slot& slot : slots_) steps.push_back(slot.steps);
   for (const Group& group : groups_) rates.push_back(group.lr.value_or(std::numeric_limits<double>::quiet_NaN()));
-  state.push_back({"steps", tensor(steps, {static_cast<int64_t>(steps.size())})});
-  state.push_back({"lr", tensor(rates, {static_cast<int64_t>(rates.size())})});
+  return {{"steps", tensor(steps, {static_cast<int64_t>(steps.size())})},
+          {"lr", tensor(rates, {static_cast<int64_t>(rates.size())})}};
+}
+
+std::vector<Optimizer::StateEntry> Optimizer::state_entries() const {
+  std::vector<StateEntry> entries;
   for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
-    for (const Slot& slot : slots_) {
-      const std::optional<Shape> shape = shape_of(b, slot);
-      if (!shape) continue;
-      const Tensor& buffer = slot.buffers[b];
-      state.push_back({buffer_names_[b] + "." + slot.name,
-                       buffer.defined() ? buffer : full(*shape, buffer_start_, slot.parameter.dtype())});
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (const std::optional<Shape> shape = shape_of(b, slots_[i]))
+        entries.push_back({buffer_names_[b] + "." + slots_[i].name, *shape, i, b});
     }
   }
+  return entries;
+}
+
+Tensor Optimizer::state_share(const StateEntry& entry) const {
+  const Slot& slot = slots_[entry.parameter];
+  const Tensor& buffer = slot.buffers[entry.buffer];
+  if (buffer.defined()) return buffer;
+  const bool cut = has_share() && (is_elementwise() || share_[entry.parameter].size() == 0);
+  return cut ? full({share_[entry.parameter].size()}, buffer_start_, slot.parameter.dtype()) : state_start(entry);
+}
+
+Tensor Optimizer::state_start(const StateEntry& entry) const {
+  return full(entry.shape, buffer_start_, slots_[entry.parameter].parameter.dtype());
+}
+
+NamedTensors Optimizer::state() const {
+  if (has_share()) fail(kWhere, "this optimiser has a share of the state (call state() of its DataParallel)");
+  NamedTensors state = state_counts();
+  for (const StateEntry& entry : state_entries()) state.push_back({entry.name, state_share(entry)});
   return state;
 }
 
@@ -237,14 +360,12 @@ void Optimizer::load_state(const NamedTensors& state) {
   const auto steps = entries.take("steps", {1 + static_cast<int64_t>(slots_.size())}, kInt64).to_vector<int64_t>();
   const auto rates = entries.take("lr", {1 + static_cast<int64_t>(groups_.size())}, kFloat64).to_vector<double>();
   std::vector<std::pair<Tensor*, Tensor>> copies;  // to, from
-  for (std::size_t b = 0; b < buffer_names_.size(); ++b) {
-    for (Slot& slot : slots_) {
-      Tensor& to = slot.buffers[b];
-      const std::optional<Shape> shape = shape_of(b, slot);
-      if (!shape) continue;
-      copies.emplace_back(&to,
-                          entries.take(buffer_names_[b] + "." + slot.name, *shape, slot.parameter.dtype()).clone());
-    }
+  for (const StateEntry& entry : state_entries()) {
+    Slot& slot = slots_[entry.parameter];
+    const Tensor whole = entries.take(entry.name, entry.shape, slot.parameter.dtype()).contiguous();
+    const bool none = has_share() && share_[entry.parameter].size() == 0;
+    copies.emplace_back(&slot.buffers[entry.buffer],
+                        none ? Tensor() : (has_share() ? part_of(entry.parameter, whole) : whole).clone());
   }
   entries.require_end();
   for (const int64_t count : steps) {

@@ -51,6 +51,7 @@ class Optimizer {
   void allow_missing(bool allow) { allow_missing_ = allow; }
   /// Gradients of other leaves are ignored: for models that are trained in part, or by several optimisers.
   void allow_unknown(bool allow) { allow_unknown_ = allow; }
+  bool allows_unknown() const { return allow_unknown_; }
 
   /// The learning rate of groups without their own, and that of one group.
   double lr() const { return lr_; }
@@ -65,6 +66,38 @@ class Optimizer {
   NamedTensors state() const;
   /// Error with the name of a missing, unexpected or mis-shaped entry; nothing is changed then.
   void load_state(const NamedTensors& state);
+
+  // --- a share of the update, for distributed::DataParallel (ZeRO stage 1) ---
+
+  /// All parameters, in the order in which the constructor received them.
+  NamedTensors parameters() const;
+  /// Whether an element's update depends on that element alone, so that parameters may be cut anywhere.
+  virtual bool is_elementwise() const { return true; }
+  /// Elements [begin, end) of a parameter, in row-major order.
+  struct Range {
+    int64_t begin = 0, end = 0;
+    int64_t size() const { return end - begin; }
+  };
+  /// From now on this object updates these elements only, one range per parameter, and has state tensors for them only.
+  /// step() and state() are then Errors; load_state() takes the state of whole parameters. Error if the update is not
+  /// elementwise and a range is neither empty nor the whole parameter.
+  void keep_share(std::vector<Range> share);
+  /// step() with the gradients of the share, one per parameter, with as many elements as its range; an empty handle
+  /// for a parameter without a gradient. Its other elements may then be written to, by whoever has their values.
+  void step_share(const std::vector<Tensor>& grads);
+  /// An entry of state() but for "steps" and "lr".
+  struct StateEntry {
+    std::string name;
+    Shape shape;  ///< of the whole
+    std::size_t parameter, buffer;
+  };
+  std::vector<StateEntry> state_entries() const;
+  /// The entry's elements in the share.
+  Tensor state_share(const StateEntry& entry) const;
+  /// The entry's initial value, whole.
+  Tensor state_start(const StateEntry& entry) const;
+  /// The first two entries of state(), "steps" and "lr".
+  NamedTensors state_counts() const;
 
  protected:
   /// One parameter.
@@ -100,14 +133,21 @@ class Optimizer {
     std::optional<double> lr;
     double weight_decay;
   };
+  // The tensors of a parameter and its gradient in a step with a share: those of its range.
+  class ShareViews;
+  bool has_share() const { return !share_.empty(); }
+  Tensor part_of(std::size_t slot, const Tensor& whole) const;
   std::optional<Shape> shape_of(std::size_t buffer, const Slot& slot) const;
   void make_buffers(Slot& slot);
   void gather(const Gradients& grads);
+  void update_active();
   void require_known(const Gradients& grads) const;
+  void require_missing_allowed(const Slot& slot) const;
   void require_group(std::size_t group) const;
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
   std::vector<Slot*> active_;  // those of this step
+  std::vector<Range> share_;   // of each slot; empty: everything
   std::vector<std::string> buffer_names_;
   BufferShape buffer_shape_;
   double buffer_start_ = 0;

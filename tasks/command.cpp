@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/command.h>
 #include <tapegrad/tasks/compare/positions.h>
 #include <tapegrad/tasks/data/tokenizer.h>
@@ -24,6 +25,7 @@
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +33,7 @@
 #include <memory>
 #include <sstream>
 #include <system_error>
+#include <thread>
 
 namespace tapegrad::tasks {
 namespace {
@@ -342,11 +345,25 @@ int run_or_throw(int argc, const char* const* argv) {
   return code;
 }
 
+// Of several processes, the first one prints. Another one says what is wrong with it unless the first one fails, too:
+// then the launcher ends this process while it waits.
+void silence_other_ranks() {
+  if (distributed::World::launched_rank() > 0 && std::freopen("/dev/null", "w", stdout) == nullptr) std::fclose(stdout);
+}
+
+void report_error(const std::string& line) {
+  const int rank = distributed::World::launched_rank();
+  if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(2));
+  const std::string text = rank > 0 ? fmt::format("rank {}: {}\n", rank, line) : line + "\n";
+  std::fputs(text.c_str(), stderr);  // where that fails, the exit code is all that can be said
+}
+
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // writing a file beyond the size limit becomes an Error instead of a signal
   hold_standard_streams();
+  silence_other_ranks();
   int code = 1;
   std::string message;
   try {
@@ -368,7 +385,7 @@ int run_command(int argc, const char* const* argv) {
     message = fmt::format("[tapegrad] {}", e.what());
   }
   std::fflush(stdout);
-  std::fputs((one_line(message) + "\n").c_str(), stderr);  // where that fails, the exit code is all that can be said
+  report_error(one_line(message));
   return code;
 }
 

@@ -5,12 +5,12 @@
 set -euo pipefail
 . "$(dirname "$0")/../tasks/setup.sh"
 preset=${PRESET:-release}
-install $packages
+install $packages $mpi
 configure "$preset"
 chosen=$(ctest --preset "$preset" -N "$@" 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: /test_/p')
 [ -n "$chosen" ] || { echo "no test is chosen by: $*" >&2; exit 2; }
 command=
-grep -qE '^test_(tasks|tutorials|consumer)' <<<"$chosen" && command=tapegrad_command  # these tests run the command
+grep -qE '^test_(distributed|tasks|tutorials|consumer)' <<<"$chosen" && command=tapegrad_command  # these tests run the command
 build "$preset" $command $chosen  # test <name> is built by the target test_<name>
 say "testing ($preset)"
 ctest --preset "$preset" -j "$(nproc)" "$@" </dev/null

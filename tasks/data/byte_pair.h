@@ -79,8 +79,8 @@ class BytePairTokenizer final : public Tokenizer {
   BytePairs pairs_;
   Ranks ranks_;
   std::unordered_map<std::string_view, int64_t> words_;  // of tokens, if whole_words
-  std::array<int64_t, 256> byte_ids_;                // -1: no token
-  mutable std::mutex lock_;                          // of `idle_`
+  std::array<int64_t, 256> byte_ids_;                    // -1: no token
+  mutable std::mutex lock_;                              // of `idle_`
   mutable std::vector<std::unique_ptr<Work>> idle_;  // keep the words that they know; one for each thread that encoded
 };
 

@@ -30,9 +30,9 @@ GPTOptions settings_of_request(const GPTTrainRequest& request, const TrainedGPT*
 
 // The folder of --save-hugging-face, created before anything is computed; nullptr without that option.
 std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest& request, const GPTOptions& options,
-                                                           std::string_view run) {
+                                                           std::string_view run, const distributed::World& world) {
   constexpr std::string_view kOption = "--save-hugging-face";
-  if (request.hugging_face.empty()) return nullptr;
+  if (request.hugging_face.empty() || world.rank() != 0) return nullptr;
   if (options.positions != "learned")
     bad_request(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
   if (options.attention.kind != "full")
@@ -147,37 +147,40 @@ int train_gpt(GPTTrainRequest request) {
   check_limits(fields_of(request.options));
   // A run that is resumed is locked before its checkpoint is read, since another process may be writing it. Otherwise
   // everything that may be rejected is read before the folder is touched.
+  const distributed::World world;
   std::unique_ptr<train::RunFolder> folder;
-  if (has_checkpoint(request)) folder = take_folder(request.out);
+  if (has_checkpoint(request)) folder = take_out(request.out, world);
   std::optional<train::Checkpoint> saved = saved_run(request);
   check_given(request.options, request.given);
   std::optional<TrainedGPT> start;
   if (!saved && !request.options.from.empty()) start = load_start(request.options, request.given);
   const GPTOptions options =
       saved ? settings_of_run(*saved, request) : settings_of_request(request, start ? &*start : nullptr);
+  options.check_processes(world);
   GPTData data = saved ? load_gpt_data(options, GPTTrainer::tokenizer_of(*saved), GPTTrainer::text_of(*saved))
                        : load_gpt_data(options, start ? take_tokenizer(*start, options, request.given) : nullptr);
   require_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
   const std::string run = run_name(options, *data.tokenizer, data.checksum);
   const bool names_parameters = !options.freeze.empty() || options.lora_rank > 0;  // which may be rejected
   std::optional<GPTTrainer> trained;
-  const auto make_trainer = [&] { trained.emplace(options, std::move(data), start ? &start->model : nullptr); };
+  const auto make_trainer = [&] { trained.emplace(options, std::move(data), start ? &start->model : nullptr, world); };
   if (names_parameters) make_trainer();
-  const std::unique_ptr<train::RunFolder> hugging_face = take_hugging_face_folder(request, options, run);
-  if (!folder) folder = take_folder(request.out);
+  const std::unique_ptr<train::RunFolder> hugging_face = take_hugging_face_folder(request, options, run, world);
+  if (!folder) folder = take_out(request.out, world);
   if (!names_parameters) make_trainer();
   start.reset();
   GPTTrainer& trainer = *trained;
   if (hugging_face) hugging_face->reserve(4 * nn::count_parameters(trainer.model()));
   if (request.untrained_losses && !saved) {
     const train::Evaluation found = trainer.untrained_losses();
-    fmt::print(request.json ? stderr : stdout, "Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training,
-               found.validation);
+    if (world.rank() == 0)
+      fmt::print(request.json ? stderr : stdout, "Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training,
+                 found.validation);
     std::fflush(stdout);
   }
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
   if (hugging_face) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer(), run);
-  remember_last_run(kGPTTask, folder->path());
+  if (world.rank() == 0) remember_last_run(kGPTTask, folder->path());
   return 0;
 }
 

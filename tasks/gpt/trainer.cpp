@@ -54,25 +54,19 @@ double mean_loss(const nn::GPTModel& model, const data::TextLoader& loader, int6
 
 }  // namespace
 
-GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTModel* start)
+GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTModel* start,
+                       const distributed::World& world)
     : options_(seeded(options)),
       data_(std::move(data)),
       model_(first_model(options_, data_.tokenizer->size(), start)),
       adam_(nn::trainable_parameters(model_), {.lr = options_.lr, .weight_decay = options_.weight_decay}),
       loop_(
-          model_, adam_, data_.train,
-          [this](const data::TextBatch& batch) {
-            if (options_.attention.redraws(loop_.steps()) && redrawn_ != loop_.steps()) {
-              redrawn_ = loop_.steps();
-              model_.redraw_features();
-            }
-            return loss_of(model_, batch);
-          },
-          loop_options()) {
+          model_, adam_, data_.train, [this](const data::TextBatch& batch) { return loss_of(model_, batch); },
+          loop_options(world)) {
   model_.recompute_blocks = options_.recompute;
 }
 
-train::LoopOptions GPTTrainer::loop_options() {
+train::LoopOptions GPTTrainer::loop_options(const distributed::World& world) {
   const GPTOptions& o = options_;
   const int64_t steps_per_epoch = (data_.train.size() + o.accumulate - 1) / o.accumulate;
   return {.epochs = o.num_epochs,
@@ -89,7 +83,13 @@ train::LoopOptions GPTTrainer::loop_options() {
                 out.set("options", to_json(options_));
                 out.set("tokenizer", tokenizer().json());
                 out.set("text", data_.checksum);
-              }};
+              },
+          .begin_step =
+              [this] {
+                if (options_.attention.redraws(loop_.steps())) model_.redraw_features();
+              },
+          .world = &world,
+          .wire = o.wire_type()};
 }
 
 void GPTTrainer::restore(const train::Checkpoint& checkpoint) {

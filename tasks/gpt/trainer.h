@@ -21,7 +21,8 @@ class GPTTrainer {
   /// Seeds the default generator and makes model and optimiser: AdamW with betas 0.9, 0.999 and eps 1e-8. With `start`,
   /// a model of these settings without updates of low rank, the parameters are copied from it instead of drawn.
   /// BadRequest about --freeze and --lora-targets.
-  GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTModel* start = nullptr);
+  GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTModel* start = nullptr,
+             const distributed::World& world = distributed::World::alone());
 
   train::StepMetrics step() { return loop_.step(); }
   std::optional<train::EpochMetrics> ended_epoch() const { return loop_.ended_epoch(); }
@@ -56,13 +57,12 @@ class GPTTrainer {
   const nn::GPTModel& model() const { return model_; }
 
  private:
-  train::LoopOptions loop_options();
+  train::LoopOptions loop_options(const distributed::World& world);
 
   GPTOptions options_;
   GPTData data_;
   nn::GPTModel model_;
   optim::AdamW adam_;
-  int64_t redrawn_ = 0;  // the step before which features were last redrawn
   train::Loop loop_;
 };
 

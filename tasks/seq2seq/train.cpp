@@ -96,11 +96,14 @@ int train(TrainRequest request) {
   check_limits(fields_of(request.options));
   if (!has_checkpoint(request)) resolve(request.options);
 
-  const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  const distributed::World world;
+  const std::unique_ptr<train::RunFolder> folder = take_out(request.out, world);
   std::optional<train::Checkpoint> saved = saved_run(request);
-  Trainer trainer(saved ? settings_of_run(*saved, request) : request.options);
+  const RunOptions options = saved ? settings_of_run(*saved, request) : request.options;
+  options.check_processes(world);
+  Trainer trainer(options, world);
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
-  remember_last_run(task, folder->path());
+  if (world.rank() == 0) remember_last_run(task, folder->path());
   return 0;
 }
 

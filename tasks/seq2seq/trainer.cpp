@@ -14,20 +14,9 @@ RunOptions seeded(const RunOptions& options) {
   return options;
 }
 
-train::LoopOptions loop_options(const RunOptions& o) {
-  return {.epochs = o.num_epochs,
-          .max_steps = o.max_steps,
-          .accumulate = o.accumulate,
-          .clip_grad_norm = o.clip_grad,
-          .dtype = o.products(),
-          // A run that is shorter than the warm-up ends while the rate rises.
-          .schedule = o.schedule_of(o.hidden_size, std::max(o.total_steps(), o.warmup + 1)),
-          .save = [&o](train::Checkpoint& out) { out.set("options", to_json(o)); }};
-}
-
 }  // namespace
 
-Trainer::Trainer(const RunOptions& options)
+Trainer::Trainer(const RunOptions& options, const distributed::World& world)
     : options_(seeded(options)),
       task_(options_.info->make(options_)),
       model_(options_.model()),
@@ -35,13 +24,27 @@ Trainer::Trainer(const RunOptions& options)
             {.lr = options_.lr, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9, .weight_decay = options_.weight_decay}),
       draws_{*task_, options_},
       loop_(
-          model_, adam_, draws_, [this](const Batch& batch) { return loss_of(batch); }, loop_options(options_)) {}
+          model_, adam_, draws_, [this](const Batch& batch) { return loss_of(batch); }, loop_options(world)) {}
+
+train::LoopOptions Trainer::loop_options(const distributed::World& world) {
+  const RunOptions& o = options_;
+  return {.epochs = o.num_epochs,
+          .max_steps = o.max_steps,
+          .accumulate = o.accumulate,
+          .clip_grad_norm = o.clip_grad,
+          .dtype = o.products(),
+          // A run that is shorter than the warm-up ends while the rate rises.
+          .schedule = o.schedule_of(o.hidden_size, std::max(o.total_steps(), o.warmup + 1)),
+          .save = [&o](train::Checkpoint& out) { out.set("options", to_json(o)); },
+          .begin_step =
+              [this] {
+                if (options_.attention.redraws(loop_.steps())) model_.redraw_features();
+              },
+          .world = &world,
+          .wire = o.wire_type()};
+}
 
 train::BatchLoss Trainer::loss_of(const Batch& batch) {  // source [B, S], target [B, T]
-  if (options_.attention.redraws(loop_.steps()) && redrawn_ != loop_.steps()) {
-    redrawn_ = loop_.steps();
-    model_.redraw_features();
-  }
   if (!causal_.defined() || causal_.size(0) != batch.target.size(1)) causal_ = nn::causal_mask(batch.target.size(1));
   const Tensor outputs =  // [B, T, V]
       model_(batch.source, shifted(*task_, batch.target), task_->source_mask(batch.source), causal_);

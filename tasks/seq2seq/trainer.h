@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 class Trainer {
  public:
   /// Seeds the default generator and makes model and optimiser: Adam with the tutorial's betas 0.9, 0.98 and eps 1e-9.
-  explicit Trainer(const RunOptions& options);
+  explicit Trainer(const RunOptions& options, const distributed::World& world = distributed::World::alone());
 
   train::StepMetrics step() { return loop_.step(); }
   std::optional<train::EpochMetrics> ended_epoch() const { return loop_.ended_epoch(); }
@@ -51,6 +51,7 @@ class Trainer {
     void save(train::Checkpoint& out) const { out.bytes["task"] = task.state(); }
     void load(const train::Checkpoint& in) { task.set_state(in.bytes_named("task")); }
   };
+  train::LoopOptions loop_options(const distributed::World& world);
   train::BatchLoss loss_of(const Batch& batch);
 
   RunOptions options_;
@@ -61,7 +62,6 @@ class Trainer {
   Tensor causal_;
   Batch last_batch_;
   Tensor last_predicted_;
-  int64_t redrawn_ = 0;  // the step before which features were last redrawn
   train::Loop loop_;
 };
 

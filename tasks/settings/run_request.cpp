@@ -43,8 +43,13 @@ void RunRequest::check() const {
 
 fs::path default_folder(std::string_view task) { return fs::path("out") / task; }
 
-std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option) {
-  return as_bad_request(option, [&] { return std::make_unique<train::RunFolder>(folder); });
+std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option,
+                                              train::RunFolder::Use use) {
+  return as_bad_request(option, [&] { return std::make_unique<train::RunFolder>(folder, use); });
+}
+
+std::unique_ptr<train::RunFolder> take_out(const std::string& folder, const distributed::World& world) {
+  return take_folder(folder, "--out", world.rank() == 0 ? train::RunFolder::Use::writes : train::RunFolder::Use::reads);
 }
 
 void require_file(std::string_view option, const std::string& path) {

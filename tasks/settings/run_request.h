@@ -31,7 +31,10 @@ struct RunRequest {
 };
 
 /// Takes the folder that `option` names. BadRequest about that option where it cannot be written to.
-std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option = "--out");
+std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::string_view option = "--out",
+                                              train::RunFolder::Use use = train::RunFolder::Use::writes);
+/// The folder --out of a run, which the first of several processes takes.
+std::unique_ptr<train::RunFolder> take_out(const std::string& folder, const distributed::World& world);
 /// BadRequest about `option` unless `path` is a file that can be read in any order: not a folder, a device or a pipe.
 void require_file(std::string_view option, const std::string& path);
 /// The settings of the run that a checkpoint belongs to, as JSON.

@@ -35,13 +35,21 @@ void TrainingSettings::list(Fields& f) {
          .special = "0: no limit"},
         max_steps);
   f.add({"batch-size", "sequences per batch", Group::training, kCount}, batch_size);
-  f.add({"accumulate", "batches per step; their gradients are averaged", Group::training, {.least = 1, .most = 10'000}},
+  f.add({"accumulate",
+         "batches per step, a multiple of the number of processes; their gradients are averaged",
+         Group::training,
+         {.least = 1, .most = 10'000}},
         accumulate);
   f.add({.name = "dtype",
          .help = "type of matrix products; with bfloat16 their operands are rounded, weights and sums stay float32",
          .group = Group::training,
          .choices = kProductTypes},
         dtype);
+  f.add({.name = "wire",
+         .help = "type of the gradients that processes of mpirun exchange; bfloat16 is half as large, and rounds",
+         .group = Group::training,
+         .choices = kProductTypes},
+        wire);
   f.add({"seed", "seed of all random draws", Group::training}, seed);
   f.add({.name = "mask-stream",
          .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
@@ -70,6 +78,11 @@ void TrainingSettings::list(Fields& f) {
 
 void TrainingSettings::check() const {
   require(schedule != "noam" || warmup > 0, "--warmup", "must be at least 1 with --schedule noam, got 0");
+}
+
+void TrainingSettings::check_processes(const distributed::World& world) const {
+  require(accumulate % world.size() == 0, "--accumulate",
+          fmt::format("expected a multiple of the number of processes, {}, got {}", world.size(), accumulate));
 }
 
 optim::Schedule TrainingSettings::schedule_of(int64_t width, int64_t total) const {

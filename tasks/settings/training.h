@@ -1,6 +1,7 @@
 // The settings that every training run has.
 #pragma once
 
+#include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/tasks/settings/settings.h>
 
@@ -16,6 +17,7 @@ struct TrainingSettings {
   int64_t batch_size = 1;
   int64_t accumulate = 1;         // batches per step
   std::string dtype = "float32";  // of matrix products
+  std::string wire = "float32";   // of gradients between processes
   uint64_t seed = 0;
   std::string mask_stream = "mt19937";  // of dropout; mkl: that of PyTorch with MKL
   double lr = 1e-4;
@@ -29,8 +31,12 @@ struct TrainingSettings {
   void list(Fields& fields);
   /// BadRequest for combinations that are not possible.
   void check() const;
+  /// BadRequest unless these processes can share the batches of a step equally.
+  void check_processes(const distributed::World& world) const;
   /// The type of matrix products.
   DType products() const { return dtype == "bfloat16" ? kBFloat16 : kFloat32; }
+  /// The type of gradients between processes.
+  DType wire_type() const { return wire == "bfloat16" ? kBFloat16 : kFloat32; }
   /// Seeds the default generator, and sets its stream of dropout masks.
   void seed_draws() const;
   /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter

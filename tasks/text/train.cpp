@@ -91,16 +91,18 @@ int train_text(TextTrainRequest request) {
   check_limits(fields_of(request.options));
   // A run that is resumed is locked before its checkpoint is read. Otherwise everything that may be rejected is read
   // before the folder is touched.
+  const distributed::World world;
   std::unique_ptr<train::RunFolder> folder;
-  if (has_checkpoint(request)) folder = take_folder(request.out);
+  if (has_checkpoint(request)) folder = take_out(request.out, world);
   std::optional<train::Checkpoint> saved = saved_run(request);
   const TextOptions options = saved ? settings_of_run(*saved, request) : request.options;
   if (!saved) resolve(request.options);
+  options.check_processes(world);
   TextData data = load_text_data(options, saved ? &*saved : nullptr);
-  if (!folder) folder = take_folder(request.out);
-  TextTrainer trainer(options, std::move(data));
+  if (!folder) folder = take_out(request.out, world);
+  TextTrainer trainer(options, std::move(data), world);
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
-  remember_last_run(task, folder->path());
+  if (world.rank() == 0) remember_last_run(task, folder->path());
   return 0;
 }
 

@@ -52,7 +52,7 @@ TextData load_text_data(const TextOptions& options, const train::Checkpoint* sav
   return {std::move(corpus), std::move(vocabulary), std::move(classes), checksum};
 }
 
-TextTrainer::TextTrainer(const TextOptions& options, TextData data)
+TextTrainer::TextTrainer(const TextOptions& options, TextData data, const distributed::World& world)
     : corpus_(std::move(data.corpus)),
       setup_{seeded(options), std::move(data.vocabulary), std::move(data.classes)},
       training_(encode_part(setup_, corpus_, Part::train)),
@@ -63,9 +63,9 @@ TextTrainer::TextTrainer(const TextOptions& options, TextData data)
       adam_(nn::parameters(model_), {.lr = options.lr, .weight_decay = options.weight_decay}),
       loop_(
           model_, adam_, loader_, [this](const EncodedBatch& batch) { return loss_of(model_, batch); },
-          loop_options(data.checksum)) {}
+          loop_options(data.checksum, world)) {}
 
-train::LoopOptions TextTrainer::loop_options(uint64_t checksum) {
+train::LoopOptions TextTrainer::loop_options(uint64_t checksum, const distributed::World& world) {
   const TextOptions& o = setup_.options;
   const int64_t steps = (loader_.size() + o.accumulate - 1) / o.accumulate;
   return {.epochs = o.num_epochs,
@@ -81,7 +81,9 @@ train::LoopOptions TextTrainer::loop_options(uint64_t checksum) {
                 out.set("options", to_json(setup_.options));
                 out.set("tokenizer", setup_.vocabulary.tokenizer().json());
                 out.set("examples", checksum);
-              }};
+              },
+          .world = &world,
+          .wire = o.wire_type()};
 }
 
 double TextTrainer::validation_loss() const {

@@ -27,7 +27,7 @@ TextData load_text_data(const TextOptions& options, const train::Checkpoint* sav
 /// generator: the constructors', for every epoch the loader's, for every step the dropout masks'.
 class TextTrainer {
  public:
-  TextTrainer(const TextOptions& options, TextData data);
+  TextTrainer(const TextOptions& options, TextData data, const distributed::World& world = distributed::World::alone());
 
   train::StepMetrics step() { return loop_.step(); }
   train::Loop& loop() { return loop_; }
@@ -46,7 +46,7 @@ class TextTrainer {
   TextModel& model() { return model_; }
 
  private:
-  train::LoopOptions loop_options(uint64_t checksum);
+  train::LoopOptions loop_options(uint64_t checksum, const distributed::World& world);
 
   Corpus corpus_;
   TextSetup setup_;

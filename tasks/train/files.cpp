@@ -58,7 +58,8 @@ void create_folder(const fs::path& folder) {
   if (code) fail_system("cannot create the folder", folder, code.value());
 }
 
-RunFolder::RunFolder(const fs::path& folder) : path_(folder) {
+RunFolder::RunFolder(const fs::path& folder, Use use) : path_(folder) {
+  if (use == Use::reads) return;
   create_folder(folder);
   Descriptor taken(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (taken.get() < 0) fail_system("cannot use as a folder", folder, errno);

@@ -45,9 +45,11 @@ void create_folder(const fs::path& folder);
 /// A folder, locked for the runs of this process as long as the object exists.
 class RunFolder {
  public:
+  /// The processes that train together have one that writes; the others only read.
+  enum class Use { writes, reads };
   /// Creates the folder where it is missing, and locks it. Error when it cannot be written to, or another process has
-  /// locked it.
-  explicit RunFolder(const fs::path& folder);
+  /// locked it. With `reads`, does nothing of that.
+  explicit RunFolder(const fs::path& folder, Use use = Use::writes);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;

@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/optim/clip.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/train/checked_file.h>
 #include <tapegrad/tasks/train/files.h>
@@ -144,30 +143,83 @@ int64_t Loop::total_steps() const {
   return options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
 }
 
-// The mean over the step's batches.
-Gradients Loop::gradients(StepMetrics& metrics) {
+void Loop::begin() {
+  const distributed::World& world = options_.world ? *options_.world : distributed::World::alone();
+  parallel_ = std::make_unique<distributed::DataParallel>(
+      world, optimizer_,
+      distributed::DataParallelOptions{
+          .accumulate = options_.accumulate, .clip_grad_norm = options_.clip_grad_norm, .wire = options_.wire});
+}
+
+// Every process reads all batches of the step, so that all draw the same numbers, and computes its own.
+void Loop::backward(StepMetrics& metrics) {
   const int64_t batches = std::min(options_.accumulate, source_.size() - batch_);
-  const double share = 1 / static_cast<double>(batches);
-  metrics.accuracy = 0;
-  Gradients sum;
+  parallel_->begin_step(batches);
+  std::vector<Figures> figures(static_cast<std::size_t>(batches));
   for (int64_t i = 0; i < batches; ++i) {
+    source_.next();
+    ++batch_;
+    if (i == 0 && options_.begin_step) options_.begin_step();
+    if (!parallel_->is_mine(i)) continue;
+    std::optional<distributed::BatchDraws> draws;
+    if (options_.accumulate > 1) draws.emplace(steps_, i);
     Tape tape;
     if (trap_nan_) tape.trap_nan();
     const BatchLoss found = [&] {
       const Autocast autocast(options_.dtype);
-      return source_.next_loss();
+      return source_.loss();
     }();
-    ++batch_;
     const double loss = found.loss.item();
     if (!std::isfinite(loss))
       fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", metrics.step));
-    metrics.loss += share * loss;
-    metrics.accuracy += share * found.accuracy;
-    metrics.tokens += found.tokens;
-    Gradients grads = batches == 1 ? tape.backward(found.loss) : tape.backward(found.loss * share);
-    sum += std::move(grads);
+    figures[static_cast<std::size_t>(i)] = {loss, found.accuracy, static_cast<double>(found.tokens)};
+    parallel_->backward(tape, found.loss);
   }
-  return sum;
+  if (parallel_->world().size() > 1) exchange(figures, metrics.step);
+  const double share = 1 / static_cast<double>(batches);
+  metrics.accuracy = 0;
+  for (const Figures& one : figures) {
+    metrics.loss += share * one.loss;
+    metrics.accuracy += share * one.accuracy;
+    metrics.tokens += static_cast<int64_t>(one.tokens);
+  }
+}
+
+// Every process receives the figures of all batches, and hears whether one was interrupted. Error if their generators
+// differ: then they would not train on the same data.
+void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
+  const distributed::World& world = parallel_->world();
+  uint64_t hash = 0;
+  for (const std::byte byte : default_generator().state()) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
+  std::vector<double> own{static_cast<double>(hash >> 11), CatchInterrupts::interrupted() ? 1.0 : 0.0};
+  for (const Figures& one : figures) own.insert(own.end(), {one.loss, one.accuracy, one.tokens});
+  const auto row = static_cast<int64_t>(own.size());
+  const std::vector<double> all = world.all_gather(tensor(own, {row})).to_vector<double>();
+  interrupted_ = false;
+  for (int r = 0; r < world.size(); ++r) {
+    const double* const theirs = all.data() + r * row;
+    if (theirs[0] != all[0])
+      fail("train",
+           fmt::format("expected the same random numbers in every process, but the default generators of ranks "
+                       "0 and {} differ in step {} (seed all alike, or draw from a generator of your own)",
+                       r, step));
+    interrupted_ = interrupted_ || theirs[1] != 0;
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      const double* const one = theirs + 2 + 3 * i;
+      if (parallel_->owner(static_cast<int64_t>(i)) == r) figures[i] = {one[0], one[1], one[2]};
+    }
+  }
+}
+
+// Waits until all processes have read the checkpoint.
+void Loop::require_same_start(const std::string& folder) const {
+  const distributed::World& world = parallel_->world();
+  const auto steps = world.all_gather(tensor(std::vector<int64_t>{steps_}, {1})).to_vector<int64_t>();
+  for (std::size_t r = 1; r < steps.size(); ++r)
+    if (steps[r] != steps[0])
+      fail("run", fmt::format("expected the same checkpoint of {} in every process, got step {} on rank 0, step {} on "
+                              "rank {} (all machines must see one folder)",
+                              folder, steps[0], steps[r], r));
 }
 
 StepMetrics Loop::step() {
@@ -179,11 +231,8 @@ StepMetrics Loop::step() {
   metrics.step = steps_ + 1;
   if (options_.schedule) optimizer_.set_lr((*options_.schedule)(metrics.step));
   metrics.lr = optimizer_.lr();
-  {
-    Gradients grads = gradients(metrics);
-    if (options_.clip_grad_norm > 0) optim::clip_grad_norm(grads, options_.clip_grad_norm);
-    optimizer_.step(grads);
-  }
+  backward(metrics);
+  parallel_->update();
   ++steps_;
   loss_sum_ += metrics.loss;
   accuracy_sum_ += metrics.accuracy;
@@ -226,7 +275,7 @@ std::optional<EpochMetrics> Loop::ended_epoch() const {
 Checkpoint Loop::checkpoint() const {
   Checkpoint out;
   out.add(kModelPrefix, model_.state());
-  out.add(kAdamPrefix, optimizer_.state());
+  out.add(kAdamPrefix, parallel_->state());
   out.add(kGeneratorName, default_generator());
   out.set("steps", steps_);
   out.set("steps_per_epoch", steps_per_epoch());
@@ -262,7 +311,7 @@ void Loop::restore(const Checkpoint& in) {
   in.restore(kGeneratorName, generator);
   if (options_.load) options_.load(in);
   source_.load(in);
-  optimizer_.load_state(in.with_prefix(kAdamPrefix));
+  parallel_->load_state(in.with_prefix(kAdamPrefix));
   model_.load(values);
   default_generator().set_state(generator.state());
   steps_ = steps, batch_ = batch, stale_ = stale;
@@ -274,7 +323,7 @@ void Loop::restore(const Checkpoint& in) {
 // --- runs ---
 
 void Loop::run(const RunFiles& files) {
-  const RunFolder folder(files.folder);
+  const RunFolder folder(files.folder, is_first() ? RunFolder::Use::writes : RunFolder::Use::reads);
   const fs::path file = folder.path() / kCheckpointFile;
   std::optional<Checkpoint> saved;
   if (files.resume && is_there(file.string())) saved = Checkpoint::load(file.string());
@@ -286,50 +335,66 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
     fail("run", fmt::format("expected checkpoint_every of at least 1, got {}", files.checkpoint_every));
   if (!saved && steps_ > 0)
     fail("run", fmt::format("expected a loop before its first step, or a checkpoint, got one after step {}", steps_));
-  if (saved) {
-    restore(*saved);
-    saved.reset();
-    need_space(folder, files, model_.state(), true, total_steps() - steps_);
-    say(files.messages, fmt::format("Resuming {} after step {} of {}", files.folder, steps_, total_steps()));
-  } else {
-    need_space(folder, files, model_.state(), false, total_steps());
-    put_earlier_run_aside(folder, files);
-    if (!files.announcement.empty()) say(files.messages, files.announcement);
+  const bool resumed = saved.has_value();
+  if (resumed) restore(*saved);
+  saved.reset();
+  require_same_start(files.folder);
+  if (is_first()) {
+    need_space(folder, files, model_.state(), resumed, total_steps() - steps_);
+    if (resumed) {
+      say(files.messages, fmt::format("Resuming {} after step {} of {}", files.folder, steps_, total_steps()));
+    } else {
+      put_earlier_run_aside(folder, files);
+      if (!files.announcement.empty()) say(files.messages, files.announcement);
+    }
   }
   train_to_end(files, folder.path().string());
-  write_results(files, folder.path().string());
+  if (is_first()) write_results(files, folder.path().string());
+  parallel_->world().barrier();
 }
 
 void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
   trap_nan_ = files.trap_nan;
-  MetricsFile metrics(fs::path(folder) / kMetricsFile, steps_, steps_per_epoch());
-  Progress progress(files.progress ? Progress::style_here() : Progress::Style::kSilent, steps_, total_steps(),
+  const bool first = is_first();
+  std::optional<MetricsFile> metrics;
+  if (first) metrics.emplace(fs::path(folder) / kMetricsFile, steps_, steps_per_epoch());
+  Progress progress(files.progress && first ? Progress::style_here() : Progress::Style::kSilent, steps_, total_steps(),
                     files.report.unit, files.messages);
   const CatchInterrupts catching;
+  const auto interrupted = [this] {  // all processes stop after the same step
+    return parallel_->world().size() > 1 ? interrupted_ : CatchInterrupts::interrupted();
+  };
   int64_t saved = steps_ > 0 ? steps_ : -1;
   const auto save = [&] {
-    metrics.sync();
-    checkpoint().save((fs::path(folder) / kCheckpointFile).string());
+    const Checkpoint now = checkpoint();
+    if (first) {
+      metrics->sync();
+      now.save((fs::path(folder) / kCheckpointFile).string());
+    }
     saved = steps_;
   };
   StepMetrics m;
   std::optional<Profiler> profiler;
-  if (files.profile_steps > 0 && !finished()) profiler.emplace();
+  if (files.profile_steps > 0 && !finished() && first) profiler.emplace();
   const int64_t profiled = steps_ + files.profile_steps;
-  while (!finished() && !CatchInterrupts::interrupted()) {
+  while (!finished() && !interrupted()) {
     m = step();
-    metrics.add(m);
-    if (m.validation_loss) {
-      if (files.keep_best && stale_ == 0) save_model(files, fs::path(folder) / kBestFile);
-      files.evaluated ? files.evaluated(m, progress) : progress.line(evaluation_text(m));
+    auto epoch = ended_epoch();
+    if (first) {
+      metrics->add(m);
+      if (m.validation_loss) {
+        if (files.keep_best && stale_ == 0) save_model(files, fs::path(folder) / kBestFile);
+        files.evaluated ? files.evaluated(m, progress) : progress.line(evaluation_text(m));
+      }
+      if (epoch) {
+        if (files.ended_epoch) files.ended_epoch(*epoch, m, progress);
+        metrics->add(*epoch);
+        if (!files.ended_epoch) progress.line(epoch_text(*epoch, m));
+      }
+      progress.step(m);
     }
-    if (auto epoch = ended_epoch()) {
-      if (files.ended_epoch) files.ended_epoch(*epoch, m, progress);
-      metrics.add(*epoch);
-      if (!files.ended_epoch) progress.line(epoch_text(*epoch, m));
-    }
-    progress.step(m);
-    if (profiler && (steps_ == profiled || finished() || CatchInterrupts::interrupted())) {
+    if (m.validation_loss || epoch) parallel_->share_draws();  // the first process called the program's functions
+    if (profiler && (steps_ == profiled || finished() || interrupted())) {
       end_profile(*profiler, files, folder, progress);
       profiler.reset();
     }
@@ -337,7 +402,7 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
   }
   progress.finish();
   if (saved != steps_) save();
-  if (finished() && m.step > 0 && files.ended) files.ended(m);
+  if (finished() && m.step > 0 && files.ended && first) files.ended(m);
   if (!finished())
     throw Interrupted(
         error_text("train", fmt::format("interrupted after step {} of {}; the checkpoint in {} continues the run",

@@ -1,7 +1,9 @@
-// The training loop: any model, any optimiser, any source of batches, and a function from a batch to a loss.
+// The training loop: any model, any optimiser, any source of batches, and a function from a batch to a loss; in one
+// process or in several.
 #pragma once
 
 #include <tapegrad/autograd/profiler.h>
+#include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/nn/module.h>
 #include <tapegrad/optim/optimizer.h>
 #include <tapegrad/optim/schedule.h>
@@ -18,6 +20,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::train {
 
@@ -37,8 +41,10 @@ struct Evaluation {
 /// How the model is trained.
 struct LoopOptions {
   int64_t epochs = 1;
-  int64_t max_steps = 0;      ///< stop after that many steps; 0: no limit
-  int64_t accumulate = 1;     ///< batches per step, whose gradients are averaged; fewer at the end of an epoch
+  int64_t max_steps = 0;  ///< stop after that many steps; 0: no limit
+  /// Batches per step, whose gradients are averaged; fewer at the end of an epoch. A multiple of the number of
+  /// processes. With more than one, each batch has its own draws (distributed::BatchDraws).
+  int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
   DType dtype = kFloat32;     ///< of products in training: kBFloat16 as with Autocast; evaluations stay float32
   std::optional<optim::Schedule> schedule = {};  ///< the learning rate of each step; none: the optimiser's
@@ -50,9 +56,16 @@ struct LoopOptions {
   /// Write more of the program's state to a checkpoint, and read it back, before the loop's own state is restored.
   std::function<void(Checkpoint&)> save = {};
   std::function<void(const Checkpoint&)> load = {};
+  /// Called once per step, before its first forward pass and after its first batch was read, by every process.
+  std::function<void()> begin_step = {};
+  /// The processes that train together, each with its own loop over the same data; nullptr: this one alone. A run has
+  /// the same bits for any number of them. It must outlive the loop.
+  const distributed::World* world = nullptr;
+  DType wire = kFloat32;  ///< of gradients between processes (distributed::DataParallelOptions::wire)
 };
 
-/// Where a run writes its files, and what it prints.
+/// Where a run writes its files, and what it prints. Of several processes, the first one does both, and calls these
+/// functions; all of them read the checkpoint of the folder.
 struct RunFiles {
   std::string folder;   ///< created where it is missing; one run at a time may use it
   bool resume = false;  ///< continue from the folder's checkpoint, if there is one
@@ -105,13 +118,13 @@ class Loop {
   StepMetrics step();
   /// The means of the epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;
-  /// evaluate() in eval mode.
+  /// evaluate() in eval mode. In a run of several processes, each of them evaluates.
   Evaluation evaluate() const;
 
   /// Everything that decides the rest of the training, and back. `save` of the options may use any names but the
   /// loop's own: those that begin with "model.", "adam." or "epoch.", "generator", "steps", "steps_per_epoch", "batch",
   /// "loss_sum", "accuracy_sum", "best", "best_training" and "stale". A checkpoint that does not fit is an Error, and
-  /// nothing is changed.
+  /// nothing is changed. All processes of a run must call both; the first one has the optimiser's state.
   Checkpoint checkpoint() const;
   void restore(const Checkpoint& checkpoint);
 
@@ -137,7 +150,8 @@ class Loop {
     std::function<int64_t()> parameters;
   };
   struct SourceAccess {
-    std::function<BatchLoss()> next_loss;
+    std::function<void()> next;       // reads the next batch
+    std::function<BatchLoss()> loss;  // of the batch that was read last
     std::function<int64_t()> size;
     std::function<void(Checkpoint&)> save;
     std::function<void(const Checkpoint&)> load;
@@ -148,7 +162,14 @@ class Loop {
     return batches.next();
   }
   void check_options() const;
-  Gradients gradients(StepMetrics& metrics);
+  void begin();
+  bool is_first() const { return parallel_->world().rank() == 0; }
+  void backward(StepMetrics& metrics);
+  struct Figures {  // of a batch
+    double loss = 0, accuracy = 0, tokens = 0;
+  };
+  void exchange(std::vector<Figures>& found, int64_t step);
+  void require_same_start(const std::string& folder) const;
   void evaluate_into(StepMetrics& metrics);
   bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
   void train_to_end(const RunFiles& files, const std::string& folder);
@@ -160,12 +181,14 @@ class Loop {
   SourceAccess source_;
   optim::Optimizer& optimizer_;
   LoopOptions options_;
+  std::unique_ptr<distributed::DataParallel> parallel_;
   int64_t steps_ = 0;
   int64_t batch_ = 0;                       // batches of the current epoch that were read
   double loss_sum_ = 0, accuracy_sum_ = 0;  // over the steps of the current epoch
   Evaluation best_{.validation = std::numeric_limits<double>::infinity()};
-  int64_t stale_ = 0;    // evaluations since the best one
-  bool failed_ = false;  // a step has thrown
+  int64_t stale_ = 0;         // evaluations since the best one
+  bool failed_ = false;       // a step has thrown
+  bool interrupted_ = false;  // one of the processes, before the end of the last step
   bool trap_nan_ = false;
 };
 
@@ -180,7 +203,10 @@ Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf los
       optimizer_(optimizer),
       options_(std::move(options)) {
   const auto connect = [&](auto batches) {  // a pointer of some kind
-    source_ = {.next_loss = [batches, loss_of]() -> BatchLoss { return loss_of(next_of(*batches)); },
+    using Batch = decltype(batches->next());
+    const auto batch = std::make_shared<std::optional<Batch>>();
+    source_ = {.next = [batches, batch] { batch->emplace(next_of(*batches)); },
+               .loss = [batch, loss_of]() -> BatchLoss { return loss_of(*std::exchange(*batch, std::nullopt)); },
                .size = [batches] { return batches->size(); },
                .save = [batches](Checkpoint& out) { batches->save(out); },
                .load = [batches](const Checkpoint& in) { batches->load(in); }};
@@ -191,6 +217,7 @@ Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf los
     connect(&source);
   }
   check_options();
+  begin();
   model_.set_mode(true);
 }
 

@@ -40,9 +40,18 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
 )
 (cd "$work" && build/digits digits mlp >/dev/null && ls digits/mlp/digits.svg >/dev/null)  # finds its data in share/tapegrad
 (cd "$work" && for program in readme readme_data readme_drawing; do "build/$program"; done)
+(
+  cd "$work"
+  build/several_processes one
+  if command -v mpirun >/dev/null; then  # finds the installed libtapegrad_mpi.so
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    mpirun -q --oversubscribe -n 2 build/several_processes two
+    cmp one/model.safetensors two/model.safetensors
+  fi
+)
 "$prefix/bin/tapegrad" --version
-# The examples are user programs: they include only these two tapegrad headers.
-if grep -nE '#include <tapegrad/' "$here"/../../tasks/examples/* | grep -vE '<tapegrad/(tapegrad|train)\.h>'; then
+# The examples are user programs: they include only these tapegrad headers.
+if grep -nE '#include <tapegrad/' "$here"/../../tasks/examples/* | grep -vE '<tapegrad/(tapegrad|distributed|train)\.h>'; then
   echo "an example includes another header of tapegrad"; exit 1
 fi
 

@@ -38,9 +38,13 @@ Arguments joined(Arguments first, const Arguments& more) {
 }
 
 Ran run_command(const Arguments& arguments, const RunSetting& setting) {
+  return run_program(joined({kCommand}, arguments), setting);
+}
+
+Ran run_program(const Arguments& program, const RunSetting& setting) {
   const TemporaryFolder said;
-  std::vector<char*> argv{const_cast<char*>(kCommand)};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  std::vector<char*> argv;
+  for (const std::string& argument : program) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   const std::string in = said / "in", out = said / "out", err = said / "err";
   spill(in, setting.input);
@@ -55,7 +59,7 @@ Ran run_command(const Arguments& arguments, const RunSetting& setting) {
       const rlimit limit{static_cast<rlim_t>(setting.largest_file), static_cast<rlim_t>(setting.largest_file)};
       if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(126);
     }
-    ::execv(kCommand, argv.data());
+    ::execvp(argv.front(), argv.data());
     ::_exit(127);
   }
   const auto start = std::chrono::steady_clock::now();

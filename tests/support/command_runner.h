@@ -27,6 +27,8 @@ struct RunSetting {
 };
 
 Ran run_command(const Arguments& arguments, const RunSetting& setting = {});
+// The same for any program, which is looked for in PATH.
+Ran run_program(const Arguments& program, const RunSetting& setting = {});
 
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);

@@ -1,0 +1,114 @@
+// Data parallel training: the processes of a World share the batches of each step, and the state of the optimiser.
+#pragma once
+
+#include <tapegrad/autograd/named_tensor.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/distributed/world.h>
+#include <tapegrad/optim/optimizer.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace tapegrad::distributed {
+
+struct DataParallelOptions {
+  int64_t accumulate = 1;     ///< batches per step, whose gradients are averaged: a multiple of World::size()
+  double clip_grad_norm = 0;  ///< 0: no clipping
+  /// The type in which float32 gradients travel. With kBFloat16 half as many bytes do, and the bits of a run depend on
+  /// the number of processes.
+  DType wire = kFloat32;
+  int64_t bucket_bytes = 0;  ///< gradients that travel together; 0: 4 MiB, and at least 512 KiB per process
+  bool overlap = true;       ///< gradients travel while backward still runs; false: after it, to compare
+};
+
+/// Where the time of communication went, in this process.
+struct CommunicationTimes {
+  int64_t steps = 0;
+  int64_t bytes_sent = 0;
+  double gradients_s = 0;   ///< waiting for gradients after backward
+  double parameters_s = 0;  ///< waiting for updated parameters
+};
+
+/// The default generator's draws for one batch of one step, as long as it lives: they depend on the generator's seed,
+/// the step and the batch alone, not on which process computes the batch. Afterwards the generator goes on as if
+/// nothing had been drawn.
+class BatchDraws {
+ public:
+  BatchDraws(int64_t step, int64_t batch);
+  ~BatchDraws();
+  BatchDraws(const BatchDraws&) = delete;
+  BatchDraws& operator=(const BatchDraws&) = delete;
+
+ private:
+  Generator before_;
+};
+
+/// Steps of an optimiser that all processes make together:
+///
+///     tg::distributed::World world;
+///     tg::distributed::DataParallel parallel(world, adam, {.accumulate = 8, .clip_grad_norm = 1});
+///     for (int step = 0; step < 1000; ++step)
+///       const double loss = parallel.step([&](int64_t i) { return cross_entropy(model(x(i)), y(i)); });
+///
+/// A step has `accumulate` batches, of which each process computes an equal share. Gradients are summed over the
+/// batches in one fixed tree, so a run has the same bits for any number of processes and threads, a single process
+/// included. A process updates a share of the parameters, and has the optimiser's state for them only (ZeRO stage 1);
+/// then it receives the others.
+///
+/// The constructor copies the parameters and the default generator of rank 0 to all processes. Afterwards each process
+/// must do the same, but for the batches: draw the same numbers, set the same rates, freeze the same parameters.
+class DataParallel {
+ public:
+  /// The mean loss of batch i, counted from the first step; recorded on the tape that is alive.
+  using LossOf = std::function<Tensor(int64_t batch)>;
+
+  /// Error if `accumulate` is not a multiple of the number of processes, or parameters differ between them in number,
+  /// name, shape or type. With several processes, the optimiser then updates through this object only, which must
+  /// outlive its use.
+  DataParallel(const World& world, optim::Optimizer& optimizer, DataParallelOptions options = {});
+  ~DataParallel();
+  DataParallel(const DataParallel&) = delete;
+  DataParallel& operator=(const DataParallel&) = delete;
+
+  /// One step over all its batches. Returns their mean loss, the same on every process. `loss_of` is called for the
+  /// batches of this process, in order, each with BatchDraws if there is more than one batch per step.
+  double step(const LossOf& loss_of);
+
+  // --- the parts of a step, for loops of another form ---
+
+  /// Begins a step of `batches` batches, at most `accumulate` (fewer at the end of an epoch).
+  void begin_step(int64_t batches);
+  /// Whether this process computes batch i of the step.
+  bool is_mine(int64_t i) const;
+  /// The rank of the process that computes it.
+  int owner(int64_t i) const;
+  /// Runs backward for the next batch of this process. With the last one, gradients begin to travel.
+  void backward(Tape& tape, const Tensor& loss);
+  /// Completes and clips the gradients, and updates the parameters. Returns the norm before clipping; 0 without. The
+  /// Errors of Optimizer::step and clip_grad_norm, on every process.
+  double update();
+
+  /// The optimiser's state of whole parameters, on rank 0; empty on the others. All processes must call it.
+  NamedTensors state() const;
+  /// All processes must call it with the whole state, however many processes it was saved by.
+  void load_state(const NamedTensors& state);
+
+  /// Sets the default generator of every process to that of rank 0, after something that only rank 0 did.
+  void share_draws() const;
+
+  const World& world() const { return world_; }
+  CommunicationTimes times() const;
+
+ private:
+  struct Share;
+  struct Accumulated;
+  const World& world_;
+  optim::Optimizer& optimizer_;
+  DataParallelOptions options_;
+  std::unique_ptr<Accumulated> sums_;
+  std::unique_ptr<Share> share_;  // nullptr for a process alone
+};
+
+}  // namespace tapegrad::distributed

@@ -1,0 +1,267 @@
+// Joining the other processes, and collectives on tensors.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/distributed/detail/transport.h>
+#include <tapegrad/distributed/detail/tree.h>
+#include <tapegrad/distributed/world.h>
+#include <tapegrad/version.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+
+namespace tapegrad::distributed {
+namespace {
+
+constexpr std::string_view kWhere = "world";
+constexpr int64_t kGrain = int64_t{1} << 15;
+constexpr int kTag = 32'000;  // DataParallel's tags are below
+
+// Open MPI's, PMIx's (Slurm) and PMI's (MPICH) variables.
+constexpr const char* kRankVariables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+constexpr const char* kSizeVariables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+
+const char* first_set(std::span<const char* const> variables) {
+  for (const char* const variable : variables)
+    if (const char* const value = std::getenv(variable); value && *value) return value;
+  return nullptr;
+}
+
+int worlds = 0;  // that exist
+bool ended = false;
+
+detail::Transport* join() {
+  static detail::Transport* joined = [] {
+#ifdef TAPEGRAD_MPI_FOLDER
+    // Next to this library, or where it was installed. Open MPI's own plug-ins need its symbols.
+    void* library = ::dlopen("libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
+    if (!library) library = ::dlopen(TAPEGRAD_MPI_FOLDER "/libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
+    if (!library) fail(kWhere, fmt::format("a launcher of MPI started this process, but {}", ::dlerror()));
+    const auto call = reinterpret_cast<detail::Join>(::dlsym(library, detail::kJoinName));
+    detail::Transport* const found = call ? call(kVersion) : nullptr;
+    if (!found) fail(kWhere, fmt::format("expected libtapegrad_mpi.so of version {}, got another one", kVersion));
+    return found;
+#else
+    fail(kWhere,
+         "a launcher of MPI started this process, but tapegrad was built without MPI (install libopenmpi-dev and "
+         "build it again)");
+    return static_cast<detail::Transport*>(nullptr);
+#endif
+  }();
+  return joined;
+}
+
+bool is_launched() {
+  const char* const size = first_set(kSizeVariables);
+  return first_set(kRankVariables) != nullptr && !(size && std::string_view(size) == "1");
+}
+
+// What each process says about its call, compared before data moves.
+struct Call {
+  int32_t kind, argument, dtype, axes;
+  int64_t sizes[kMaxRank];
+};
+enum Kind : int { kBroadcast, kAllReduce, kReduceScatter, kAllGather, kBarrier, kAgree };
+constexpr std::string_view kNames[] = {"broadcast", "all_reduce", "reduce_scatter", "all_gather", "barrier", "agree"};
+
+std::string text_of(const Call& call) {
+  return fmt::format("{} {}", str(Shape(call.sizes, call.axes)), name(static_cast<DType>(call.dtype)));
+}
+
+template <class T>
+void combine(T* to, const T* from, int64_t n, Reduce how) {
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T a = to[i], b = from[i];
+      if (how == Reduce::sum) {
+        if constexpr (std::is_integral_v<T>) {
+          to[i] = static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+        } else {
+          to[i] = a + b;
+        }
+      } else {
+        const bool take = how == Reduce::max ? b > a : b < a;
+        if (take || b != b) to[i] = b;
+        if (a != a) to[i] = a;
+      }
+    }
+  });
+}
+
+void require_numbers(std::string_view call, DType dtype) {
+  if (is_floating(dtype) || dtype == kInt64) return;
+  fail(call, fmt::format("expected float32, float64 or int64, got {}", name(dtype)));
+}
+
+// The elements of a flat tensor that a process reduces.
+detail::Terms block_of(int rank, int size, int64_t n) { return {n * rank / size, n * (rank + 1) / size}; }
+
+// Sends block s of `x` to process s, and reduces the blocks that arrive. x is flat and contiguous.
+Tensor reduced_block(detail::Transport& transport, const Tensor& x, Reduce how) {
+  const int me = transport.rank(), size = transport.size();
+  const int64_t item = item_size(x.dtype());
+  const char* const data = static_cast<const char*>(x.raw_data());
+  const detail::Terms own = block_of(me, size, x.numel());
+  const Tensor all = Tensor::empty({size, own.size()}, x.dtype());  // a row of each process
+  char* const rows = static_cast<char*>(all.mutable_raw_data());
+  const int64_t row = own.size() * item;
+  const auto exchange = transport.exchange();
+  for (int r = 0; r < size; ++r)
+    if (r != me) exchange->receive(rows + r * row, row, r, kTag);
+  for (int r = 0; r < size; ++r) {
+    const detail::Terms block = block_of(r, size, x.numel());
+    if (r != me) exchange->send(data + block.begin * item, block.size() * item, r, kTag);
+  }
+  if (row > 0) std::memcpy(rows + me * row, data + own.begin * item, static_cast<std::size_t>(row));
+  exchange->wait();
+  if (own.size() > 0)
+    with_type(x.dtype(), [&](auto t) {
+      using T = decltype(t);
+      if constexpr (!std::is_same_v<T, bool>) {
+        T* const first = reinterpret_cast<T*>(rows);
+        const auto given = [&](const detail::Terms& node) {
+          return node.size() == 1 ? first + node.begin * own.size() : nullptr;
+        };
+        detail::fold<T*>({0, size}, given, [&](T* a, T* b) { return combine(a, b, own.size(), how), a; });
+      }
+    });
+  return all.slice(0, 0, 1).reshape({own.size()});
+}
+
+}  // namespace
+
+World::World() : transport_(nullptr), exceptions_(std::uncaught_exceptions()) {
+  if (ended) fail(kWhere, "an earlier World has ended, and MPI with it (keep one for the whole program)");
+  if (!is_launched()) return;
+  transport_ = join();
+  ++worlds;
+}
+
+World::World(Alone) : transport_(nullptr), exceptions_(0) {}
+
+const World& World::alone() {
+  static const World world{Alone()};
+  return world;
+}
+
+World::~World() {
+  if (!transport_ || --worlds > 0 || std::uncaught_exceptions() > exceptions_) return;
+  ended = true;
+  transport_->finish();
+}
+
+int World::rank() const { return transport_ ? transport_->rank() : 0; }
+int World::size() const { return transport_ ? transport_->size() : 1; }
+
+int World::launched_rank() {
+  const char* const rank = first_set(kRankVariables);
+  return rank ? std::atoi(rank) : 0;
+}
+
+// Error on every process unless all of them make this call with a tensor of this shape and type.
+void World::check(std::string_view call, int kind, const Tensor& x, int argument) const {
+  Call own{kind, argument, x.defined() ? static_cast<int32_t>(x.dtype()) : 0, x.defined() ? x.dim() : 0, {}};
+  if (x.defined()) std::copy(x.shape().begin(), x.shape().end(), own.sizes);
+  std::vector<Call> all(static_cast<std::size_t>(size()));
+  transport_->all_gather(&own, sizeof own, all.data());
+  for (int r = 1; r < size(); ++r) {
+    const Call &a = all[0], &b = all[static_cast<std::size_t>(r)];
+    if (a.kind != b.kind)
+      fail(call, fmt::format("expected the same call on every process, got {} on rank 0, {} on rank {}", kNames[a.kind],
+                             kNames[b.kind], r));
+    if (a.dtype != b.dtype || a.axes != b.axes || !std::equal(a.sizes, a.sizes + a.axes, b.sizes))
+      fail(call, fmt::format("expected tensors of the same shape and type, got {} on rank 0, {} on rank {}", text_of(a),
+                             text_of(b), r));
+    if (a.argument != b.argument)
+      fail(call, fmt::format("expected the same {} on every process, got {} on rank 0, {} on rank {}",
+                             kind == kBroadcast ? "root" : "reduction", a.argument, b.argument, r));
+  }
+}
+
+Tensor World::broadcast(const Tensor& x, int root) const {
+  const std::string_view call = kNames[kBroadcast];
+  if (root < 0 || root >= size()) fail(call, fmt::format("expected a root below {}, got {}", size(), root));
+  if (!transport_) return x.detach();
+  check(call, kBroadcast, x, root);
+  const Tensor y = rank() == root ? x.detach().contiguous() : Tensor::empty(x.shape(), x.dtype());
+  transport_->broadcast(y.mutable_raw_data(), y.numel() * item_size(y.dtype()), root);
+  return y;
+}
+
+Tensor World::all_reduce(const Tensor& x, Reduce how) const {
+  const std::string_view call = kNames[kAllReduce];
+  require_numbers(call, x.dtype());
+  if (!transport_) return x.detach();
+  check(call, kAllReduce, x, static_cast<int>(how));
+  const Tensor own = reduced_block(*transport_, x.detach().contiguous().reshape({x.numel()}), how);
+  const Tensor y = Tensor::empty(x.shape(), x.dtype());
+  char* const data = static_cast<char*>(y.mutable_raw_data());
+  const int64_t item = item_size(x.dtype());
+  const auto exchange = transport_->exchange();
+  for (int r = 0; r < size(); ++r) {
+    const detail::Terms block = block_of(r, size(), x.numel());
+    if (r == rank()) {
+      if (block.size() > 0)
+        std::memcpy(data + block.begin * item, own.raw_data(), static_cast<std::size_t>(block.size() * item));
+    } else {
+      exchange->receive(data + block.begin * item, block.size() * item, r, kTag + 1);
+      exchange->send(own.raw_data(), own.numel() * item, r, kTag + 1);
+    }
+  }
+  exchange->wait();
+  return y;
+}
+
+Tensor World::reduce_scatter(const Tensor& x, Reduce how) const {
+  const std::string_view call = kNames[kReduceScatter];
+  require_numbers(call, x.dtype());
+  if (x.dim() == 0 || x.size(0) % size() != 0)
+    fail(call, fmt::format("expected a first axis that {} processes can share, got shape {}", size(), str(x.shape())));
+  if (!transport_) return x.detach();
+  check(call, kReduceScatter, x, static_cast<int>(how));
+  Shape shape = x.shape();
+  shape[0] /= size();
+  return reduced_block(*transport_, x.detach().contiguous().reshape({x.numel()}), how).reshape(shape);
+}
+
+Tensor World::all_gather(const Tensor& x) const {
+  Shape shape = x.shape();
+  if (shape.empty()) shape.push_back(1);
+  if (!transport_) return x.detach().reshape(shape);
+  check(kNames[kAllGather], kAllGather, x, 0);
+  const Tensor own = x.detach().contiguous();
+  shape[0] *= size();
+  const Tensor all = Tensor::empty(shape, x.dtype());
+  transport_->all_gather(own.raw_data(), own.numel() * item_size(x.dtype()), all.mutable_raw_data());
+  return all;
+}
+
+void World::barrier() const {
+  if (transport_) check(kNames[kBarrier], kBarrier, Tensor(), 0);
+}
+
+void World::agree(std::string_view error) const {
+  if (!transport_) {
+    if (!error.empty()) throw Error(std::string(error));
+    return;
+  }
+  check(kNames[kAgree], kAgree, Tensor(), 0);
+  const auto length = static_cast<int64_t>(error.size());
+  std::vector<int64_t> lengths(static_cast<std::size_t>(size()));
+  transport_->all_gather(&length, sizeof length, lengths.data());
+  const auto first = std::find_if(lengths.begin(), lengths.end(), [](int64_t n) { return n > 0; });
+  if (first == lengths.end()) return;
+  std::string text(error);
+  text.resize(static_cast<std::size_t>(*first));
+  const int root = static_cast<int>(first - lengths.begin());
+  transport_->broadcast(text.data(), *first, root);
+  throw Error(root == 0 ? text : fmt::format("rank {}: {}", root, text));
+}
+
+}  // namespace tapegrad::distributed

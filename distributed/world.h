@@ -1,0 +1,74 @@
+// The processes that train together, and collective functions on tensors.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad::distributed {
+
+namespace detail {
+class Transport;
+}
+
+/// How all_reduce and reduce_scatter combine the tensors of the processes.
+enum class Reduce { sum, max, min };
+
+/// The processes that a launcher of MPI started with the same program, as `mpirun -n 4 program`; or this process alone.
+/// Only processes that were started by a launcher load MPI.
+///
+/// Collective functions must be called by all processes in the same order, on the thread that made the World. They
+/// check that first: tensors of different shapes or types, or another function on some process, are the same Error on
+/// every process. Results are constants, not recorded on a tape, and have the same bits on every process; a sum is
+/// formed in a fixed tree over the ranks.
+class World {
+ public:
+  /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI, or if an
+  /// earlier World of this program has ended.
+  World();
+  /// Waits for the others, and ends MPI with the last World. After an exception it does not wait: when this process
+  /// ends, the launcher ends the others.
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  /// This process alone, whoever started it.
+  static const World& alone();
+
+  /// The number of this process, from 0.
+  int rank() const;
+  /// The number of processes.
+  int size() const;
+  /// The rank that the launcher gave this process; 0 without one. Needs no World.
+  static int launched_rank();
+
+  /// The tensor of the process `root`.
+  Tensor broadcast(const Tensor& x, int root = 0) const;
+  /// The sum, maximum or minimum over all processes, elementwise. float32, float64 or int64. A NaN of any process makes
+  /// the result NaN.
+  Tensor all_reduce(const Tensor& x, Reduce how = Reduce::sum) const;
+  /// x [size() n, ...] -> [n, ...]: rank r has rows r n to (r + 1) n of all_reduce(x).
+  Tensor reduce_scatter(const Tensor& x, Reduce how = Reduce::sum) const;
+  /// x [n, ...] -> [size() n, ...]: the tensors of all processes, joined along the first axis in the order of ranks.
+  /// Scalars become a vector.
+  Tensor all_gather(const Tensor& x) const;
+  /// Waits until every process is here.
+  void barrier() const;
+
+  /// The same Error on every process if `error` is not empty on one of them: the text of the first, with its rank
+  /// unless that is 0.
+  void agree(std::string_view error) const;
+
+  /// nullptr for a process alone.
+  detail::Transport* transport() const { return transport_; }
+
+ private:
+  struct Alone {};
+  explicit World(Alone);
+  void check(std::string_view call, int kind, const Tensor& x, int argument) const;
+  detail::Transport* transport_;
+  int exceptions_;
+};
+
+}  // namespace tapegrad::distributed

@@ -1,0 +1,89 @@
+// `mpirun -n R tapegrad train`: the model files of one process, byte for byte; errors, kills and resumption.
+#include <gtest/gtest.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/long.h>
+#include <tapegrad/tests/support/ranks.h>
+#include <tapegrad/tests/support/tiny_run.h>
+
+#include <filesystem>
+#include <regex>
+
+namespace tapegrad::tests {
+namespace {
+
+Ran train_together(int processes, const Arguments& arguments) {
+  return run_ranks(processes, joined({kCommand}, arguments));
+}
+
+// What a step decides; how fast it was may differ.
+std::string decided(const std::string& folder) {
+  return std::regex_replace(slurp(folder + "/metrics.jsonl"), std::regex(",\"tokens_per_s\":[0-9.e+]*"), "");
+}
+
+void expect_same_run(const std::string& a, const std::string& b) {
+  EXPECT_FALSE(slurp(a + "/model.safetensors").empty());
+  EXPECT_TRUE(slurp(a + "/model.safetensors") == slurp(b + "/model.safetensors"));
+  EXPECT_EQ(decided(a), decided(b));
+}
+
+TEST(TrainTogether, CopyHasTheBitsOfOneProcess) {
+  SKIP_WITHOUT_MPIRUN();
+  const TemporaryFolder folder;
+  const auto run_in = [&](const char* name, int processes) {
+    const RunSetting here{.folder = folder.path() / name};
+    std::filesystem::create_directory(here.folder);
+    const Arguments run = tiny_run("copy", "out", {"--accumulate", "4", "--threads", "1", "--num-epochs", "1"});
+    return processes == 1 ? run_command(run, here) : run_ranks(processes, joined({kCommand}, run), here);
+  };
+  const Ran one = run_in("one", 1), two = run_in("two", 2);
+  ASSERT_EQ(one.code, 0) << one.err;
+  ASSERT_EQ(two.code, 0) << two.err;
+  expect_same_run(folder / "one/out", folder / "two/out");
+  EXPECT_EQ(two.out, one.out);  // the first process prints, and its last batch is that of one process
+}
+
+TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
+  SKIP_WITHOUT_MPIRUN();
+  const TemporaryFolder folder;
+  const Arguments more{"--accumulate", "4", "--clip-grad", "0.5", "--batch-size", "2"};
+  const Ran one = run_command(small_gpt_run(folder, "one", joined(more, {"--threads", "3"})));
+  ASSERT_EQ(one.code, 0) << one.err;
+  const Ran four = train_together(4, small_gpt_run(folder, "four", joined(more, {"--threads", "1"})));
+  ASSERT_EQ(four.code, 0) << four.err;
+  expect_same_run(folder / "one", folder / "four");
+  EXPECT_EQ(one.out, four.out);
+}
+
+TEST(TrainTogether, Errors) {
+  SKIP_WITHOUT_MPIRUN();
+  const TemporaryFolder folder;
+  const Ran ran = train_together(2, small_gpt_run(folder, "run", {"--accumulate", "3"}));
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(lines(ran.err).front(), "[--accumulate] expected a multiple of the number of processes, 2, got 3");
+  EXPECT_EQ(ran.err.find("rank 1:"), std::string::npos) << ran.err;
+}
+
+TEST(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
+  SKIP_WITHOUT_MPIRUN();
+  prepare_mpirun();
+  const TemporaryFolder folder;
+  const auto rank = [&](const Arguments& more) {
+    return joined({"-n", "1", kCommand}, small_gpt_run(folder, "run", joined(more, {"--accumulate", "2"})));
+  };
+  const Arguments second = rank({"--text", folder / "missing.txt"});
+  const Ran ran = run_program(joined(joined({"mpirun", "-q"}, joined(rank({}), {":"})), second));
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("rank 1: [--text]"), std::string::npos) << ran.err;
+}
+
+TEST(TrainTogether, AKilledProcessEndsTheRunWhichContinues) {
+  SKIP_WITHOUT_MPIRUN();
+  prepare_mpirun();
+  const std::string kills = long_tests_are_wanted() ? "50" : "1";
+  const Ran ran = run_program({std::string(kTestsDir) + "/kill_ranks.sh", kills, kCommand});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,0 +1,303 @@
+// Collectives and data parallel steps. The tests of the suite Ranks run in this process, and in three processes under
+// mpirun.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/distributed/data_parallel.h>
+#include <tapegrad/distributed/detail/buckets.h>
+#include <tapegrad/distributed/detail/tree.h>
+#include <tapegrad/distributed/world.h>
+#include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/linear.h>
+#include <tapegrad/optim/adafactor.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/sgd.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/ranks.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+namespace tapegrad::distributed {
+namespace {
+
+using tests::error_of;
+
+const World& world() {
+  static const World joined;
+  return joined;
+}
+
+Tensor numbers(const Shape& shape, double factor) {
+  return (arange(0, static_cast<double>(shape.numel()), 1, kFloat32) * factor).reshape(shape);
+}
+
+TEST(Tree, DependsOnTheNumberOfTermsAlone) {
+  using detail::Terms;
+  for (int64_t n = 1; n <= 24; ++n) {
+    std::map<int, double> sums;
+    for (const int size : {1, 2, 3, 4, 6, 8}) {
+      std::vector<std::pair<Terms, double>> known;
+      const auto value = [](int64_t i) { return std::sin(static_cast<double>(i)) * 1e3; };
+      std::vector<std::unique_ptr<double>> memory;
+      const auto add = [](double* a, const double* b) { return *a += *b, a; };
+      const auto leaf = [&](const Terms& node) -> double* {
+        if (node.size() > 1) return nullptr;
+        return memory.emplace_back(std::make_unique<double>(value(node.begin))).get();
+      };
+      int64_t terms = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const Terms own = detail::terms_of(rank, size, n);
+        std::vector<Terms> nodes;
+        detail::add_nodes({0, n}, own, nodes);
+        for (const Terms& node : nodes) {
+          EXPECT_TRUE(detail::is_node({0, n}, node));
+          known.emplace_back(node, *detail::fold<double*>(node, leaf, add));
+          terms += node.size();
+        }
+        if ((size & (size - 1)) == 0 && n % size == 0) {
+          EXPECT_EQ(nodes.size(), 1u);
+        }
+      }
+      EXPECT_EQ(terms, n);
+      const auto given = [&](const Terms& node) -> double* {
+        for (auto& [terms_known, sum] : known)
+          if (terms_known == node) return &sum;
+        return nullptr;
+      };
+      sums[size] = *detail::fold<double*>({0, n}, given, add);
+    }
+    for (const auto& [size, sum] : sums) EXPECT_EQ(sum, sums[1]) << n << " terms, " << size << " processes";
+  }
+}
+
+TEST(Buckets, HaveEveryElementOnce) {
+  NamedTensors parameters{{"a", zeros({100'000})}, {"b", zeros({7})}, {"c", zeros({300, 300})}, {"d", zeros({0})}};
+  for (const bool cut : {true, false}) {
+    for (const int size : {1, 2, 3, 8}) {
+      std::vector<int64_t> found(parameters.size()), load(static_cast<std::size_t>(size));
+      for (const detail::Bucket& bucket : detail::make_buckets(parameters, size, 1 << 20, cut)) {
+        int64_t total = 0;
+        for (std::size_t r = 0; r < bucket.pieces.size(); ++r) {
+          int64_t at = 0;
+          for (const detail::Piece& piece : bucket.pieces[r]) {
+            EXPECT_EQ(piece.at, at);
+            EXPECT_EQ(piece.begin % detail::kBlock, 0);
+            EXPECT_TRUE(cut || piece.size() == parameters[piece.parameter].tensor.numel());
+            found[piece.parameter] += piece.size();
+            at += piece.size();
+          }
+          EXPECT_EQ(bucket.count[r], at);
+          EXPECT_EQ(bucket.first[r], total);
+          total += at;
+          load[r] += at;
+        }
+        EXPECT_EQ(total, bucket.total);
+      }
+      for (std::size_t p = 0; p < parameters.size(); ++p) EXPECT_EQ(found[p], parameters[p].tensor.numel());
+      EXPECT_TRUE(!cut || size != 2 || std::abs(load[0] - load[1]) < 2 * detail::kBlock);
+    }
+  }
+}
+
+TEST(Ranks, Collectives) {
+  const int n = world().size(), me = world().rank();
+  const Tensor x = numbers({2, 3}, me + 1);
+  EXPECT_EQ(world().broadcast(x, n - 1).to_vector<float>(), numbers({2, 3}, n).to_vector<float>());
+  const double sum = n * (n + 1) / 2.0;
+  EXPECT_EQ(world().all_reduce(x).to_vector<float>(), numbers({2, 3}, sum).to_vector<float>());
+  EXPECT_EQ(world().all_reduce(x, Reduce::max).to_vector<float>(), numbers({2, 3}, n).to_vector<float>());
+  EXPECT_EQ(world().all_reduce(-x, Reduce::min).to_vector<float>(), numbers({2, 3}, -n).to_vector<float>());
+  EXPECT_EQ(world().all_reduce(scalar(me, kInt64)).item<int64_t>(), n * (n - 1) / 2);
+  EXPECT_EQ(world().all_reduce(zeros({0, 4})).shape(), Shape({0, 4}));
+  EXPECT_TRUE(std::isnan(world().all_reduce(scalar(me == n - 1 ? NAN : 1.0), Reduce::max).item()));
+  const Tensor large = numbers({300'000}, 1.0 / 3 + me);  // the same bits everywhere
+  const Tensor total = world().all_reduce(large);
+  EXPECT_EQ(world().broadcast(total).to_vector<float>(), total.to_vector<float>());
+
+  const Tensor rows = numbers({2 * n, 2}, me + 1);
+  const Tensor own = world().reduce_scatter(rows.t().contiguous().t());
+  EXPECT_EQ(own.to_vector<float>(), numbers({2 * n, 2}, sum).slice(0, 2 * me, 2 * me + 2).to_vector<float>());
+  const Tensor all = world().all_gather(x);
+  EXPECT_EQ(all.shape(), Shape({2 * n, 3}));
+  for (int r = 0; r < n; ++r)
+    EXPECT_EQ(all.slice(0, 2 * r, 2 * r + 2).to_vector<float>(), numbers({2, 3}, r + 1).to_vector<float>());
+  EXPECT_EQ(world().all_gather(scalar(me, kInt64)).shape(), Shape({n}));
+  EXPECT_EQ(world().all_gather(tensor({{me % 2 == 0}})).dtype(), kBool);
+  world().barrier();
+  world().agree("");
+}
+
+TEST(Ranks, Errors) {
+  const int n = world().size(), me = world().rank();
+  EXPECT_EQ(error_of([] { world().broadcast(zeros({1}), 99); }),
+            "[broadcast] expected a root below " + std::to_string(n) + ", got 99");
+  EXPECT_EQ(error_of([] { world().all_reduce(tensor({true})); }),
+            "[all_reduce] expected float32, float64 or int64, got bool");
+  EXPECT_EQ(error_of([] { world().reduce_scatter(scalar(1)); }),
+            "[reduce_scatter] expected a first axis that " + std::to_string(n) + " processes can share, got shape []");
+  const std::string text = me == n - 1 ? "[here] it failed" : "";
+  EXPECT_EQ(error_of([&] { world().agree(text); }), n == 1 ? "[here] it failed" : "rank 2: [here] it failed");
+  if (n == 1) return;
+  EXPECT_EQ(error_of([&] {
+              world().all_reduce(zeros(me == 1 ? Shape{2, 3} : Shape{3, 2}));
+            }),
+            "[all_reduce] expected tensors of the same shape and type, got [3, 2] float32 on rank 0, [2, 3] float32 on "
+            "rank 1");
+  EXPECT_EQ(
+      error_of([&] { world().all_gather(zeros({2}, me == 2 ? kFloat64 : kFloat32)); }),
+      "[all_gather] expected tensors of the same shape and type, got [2] float32 on rank 0, [2] float64 on rank 2");
+  EXPECT_EQ(error_of([&] { world().all_reduce(zeros({2}), me == 2 ? Reduce::max : Reduce::sum); }),
+            "[all_reduce] expected the same reduction on every process, got 0 on rank 0, 1 on rank 2");
+  EXPECT_EQ(error_of([&] { world().broadcast(zeros({2}), me == 2 ? 1 : 0); }),
+            "[broadcast] expected the same root on every process, got 0 on rank 0, 1 on rank 2");
+  const std::string mixed = error_of([&] { me == 1 ? world().barrier() : (void)world().all_gather(zeros({2})); });
+  EXPECT_EQ(mixed, std::string(me == 1 ? "[barrier]" : "[all_gather]") +
+                       " expected the same call on every process, got all_gather on rank 0, barrier on rank 1");
+  const nn::Linear model(2, me == 2 ? 3 : 4);
+  optim::SGD sgd(nn::parameters(model), {});
+  EXPECT_EQ(
+      error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = n}); }),
+      "rank 2: [data_parallel] expected the same parameters on every process, got \"weight\" float32 [3, 2] here, "
+      "\"weight\" float32 [4, 2] on rank 0");
+  EXPECT_EQ(error_of([&] { DataParallel parallel(world(), sgd, {.accumulate = 4}); }),
+            "[data_parallel] accumulate must be a multiple of the number of processes, 3, got 4");
+}
+
+// A model whose weights span several blocks, with a layer that only some batches use.
+struct Net {
+  nn::Linear in{40, 1500}, out{1500, 3}, extra{40, 3};
+  nn::Dropout dropout{0.2};
+  Tensor operator()(const Tensor& x, bool more) const {
+    const Tensor y = out(dropout(relu(in(x))));
+    return more ? y + extra(x) : y;
+  }
+  void visit(auto&& field) {
+    field("in", in);
+    field("out", out);
+    field("extra", extra);
+    field("dropout", dropout);
+  }
+};
+
+// Three steps of six batches; the layer `extra` is used by the last batch only. Returns the parameters and the state.
+template <class Optimizer, class Options>
+std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options& options,
+                                              DataParallelOptions parallel) {
+  manual_seed(5);
+  Net net;
+  Optimizer optimizer(nn::parameters(net), options);
+  parallel.accumulate = 6;
+  DataParallel steps(world, optimizer, parallel);
+  double last = 0;
+  for (int i = 0; i < 3; ++i) {
+    last = steps.step([&](int64_t batch) {
+      Generator data(static_cast<uint64_t>(batch));
+      const Tensor x = randn({4, 40}, kFloat32, &data);
+      return mse_loss(net(x, batch % 6 == 5), ones({4, 3}));
+    });
+  }
+  EXPECT_TRUE(std::isfinite(last));
+  const double drawn = randn({1}).item();  // batches have their own draws
+  manual_seed(5);
+  const Net again;
+  EXPECT_EQ(drawn, randn({1}).item());
+  NamedTensors parameters;
+  for (const NamedTensor& p : nn::parameters(net)) parameters.push_back({p.name, p.tensor.clone()});
+  NamedTensors state = steps.state();
+  if (world.rank() == 0) {  // the state goes back in, whole
+    Optimizer other(nn::parameters(net), options);
+    other.load_state(state);
+    state.push_back({"again", other.state().back().tensor});
+  }
+  return {parameters, state};
+}
+
+void expect_same(const NamedTensors& a, const NamedTensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    ASSERT_EQ(a[i].tensor.shape(), b[i].tensor.shape()) << a[i].name;
+    const auto bytes = static_cast<std::size_t>(a[i].tensor.numel() * item_size(a[i].tensor.dtype()));
+    EXPECT_EQ(std::memcmp(a[i].tensor.raw_data(), b[i].tensor.raw_data(), bytes), 0) << a[i].name;
+  }
+}
+
+template <class Optimizer, class Options>
+void expect_bits_of_one_process(const Options& options, const DataParallelOptions& parallel) {
+  const auto [one, whole] = trained<Optimizer>(World::alone(), options, parallel);
+  const auto [many, state] = trained<Optimizer>(world(), options, parallel);
+  expect_same(one, many);
+  if (world().rank() == 0) expect_same(whole, state);
+}
+
+TEST(Ranks, StepsHaveTheBitsOfOneProcess) {
+  expect_bits_of_one_process<optim::AdamW>(optim::AdamWOptions{.lr = 1e-2},
+                                           {.clip_grad_norm = 0.1, .bucket_bytes = 1 << 14});
+  expect_bits_of_one_process<optim::SGD>(optim::SGDOptions{.lr = 1e-2, .momentum = 0.9}, {.overlap = false});
+  expect_bits_of_one_process<optim::Adafactor>(optim::AdafactorOptions{}, {.clip_grad_norm = 10});
+}
+
+TEST(Ranks, GradientsInBfloat16) {
+  const auto [exact, state] = trained<optim::SGD>(world(), optim::SGDOptions{.lr = 0.1}, {});
+  const auto [rounded, other] = trained<optim::SGD>(world(), optim::SGDOptions{.lr = 0.1}, {.wire = kBFloat16});
+  double largest = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i)
+    largest = std::max(largest, amax(abs(exact[i].tensor - rounded[i].tensor)).item());
+  EXPECT_LT(largest, 1e-2);
+  EXPECT_TRUE(world().size() == 1 || largest > 0);
+}
+
+TEST(Ranks, SharesTheState) {
+  Net net;
+  optim::Adam adam(nn::parameters(net), {});
+  DataParallel parallel(world(), adam, {.accumulate = world().size()});
+  parallel.step([&](int64_t) { return mean(net(ones({1, 40}), true)); });
+  if (world().size() == 1) return;
+  int64_t held = 0, all = 0;
+  for (const auto& entry : adam.state_entries()) held += adam.state_share(entry).numel(), all += entry.shape.numel();
+  const Tensor total = world().all_reduce(scalar(static_cast<double>(held), kFloat64));
+  EXPECT_EQ(total.item(), static_cast<double>(all));
+  EXPECT_LT(held, all);
+  EXPECT_EQ(error_of([&] { adam.state(); }),
+            "[optimizer] this optimiser has a share of the state (call state() of its DataParallel)");
+  EXPECT_EQ(
+      error_of([&] { adam.step({}); }),
+      "[optimizer] this optimiser updates a share of the parameters (call step() of the DataParallel that has it)");
+  EXPECT_GT(parallel.times().bytes_sent, 0);
+}
+
+TEST(Ranks, MissingAndUnknownGradients) {
+  Net net;
+  const nn::Linear other(40, 3);
+  const int n = world().size();
+  const auto failing = [&](const Net& model, bool unknown) {
+    optim::SGD sgd(nn::parameters(model), {});
+    DataParallel parallel(world(), sgd, {.accumulate = n});
+    return error_of([&] {
+      parallel.step([&](int64_t) {
+        const Tensor x = ones({1, 40});
+        return mean(unknown ? model(x, true) + other(x) : model(x, false));
+      });
+    });
+  };
+  EXPECT_EQ(
+      failing(net, false),
+      "[optimizer] \"extra.weight\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
+      "parameters as they are; call nn::to before the optimiser is made)");
+  EXPECT_NE(failing(net, true).find("(does a visit leave out a member? allow_unknown(true) ignores"),
+            std::string::npos);
+}
+
+TEST(World, ThreeProcesses) {
+  SKIP_WITHOUT_MPIRUN();
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const tests::Ran ran = tests::run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("[  PASSED  ] 6 tests."), std::string::npos) << ran.out << ran.err;
+}
+
+}  // namespace
+}  // namespace tapegrad::distributed

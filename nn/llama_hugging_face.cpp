@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/nn/llama_hugging_face.h>
+#include <tapegrad/nn/lora.h>
 
 #include <nlohmann/json.hpp>
 
@@ -174,6 +175,11 @@ NamedTensors from_hugging_face(const NamedTensors& state, const LlamaConfig& con
 }
 
 NamedTensors to_hugging_face(const LlamaModel& model) {
+  if (has_lora(model)) {
+    LlamaModel merged = clone(model);
+    merge_lora(merged);
+    return to_hugging_face(merged);
+  }
   NamedTensors state = state_dict(model);
   if (is_int8(state)) fail("hugging_face", "expected floating weights, got int8");
   return state;

@@ -4,10 +4,12 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/threads.h>
@@ -187,6 +189,38 @@ TEST(Llama, WeightsInFewerBytes) {
   nn::load_state_dict(again, nn::int8_state(nn::state_dict(wide), again));
   EXPECT_TRUE(same_bits(again(in), quarter(in)));
   EXPECT_EQ(error_of([&] { nn::to_hugging_face(again); }), "[hugging_face] expected floating weights, got int8");
+}
+
+// Updates of the attention's projections, which are multiplied together, and their way through files.
+TEST(Llama, UpdatesOfLowRank) {
+  const tests::TemporaryFolder folder;
+  nn::LlamaModel model = loaded("llama2_tiny"), other = loaded("llama2_tiny");
+  const Tensor in = ids(tests::stored("llama2_tiny/expected.json")["ids"]), plain = model(in);
+  EXPECT_EQ(nn::lora(model, {.rank = 2, .targets = {"q_proj", "v_proj"}}).size(), 4U);
+  nn::eval(model);
+  EXPECT_TRUE(same_bits(model(in), plain));
+  manual_seed(4);
+  for (nn::LlamaBlock& block : model.layers) {
+    for (nn::Linear* layer : {&block.self_attn.q_proj, &block.self_attn.v_proj}) {
+      nn::init::normal(layer->low_rank->b, 0, 0.3);
+    }
+  }
+  const Tensor expected = model(in);
+  EXPECT_GT(difference(expected, plain), 0.01);
+  {
+    Tape tape;
+    const Gradients grads = tape.backward(sum(model(in) * model(in)));
+    for (const NamedTensor& p : nn::trainable_parameters(model)) EXPECT_GT(amax(abs(grads[p.tensor])).item(), 0);
+  }
+  nn::save_adapter(model, folder / "adapter");
+  const SafeTensors file = load_safetensors(folder / "adapter/adapter_model.safetensors");
+  EXPECT_EQ(file["base_model.model.model.layers.1.self_attn.v_proj.lora_B.weight"].shape(), Shape({8, 2}));
+  nn::load_adapter(other, folder / "adapter");
+  nn::eval(other);
+  EXPECT_TRUE(same_bits(other(in), expected));
+  nn::LlamaModel merged = loaded("llama2_tiny");  // to_hugging_face merges
+  nn::load_state_dict(merged, nn::to_hugging_face(other));
+  EXPECT_LT(difference(merged(in), expected), 1e-4);
 }
 
 TEST(Llama, AnyDecoderIsAModule) {

@@ -214,10 +214,13 @@ int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs
     const auto start =
         type != part->end() && *type == "TemplateProcessing" ? template_start(*part) : std::optional<std::string>();
     if (start && start->empty()) continue;
-    for (const int64_t id : pairs.specials) {
-      if (start && pairs.tokens[static_cast<std::size_t>(id)] == *start) begin = id;
+    const auto found = std::find_if(pairs.specials.begin(), pairs.specials.end(), [&](int64_t id) {
+      return start && pairs.tokens[static_cast<std::size_t>(id)] == *start;
+    });
+    if (found == pairs.specials.end() || begin >= 0) {
+      place.fail_with("the post-processor {} is not supported", kind);
     }
-    if (begin < 0) place.fail_with("the post-processor {} is not supported", kind);
+    begin = *found;
   }
   return begin;
 }

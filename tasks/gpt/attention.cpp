@@ -88,7 +88,7 @@ int attention_gpt(const GPTAttentionRequest& request) {
   bool cut = false;
   const std::vector<HeadMap> drawn = drawable(heads, cut);
   const std::string text =
-      trained.tokenizer ? data::valid_utf8(trained.tokenizer->decode(ids)) : fmt::format("{}", fmt::join(ids, " "));
+      trained.tokenizer ? data::valid_utf8(trained.text(ids)) : fmt::format("{}", fmt::join(ids, " "));
   std::string body = "<h1>GPT: attention</h1>\n";
   if (!figures.empty()) body += analysis_html(figures);
   body += fmt::format(

@@ -106,7 +106,7 @@ class Conversation {
 
   // Forgets the first turns while there is no room for an answer. The rest is then read again.
   void make_room() {
-    const int64_t answer = std::min(request_.max_new_tokens, context_ / 4);
+    const int64_t answer = std::clamp<int64_t>(context_ / 4, 1, request_.max_new_tokens);
     std::size_t forgotten = 0;
     while (turns_.size() > 1 && static_cast<int64_t>(all().size()) + answer > context_) {
       turns_.erase(turns_.begin());

@@ -12,6 +12,7 @@
 #include <tapegrad/tasks/train/checked_file.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
@@ -80,6 +81,12 @@ TrainedDecoder llama_of_folder(const FoundModel& found, const LoadOptions& o) {
 }  // namespace
 
 bool TrainedDecoder::is_end(int64_t id) const { return std::find(ends.begin(), ends.end(), id) != ends.end(); }
+
+std::string TrainedDecoder::text(std::span<const int64_t> ids) const {
+  std::vector<int64_t> known;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(known), [&](int64_t id) { return id < tokenizer->size(); });
+  return tokenizer->decode(known);
+}
 
 TrainedDecoder load_decoder(const std::string& name, const LoadOptions& options) {
   std::optional<FoundModel> folder;

@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/gpt/model.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct TrainedDecoder {
   std::string chat_template;                   // of the folder, in Jinja; empty: none
 
   bool is_end(int64_t id) const;
+  // The text of ids. Those that only pad the model's vocabulary have none.
+  std::string text(std::span<const int64_t> ids) const;
 };
 
 // load_gpt for a model of either kind.

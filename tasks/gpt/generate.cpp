@@ -110,8 +110,7 @@ int generate_gpt(const GPTGenerateRequest& request) {
   const bool several = prompts.size() > 1, streams = request.beams == 1 && !several;  // prints tokens as they come
   Shown shown(request, trained, several);
   const auto stops = [&](std::span<const int64_t> row) {
-    return !request.stop.empty() &&
-           trained.tokenizer->decode({row.begin(), row.end()}).find(request.stop) != std::string::npos;
+    return !request.stop.empty() && trained.text(row).find(request.stop) != std::string::npos;
   };
   options.stop = [&](std::span<const int64_t> row) {
     const bool end = trained.is_end(row.back());

@@ -75,6 +75,8 @@ TEST(LlamaTokenizers, RejectWhatTheyDoNotSupport) {
             "[tokenizer] t.json: the normalizer Sequence is not supported");
   EXPECT_EQ(with(llama2, "/post_processor/single/0/SpecialToken/id", "<t>"),
             "[tokenizer] t.json: the post-processor TemplateProcessing is not supported");
+  EXPECT_EQ(with(llama3, "/post_processor/processors/2", {{"type", "RobertaProcessing"}}),
+            "[tokenizer] t.json: the post-processor Sequence is not supported");
   EXPECT_EQ(with(llama3, "/pre_tokenizer/pretokenizers/0/pattern/Regex", "\\w+"),
             "[tokenizer] t.json: expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
   EXPECT_EQ(with(llama3, "/pre_tokenizer/pretokenizers/0/behavior", "Removed"),

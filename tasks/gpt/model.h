@@ -37,9 +37,6 @@ std::string run_name(const GPTOptions& options, const data::Tokenizer& tokenizer
 // where there is none, and where the folder's model is that of the same run.
 std::string other_model_in(const fs::path& folder, std::string_view run);
 
-// A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
-// the folder of a run (find_model). An empty name: the last run's. BadRequest where nothing is there, and for another
-// task's model.
 struct LoadOptions {
   // What the matrices are kept in (GPTModel::store_in_bfloat16, store_in_int8). A file of an int8 model is read as
   // int8; BadRequest about --dtype if bfloat16 is asked for.
@@ -50,6 +47,9 @@ struct LoadOptions {
   std::string adapter = {};             // folder of an adapter for the model (nn::load_adapter); empty: none
   std::string_view option = "--model";  // what named the model
 };
+// A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
+// the folder of a run (find_model). An empty name: the last run's. BadRequest where nothing is there, and for another
+// task's model.
 TrainedGPT load_gpt(const std::string& model, const LoadOptions& options = {});
 // Gives a model the updates of low rank that a run's settings ask for. BadRequest about --lora-targets.
 void add_lora(nn::GPTModel& model, const GPTOptions& options);

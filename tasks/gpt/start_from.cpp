@@ -19,7 +19,7 @@ constexpr double kLoraRate = 2e-4;        // Hu et al. 2021, table 11
 
 // Settings of the model that weights do not depend on.
 constexpr std::string_view kFree[] = {"drop-rate", "recompute", "interpolate-to", "ntk-scale", "performer-redraw"};
-constexpr std::string_view kSizes[] = {"context-length", "emb-dim", "n-heads", "n-layers"};
+constexpr std::string_view kModelSizes[] = {"context-length", "emb-dim", "n-heads", "n-layers"};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -98,7 +98,7 @@ GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& gi
     if (name == "preset") {
       GPTOptions preset = gpt_options(asked.preset);
       const Fields sizes = fields_of(preset);
-      for (const std::string_view size : kSizes) {
+      for (const std::string_view size : kModelSizes) {
         const std::string expected = theirs.find(size)->text(), got = sizes.find(size)->text();
         require(expected == got, "--preset",
                 fmt::format("expected a model of the sizes of {}, got {} (--{} {}, not {})", asked.from, asked.preset,

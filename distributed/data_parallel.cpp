@@ -184,6 +184,7 @@ struct DataParallel::Share {
   void copy_parameters();
   void begin();
   void post_receives();
+  void note_unknown(const TapeIndex& leaf, const Tensor& grad);
   void take(std::size_t parameter, const Tensor& grad);
   template <class T>
   void write(const Bucket& bucket, const Moving& to, std::size_t parameter, const Tensor& grad);
@@ -267,6 +268,13 @@ void DataParallel::Share::post_receives() {
   }
 }
 
+// Keeps the first leaf that has a gradient and is no parameter.
+void DataParallel::Share::note_unknown(const TapeIndex& leaf, const Tensor& grad) {
+  if (!unknown.empty() || leaf.tape != TapeIndex::kLeaf || parameter_of.contains(leaf.position)) return;
+  const std::string called = tapegrad::detail::leaf_name(leaf);
+  unknown = called.empty() ? fmt::format("a leaf of shape {}", str(grad.shape())) : fmt::format("\"{}\"", called);
+}
+
 // The gradient of the last batch, an empty handle if it has none: completes the sums of this process.
 void DataParallel::Share::take(std::size_t parameter, const Tensor& grad) {
   const std::size_t b = bucket_of[parameter];
@@ -344,6 +352,8 @@ void DataParallel::Share::progress() {
 // What backward did not reach has no gradient in the last batch.
 void DataParallel::Share::complete() {
   if (!posted) post_receives();
+  for (const auto& node : sums.nodes)
+    for (const Gradients::Entry& entry : node.grads) note_unknown(entry.place, entry.grad);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     if (moving[b].started) continue;
     if (own_nodes() > 0 && moving[b].missing > 0) {
@@ -394,10 +404,13 @@ Tensor DataParallel::Share::reduced(std::size_t b) {
   return sum;
 }
 
+// By parameter, whether any process has a gradient of it; then one entry: whether any has an unknown one.
 std::vector<uint8_t> DataParallel::Share::present_anywhere() const {
-  const std::size_t n = arrived.size();
+  std::vector<uint8_t> own = arrived;
+  own.push_back(unknown.empty() || optimizer.allows_unknown() ? 0 : 1);
+  const std::size_t n = own.size();
   std::vector<uint8_t> all(n * static_cast<std::size_t>(size())), any(n);
-  world.transport()->all_gather(arrived.data(), static_cast<int64_t>(n), all.data());
+  world.transport()->all_gather(own.data(), static_cast<int64_t>(n), all.data());
   for (std::size_t i = 0; i < all.size(); ++i) any[i % n] |= all[i];
   return any;
 }
@@ -442,12 +455,15 @@ double DataParallel::Share::clip(const std::vector<Tensor>& reduced, const std::
 double DataParallel::Share::update() {
   complete();
   const std::vector<uint8_t> present = present_anywhere();
-  if (!unknown.empty() && !optimizer.allows_unknown())
-    fail(kWhere, fmt::format("the gradient of {} belongs to no parameter of the optimiser (does a visit leave out a "
-                             "member? allow_unknown(true) ignores it)",
-                             unknown));
-  std::vector<Tensor> sums_of;
+  std::vector<Tensor> sums_of;  // before any Error: then no message is under way
   for (std::size_t b = 0; b < buckets.size(); ++b) sums_of.push_back(reduced(b));
+  if (present.back())
+    world.agree(
+        unknown.empty()
+            ? std::string()
+            : error_text(kWhere, fmt::format("the gradient of {} belongs to no parameter of the optimiser (does "
+                                             "a visit leave out a member? allow_unknown(true) ignores it)",
+                                             unknown)));
   const double norm = options.clip_grad_norm > 0 ? clip(sums_of, present, options.clip_grad_norm) : 0;
   std::vector<Tensor> grads(parameters.size());
   for (std::size_t p = 0; p < parameters.size(); ++p)
@@ -538,6 +554,10 @@ DataParallel::~DataParallel() = default;
 void DataParallel::begin_step(int64_t batches) {
   if (batches < 1 || batches > options_.accumulate)
     fail(kWhere, fmt::format("expected 1 to {} batches, got {}", options_.accumulate, batches));
+  if (share_ && share_->posted && sums_->open)
+    fail(kWhere,
+         "an earlier step failed while its gradients were under way (end the program, and continue from a "
+         "checkpoint)");
   sums_->all = {0, batches};
   sums_->own = detail::terms_of(world_.rank(), world_.size(), batches);
   sums_->next = sums_->own.begin;
@@ -569,10 +589,8 @@ void DataParallel::backward(Tape& tape, const Tensor& loss) {
       const auto found = share.parameter_of.find(leaf.position);
       if (found != share.parameter_of.end()) {
         share.take(found->second, grad);
-      } else if (share.unknown.empty()) {
-        const std::string name = tapegrad::detail::leaf_name(leaf);
-        share.unknown =
-            name.empty() ? fmt::format("a leaf of shape {}", str(grad.shape())) : fmt::format("\"{}\"", name);
+      } else {
+        share.note_unknown(leaf, grad);
       }
     }
     void ran_node() override { share.progress(); }

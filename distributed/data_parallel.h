@@ -57,8 +57,9 @@ class BatchDraws {
 /// included. A process updates a share of the parameters, and has the optimiser's state for them only (ZeRO stage 1);
 /// then it receives the others.
 ///
-/// The constructor copies the parameters and the default generator of rank 0 to all processes. Afterwards each process
-/// must do the same, but for the batches: draw the same numbers, set the same rates, freeze the same parameters.
+/// The constructor copies the optimiser's parameters and the default generator of rank 0 to all processes. Afterwards
+/// each process must do the same, but for the batches: draw the same numbers, set the same rates, freeze the same
+/// parameters. A process that fails in a step, alone, must end: the others wait for it until the launcher ends them.
 class DataParallel {
  public:
   /// The mean loss of batch i, counted from the first step; recorded on the tape that is alive.
@@ -78,7 +79,8 @@ class DataParallel {
 
   // --- the parts of a step, for loops of another form ---
 
-  /// Begins a step of `batches` batches, at most `accumulate` (fewer at the end of an epoch).
+  /// Begins a step of `batches` batches, at most `accumulate` (fewer at the end of an epoch). With several processes,
+  /// Error after a step that failed while its gradients were under way.
   void begin_step(int64_t batches);
   /// Whether this process computes batch i of the step.
   bool is_mine(int64_t i) const;

@@ -14,7 +14,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string>
+#include <type_traits>
 
 namespace tapegrad::distributed {
 namespace {
@@ -139,7 +141,14 @@ Tensor reduced_block(detail::Transport& transport, const Tensor& x, Reduce how) 
 World::World() : transport_(nullptr), exceptions_(std::uncaught_exceptions()) {
   if (ended) fail(kWhere, "an earlier World has ended, and MPI with it (keep one for the whole program)");
   if (!is_launched()) return;
-  transport_ = join();
+  detail::Transport* const joined = join();
+  const char* const launched = first_set(kSizeVariables);
+  if (launched && std::atoi(launched) != joined->size())
+    fail(kWhere,
+         fmt::format("the launcher started {} processes, but MPI connects {} (is it the launcher of another MPI "
+                     "than tapegrad was built with?)",
+                     launched, joined->size()));
+  transport_ = joined;
   ++worlds;
 }
 

@@ -25,8 +25,8 @@ enum class Reduce { sum, max, min };
 /// formed in a fixed tree over the ranks.
 class World {
  public:
-  /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI, or if an
-  /// earlier World of this program has ended.
+  /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI or with another
+  /// MPI than the launcher's, or if an earlier World of this program has ended.
   World();
   /// Waits for the others, and ends MPI with the last World. After an exception it does not wait: when this process
   /// ends, the launcher ends the others.

@@ -273,22 +273,27 @@ TEST(Ranks, MissingAndUnknownGradients) {
   Net net;
   const nn::Linear other(40, 3);
   const int n = world().size();
-  const auto failing = [&](const Net& model, bool unknown) {
-    optim::SGD sgd(nn::parameters(model), {});
-    DataParallel parallel(world(), sgd, {.accumulate = n});
+  // With a leaf that is no parameter in one batch of the step.
+  const auto failing = [&](bool extra, int64_t batch_with_unknown) {
+    optim::SGD sgd(nn::parameters(net), {});
+    DataParallel parallel(world(), sgd, {.accumulate = 2 * n});
     return error_of([&] {
-      parallel.step([&](int64_t) {
-        const Tensor x = ones({1, 40});
-        return mean(unknown ? model(x, true) + other(x) : model(x, false));
+      parallel.step([&](int64_t batch) {
+        const Tensor x = ones({1, 40}), y = net(x, extra);
+        return mean(batch == batch_with_unknown ? y + other(x) : y);
       });
     });
   };
   EXPECT_EQ(
-      failing(net, false),
+      failing(false, -1),
       "[optimizer] \"extra.weight\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
       "parameters as they are; call nn::to before the optimiser is made)");
-  EXPECT_NE(failing(net, true).find("(does a visit leave out a member? allow_unknown(true) ignores"),
-            std::string::npos);
+  const std::string first = failing(true, 0), last = failing(true, 2 * n - 1);  // of the last process, and of the first
+  for (const std::string& text : {first, last})
+    EXPECT_NE(text.find("a visit leave out a member? allow_unknown(true) ignores"), std::string::npos) << text;
+  if (n == 1) return;
+  EXPECT_TRUE(first.starts_with("rank 2: [data_parallel] the gradient of ")) << first;
+  EXPECT_TRUE(last.starts_with("[data_parallel] the gradient of ")) << last;
 }
 
 TEST(World, ThreeProcesses) {

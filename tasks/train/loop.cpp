@@ -252,7 +252,14 @@ Evaluation Loop::evaluate() const {
 }
 
 void Loop::evaluate_into(StepMetrics& metrics) {
-  const Evaluation found = evaluate();
+  Evaluation found = evaluate();
+  const distributed::World& world = parallel_->world();
+  if (world.size() > 1) {  // other processors may round otherwise: the first process decides when all of them stop
+    const std::vector<double> own{found.validation, found.training.value_or(0)};
+    const std::vector<double> first = world.broadcast(tensor(own, {2})).to_vector<double>();
+    found.validation = first[0];
+    if (found.training) found.training = first[1];
+  }
   if (!std::isfinite(found.validation) || !std::isfinite(found.training.value_or(0)))
     fail("train", fmt::format("the losses after step {} are not finite (a smaller learning rate may help)", steps_));
   metrics.validation_loss = found.validation;
@@ -355,6 +362,7 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
 
 void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
   trap_nan_ = files.trap_nan;
+  interrupted_ = false;
   const bool first = is_first();
   std::optional<MetricsFile> metrics;
   if (first) metrics.emplace(fs::path(folder) / kMetricsFile, steps_, steps_per_epoch());
@@ -403,10 +411,12 @@ void Loop::train_to_end(const RunFiles& files, const std::string& folder) {
   progress.finish();
   if (saved != steps_) save();
   if (finished() && m.step > 0 && files.ended && first) files.ended(m);
-  if (!finished())
+  if (!finished()) {
+    parallel_->world().barrier();  // until the first process has written: the launcher ends all when one ends
     throw Interrupted(
         error_text("train", fmt::format("interrupted after step {} of {}; the checkpoint in {} continues the run",
                                         steps_, total_steps(), files.folder)));
+  }
 }
 
 void Loop::end_profile(Profiler& profiler, const RunFiles& files, const std::string& folder, Progress& progress) {

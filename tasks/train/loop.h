@@ -118,7 +118,8 @@ class Loop {
   StepMetrics step();
   /// The means of the epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;
-  /// evaluate() in eval mode. In a run of several processes, each of them evaluates.
+  /// evaluate() in eval mode. In a run of several processes, each of them evaluates; steps and `best` have the first
+  /// one's losses.
   Evaluation evaluate() const;
 
   /// Everything that decides the rest of the training, and back. `save` of the options may use any names but the
@@ -168,7 +169,7 @@ class Loop {
   struct Figures {  // of a batch
     double loss = 0, accuracy = 0, tokens = 0;
   };
-  void exchange(std::vector<Figures>& found, int64_t step);
+  void exchange(std::vector<Figures>& figures, int64_t step);
   void require_same_start(const std::string& folder) const;
   void evaluate_into(StepMetrics& metrics);
   bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
@@ -203,7 +204,7 @@ Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf los
       optimizer_(optimizer),
       options_(std::move(options)) {
   const auto connect = [&](auto batches) {  // a pointer of some kind
-    using Batch = decltype(batches->next());
+    using Batch = decltype(next_of(*batches));
     const auto batch = std::make_shared<std::optional<Batch>>();
     source_ = {.next = [batches, batch] { batch->emplace(next_of(*batches)); },
                .loss = [batch, loss_of]() -> BatchLoss { return loss_of(*std::exchange(*batch, std::nullopt)); },

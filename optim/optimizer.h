@@ -122,7 +122,8 @@ class Optimizer {
   /// Called once per step before any update, with the largest Slot::steps of the step.
   virtual void begin_step(int64_t /*steps*/) {}
   /// Updates all parameters of a step: divides them into ranges and calls update() for each, in parallel. An optimiser
-  /// whose update is not elementwise overrides it and uses tensor operations, which are not recorded.
+  /// whose update is not elementwise overrides it and is_elementwise(), and uses tensor operations, which are not
+  /// recorded.
   virtual void update_all(const std::vector<Slot*>& slots);
   /// Sets the initial value of all state tensors, if not 0.
   void start_buffers_at(double value);

@@ -44,7 +44,8 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE
   cd "$work"
   build/several_processes one
   if command -v mpirun >/dev/null; then  # finds the installed libtapegrad_mpi.so
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none \
+      OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none
     mpirun -q --oversubscribe -n 2 build/several_processes two
     cmp one/model.safetensors two/model.safetensors
   fi

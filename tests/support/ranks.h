@@ -20,7 +20,10 @@ inline void prepare_mpirun() {
   ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // containers may forbid the other one
 }
 
-inline bool has_mpirun() { return run_program({"mpirun", "--version"}).code == 0; }
+inline bool has_mpirun() {
+  prepare_mpirun();
+  return run_program({"mpirun", "--version"}).code == 0;
+}
 
 inline Ran run_ranks(int processes, const Arguments& program, const RunSetting& setting = {}) {
   prepare_mpirun();

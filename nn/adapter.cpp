@@ -243,7 +243,10 @@ class AdapterConfig {
       for (const auto& [name, value] : json["alpha_pattern"].items()) {
         if (name.find_first_of("*+?[](){}|\\$") != std::string::npos)
           refuse(fmt::format("expected names of layers in alpha_pattern, got the expression \"{}\"", name));
-        alphas_[name.substr(name.starts_with('^') ? 1 : 0)] = value.get<double>();
+        const auto alpha = value.get<double>();
+        if (!(alpha > 0 && std::isfinite(alpha)))
+          refuse(fmt::format("alpha_pattern must have positive numbers, got {} for \"{}\"", alpha, name));
+        alphas_[name.substr(name.starts_with('^') ? 1 : 0)] = alpha;
       }
     }
     // A text is a regular expression, and some layers are selected in further ways: then the tensors alone decide.

@@ -286,6 +286,8 @@ TEST(Adapter, OfAnotherModelIsRejectedByName) {
   EXPECT_EQ(with("lora_dropout", 1), at + "lora_dropout must be at least 0 and less than 1, got 1");
   EXPECT_EQ(with("alpha_pattern", {{"h.*.c_attn", 2}}),
             at + "expected names of layers in alpha_pattern, got the expression \"h.*.c_attn\"");
+  EXPECT_EQ(with("alpha_pattern", {{"c_attn", -1}}),
+            at + "alpha_pattern must have positive numbers, got -1 for \"c_attn\"");
   spill(config, "{");
   EXPECT_EQ(load(small_gpt()), at + "is not complete JSON: it ends after 1 bytes (was its download interrupted?)");
   spill(config, good_config);

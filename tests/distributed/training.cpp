@@ -56,6 +56,33 @@ TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {
   EXPECT_EQ(one.out, four.out);
 }
 
+// The optimiser has the updates only; everything else is frozen.
+TEST(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
+  SKIP_WITHOUT_MPIRUN();
+  const TemporaryFolder folder;
+  const Ran base = run_command(small_gpt_run(folder, "base", {"--max-steps", "1"}));
+  ASSERT_EQ(base.code, 0) << base.err;
+  const auto tuned = [&](const std::string& out) {
+    return Arguments{"train",           "gpt",
+                     "--from",          folder / "base",
+                     "--text",          folder / "text.txt",
+                     "--out",           folder / out,
+                     "--sample-tokens", "0",
+                     "--lora-rank",     "2",
+                     "--lora-dropout",  "0.1",
+                     "--accumulate",    "2",
+                     "--max-steps",     "3",
+                     "--threads",       "1"};
+  };
+  const Ran one = run_command(tuned("one")), two = train_together(2, tuned("two"));
+  ASSERT_EQ(one.code, 0) << one.err;
+  ASSERT_EQ(two.code, 0) << two.err;
+  expect_same_run(folder / "one", folder / "two");
+  const std::string adapter = slurp(folder / "one/adapter/adapter_model.safetensors");
+  EXPECT_FALSE(adapter.empty());
+  EXPECT_TRUE(adapter == slurp(folder / "two/adapter/adapter_model.safetensors"));
+}
+
 TEST(TrainTogether, Errors) {
   SKIP_WITHOUT_MPIRUN();
   const TemporaryFolder folder;

@@ -187,6 +187,36 @@ model.store_in_bfloat16();     // for generation: half the memory, twice the tok
 EXPECT_EQ(model(tg::tensor({{1, 2}})).shape(), (tg::Shape{1, 2, 6}));
 }
 
+TEST_F(Readme, Lora) {
+nn::GPTModel model({.vocab_size = 6, .context_length = 4, .emb_dim = 4, .n_heads = 2, .n_layers = 1});
+nn::lora(model, {.rank = 8, .alpha = 16, .targets = {"W_query", "W_value"}, .dropout = 0.05});
+tg::optim::AdamW adam(nn::trainable_parameters(model), {.lr = 2e-4});    // the updates only
+nn::save_adapter(model, "my-adapter");                            // later: nn::load_adapter(model, "my-adapter")
+nn::merge_lora(model);                                            // weights with the updates; a plain model again
+EXPECT_FALSE(nn::has_lora(model));
+EXPECT_EQ(adam.parameters().size(), 4U);
+}
+
+TEST_F(Readme, LlamaOfHuggingFace) {
+{
+const nn::LlamaModel small({.vocab_size = 6, .hidden_size = 4, .intermediate_size = 6, .num_hidden_layers = 1, .num_attention_heads = 2, .max_position_embeddings = 32});
+std::filesystem::create_directory("llama");
+tg::tests::spill("llama/config.json", nn::to_hugging_face_config(small.config));
+tg::save_safetensors("llama/model.safetensors", nn::to_hugging_face(small));
+}
+const tg::Tensor prompt = tg::tensor({{3, 4}});
+std::ifstream file("llama/config.json");
+std::string config(std::istreambuf_iterator<char>(file), {});
+nn::LlamaModel model = [&] {
+  const nn::init::Skip skip;   // weights are loaded next
+  return nn::LlamaModel(nn::llama_config_of_hugging_face(config, "llama/config.json"));
+}();
+nn::load_state_dict(model, nn::from_hugging_face(tg::load_safetensors("llama/").tensors, model.config));
+nn::DecoderNext next(model);
+nn::Generated answer = nn::generate(next, prompt, {.max_new_tokens = 20});
+EXPECT_EQ(answer.lengths[0], 20);
+}
+
 TEST_F(Readme, MixedPrecision) {
 Mlp model(4);
 const std::vector<std::pair<tg::Tensor, tg::Tensor>> batches(3, {tg::randn({2, 4}), tg::randn({2, 4})});
@@ -238,7 +268,7 @@ TEST(ReadmeCode, IsInThisFileWordForWord) {
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 16);
+  EXPECT_EQ(blocks, 18);
 }
 
 }  // namespace

@@ -95,6 +95,8 @@ void add_llama(ModuleTable& table) {
   table.add(
       "LlamaMLP", "[2, 4]", {spread({2, 4})}, [=] { return nn::LlamaMLP(config); }, apply);
   table.add(
+      "LlamaAttention", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::LlamaAttention(config); }, apply);
+  table.add(
       "LlamaBlock", "[1, 3, 4]", {spread({1, 3, 4})}, [=] { return nn::LlamaBlock(config); }, apply);
   table.add(
       "LlamaModel", "ids [2, 3]", {ids}, [=] { return nn::LlamaModel(config); }, apply);

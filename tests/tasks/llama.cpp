@@ -56,6 +56,7 @@ TEST(LlamaTokenizers, EncodeAndDecodeAsHuggingFaces) {
       EXPECT_EQ(ids, expected["ids"].get<std::vector<int64_t>>());
       EXPECT_EQ(tokenizer->decode(ids), expected["decoded"].get<std::string>());
     }
+    EXPECT_EQ(tokenizer->cut("one two, three", 1), std::string_view::npos);  // texts are encoded whole
     EXPECT_EQ(json::parse(tokenizer->json()), json::parse(slurp(folder_of(name) + "/tokenizer.json")));
   }
 }

@@ -75,7 +75,11 @@ class AnyDecoder {
  public:
   template <class Model>
   requires std::is_base_of_v<Decoder, Model> AnyDecoder(Model model)  // NOLINT: any decoder converts
-      : held_(std::make_unique<Model>(std::move(model))) {}
+      : held_(std::make_unique<Model>(std::move(model))),
+        copy_([](Decoder& d) -> std::unique_ptr<Decoder> { return std::make_unique<Model>(static_cast<Model&>(d)); }) {}
+  AnyDecoder(AnyDecoder&&) noexcept = default;
+  AnyDecoder& operator=(AnyDecoder&&) noexcept = default;
+  AnyDecoder(AnyDecoder& other) : held_(other.copy_(*other.held_)), copy_(other.copy_) {}  // for clone()
   Decoder& operator*() { return *held_; }
   const Decoder& operator*() const { return *held_; }
   Decoder* operator->() { return held_.get(); }
@@ -93,6 +97,7 @@ class AnyDecoder {
 
  private:
   std::unique_ptr<Decoder> held_;
+  std::unique_ptr<Decoder> (*copy_)(Decoder&);
 };
 
 /// The projection to the vocabulary, without bias: [..., C] -> logits [..., V]. Starts as nn::Linear does.

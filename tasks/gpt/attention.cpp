@@ -9,7 +9,7 @@
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/gpt/attention.h>
-#include <tapegrad/tasks/gpt/decoder.h>
+#include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 
 #include <nlohmann/json.hpp>
@@ -68,7 +68,7 @@ std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>
 int attention_gpt(const GPTAttentionRequest& request) {
   check_limits("--max-new-tokens", static_cast<double>(request.max_new_tokens), kCountOrNone);
   require(!request.json || request.analyze, "--json", "expected --analyze, whose figures it prints");
-  const TrainedDecoder trained = load_decoder(request.model, {.adapter = request.adapter});
+  const TrainedGPT trained = load_gpt(request.model, {.adapter = request.adapter});
   std::vector<int64_t> ids = prompt_ids_of(request.prompt, request.prompt_ids, trained);
   if (request.max_new_tokens > 0) {
     nn::DecoderNext next(*trained.model);

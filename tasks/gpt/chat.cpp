@@ -44,7 +44,7 @@ class Continued final : public nn::NextTokenLogits {
 
 class Conversation {
  public:
-  Conversation(const ChatRequest& request, const TrainedDecoder& trained)
+  Conversation(const ChatRequest& request, const TrainedGPT& trained)
       : request_(request),
         model_(*trained.model),
         trained_(trained),
@@ -166,7 +166,7 @@ class Conversation {
 
   const ChatRequest& request_;
   const nn::Decoder& model_;
-  const TrainedDecoder& trained_;
+  const TrainedGPT& trained_;
   const data::Tokenizer& tokenizer_;
   ChatTemplate form_;
   int64_t context_;
@@ -182,8 +182,8 @@ class Conversation {
 
 int chat(const ChatRequest& request) {
   check(request);
-  const TrainedDecoder trained =
-      load_decoder(request.model, {.type = request.type, .adapter = request.adapter, .option = "chat"});
+  const TrainedGPT trained =
+      load_gpt(request.model, {.type = request.type, .adapter = request.adapter, .option = "chat"});
   require(trained.tokenizer != nullptr, "chat", "the model's folder has no tokenizer");
   Conversation conversation(request, trained);
   const bool at_terminal = ::isatty(STDIN_FILENO) == 1;

@@ -60,7 +60,7 @@ ChatTemplate written_out(const std::string& text) {
 
 }  // namespace
 
-ChatTemplate chat_template(const std::string& name, const TrainedDecoder& trained) {
+ChatTemplate chat_template(const std::string& name, const TrainedGPT& trained) {
   const auto known = [](auto fits) { return std::find_if(std::begin(kKnown), std::end(kKnown), fits); };
   if (!name.empty()) {
     const auto* found = known([&](const KnownTemplate& t) { return t.form.name == name; });

@@ -1,7 +1,7 @@
 // The form in which a model reads a conversation.
 #pragma once
 
-#include <tapegrad/tasks/gpt/decoder.h>
+#include <tapegrad/tasks/gpt/model.h>
 
 #include <string>
 #include <string_view>
@@ -22,6 +22,6 @@ inline constexpr std::string_view kChatTemplates[] = {"plain", "chatml", "llama2
 // The template of this name, or one written out: a text with {message} and {answer}, where \n is a line break. An empty
 // name: the one that the model's folder asks for, or plain. BadRequest about --template for others, and for a folder
 // whose template is not among the known ones.
-ChatTemplate chat_template(const std::string& name, const TrainedDecoder& trained);
+ChatTemplate chat_template(const std::string& name, const TrainedGPT& trained);
 
 }  // namespace tapegrad::tasks

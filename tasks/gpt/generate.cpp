@@ -7,7 +7,7 @@
 #include <tapegrad/tasks/data/tokenizer.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/data/windows.h>
-#include <tapegrad/tasks/gpt/decoder.h>
+#include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
 
@@ -45,7 +45,7 @@ void check(const GPTGenerateRequest& r) {
 // Prints token after token, as ids or as text; a line for every sequence of ids, an empty line between texts.
 class Shown {
  public:
-  Shown(const GPTGenerateRequest& request, const TrainedDecoder& trained, bool several)
+  Shown(const GPTGenerateRequest& request, const TrainedGPT& trained, bool several)
       : tokenizer_(request.ids ? nullptr : trained.tokenizer.get()), several_(several) {
     begin();
   }
@@ -83,11 +83,11 @@ int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
   const bool needs_tokenizer =
       request.prompt_ids.empty() || !request.prompt_file.empty() || !request.ids || !request.stop.empty();
-  const TrainedDecoder trained = load_decoder(request.model, {.type = request.type,
-                                                              .with_tokenizer = needs_tokenizer,
-                                                              .reach = request.reach,
-                                                              .given = request.given,
-                                                              .adapter = request.adapter});
+  const TrainedGPT trained = load_gpt(request.model, {.type = request.type,
+                                                      .with_tokenizer = needs_tokenizer,
+                                                      .reach = request.reach,
+                                                      .given = request.given,
+                                                      .adapter = request.adapter});
   std::vector<std::vector<int64_t>> prompts;  // one for each sequence
   if (request.prompt_file.empty()) {
     prompts.push_back(prompt_ids_of(request.prompt, request.prompt_ids, trained));
@@ -151,7 +151,7 @@ int test_gpt(const GPTTestRequest& request) {
   check_limits("--max-tokens", static_cast<double>(request.max_tokens), kNotNegative);
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
   require_file("--text", request.text);
-  const TrainedDecoder trained = load_decoder(request.model, {.type = request.type, .adapter = request.adapter});
+  const TrainedGPT trained = load_gpt(request.model, {.type = request.type, .adapter = request.adapter});
   const int64_t length = std::min(trained.model->context_length(), kLongestWindow);
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
     bad_request("--model", "its folder has no tokenizer (give --text a token file)");

@@ -1,49 +1,78 @@
-// Trained GPTs in files.
+// Trained GPTs and Llamas in files.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/train/checked_file.h>
 
+#include <algorithm>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
 
 constexpr std::string_view kWhere = "model";
-constexpr const char* kRun = "run";  // in __metadata__
 constexpr const char* kFolderFiles[] = {"model.safetensors", "model.safetensors.index.json", "config.json",
                                         "tokenizer.json", "tokenizer_config.json"};
 
-// Whether Hugging Face's GPT-2 has the form of this model.
-bool is_gpt2(const nn::GPTConfig& c) {
-  return c.positions == nn::Positions::learned && c.attention.kind == nn::AttentionKind::full &&
-         (c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads);
+// What PEFT calls the layers of a model that Hugging Face's GPT-2 has the form of; the model's own paths for others.
+nn::AdapterNames adapter_names(const nn::AnyDecoder& model) {
+  const auto* gpt = model.as<nn::GPTModel>();
+  if (gpt == nullptr) return {};
+  const nn::GPTConfig& c = gpt->config;
+  const bool gpt2 = c.positions == nn::Positions::learned && c.attention.kind == nn::AttentionKind::full &&
+                    (c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads);
+  return gpt2 ? nn::gpt2_adapter_names : nn::AdapterNames();
 }
 
-// A model whose parameters will be loaded, in eval mode, with the updates of the run that it belongs to.
-nn::GPTModel unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path,
-                      const GPTOptions* run = nullptr) {
+double share_of_memory(WeightType type) {
+  return type == WeightType::float32 ? 1 : type == WeightType::bfloat16 ? 0.5 : 0.27;
+}
+
+template <class Model, class Config>
+nn::AnyDecoder unfilled_model(const Config& config, WeightType type, const fs::path& path, const GPTOptions* run) {
   require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
                  model_bytes(config) * share_of_memory(type));
   const nn::init::Skip skip;
-  nn::GPTModel model(config);
+  nn::AnyDecoder model{Model(config)};
   if (run != nullptr && !run->lora_merge) add_lora(model, *run);
-  if (type == WeightType::bfloat16) model.store_in_bfloat16();
-  if (type == WeightType::int8) model.store_in_int8();
+  if (type == WeightType::bfloat16) model->store_in_bfloat16();
+  if (type == WeightType::int8) model->store_in_int8();
   nn::eval(model);
   return model;
+}
+
+// Loads a state that was read from `path`, in the types of the model. Error that begins with the path.
+void fill_from_state(nn::AnyDecoder& model, const NamedTensors& state, const fs::path& path) {
+  try {
+    nn::load_state_dict(model, state);
+  } catch (const Error& e) {
+    constexpr std::size_t kMostShown = 400;  // a model that does not fit names all of its parameters
+    std::string what = e.what();
+    if (what.size() > kMostShown) what = what.substr(0, what.rfind(';', kMostShown)) + "; and more";
+    fail(kWhere, fmt::format("{}: {}", path.string(), what));
+  }
 }
 
 void override_with(nn::PositionOptions& options, const ReachSettings& reach, const Given& given) {
   if (contains(given, "interpolate-to")) options.interpolate_to = reach.interpolate_to;
   if (contains(given, "ntk-scale")) options.ntk_scale = reach.ntk_scale;
+}
+
+void require_no_reach(const LoadOptions& o, const fs::path& path) {
+  require(o.given.empty(), fmt::format("--{}", o.given.empty() ? "" : o.given[0]),
+          fmt::format("expected a GPT, got the Llama in {}", path.string()));
 }
 
 // The settings that follow from a configuration of GPT-2.
@@ -61,20 +90,23 @@ GPTOptions options_of(const nn::GPTConfig& config) {
   return options;
 }
 
+std::vector<int64_t> ends_of(std::optional<int64_t> end) {
+  return end ? std::vector<int64_t>{*end} : std::vector<int64_t>();
+}
+
 TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
   const fs::path& folder = found.path;
   const std::string& text = found.config;
-  const WeightType type = o.type;
   nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, (folder / "config.json").string());
   const GPTOptions options = options_of(config);
   override_with(config.position_options, o.reach, o.given);
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
-  nn::GPTModel model = unfilled(config, type, folder);
+  nn::AnyDecoder model = unfilled(config, o.type, folder);
   fill_from_folder(model, folder,
                    [&](NamedTensor theirs) { return nn::from_hugging_face({std::move(theirs)}, config); });
   std::optional<int64_t> end = nn::end_of_text_of_hugging_face(text);
   if (!end && tokenizer) end = tokenizer->end_of_text();
-  return {std::move(model), std::move(tokenizer), end, options};
+  return {std::move(model), std::move(tokenizer), ends_of(end), options};
 }
 
 TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
@@ -91,24 +123,53 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
   require(task == kGPTTask, o.option, fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
   GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
-  nn::GPTConfig config = options.model(tokenizer->size());
-  override_with(config.position_options, o.reach, o.given);
   if (nn::is_int8(loaded.tensors)) {
     require(type != WeightType::bfloat16, "--dtype", fmt::format("{} has int8 weights, not bfloat16", file.string()));
     type = WeightType::int8;
   }
-  nn::GPTModel model = unfilled(config, type, file, &options);
-  fill_from_state([&](const NamedTensors& all) { nn::load_state_dict(model, all); },
-                  nn::int8_state(nn::without_masks(loaded.tensors), model), file);
-  const std::optional<int64_t> end = tokenizer->end_of_text();
-  options.vocab_size = config.vocab_size;
-  return {std::move(model), std::move(tokenizer), end, options};
+  std::vector<int64_t> ends = ends_of(tokenizer->end_of_text());
+  nn::AnyDecoder model = [&] {
+    if (!options.llama.empty()) {
+      require_no_reach(o, file);
+      ends = nn::ends_of_hugging_face(options.llama, file.string());
+      return unfilled(options.llama_config(), type, file, &options);
+    }
+    nn::GPTConfig config = options.model(tokenizer->size());
+    override_with(config.position_options, o.reach, o.given);
+    options.vocab_size = config.vocab_size;
+    return unfilled(config, type, file, &options);
+  }();
+  fill_from_state(model, nn::int8_state(nn::without_masks(loaded.tensors), *model), file);
+  return {std::move(model), std::move(tokenizer), std::move(ends), options};
+}
+
+// The template of a folder's chats: of a file of its own, or of the tokenizer's settings.
+std::string chat_template_of(const fs::path& folder) {
+  if (is_there(folder / "chat_template.jinja")) return train::read_file(folder / "chat_template.jinja");
+  const fs::path file = folder / "tokenizer_config.json";
+  if (!is_there(file)) return {};
+  const nlohmann::json settings =
+      json::parse(train::read_file(file), [&](const std::string& why) { fail(file.string(), why); });
+  const auto found = settings.is_object() ? settings.find("chat_template") : settings.end();
+  return settings.is_object() && found != settings.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 }  // namespace
 
-double share_of_memory(WeightType type) {
-  return type == WeightType::float32 ? 1 : type == WeightType::bfloat16 ? 0.5 : 0.27;
+bool TrainedGPT::is_end(int64_t id) const { return std::find(ends.begin(), ends.end(), id) != ends.end(); }
+
+std::string TrainedGPT::text(std::span<const int64_t> ids) const {
+  std::vector<int64_t> known;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(known), [&](int64_t id) { return id < tokenizer->size(); });
+  return tokenizer->decode(known);
+}
+
+nn::AnyDecoder unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path, const GPTOptions* run) {
+  return unfilled_model<nn::GPTModel>(config, type, path, run);
+}
+
+nn::AnyDecoder unfilled(const nn::LlamaConfig& config, WeightType type, const fs::path& path, const GPTOptions* run) {
+  return unfilled_model<nn::LlamaModel>(config, type, path, run);
 }
 
 std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted) {
@@ -121,27 +182,31 @@ std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int
   return tokenizer;
 }
 
-void fill_from_state(const std::function<void(const NamedTensors&)>& load, const NamedTensors& state,
-                     const fs::path& path) {
-  try {
-    load(state);
-  } catch (const Error& e) {
-    constexpr std::size_t kMost = 400;  // a model that does not fit names all of its parameters
-    std::string what = e.what();
-    if (what.size() > kMost) what = what.substr(0, what.rfind(';', kMost)) + "; and more";
-    fail(kWhere, fmt::format("{}: {}", path.string(), what));
-  }
+void fill_from_folder(nn::AnyDecoder& model, const fs::path& folder,
+                      const std::function<NamedTensors(NamedTensor)>& ours) {
+  std::map<std::string, DType> dtypes;  // of parameters
+  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
+  NamedTensors state;
+  read_safetensors(folder.string(), [&](NamedTensor theirs) {
+    for (NamedTensor& t : ours(std::move(theirs))) {
+      const auto kept = dtypes.find(t.name);
+      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
+      for (NamedTensor& fits : nn::int8_state({std::move(t)}, *model)) state.push_back(std::move(fits));
+    }
+  });
+  fill_from_state(model, state, folder);
 }
 
-void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
+void save_gpt(const fs::path& path, const nn::AnyDecoder& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps, bool with_masks) {
   if (options.lora_merge && nn::has_lora(model)) {
-    nn::GPTModel merged = nn::clone(model);
+    nn::AnyDecoder merged = nn::clone(model);
     nn::merge_lora(merged);
     return save_gpt(path, merged, options, tokenizer, steps, with_masks);
   }
   NamedTensors state = nn::state_dict(model);
-  if (with_masks) state = nn::with_masks(std::move(state), model.config);
+  if (const auto* gpt = model.as<nn::GPTModel>(); gpt != nullptr && with_masks)
+    state = nn::with_masks(std::move(state), gpt->config);
   train::save_checked(path, state,
                       {{"config", to_json(options)},
                        {"format", "pt"},
@@ -161,7 +226,7 @@ std::string other_model_in(const fs::path& folder, std::string_view run) {
   if (found.empty() || !is_there(folder / train::kModelFile)) return found;
   try {
     const SafeTensorsFile file((folder / train::kModelFile).string());
-    const auto written_by = file.metadata().find(kRun);
+    const auto written_by = file.metadata().find(kRunKey);
     return written_by != file.metadata().end() && written_by->second == run ? "" : found;
   } catch (const Error&) {  // not even a model
     return found;
@@ -173,7 +238,7 @@ void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const da
   train::create_folder(folder);
   // The model is the first file: where it is this run's, the others are, too.
   save_safetensors((folder / train::kModelFile).string(), nn::to_hugging_face(model),
-                   {{"format", "pt"}, {kRun, std::string(run)}});
+                   {{"format", "pt"}, {kRunKey, std::string(run)}});
   train::replace_file(folder / "config.json", nn::to_hugging_face_config(model.config, tokenizer.end_of_text()));
   data::save_tokenizer(tokenizer, folder.string());
   // Without its own class, a model_type of gpt2 would be read with GPT-2's word splitting.
@@ -190,32 +255,33 @@ TrainedGPT load_gpt(const std::string& model, const LoadOptions& options) {
                 fmt::format("there is no {} (train first: tapegrad train gpt; or name a --model)", path.string()));
   }
   const FoundModel found = find_model(options.option, path);
-  TrainedGPT trained =
-      found.source == ModelSource::hugging_face ? of_folder(found, options) : of_file(found.path, options);
+  TrainedGPT trained = [&] {
+    if (found.source == ModelSource::run) return of_file(found.path, options);
+    if (found.model_type != "llama") return of_folder(found, options);
+    require_no_reach(options, found.path);
+    return llama_of_folder(found, options);
+  }();
+  if (found.source == ModelSource::hugging_face) trained.chat_template = chat_template_of(found.path);
   if (!options.adapter.empty()) {
-    as_bad_request("--adapter", [&] {
-      nn::load_adapter(trained.model, options.adapter,
-                       is_gpt2(trained.model.config) ? nn::gpt2_adapter_names : nn::AdapterNames());
-    });
+    as_bad_request("--adapter",
+                   [&] { nn::load_adapter(trained.model, options.adapter, adapter_names(trained.model)); });
     nn::eval(trained.model);
   }
   return trained;
 }
 
-void add_lora(nn::GPTModel& model, const GPTOptions& o) {
+void add_lora(nn::AnyDecoder& model, const GPTOptions& o) {
   if (o.lora_rank == 0) return;
   as_bad_request("--lora-targets", [&] {
     nn::lora(model, {.rank = o.lora_rank, .alpha = o.lora_alpha, .targets = o.lora_targets, .dropout = o.lora_dropout},
-             nn::gpt2_adapter_names);
+             o.llama.empty() ? nn::gpt2_adapter_names : nn::AdapterNames());
   });
 }
 
-void save_gpt_adapter(const fs::path& folder, const nn::GPTModel& model, const GPTOptions& options) {
-  const bool gpt2 = is_gpt2(model.config);
+void save_gpt_adapter(const fs::path& folder, const nn::AnyDecoder& model, const GPTOptions& options) {
+  const nn::AdapterNames names = adapter_names(model);
   nn::save_adapter(model, folder.string(),
-                   {.base_model = options.from,
-                    .names = gpt2 ? nn::gpt2_adapter_names : nn::AdapterNames(),
-                    .fan_in_fan_out = gpt2});
+                   {.base_model = options.from, .names = names, .fan_in_fan_out = names != nullptr});
 }
 
 }  // namespace tapegrad::tasks

@@ -1,4 +1,4 @@
-// Trained GPTs in files: ours, and Hugging Face's folders.
+// Trained GPTs and Llamas in files: ours, and Hugging Face's folders.
 #pragma once
 
 #include <tapegrad/autograd/io/safetensors.h>
@@ -8,24 +8,33 @@
 #include <tapegrad/tasks/train/files.h>
 
 #include <functional>
-#include <map>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace tapegrad::tasks {
 
 namespace fs = std::filesystem;
 
+inline constexpr const char* kRunKey = "run";  // in __metadata__ of a folder that was written: its run_name
+
 struct TrainedGPT {
-  nn::GPTModel model;                          // in eval mode
+  nn::AnyDecoder model;                        // in eval mode
   std::unique_ptr<data::Tokenizer> tokenizer;  // none where the folder has none, or it was not wanted
-  std::optional<int64_t> end_of_text = {};
+  std::vector<int64_t> ends = {};              // the tokens that end a text
   GPTOptions options = {};  // of the run; for a folder of Hugging Face's, only what follows from its configuration
+  std::string chat_template = {};  // of the folder, in Jinja; empty: none
+
+  bool is_end(int64_t id) const;
+  // The text of ids. Those that only pad the model's vocabulary have none.
+  std::string text(std::span<const int64_t> ids) const;
 };
 
 // model.safetensors: the parameters under the names of tutorial 000; in __metadata__ the settings as JSON ("config"),
 // the tokenizer ("tokenizer", a tokenizer.json) and the steps trained. With masks if `with_masks`: nn::with_masks.
 // Updates of low rank are saved as they are, or merged if the options say so.
-void save_gpt(const fs::path& path, const nn::GPTModel& model, const GPTOptions& options,
+void save_gpt(const fs::path& path, const nn::AnyDecoder& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps, bool with_masks = false);
 // config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as Hugging Face's GPT-2; `run` (run_name)
 // is kept in __metadata__ of model.safetensors.
@@ -48,37 +57,27 @@ struct LoadOptions {
   std::string_view option = "--model";  // what named the model
 };
 // A file of save_gpt; a folder of Hugging Face's (config.json, model.safetensors or its shards, tokenizer files); or
-// the folder of a run (find_model). An empty name: the last run's. BadRequest where nothing is there, and for another
-// task's model.
+// the folder of a run (find_model). An empty name: the last run's. BadRequest where nothing is there, for another
+// task's model, and for `reach` of a Llama.
 TrainedGPT load_gpt(const std::string& model, const LoadOptions& options = {});
 // Gives a model the updates of low rank that a run's settings ask for. BadRequest about --lora-targets.
-void add_lora(nn::GPTModel& model, const GPTOptions& options);
+void add_lora(nn::AnyDecoder& model, const GPTOptions& options);
 // Writes the updates of a run's model as an adapter of PEFT's into a folder.
-void save_gpt_adapter(const fs::path& folder, const nn::GPTModel& model, const GPTOptions& options);
+void save_gpt_adapter(const fs::path& folder, const nn::AnyDecoder& model, const GPTOptions& options);
 
-// --- parts of loading, for other kinds of models ---
+// --- parts of loading, for each kind of model ---
 
-// What a type of weights takes of the memory of float32.
-double share_of_memory(WeightType type);
+// A model whose parameters will be loaded, in eval mode, with the updates of the run that it belongs to. BadRequest
+// about the memory that it takes.
+nn::AnyDecoder unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path,
+                        const GPTOptions* run = nullptr);
+nn::AnyDecoder unfilled(const nn::LlamaConfig& config, WeightType type, const fs::path& path,
+                        const GPTOptions* run = nullptr);
 // The tokenizer in a folder; none where there is none or it is not wanted. Error if the vocabulary is too small for it.
 std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted);
-// Loads a state that was read from `path`, in the types of the model. Error that begins with the path.
-void fill_from_state(const std::function<void(const NamedTensors&)>& load, const NamedTensors& state,
-                     const fs::path& path);
-// Reads the weights of a folder into a model: ours(entry) converts one entry to the model's names.
-template <class Model, class Ours>
-void fill_from_folder(Model& model, const fs::path& folder, Ours ours) {
-  std::map<std::string, DType> dtypes;  // of parameters
-  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
-  NamedTensors state;
-  read_safetensors(folder.string(), [&](NamedTensor theirs) {
-    for (NamedTensor& t : ours(std::move(theirs))) {
-      const auto kept = dtypes.find(t.name);
-      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
-      for (NamedTensor& fits : nn::int8_state({std::move(t)}, model)) state.push_back(std::move(fits));
-    }
-  });
-  fill_from_state([&](const NamedTensors& all) { nn::load_state_dict(model, all); }, state, folder);
-}
+// Reads the weights of a folder into a model: ours(entry) converts one entry to the model's names. Error that begins
+// with the folder for weights that do not fit.
+void fill_from_folder(nn::AnyDecoder& model, const fs::path& folder,
+                      const std::function<NamedTensors(NamedTensor)>& ours);
 
 }  // namespace tapegrad::tasks

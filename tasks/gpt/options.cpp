@@ -1,6 +1,11 @@
 // Declares and checks the settings of a GPT's training, and holds its presets.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/options.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -13,6 +18,9 @@ constexpr Limits kShare{.least = 0, .most = 1, .open_below = true, .open_above =
 // Measured memory of a block in addition to its parameters' elements: modules, names, and a block of memory for each
 // of 16 parameters. Training takes four times as much, as it does for the elements: gradients and two moments.
 constexpr double kBytesPerBlock = 5'000;
+
+constexpr const char* kLlamaKey = "llama";  // in JSON
+constexpr int64_t kLlamaWindow = 1024;      // Llama's contexts are longer than what trains in usual memory
 
 // What the sizes of a preset alone do not decide.
 void set_rates(GPTOptions& o) {
@@ -91,7 +99,7 @@ void GPTOptions::list(Fields& f) {
          kShare},
         train_ratio);
   f.add({.name = "from",
-         .help = "start from this model: a folder of Hugging Face's GPT-2, or a run's folder or model",
+         .help = "start from this model: a folder of Hugging Face's GPT-2 or Llama, or a run's folder or model",
          .group = Group::start,
          .type = "FILE_OR_DIR"},
         from, !from.empty());
@@ -113,7 +121,8 @@ void GPTOptions::list(Fields& f) {
         lora_rank);
   f.add({"lora-alpha", "updates are multiplied by this over the rank", Group::start, kPositive}, lora_alpha, lora);
   f.add({.name = "lora-targets",
-         .help = "linear layers that get updates: names or patterns, PEFT's for GPT-2 or tapegrad's",
+         .help = "linear layers that get updates: names or patterns, PEFT's for GPT-2 (Llama: q_proj and v_proj if "
+                 "none are given) or tapegrad's",
          .group = Group::start},
         lora_targets, lora);
   f.add({"lora-dropout", "dropout probability of the updates' inputs", Group::start, kProbability}, lora_dropout, lora);
@@ -153,6 +162,24 @@ nn::GPTConfig GPTOptions::model(int64_t tokens) const {
           .attention = attention.choice()};
 }
 
+nn::LlamaConfig GPTOptions::llama_config() const {
+  nn::LlamaConfig config = nn::llama_config_of_hugging_face(llama, "llama");
+  config.attention_dropout = drop_rate;
+  return config;
+}
+
+void GPTOptions::set_llama(const nn::LlamaConfig& c, std::string json_text) {
+  llama = std::move(json_text);
+  vocab_size = c.vocab_size;
+  context_length = c.max_position_embeddings;
+  emb_dim = c.hidden_size;
+  n_heads = c.num_attention_heads;
+  n_layers = c.num_hidden_layers;
+  qkv_bias = c.attention_bias;
+  tied_head = c.tie_word_embeddings;
+  positions = "rope";
+}
+
 GPTOptions gpt_options(const std::string& preset) {
   GPTOptions options;
   options.preset = preset;
@@ -174,18 +201,20 @@ GPTOptions with_preset(GPTOptions asked, const Given& given) {
 }
 
 void fill_in(GPTOptions& o) {
-  if (o.seq_length == 0) o.seq_length = o.context_length;
+  if (o.seq_length == 0) o.seq_length = o.llama.empty() ? o.context_length : std::min(o.context_length, kLlamaWindow);
   if (o.stride == 0) o.stride = o.seq_length;
 }
 
 void resolve(GPTOptions& o) {
   check_limits(fields_of(o));
   o.TrainingSettings::check();
-  require(o.emb_dim % o.n_heads == 0, "--emb-dim",
-          fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
-  o.PositionSettings::check(o.emb_dim, o.emb_dim / o.n_heads,
-                            fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
-  o.attention.check(nn::relative_kind(o.kind(), o.position_options()), true);
+  if (o.llama.empty()) {
+    require(o.emb_dim % o.n_heads == 0, "--emb-dim",
+            fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
+    o.PositionSettings::check(o.emb_dim, o.emb_dim / o.n_heads,
+                              fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
+    o.attention.check(nn::relative_kind(o.kind(), o.position_options()), true);
+  }
   fill_in(o);
   require(o.seq_length <= o.context_length, "--seq-length",
           fmt::format("expected at most --context-length {}, got {}", o.context_length, o.seq_length));
@@ -210,8 +239,17 @@ double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes
   return 4 * (12 * c * c * layers + (config.tied_head ? 1 : 2) * vocab * c + positions) + kBytesPerBlock * layers;
 }
 
+double model_bytes(const nn::LlamaConfig& c) {
+  const auto width = static_cast<double>(c.hidden_size), layers = static_cast<double>(c.num_hidden_layers);
+  const double heads = static_cast<double>(c.num_attention_heads + c.kv_heads()) * static_cast<double>(c.head_size());
+  const double block = 2 * width * heads + 3 * width * static_cast<double>(c.intermediate_size);
+  const double tables = (c.tie_word_embeddings ? 1 : 2) * static_cast<double>(c.vocab_size) * width;
+  return 4 * (tables + layers * block) + kBytesPerBlock * layers;
+}
+
 double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer) {
   const nn::GPTConfig config = o.model(tokens_of_tokenizer);
+  const double model = o.llama.empty() ? model_bytes(config) : model_bytes(o.llama_config());
   const auto c = static_cast<double>(o.emb_dim), tokens = static_cast<double>(o.batch_size * o.seq_length);
   const auto layers = static_cast<double>(o.n_layers);
   // Numbers that a block keeps per token for backward, with attention's weights.
@@ -219,14 +257,25 @@ double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer) {
       18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.attention.keys_per_query(o.seq_length));
   const double kept = o.recompute ? layers * c + block : layers * block;
   const double copies = o.lora_rank > 0 ? 1.1 : 4;  // of the parameters: gradients and two moments
-  return copies * model_bytes(config) + 4 * tokens * (kept + 2 * static_cast<double>(config.vocab_size));
+  return copies * model + 4 * tokens * (kept + 2 * static_cast<double>(config.vocab_size));
 }
 
-std::string to_json(GPTOptions options) { return to_json(kGPTTask, fields_of(options)); }
+std::string to_json(GPTOptions options) {
+  const std::string text = to_json(kGPTTask, fields_of(options));
+  if (options.llama.empty()) return text;
+  nlohmann::ordered_json all = nlohmann::ordered_json::parse(text);
+  all[kLlamaKey] = options.llama;
+  return json::text_of(all);
+}
 
-GPTOptions gpt_options_from_json(std::string_view where, std::string_view json) {
+GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) {
   GPTOptions options;
-  from_json(where, json, kGPTTask, fields_of(options));
+  from_json(where, text, kGPTTask, fields_of(options));
+  const nlohmann::json all = json::parse(text, [&](const std::string& why) { fail(where, why); });
+  if (const auto llama = all.find(kLlamaKey); llama != all.end()) {
+    if (!llama->is_string()) fail(where, fmt::format("expected a text for llama, got {}", json::shown(*llama)));
+    options.set_llama(nn::llama_config_of_hugging_face(llama->get<std::string>(), where), llama->get<std::string>());
+  }
   resolve(options);
   return options;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/llama.h>
 #include <tapegrad/tasks/settings/attention.h>
 #include <tapegrad/tasks/settings/positions.h>
 #include <tapegrad/tasks/settings/training.h>
@@ -27,6 +28,7 @@ struct GPTOptions : TrainingSettings, PositionSettings {
   std::string preset = "book";
   std::string from;     // a model to start from: a folder of Hugging Face's, or a run's; empty: none
   std::string adapter;  // of that model; merged first; empty: none
+  std::string llama;    // the configuration of a Llama, as config.json has it; not an option; empty: the model is a GPT
   std::vector<std::string> freeze;
   int64_t lora_rank = 0;  // 0: all parameters are trained
   double lora_alpha = 8;
@@ -58,6 +60,10 @@ struct GPTOptions : TrainingSettings, PositionSettings {
   void list(Fields& fields);
   /// The model for a tokenizer with that many tokens.
   nn::GPTConfig model(int64_t tokens) const;
+  /// The model where `llama` is set.
+  nn::LlamaConfig llama_config() const;
+  /// Makes these the settings of a Llama: its configuration, and the sizes that follow from it.
+  void set_llama(const nn::LlamaConfig& config, std::string json_text);
 };
 
 /// Sizes and rates of a preset. BadRequest for an unknown name.
@@ -73,10 +79,11 @@ void check_given(const GPTOptions& options, const Given& given);
 
 /// Estimates of the bytes of a model with its parameters, and of what training takes at its peak.
 double model_bytes(const nn::GPTConfig& config);
+double model_bytes(const nn::LlamaConfig& config);
 double training_bytes(const GPTOptions& options, int64_t tokens);
 
 /// As JSON, and back, resolved. Error about `where` as from_json says.
 std::string to_json(GPTOptions options);
-GPTOptions gpt_options_from_json(std::string_view where, std::string_view json);
+GPTOptions gpt_options_from_json(std::string_view where, std::string_view text);
 
 }  // namespace tapegrad::tasks

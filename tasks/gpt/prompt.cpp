@@ -1,7 +1,7 @@
 // Prompts: texts or token ids.
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/utf8.h>
-#include <tapegrad/tasks/gpt/decoder.h>
+#include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/settings/run_request.h>
 
 #include <charconv>
@@ -30,7 +30,7 @@ std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
   }
 }
 
-std::vector<int64_t> encoded(const std::string& text, const TrainedDecoder& trained) {
+std::vector<int64_t> encoded(const std::string& text, const TrainedGPT& trained) {
   if (!trained.tokenizer) bad_request("--prompt", "the model's folder has no tokenizer (use --prompt-ids and --ids)");
   std::vector<int64_t> ids = trained.tokenizer->encode(text);
   if (const auto begin = trained.tokenizer->begin_of_text()) {
@@ -51,7 +51,7 @@ void check_length(std::string_view asked, const std::vector<int64_t>& prompt, co
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const TrainedDecoder& trained) {
+std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const TrainedGPT& trained) {
   constexpr std::string_view kAsked = "--prompt-file";
   require_file(kAsked, file);
   require(trained.tokenizer != nullptr, kAsked, "the model's folder has no tokenizer (use --prompt-ids and --ids)");
@@ -66,7 +66,7 @@ std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const
   return prompts;
 }
 
-std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedDecoder& trained) {
+std::vector<int64_t> prompt_ids_of(const std::string& text, const std::string& ids, const TrainedGPT& trained) {
   const std::vector<int64_t> prompt =
       ids.empty() ? encoded(text, trained) : parse_ids(ids, trained.model->vocab_size());
   check_length(ids.empty() ? "--prompt" : "--prompt-ids", prompt, *trained.model);

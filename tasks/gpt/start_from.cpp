@@ -19,6 +19,7 @@ constexpr double kLoraRate = 2e-4;        // Hu et al. 2021, table 11
 
 // Settings of the model that weights do not depend on.
 constexpr std::string_view kFree[] = {"drop-rate", "recompute", "interpolate-to", "ntk-scale", "performer-redraw"};
+constexpr std::string_view kFreeOfLlama[] = {"drop-rate", "recompute"};
 constexpr std::string_view kModelSizes[] = {"context-length", "emb-dim", "n-heads", "n-layers"};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
@@ -29,7 +30,7 @@ bool of_model(const Setting& s) { return s.group == Group::model || s.group == G
 
 // GPT-2 in Hugging Face's form has three dropout probabilities, this model has one.
 void require_one_dropout(const FoundModel& found, const Given& given) {
-  if (found.source != ModelSource::hugging_face || contains(given, "drop-rate")) return;
+  if (found.source != ModelSource::hugging_face || found.model_type != "gpt2" || contains(given, "drop-rate")) return;
   const nlohmann::json json = json::parse(found.config, [&](const std::string& why) { fail(kFrom, why); });
   const auto rate = [&](const char* key) {
     const auto at = json.find(key);
@@ -82,7 +83,7 @@ FoundModel find_model(std::string_view option, const std::filesystem::path& path
 TrainedGPT load_start(const GPTOptions& options, const Given& given) {
   require_one_dropout(find_model(kFrom, options.from), given);
   TrainedGPT start = load_gpt(options.from, {.adapter = options.adapter, .option = kFrom});
-  require(!start.model.tok_emb.int8.defined(), kFrom,
+  require(!nn::is_int8(nn::state_dict(start.model)), kFrom,
           fmt::format("{} has int8 weights, which cannot be trained", options.from));
   nn::merge_lora(start.model);
   nn::unfreeze(start.model);
@@ -91,10 +92,12 @@ TrainedGPT load_start(const GPTOptions& options, const Given& given) {
 
 GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& given) {
   GPTOptions model = start.options;
+  const std::span<const std::string_view> changeable =
+      model.llama.empty() ? std::span<const std::string_view>(kFree) : std::span<const std::string_view>(kFreeOfLlama);
   const Fields theirs = fields_of(model), ours = fields_of(asked);
   for (const std::string& name : given) {
     const Field* field = theirs.find(name);
-    if (field == nullptr || !of_model(field->setting) || is_one_of(name, kFree)) continue;
+    if (field == nullptr || !of_model(field->setting) || is_one_of(name, changeable)) continue;
     if (name == "preset") {
       GPTOptions preset = gpt_options(asked.preset);
       const Fields sizes = fields_of(preset);
@@ -115,10 +118,12 @@ GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& gi
   Given names;
   for (const Field& field : theirs) {
     const std::string name(field.setting.name);
-    const bool keep = name == "preset" || (is_one_of(name, kFree) && contains(given, name));
+    const bool keep = name == "preset" || (is_one_of(name, changeable) && contains(given, name));
     if (of_model(field.setting) && !keep) names.push_back(name);
   }
   override_with(fields_of(options), theirs, names);
+  options.llama = model.llama;
+  if (!options.llama.empty() && !contains(given, "lora-targets")) options.lora_targets = {"q_proj", "v_proj"};
   if (!contains(given, "lr")) options.lr = options.lora_rank > 0 ? kLoraRate : kFineTuningRate;
   return options;
 }
@@ -138,7 +143,7 @@ std::unique_ptr<data::Tokenizer> take_tokenizer(TrainedGPT& start, const GPTOpti
   }
   require(own != nullptr, kTokenizer, fmt::format("expected a folder, because {} has no tokenizer", options.from));
   // Vocabularies of models are padded to round numbers, but not much.
-  const int64_t tokens = own->size(), size = start.model.config.vocab_size;
+  const int64_t tokens = own->size(), size = start.model->vocab_size();
   require(tokens <= size && tokens > size - size / 8, contains(given, "tokenizer") ? kTokenizer : kFrom,
           fmt::format("expected a tokenizer for the model's vocabulary of {}, got one with {} tokens", size, tokens));
   return own;

@@ -19,7 +19,7 @@ struct FoundModel {
   ModelSource source;
   std::filesystem::path path;   // the file of a run's model; the folder of Hugging Face's
   std::string config = {};      // Hugging Face's: the text of config.json
-  std::string model_type = {};  // and what it names: "gpt2"
+  std::string model_type = {};  // and what it names: "gpt2" or "llama"
 };
 // What is at a path: the model of a run (a file, or the folder of a run), or a folder with config.json. BadRequest
 // about `option` where nothing is there, for a folder with neither, and for the folder of an adapter.

@@ -1,6 +1,8 @@
 // The verb `train gpt`.
 #include <fmt/format.h>
+#include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/gpt/verbs.h>
@@ -33,9 +35,9 @@ std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest
                                                            std::string_view run, const distributed::World& world) {
   constexpr std::string_view kOption = "--save-hugging-face";
   if (request.hugging_face.empty() || world.rank() != 0) return nullptr;
-  if (options.positions != "learned")
+  if (options.llama.empty() && options.positions != "learned")
     bad_request(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
-  if (options.attention.kind != "full")
+  if (options.llama.empty() && options.attention.kind != "full")
     bad_request(kOption, fmt::format("expected full attention, as GPT-2 has, got {}", options.attention.kind));
   std::error_code code;
   if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
@@ -61,9 +63,17 @@ std::string announcement(GPTTrainer& trainer) {
       "{}=== Training: gpt ({}) ===\n{} parameters{}, vocabulary of {}, {} epochs of {} steps, {} windows of {} tokens "
       "per step, seed {}",
       note, o.from.empty() ? o.preset : "from " + o.from, parameters,
-      trained == parameters ? "" : fmt::format(" ({} are trained)", trained), trainer.model().config.vocab_size,
+      trained == parameters ? "" : fmt::format(" ({} are trained)", trained), trainer.model()->vocab_size(),
       o.num_epochs, trainer.loop().steps_per_epoch(),
       o.batch_size * std::min(o.accumulate, trainer.batches_per_epoch()), o.seq_length, o.seed);
+}
+
+void save_hugging_face(const fs::path& folder, const GPTTrainer& trainer, std::string_view run) {
+  const nn::AnyDecoder& model = trainer.model();
+  if (const auto* gpt = model.as<nn::GPTModel>()) return save_gpt_folder(folder, *gpt, trainer.tokenizer(), run);
+  const std::string& config = trainer.options().llama;
+  save_llama_folder(folder, *model.as<nn::LlamaModel>(), trainer.tokenizer(), nn::ends_of_hugging_face(config, "llama"),
+                    run);
 }
 
 std::string samples_html(const train::Metrics& metrics) {
@@ -129,7 +139,7 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
 void GPTTrainRequest::list(Fields& f) {
   RunRequest::list(f);
   f.add({.name = "save-hugging-face",
-         .help = "also write the trained model into this folder as Hugging Face's GPT-2",
+         .help = "also write the trained model into this folder as Hugging Face's GPT-2 or Llama",
          .group = Group::run,
          .type = "DIR"},
         hugging_face);
@@ -157,6 +167,7 @@ int train_gpt(GPTTrainRequest request) {
   const GPTOptions options =
       saved ? settings_of_run(*saved, request) : settings_of_request(request, start ? &*start : nullptr);
   options.check_processes(world);
+  require(options.llama.empty() || !request.with_masks, "--with-masks", "expected a GPT, got a Llama");
   GPTData data = saved ? load_gpt_data(options, GPTTrainer::tokenizer_of(*saved), GPTTrainer::text_of(*saved))
                        : load_gpt_data(options, start ? take_tokenizer(*start, options, request.given) : nullptr);
   require_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
@@ -179,7 +190,7 @@ int train_gpt(GPTTrainRequest request) {
     std::fflush(stdout);
   }
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
-  if (hugging_face) save_gpt_folder(request.hugging_face, trainer.model(), trainer.tokenizer(), run);
+  if (hugging_face) save_hugging_face(request.hugging_face, trainer, run);
   if (world.rank() == 0) remember_last_run(kGPTTask, folder->path());
   return 0;
 }

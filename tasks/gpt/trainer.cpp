@@ -23,10 +23,11 @@ GPTOptions seeded(const GPTOptions& options) {
 }
 
 // The model of a run before its first step.
-nn::GPTModel first_model(const GPTOptions& options, int64_t tokens, const nn::GPTModel* start) {
+nn::AnyDecoder first_model(const GPTOptions& options, int64_t tokens, const nn::AnyDecoder* start) {
   std::optional<nn::init::Skip> skip;
   if (start != nullptr) skip.emplace();
-  nn::GPTModel model(options.model(tokens));
+  nn::AnyDecoder model = options.llama.empty() ? nn::AnyDecoder(nn::GPTModel(options.model(tokens)))
+                                               : nn::AnyDecoder(nn::LlamaModel(options.llama_config()));
   skip.reset();
   if (start != nullptr) nn::load_state_dict(model, nn::state_dict(*start));
   add_lora(model, options);
@@ -34,14 +35,14 @@ nn::GPTModel first_model(const GPTOptions& options, int64_t tokens, const nn::GP
   return model;
 }
 
-train::BatchLoss loss_of(const nn::GPTModel& model, const data::TextBatch& batch) {
+train::BatchLoss loss_of(const nn::Decoder& model, const data::TextBatch& batch) {
   const Tensor logits = model(batch.inputs), loss = cross_entropy(logits, batch.targets);
   const PauseRecording pause;
   const double accuracy = mean((argmax(logits, -1) == batch.targets).to(kFloat64)).item();
   return {.loss = loss, .accuracy = accuracy, .tokens = batch.targets.numel()};
 }
 
-double mean_loss(const nn::GPTModel& model, const data::TextLoader& loader, int64_t batches) {
+double mean_loss(const nn::Decoder& model, const data::TextLoader& loader, int64_t batches) {
   const int64_t count = std::min(batches, loader.size());
   data::TextLoader::Iteration iteration = loader.begin();
   data::TextBatch batch;
@@ -54,16 +55,16 @@ double mean_loss(const nn::GPTModel& model, const data::TextLoader& loader, int6
 
 }  // namespace
 
-GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTModel* start,
+GPTTrainer::GPTTrainer(const GPTOptions& options, GPTData data, const nn::AnyDecoder* start,
                        const distributed::World& world)
     : options_(seeded(options)),
       data_(std::move(data)),
       model_(first_model(options_, data_.tokenizer->size(), start)),
       adam_(nn::trainable_parameters(model_), {.lr = options_.lr, .weight_decay = options_.weight_decay}),
       loop_(
-          model_, adam_, data_.train, [this](const data::TextBatch& batch) { return loss_of(model_, batch); },
+          model_, adam_, data_.train, [this](const data::TextBatch& batch) { return loss_of(*model_, batch); },
           loop_options(world)) {
-  model_.recompute_blocks = options_.recompute;
+  model_->recompute_blocks = options_.recompute;
 }
 
 train::LoopOptions GPTTrainer::loop_options(const distributed::World& world) {
@@ -86,7 +87,8 @@ train::LoopOptions GPTTrainer::loop_options(const distributed::World& world) {
               },
           .begin_step =
               [this] {
-                if (options_.attention.redraws(loop_.steps())) model_.redraw_features();
+                auto* const gpt = model_.as<nn::GPTModel>();
+                if (gpt != nullptr && options_.attention.redraws(loop_.steps())) gpt->redraw_features();
               },
           .world = &world,
           .wire = o.wire_type()};
@@ -98,8 +100,8 @@ void GPTTrainer::restore(const train::Checkpoint& checkpoint) {
 }
 
 train::Evaluation GPTTrainer::losses(int64_t batches) const {
-  const double training = mean_loss(model_, data_.train, batches);
-  return {.validation = mean_loss(model_, data_.validation, batches), .training = training};
+  const double training = mean_loss(*model_, data_.train, batches);
+  return {.validation = mean_loss(*model_, data_.validation, batches), .training = training};
 }
 
 train::Evaluation GPTTrainer::untrained_losses() {
@@ -115,7 +117,7 @@ train::Evaluation GPTTrainer::untrained_losses() {
 std::vector<int64_t> GPTTrainer::continued(int64_t count) {
   std::vector<int64_t> ids = data_.start;
   nn::eval(model_);
-  nn::GPTNext next(model_);
+  nn::DecoderNext next(*model_);
   for (int64_t i = 0; i < count; ++i) {
     const Tensor scores = next.logits(tensor(ids, {1, static_cast<int64_t>(ids.size())}));
     ids.push_back(argmax(narrow(scores, -1, 0, tokenizer().size())).item<int64_t>());  // the rest is padding
@@ -132,7 +134,7 @@ std::string GPTTrainer::sample() {
 
 std::vector<HeadMap> GPTTrainer::heads(const std::vector<int64_t>& ids) {
   nn::eval(model_);
-  std::vector<HeadMap> found = attend(model_, ids, &tokenizer());
+  std::vector<HeadMap> found = attend(*model_, ids, &tokenizer());
   nn::train(model_);
   return found;
 }

@@ -1,7 +1,7 @@
-// Training of a GPT on a text.
+// Training of a GPT or a Llama on a text.
 #pragma once
 
-#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/decoder.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/gpt/data.h>
@@ -14,14 +14,15 @@
 
 namespace tapegrad::tasks {
 
-/// A GPT in training. Draws come from the default generator in the order of chapter 5's PyTorch program: the
-/// constructors', for every epoch the loader's, for every step the dropout masks', for every evaluation the loaders'.
+/// A GPT, or a Llama, in training. Draws come from the default generator in the order of chapter 5's PyTorch program:
+/// the constructors', for every epoch the loader's, for every step the dropout masks', for every evaluation the
+/// loaders'.
 class GPTTrainer {
  public:
   /// Seeds the default generator and makes model and optimiser: AdamW with betas 0.9, 0.999 and eps 1e-8. With `start`,
   /// a model of these settings without updates of low rank, the parameters are copied from it instead of drawn.
   /// BadRequest about --freeze and --lora-targets.
-  GPTTrainer(const GPTOptions& options, GPTData data, const nn::GPTModel* start = nullptr,
+  GPTTrainer(const GPTOptions& options, GPTData data, const nn::AnyDecoder* start = nullptr,
              const distributed::World& world = distributed::World::alone());
 
   train::StepMetrics step() { return loop_.step(); }
@@ -54,14 +55,14 @@ class GPTTrainer {
   int64_t batches_per_epoch() const { return data_.train.size(); }
   const GPTOptions& options() const { return options_; }
   const data::Tokenizer& tokenizer() const { return *data_.tokenizer; }
-  const nn::GPTModel& model() const { return model_; }
+  const nn::AnyDecoder& model() const { return model_; }
 
  private:
   train::LoopOptions loop_options(const distributed::World& world);
 
   GPTOptions options_;
   GPTData data_;
-  nn::GPTModel model_;
+  nn::AnyDecoder model_;
   optim::AdamW adam_;
   train::Loop loop_;
 };

@@ -1,5 +1,6 @@
 """Writes llama2_tiny/ and llama3_tiny/: folders of random Llamas as Hugging Face writes them, each with expected.safetensors
-(logits, loss and the gradient of every parameter) and expected.json (greedy tokens, and what the tokenizer makes of texts), for
+(logits, loss and the gradient of every parameter) and expected.json (greedy tokens, and what the tokenizer makes of texts), and
+llama3_tiny/losses.json, the losses of 50 steps of training, for
 tests/nn/llama.cpp and tests/tasks/llama.cpp. Needs transformers 5, tokenizers and torch from PyPI.
 
 llama2_tiny: an untied head, pieces of characters with byte fallback. llama3_tiny: a tied head, scaled RoPE, heads that are wider than
@@ -12,6 +13,7 @@ import shutil
 import torch
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from torch.utils.data import DataLoader, TensorDataset
 from transformers import LlamaConfig, LlamaForCausalLM
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -88,6 +90,39 @@ def write(name, tokenizer, config, shard_size, ends):
     (folder / "expected.json").write_text(json.dumps(data, ensure_ascii=True, separators=(",", ":")) + "\n")
 
 
+def losses(name, steps=50, window=24, batch=8, seed=123):
+    """The losses of training on the_verdict.txt, as make_start_from.py has them for GPT-2."""
+    model = LlamaForCausalLM.from_pretrained(HERE / name, attn_implementation="eager")
+    tokenizer = Tokenizer.from_file(str(HERE / name / "tokenizer.json"))
+    text = (HERE / "the_verdict.txt").read_text()
+
+    def loader(part, shuffle):
+        ids = torch.tensor(tokenizer.encode(part, add_special_tokens=False).ids)
+        starts = range(0, len(ids) - window, window)
+        pairs = [torch.stack([ids[i + k:i + k + window] for i in starts]) for k in (0, 1)]
+        return DataLoader(TensorDataset(*pairs), batch_size=batch, shuffle=shuffle, drop_last=shuffle)
+
+    cut = int(0.9 * len(text))
+    training, validation = loader(text[:cut], True), loader(text[cut:], False)
+    torch.manual_seed(seed)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
+    model.train()
+    found = []
+    while len(found) < steps:
+        for x, y in training:
+            loss = torch.nn.functional.cross_entropy(model(x).logits.flatten(0, 1), y.flatten())
+            found.append(loss.item())
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            if len(found) == 1:
+                next(iter(training)), next(iter(validation))  # the evaluation after the first step
+            if len(found) == steps:
+                break
+    (HERE / name / "losses.json").write_text(json.dumps({"losses": [round(l, 7) for l in found]}) + "\n")
+
+
 write("llama2_tiny", llama2_tokenizer(), dict(max_position_embeddings=64, rms_norm_eps=1e-5, bos_token_id=1, eos_token_id=2), "1GB", 2)
 three = llama3_tokenizer()
 write("llama3_tiny", three,
@@ -97,3 +132,4 @@ write("llama3_tiny", three,
            rope_parameters=dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                                 original_max_position_embeddings=32)),
       "20KB", [three.token_to_id("<|end_of_text|>"), three.token_to_id("<|eot_id|>")])
+losses("llama3_tiny")

@@ -229,6 +229,12 @@ TEST(Llama, AnyDecoderIsAModule) {
   EXPECT_EQ(nn::count_parameters(any), small_llama().parameter_count());
   EXPECT_EQ(any->vocab_size(), 11);
   EXPECT_NE(any.as<nn::LlamaModel>(), nullptr);
+  nn::AnyDecoder copy = nn::clone(any);
+  ASSERT_NE(copy.as<nn::LlamaModel>(), nullptr);
+  const Tensor in = tensor({{3, 1, 4}});
+  EXPECT_TRUE(same_bits((*copy)(in), (*any)(in)));
+  nn::init::zeros(copy.as<nn::LlamaModel>()->lm_head.weight);
+  EXPECT_FALSE(same_bits((*copy)(in), (*any)(in)));
 }
 
 // The figures of transformers' formula, in turns.

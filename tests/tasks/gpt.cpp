@@ -137,13 +137,13 @@ TEST(GptCommand, TrainsWithFormsOfAttention) {
     const Ran ran = run_command(small_gpt_run(folder, form[0], more));
     ASSERT_EQ(ran.code, 0) << ran.err;
     const TrainedGPT loaded = load_gpt(folder / form[0]);
-    EXPECT_EQ(nn::name(loaded.model.config.attention.kind), form[0]);
+    EXPECT_EQ(nn::name(loaded.model.as<nn::GPTModel>()->config.attention.kind), form[0]);
     const Ran said = run_command({"generate", "gpt", "--model", folder / form[0], "--prompt", "The", "--max-new-tokens",
                                   "4", "--temperature", "0"});
     EXPECT_EQ(said.code, 0) << said.err;
     EXPECT_TRUE(said.out.starts_with("The"));
   }
-  EXPECT_EQ(load_gpt(folder / "window").model.config.attention.window, 3);
+  EXPECT_EQ(load_gpt(folder / "window").model.as<nn::GPTModel>()->config.attention.window, 3);
   expect_error(
       run_command(small_gpt_run(folder, "foreign", {"--attention", "window", "--save-hugging-face", folder / "hf"})), 2,
       {"[--save-hugging-face] expected full attention, as GPT-2 has, got window"});
@@ -173,7 +173,7 @@ TEST(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
       folder, "run", {"--save-hugging-face", folder / "hf", "--qkv-bias", "--tied-head", "--max-steps", "2"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   const TrainedGPT ours = load_gpt(folder / "run"), theirs = load_gpt(folder / "hf");
-  EXPECT_TRUE(theirs.model.config.tied_head);
+  EXPECT_TRUE(theirs.model.as<nn::GPTModel>()->config.tied_head);
   const auto a = nn::state_dict(ours.model), b = nn::state_dict(theirs.model);
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
-#include <tapegrad/tasks/gpt/decoder.h>
+#include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
@@ -118,7 +118,7 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
     const Ran ids = generate({"--prompt-ids", text_of_ids(start, ","), "--ids", "--max-new-tokens", "24"});
     ASSERT_EQ(ids.code, 0) << ids.err;
     // Up to the token that ends a text, if there is one.
-    const TrainedDecoder trained = load_decoder(folder);
+    const TrainedGPT trained = load_gpt(folder);
     auto end = std::find_if(greedy.begin(), greedy.end(), [&](int64_t id) { return trained.is_end(id); });
     if (end != greedy.end()) ++end;
     EXPECT_EQ(ids.out, text_of_ids(start, " ") + " " + text_of_ids({greedy.begin(), end}, " ") + "\n");
@@ -144,11 +144,11 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
 TEST(LlamaCommand, WritesFoldersThatItReads) {
   const TemporaryFolder folder;
   for (const std::string name : kFolders) {
-    const TrainedDecoder trained = load_decoder(folder_of(name));
+    const TrainedGPT trained = load_gpt(folder_of(name));
     const auto* model = trained.model.as<nn::LlamaModel>();
     ASSERT_NE(model, nullptr);
-    save_llama_folder(folder / name, *model, *trained.tokenizer, trained.ends);
-    const TrainedDecoder again = load_decoder(folder / name);
+    save_llama_folder(folder / name, *model, *trained.tokenizer, trained.ends, "run");
+    const TrainedGPT again = load_gpt(folder / name);
     EXPECT_EQ(again.ends, trained.ends);
     const auto a = nn::state_dict(trained.model), b = nn::state_dict(again.model);
     ASSERT_EQ(a.size(), b.size());
@@ -198,11 +198,100 @@ TEST(LlamaCommand, RejectsDamagedAndMixedFolders) {
                {"[--ntk-scale] expected a GPT, got the Llama in "});
 }
 
-// --- chats ---
-
 Ran chat(const std::string& folder, const std::string& input, const Arguments& more = {}) {
   return run_command(joined({"chat", folder, "--temperature", "0"}, more), {.input = input});
 }
+
+// --- training ---
+
+const std::string kVerdict = std::string(tests::kTestsDir) + "/data/the_verdict.txt";
+
+Arguments llama_run(const std::string& out, const Arguments& more) {
+  return joined({"train",
+                 "gpt",
+                 "--out",
+                 out,
+                 "--from",
+                 folder_of("llama3_tiny"),
+                 "--text",
+                 kVerdict,
+                 "--seq-length",
+                 "16",
+                 "--batch-size",
+                 "4",
+                 "--lr",
+                 "0.01",
+                 "--sample-tokens",
+                 "0",
+                 "--eval-batches",
+                 "1",
+                 "--no-progress",
+                 "--max-steps",
+                 "6"},
+                more);
+}
+
+double tested_loss(const Arguments& model) {
+  const Ran ran = run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  return ran.code == 0 ? json::parse(ran.out)["loss"].get<double>() : 0;
+}
+
+TEST(LlamaTraining, StartsFromAFolderAndResumes) {
+  const TemporaryFolder folder;
+  const Arguments freeze{"--freeze", "model.embed_tokens.*", "--checkpoint-every", "3"};
+  const Ran whole = run_command(llama_run(folder / "whole", joined(freeze, {"--save-hugging-face", folder / "hf"})));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const double loss = tested_loss({"--model", folder / "whole"});
+  EXPECT_LT(loss, tested_loss({"--model", folder_of("llama3_tiny")}));
+  EXPECT_NEAR(tested_loss({"--model", folder / "hf"}), loss, 1e-6);
+  EXPECT_NEAR(tested_loss({"--model", folder / "whole", "--dtype", "int8"}), loss, 0.3);
+  const TrainedGPT trained = load_gpt(folder / "whole");
+  EXPECT_NE(trained.model.as<nn::LlamaModel>(), nullptr);
+  EXPECT_EQ(trained.ends, load_gpt(folder_of("llama3_tiny")).ends);
+  EXPECT_EQ(load_gpt(folder / "hf").ends, trained.ends);
+  EXPECT_EQ(chat(folder / "whole", "one\n", {"--max-new-tokens", "3"}).code, 0);
+  // A finished run is read without the folder that it started from.
+  const std::string base = copied(folder, "llama3_tiny", "base");
+  Arguments words = llama_run(folder / "again", freeze);
+  *std::find(words.begin(), words.end(), folder_of("llama3_tiny")) = base;
+  *std::find(words.begin(), words.end(), "6") = "3";
+  ASSERT_EQ(run_command(words).code, 0);
+  std::filesystem::remove_all(base);
+  const Ran resumed = run_command({"train", "gpt", "--out", folder / "again", "--resume"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+
+TEST(LlamaTraining, AdaptersAreThoseOfPeft) {
+  const TemporaryFolder folder;
+  const Ran ran = run_command(llama_run(folder / "run", {"--lora-rank", "2"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const SafeTensors file = load_safetensors(folder / "run/adapter/adapter_model.safetensors");
+  EXPECT_EQ(file.tensors.size(), 8U);  // A and B of q_proj and v_proj in two layers
+  EXPECT_EQ(file["base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"].shape(), Shape({2, 16}));
+  const double loss = tested_loss({"--model", folder / "run"});
+  EXPECT_EQ(tested_loss({"--model", folder_of("llama3_tiny"), "--adapter", folder / "run/adapter"}), loss);
+  const Ran merged = run_command(llama_run(folder / "merged", {"--lora-rank", "2", "--lora-merge"}));
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  EXPECT_NEAR(tested_loss({"--model", folder / "merged"}), loss, 1e-5);
+}
+
+TEST(LlamaTraining, WrongOptionsAreRejectedByName) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out", from = folder_of("llama3_tiny");
+  const auto expect = [&](const Arguments& more, const std::string& what) {
+    expect_error(run_command(llama_run(out, more)), 2, {what});
+  };
+  expect({"--n-layers", "3"}, "[--n-layers] expected 2, as " + from + " has, got 3 (omit the option)");
+  expect({"--positions", "alibi"}, "[--positions] expected rope, as " + from + " has, got alibi");
+  expect({"--ntk-scale", "2"}, "[--ntk-scale] expected 1, as " + from + " has, got 2");
+  expect({"--with-masks"}, "[--with-masks] expected a GPT, got a Llama");
+  expect({"--lora-rank", "2", "--lora-targets", "c_attn"}, "[--lora-targets] no linear layer fits the target");
+  expect({"--freeze", "tok_emb.*"}, "[--freeze] no parameter fits \"tok_emb.*\"; they are called model.embed_tokens");
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+// --- chats ---
 
 std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -230,7 +319,7 @@ TEST(Chat, ContinuesWithWhatWasSaid) {
   const Arguments form{"--template", "{message} {answer}"};
   const Ran all = chat(folder, "one\ntwo\n", joined(form, {"--max-new-tokens", "3"}));
   ASSERT_EQ(all.code, 0) << all.err;
-  const TrainedDecoder trained = load_decoder(folder);
+  const TrainedGPT trained = load_gpt(folder);
   const auto reply = [&](std::vector<int64_t>& ids) {
     std::vector<int64_t> found;
     for (int i = 0; i < 3; ++i) {

@@ -1,0 +1,52 @@
+// Llamas in Hugging Face's folders, read and written.
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/nn/llama_hugging_face.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/gpt/llama.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+// The tokens that end a text: those for generation, else those of the configuration.
+std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config) {
+  const fs::path generation = folder / "generation_config.json";
+  std::vector<int64_t> ends;
+  if (is_there(generation)) ends = nn::ends_of_hugging_face(train::read_file(generation), generation.string());
+  return ends.empty() ? nn::ends_of_hugging_face(config, (folder / "config.json").string()) : ends;
+}
+
+}  // namespace
+
+TrainedGPT llama_of_folder(const FoundModel& found, const LoadOptions& o) {
+  const fs::path& folder = found.path;
+  const nn::LlamaConfig config = nn::llama_config_of_hugging_face(found.config, (folder / "config.json").string());
+  std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
+  nn::AnyDecoder model = unfilled(config, o.type, folder);
+  fill_from_folder(model, folder, [&](NamedTensor entry) { return nn::from_hugging_face({std::move(entry)}, config); });
+  std::vector<int64_t> ends = ends_of_folder(folder, found.config);
+  if (ends.empty() && tokenizer && tokenizer->end_of_text()) ends.push_back(*tokenizer->end_of_text());
+  GPTOptions options;
+  options.preset = "gpt2";
+  options.set_llama(config, nn::to_hugging_face_config(
+                                config, tokenizer ? tokenizer->begin_of_text() : std::optional<int64_t>(), ends));
+  options.drop_rate = config.attention_dropout;
+  return {std::move(model), std::move(tokenizer), std::move(ends), std::move(options)};
+}
+
+void save_llama_folder(const fs::path& folder, const nn::LlamaModel& model, const data::Tokenizer& tokenizer,
+                       const std::vector<int64_t>& ends, std::string_view run) {
+  train::create_folder(folder);
+  // The model is the first file: where it is this run's, the others are, too.
+  save_safetensors((folder / train::kModelFile).string(), nn::to_hugging_face(model),
+                   {{"format", "pt"}, {kRunKey, std::string(run)}});
+  train::replace_file(folder / "config.json",
+                      nn::to_hugging_face_config(model.config, tokenizer.begin_of_text(), ends));
+  data::save_tokenizer(tokenizer, folder.string());
+  nlohmann::ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                  {"model_max_length", model.config.max_position_embeddings}};
+  train::replace_file(folder / "tokenizer_config.json", settings.dump(2) + "\n");
+}
+
+}  // namespace tapegrad::tasks

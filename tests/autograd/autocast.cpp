@@ -317,6 +317,8 @@ TEST(Autocast, KeepsLessForBackward) {
     pool::reset_peak();  // the peak is now what is in use
     return static_cast<double>(pool::peak() - before);
   };
+  // The sanitizer must see each allocation, so the pool is off, and there is no peak to measure.
+  if (pool::stats().reserved == 0) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
   kept(false);
   const double wide = kept(false), half = kept(true);
   EXPECT_LT(half, 0.62 * wide) << half << " " << wide;

@@ -63,7 +63,7 @@ struct Decoder {
     Int8Weight* int8;
     Matrix(Linear& layer) : weight(&layer.weight), int8(&layer.int8) {}     // NOLINT: a layer stands for its matrix
     Matrix(Embedding& table) : weight(&table.weight), int8(&table.int8) {}  // NOLINT
-    Matrix(Parameter& weight, Int8Weight& int8) : weight(&weight), int8(&int8) {}
+    Matrix(Parameter& w, Int8Weight& w8) : weight(&w), int8(&w8) {}
   };
   virtual std::vector<Matrix> matrices() = 0;
   /// visitor.go(*this), for code that does not know the model's type.

@@ -133,8 +133,8 @@ TEST(Command, WrongRequestsAreErrorsOfOneLine) {
   const std::string out = folder / "run";
   const auto train = [&](const Arguments& more) { return joined({"train", "addition", "--out", out}, more); };
   const std::pair<Arguments, Arguments> cases[] = {
-      {train({"--seq-length", "5"}), {"--seq-length is an option of the task copy, not of addition"}},
-      {train({"--seq-length=5"}), {"--seq-length is an option of the task copy"}},
+      {train({"--seq-length", "5"}), {"--seq-length is an option of the tasks copy and gpt, not of addition"}},
+      {train({"--seq-length=5"}), {"--seq-length is an option of the tasks copy and gpt"}},
       {{"train", "copy", "--out", out, "--max-digits", "3"}, {"--max-digits is an option of the task addition"}},
       {{"train", "copy", "--out", out, "--tutorial-masks"}, {"--tutorial-masks is an option of the task addition"}},
       {{"test", "copy", "--expression", "1+2"},

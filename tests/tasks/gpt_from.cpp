@@ -131,7 +131,7 @@ std::map<std::string, std::vector<float>> resumed_values(GPTTrainer& broken) {
 
 TEST(GptFrom, FreezesAndResumes) {
   const auto freeze = [](GPTOptions& o) { o.freeze = {"tok_emb.*", "trf_blocks.0.*", "norm?.scale"}; };
-  const Started whole = started(kHuggingFace, freeze, {"freeze"}), broken = started(kHuggingFace, freeze, {"freeze"});
+  const Started whole = started(kHuggingFace, freeze, {"freeze"});
   EXPECT_EQ(whole.options.lr, 5e-5);
   while (!whole.trainer->finished()) whole.trainer->step();
   const auto first = values_of(whole.start.model), last = values_of(whole.trainer->model());
@@ -140,7 +140,8 @@ TEST(GptFrom, FreezesAndResumes) {
                         name.ends_with("norm1.scale") || name.ends_with("norm2.scale");
     EXPECT_EQ(values == first.at(name), frozen) << name;
   }
-  EXPECT_EQ(resumed_values(*broken.trainer), last);
+  const Started broken = started(kHuggingFace, freeze, {"freeze"});
+  EXPECT_TRUE(resumed_values(*broken.trainer) == last);
 }
 
 TEST(GptFrom, AResumedRunNeedsNothingButItsFolder) {
@@ -274,7 +275,9 @@ TEST(GptFrom, WrongOptionsAreRejectedByName) {
   expect({"--freeze", "*"}, "[--freeze] expected parameters that are left to train, got none");
   expect({"--freeze", "*.bias", "--lora-rank", "2"},
          "[--freeze] expected no --lora-rank, which freezes the whole model, got both");
-  expect({"--seq-length", "33"}, "[--seq-length] expected at most --context-length 32, got 33");
+  expect_error(
+      run_command({"train", "gpt", "--out", out, "--text", kText, "--from", kHuggingFace, "--seq-length", "33"}), 2,
+      {"[--seq-length] expected at most --context-length 32, got 33"});
   expect({"--lora-targets", "c_attn"}, "[--lora-targets] expected --lora-rank, got none");
   expect({"--lora-merge"}, "[--lora-merge] expected --lora-rank, got none");
   expect({"--lora-rank", "2", "--lora-alpha", "0"}, "[--lora-alpha] must be positive, got 0");
@@ -389,10 +392,12 @@ TEST(GptLora, AResumedRunEndsInTheSameBits) {
     o.lora_rank = 2, o.lora_dropout = 0.1, o.lora_targets = {"c_attn", "out_*", "c_fc"};
   };
   const Given given{"lora-rank", "lora-dropout", "lora-targets"};
-  const Started whole = started(kHuggingFace, good, given), broken = started(kHuggingFace, good, given);
+  const Started whole = started(kHuggingFace, good, given);
   EXPECT_EQ(whole.options.lr, 2e-4);
   while (!whole.trainer->finished()) whole.trainer->step();
-  EXPECT_EQ(resumed_values(*broken.trainer), values_of(whole.trainer->model()));
+  const auto last = values_of(whole.trainer->model());
+  const Started broken = started(kHuggingFace, good, given);
+  EXPECT_TRUE(resumed_values(*broken.trainer) == last);
 }
 
 }  // namespace

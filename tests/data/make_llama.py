@@ -1,7 +1,6 @@
 """Writes llama2_tiny/ and llama3_tiny/: folders of random Llamas as Hugging Face writes them, each with expected.safetensors
-(logits, loss and the gradient of every parameter) and expected.json (greedy tokens, and what the tokenizer makes of texts), and
-llama3_tiny/losses.json, the losses of 50 steps of training, for
-tests/nn/llama.cpp and tests/tasks/llama.cpp. Needs transformers 5, tokenizers and torch from PyPI.
+(logits, loss and the gradient of every parameter), expected.json (greedy tokens, and what the tokenizer makes of texts) and
+losses.json (the losses of 50 steps of training), for tests/nn/llama.cpp and tests/tasks/llama.cpp. Needs transformers 5, tokenizers and torch from PyPI.
 
 llama2_tiny: an untied head, pieces of characters with byte fallback. llama3_tiny: a tied head, scaled RoPE, heads that are wider than
 hidden_size / num_attention_heads, two shards, byte pairs with Llama-3's pattern.
@@ -90,9 +89,9 @@ def write(name, tokenizer, config, shard_size, ends):
     (folder / "expected.json").write_text(json.dumps(data, ensure_ascii=True, separators=(",", ":")) + "\n")
 
 
-def losses(name, steps=50, window=24, batch=8, seed=123):
+def losses_in(dtype, name, seed, steps=50, window=24, batch=8):
     """The losses of training on the_verdict.txt, as make_start_from.py has them for GPT-2."""
-    model = LlamaForCausalLM.from_pretrained(HERE / name, attn_implementation="eager")
+    model = LlamaForCausalLM.from_pretrained(HERE / name, attn_implementation="eager").to(dtype)
     tokenizer = Tokenizer.from_file(str(HERE / name / "tokenizer.json"))
     text = (HERE / "the_verdict.txt").read_text()
 
@@ -120,7 +119,16 @@ def losses(name, steps=50, window=24, batch=8, seed=123):
                 next(iter(training)), next(iter(validation))  # the evaluation after the first step
             if len(found) == steps:
                 break
-    (HERE / name / "losses.json").write_text(json.dumps({"losses": [round(l, 7) for l in found]}) + "\n")
+    return found
+
+
+def losses(name, seed):
+    """Writes losses.json. A gradient of about 1e-8 in the first step, which is mostly rounding, moves a weight by any part of
+    the rate, because Adam divides by its size: then the losses of float32 are not determined, and another seed is needed."""
+    found, exact = losses_in(torch.float32, name, seed), losses_in(torch.float64, name, seed)
+    difference = max(abs(a - b) for a, b in zip(found, exact))
+    assert difference < 1e-5, f"{name}: float32 and float64 differ by {difference}"
+    (HERE / name / "losses.json").write_text(json.dumps({"seed": seed, "losses": [round(l, 7) for l in found]}) + "\n")
 
 
 write("llama2_tiny", llama2_tokenizer(), dict(max_position_embeddings=64, rms_norm_eps=1e-5, bos_token_id=1, eos_token_id=2), "1GB", 2)
@@ -132,4 +140,5 @@ write("llama3_tiny", three,
            rope_parameters=dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                                 original_max_position_embeddings=32)),
       "20KB", [three.token_to_id("<|end_of_text|>"), three.token_to_id("<|eot_id|>")])
-losses("llama3_tiny")
+losses("llama2_tiny", 124)
+losses("llama3_tiny", 123)

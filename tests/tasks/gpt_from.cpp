@@ -9,6 +9,7 @@
 #include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/verdict_run.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -22,7 +23,8 @@ namespace {
 using tests::Arguments;
 using tests::expect_error;
 using tests::joined;
-using tests::lines;
+using tests::kVerdict;
+using tests::losses_in;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
@@ -30,27 +32,10 @@ using tests::small_gpt_run;
 using tests::spill;
 using tests::stored;
 using tests::TemporaryFolder;
+using tests::verdict_run;
 
 // A random GPT-2 of transformers: width 16, 2 layers, context 32, a vocabulary of 290 padded to 296.
 const std::string kHuggingFace = std::string(tests::kTestsDir) + "/data/hugging_face_gpt2";
-const std::string kText = std::string(tests::kTestsDir) + "/data/the_verdict.txt";
-
-// A short run on the text, without evaluations after the first step and without samples.
-Arguments run_of(const std::string& out, const Arguments& more) {
-  return joined(
-      {"train", "gpt", "--out", out, "--text", kText, "--seq-length", "24", "--batch-size", "8", "--schedule",
-       "constant", "--eval-interval", "1000000", "--eval-batches", "1", "--sample-tokens", "0", "--no-progress"},
-      more);
-}
-
-std::vector<double> losses_in(const std::string& folder) {
-  std::vector<double> losses;
-  for (const std::string& line : lines(slurp(folder + "/metrics.jsonl"))) {
-    const auto m = nlohmann::json::parse(line);
-    if (m.contains("step")) losses.push_back(m["loss"]);
-  }
-  return losses;
-}
 
 nlohmann::json config_of(const std::string& model) {
   return nlohmann::json::parse(load_safetensors(model + "/model.safetensors").metadata.at("config"));
@@ -77,14 +62,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 TEST(GptFrom, FirstLossesAreThoseOfTransformers) {
   const TemporaryFolder folder;
-  const nlohmann::json expected = stored("hugging_face_gpt2/losses.json");
-  const Ran ran = run_command(run_of(folder / "run", {"--from", kHuggingFace, "--lr", "0.003", "--weight-decay", "0.1",
-                                                      "--clip-grad", "1", "--seed", "123", "--max-steps", "50"}));
-  ASSERT_EQ(ran.code, 0) << ran.err;
-  const std::vector<double> losses = losses_in(folder / "run");
-  ASSERT_EQ(losses.size(), expected["losses"].size());
-  for (std::size_t i = 0; i < losses.size(); ++i)
-    EXPECT_NEAR(losses[i], expected["losses"][i].get<double>(), 1e-4) << "step " << i + 1;
+  tests::expect_losses_of_transformers("hugging_face_gpt2", folder / "run");
   const nlohmann::json config = config_of(folder / "run");
   EXPECT_EQ(config["from"], kHuggingFace);
   EXPECT_EQ(config["vocab_size"], 296);
@@ -102,7 +80,7 @@ struct Started {
 Started started(const std::string& from, const std::function<void(GPTOptions&)>& change, Given given) {
   GPTOptions asked = gpt_options("gpt2");
   asked.from = from;
-  asked.text = kText;
+  asked.text = kVerdict;
   asked.seq_length = 24;
   asked.batch_size = 8;
   asked.max_steps = 6;
@@ -147,8 +125,8 @@ TEST(GptFrom, FreezesAndResumes) {
 TEST(GptFrom, AResumedRunNeedsNothingButItsFolder) {
   const TemporaryFolder folder;
   copy_model(folder / "base");
-  const Arguments words = run_of(folder / "run", {"--from", folder / "base", "--freeze", "pos_emb.*", "--freeze",
-                                                  "final_norm.*", "--max-steps", "2"});
+  const Arguments words = verdict_run(folder / "run", {"--from", folder / "base", "--freeze", "pos_emb.*", "--freeze",
+                                                       "final_norm.*", "--max-steps", "2"});
   ASSERT_EQ(run_command(words).code, 0);
   EXPECT_EQ(config_of(folder / "run")["freeze"], (Arguments{"pos_emb.*", "final_norm.*"}));
   std::filesystem::remove_all(folder / "base");
@@ -196,7 +174,7 @@ TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   copy_model(hf);
   const std::string config = slurp(hf + "/config.json"), weights = slurp(hf + "/model.safetensors"),
                     tokenizer = slurp(hf + "/tokenizer.json");
-  const auto train = [&](const Arguments& more) { return run_command(run_of(out, more)); };
+  const auto train = [&](const Arguments& more) { return run_command(verdict_run(out, more)); };
   const auto from = [&](const std::string& what) { return train({"--from", what, "--max-steps", "1"}); };
   const auto with = [&](const std::string& file, const std::string& bytes) {
     const std::string before = slurp(hf + "/" + file);
@@ -233,9 +211,9 @@ TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   expect_error(from(hf), 1, {hf});
   std::filesystem::rename(hf + "/model-00001-of-00002.safetensors", hf + "/model.safetensors");
   // A tokenizer with another vocabulary.
-  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--text", kText, "--out", folder / "letters"}).code, 0);
+  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--text", kVerdict, "--out", folder / "letters"}).code, 0);
   ASSERT_EQ(
-      run_command({"tokenize", "--train", "bpe", "--vocab-size", "290", "--text", kText, "--out", folder / "other"})
+      run_command({"tokenize", "--train", "bpe", "--vocab-size", "290", "--text", kVerdict, "--out", folder / "other"})
           .code,
       0);
   const std::string cut = std::string(tests::kTestsDir) + "/data/gpt2_cut";
@@ -256,7 +234,7 @@ TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   expect_error(from(folder / "none"), 2, {"[--from] there is no " + folder / "none"});
   expect_error(from(folder / "letters"), 2,
                {"[--from] " + folder / "letters" + " has neither config.json nor model.safetensors"});
-  expect_error(from(kText), 1, {kText});
+  expect_error(from(kVerdict), 1, {kVerdict});
   expect_error(from(kHuggingFace + "/adapter"), 2,
                {"[--from] " + kHuggingFace +
                 "/adapter has an adapter, not a model (name its model here, and the folder "
@@ -269,14 +247,14 @@ TEST(GptFrom, WrongOptionsAreRejectedByName) {
   const TemporaryFolder folder;
   const std::string out = folder / "out";
   const auto expect = [&](const Arguments& more, const std::string& what) {
-    expect_error(run_command(run_of(out, joined({"--from", kHuggingFace}, more))), 2, {what});
+    expect_error(run_command(verdict_run(out, joined({"--from", kHuggingFace}, more))), 2, {what});
   };
   expect({"--freeze", "tok_emb"}, "[--freeze] no parameter fits \"tok_emb\"; they are called tok_emb.weight, ..., ");
   expect({"--freeze", "*"}, "[--freeze] expected parameters that are left to train, got none");
   expect({"--freeze", "*.bias", "--lora-rank", "2"},
          "[--freeze] expected no --lora-rank, which freezes the whole model, got both");
   expect_error(
-      run_command({"train", "gpt", "--out", out, "--text", kText, "--from", kHuggingFace, "--seq-length", "33"}), 2,
+      run_command({"train", "gpt", "--out", out, "--text", kVerdict, "--from", kHuggingFace, "--seq-length", "33"}), 2,
       {"[--seq-length] expected at most --context-length 32, got 33"});
   expect({"--lora-targets", "c_attn"}, "[--lora-targets] expected --lora-rank, got none");
   expect({"--lora-merge"}, "[--lora-merge] expected --lora-rank, got none");
@@ -284,9 +262,9 @@ TEST(GptFrom, WrongOptionsAreRejectedByName) {
   expect({"--lora-rank", "2", "--lora-targets", "c_atn"},
          "[--lora-targets] no linear layer fits the target \"c_atn\"; there are trf_blocks.0.att.W_query, ");
   expect({"--adapter", kHuggingFace}, "[--adapter] " + kHuggingFace + " has no adapter_config.json");
-  expect_error(run_command(run_of(out, {"--adapter", kHuggingFace + "/adapter"})), 2,
+  expect_error(run_command(verdict_run(out, {"--adapter", kHuggingFace + "/adapter"})), 2,
                {"[--adapter] expected --from, the model that it belongs to, got none"});
-  expect_error(run_command(run_of(out, {"--context-length", "24", "--vocab-size", "10"})), 2,
+  expect_error(run_command(verdict_run(out, {"--context-length", "24", "--vocab-size", "10"})), 2,
                {"[--vocab-size] must be at least ", "the number of the tokenizer's tokens, got 10"});
   EXPECT_FALSE(std::filesystem::exists(out));
 
@@ -341,19 +319,19 @@ TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
   const Arguments lora{"--from", kHuggingFace,     "--lora-rank", "4",          "--lora-alpha", "8", "--lr",
                        "0.03",   "--lora-targets", "c_attn",      "mlp.c_proj", "--max-steps",  "8", "--lora-dropout",
                        "0.1"};
-  const Ran ran = run_command(run_of(folder / "run", lora));
+  const Ran ran = run_command(verdict_run(folder / "run", lora));
   ASSERT_EQ(ran.code, 0) << ran.err;
   // 2 layers of 4 x 16 + 48 x 4 for c_attn and 4 x 64 + 16 x 4 for mlp.c_proj.
   EXPECT_NE(ran.err.find(" (1152 are trained)"), std::string::npos) << ran.err;
   const Ran merged =
-      run_command(run_of(folder / "merged", joined(lora, {"--lora-merge", "--save-hugging-face", folder / "hf"})));
+      run_command(verdict_run(folder / "merged", joined(lora, {"--lora-merge", "--save-hugging-face", folder / "hf"})));
   ASSERT_EQ(merged.code, 0) << merged.err;
   EXPECT_EQ(losses_in(folder / "run"), losses_in(folder / "merged"));
   EXPECT_TRUE(nn::has_lora(load_gpt(folder / "run").model));
   EXPECT_FALSE(nn::has_lora(load_gpt(folder / "merged").model));
 
   const auto loss = [&](const Arguments& model) {
-    const Ran tested = run_command(joined({"test", "gpt", "--text", kText, "--max-tokens", "400", "--json"}, model));
+    const Ran tested = run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model));
     EXPECT_EQ(tested.code, 0) << tested.err;
     return tested.code == 0 ? nlohmann::json::parse(tested.out)["loss"].get<double>() : 0;
   };
@@ -373,12 +351,12 @@ TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
   // Both continue: the run with its update merged, and the base with the adapter.
   for (const Arguments& from :
        {Arguments{"--from", folder / "run"}, Arguments{"--from", kHuggingFace, "--adapter", folder / "run/adapter"}}) {
-    const Ran next = run_command(run_of(folder / "next", joined(from, {"--num-epochs", "0"})));
+    const Ran next = run_command(verdict_run(folder / "next", joined(from, {"--num-epochs", "0"})));
     ASSERT_EQ(next.code, 0) << next.err;
     EXPECT_NEAR(loss({"--model", folder / "next"}), expected, 1e-5);
   }
   // An earlier run's adapter is moved aside with the other files.
-  ASSERT_EQ(run_command(run_of(folder / "run", {"--from", kHuggingFace, "--num-epochs", "0"})).code, 0);
+  ASSERT_EQ(run_command(verdict_run(folder / "run", {"--from", kHuggingFace, "--num-epochs", "0"})).code, 0);
   EXPECT_FALSE(std::filesystem::exists(folder / "run/adapter"));
   EXPECT_TRUE(std::filesystem::exists(folder / "run/previous-1/adapter/adapter_model.safetensors"));
 }

@@ -10,6 +10,7 @@
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/verdict_run.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -23,6 +24,7 @@ using tests::Arguments;
 using tests::error_of;
 using tests::expect_error;
 using tests::joined;
+using tests::kVerdict;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
@@ -129,9 +131,8 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
       EXPECT_EQ(generate({"--prompt", "Hello", "--max-new-tokens", "4", "--dtype", type}).code, 0);
     }
   }
-  const std::string text = std::string(tests::kTestsDir) + "/data/the_verdict.txt";
   const Ran tested = run_command(
-      {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", text, "--max-tokens", "300", "--json"});
+      {"test", "gpt", "--model", folder_of("llama3_tiny"), "--text", kVerdict, "--max-tokens", "300", "--json"});
   ASSERT_EQ(tested.code, 0) << tested.err;
   EXPECT_EQ(json::parse(tested.out)["tokens"], 256);
   const TemporaryFolder out;
@@ -204,8 +205,6 @@ Ran chat(const std::string& folder, const std::string& input, const Arguments& m
 
 // --- training ---
 
-const std::string kVerdict = std::string(tests::kTestsDir) + "/data/the_verdict.txt";
-
 Arguments llama_run(const std::string& out, const Arguments& more) {
   return joined({"train",
                  "gpt",
@@ -235,6 +234,12 @@ double tested_loss(const Arguments& model) {
   const Ran ran = run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model));
   EXPECT_EQ(ran.code, 0) << ran.err;
   return ran.code == 0 ? json::parse(ran.out)["loss"].get<double>() : 0;
+}
+
+// As PyTorch's AdamW trains transformers' model without dropout (make_llama.py).
+TEST(LlamaTraining, FirstLossesAreThoseOfTransformers) {
+  const TemporaryFolder folder;
+  for (const char* name : kFolders) tests::expect_losses_of_transformers(name, folder / name);
 }
 
 TEST(LlamaTraining, StartsFromAFolderAndResumes) {

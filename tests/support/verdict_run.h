@@ -1,0 +1,49 @@
+// Short training runs on The Verdict that start from a model of transformers.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/gpt_run.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+
+inline const std::string kVerdict = std::string(kTestsDir) + "/data/the_verdict.txt";
+
+// `tapegrad train gpt --out OUT` without evaluations after the first step and without samples.
+inline Arguments verdict_run(const std::string& out, const Arguments& more) {
+  return joined(
+      {"train", "gpt", "--out", out, "--text", kVerdict, "--seq-length", "24", "--batch-size", "8", "--schedule",
+       "constant", "--eval-interval", "1000000", "--eval-batches", "1", "--sample-tokens", "0", "--no-progress"},
+      more);
+}
+
+inline std::vector<double> losses_in(const std::string& folder) {
+  std::vector<double> losses;
+  for (const std::string& line : lines(slurp(folder + "/metrics.jsonl"))) {
+    const auto m = nlohmann::json::parse(line);
+    if (m.contains("step")) losses.push_back(m["loss"]);
+  }
+  return losses;
+}
+
+// 50 steps from the model in data/NAME have the losses in its losses.json: those of PyTorch's AdamW with transformers.
+inline void expect_losses_of_transformers(const std::string& name, const std::string& out) {
+  const nlohmann::json expected = stored(name + "/losses.json");
+  const Ran ran = run_command(
+      verdict_run(out, {"--from", std::string(kTestsDir) + "/data/" + name, "--lr", "0.003", "--weight-decay", "0.1",
+                        "--clip-grad", "1", "--seed", expected["seed"].dump(), "--max-steps", "50"}));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const std::vector<double> losses = losses_in(out);
+  ASSERT_EQ(losses.size(), 50U);
+  ASSERT_EQ(losses.size(), expected["losses"].size());
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    EXPECT_NEAR(losses[i], expected["losses"][i].get<double>(), 1e-4) << name << ", step " << i + 1;
+}
+
+}  // namespace tapegrad::tests

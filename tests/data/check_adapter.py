@@ -5,20 +5,21 @@
     tapegrad test gpt --model /tmp/run --text tests/data/the_verdict.txt --max-tokens 1000 --json    # LOSS
     check_adapter.py tests/data/hugging_face_gpt2 /tmp/run/adapter tests/data/the_verdict.txt LOSS
 
-LOSS is that of `tapegrad test gpt` over the text's first 1,000 tokens, in windows of the model's context. Needs PyPI's
-transformers and peft."""
+and the same with tests/data/llama2_tiny or llama3_tiny and --lora-targets q_proj v_proj down_proj. LOSS is that of
+`tapegrad test gpt` over the text's first 1,000 tokens, in windows of the model's context. Needs PyPI's transformers and
+peft."""
 import sys
 
 import torch
 from peft import PeftModel
 from tokenizers import Tokenizer
 from torch.nn import functional as F
-from transformers import GPT2LMHeadModel
+from transformers import AutoModelForCausalLM
 
 base, adapter, text, expected = sys.argv[1:]
-plain = GPT2LMHeadModel.from_pretrained(base)
-length = plain.config.n_positions
-ids = torch.tensor(Tokenizer.from_file(base + "/tokenizer.json").encode(open(text).read()).ids[:1000])
+plain = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+length = plain.config.max_position_embeddings
+ids = torch.tensor(Tokenizer.from_file(base + "/tokenizer.json").encode(open(text).read(), add_special_tokens=False).ids[:1000])
 starts = range(0, len(ids) - length, length)
 
 

@@ -2,6 +2,8 @@
 // bits wherever its terms were computed.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -56,9 +58,22 @@ Value fold(const Terms& node, const Given& given, const Add& add) {
 
 /// The terms that a process computes. The last process has the first ones, so that process 0 ends with the last term
 /// for any number of processes: what is shown of a step's last batch is then the same.
-inline Terms terms_of(int rank, int size, int64_t terms) {
+inline Terms terms_of(int64_t rank, int64_t size, int64_t terms) {
   const int64_t place = size - 1 - rank;
   return {terms * place / size, terms * (place + 1) / size};
+}
+
+/// The most values that one of `size` processes has at once while it computes and sums its terms: the sums of nodes
+/// that wait for their siblings, and the term that is computed. log2(terms / size) + 1 for powers of two.
+inline int64_t values_at_once(int64_t terms, int64_t size) {
+  int64_t most = 0;
+  for (int64_t rank = 0; rank < size; ++rank) {
+    std::vector<Terms> nodes;
+    add_nodes({0, terms}, terms_of(rank, size, terms), nodes);
+    int64_t complete = 0;
+    for (const Terms& node : nodes) most = std::max<int64_t>(most, complete++ + std::bit_width(uint64_t(node.size())));
+  }
+  return most;
 }
 
 }  // namespace tapegrad::distributed::detail

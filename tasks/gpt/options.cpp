@@ -1,6 +1,7 @@
 // Declares and checks the settings of a GPT's training, and holds its presets.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/options.h>
 
@@ -247,7 +248,7 @@ double model_bytes(const nn::LlamaConfig& c) {
   return 4 * (tables + layers * block) + kBytesPerBlock * layers;
 }
 
-double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer) {
+double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer, int64_t processes) {
   const nn::GPTConfig config = o.model(tokens_of_tokenizer);
   const double model = o.llama.empty() ? model_bytes(config) : model_bytes(o.llama_config());
   const auto c = static_cast<double>(o.emb_dim), tokens = static_cast<double>(o.batch_size * o.seq_length);
@@ -256,7 +257,9 @@ double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer) {
   const double block =
       18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.attention.keys_per_query(o.seq_length));
   const double kept = o.recompute ? layers * c + block : layers * block;
-  const double copies = o.lora_rank > 0 ? 1.1 : 4;  // of the parameters: gradients and two moments
+  // Two moments, and the gradients of the batches of a step that wait for their sum.
+  const double state = 2 + static_cast<double>(distributed::detail::values_at_once(o.accumulate, processes));
+  const double copies = o.lora_rank > 0 ? 1 + 0.025 * (1 + state) : 1 + state;  // of the parameters
   return copies * model + 4 * tokens * (kept + 2 * static_cast<double>(config.vocab_size));
 }
 

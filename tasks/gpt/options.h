@@ -77,10 +77,11 @@ void resolve(GPTOptions& options);
 /// BadRequest about an option that is `given` without another one that it needs.
 void check_given(const GPTOptions& options, const Given& given);
 
-/// Estimates of the bytes of a model with its parameters, and of what training takes at its peak.
+/// Estimates of the bytes of a model with its parameters, and of what training takes at its peak, in each of so many
+/// processes.
 double model_bytes(const nn::GPTConfig& config);
 double model_bytes(const nn::LlamaConfig& config);
-double training_bytes(const GPTOptions& options, int64_t tokens);
+double training_bytes(const GPTOptions& options, int64_t tokens, int64_t processes);
 
 /// As JSON, and back, resolved. Error about `where` as from_json says.
 std::string to_json(GPTOptions options);

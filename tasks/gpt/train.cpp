@@ -170,7 +170,7 @@ int train_gpt(GPTTrainRequest request) {
   require(options.llama.empty() || !request.with_masks, "--with-masks", "expected a GPT, got a Llama");
   GPTData data = saved ? load_gpt_data(options, GPTTrainer::tokenizer_of(*saved), GPTTrainer::text_of(*saved))
                        : load_gpt_data(options, start ? take_tokenizer(*start, options, request.given) : nullptr);
-  require_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size()));
+  require_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size(), world.size()));
   const std::string run = run_name(options, *data.tokenizer, data.checksum);
   const bool names_parameters = !options.freeze.empty() || options.lora_rank > 0;  // which may be rejected
   std::optional<GPTTrainer> trained;

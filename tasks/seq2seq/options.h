@@ -65,7 +65,7 @@ void resolve(RunOptions& options);
 std::string to_json(RunOptions options);
 RunOptions options_from_json(std::string_view where, std::string_view json, const TaskInfo& task);
 
-/// An estimate of the bytes that training takes at its peak.
-double training_bytes(const RunOptions& options);
+/// An estimate of the bytes that training takes at its peak, in each of so many processes.
+double training_bytes(const RunOptions& options, int64_t processes);
 
 }  // namespace tapegrad::tasks

@@ -101,6 +101,7 @@ int train(TrainRequest request) {
   std::optional<train::Checkpoint> saved = saved_run(request);
   const RunOptions options = saved ? settings_of_run(*saved, request) : request.options;
   options.check_processes(world);
+  require_memory("train", kModelAndBatch, training_bytes(options, world.size()));
   Trainer trainer(options, world);
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
   if (world.rank() == 0) remember_last_run(task, folder->path());

@@ -1,5 +1,6 @@
 // Declares and checks the settings of the text tasks.
 #include <fmt/format.h>
+#include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/tasks/text/options.h>
 
 #include <algorithm>
@@ -90,10 +91,13 @@ void resolve(TextOptions& o) {
   o.check();
   require(o.hidden_size % o.num_attention_heads == 0, "--hidden-size",
           fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
-  require_memory("train", kModelAndBatch, training_bytes(o));
+  // However many processes there are: at least one set of gradients.
+  require_memory("train", kModelAndBatch, training_bytes(o, o.accumulate));
 }
 
-double training_bytes(const TextOptions& o) {
+double training_bytes(const TextOptions& o, int64_t processes) {
+  // Parameters, two moments, and the gradients of the batches of a step that wait for their sum.
+  const double copies = 3 + static_cast<double>(distributed::detail::values_at_once(o.accumulate, processes));
   const auto c = static_cast<double>(o.hidden_size), f = static_cast<double>(o.intermediate_size);
   const auto layers = static_cast<double>(o.num_hidden_layers), vocab = static_cast<double>(o.vocab_size);
   const auto tokens = static_cast<double>(o.batch_size * o.context), heads = static_cast<double>(o.num_attention_heads);
@@ -102,7 +106,7 @@ double training_bytes(const TextOptions& o) {
   const double parameters = (decodes ? 3 : 1) * vocab * c + (decodes ? 2 : 1) * layers * (8 * c * c + 2 * c * f);
   const double kept = tokens * layers * (20 * c + 2 * f + 3 * heads * seen) * (decodes ? 1.5 : 1);
   const double logits = decodes ? 6 * vocab * static_cast<double>(o.batch_size * o.summary_length) : 0;
-  return 4 * (4 * parameters + kept + logits);
+  return 4 * (copies * parameters + kept + logits);
 }
 
 std::string to_json(TextOptions options) { return to_json(name(options.task), fields_of(options)); }

@@ -37,8 +37,8 @@ struct TextOptions : TrainingSettings {
 
 /// Checks. BadRequest that names the first option that is not possible.
 void resolve(TextOptions& options);
-/// An estimate of the bytes that training takes at its peak.
-double training_bytes(const TextOptions& options);
+/// An estimate of the bytes that training takes at its peak, in each of so many processes.
+double training_bytes(const TextOptions& options, int64_t processes);
 
 /// As JSON, and back, resolved. Error about `where` as from_json says.
 std::string to_json(TextOptions options);

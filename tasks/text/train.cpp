@@ -98,6 +98,7 @@ int train_text(TextTrainRequest request) {
   const TextOptions options = saved ? settings_of_run(*saved, request) : request.options;
   if (!saved) resolve(request.options);
   options.check_processes(world);
+  require_memory("train", kModelAndBatch, training_bytes(options, world.size()));
   TextData data = load_text_data(options, saved ? &*saved : nullptr);
   if (!folder) folder = take_out(request.out, world);
   TextTrainer trainer(options, std::move(data), world);

@@ -1,6 +1,7 @@
 // Collectives and data parallel steps. The tests of the suite Ranks run in this process, and in three processes under
 // mpirun.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/detail/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/distributed/detail/buckets.h>
@@ -71,6 +72,35 @@ TEST(Tree, DependsOnTheNumberOfTermsAlone) {
     }
     for (const auto& [size, sum] : sums) EXPECT_EQ(sum, sums[1]) << n << " terms, " << size << " processes";
   }
+}
+
+TEST(Tree, ValuesAtOnce) {
+  using detail::values_at_once;
+  for (int64_t power = 0; power < 8; ++power) EXPECT_EQ(values_at_once(int64_t{1} << power, 1), power + 1);
+  EXPECT_EQ(values_at_once(8, 2), 3);
+  EXPECT_EQ(values_at_once(8, 4), 2);
+  EXPECT_EQ(values_at_once(10'000, 10'000), 1);
+  EXPECT_EQ(values_at_once(3, 1), 2);
+  EXPECT_EQ(values_at_once(7, 1), 3);
+  EXPECT_EQ(values_at_once(6, 3), 2);  // the second process has terms 2 and 3, of two nodes
+}
+
+// The memory of the gradients of a step is what values_at_once says.
+TEST(Tree, ValuesAtOnceAreThoseOfAStep) {
+  const nn::Linear model(512, 512);
+  optim::SGD sgd(nn::parameters(model), {});
+  const auto taken = [&](int64_t accumulate) {
+    DataParallel parallel(World::alone(), sgd, {.accumulate = accumulate});
+    pool::reset_peak();
+    const int64_t before = pool::peak();
+    parallel.step([&](int64_t) { return mean(model(ones({1, 512}))); });
+    return static_cast<double>(pool::peak() - before);
+  };
+  const double one = (taken(1), taken(1));
+  // The sanitizer must see each allocation, so the pool is off, and there is no peak to measure.
+  if (pool::stats().reserved == 0) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
+  for (const int64_t accumulate : {1, 2, 3, 4, 5, 7, 8, 11, 16})
+    EXPECT_NEAR(taken(accumulate) / one, static_cast<double>(detail::values_at_once(accumulate, 1)), 0.1) << accumulate;
 }
 
 TEST(Buckets, HaveEveryElementOnce) {

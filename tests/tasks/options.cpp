@@ -5,7 +5,10 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tests/support/gpt_run.h>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -52,6 +55,69 @@ TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section
   EXPECT_EQ(model["encoder.layers.0.feed_forward.w_1.weight"].shape(), (Shape{2048, 512}));
   expect_error(run_command({"train", "copy", "--preset", "palm"}), 2,
                {"[--preset] must be one of tutorial, base, big, bert-base, t5-base, got \"palm\""});
+}
+
+// A step of eight batches has four sets of gradients at its peak, where a step of one batch has one.
+TEST(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
+  const auto added = [](auto options, const auto& bytes, int64_t accumulate, int64_t processes) {
+    const double one = bytes(options, 1);
+    options.accumulate = accumulate;
+    return bytes(options, processes) - one;
+  };
+  const auto check = [&](const auto& options, const auto& bytes, double parameters) {
+    const auto near = [&](double expected, int64_t accumulate, int64_t processes) {
+      EXPECT_NEAR(added(options, bytes, accumulate, processes), expected * 4 * parameters,
+                  0.05 * 4 * parameters * std::max(1.0, expected))
+          << accumulate << " batches, " << processes << " processes";
+    };
+    near(1, 2, 1);
+    near(3, 8, 1);
+    near(2, 8, 2);
+    near(0, 8, 8);
+    near(4, 16, 1);
+  };
+  GPTOptions gpt = gpt_options("gpt2");
+  resolve(gpt);
+  const auto bytes_of_gpt = [](const GPTOptions& o, int64_t n) { return training_bytes(o, 50257, n); };
+  check(gpt, bytes_of_gpt, 162.9e6);
+  gpt.lora_rank = 8;
+  EXPECT_LT(added(gpt, bytes_of_gpt, 8, 1), 0.1 * 4 * 162.9e6);
+  RunOptions copy = task_named("copy").defaults();
+  resolve(copy);
+  const auto bytes_of_copy = [](const RunOptions& o, int64_t n) { return training_bytes(o, n); };
+  check(copy, bytes_of_copy, static_cast<double>(nn::count_parameters(nn::Transformer(copy.model()))));
+  const TextOptions text(TextTask::classify);
+  const auto bytes_of_text = [](const TextOptions& o, int64_t n) { return training_bytes(o, n); };
+  const auto of_text = added(text, bytes_of_text, 2, 1);
+  EXPECT_GT(of_text, 0);
+  EXPECT_DOUBLE_EQ(added(text, bytes_of_text, 8, 1), 3 * of_text);
+}
+
+TEST(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
+  const TemporaryFolder folder;
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  // The largest number of layers with which one batch per step fits.
+  const auto layers = [&](const auto& bytes) {
+    const double one = bytes(1), two = bytes(2);
+    return std::to_string(1 + static_cast<int64_t>((memory - one) / (two - one)));
+  };
+  const auto expect = [&](const Arguments& request) {
+    expect_error(run_command(joined({"train"}, joined(request, {"--accumulate", "1024", "--out", folder / "run"}))), 2,
+                 {"[train] a model with batches of these sizes takes about", " GB, this machine has "});
+  };
+  GPTOptions gpt = gpt_options(kGPTDefaultPreset);
+  gpt.emb_dim = 4096;
+  resolve(gpt);
+  expect({"gpt", "--emb-dim", "4096", "--n-layers", layers([&](int64_t n) {
+            gpt.n_layers = n;
+            return training_bytes(gpt, 60, 1);
+          })});
+  RunOptions copy = task_named("copy").defaults();
+  copy.hidden_size = 4096;
+  expect({"copy", "--hidden-size", "4096", "--num-hidden-layers", layers([&](int64_t n) {
+            copy.num_hidden_layers = n;
+            return training_bytes(copy, 1);
+          })});
 }
 
 TEST(TaskOptions, ActivationsAndNormsTrainAndResume) {

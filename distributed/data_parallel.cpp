@@ -93,6 +93,14 @@ void require_same_parameters(const World& world, const NamedTensors& parameters)
   world.agree(error);
 }
 
+// The gradients of these leaves alone.
+Gradients of_parameters(const Gradients& all, const NamedTensors& parameters) {
+  Gradients own;
+  for (const NamedTensor& p : parameters)
+    if (const Tensor* grad = all.find(p.tensor)) own.set(p.tensor, *grad);
+  return own;
+}
+
 template <class T>
 void add(T* sum, const T* x, int64_t n) {
   parallel_for(n, detail::kBlock, [&](int64_t begin, int64_t end) {
@@ -609,6 +617,8 @@ double DataParallel::update() {
   if (share_) return share_->update();
   Gradients grads = std::move(sums_->nodes.front().grads);
   sums_->nodes.clear();
+  if (optimizer_.allows_unknown() && options_.clip_grad_norm > 0)
+    grads = of_parameters(grads, optimizer_.parameters());  // as several processes have them
   const double norm = options_.clip_grad_norm > 0 ? optim::clip_grad_norm(grads, options_.clip_grad_norm) : 0;
   optimizer_.step(grads);
   return norm;

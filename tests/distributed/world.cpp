@@ -326,12 +326,41 @@ TEST(Ranks, MissingAndUnknownGradients) {
   EXPECT_TRUE(last.starts_with("[data_parallel] the gradient of ")) << last;
 }
 
+// Gradients that the optimiser ignores take no part in the norm.
+TEST(Ranks, ClipsTheGradientsOfTheOptimisersParameters) {
+  const auto changes = [](const World& world) {
+    manual_seed(3);
+    const Net net;
+    const nn::Linear other(40, 3);
+    optim::SGD sgd(nn::parameters(net), {.lr = 0.5});
+    sgd.allow_unknown(true);
+    NamedTensors changed;
+    for (const NamedTensor& p : nn::parameters(net)) changed.push_back({p.name, p.tensor.clone()});
+    DataParallel parallel(world, sgd, {.accumulate = 6, .clip_grad_norm = 1e-2});
+    parallel.step([&](int64_t) {
+      const Tensor x = ones({1, 40});
+      return mean(net(x, true) + 100 * other(x));
+    });
+    std::size_t i = 0;
+    for (const NamedTensor& p : nn::parameters(net)) {
+      changed[i].tensor = changed[i].tensor - p.tensor;
+      ++i;
+    }
+    return changed;
+  };
+  const NamedTensors alone = changes(World::alone());
+  double squares = 0;
+  for (const NamedTensor& change : alone) squares += sum(change.tensor * change.tensor).item();
+  EXPECT_NEAR(std::sqrt(squares), 0.5 * 1e-2, 1e-5);
+  expect_same(alone, changes(world()));
+}
+
 TEST(World, ThreeProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const tests::Ran ran = tests::run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"});
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
-  EXPECT_NE(ran.out.find("[  PASSED  ] 6 tests."), std::string::npos) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("[  PASSED  ] 7 tests."), std::string::npos) << ran.out << ran.err;
 }
 
 }  // namespace

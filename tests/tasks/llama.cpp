@@ -302,6 +302,14 @@ std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+TEST(Chat, HelpHasItsArgument) {
+  const Ran ran = run_command({"chat", "--help"});
+  EXPECT_EQ(ran.code, 0);
+  for (const char* part : {"\nUsage: tapegrad chat [RUN_OR_FOLDER] [options]\n\nArguments:\n  RUN_OR_FOLDER   ",
+                           "\n\nOptions:\n  -h,--help"})
+    EXPECT_NE(ran.out.find(part), std::string::npos) << ran.out;
+}
+
 TEST(Chat, AnswersTheLinesOfAPipe) {
   const std::string folder = folder_of("llama3_tiny");
   const Arguments form{"--template", "{message}{answer}", "--max-new-tokens", "6"};

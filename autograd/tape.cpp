@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/detail/leaf_gradients.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
 #include <tapegrad/autograd/detail/profile.h>
-#include <tapegrad/autograd/detail/retained.h>
+#include <tapegrad/autograd/detail/running_backward.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/select.h>
@@ -51,7 +51,9 @@ std::string nearest_name(const detail::TapeMemory& memory, int64_t position) {
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
 
-constinit thread_local bool retained = false;                        // whether the current backward retains its nodes
+constinit thread_local bool retained = false;  // whether the current backward retains its nodes
+constinit thread_local PoolVector<Tensor>* sums_of_backward = nullptr;  // while the node below runs
+constinit thread_local std::span<const int64_t> inputs_of_node;
 constinit thread_local detail::TakeLeafGradients* taking = nullptr;  // for the next backward
 
 }  // namespace
@@ -62,6 +64,12 @@ detail::TakeLeafGradients::~TakeLeafGradients() {
 }
 
 bool detail::graph_is_retained() { return retained; }
+
+Tensor* detail::gradient_so_far(std::size_t input) {
+  if (!sums_of_backward) return nullptr;
+  Tensor& sum = (*sums_of_backward)[static_cast<std::size_t>(inputs_of_node[input])];
+  return sum.defined() && sum.unique() && sum.is_contiguous() ? &sum : nullptr;
+}
 
 // --- life ---
 
@@ -135,6 +143,24 @@ std::vector<Tensor> Tape::leaves() const {
   for (int64_t i = 0; i < size(); ++i) {
     if (memory_->node(i).leaf.defined()) found.push_back(memory_->node(i).leaf);
   }
+  return found;
+}
+
+std::vector<Tensor> Tape::leaves_of(const Tensor& loss) {
+  require_differentiable(loss, {});
+  std::vector<Tensor> found;
+  std::vector<bool> reached(static_cast<std::size_t>(position_of(loss)) + 1);
+  reached.back() = true;
+  for (std::size_t position = reached.size(); position-- > 0;) {
+    if (!reached[position]) continue;
+    const detail::Node& node = memory_->node(static_cast<int64_t>(position));
+    if (node.leaf.defined()) found.push_back(node.leaf);
+    for (uint32_t i = 0; i < node.input_count; ++i) {
+      const int64_t from = memory_->inputs[static_cast<std::size_t>(node.first_input) + i];
+      if (from >= 0) reached[static_cast<std::size_t>(from)] = true;
+    }
+  }
+  std::reverse(found.begin(), found.end());
   return found;
 }
 
@@ -298,6 +324,7 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
         TapeIndex place = node.leaf.tape_index();
         if (place.tape == TapeIndex::kFrozenLeaf) place.tape = TapeIndex::kLeaf;  // frozen after it was recorded
         if (taker) {
+          if (!retain) memory_->release_leaf(position);  // all that used it is gone: it may be updated
           taker->take(place, dy);
         } else {
           found.push_back({place, dy});  // with `only`, no other leaf gets here
@@ -374,7 +401,19 @@ void Tape::run_node(int64_t position, const Tensor& dy, bool create_graph, bool 
     op.fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
   }
   const detail::NodeTimer timer(op, position);
-  Grads grads = node.backward(dy);
+  Grads grads = [&] {
+    struct Running {  // a backward may run another one
+      PoolVector<Tensor>* const sums = sums_of_backward;
+      const std::span<const int64_t> inputs = inputs_of_node;
+      ~Running() {
+        sums_of_backward = sums;
+        inputs_of_node = inputs;
+      }
+    } const outer;
+    sums_of_backward = create_graph || trap_nan_ || !memory_->needed.empty() ? nullptr : &memory_->sums;
+    inputs_of_node = {memory_->inputs.data() + node.first_input, node.input_count};
+    return node.backward(dy);
+  }();
   timer.note(dy, grads);
   if (!retain) node.backward.reset();  // before the gradients are summed
   if (grads.size() != node.input_count) {

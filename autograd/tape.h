@@ -69,6 +69,8 @@ class Tape {
   std::span<const int64_t> inputs_of(int64_t position) const;
   /// The leaves entered so far, in the order of their first use.
   std::vector<Tensor> leaves() const;
+  /// Those among them that `loss` was computed from. The Errors of backward(loss).
+  std::vector<Tensor> leaves_of(const Tensor& loss);
 
   /// The tape that records on this thread now, or nullptr.
   static Tape* current();

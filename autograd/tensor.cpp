@@ -145,8 +145,8 @@ void Tensor::set_frozen(bool frozen) const {
   set_tape_index({frozen ? TapeIndex::kFrozenLeaf : TapeIndex::kLeaf, tape_index().position});
 }
 
-void Tensor::require_writable(std::string_view where, std::string_view name) const {
-  if (body().recordings.load(std::memory_order_acquire) == 0) return;
+void Tensor::require_writable(std::string_view where, std::string_view name, int32_t tapes) const {
+  if (body().recordings.load(std::memory_order_acquire) <= tapes) return;
   fail(where,
        fmt::format("{} cannot be changed while a live tape has recorded it (run backward or end the tape first)",
                    name.empty() ? fmt::format("a parameter of shape {}", str(shape())) : fmt::format("\"{}\"", name)));

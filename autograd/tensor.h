@@ -193,8 +193,8 @@ class Tensor {
 
   /// Freezes or unfreezes a leaf; affects only what is recorded afterwards. Error unless this is a leaf.
   void set_frozen(bool frozen) const;
-  /// Error "[where] <name> ..." while a live tape has recorded this leaf.
-  void require_writable(std::string_view where, std::string_view name) const;
+  /// Error "[where] <name> ..." while live tapes, more than `tapes` of them, have recorded this leaf.
+  void require_writable(std::string_view where, std::string_view name, int32_t tapes = 0) const;
   /// Whether a leaf keeps its values if it must move to new memory.
   enum class Values { keep, discard };
   /// Call it before writing to a leaf in place. If a view, a detached tensor or any other tensor shares its memory, the

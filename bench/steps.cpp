@@ -87,7 +87,7 @@ class GPTWork final : public Work {
       const Autocast autocast(dtype_);
       loss = cross_entropy(model_(inputs_[at]), targets_[at]);
     }
-    adam_.step(tape.backward(loss));
+    adam_.step(tape, loss);  // as the training loop does
     return loss.item();
   }
 

@@ -122,9 +122,10 @@ BatchDraws::~BatchDraws() { default_generator() = before_; }
 // --- sums over the batches of this process ---
 
 struct DataParallel::Accumulated {
-  Terms all, own;     // the step's batches, and those of this process
-  int64_t next = 0;   // the next one
-  bool open = false;  // between begin_step() and update()
+  Terms all, own;        // the step's batches, and those of this process
+  int64_t next = 0;      // the next one
+  bool open = false;     // between begin_step() and update()
+  bool updated = false;  // by backward()
   struct Node {
     Terms terms;
     Gradients grads;
@@ -570,6 +571,7 @@ void DataParallel::begin_step(int64_t batches) {
   sums_->own = detail::terms_of(world_.rank(), world_.size(), batches);
   sums_->next = sums_->own.begin;
   sums_->nodes.clear();
+  sums_->updated = false;
   sums_->open = true;
   if (share_) share_->begin();
 }
@@ -586,6 +588,11 @@ void DataParallel::backward(Tape& tape, const Tensor& loss) {
   if (!sums_->open || sums_->next >= sums_->own.end)
     fail(kWhere, "expected a batch of this process (call begin_step, then backward for each batch that is_mine)");
   const int64_t batch = sums_->next++;
+  if (!share_ && options_.update_in_backward && sums_->all.size() == 1 && options_.clip_grad_norm == 0) {
+    optimizer_.step(tape, loss);
+    sums_->updated = true;
+    return;
+  }
   const Tensor share = sums_->all.size() == 1 ? loss : loss * (1 / static_cast<double>(sums_->all.size()));
   if (!share_ || sums_->next < sums_->own.end) {
     sums_->push(batch, tape.backward(share));
@@ -613,6 +620,7 @@ double DataParallel::update() {
   if (!sums_->open || sums_->next < sums_->own.end)
     fail(kWhere, "expected backward for each batch of this process before update");
   sums_->open = false;
+  if (sums_->updated) return 0;
   const PauseRecording pause;
   if (share_) return share_->update();
   Gradients grads = std::move(sums_->nodes.front().grads);

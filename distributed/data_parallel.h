@@ -19,6 +19,9 @@ struct DataParallelOptions {
   /// The type in which float32 gradients travel. With kBFloat16 half as many bytes do, and the bits of a run depend on
   /// the number of processes.
   DType wire = kFloat32;
+  /// A single process updates parameters in backward() already, which takes less memory (Optimizer::step(tape, loss)),
+  /// in steps of one batch without clipping; update() then does nothing. What follows a backward that fails: see there.
+  bool update_in_backward = false;
   int64_t bucket_bytes = 0;  ///< gradients that travel together; 0: 4 MiB, and at least 512 KiB per process
   bool overlap = true;       ///< gradients travel while backward still runs; false: after it, to compare
 };

@@ -1,6 +1,7 @@
 // The base of all optimisers: gradients by parameter, one parallel row over all parameters, state in and out.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/detail/leaf_gradients.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/ops.h>
@@ -21,6 +22,19 @@ constexpr int64_t kGrain = int64_t{1} << 15;  // elements a thread takes at a ti
 
 std::string describe(const std::string& name, const Tensor& parameter) {
   return name.empty() ? fmt::format("the parameter of shape {}", str(parameter.shape())) : fmt::format("\"{}\"", name);
+}
+
+// A leaf that is no parameter, by its place and a tensor of its shape.
+std::string describe(const TapeIndex& leaf, const Tensor& like) {
+  const std::string called = tapegrad::detail::leaf_name(leaf);
+  return fmt::format("{}{}", called.empty() ? "" : fmt::format("\"{}\" ", called), str(like.shape()));
+}
+
+void require_none(const std::vector<std::string>& unknown) {
+  if (unknown.empty()) return;
+  fail(kWhere, fmt::format("{} of the gradients belong to no parameter of this optimiser: {} (does a visit leave out a "
+                           "member? allow_unknown(true) ignores them)",
+                           unknown.size(), fmt::join(unknown, ", ")));
 }
 
 double checked(std::string_view what, double value) {
@@ -57,13 +71,14 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
     }
   }
   if (slots_.empty()) fail(kWhere, "expected at least one parameter, got none");
-  std::vector<int64_t> leaves;
-  for (const Slot& slot : slots_) leaves.push_back(slot.parameter.tape_index().position);
-  std::sort(leaves.begin(), leaves.end());
-  for (const Slot& slot : slots_) {
-    const auto range = std::equal_range(leaves.begin(), leaves.end(), slot.parameter.tape_index().position);
-    if (range.second - range.first > 1)
-      fail(kWhere, fmt::format("{} is given twice", describe(slot.name, slot.parameter)));
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    slot_of_leaf_.emplace_back(slots_[i].parameter.tape_index().position, i);
+  std::sort(slot_of_leaf_.begin(), slot_of_leaf_.end());
+  const auto twice = std::adjacent_find(slot_of_leaf_.begin(), slot_of_leaf_.end(),
+                                        [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice != slot_of_leaf_.end()) {
+    const Slot& slot = slots_[twice->second];
+    fail(kWhere, fmt::format("{} is given twice", describe(slot.name, slot.parameter)));
   }
   std::vector<std::string_view> names;
   for (const Slot& slot : slots_) {
@@ -126,30 +141,27 @@ void Optimizer::require_missing_allowed(const Slot& slot) const {
                   describe(slot.name, slot.parameter)));
 }
 
-// Checks everything before anything is written.
-void Optimizer::gather(const Gradients& grads) {
-  active_.clear();
-  int64_t start = 0;
-  for (Slot& slot : slots_) {
-    if (slot.parameter.is_frozen()) continue;
-    const Tensor* grad = grads.find(slot.parameter);
-    if (!grad) {
-      require_missing_allowed(slot);
-      continue;
-    }
-    if (!(grad->shape() == slot.parameter.shape()) || grad->dtype() != slot.parameter.dtype()) {
-      fail(kWhere, fmt::format("{} is {} {}, its gradient {} {}", describe(slot.name, slot.parameter),
-                               name(slot.parameter.dtype()), str(slot.parameter.shape()), name(grad->dtype()),
-                               str(grad->shape())));
-    }
-    slot.grad = grad->detach().contiguous();
-    slot.start = start;
-    start += slot.parameter.numel();
-    active_.push_back(&slot);
+const Optimizer::Slot* Optimizer::find(const TapeIndex& leaf) const {
+  const auto at =
+      std::lower_bound(slot_of_leaf_.begin(), slot_of_leaf_.end(), std::pair{leaf.position, std::size_t{0}});
+  return at != slot_of_leaf_.end() && at->first == leaf.position ? &slots_[at->second] : nullptr;
+}
+
+void Optimizer::take_gradient(Slot& slot, const Tensor& grad) const {
+  if (!(grad.shape() == slot.parameter.shape()) || grad.dtype() != slot.parameter.dtype()) {
+    fail(kWhere,
+         fmt::format("{} is {} {}, its gradient {} {}", describe(slot.name, slot.parameter),
+                     name(slot.parameter.dtype()), str(slot.parameter.shape()), name(grad.dtype()), str(grad.shape())));
   }
-  if (!allow_unknown_) require_known(grads);
-  // After all gradients are taken: one may share memory with another's parameter.
-  for (Slot* slot : active_) {
+  slot.grad = grad.detach().contiguous();
+}
+
+// After the gradients of all these are taken: one may share memory with another's parameter.
+void Optimizer::prepare_write(const std::vector<Slot*>& slots) {
+  int64_t start = 0;
+  for (Slot* slot : slots) {
+    slot->start = start;
+    start += slot->parameter.numel();
     slot->parameter.prepare_write(kWhere, slot->name);
     make_buffers(*slot);
     for (Tensor& buffer : slot->buffers) {
@@ -158,53 +170,152 @@ void Optimizer::gather(const Gradients& grads) {
   }
 }
 
+// Checks everything before anything is written.
+void Optimizer::gather(const Gradients& grads) {
+  active_.clear();
+  for (Slot& slot : slots_) {
+    if (slot.parameter.is_frozen()) continue;
+    const Tensor* grad = grads.find(slot.parameter);
+    if (!grad) {
+      require_missing_allowed(slot);
+      continue;
+    }
+    take_gradient(slot, *grad);
+    active_.push_back(&slot);
+  }
+  if (!allow_unknown_) require_known(grads);
+  prepare_write(active_);
+}
+
 // Error unless every gradient of a leaf is that of a parameter.
 void Optimizer::require_known(const Gradients& grads) const {
-  const auto is_leaf = [](const Gradients::Entry& entry) { return entry.place.tape == TapeIndex::kLeaf; };
-  const auto leaves = std::count_if(grads.begin(), grads.end(), is_leaf);
-  if (leaves == static_cast<std::ptrdiff_t>(active_.size())) return;
   std::vector<std::string> unknown;
   for (const Gradients::Entry& entry : grads) {
-    const bool known = std::any_of(slots_.begin(), slots_.end(), [&entry](const Slot& slot) {
-      return slot.parameter.tape_index().position == entry.place.position;
-    });
-    if (!is_leaf(entry) || known) continue;
-    const std::string called = tapegrad::detail::leaf_name(entry.place);
-    unknown.push_back(
-        fmt::format("{}{}", called.empty() ? "" : fmt::format("\"{}\" ", called), str(entry.grad.shape())));
+    if (entry.place.tape == TapeIndex::kLeaf && !find(entry.place))
+      unknown.push_back(describe(entry.place, entry.grad));
   }
-  if (unknown.empty()) return;  // the others were frozen after they were recorded
-  fail(kWhere, fmt::format("{} of the gradients belong to no parameter of this optimiser: {} (does a visit leave out a "
-                           "member? allow_unknown(true) ignores them)",
-                           unknown.size(), fmt::join(unknown, ", ")));
+  require_none(unknown);
+}
+
+void Optimizer::require_no_share() const {
+  if (has_share())
+    fail(kWhere, "this optimiser updates a share of the parameters (call step() of the DataParallel that has it)");
 }
 
 void Optimizer::step(const Gradients& grads) {
-  if (has_share())
-    fail(kWhere, "this optimiser updates a share of the parameters (call step() of the DataParallel that has it)");
   const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
   const PauseRecording pause;
+  require_no_share();
   gather(grads);
-  update_active();
+  begin_update();
+  update_slots(active_);
+  if (tapegrad::detail::is_profiling()) tapegrad::detail::end_step();
 }
 
-void Optimizer::update_active() {
+// Counts the step of the active parameters.
+void Optimizer::begin_update() {
   ++steps_;
   int64_t most = 0;
   for (Slot* slot : active_) most = std::max(most, ++slot->steps);
   begin_step(most);
-  update_all(active_);
+}
+
+void Optimizer::update_slots(const std::vector<Slot*>& slots) {
+  update_all(slots);
   if (tapegrad::detail::is_profiling()) {
     int64_t bytes = 0;  // gradients are read, parameters and state tensors are read and written
     const auto size = [](const Tensor& x) { return x.defined() ? x.numel() * item_size(x.dtype()) : 0; };
-    for (const Slot* slot : active_) {
+    for (const Slot* slot : slots) {
       bytes += size(slot->grad) + 2 * size(slot->parameter);
       for (const Tensor& buffer : slot->buffers) bytes += 2 * size(buffer);
     }
     tapegrad::detail::count_bytes(bytes);
-    tapegrad::detail::end_step();
   }
-  for (Slot* slot : active_) slot->grad = Tensor();
+  for (Slot* slot : slots) slot->grad = Tensor();
+}
+
+// Small parameters wait for others, so that all threads have work.
+class Optimizer::UpdateInBackward : public tapegrad::detail::TakeLeafGradients {
+ public:
+  explicit UpdateInBackward(Optimizer& owner) : owner_(owner), waits_(owner.slots_.size()) {
+    for (const Slot* slot : owner.active_) waits_[index_of(slot)] = true;
+  }
+  void take(const TapeIndex& leaf, const Tensor& grad) override {
+    Slot* const slot = owner_.find(leaf);
+    if (!slot || !waits_[index_of(slot)]) return;  // unknown or frozen
+    owner_.take_gradient(*slot, grad);
+    ready_.push_back(slot);
+    elements_ += slot->parameter.numel();
+    if (elements_ >= kTogether) update();
+  }
+  // Updates those that wait for others. Error for a parameter that backward gave no gradient.
+  void end() {
+    update();
+    const auto missing = std::find_if(owner_.active_.begin(), owner_.active_.end(),
+                                      [this](const Slot* slot) { return waits_[index_of(slot)]; });
+    if (missing != owner_.active_.end()) owner_.require_missing_allowed(**missing);
+  }
+  // Those that were not updated have not made this step.
+  ~UpdateInBackward() override {
+    for (Slot* slot : owner_.active_) {
+      if (waits_[index_of(slot)]) --slot->steps;
+      slot->grad = Tensor();
+    }
+  }
+
+ private:
+  static constexpr int64_t kTogether = 4 * kGrain;
+  std::size_t index_of(const Slot* slot) const { return static_cast<std::size_t>(slot - owner_.slots_.data()); }
+  void update() {
+    if (ready_.empty()) return;
+    const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
+    owner_.prepare_write(ready_);
+    owner_.update_slots(ready_);
+    for (const Slot* slot : ready_) waits_[index_of(slot)] = false;
+    ready_.clear();
+    elements_ = 0;
+  }
+
+  Optimizer& owner_;
+  std::vector<bool> waits_;  // by slot: an active parameter that is not updated yet
+  std::vector<Slot*> ready_;
+  int64_t elements_ = 0;  // of ready_
+};
+
+void Optimizer::step(Tape& tape, const Tensor& loss) {
+  require_no_share();
+  active_.clear();
+  std::vector<bool> used(slots_.size());
+  std::vector<std::string> unknown;
+  for (const Tensor& leaf : tape.leaves_of(loss)) {
+    const Slot* const slot = find(leaf.tape_index());
+    if (slot) {
+      used[static_cast<std::size_t>(slot - slots_.data())] = true;
+    } else if (!allow_unknown_) {
+      unknown.push_back(describe(leaf.tape_index(), leaf));
+    }
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].parameter.is_frozen()) continue;
+    if (used[i]) {
+      slots_[i].parameter.require_writable(kWhere, slots_[i].name, 1);  // backward releases it from this tape
+      active_.push_back(&slots_[i]);
+    } else {
+      require_missing_allowed(slots_[i]);
+    }
+  }
+  require_none(unknown);
+  begin_update();
+  try {
+    UpdateInBackward updates(*this);
+    tape.backward(loss);
+    const PauseRecording pause;
+    updates.end();
+  } catch (...) {
+    --steps_;
+    throw;
+  }
+  if (tapegrad::detail::is_profiling()) tapegrad::detail::end_step();
 }
 
 void Optimizer::update_all(const std::vector<Slot*>& slots) {
@@ -311,7 +422,9 @@ void Optimizer::step_share(const std::vector<Tensor>& grads) {
     start += slot.parameter.numel();
     active_.push_back(&slot);
   }
-  update_active();
+  begin_update();
+  update_slots(active_);
+  if (tapegrad::detail::is_profiling()) tapegrad::detail::end_step();
 }
 
 // --- state ---

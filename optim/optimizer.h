@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace tapegrad::optim {
@@ -47,6 +48,11 @@ class Optimizer {
   /// that are not parameters of this optimiser (a module's visit may leave out a layer). Frozen parameters keep their
   /// values and their state; once unfrozen, they are updated like the others.
   void step(const Gradients& grads);
+  /// step(tape.backward(loss)), bit for bit, in less memory: each parameter is updated while backward runs, as soon as
+  /// its gradient is complete, and the gradient is freed. The same Errors, before anything is written; if backward
+  /// itself fails, or an operation has no gradient for a parameter that it used, some parameters are updated already.
+  /// Not for what needs all gradients first, such as clip_grad_norm.
+  void step(Tape& tape, const Tensor& loss);
   /// Parameters without a gradient keep their values.
   void allow_missing(bool allow) { allow_missing_ = allow; }
   /// Gradients of other leaves are ignored: for models that are trained in part, or by several optimisers.
@@ -138,17 +144,26 @@ class Optimizer {
   class ShareViews;
   bool has_share() const { return !share_.empty(); }
   Tensor part_of(std::size_t slot, const Tensor& whole) const;
+  // Updates each parameter as soon as backward has its gradient.
+  class UpdateInBackward;
   std::optional<Shape> shape_of(std::size_t buffer, const Slot& slot) const;
   void make_buffers(Slot& slot);
+  const Slot* find(const TapeIndex& leaf) const;
+  Slot* find(const TapeIndex& leaf) { return const_cast<Slot*>(std::as_const(*this).find(leaf)); }
+  void take_gradient(Slot& slot, const Tensor& grad) const;
+  void prepare_write(const std::vector<Slot*>& slots);
   void gather(const Gradients& grads);
-  void update_active();
+  void begin_update();
+  void update_slots(const std::vector<Slot*>& slots);
   void require_known(const Gradients& grads) const;
+  void require_no_share() const;
   void require_missing_allowed(const Slot& slot) const;
   void require_group(std::size_t group) const;
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
-  std::vector<Slot*> active_;  // those of this step
-  std::vector<Range> share_;   // of each slot; empty: everything
+  std::vector<std::pair<int64_t, std::size_t>> slot_of_leaf_;  // sorted by the leaf's number
+  std::vector<Slot*> active_;                                  // those of this step
+  std::vector<Range> share_;                                   // of each slot; empty: everything
   std::vector<std::string> buffer_names_;
   BufferShape buffer_shape_;
   double buffer_start_ = 0;

@@ -1,4 +1,5 @@
-// Gradients of leaves as soon as backward has them, for whoever sends them to other processes meanwhile.
+// Gradients of leaves as soon as backward has them: for updates during backward, and for whoever sends them to other
+// processes meanwhile.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -6,7 +7,7 @@
 namespace tapegrad::detail {
 
 /// The next backward of this thread gives the gradients of leaves to this object, each when it is complete, instead of
-/// returning them.
+/// returning them. Unless it retains the graph, take() may change the leaf's values.
 class TakeLeafGradients {
  public:
   TakeLeafGradients();
@@ -16,7 +17,7 @@ class TakeLeafGradients {
 
   virtual void take(const TapeIndex& leaf, const Tensor& grad) = 0;
   /// Called after every operation's backward.
-  virtual void ran_node() = 0;
+  virtual void ran_node() {}
 };
 
 }  // namespace tapegrad::detail

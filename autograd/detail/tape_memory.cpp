@@ -47,11 +47,17 @@ TapeMemory::~TapeMemory() {
 
 void TapeMemory::add_chunk() { chunks_.push_back(static_cast<Node*>(pool::acquire(kChunk * sizeof(Node)))); }
 
+void TapeMemory::release_leaf(int64_t position) noexcept {
+  Tensor& leaf = node(position).leaf;
+  if (!leaf.defined()) return;
+  leaf.add_recording(-1);
+  leaf = Tensor();
+}
+
 void TapeMemory::release_nodes() noexcept {
   while (count_ > 0) {
-    Node& last = node(--count_);
-    if (last.leaf.defined()) last.leaf.add_recording(-1);
-    last.~Node();
+    release_leaf(--count_);
+    node(count_).~Node();
   }
   for (const Tensor& leaf : frozen) leaf.add_recording(-1);
   frozen.clear();

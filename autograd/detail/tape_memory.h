@@ -70,6 +70,8 @@ struct TapeMemory {
     ++count_;
     return fresh;
   }
+  /// Lets go of a leaf that no node needs any more, so that it may be written to.
+  void release_leaf(int64_t position) noexcept;
   /// Destroys all nodes, from the last to the first: the tensors that a node kept are freed before those they were
   /// computed from, without recursion.
   void release_nodes() noexcept;

@@ -1,10 +1,12 @@
 // Reading by index: index_select, embedding, gather, take_along_axis, index, masked_select, nonzero, one_hot.
+#include <tapegrad/autograd/detail/running_backward.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/index.h>
 #include <tapegrad/autograd/ops/lines.h>
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -87,6 +89,21 @@ Tensor rows_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& 
     flags[0] = ids.numel();
     return masked_fill(back, (ids == static_cast<double>(skipped)).reshape(flags), 0);
   });
+}
+
+// sum += rows_added(dy, sum.shape(), 0, ids, skipped), but for rows that no id names: for the table of a tied model,
+// whose output layer has made the sum. Rows of one id are added first, which gives the same bits.
+void add_used_rows(const Tensor& sum, const Tensor& dy, const Tensor& ids, int64_t skipped) {
+  std::vector<int64_t> used = ids.to_vector<int64_t>();
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  std::erase(used, skipped);
+  std::vector<int64_t> place = ids.to_vector<int64_t>();
+  for (int64_t& id : place) id = id == skipped ? -1 : std::lower_bound(used.begin(), used.end(), id) - used.begin();
+  const auto count = static_cast<int64_t>(used.size());
+  const Tensor compact = zeros({count, dy.shape()[1]}, dy.dtype());
+  add_rows(compact, 0, tensor(place, {ids.numel()}), dy, -1);
+  add_rows(sum, 0, tensor(used, {count}), compact, -1);
 }
 
 // int64 [n]: the positions of the true elements in row-major order.
@@ -201,7 +218,11 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t>
   copy_rows(weight, OuterAxisInner(weight.shape(), 0), flat, y);
   if (weight.dtype() == kBFloat16) return y.to(kFloat32);
   return record(kEmbedding, y, {weight}, [shape = weight.shape(), flat, skipped](const Tensor& dy) -> Grads {
-    return rows_added(dy.reshape({flat.numel(), shape[1]}), shape, 0, flat, skipped);
+    const Tensor rows = dy.reshape({flat.numel(), shape[1]});
+    Tensor* const sum = detail::gradient_so_far(0);
+    if (!sum) return rows_added(rows, shape, 0, flat, skipped);
+    add_used_rows(*sum, rows, flat, skipped);
+    return Tensor();
   });
 }
 

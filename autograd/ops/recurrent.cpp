@@ -1,6 +1,6 @@
 // Recurrent layers: the loop over the steps outside of the tape, and its backward with one product per weight.
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/retained.h>
+#include <tapegrad/autograd/detail/running_backward.h>
 #include <tapegrad/autograd/kernels/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/kernel.h>

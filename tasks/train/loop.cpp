@@ -147,8 +147,10 @@ void Loop::begin() {
   const distributed::World& world = options_.world ? *options_.world : distributed::World::alone();
   parallel_ = std::make_unique<distributed::DataParallel>(
       world, optimizer_,
-      distributed::DataParallelOptions{
-          .accumulate = options_.accumulate, .clip_grad_norm = options_.clip_grad_norm, .wire = options_.wire});
+      distributed::DataParallelOptions{.accumulate = options_.accumulate,
+                                       .clip_grad_norm = options_.clip_grad_norm,
+                                       .wire = options_.wire,
+                                       .update_in_backward = true});
 }
 
 // Every process reads all batches of the step, so that all draw the same numbers, and computes its own.

@@ -1,4 +1,6 @@
 // Joining, cutting, indexing, sorting: values, special cases, errors, derivatives.
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
@@ -111,6 +113,34 @@ TEST(Embedding, AddsUpPerRowAndSkipsPadding) {
   EXPECT_EQ(error_of([] { tg::embedding(kTable, tg::tensor({1.})); }), "[embedding] expected int64 ids, got float32");
   EXPECT_EQ(error_of([&] { tg::embedding(kTable, ids, 3); }),
             "[embedding] padding row 3 is out of range for a table of 3 rows");
+}
+
+// The output layer's gradient is there first, and the embedding adds its rows to it in place; a recorded backward adds
+// two whole tables.
+TEST(Embedding, OfATiedTable) {
+  tg::manual_seed(1);
+  const tg::Tensor ids = tg::tensor({{2, 0, 2, 5}, {1, 2, 5, 4}});
+  for (const std::optional<int64_t> padding : {std::optional<int64_t>{}, std::optional<int64_t>{5}}) {
+    const tg::Tensor w = tg::randn({7, 300}).as_leaf(), more = tg::randn({7, 300}).as_leaf();
+    const auto gradients = [&](const tg::BackwardOptions& options) {
+      tg::Tape tape;
+      const tg::Tensor kept = w * more;  // its gradient is added last
+      const tg::Tensor rows = tg::embedding(w, ids, padding) + tg::embedding(w, ids, padding);
+      const tg::Gradients grads = tape.backward(tg::sum(tg::tanh(tg::linear(rows, w))) + tg::sum(kept), options);
+      return grads[w].detach().to_vector<float>();
+    };
+    const std::vector<float> found = gradients({});
+    EXPECT_EQ(found, gradients({.create_graph = true}));
+    EXPECT_EQ(found, gradients({.retain_graph = true}));
+    EXPECT_EQ(found, gradients({.only = {w}}));
+  }
+  // A sum that another tensor holds is not written to: y's gradient is that of both inputs of the addition.
+  const tg::Tensor w = tg::randn({7, 3}).as_leaf(), v = tg::randn({7, 3}).as_leaf();
+  tg::Tape tape;
+  const tg::Tensor looked_up = tg::embedding(w, ids);
+  const tg::Gradients grads = tape.backward(tg::sum(tg::square(w + v)) + tg::sum(looked_up));
+  EXPECT_EQ(grads[v].to_vector<float>(), (2.0 * (w.detach() + v.detach())).to_vector<float>());
+  EXPECT_NE(grads[w].to_vector<float>(), grads[v].to_vector<float>());
 }
 
 TEST(Gather, AndScatterAddAreEachOthersGradient) {

@@ -462,8 +462,11 @@ double DataParallel::Share::clip(const std::vector<Tensor>& reduced, const std::
 }
 
 double DataParallel::Share::update() {
-  complete();
-  const std::vector<uint8_t> present = present_anywhere();
+  const std::vector<uint8_t> present = [this] {
+    const Stopwatch waiting(times.gradients_s);  // also for slower processes
+    complete();
+    return present_anywhere();
+  }();
   std::vector<Tensor> sums_of;  // before any Error: then no message is under way
   for (std::size_t b = 0; b < buckets.size(); ++b) sums_of.push_back(reduced(b));
   if (present.back())
@@ -644,12 +647,12 @@ double DataParallel::step(const LossOf& loss_of) {
     losses.push_back(loss.item());
     backward(tape, loss);
   }
+  update();
   std::vector<double> all = losses;
   if (world_.transport()) {
     all.resize(static_cast<std::size_t>(batches));
     world_.transport()->all_gather(losses.data(), each * static_cast<int64_t>(sizeof(double)), all.data());
   }
-  update();
   double mean = 0;
   for (int64_t i = 0; i < batches; ++i)
     mean += all[static_cast<std::size_t>(owner(i) * each + i % each)] / static_cast<double>(batches);

@@ -30,7 +30,7 @@ struct DataParallelOptions {
 struct CommunicationTimes {
   int64_t steps = 0;
   int64_t bytes_sent = 0;
-  double gradients_s = 0;   ///< waiting for gradients after backward
+  double gradients_s = 0;   ///< waiting after backward: for slower processes, and for gradients
   double parameters_s = 0;  ///< waiting for updated parameters
 };
 

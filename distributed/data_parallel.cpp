@@ -541,6 +541,20 @@ void DataParallel::Share::send_parameters(const std::vector<uint8_t>& present) {
 
 // --- the step ---
 
+namespace {
+
+// In steps of one batch, by one process.
+bool updates_in_backward(const DataParallelOptions& options) {
+  return options.update_in_backward && options.clip_grad_norm == 0;
+}
+
+}  // namespace
+
+int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes) {
+  if (processes == 1 && options.accumulate == 1 && updates_in_backward(options)) return 0;
+  return detail::values_at_once(options.accumulate, processes);
+}
+
 DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, DataParallelOptions options)
     : world_(world), optimizer_(optimizer), options_(options), sums_(std::make_unique<Accumulated>()) {
   if (options.accumulate < 1) fail(kWhere, fmt::format("accumulate must be at least 1, got {}", options.accumulate));
@@ -591,7 +605,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss) {
   if (!sums_->open || sums_->next >= sums_->own.end)
     fail(kWhere, "expected a batch of this process (call begin_step, then backward for each batch that is_mine)");
   const int64_t batch = sums_->next++;
-  if (!share_ && options_.update_in_backward && sums_->all.size() == 1 && options_.clip_grad_norm == 0) {
+  if (!share_ && sums_->all.size() == 1 && updates_in_backward(options_)) {
     optimizer_.step(tape, loss);
     sums_->updated = true;
     return;

@@ -26,6 +26,11 @@ struct DataParallelOptions {
   bool overlap = true;       ///< gradients travel while backward still runs; false: after it, to compare
 };
 
+/// The most gradients of one parameter that a process of `processes` has at once in a step, for an estimate of its
+/// memory: sums of batches that wait for others, and those of the batch that is computed. 0 where update_in_backward
+/// frees each of them at once.
+int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes);
+
 /// Where the time of communication went, in this process.
 struct CommunicationTimes {
   int64_t steps = 0;

@@ -1,9 +1,9 @@
 // Declares and checks the settings of a GPT's training, and holds its presets.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/json.h>
-#include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/options.h>
+#include <tapegrad/tasks/train/loop.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -258,7 +258,7 @@ double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer, int64_t 
       18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.attention.keys_per_query(o.seq_length));
   const double kept = o.recompute ? layers * c + block : layers * block;
   // Two moments, and the gradients of the batches of a step that wait for their sum.
-  const double state = 2 + static_cast<double>(distributed::detail::values_at_once(o.accumulate, processes));
+  const double state = 2 + static_cast<double>(train::gradients_at_once(o.accumulate, o.clip_grad, processes));
   const double copies = o.lora_rank > 0 ? 1 + 0.025 * (1 + state) : 1 + state;  // of the parameters
   return copies * model + 4 * tokens * (kept + 2 * static_cast<double>(config.vocab_size));
 }

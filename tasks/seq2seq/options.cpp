@@ -1,7 +1,7 @@
 // Declares and checks the settings of a sequence-to-sequence run.
 #include <fmt/format.h>
-#include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/tasks/seq2seq/options.h>
+#include <tapegrad/tasks/train/loop.h>
 
 #include <algorithm>
 #include <utility>
@@ -125,13 +125,13 @@ void resolve(RunOptions& o) {
   o.info->check(o);
   fill_in(o);
   check_length(o, o.info->longest(o));
-  // However many processes there are: at least one set of gradients.
+  // However many processes there are: with the fewest gradients.
   require_memory("train", kModelAndBatch, training_bytes(o, o.accumulate));
 }
 
 double training_bytes(const RunOptions& o, int64_t processes) {
   // Parameters, two moments, and the gradients of the batches of a step that wait for their sum.
-  const double copies = 3 + static_cast<double>(distributed::detail::values_at_once(o.accumulate, processes));
+  const double copies = 3 + static_cast<double>(train::gradients_at_once(o.accumulate, o.clip_grad, processes));
   const auto b = static_cast<double>(o.batch_size), t = static_cast<double>(o.info->longest(o));
   const auto layers = static_cast<double>(o.num_hidden_layers);
   const double per_token = 40.0 * static_cast<double>(o.hidden_size) + 4.0 * static_cast<double>(o.intermediate_size) +

@@ -1,7 +1,7 @@
 // Declares and checks the settings of the text tasks.
 #include <fmt/format.h>
-#include <tapegrad/distributed/detail/tree.h>
 #include <tapegrad/tasks/text/options.h>
+#include <tapegrad/tasks/train/loop.h>
 
 #include <algorithm>
 
@@ -91,13 +91,13 @@ void resolve(TextOptions& o) {
   o.check();
   require(o.hidden_size % o.num_attention_heads == 0, "--hidden-size",
           fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
-  // However many processes there are: at least one set of gradients.
+  // However many processes there are: with the fewest gradients.
   require_memory("train", kModelAndBatch, training_bytes(o, o.accumulate));
 }
 
 double training_bytes(const TextOptions& o, int64_t processes) {
   // Parameters, two moments, and the gradients of the batches of a step that wait for their sum.
-  const double copies = 3 + static_cast<double>(distributed::detail::values_at_once(o.accumulate, processes));
+  const double copies = 3 + static_cast<double>(train::gradients_at_once(o.accumulate, o.clip_grad, processes));
   const auto c = static_cast<double>(o.hidden_size), f = static_cast<double>(o.intermediate_size);
   const auto layers = static_cast<double>(o.num_hidden_layers), vocab = static_cast<double>(o.vocab_size);
   const auto tokens = static_cast<double>(o.batch_size * o.context), heads = static_cast<double>(o.num_attention_heads);

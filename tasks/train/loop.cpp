@@ -143,14 +143,22 @@ int64_t Loop::total_steps() const {
   return options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
 }
 
+namespace {
+
+distributed::DataParallelOptions steps_of(int64_t accumulate, double clip_grad_norm, DType wire = kFloat32) {
+  return {.accumulate = accumulate, .clip_grad_norm = clip_grad_norm, .wire = wire, .update_in_backward = true};
+}
+
+}  // namespace
+
+int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t processes) {
+  return distributed::gradients_at_once(steps_of(accumulate, clip_grad_norm), processes);
+}
+
 void Loop::begin() {
   const distributed::World& world = options_.world ? *options_.world : distributed::World::alone();
   parallel_ = std::make_unique<distributed::DataParallel>(
-      world, optimizer_,
-      distributed::DataParallelOptions{.accumulate = options_.accumulate,
-                                       .clip_grad_norm = options_.clip_grad_norm,
-                                       .wire = options_.wire,
-                                       .update_in_backward = true});
+      world, optimizer_, steps_of(options_.accumulate, options_.clip_grad_norm, options_.wire));
 }
 
 // Every process reads all batches of the step, so that all draw the same numbers, and computes its own.

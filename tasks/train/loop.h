@@ -64,6 +64,9 @@ struct LoopOptions {
   DType wire = kFloat32;  ///< of gradients between processes (distributed::DataParallelOptions::wire)
 };
 
+/// The most gradients of one parameter that a process has at once, for an estimate of its memory.
+int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t processes);
+
 /// Where a run writes its files, and what it prints. Of several processes, the first one does both, and calls these
 /// functions; all of them read the checkpoint of the folder.
 struct RunFiles {

@@ -37,11 +37,11 @@ TEST(TrainTogether, CopyHasTheBitsOfOneProcess) {
     const Arguments run = tiny_run("copy", "out", {"--accumulate", "4", "--threads", "1", "--num-epochs", "1"});
     return processes == 1 ? run_command(run, here) : run_ranks(processes, joined({kCommand}, run), here);
   };
-  const Ran one = run_in("one", 1), two = run_in("two", 2);
+  const Ran one = run_in("one", 1), four = run_in("four", 4);
   ASSERT_EQ(one.code, 0) << one.err;
-  ASSERT_EQ(two.code, 0) << two.err;
-  expect_same_run(folder / "one/out", folder / "two/out");
-  EXPECT_EQ(two.out, one.out);  // the first process prints, and its last batch is that of one process
+  ASSERT_EQ(four.code, 0) << four.err;
+  expect_same_run(folder / "one/out", folder / "four/out");
+  EXPECT_EQ(four.out, one.out);  // the first process prints, and its last batch is that of one process
 }
 
 TEST(TrainTogether, GPTHasTheBitsOfOneProcess) {

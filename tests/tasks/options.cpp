@@ -57,7 +57,8 @@ TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section
                {"[--preset] must be one of tutorial, base, big, bert-base, t5-base, got \"palm\""});
 }
 
-// A step of eight batches has four sets of gradients at its peak, where a step of one batch has one.
+// A step of eight batches has four sets of gradients at its peak, where a step of one batch has one; none without
+// clipping, because backward then updates the parameters.
 TEST(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
   const auto added = [](auto options, const auto& bytes, int64_t accumulate, int64_t processes) {
     const double one = bytes(options, 1);
@@ -75,18 +76,24 @@ TEST(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
     near(2, 8, 2);
     near(0, 8, 8);
     near(4, 16, 1);
+    auto unclipped = options;
+    unclipped.clip_grad = 0;
+    EXPECT_NEAR(bytes(options, 1) - bytes(unclipped, 1), 4 * parameters, 0.05 * 4 * parameters);
   };
   GPTOptions gpt = gpt_options("gpt2");
+  gpt.clip_grad = 1;
   resolve(gpt);
   const auto bytes_of_gpt = [](const GPTOptions& o, int64_t n) { return training_bytes(o, 50257, n); };
   check(gpt, bytes_of_gpt, 162.9e6);
   gpt.lora_rank = 8;
   EXPECT_LT(added(gpt, bytes_of_gpt, 8, 1), 0.1 * 4 * 162.9e6);
   RunOptions copy = task_named("copy").defaults();
+  copy.clip_grad = 1;
   resolve(copy);
   const auto bytes_of_copy = [](const RunOptions& o, int64_t n) { return training_bytes(o, n); };
   check(copy, bytes_of_copy, static_cast<double>(nn::count_parameters(nn::Transformer(copy.model()))));
-  const TextOptions text(TextTask::classify);
+  TextOptions text(TextTask::classify);
+  text.clip_grad = 1;
   const auto bytes_of_text = [](const TextOptions& o, int64_t n) { return training_bytes(o, n); };
   const auto of_text = added(text, bytes_of_text, 2, 1);
   EXPECT_GT(of_text, 0);

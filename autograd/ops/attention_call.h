@@ -31,18 +31,25 @@ struct Attention {
   }
   // Into how many sums their gradients are divided: one, or more where several threads need work.
   int64_t sums() const {
-    const int64_t heads_that_share = sharing(), wanted = std::min(kLeastPieces, heads() / grain());
+    const int64_t wanted = std::min(kLeastPieces, heads() / std::max<int64_t>(1, kPieceWork / head_work()));
+    const int64_t heads_that_share = sharing();
     int64_t sums = 1;
     while (sums < heads_that_share && (heads_that_share % sums != 0 || heads() / heads_that_share * sums < wanted))
       ++sums;
     return sums;
   }
-  // Heads for one thread to take at a time: about a million multiplications.
+  // Heads for one thread to take at a time: about a million multiplications. Few queries and keys take about as long as
+  // so many multiplications in any case.
   int64_t grain() const {
-    const int64_t work = std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
-    return std::max<int64_t>(1, (int64_t{1} << 20) / work);
+    constexpr int64_t kLeastWork = 20000;
+    return std::max<int64_t>(1, kPieceWork / (head_work() + kLeastWork));
+  }
+  // Multiplications of a head.
+  int64_t head_work() const {
+    return std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
   }
 
+  static constexpr int64_t kPieceWork = int64_t{1} << 20;
   static constexpr int64_t kLeastPieces = 16;
 };
 

@@ -203,6 +203,15 @@ void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
       use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, panels.get());
     });
   }
+  const bool share_a = !on_blis && p.a.col_stride != 1 && cut.across > 1 && p.m * p.k <= kUnaliasedA;
+  const int64_t all_slivers = pieces_of(p.m, use.rows);
+  const Scratch<T> slivers(share_a ? all_slivers * use.packed_rows * p.k : 0);
+  if (share_a) {
+    parallel_for(all_slivers, std::max<int64_t>(1, kPackWork / (use.rows * (p.k + 1))),
+                 [&](int64_t begin, int64_t end) {
+                   use.pack_slivers(p.m, p.k, p.a.data, p.a.row_stride, p.a.col_stride, begin, end, slivers.get());
+                 });
+  }
   parallel_for(cut.down * cut.across, 1, [&](int64_t index, int64_t) {
     const int64_t row = index % cut.down * cut.rows, col = index / cut.down * cut.cols;
     const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
@@ -216,6 +225,11 @@ void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
         tile.first_col = col;
         tile.few_panels = l2_bytes() / int64_t{2 * sizeof(T)};
         tile.all_cols = all_panels * use.cols;
+      }
+      if (share_a) {
+        tile.slivers = slivers.get();
+        tile.first_row = row;
+        tile.all_rows = all_slivers * use.packed_rows;
       }
       multiply_tile(use, tile, p.c.col_stride);
     }

@@ -39,7 +39,8 @@ struct Plan {
 
   HWY_INLINE explicit Plan(const Tile<T>& t) {
     rows_of_a = t.a_cols == 1;
-    pack_a = rows_of_a ? blas::aliased<T>(t.a_rows, t.a_cols) && t.m > 8 && t.n > 4 * kPanel<T> : t.m * t.k > kSmall;
+    pack_a = t.slivers == nullptr &&
+             (rows_of_a ? blas::aliased<T>(t.a_rows, t.a_cols) && t.m > 8 && t.n > 4 * kPanel<T> : t.m * t.k > kSmall);
     pack_b = t.panels == nullptr && !(t.b_cols == 1 && (t.m <= 2 * kMaxRows || t.k * t.n <= kSmall));
     by_slivers = rows_of_a && t.panels != nullptr && t.n > kPanel<T> && t.n * block_depth(t.k) <= t.few_panels;
   }
@@ -93,7 +94,7 @@ class Block {
         plan_(plan),
         begin_(begin),
         k_(k),
-        high_(sliver_rows(t.m)),
+        high_(t.slivers != nullptr ? std::min<int64_t>(kMaxRows, t.m) : sliver_rows(t.m)),
         beta_(begin == 0 ? t.beta : T(1)),
         a_(t.a + begin * t.a_cols),
         panel_(scratch),
@@ -109,7 +110,7 @@ class Block {
       // The first sliver is multiplied by the unpacked panel, and packs it.
       const bool keeps = plan_.pack_b && t_.b_cols == 1 && width == kPanel<T> && high_ > kMaxRows - 2 && t_.m > high_;
       if (plan_.pack_b && !keeps) b = packed(b, width);
-      const bool tall = width <= kLanes<T> && (!plan_.pack_a || plan_.rows_of_a);
+      const bool tall = width <= kLanes<T> && t_.slivers == nullptr && (!plan_.pack_a || plan_.rows_of_a);
       const int64_t step = tall ? sliver_rows(t_.m, kTallRows) : high_, slivers = (t_.m + step - 1) / step;
       for (int64_t i = 0; i < t_.m; i += step) {
         if (plan_.pack_b && next_width > 0) {
@@ -169,6 +170,9 @@ class Block {
 
   // The sliver that begins at row i, if rows from `first` on are packed.
   HWY_INLINE Sliver sliver(int64_t i, int64_t first) const {
+    if (t_.slivers != nullptr) {
+      return {t_.slivers + begin_ * t_.all_rows + (t_.first_row + i) / kMaxRows * kSliver<T> * k_, 1, kSliver<T>};
+    }
     if (!plan_.pack_a) return {a_ + i * t_.a_rows, t_.a_rows, t_.a_cols};
     if (plan_.rows_of_a) return {packed_a_ + (i - first) * k_, k_, 1};
     return {packed_a_ + (i - first) / high_ * kSliver<T> * k_, 1, kSliver<T>};
@@ -236,6 +240,19 @@ void pack_panels(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_col
   }
 }
 
+// The same for slivers: consecutive blocks of k, each with consecutive slivers.
+template <class T>
+void pack_all_slivers(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, int64_t first_sliver,
+                      int64_t last_sliver, T* slivers) {
+  const int64_t depth = block_depth(k), all_rows = (m + kMaxRows - 1) / kMaxRows * kSliver<T>;
+  const int64_t first = first_sliver * kMaxRows, rows = std::min(m, last_sliver * kMaxRows) - first;
+  for (int64_t begin = 0; begin < k; begin += depth) {
+    const int64_t columns = std::min(depth, k - begin);
+    pack_slivers(rows, kMaxRows, columns, a + first * a_rows + begin * a_cols, a_rows, a_cols,
+                 slivers + begin * all_rows + first_sliver * kSliver<T> * columns);
+  }
+}
+
 template <class T>
 void store_turned(int64_t m, int64_t n, const T* from, int64_t from_rows, T* to, int64_t to_cols) {
   constexpr int64_t kLine = 64 / sizeof(T);  // read at a time, so that every line of `to` is completed soon
@@ -278,9 +295,9 @@ void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_
 
 template <class T>
 const blas::Kernels<T>& table() {
-  static constexpr blas::Kernels<T> kTable{kMaxRows,           kPanel<T>,        kSliver<T>,      multiply<T>,
-                                           scratch_size<T>,    pack_panels<T>,   store_turned<T>, micro_packed<T>,
-                                           pack_one_sliver<T>, pack_one_panel<T>};
+  static constexpr blas::Kernels<T> kTable{kMaxRows,        kPanel<T>,          kSliver<T>,          multiply<T>,
+                                           scratch_size<T>, pack_panels<T>,     pack_all_slivers<T>, store_turned<T>,
+                                           micro_packed<T>, pack_one_sliver<T>, pack_one_panel<T>};
   return kTable;
 }
 const blas::Kernels<float>& table_float() { return table<float>(); }

@@ -19,6 +19,8 @@ struct Tile {
   int64_t c_rows;
   const T* panels = nullptr;            // all of B as pack_panels packed it, if tiles share it
   int64_t first_col = 0, all_cols = 0;  // the tile's first column in it, and the number of its packed columns
+  const T* slivers = nullptr;           // all of A as pack_slivers packed it, if tiles share it
+  int64_t first_row = 0, all_rows = 0;  // the tile's first row in it, and the number of its packed rows
   bool dots = true;                     // dot products if there are few rows
   int64_t few_panels = 0;               // elements of shared panels that stay in L2
 };
@@ -36,6 +38,11 @@ struct Kernels {
   /// elements.
   void (*pack_panels)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, int64_t first_panel,
                       int64_t last_panel, T* panels);
+
+  /// Packs A [m, k] for tiles that share it: slivers from first_sliver up to last_sliver, each of `rows` rows with
+  /// packed_rows elements for a column.
+  void (*pack_slivers)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, int64_t first_sliver,
+                       int64_t last_sliver, T* slivers);
 
   /// to[j * to_cols + i] = from[i * from_rows + j] for i < m, j < n; writes no other elements.
   void (*store_turned)(int64_t m, int64_t n, const T* from, int64_t from_rows, T* to, int64_t to_cols);

@@ -25,7 +25,7 @@ constexpr int64_t kPieceWork = 800000;      // least multiplications of a piece 
 constexpr int64_t kPieces = 16;             // tiles of a product that is large enough
 constexpr int64_t kOwnB = 8 << 10;          // up to this many elements of B, each tile packs its own part;
 constexpr int64_t kSharedB = 1 << 20;       // up to this many, B is packed once for all tiles
-constexpr int64_t kUnaliasedA = 16 << 20;   // up to this many elements, aliased rows of A are copied once for all tiles
+constexpr int64_t kSharedA = 8 << 20;       // up to this many elements of A, it is packed once for all tiles
 constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another thread
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
 constexpr int64_t kFewSums = 64;            // the same if B is read column by column
@@ -166,52 +166,44 @@ bool suits_blis(const Product<T>& p) {
          blis_strides(p.m, p.n, p.c.row_stride, p.c.col_stride);
 }
 
-// A copy of A with another distance between rows, made once for all tiles, because its rows map to the same cache
-// lines.
+// An operand that is packed once for all tiles: `count` panels or slivers, k times `width` elements each.
 template <class T>
-class UnaliasedRows {
+class PackedOnce {
  public:
-  UnaliasedRows(const Product<T>& p, bool wanted) : stride_(p.k + 64 / sizeof(T)), copy_(wanted ? p.m * stride_ : 0) {
+  // pack(begin, end, to) packs the panels or slivers begin .. end - 1; `to` is that of the first of all.
+  template <class Pack>
+  PackedOnce(bool wanted, int64_t count, int64_t width, int64_t k, const Pack& pack)
+      : size(count * width), memory_(wanted ? size * k : 0) {
     if (!wanted) return;
-    parallel_for(p.m, std::max<int64_t>(1, kPackWork / (p.k + 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) std::copy_n(p.a.data + i * p.a.row_stride, p.k, copy_.get() + i * stride_);
-    });
+    parallel_for(count, std::max<int64_t>(1, kPackWork / (width * (k + 1))),
+                 [&](int64_t begin, int64_t end) { pack(begin, end, memory_.get()); });
   }
-  MatrixView<const T> view() const { return {copy_.get(), stride_, 1}; }
+  const T* get() const { return memory_.get(); }  // nullptr if it is not packed
+
+  const int64_t size;  // elements along the other axis than k, with padding
 
  private:
-  int64_t stride_;
-  Scratch<T> copy_;
+  Scratch<T> memory_;
 };
 
 template <class T>
-void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
+void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
   const bool on_blis = suits_blis(p);
   const int64_t most_rows = on_blis ? kLargeTile : p.c.col_stride == 1 ? tile_rows() : kTile;
   const int64_t most_cols = on_blis ? kLargeTile : p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
   const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
-  const bool unalias = !on_blis && cut.across > 1 && p.m > 8 && p.m * p.k <= kUnaliasedA &&
-                       blas::aliased<T>(p.a.row_stride, p.a.col_stride);
-  const UnaliasedRows<T> rows_of_a(p, unalias);
-  if (unalias) p.a = rows_of_a.view();
-  const bool share = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
-  const int64_t all_panels = pieces_of(p.n, use.cols);
-  const Scratch<T> panels(share ? all_panels * use.cols * p.k : 0);
-  if (share) {
-    parallel_for(all_panels, std::max<int64_t>(1, kPackWork / (use.cols * (p.k + 1))), [&](int64_t begin, int64_t end) {
-      use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, panels.get());
-    });
-  }
-  const bool share_a = !on_blis && p.a.col_stride != 1 && cut.across > 1 && p.m * p.k <= kUnaliasedA;
-  const int64_t all_slivers = pieces_of(p.m, use.rows);
-  const Scratch<T> slivers(share_a ? all_slivers * use.packed_rows * p.k : 0);
-  if (share_a) {
-    parallel_for(all_slivers, std::max<int64_t>(1, kPackWork / (use.rows * (p.k + 1))),
-                 [&](int64_t begin, int64_t end) {
-                   use.pack_slivers(p.m, p.k, p.a.data, p.a.row_stride, p.a.col_stride, begin, end, slivers.get());
-                 });
-  }
+  const bool share_b = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
+  const PackedOnce<T> panels(share_b, pieces_of(p.n, use.cols), use.cols, p.k, [&](int64_t begin, int64_t end, T* to) {
+    use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, to);
+  });
+  // If A is read once for each panel of B, one stream is faster than one for each row.
+  const bool share_a =
+      !on_blis && cut.across > 1 && p.m > 8 && p.k > 0 && p.m * p.k <= kSharedA &&
+      (p.a.col_stride != 1 || (!share_b && p.c.col_stride == 1) || blas::aliased<T>(p.a.row_stride, p.a.col_stride));
+  const PackedOnce<T> slivers(share_a, pieces_of(p.m, use.rows), use.rows, p.k, [&](int64_t begin, int64_t end, T* to) {
+    use.pack_slivers(p.m, p.k, p.a.data, p.a.row_stride, p.a.col_stride, begin, end, to);
+  });
   parallel_for(cut.down * cut.across, 1, [&](int64_t index, int64_t) {
     const int64_t row = index % cut.down * cut.rows, col = index / cut.down * cut.cols;
     const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
@@ -220,17 +212,13 @@ void multiply_tiles(Product<T> p, Epilogue done, bool flipped) {
     if (on_blis) {
       blas::multiply_on_blis(tile);
     } else {
-      if (share) {
-        tile.panels = panels.get();
-        tile.first_col = col;
-        tile.few_panels = l2_bytes() / int64_t{2 * sizeof(T)};
-        tile.all_cols = all_panels * use.cols;
-      }
-      if (share_a) {
-        tile.slivers = slivers.get();
-        tile.first_row = row;
-        tile.all_rows = all_slivers * use.packed_rows;
-      }
+      tile.panels = panels.get();
+      tile.first_col = col;
+      tile.all_cols = panels.size;
+      tile.few_panels = l2_bytes() / int64_t{2 * sizeof(T)};
+      tile.slivers = slivers.get();
+      tile.first_row = row;
+      tile.all_rows = slivers.size;
       multiply_tile(use, tile, p.c.col_stride);
     }
     if (done && flipped) done(col, col + cols, row, row + rows);

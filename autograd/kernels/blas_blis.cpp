@@ -38,7 +38,7 @@ template <class T>
 void pack_a(struc_t, diag_t, uplo_t, conj_t, pack_t, bool, dim_t rows, dim_t k, dim_t, dim_t k_padded, dim_t, dim_t,
             void* scale, void* a, inc_t a_rows, inc_t a_cols, void* to, inc_t, inc_t, cntx_t*, void*) {
   kernels<T>().pack_sliver(rows, k, static_cast<T*>(a), a_rows, a_cols, static_cast<T*>(to));
-  finish_panel(static_cast<T*>(to), kernels<T>().packed_rows, k, k_padded, *static_cast<T*>(scale));
+  finish_panel(static_cast<T*>(to), kernels<T>().rows, k, k_padded, *static_cast<T*>(scale));
 }
 
 template <class T>
@@ -61,7 +61,7 @@ struct Context {
     const bool wide = kernel_family() == KernelFamily::avx512;
     const int64_t mc = (wide ? 280 : 168) / s.rows * s.rows, kc = wide ? 384 : 256, nc = 3072;
     blksz_t mr, nr, m, k, n;
-    bli_blksz_init(&mr, s.rows, d.rows, 0, 0, s.packed_rows, d.packed_rows, 0, 0);
+    bli_blksz_init_easy(&mr, s.rows, d.rows, 0, 0);
     bli_blksz_init_easy(&nr, s.cols, d.cols, 0, 0);
     bli_blksz_init_easy(&m, mc, mc / 2 / d.rows * d.rows, 0, 0);
     bli_blksz_init_easy(&k, kc, kc, 0, 0);

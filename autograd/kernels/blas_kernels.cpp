@@ -47,7 +47,7 @@ struct Plan {
   HWY_INLINE int64_t a_size(const Tile<T>& t, int64_t depth) const {
     if (!pack_a) return 0;
     const int64_t high = sliver_rows(t.m), m = by_slivers ? high : t.m;
-    return rows_of_a ? m * depth : (m + high - 1) / high * kSliver<T> * depth;
+    return rows_of_a ? m * depth : (m + high - 1) / high * kMaxRows * depth;
   }
 };
 
@@ -171,11 +171,11 @@ class Block {
   // The sliver that begins at row i, if rows from `first` on are packed.
   HWY_INLINE Sliver sliver(int64_t i, int64_t first) const {
     if (t_.slivers != nullptr) {
-      return {t_.slivers + begin_ * t_.all_rows + (t_.first_row + i) / kMaxRows * kSliver<T> * k_, 1, kSliver<T>};
+      return {t_.slivers + begin_ * t_.all_rows + (t_.first_row + i) * k_, 1, kMaxRows};
     }
     if (!plan_.pack_a) return {a_ + i * t_.a_rows, t_.a_rows, t_.a_cols};
     if (plan_.rows_of_a) return {packed_a_ + (i - first) * k_, k_, 1};
-    return {packed_a_ + (i - first) / high_ * kSliver<T> * k_, 1, kSliver<T>};
+    return {packed_a_ + (i - first) / high_ * kMaxRows * k_, 1, kMaxRows};
   }
 
   HWY_INLINE Panel panel(int64_t j, int64_t width) const {
@@ -244,12 +244,17 @@ void pack_panels(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_col
 template <class T>
 void pack_all_slivers(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, int64_t first_sliver,
                       int64_t last_sliver, T* slivers) {
-  const int64_t depth = block_depth(k), all_rows = (m + kMaxRows - 1) / kMaxRows * kSliver<T>;
+  const int64_t depth = block_depth(k), all_rows = (m + kMaxRows - 1) / kMaxRows * kMaxRows;
   const int64_t first = first_sliver * kMaxRows, rows = std::min(m, last_sliver * kMaxRows) - first;
-  for (int64_t begin = 0; begin < k; begin += depth) {
+  a += first * a_rows;
+  for (int64_t begin = 0; begin < k; begin += depth, a += depth * a_cols) {
     const int64_t columns = std::min(depth, k - begin);
-    pack_slivers(rows, kMaxRows, columns, a + first * a_rows + begin * a_cols, a_rows, a_cols,
-                 slivers + begin * all_rows + first_sliver * kSliver<T> * columns);
+    T* const to = slivers + begin * all_rows + first * columns;
+    if (a_cols == 1) {
+      pack_slivers_of_rows(rows, columns, a, a_rows, to);
+    } else {
+      pack_slivers(rows, kMaxRows, columns, a, a_rows, a_cols, to);
+    }
   }
 }
 
@@ -272,16 +277,15 @@ template <class T>
 void micro_packed(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
                   int64_t c_rows) {
   const Micro<T> micro = n > kLanes<T> ? kMicro<T>.wide[m - 1] : kMicro<T>.narrow[m - 1];
-  micro(k, alpha, sliver, 1, kSliver<T>, panel, kPanel<T>, beta, c, c_rows, n);
+  micro(k, alpha, sliver, 1, kMaxRows, panel, kPanel<T>, beta, c, c_rows, n);
 }
 
 template <class T>
 void pack_one_sliver(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
-  if (m < kMaxRows) std::fill(to, to + kSliver<T> * k, T(0));
+  if (k == 0) return;
+  if (m < kMaxRows) std::fill(to, to + kMaxRows * k, T(0));
   if (a_cols == 1 && m == kMaxRows) {
-    for (int64_t i = 0; i < m; i += kLanes<T>) {
-      transpose_lanes(k, std::min(kLanes<T>, m - i), a + i * a_rows, a_rows, to + i, kSliver<T>);
-    }
+    pack_slivers_of_rows(m, k, a, a_rows, to);
   } else {
     pack_slivers(m, m, k, a, a_rows, a_cols, to);
   }
@@ -295,9 +299,9 @@ void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_
 
 template <class T>
 const blas::Kernels<T>& table() {
-  static constexpr blas::Kernels<T> kTable{kMaxRows,        kPanel<T>,          kSliver<T>,          multiply<T>,
-                                           scratch_size<T>, pack_panels<T>,     pack_all_slivers<T>, store_turned<T>,
-                                           micro_packed<T>, pack_one_sliver<T>, pack_one_panel<T>};
+  static constexpr blas::Kernels<T> kTable{kMaxRows,           kPanel<T>,           multiply<T>,     scratch_size<T>,
+                                           pack_panels<T>,     pack_all_slivers<T>, store_turned<T>, micro_packed<T>,
+                                           pack_one_sliver<T>, pack_one_panel<T>};
   return kTable;
 }
 const blas::Kernels<float>& table_float() { return table<float>(); }

@@ -27,8 +27,7 @@ struct Tile {
 
 template <class T>
 struct Kernels {
-  int64_t rows, cols;   // of C that one call of the innermost kernel holds in registers
-  int64_t packed_rows;  // elements from one column of a packed sliver of A to the next, at least `rows`
+  int64_t rows, cols;  // of C that one call of the innermost kernel holds in registers
 
   /// Computes a tile in the calling thread; `scratch` holds scratch_size(tile) elements, 64-byte aligned.
   void (*multiply)(const Tile<T>& tile, T* scratch);
@@ -39,8 +38,7 @@ struct Kernels {
   void (*pack_panels)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, int64_t first_panel,
                       int64_t last_panel, T* panels);
 
-  /// Packs A [m, k] for tiles that share it: slivers from first_sliver up to last_sliver, each of `rows` rows with
-  /// packed_rows elements for a column.
+  /// Packs A [m, k], k > 0, for tiles that share it: slivers of `rows` rows, from first_sliver up to last_sliver.
   void (*pack_slivers)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, int64_t first_sliver,
                        int64_t last_sliver, T* slivers);
 
@@ -48,7 +46,7 @@ struct Kernels {
   void (*store_turned)(int64_t m, int64_t n, const T* from, int64_t from_rows, T* to, int64_t to_cols);
 
   /// For BLIS: C [m <= rows, n <= cols] = alpha A B + beta C from a packed sliver and a packed panel; and the packing,
-  /// to[p * packed_rows + i] = a(i, p) for i < m and to[p * cols + j] = b(p, j) for j < n, with zeros elsewhere.
+  /// to[p * rows + i] = a(i, p) for i < m and to[p * cols + j] = b(p, j) for j < n, with zeros elsewhere.
   void (*micro)(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
                 int64_t c_rows);
   void (*pack_sliver)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to);

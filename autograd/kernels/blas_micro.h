@@ -234,34 +234,45 @@ void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_
   }
 }
 
-// Packs slivers of A, of `high` rows each, one after another, for `micro` with a_rows = 1 and a_cols = kSliver<T>; in
-// each, to[p * kSliver<T> + i] = a[i * a_rows + p * a_cols].
-template <class T>
-inline constexpr int64_t kSliver = (kMaxRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;
-
+// Packs slivers of A, of `high` rows each, one after another, for `micro` with a_rows = 1 and a_cols = kMaxRows; in
+// each, to[p * kMaxRows + i] = a[i * a_rows + p * a_cols].
 template <class T>
 void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
   constexpr int64_t kSome = 16;  // columns of A at a time: their cache lines are used again by the next sliver
+  constexpr int64_t kRead = (kMaxRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
   for (int64_t first = 0; first < k; first += kSome) {
     const int64_t end = first + kSome < k ? first + kSome : k;
     for (int64_t p = end; a_rows == 1 && p < end + kSome && p < k; ++p) {  // prefetch the next ones
       for (int64_t i = 0; i < m; i += 64 / sizeof(T)) hwy::Prefetch(a + i + p * a_cols);
     }
     T* sliver = to;
-    for (int64_t i = 0; i < m; i += high, sliver += kSliver<T> * k) {
+    for (int64_t i = 0; i < m; i += high, sliver += kMaxRows * k) {
       const T* const from = a + i * a_rows;
-      if (a_rows == 1 && i + kSliver<T> <= m) {  // reads more rows than the sliver has, all within A
-        for (int64_t p = first; p < end; ++p) {
-          for (int64_t q = 0; q < kSliver<T>; q += kLanes<T>)
-            store(load(from + p * a_cols + q), sliver + p * kSliver<T> + q);
-        }
-      } else {
-        const int64_t rows = m - i < high ? m - i : high;
-        for (int64_t p = first; p < end; ++p) {
-          for (int64_t q = 0; q < rows; ++q) sliver[p * kSliver<T> + q] = from[q * a_rows + p * a_cols];
+      int64_t p = first;
+      if (a_rows == 1 && i + kRead <= m) {          // reads more rows than the sliver has, all within A
+        for (; p < (end < k ? end : k - 1); ++p) {  // what is too much is overwritten by the next column
+          for (int64_t q = 0; q < kMaxRows; q += kLanes<T>)
+            store(load(from + p * a_cols + q), sliver + p * kMaxRows + q);
         }
       }
+      const int64_t rows = m - i < high ? m - i : high;
+      for (; p < end; ++p) {
+        for (int64_t q = 0; q < rows; ++q) sliver[p * kMaxRows + q] = from[q * a_rows + p * a_cols];
+      }
     }
+  }
+}
+
+// The same for rows that are contiguous along k.
+template <class T>
+void pack_slivers_of_rows(int64_t m, int64_t k, const T* a, int64_t a_rows, T* to) {
+  for (int64_t i = 0; i < m; i += kMaxRows, a += kMaxRows * a_rows, to += kMaxRows * k) {
+    const int64_t rows = m - i < kMaxRows ? m - i : kMaxRows;
+    // The last lanes first: what is too much is overwritten by the first ones, and by the next column.
+    for (int64_t q = (rows - 1) / kLanes<T> * kLanes<T>; q >= 0; q -= kLanes<T>) {
+      transpose_lanes(k - 1, rows - q < kLanes<T> ? rows - q : kLanes<T>, a + q * a_rows, a_rows, to + q, kMaxRows);
+    }
+    for (int64_t q = 0; q < rows; ++q) to[(k - 1) * kMaxRows + q] = a[q * a_rows + k - 1];
   }
 }
 

@@ -24,7 +24,7 @@ constexpr int64_t kLeast = 3072;            // BLIS computes products with at le
 constexpr int64_t kPieceWork = 800000;      // least multiplications of a piece for another thread: about 20 us
 constexpr int64_t kPieces = 16;             // tiles of a product that is large enough
 constexpr int64_t kOwnB = 8 << 10;          // up to this many elements of B, each tile packs its own part;
-constexpr int64_t kSharedB = 1 << 20;       // up to this many, B is packed once for all tiles
+constexpr int64_t kSharedB = 2 << 20;       // up to this many, B is packed once for all tiles
 constexpr int64_t kSharedA = 8 << 20;       // up to this many elements of A, it is packed once for all tiles
 constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another thread
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
@@ -193,7 +193,7 @@ void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
   const int64_t most_rows = on_blis ? kLargeTile : p.c.col_stride == 1 ? tile_rows() : kTile;
   const int64_t most_cols = on_blis ? kLargeTile : p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
   const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
-  const bool share_b = !on_blis && cut.down > 1 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
+  const bool share_b = !on_blis && cut.down > 2 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
   const PackedOnce<T> panels(share_b, pieces_of(p.n, use.cols), use.cols, p.k, [&](int64_t begin, int64_t end, T* to) {
     use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, to);
   });

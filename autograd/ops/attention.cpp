@@ -115,15 +115,24 @@ void multiply(bool narrow, int64_t m, int64_t n, int64_t k, const Factor& a, con
   gemm<T>(m, n, k, T{1}, view(a), view(b), add ? T{1} : T{0}, c);
 }
 
+// Where each head begins in the operands.
+struct Heads {
+  const Offsets query, key, value, mask;
+
+  explicit Heads(const Attention& a)
+      : query(matrix_starts(a.query, a.batch)),
+        key(matrix_starts(a.key, a.batch)),
+        value(matrix_starts(a.value, a.batch)),
+        mask(a.mask.defined() ? matrix_starts(a.mask, a.batch) : Offsets()) {}
+};
+
 // One thread's memory for the weights of a block of queries, which it computes head by head.
 template <class T>
 class Block {
  public:
-  explicit Block(const Attention& a)
+  Block(const Attention& a, const Heads& from)
       : a_(a),
-        from_q_(matrix_starts(a.query, a.batch)),
-        from_k_(matrix_starts(a.key, a.batch)),
-        from_mask_(a.mask.defined() ? matrix_starts(a.mask, a.batch) : Offsets()),
+        from_(from),
         key_(transposed_view(a.key)),
         memory_(Tensor::empty({a.keep ? 2 : 1, block_rows(a) * a.columns()}, a.dtype)),
         kept_(a.keep ? Tensor::empty({block_rows(a) * a.columns()}, kBool) : Tensor()) {}
@@ -140,9 +149,9 @@ class Block {
              first,
              a_.scale,
              a_.causal};
-    if (a_.mask.defined()) set_mask(from_mask_[i], first);
-    multiply<T>(a_.narrow, rows, columns, a_.query.size(-1), head_of(a_.query, from_q_[i], first),
-                head_of(key_, from_k_[i]), false, {static_cast<T*>(rows_.weights), columns, 1});
+    if (a_.mask.defined()) set_mask(from_.mask[i], first);
+    multiply<T>(a_.narrow, rows, columns, a_.query.size(-1), head_of(a_.query, from_.query[i], first),
+                head_of(key_, from_.key[i]), false, {static_cast<T*>(rows_.weights), columns, 1});
     kernel_of(HWY_DISPATCH_TABLE(scores_to_weights))(rows_);
     if (!a_.keep) return;
     bool* const kept = kept_.mutable_data<bool>();
@@ -176,7 +185,7 @@ class Block {
   }
 
   const Attention& a_;
-  const Offsets from_q_, from_k_, from_mask_;
+  const Heads& from_;
   const Tensor key_;     // [..., D, S]
   const Tensor memory_;  // weights, then the same after dropout
   const Tensor kept_;
@@ -186,10 +195,11 @@ class Block {
 // Fills y [..., T, E] and, where it is defined, weights [..., T, S].
 template <class T>
 void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
-  const Offsets from_v = matrix_starts(a.value, a.batch), from_y = matrix_starts(y, a.batch);
+  const Heads from(a);
+  const Offsets from_y = matrix_starts(y, a.batch);
   const int64_t t = a.rows(), s = a.columns(), e = a.value.size(-1), most = block_rows(a);
   parallel_for(a.heads(), a.grain(), [&](int64_t begin, int64_t end) {
-    Block<T> block(a);
+    Block<T> block(a, from);
     for (int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
       for (int64_t first = 0; first < t; first += most) {
@@ -198,8 +208,8 @@ void forward(const Attention& a, const Tensor& y, const Tensor& weights) {
         const int64_t columns =
             a.causal && !out ? std::min(s, first + rows) : s;  // keys after the last query of the block are masked
         block.compute(h, first, rows, columns, out);
-        multiply<T>(a.narrow, rows, e, columns, factor(block.dropped(), columns, 1), head_of(a.value, from_v[i]), false,
-                    fresh_head<T>(y, from_y[i], first));
+        multiply<T>(a.narrow, rows, e, columns, factor(block.dropped(), columns, 1), head_of(a.value, from.value[i]),
+                    false, fresh_head<T>(y, from_y[i], first));
       }
     }
   });
@@ -217,8 +227,8 @@ void scale_rows(int64_t rows, int64_t columns, T factor, MatrixView<T> x) {
 template <class T>
 void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tensor& dk, const Tensor& dv,
               const Tensor& dscores) {
-  const Offsets from_q = matrix_starts(a.query, a.batch), from_k = matrix_starts(a.key, a.batch);
-  const Offsets from_v = matrix_starts(a.value, a.batch), from_dy = matrix_starts(dy, a.batch);
+  const Heads from(a);
+  const Offsets from_dy = matrix_starts(dy, a.batch);
   const Shape sums = leading_axes(dk);
   const Offsets to_q = matrix_starts(dq, a.batch), to_k = matrix_starts(dk, sums), to_v = matrix_starts(dv, sums);
   const int64_t t = a.rows(), s = a.columns(), d = a.query.size(-1), e = a.value.size(-1), most = block_rows(a);
@@ -226,7 +236,7 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
   const Tensor value = transposed_view(a.value);
   const int64_t together = a.sharing() / a.sums();  // heads of one sum
   parallel_for(a.heads() / together, std::max<int64_t>(1, a.grain() / together), [&](int64_t begin, int64_t end) {
-    Block<T> block(a);
+    Block<T> block(a, from);
     const Tensor scratch = dscores.defined() ? Tensor() : Tensor::empty({most, s}, a.dtype);
     for (int64_t h = begin * together; h < end * together; ++h) {
       const auto i = static_cast<std::size_t>(h), to = static_cast<std::size_t>(h / together);
@@ -242,19 +252,20 @@ void backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tens
         const Factor dy_head = head_of(dy, from_dy[i], first);
         multiply<T>(a.narrow, columns, e, rows, factor(block.dropped(), 1, columns), dy_head, add,
                     fresh_head<T>(dv, to_v[to]));
-        multiply<T>(a.narrow, rows, columns, e, dy_head, head_of(value, from_v[i]), false, {ds, columns, 1});
+        multiply<T>(a.narrow, rows, columns, e, dy_head, head_of(value, from.value[i]), false, {ds, columns, 1});
         block.backward(ds);
         // scores = scale q k^T
         const T scale = static_cast<T>(a.scale);
         const MatrixView<T> dq_head = fresh_head<T>(dq, to_q[i], first), dk_head = fresh_head<T>(dk, to_k[to]);
         if (a.narrow) {
-          multiply<T>(true, rows, d, columns, factor(ds, columns, 1), head_of(a.key, from_k[i]), false, dq_head);
-          multiply<T>(true, columns, d, rows, factor(ds, 1, columns), head_of(a.query, from_q[i], first), add, dk_head);
+          multiply<T>(true, rows, d, columns, factor(ds, columns, 1), head_of(a.key, from.key[i]), false, dq_head);
+          multiply<T>(true, columns, d, rows, factor(ds, 1, columns), head_of(a.query, from.query[i], first), add,
+                      dk_head);
           scale_rows(rows, d, scale, dq_head);
           if (first == 0 && h % together == together - 1) scale_rows(s, d, scale, dk_head);
         } else {
-          gemm<T>(rows, d, columns, scale, {ds, columns, 1}, head<T>(a.key, from_k[i]), T{0}, dq_head);
-          gemm<T>(columns, d, rows, scale, {ds, 1, columns}, head<T>(a.query, from_q[i], first), add ? T{1} : T{0},
+          gemm<T>(rows, d, columns, scale, {ds, columns, 1}, head<T>(a.key, from.key[i]), T{0}, dq_head);
+          gemm<T>(columns, d, rows, scale, {ds, 1, columns}, head<T>(a.query, from.query[i], first), add ? T{1} : T{0},
                   dk_head);
         }
       }

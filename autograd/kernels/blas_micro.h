@@ -178,18 +178,16 @@ HWY_INLINE typename Vec<T>::Raw load_blocks(const T* const* p, int64_t at) {
   }
 }
 
-// to[p * to_rows + j] = from[j * step + p] for p < rows, j < cols; the remaining lanes repeat the last column.
+// to[p * to_rows + j] = columns[j][p] for p < rows.
 template <class T>
-HWY_INLINE void transpose_lanes(int64_t rows, int64_t cols, const T* from, int64_t step, T* to, int64_t to_rows) {
+HWY_INLINE void transpose_columns(int64_t rows, const T* const (&columns)[kLanes<T>], T* to, int64_t to_rows) {
   constexpr int64_t kBlock = 16 / sizeof(T);
   const hn::ScalableTag<T> d;
-  const T* col[kLanes<T>];
-  for (int64_t j = 0; j < kLanes<T>; ++j) col[j] = from + (j < cols ? j : cols - 1) * step;
   int64_t p = 0;
   for (; p + kBlock <= rows; p += kBlock, to += kBlock * to_rows) {
     if constexpr (kBlock == 4) {  // squares of 4 x 4 side by side, transposed by two rounds of interleaving
-      const auto r0 = load_blocks<4>(col, p), r1 = load_blocks<4>(col + 1, p);
-      const auto r2 = load_blocks<4>(col + 2, p), r3 = load_blocks<4>(col + 3, p);
+      const auto r0 = load_blocks<4>(columns, p), r1 = load_blocks<4>(columns + 1, p);
+      const auto r2 = load_blocks<4>(columns + 2, p), r3 = load_blocks<4>(columns + 3, p);
       const auto t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);
       const auto t2 = hn::InterleaveUpper(d, r0, r2), t3 = hn::InterleaveUpper(d, r1, r3);
       hn::StoreU(hn::InterleaveLower(d, t0, t1), d, to);
@@ -197,14 +195,22 @@ HWY_INLINE void transpose_lanes(int64_t rows, int64_t cols, const T* from, int64
       hn::StoreU(hn::InterleaveLower(d, t2, t3), d, to + 2 * to_rows);
       hn::StoreU(hn::InterleaveUpper(d, t2, t3), d, to + 3 * to_rows);
     } else {
-      const auto r0 = load_blocks<2>(col, p), r1 = load_blocks<2>(col + 1, p);
+      const auto r0 = load_blocks<2>(columns, p), r1 = load_blocks<2>(columns + 1, p);
       hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
       hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + to_rows);
     }
   }
   for (; p < rows; ++p, to += to_rows) {
-    for (int64_t j = 0; j < kLanes<T>; ++j) to[j] = col[j][p];
+    for (int64_t j = 0; j < kLanes<T>; ++j) to[j] = columns[j][p];
   }
+}
+
+// to[p * to_rows + j] = from[j * step + p] for p < rows, j < cols; the remaining lanes repeat the last column.
+template <class T>
+HWY_INLINE void transpose_lanes(int64_t rows, int64_t cols, const T* from, int64_t step, T* to, int64_t to_rows) {
+  const T* columns[kLanes<T>];
+  for (int64_t j = 0; j < kLanes<T>; ++j) columns[j] = from + (j < cols ? j : cols - 1) * step;
+  transpose_columns<T>(rows, columns, to, to_rows);
 }
 
 // A panel of B: to[p * padded + j] = b[p * b_rows + j * b_cols] for j < width, any values from there to the end of the

@@ -318,6 +318,10 @@ Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& soft
     attention_by_blocks_backward(a, y, softmax, dy, dq, dk, dv);
     return {dq, dk, dv, Tensor()};
   }
+  if (!wants_mask && suits_lanes(a) && dy.strides()[-1] == 1) {
+    attention_by_lanes_backward(a, dy, dq, dk, dv);
+    return {dq, dk, dv, Tensor()};
+  }
   const Tensor dscores = wants_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
   with_floating_type(dy.dtype(), [&](auto t) { backward<decltype(t)>(a, dy, dq, dk, dv, dscores); });
   return {dq, dk, dv, dscores};
@@ -384,6 +388,8 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
   if (!want_weights && !wants_mask && !a.narrow && suits_blocks(a)) {
     softmax = Tensor::empty({2, a.heads(), a.rows()}, query.dtype());
     attention_by_blocks(a, y, softmax);
+  } else if (!want_weights && !wants_mask && suits_lanes(a)) {
+    attention_by_lanes(a, y);
   } else {
     if (want_weights) weights = Tensor::empty(cells, query.dtype());
     with_floating_type(query.dtype(), [&](auto t) { forward<decltype(t)>(a, y, weights); });

@@ -53,6 +53,17 @@ struct Attention {
   static constexpr int64_t kLeastPieces = 16;
 };
 
+// --- few queries and keys: one head in each lane of a vector (attention_lanes.cpp) ---
+
+/// Whether there are so few, and enough heads. The bits are then those of attention head by head.
+bool suits_lanes(const Attention& a);
+
+/// Fills y [..., T, E].
+void attention_by_lanes(const Attention& a, const Tensor& y);
+/// Fills dquery, dkey, dvalue. dy has contiguous rows.
+void attention_by_lanes_backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tensor& dk,
+                                 const Tensor& dv);
+
 // --- many queries and keys: one block of keys after another (attention_blocks.cpp) ---
 
 /// Whether there are enough queries and keys for that.

@@ -1,6 +1,7 @@
 // Attention against its definition, and the effect of its masks.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/attention_call.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -8,6 +9,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -210,6 +212,87 @@ TEST(Attention, RecordsItselfAloneWithAnyNumberOfThreads) {
     linear(y, weight, bias);
     EXPECT_EQ(tape.size(), 6);
   }
+}
+
+// --- few queries and keys: one head in each lane ---
+
+// The same values as x, but its rows are not contiguous: attention then takes head by head.
+Tensor by_columns(const Tensor& x) { return x.t().contiguous().t(); }
+
+struct FewKeys {
+  Shape query, key, value;  // [B, H, T, D] [B, H, S, D] [B, H, S, E]
+  Shape mask;               // or none
+  DType dtype;
+  bool bool_mask, causal;
+  double dropout;
+};
+
+// y, dq, dk, dv of query, key and value as `given` lays them out.
+template <class Layout>
+std::vector<Tensor> attend(const FewKeys& c, const Layout& given) {
+  const Tensor q = normal(c.query, c.dtype, 1).as_leaf(), k = normal(c.key, c.dtype, 2).as_leaf();
+  const Tensor v = normal(c.value, c.dtype, 3).as_leaf();
+  Generator generator(5);
+  AttentionOptions options{.dropout = c.dropout};
+  options.training = true;
+  options.causal = c.causal;
+  options.scale = 0.3;
+  options.generator = &generator;
+  if (!c.mask.empty()) {
+    options.mask = normal(c.mask, c.dtype, 4);
+    if (c.bool_mask) options.mask = options.mask > 0.2;  // with queries that see no key
+  }
+  Tape tape;
+  const Tensor y = scaled_dot_product_attention(given(q), given(k), given(v), options);
+  const Gradients grads = tape.backward(sum(y * normal(y.shape(), c.dtype, 6)));
+  return {y.detach().contiguous(), grads[q], grads[k], grads[v]};
+}
+
+TEST(AttentionInLanes, HasTheBitsOfHeadByHead) {
+  const std::vector<FewKeys> cases = {
+      {{3, 7, 4, 2}, {3, 7, 2, 2}, {3, 7, 2, 2}, {}, kFloat32, false, false, 0},
+      {{3, 7, 5, 32}, {3, 7, 5, 32}, {3, 7, 5, 32}, {3, 1, 1, 5}, kFloat32, true, false, 0.1},
+      {{3, 7, 5, 32}, {3, 7, 5, 32}, {3, 7, 5, 32}, {3, 1, 5, 5}, kFloat32, true, true, 0.1},
+      {{3, 7, 20, 32}, {3, 7, 20, 32}, {3, 7, 20, 32}, {3, 7, 20, 20}, kFloat32, true, false, 0.1},
+      {{3, 7, 9, 13}, {3, 7, 17, 13}, {3, 7, 17, 10}, {7, 9, 17}, kFloat32, false, false, 0.5},
+      {{3, 7, 17, 13}, {3, 7, 9, 13}, {3, 7, 9, 16}, {1, 9}, kFloat32, false, true, 0},
+      {{3, 7, 8, 16}, {3, 7, 16, 16}, {3, 7, 16, 16}, {}, kFloat32, false, true, 0.3},
+      {{3, 7, 11, 13}, {3, 7, 5, 13}, {3, 7, 5, 8}, {11, 5}, kFloat64, true, false, 0.3},
+      {{3, 7, 8, 16}, {3, 7, 19, 16}, {3, 7, 19, 16}, {3, 1, 8, 19}, kFloat64, false, true, 0.3},
+      {{5, 4, 6, 8}, {1, 1, 6, 8}, {5, 1, 6, 8}, {}, kFloat32, false, false, 0},  // heads that share keys
+  };
+  const tests::KeepThreads restore;
+  for (const FewKeys& c : cases) {
+    SCOPED_TRACE(str(c.query) + str(c.key) + str(c.mask));
+    set_num_threads(1);
+    const std::vector<Tensor> expected = attend(c, by_columns);
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      const std::vector<Tensor> got = attend(c, [](const Tensor& x) { return x; });
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(equal(got[i], expected[i])) << "result " << i << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+// What the test above compares: rows that are contiguous take the lanes, others do not.
+TEST(AttentionInLanes, IsForManyHeadsWithFewKeys) {
+  const auto suits = [](const Shape& query, const Shape& key, bool rows = true) {
+    Attention a;
+    a.query = normal(query, kFloat32, 1);
+    a.key = a.value = normal(key, kFloat32, 2);
+    if (!rows) a.query = by_columns(a.query);
+    a.batch = leading_axes(a.query);
+    return suits_lanes(a);
+  };
+  EXPECT_TRUE(suits({3, 7, 5, 32}, {3, 7, 5, 32}));
+  EXPECT_TRUE(suits({3, 7, 20, 32}, {3, 7, 20, 32}));
+  EXPECT_FALSE(suits({3, 7, 5, 32}, {3, 7, 5, 32}, false));
+  EXPECT_FALSE(suits({3, 5, 5, 32}, {3, 5, 5, 32}));    // fewer heads than lanes
+  EXPECT_FALSE(suits({3, 7, 3, 32}, {3, 7, 5, 32}));    // few enough rows for dot products
+  EXPECT_FALSE(suits({3, 7, 64, 32}, {3, 7, 64, 32}));  // more than the cache
+  EXPECT_FALSE(suits({5, 4, 6, 8}, {5, 1, 6, 8}));      // shared keys
 }
 
 TEST(Attention, SecondDerivativesFlow) {

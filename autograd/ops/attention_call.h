@@ -55,7 +55,7 @@ struct Attention {
 
 // --- few queries and keys: one head in each lane of a vector (attention_lanes.cpp) ---
 
-/// Whether there are so few, and enough heads. The bits are then those of attention head by head.
+/// Whether there are so few, and enough heads, in float32. The bits are then those of attention head by head.
 bool suits_lanes(const Attention& a);
 
 /// Fills y [..., T, E].

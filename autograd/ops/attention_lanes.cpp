@@ -37,8 +37,9 @@ struct AttentionLanes {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
+using T = float;
+
 // A matrix of each lane: element (i, j) of all lanes is the vector at data + (i * row + j * column) * kLanes<T>.
-template <class T>
 struct LaneMatrix {
   T* data;
   int64_t row, column;
@@ -47,9 +48,9 @@ struct LaneMatrix {
   LaneMatrix t() const { return {data, column, row}; }
 };
 
-template <int kRows, int kCols, class T>
-HWY_INLINE void product_block(int64_t i, int64_t j, int64_t k, T alpha, const LaneMatrix<T>& a, const LaneMatrix<T>& b,
-                              const LaneMatrix<T>& c) {
+template <int kRows, int kCols>
+HWY_INLINE void product_block(int64_t i, int64_t j, int64_t k, T alpha, const LaneMatrix& a, const LaneMatrix& b,
+                              const LaneMatrix& c) {
   Vec<T> sum[kRows][kCols];
   const T* left = a.at(i, 0);
   const T* right = b.at(0, j);
@@ -71,25 +72,23 @@ HWY_INLINE void product_block(int64_t i, int64_t j, int64_t k, T alpha, const La
   }
 }
 
-template <int kRows, class T>
-HWY_INLINE void product_rows(int64_t i, int64_t n, int64_t k, T alpha, const LaneMatrix<T>& a, const LaneMatrix<T>& b,
-                             const LaneMatrix<T>& c) {
+template <int kRows>
+HWY_INLINE void product_rows(int64_t i, int64_t n, int64_t k, T alpha, const LaneMatrix& a, const LaneMatrix& b,
+                             const LaneMatrix& c) {
   int64_t j = 0;
   for (; j + 4 <= n; j += 4) product_block<kRows, 4>(i, j, k, alpha, a, b, c);
   for (; j < n; ++j) product_block<kRows, 1>(i, j, k, alpha, a, b, c);
 }
 
 // C [m, n] = alpha A B.
-template <class T>
-void lane_product(int64_t m, int64_t n, int64_t k, T alpha, const LaneMatrix<T>& a, const LaneMatrix<T>& b,
-                  const LaneMatrix<T>& c) {
+HWY_NOINLINE void lane_product(int64_t m, int64_t n, int64_t k, T alpha, const LaneMatrix& a, const LaneMatrix& b,
+                               const LaneMatrix& c) {
   int64_t i = 0;
   for (; i + 2 <= m; i += 2) product_rows<2>(i, n, k, alpha, a, b, c);
   for (; i < m; ++i) product_rows<1>(i, n, k, alpha, a, b, c);
 }
 
 // The sum of kLanes<T> vectors, added as reduce_sum adds the lanes of one.
-template <class T>
 HWY_INLINE Vec<T> halved_sum(Vec<T> (&parts)[kLanes<T>]) {
   for (int64_t half = kLanes<T> / 2; half > 0; half /= 2) {
     for (int64_t i = 0; i < half; ++i) parts[i] += parts[i + half];
@@ -98,7 +97,6 @@ HWY_INLINE Vec<T> halved_sum(Vec<T> (&parts)[kLanes<T>]) {
 }
 
 // Some heads, one for each lane; lanes without a head repeat the last one.
-template <class T>
 class HeadsInLanes {
  public:
   HeadsInLanes(const AttentionLanes& call, bool backward)
@@ -121,7 +119,7 @@ class HeadsInLanes {
     value_ = {key_.at(s_, 0), e_, 1};
     y_ = {value_.at(s_, 0), e_, 1};
     weights_ = {y_.at(t_, 0), s_, 1};
-    dropped_ = backward && a_.keep ? LaneMatrix<T>{weights_.at(t_, 0), s_, 1} : weights_;
+    dropped_ = backward && a_.keep ? LaneMatrix{weights_.at(t_, 0), s_, 1} : weights_;
     gradient_ = {dropped_.at(t_, 0), s_, 1};
     result_ = gradient_.at(t_, 0);
   }
@@ -129,29 +127,29 @@ class HeadsInLanes {
   void forward(int64_t first, int64_t count) {
     // Keys after the last query have no influence.
     compute(first, count, a_.causal ? std::min(s_, t_) : s_);
-    lane_product<T>(t_, e_, columns_, T{1}, dropped_, value_, y_);
+    lane_product(t_, e_, columns_, 1.0F, dropped_, value_, y_);
     write(y_.data, t_, call_.y);
   }
 
   void backward(int64_t first, int64_t count) {
     compute(first, count, s_);
     read(call_.dy, t_, y_.data);
-    const LaneMatrix<T> of_e{result_, e_, 1}, of_d{result_, d_, 1};
-    lane_product<T>(s_, e_, t_, T{1}, dropped_.t(), y_, of_e);
+    const LaneMatrix of_e{result_, e_, 1}, of_d{result_, d_, 1};
+    lane_product(s_, e_, t_, 1.0F, dropped_.t(), y_, of_e);
     write(result_, s_, call_.dvalue);
-    lane_product<T>(t_, s_, e_, T{1}, y_, value_.t(), gradient_);
+    lane_product(t_, s_, e_, 1.0F, y_, value_.t(), gradient_);
     weights_backward();
     const T scale = static_cast<T>(a_.scale);
-    lane_product<T>(t_, d_, s_, scale, gradient_, key_, of_d);
+    lane_product(t_, d_, s_, scale, gradient_, key_, of_d);
     write(result_, t_, call_.dquery);
-    lane_product<T>(s_, d_, t_, scale, gradient_.t(), query_, of_d);
+    lane_product(s_, d_, t_, scale, gradient_.t(), query_, of_d);
     write(result_, s_, call_.dkey);
   }
 
  private:
   int64_t head_of(int64_t lane) const { return first_ + std::min(lane, count_ - 1); }
 
-  void read(const HeadMatrices& x, int64_t rows, T* to) const {
+  HWY_NOINLINE void read(const HeadMatrices& x, int64_t rows, T* to) const {
     const T* columns[kLanes<T>];
     for (int64_t i = 0; i < rows; ++i, to += x.width * kLanes<T>) {
       for (int64_t lane = 0; lane < kLanes<T>; ++lane) {
@@ -161,7 +159,7 @@ class HeadsInLanes {
     }
   }
 
-  void write(const T* from, int64_t rows, const HeadMatrices& x) const {
+  HWY_NOINLINE void write(const T* from, int64_t rows, const HeadMatrices& x) const {
     HWY_ALIGN T square[kLanes<T> * kLanes<T>];
     for (int64_t i = 0; i < rows; ++i, from += x.width * kLanes<T>) {
       for (int64_t j = 0; j < x.width; j += kLanes<T>) {
@@ -176,7 +174,7 @@ class HeadsInLanes {
   }
 
   // The weights of `columns` keys, after dropout, too.
-  void compute(int64_t first, int64_t count, int64_t columns) {
+  HWY_NOINLINE void compute(int64_t first, int64_t count, int64_t columns) {
     first_ = first;
     count_ = count;
     columns_ = columns;
@@ -185,13 +183,13 @@ class HeadsInLanes {
     read(call_.query, t_, query_.data);
     read(call_.key, s_, key_.data);
     read(call_.value, s_, value_.data);
-    lane_product<T>(t_, columns, d_, T{1}, query_, key_.t(), weights_);
+    lane_product(t_, columns, d_, 1.0F, query_, key_.t(), weights_);
     for (int64_t t = 0; t < t_; ++t) softmax(t, a_.causal ? std::min(columns, t + 1) : columns);
     if (a_.keep) drop();
   }
 
   // Scores of the query t, the first `visible` of which are not masked by the order, become weights.
-  void softmax(int64_t t, int64_t visible) {
+  HWY_NOINLINE void softmax(int64_t t, int64_t visible) {
     constexpr T kNothing = -std::numeric_limits<T>::infinity();
     const Vec<T> nothing(kNothing), zero(T{0});
     const T scale = static_cast<T>(a_.scale);
@@ -212,9 +210,9 @@ class HeadsInLanes {
       store(e, weights_.at(t, j));
       if (j < whole) parts[j % kLanes<T>] += e;
     }
-    Vec<T> sum = halved_sum<T>(parts);
+    Vec<T> sum = halved_sum(parts);
     for (int64_t j = whole; j < visible; ++j) sum += load(weights_.at(t, j));
-    const Vec<T> one(T{1}), factor = where(all_masked, one, one / sum);
+    const Vec<T> one(1), factor = where(all_masked, one, one / sum);
     for (int64_t j = 0; j < visible; ++j) store(load(weights_.at(t, j)) * factor, weights_.at(t, j));
     for (int64_t j = visible; j < columns_; ++j) store(zero, weights_.at(t, j));
   }
@@ -243,9 +241,9 @@ class HeadsInLanes {
   Vec<T> kept(Vec<T> x, int64_t t, int64_t j) const {
     return where(load_mask<T>(keep_.get() + (t * s_ + j) * kLanes<T>), x, Vec<T>(T{0}));
   }
-  T dropout_factor() const { return T{1} / static_cast<T>(a_.keep_probability); }
+  T dropout_factor() const { return 1.0F / static_cast<T>(a_.keep_probability); }
 
-  void drop() {
+  HWY_NOINLINE void drop() {
     const int64_t cells = t_ * s_;
     bool* const of_head = keep_.get() + cells * kLanes<T>;
     for (int64_t lane = 0; lane < kLanes<T>; ++lane) {
@@ -270,7 +268,7 @@ class HeadsInLanes {
         Vec<T>& part = parts[j % kLanes<T>];
         if (j < whole) part = fma(load(weights_.at(t, j)), g, part);
       }
-      Vec<T> dot = halved_sum<T>(parts);
+      Vec<T> dot = halved_sum(parts);
       for (int64_t j = whole; j < s_; ++j) dot += load(weights_.at(t, j)) * load(gradient_.at(t, j));
       for (int64_t j = 0; j < s_; ++j) {
         store(load(weights_.at(t, j)) * (load(gradient_.at(t, j)) - dot), gradient_.at(t, j));
@@ -286,30 +284,21 @@ class HeadsInLanes {
   const int64_t mask_row_, mask_column_;  // strides
   const Scratch<bool> allowed_;           // one of the two masks, or none
   const Scratch<T> added_;
-  LaneMatrix<T> query_, key_, value_, y_, weights_, dropped_, gradient_;
+  LaneMatrix query_, key_, value_, y_, weights_, dropped_, gradient_;
   T* result_;
   int64_t first_ = 0, count_ = 0, columns_ = 0;
 };
 
-template <class F>
-void for_lanes(const AttentionLanes& call, bool backward, int64_t begin, int64_t end, F f) {
-  with_floating_type(call.a.dtype, [&](auto type) {
-    using T = decltype(type);
-    HeadsInLanes<T> heads(call, backward);
-    for (int64_t h = begin; h < end; h += kLanes<T>) f(heads, h, std::min(kLanes<T>, end - h));
-  });
-}
-
-int64_t heads_together(DType dtype) {
-  return with_floating_type(dtype, [](auto type) { return kLanes<decltype(type)>; });
-}
+int64_t heads_together() { return kLanes<T>; }
 
 void lanes_forward(const AttentionLanes& call, int64_t begin, int64_t end) {
-  for_lanes(call, false, begin, end, [](auto& heads, int64_t h, int64_t count) { heads.forward(h, count); });
+  HeadsInLanes heads(call, false);
+  for (int64_t h = begin; h < end; h += kLanes<T>) heads.forward(h, std::min(kLanes<T>, end - h));
 }
 
 void lanes_backward(const AttentionLanes& call, int64_t begin, int64_t end) {
-  for_lanes(call, true, begin, end, [](auto& heads, int64_t h, int64_t count) { heads.backward(h, count); });
+  HeadsInLanes heads(call, true);
+  for (int64_t h = begin; h < end; h += kLanes<T>) heads.backward(h, std::min(kLanes<T>, end - h));
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE
@@ -352,7 +341,7 @@ AttentionLanes lanes_of(const Attention& a) {
 template <class Kernel>
 void run_lanes(const AttentionLanes& call, Kernel kernel) {
   constexpr int64_t kPieceWork = 1 << 19, kLeastWork = 6000;  // multiplications; about 10 us
-  const int64_t heads = call.a.heads(), together = kernel_of(HWY_DISPATCH_TABLE(heads_together))(call.a.dtype);
+  const int64_t heads = call.a.heads(), together = kernel_of(HWY_DISPATCH_TABLE(heads_together))();
   const int64_t grain = kPieceWork / (call.a.head_work() + kLeastWork) / together;
   parallel_for(pieces_of(heads, together), std::max<int64_t>(1, grain),
                [&](int64_t begin, int64_t end) { kernel(call, begin * together, std::min(heads, end * together)); });
@@ -365,9 +354,9 @@ bool suits_lanes(const Attention& a) {
   const int64_t d = a.query.size(-1), e = a.value.size(-1), t = a.rows(), s = a.columns();
   const auto has_rows = [](const Tensor& x) { return x.strides()[-1] == 1; };
   // One column, or as few rows as that, would be sums in another order (kernels/blas_dot.h).
-  return !a.narrow && a.heads() >= kLeastHeads && t > blas::kDotRows && s > 1 && d > 1 && e > 1 &&
-         (t + s) * std::max(d, e) <= kMostElements && a.sharing() == 1 && has_rows(a.query) && has_rows(a.key) &&
-         has_rows(a.value);
+  return a.dtype == kFloat32 && !a.narrow && a.heads() >= kLeastHeads && t > blas::kDotRows && s > 1 && d > 1 &&
+         e > 1 && (t + s) * std::max(d, e) <= kMostElements && a.sharing() == 1 && has_rows(a.query) &&
+         has_rows(a.key) && has_rows(a.value);
 }
 
 void attention_by_lanes(const Attention& a, const Tensor& y) {

@@ -222,7 +222,6 @@ Tensor by_columns(const Tensor& x) { return x.t().contiguous().t(); }
 struct FewKeys {
   Shape query, key, value;  // [B, H, T, D] [B, H, S, D] [B, H, S, E]
   Shape mask;               // or none
-  DType dtype;
   bool bool_mask, causal;
   double dropout;
 };
@@ -230,8 +229,8 @@ struct FewKeys {
 // y, dq, dk, dv of query, key and value as `given` lays them out.
 template <class Layout>
 std::vector<Tensor> attend(const FewKeys& c, const Layout& given) {
-  const Tensor q = normal(c.query, c.dtype, 1).as_leaf(), k = normal(c.key, c.dtype, 2).as_leaf();
-  const Tensor v = normal(c.value, c.dtype, 3).as_leaf();
+  const Tensor q = normal(c.query, kFloat32, 1).as_leaf(), k = normal(c.key, kFloat32, 2).as_leaf();
+  const Tensor v = normal(c.value, kFloat32, 3).as_leaf();
   Generator generator(5);
   AttentionOptions options{.dropout = c.dropout};
   options.training = true;
@@ -239,27 +238,26 @@ std::vector<Tensor> attend(const FewKeys& c, const Layout& given) {
   options.scale = 0.3;
   options.generator = &generator;
   if (!c.mask.empty()) {
-    options.mask = normal(c.mask, c.dtype, 4);
+    options.mask = normal(c.mask, kFloat32, 4);
     if (c.bool_mask) options.mask = options.mask > 0.2;  // with queries that see no key
   }
   Tape tape;
   const Tensor y = scaled_dot_product_attention(given(q), given(k), given(v), options);
-  const Gradients grads = tape.backward(sum(y * normal(y.shape(), c.dtype, 6)));
+  const Gradients grads = tape.backward(sum(y * normal(y.shape(), kFloat32, 6)));
   return {y.detach().contiguous(), grads[q], grads[k], grads[v]};
 }
 
 TEST(AttentionInLanes, HasTheBitsOfHeadByHead) {
   const std::vector<FewKeys> cases = {
-      {{3, 7, 4, 2}, {3, 7, 2, 2}, {3, 7, 2, 2}, {}, kFloat32, false, false, 0},
-      {{3, 7, 5, 32}, {3, 7, 5, 32}, {3, 7, 5, 32}, {3, 1, 1, 5}, kFloat32, true, false, 0.1},
-      {{3, 7, 5, 32}, {3, 7, 5, 32}, {3, 7, 5, 32}, {3, 1, 5, 5}, kFloat32, true, true, 0.1},
-      {{3, 7, 20, 32}, {3, 7, 20, 32}, {3, 7, 20, 32}, {3, 7, 20, 20}, kFloat32, true, false, 0.1},
-      {{3, 7, 9, 13}, {3, 7, 17, 13}, {3, 7, 17, 10}, {7, 9, 17}, kFloat32, false, false, 0.5},
-      {{3, 7, 17, 13}, {3, 7, 9, 13}, {3, 7, 9, 16}, {1, 9}, kFloat32, false, true, 0},
-      {{3, 7, 8, 16}, {3, 7, 16, 16}, {3, 7, 16, 16}, {}, kFloat32, false, true, 0.3},
-      {{3, 7, 11, 13}, {3, 7, 5, 13}, {3, 7, 5, 8}, {11, 5}, kFloat64, true, false, 0.3},
-      {{3, 7, 8, 16}, {3, 7, 19, 16}, {3, 7, 19, 16}, {3, 1, 8, 19}, kFloat64, false, true, 0.3},
-      {{5, 4, 6, 8}, {1, 1, 6, 8}, {5, 1, 6, 8}, {}, kFloat32, false, false, 0},  // heads that share keys
+      {{3, 7, 4, 2}, {3, 7, 2, 2}, {3, 7, 2, 2}, {}, false, false, 0},
+      {{3, 7, 5, 32}, {3, 7, 5, 32}, {3, 7, 5, 32}, {3, 1, 1, 5}, true, false, 0.1},
+      {{3, 7, 5, 32}, {3, 7, 5, 32}, {3, 7, 5, 32}, {3, 1, 5, 5}, true, true, 0.1},
+      {{3, 7, 20, 32}, {3, 7, 20, 32}, {3, 7, 20, 32}, {3, 7, 20, 20}, true, false, 0.1},
+      {{3, 7, 9, 13}, {3, 7, 17, 13}, {3, 7, 17, 10}, {7, 9, 17}, false, false, 0.5},
+      {{3, 7, 17, 13}, {3, 7, 9, 13}, {3, 7, 9, 16}, {1, 9}, false, true, 0},
+      {{3, 7, 8, 16}, {3, 7, 16, 16}, {3, 7, 16, 16}, {}, false, true, 0.3},
+      {{3, 7, 8, 16}, {3, 7, 19, 16}, {3, 7, 19, 16}, {3, 1, 8, 19}, false, true, 0.3},
+      {{5, 4, 6, 8}, {1, 1, 6, 8}, {5, 1, 6, 8}, {}, false, false, 0},  // heads that share keys
   };
   const tests::KeepThreads restore;
   for (const FewKeys& c : cases) {

@@ -45,9 +45,7 @@ struct Attention {
     return std::max<int64_t>(1, kPieceWork / (head_work() + kLeastWork));
   }
   // Multiplications of a head.
-  int64_t head_work() const {
-    return std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1)));
-  }
+  int64_t head_work() const { return std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1))); }
 
   static constexpr int64_t kPieceWork = int64_t{1} << 20;
   static constexpr int64_t kLeastPieces = 16;

@@ -1,0 +1,418 @@
+// The way of gradients and parameters through the processes.
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/leaf_names.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/profiler.h>
+#include <tapegrad/distributed/detail/share.h>
+#include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/detail/check.h>
+#include <tapegrad/optim/detail/kernels.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace tapegrad::distributed {
+namespace {
+
+using detail::Bucket;
+using detail::bytes_at;
+using detail::Piece;
+using detail::Terms;
+
+constexpr std::string_view kWhere = "data_parallel";
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& sum) : sum_(sum), start_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& sum_;
+  const std::chrono::steady_clock::time_point start_;
+};
+
+// What must be equal on all processes, a line per parameter.
+std::string description(const NamedTensors& parameters) {
+  std::string out;
+  for (const NamedTensor& p : parameters)
+    out += fmt::format("\"{}\" {} {}{}\n", p.name, name(p.tensor.dtype()), str(p.tensor.shape()),
+                       p.tensor.is_frozen() ? " frozen" : "");
+  return out;
+}
+
+// The first line that two texts do not share, "nothing" at the end.
+std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
+  const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const auto line = [](const std::string& text, std::size_t at) {
+    const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    const std::string found = text.substr(begin, text.find('\n', begin) - begin);
+    return found.empty() ? std::string("none") : found;
+  };
+  return {line(a, static_cast<std::size_t>(x - a.begin())), line(b, static_cast<std::size_t>(y - b.begin()))};
+}
+
+void require_same_parameters(const World& world, const NamedTensors& parameters) {
+  world.agree("");  // every process is here
+  const std::string own = description(parameters);
+  auto length = static_cast<int64_t>(own.size());
+  world.transport()->broadcast(&length, sizeof length, 0);
+  std::string first = own;
+  first.resize(static_cast<std::size_t>(length));
+  world.transport()->broadcast(first.data(), length, 0);
+  std::string error;
+  if (first != own) {
+    const auto [a, b] = first_difference(first, own);
+    error = error_text(kWhere,
+                       fmt::format("expected the same parameters on every process, got {} here, {} on rank 0", b, a));
+  }
+  world.agree(error);
+}
+
+template <class T>
+void add(T* sum, const T* x, int64_t n) {
+  parallel_for(n, detail::kBlock, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum[i] += x[i];
+  });
+}
+
+}  // namespace
+
+DataParallel::Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options,
+                           const Accumulated& sums)
+    : world(world), optimizer(optimizer), options(options), sums(sums), parameters(optimizer.parameters()) {
+  require_same_parameters(world, parameters);
+  copy_parameters();
+  constexpr int64_t kBucketBytes = int64_t{4} << 20, kBytesPerProcess = int64_t{512} << 10;
+  const int64_t bytes =
+      options.bucket_bytes > 0 ? options.bucket_bytes : std::max(kBucketBytes, size() * kBytesPerProcess);
+  buckets = detail::make_buckets(parameters, size(), bytes, optimizer.is_elementwise());
+  bucket_of.resize(parameters.size(), buckets.size());
+  pieces_of.resize(parameters.size());
+  std::vector<optim::Optimizer::Range> own(parameters.size());
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    for (const std::size_t p : buckets[b].parameters) bucket_of[p] = b;
+    for (int r = 0; r < size(); ++r) {
+      for (const Piece& piece : buckets[b].pieces[static_cast<std::size_t>(r)]) {
+        pieces_of[piece.parameter].emplace_back(r, piece);
+        if (r == rank()) own[piece.parameter] = {piece.begin, piece.end};
+      }
+    }
+  }
+  const auto leaf = [this](std::size_t p) { return parameters[p].tensor.tape_index().position; };
+  by_leaf.resize(parameters.size());
+  std::iota(by_leaf.begin(), by_leaf.end(), std::size_t{0});
+  std::sort(by_leaf.begin(), by_leaf.end(), [&](std::size_t a, std::size_t b) { return leaf(a) < leaf(b); });
+  for (std::size_t p = 0; p < parameters.size(); ++p) parameter_of.emplace(leaf(p), p);
+  optimizer.keep_share(std::move(own));
+}
+
+// Every process begins with the parameters of rank 0.
+void DataParallel::Share::copy_parameters() {
+  for (const NamedTensor& p : parameters) {
+    p.tensor.prepare_write(kWhere, p.name);
+    world.transport()->broadcast(p.tensor.mutable_raw_data(), p.tensor.numel() * item_size(p.tensor.dtype()), 0);
+  }
+}
+
+void DataParallel::Share::begin() {
+  nodes.assign(static_cast<std::size_t>(size()), {});
+  for (int r = 0; r < size(); ++r)
+    detail::add_nodes(sums.all, detail::terms_of(r, size(), sums.all.size()), nodes[static_cast<std::size_t>(r)]);
+  moving.clear();
+  moving.resize(buckets.size());
+  for (std::size_t b = 0; b < buckets.size(); ++b) moving[b].missing = buckets[b].parameters.size();
+  arrived.assign(parameters.size(), 0);
+  unknown.clear();
+  posted = false;
+}
+
+void DataParallel::Share::post_receives() {
+  posted = true;
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    const Bucket& bucket = buckets[b];
+    Moving& to = moving[b];
+    to.mine = Tensor::empty({own_nodes() * bucket.total}, bucket.dtype);
+    const int64_t own = bucket.count[me()];
+    int64_t rows = 0;
+    for (const auto& theirs : nodes) rows += static_cast<int64_t>(theirs.size());
+    to.received = Tensor::empty({(rows - own_nodes()) * own}, wire_of(bucket));
+    to.exchange = world.transport()->exchange();
+    int64_t at = 0;
+    for (int r = 0; r < size(); ++r) {
+      const int64_t n = static_cast<int64_t>(nodes[static_cast<std::size_t>(r)].size()) * own;
+      if (r == rank() || n == 0) continue;
+      to.exchange->receive(bytes_at(to.received, at), n * item_size(to.received.dtype()), r, static_cast<int>(2 * b));
+      at += n;
+    }
+  }
+}
+
+// Keeps the first leaf that has a gradient and is no parameter.
+void DataParallel::Share::note_unknown(const TapeIndex& leaf, const Tensor& grad) {
+  if (!unknown.empty() || leaf.tape != TapeIndex::kLeaf || parameter_of.contains(leaf.position)) return;
+  const std::string called = tapegrad::detail::leaf_name(leaf);
+  unknown = called.empty() ? fmt::format("a leaf of shape {}", str(grad.shape())) : fmt::format("\"{}\"", called);
+}
+
+// The gradient of the last batch, an empty handle if it has none: completes the sums of this process.
+void DataParallel::Share::take(std::size_t parameter, const Tensor& grad) {
+  const std::size_t b = bucket_of[parameter];
+  if (b == buckets.size())
+    fail(kWhere, fmt::format("\"{}\" was frozen when the DataParallel was made (freeze and unfreeze before)",
+                             parameters[parameter].name));
+  const Tensor packed = grad.defined() ? grad.detach().contiguous() : grad;
+  with_floating_type(buckets[b].dtype, [&](auto t) { write<decltype(t)>(buckets[b], moving[b], parameter, packed); });
+  if (--moving[b].missing == 0 && options.overlap) start(b);
+}
+
+template <class T>
+void DataParallel::Share::write(const Bucket& bucket, const Moving& to, std::size_t parameter, const Tensor& grad) {
+  const int64_t last = own_nodes() - 1;
+  const Tensor& leaf = parameters[parameter].tensor;
+  bool any = grad.defined();
+  for (const auto& entry : pieces_of[parameter]) {
+    const auto owner = static_cast<std::size_t>(entry.first);
+    const Piece& piece = entry.second;
+    T* const first = static_cast<T*>(to.mine.mutable_raw_data()) + own_nodes() * bucket.first[owner] + piece.at;
+    const auto row = [&](int64_t node) { return first + node * bucket.count[owner]; };
+    // -0 is the one number that a sum does not notice: -0 + x is x for every x.
+    const auto set = [&](T* out, const Tensor* from) {
+      if (from) {
+        std::memcpy(out, from->data<T>() + piece.begin, static_cast<std::size_t>(piece.size()) * sizeof(T));
+      } else {
+        std::fill(out, out + piece.size(), T(-0.0));
+      }
+    };
+    for (int64_t node = 0; node < last; ++node) {
+      const Tensor* const found = sums.nodes[static_cast<std::size_t>(node)].grads.find(leaf);
+      const Tensor packed = found ? found->detach().contiguous() : Tensor();
+      any = any || found;
+      set(row(node), found ? &packed : nullptr);
+    }
+    T* const sum = row(last);
+    set(sum, grad.defined() ? &grad : nullptr);
+    for (std::size_t left = sums.nodes.size(); left-- > static_cast<std::size_t>(last);) {
+      const Tensor* const found = sums.nodes[left].grads.find(leaf);
+      if (!found) continue;
+      any = true;
+      const Tensor packed = found->detach().contiguous();
+      add(sum, packed.data<T>() + piece.begin, piece.size());
+    }
+  }
+  arrived[parameter] = any ? 1 : 0;
+}
+
+// The sums of a bucket leave.
+void DataParallel::Share::start(std::size_t b) {
+  const Bucket& bucket = buckets[b];
+  Moving& from = moving[b];
+  from.sent = from.mine.to(wire_of(bucket));
+  for (int step = 1; step < size(); ++step) {  // each process to another one at first
+    const int r = (rank() + step) % size();
+    const int64_t n = own_nodes() * bucket.count[static_cast<std::size_t>(r)];
+    if (n == 0) continue;
+    const int64_t bytes = n * item_size(from.sent.dtype());
+    from.exchange->send(bytes_at(from.sent, own_nodes() * bucket.first[static_cast<std::size_t>(r)]), bytes, r,
+                        static_cast<int>(2 * b));
+    times.bytes_sent += bytes;
+  }
+  from.started = true;
+}
+
+// Messages of the oldest bucket that is under way move on.
+void DataParallel::Share::progress() {
+  for (Moving& one : moving) {
+    if (!one.started || one.done) continue;
+    one.done = one.exchange->done();
+    if (!one.done) return;
+  }
+}
+
+// What backward did not reach has no gradient in the last batch.
+void DataParallel::Share::complete() {
+  if (!posted) post_receives();
+  for (const auto& node : sums.nodes)
+    for (const Gradients::Entry& entry : node.grads) note_unknown(entry.place, entry.grad);
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    if (moving[b].started) continue;
+    if (own_nodes() > 0 && moving[b].missing > 0) {
+      std::vector<std::size_t> missing;
+      for (const std::size_t p : buckets[b].parameters)
+        if (!arrived[p]) missing.push_back(p);
+      for (const std::size_t p : missing) take(p, {});
+    }
+    if (!moving[b].started) start(b);
+  }
+}
+
+// The elements of this process in a bucket, summed over all batches.
+Tensor DataParallel::Share::reduced(std::size_t b) {
+  const Bucket& bucket = buckets[b];
+  Moving& from = moving[b];
+  {
+    const Stopwatch waiting(times.gradients_s);
+    if (!from.done) from.exchange->wait();
+  }
+  const int64_t n = bucket.count[me()];
+  const int64_t begin = own_nodes() * bucket.first[me()];
+  // The sums of this process are rounded like those of the others.
+  const Tensor own = from.sent.view({own_nodes() * n}, {1}, begin).to(bucket.dtype),
+               others = from.received.to(bucket.dtype);
+  const Tensor sum = Tensor::empty({n}, bucket.dtype);
+  if (n > 0)
+    with_floating_type(bucket.dtype, [&](auto t) {
+      using T = decltype(t);
+      std::vector<std::pair<Terms, T*>> known;
+      T* received = static_cast<T*>(others.mutable_raw_data());
+      T* mine = static_cast<T*>(own.mutable_raw_data());
+      for (std::size_t r = 0; r < nodes.size(); ++r) {
+        for (const Terms& node : nodes[r]) {
+          T*& at = r == me() ? mine : received;
+          known.emplace_back(node, at);
+          at += n;
+        }
+      }
+      const auto given = [&](const Terms& node) -> T* {
+        const auto found = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == node; });
+        return found == known.end() ? nullptr : found->second;
+      };
+      const T* const total = detail::fold<T*>(sums.all, given, [n](T* a, const T* b) { return add(a, b, n), a; });
+      std::memcpy(sum.mutable_raw_data(), total, static_cast<std::size_t>(n) * sizeof(T));
+    });
+  from = {};
+  return sum;
+}
+
+// By parameter, whether any process has a gradient of it; then one entry: whether any has an unknown one.
+std::vector<uint8_t> DataParallel::Share::present_anywhere() const {
+  std::vector<uint8_t> own = arrived;
+  own.push_back(unknown.empty() || optimizer.allows_unknown() ? 0 : 1);
+  const std::size_t n = own.size();
+  std::vector<uint8_t> all(n * static_cast<std::size_t>(size())), any(n);
+  world.transport()->all_gather(own.data(), static_cast<int64_t>(n), all.data());
+  for (std::size_t i = 0; i < all.size(); ++i) any[i % n] |= all[i];
+  return any;
+}
+
+// clip_grad_norm over the shares of all processes, with its order of summation.
+double DataParallel::Share::clip(const std::vector<Tensor>& reduced, const std::vector<uint8_t>& present,
+                                 double max_norm) const {
+  const ProfileScope scope("clip_grad_norm", ProfilePhase::optimizer);
+  std::vector<int64_t> first(parameters.size() + 1);  // of each parameter's blocks
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    first[p + 1] = first[p] + (parameters[p].tensor.numel() + detail::kBlock - 1) / detail::kBlock;
+  const Tensor blocks = zeros({first.back()}, kFloat64);
+  double* const squares = blocks.mutable_data<double>();
+  const auto each_piece = [&](const auto& f) {
+    for (std::size_t b = 0; b < buckets.size(); ++b)
+      for (const Piece& piece : buckets[b].pieces[me()]) f(piece, reduced[b]);
+  };
+  each_piece([&](const Piece& piece, const Tensor& grad) {
+    parallel_for(piece.size(), detail::kBlock, [&](int64_t begin, int64_t end) {
+      squares[first[piece.parameter] + (piece.begin + begin) / detail::kBlock] =
+          optim::sum_of_squares(grad.dtype(), grad.raw_data(), piece.at + begin, piece.at + end);
+    });
+  });
+  const std::vector<double> all = world.all_reduce(blocks).to_vector<double>();  // each block is one process's
+  double sum = 0;
+  for (const std::size_t p : by_leaf) {
+    double own = 0;
+    for (int64_t i = first[p]; i < first[p + 1]; ++i) own += all[static_cast<std::size_t>(i)];
+    if (present[p]) sum += own;
+  }
+  const double norm = std::sqrt(sum), factor = optim::clip_factor(norm, max_norm);
+  if (factor < 1) {
+    each_piece([&](const Piece& piece, const Tensor& grad) {
+      parallel_for(piece.size(), detail::kBlock, [&](int64_t begin, int64_t end) {
+        optim::scale(grad.dtype(), grad.mutable_raw_data(), factor, piece.at + begin, piece.at + end);
+      });
+    });
+  }
+  return norm;
+}
+
+double DataParallel::Share::update() {
+  const std::vector<uint8_t> present = [this] {
+    const Stopwatch waiting(times.gradients_s);  // also for slower processes
+    complete();
+    return present_anywhere();
+  }();
+  std::vector<Tensor> sums_of;  // before any Error: then no message is under way
+  for (std::size_t b = 0; b < buckets.size(); ++b) sums_of.push_back(reduced(b));
+  if (present.back())
+    world.agree(
+        unknown.empty()
+            ? std::string()
+            : error_text(kWhere, fmt::format("the gradient of {} belongs to no parameter of the optimiser (does "
+                                             "a visit leave out a member? allow_unknown(true) ignores it)",
+                                             unknown)));
+  const double norm = options.clip_grad_norm > 0 ? clip(sums_of, present, options.clip_grad_norm) : 0;
+  std::vector<Tensor> grads(parameters.size());
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    if (present[p]) grads[p] = Tensor::empty({0}, parameters[p].tensor.dtype());
+  for (std::size_t b = 0; b < buckets.size(); ++b)
+    for (const Piece& piece : buckets[b].pieces[me()])
+      if (present[piece.parameter]) grads[piece.parameter] = sums_of[b].view({piece.size()}, {1}, piece.at);
+  optimizer.step_share(grads);
+  send_parameters(present);
+  ++times.steps;
+  return norm;
+}
+
+// Each process sends its elements to all others, bucket by bucket: the next one is under way while one is unpacked.
+void DataParallel::Share::send_parameters(const std::vector<uint8_t>& present) {
+  const ProfileScope scope("all_gather parameters", ProfilePhase::optimizer);
+  struct Packed {
+    Tensor all;  // by rank and piece
+    std::unique_ptr<detail::Exchange> exchange;
+  };
+  const auto each_piece = [&](std::size_t b, std::size_t r, const Tensor& all, const auto& f) {
+    for (const Piece& piece : buckets[b].pieces[r]) {
+      const Tensor& leaf = parameters[piece.parameter].tensor;
+      f(bytes_at(leaf, piece.begin), bytes_at(all, buckets[b].first[r] + piece.at),
+        static_cast<std::size_t>(piece.size() * item_size(leaf.dtype())), piece.parameter);
+    }
+  };
+  const auto begin = [&](std::size_t b) {
+    const Bucket& bucket = buckets[b];
+    Packed packed{Tensor::empty({bucket.total}, bucket.dtype), world.transport()->exchange()};
+    each_piece(b, me(), packed.all,
+               [](char* own, char* out, std::size_t bytes, std::size_t) { std::memcpy(out, own, bytes); });
+    for (int step = 1; step < size(); ++step) {
+      const int to = (rank() + step) % size(), from = (rank() + size() - step) % size();
+      const auto theirs = static_cast<std::size_t>(from);
+      const auto bytes = [&](std::size_t r) { return bucket.count[r] * item_size(bucket.dtype); };
+      const int tag = static_cast<int>(2 * b + 1);
+      if (bucket.count[theirs] > 0)
+        packed.exchange->receive(bytes_at(packed.all, bucket.first[theirs]), bytes(theirs), from, tag);
+      if (bucket.count[me()] > 0) {
+        packed.exchange->send(bytes_at(packed.all, bucket.first[me()]), bytes(me()), to, tag);
+        times.bytes_sent += bytes(me());
+      }
+    }
+    return packed;
+  };
+  Packed next;
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    Packed packed = b == 0 ? begin(0) : std::move(next);
+    if (b + 1 < buckets.size()) next = begin(b + 1);
+    {
+      const Stopwatch waiting(times.parameters_s);
+      packed.exchange->wait();
+    }
+    for (std::size_t r = 0; r < nodes.size(); ++r) {
+      if (r == me()) continue;
+      each_piece(b, r, packed.all, [&](char* own, const char* in, std::size_t bytes, std::size_t parameter) {
+        if (present[parameter]) std::memcpy(own, in, bytes);
+      });
+    }
+  }
+}
+
+}  // namespace tapegrad::distributed

@@ -137,7 +137,7 @@ class Block {
       pack(i, i + rows);
       const Sliver a = sliver(i, i);
       for (int64_t j = 0; j < t_.n; j += kPanel<T>) {
-        if (next_rows > 0) {
+        if (next_rows > 0 && t_.slivers == nullptr) {
           fetch_part(j / kPanel<T>, panels, k_, next_rows, a_ + next * t_.a_rows, 1, t_.a_rows);
         }
         const int64_t width = std::min(kPanel<T>, t_.n - j);

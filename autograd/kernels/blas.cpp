@@ -146,10 +146,26 @@ struct Cut {
         across = std::max(across, std::min(across * times, n / unit_cols));
       }
     }
-    rows = down == 1 ? m : pieces_of(pieces_of(m, down), unit_rows) * unit_rows;
+    rows = down == 1 ? m : unit_rows * (across == 1 ? even_units(pieces_of(m, down), m, unit_rows)
+                                                    : pieces_of(pieces_of(m, down), unit_rows));
     cols = pieces_of(pieces_of(n, across), unit_cols) * unit_cols;
     down = pieces_of(m, rows);
     across = pieces_of(n, cols);
+  }
+
+  // Units of rows of a tile, from `least` rows to twice as many: those with which two and four threads end earliest.
+  static int64_t even_units(int64_t least, int64_t m, int64_t unit) {
+    const auto end_of = [&](int64_t units, int64_t threads) {  // in rows
+      const int64_t whole = (m - 1) / (units * unit), last = m - whole * units * unit;
+      const int64_t turns = whole / threads, more = whole % threads;
+      return turns * units * unit + (more > 0 ? units * unit : last);
+    };
+    const int64_t first = pieces_of(least, unit);
+    int64_t best = first;
+    for (int64_t units = first; units <= 2 * first; ++units) {
+      if (end_of(units, 2) + 2 * end_of(units, 4) < end_of(best, 2) + 2 * end_of(best, 4)) best = units;
+    }
+    return best;
   }
 };
 
@@ -230,7 +246,8 @@ void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
 template <class T>
 void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
-  const int64_t parts = std::min<int64_t>(8, pieces_of(p.k, blas::kDepth)), depth = pieces_of(p.k, parts);
+  // An even number, so that two threads have as much work.
+  const int64_t parts = std::min<int64_t>(8, 2 * pieces_of(p.k, 2 * blas::kDepth)), depth = pieces_of(p.k, parts);
   const int64_t size = p.m * p.n;
   const Scratch<T> sums(parts * size);
   parallel_for(parts, 1, [&](int64_t part, int64_t) {

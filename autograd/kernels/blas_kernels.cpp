@@ -57,23 +57,20 @@ int64_t scratch_size(const Tile<T>& t) {
   return Plan<T>(t).a_size(t, depth) + kPanel<T> * (depth + 1) + 64;
 }
 
-// Prefetches one of `parts` parts of the next panel of B while the current one is multiplied; the parts cover all of
-// it.
+// One of `parts` parts of what comes next, to be prefetched meanwhile: `rows` rows of k elements, or columns.
 template <class T>
-HWY_INLINE void fetch_part(int64_t part, int64_t parts, int64_t k, int64_t width, const T* b, int64_t b_rows,
-                           int64_t b_cols) {
+HWY_INLINE Lines<T> lines_of_rows(int64_t part, int64_t parts, int64_t k, int64_t rows, const T* from, int64_t step) {
   constexpr int64_t kLine = 64 / sizeof(T);
-  if (b_cols == 1) {
-    for (int64_t p = k * part / parts; p < k * (part + 1) / parts; ++p) {
-      hwy::Prefetch(b + p * b_rows);
-      hwy::Prefetch(b + p * b_rows + width - 1);
-    }
-  } else {
-    const int64_t lines = (k + kLine - 1) / kLine;
-    for (int64_t at = lines * width * part / parts; at < lines * width * (part + 1) / parts; ++at) {
-      hwy::Prefetch(b + at / lines * b_cols + at % lines * kLine);
-    }
-  }
+  const int64_t lines = (k + kLine - 1) / kLine, first = lines * part / parts, last = lines * (part + 1) / parts;
+  return {from + first * kLine, step, rows, rows * (last - first)};
+}
+
+// The same for k rows of `width` elements.
+template <class T>
+HWY_INLINE Lines<T> lines_of_panel(int64_t part, int64_t parts, int64_t k, int64_t width, const T* from, int64_t step) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  const int64_t first = k * part / parts, rows = k * (part + 1) / parts - first;
+  return {from + first * step, step, rows, rows * ((width + kLine - 1) / kLine)};
 }
 
 // Few rows times columns that are contiguous along k.
@@ -113,17 +110,19 @@ class Block {
       const bool tall = width <= kLanes<T> && t_.slivers == nullptr && (!plan_.pack_a || plan_.rows_of_a);
       const int64_t step = tall ? sliver_rows(t_.m, kTallRows) : high_, slivers = (t_.m + step - 1) / step;
       for (int64_t i = 0; i < t_.m; i += step) {
+        Lines<T> ahead;
         if (plan_.pack_b && next_width > 0) {
-          fetch_part(i / step, slivers, k_, next_width, t_.b + begin_ * t_.b_rows + next * t_.b_cols, t_.b_rows,
-                     t_.b_cols);
+          const T* const from = t_.b + begin_ * t_.b_rows + next * t_.b_cols;
+          ahead = t_.b_cols == 1 ? lines_of_panel(i / step, slivers, k_, next_width, from, t_.b_rows)
+                                 : lines_of_rows(i / step, slivers, k_, next_width, from, t_.b_cols);
         }
         const Sliver a = sliver(i, 0);
         if (keeps && i == 0) {
           kMicroKeep<T>[kMaxRows - high_](k_, t_.alpha, a.data, a.rows, a.cols, b.data, b.rows, beta_, t_.c + j,
-                                          t_.c_rows, panel_);
+                                          t_.c_rows, panel_, ahead);
           b = {panel_, kPanel<T>};
         } else {
-          multiply(i, std::min(step, t_.m - i), j, width, a, b);
+          multiply(i, std::min(step, t_.m - i), j, width, a, b, ahead);
         }
       }
     }
@@ -137,11 +136,12 @@ class Block {
       pack(i, i + rows);
       const Sliver a = sliver(i, i);
       for (int64_t j = 0; j < t_.n; j += kPanel<T>) {
+        Lines<T> ahead;
         if (next_rows > 0 && t_.slivers == nullptr) {
-          fetch_part(j / kPanel<T>, panels, k_, next_rows, a_ + next * t_.a_rows, 1, t_.a_rows);
+          ahead = lines_of_rows(j / kPanel<T>, panels, k_, next_rows, a_ + next * t_.a_rows, t_.a_rows);
         }
         const int64_t width = std::min(kPanel<T>, t_.n - j);
-        multiply(i, rows, j, width, a, panel(j, width));
+        multiply(i, rows, j, width, a, panel(j, width), ahead);
       }
     }
   }
@@ -191,9 +191,11 @@ class Block {
     return {panel_, padded};
   }
 
-  HWY_INLINE void multiply(int64_t i, int64_t rows, int64_t j, int64_t width, const Sliver& a, const Panel& b) const {
+  HWY_INLINE void multiply(int64_t i, int64_t rows, int64_t j, int64_t width, const Sliver& a, const Panel& b,
+                           const Lines<T>& ahead) const {
     const Micro<T> micro = width <= kLanes<T> ? kMicro<T>.narrow[rows - 1] : kMicro<T>.wide[rows - 1];
-    micro(k_, t_.alpha, a.data, a.rows, a.cols, b.data, b.rows, beta_, t_.c + i * t_.c_rows + j, t_.c_rows, width);
+    micro(k_, t_.alpha, a.data, a.rows, a.cols, b.data, b.rows, beta_, t_.c + i * t_.c_rows + j, t_.c_rows, width,
+          ahead);
   }
 
   const Tile<T>& t_;
@@ -277,7 +279,7 @@ template <class T>
 void micro_packed(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, const T* panel, T beta, T* c,
                   int64_t c_rows) {
   const Micro<T> micro = n > kLanes<T> ? kMicro<T>.wide[m - 1] : kMicro<T>.narrow[m - 1];
-  micro(k, alpha, sliver, 1, kMaxRows, panel, kPanel<T>, beta, c, c_rows, n);
+  micro(k, alpha, sliver, 1, kMaxRows, panel, kPanel<T>, beta, c, c_rows, n, {});
 }
 
 template <class T>

@@ -39,46 +39,68 @@ HWY_INLINE void put(const typename Vec<T>::Raw (&sum)[kRows][kVecs], T alpha, T 
   }
 }
 
+// Cache lines that a product prefetches for the next one while it computes: `high` of them at a distance of `step`
+// elements, then the next line of each, and so on.
+template <class T>
+struct Lines {
+  const T* at = nullptr;
+  int64_t step = 0, high = 0, count = 0;
+};
+
 // sum = A B; row p of B begins at b + p * b_rows and holds kVecs whole vectors. kKeep: also packs B as a panel.
 template <bool kKeep, class T, int kRows, int kVecs>
 HWY_INLINE void sums(typename Vec<T>::Raw (&sum)[kRows][kVecs], int64_t k, const T* a, int64_t a_rows, int64_t a_cols,
-                     const T* b, int64_t b_rows, const T* c, int64_t c_rows, int64_t width, T* panel) {
+                     const T* b, int64_t b_rows, const T* c, int64_t c_rows, int64_t width, T* panel, Lines<T> ahead) {
   const typename Vec<T>::Tag d;
 #pragma GCC unroll 14
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
   }
-  for (int i = 0; i < kRows; ++i) {  // C is loaded into the cache while the sums are computed
-    hwy::Prefetch(c + i * c_rows);
-    hwy::Prefetch(c + i * c_rows + width - 1);
-  }
-#pragma GCC unroll 2
-  for (int64_t p = 0; p < k; ++p) {
-    typename Vec<T>::Raw row[kVecs];
-#pragma GCC unroll 2
-    for (int v = 0; v < kVecs; ++v) {
-      row[v] = hn::LoadU(d, b + v * kLanes<T>);
-      if constexpr (kKeep) hn::StoreU(row[v], d, panel + v * kLanes<T>);
+  // C and the lines are loaded into the cache while the sums are computed, a few at a time: the processor has room for
+  // about twenty that are on their way, and would wait.
+  constexpr int64_t kSome = 16;
+  constexpr int kRowsAtOnce = (kRows + 3) / 4;
+  int next_c = 0;
+  int64_t left = ahead.high;
+  for (int64_t p = 0, end; p < k; p = end) {
+    end = p + kSome < k ? p + kSome : k;
+    for (int i = 0; i < kRowsAtOnce && next_c < kRows; ++i, ++next_c) {
+      hwy::Prefetch(c + next_c * c_rows);
+      hwy::Prefetch(c + next_c * c_rows + width - 1);
     }
-    if constexpr (kKeep) panel += kVecs * kLanes<T>;
+    for (int i = 0; i < 3 && ahead.count > 0; ++i, --ahead.count) {
+      hwy::Prefetch(ahead.at);
+      ahead.at += ahead.step;
+      if (--left == 0) ahead.at += 64 / sizeof(T) - ahead.high * ahead.step, left = ahead.high;
+    }
+#pragma GCC unroll 2
+    for (int64_t q = p; q < end; ++q) {
+      typename Vec<T>::Raw row[kVecs];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVecs; ++v) {
+        row[v] = hn::LoadU(d, b + v * kLanes<T>);
+        if constexpr (kKeep) hn::StoreU(row[v], d, panel + v * kLanes<T>);
+      }
+      if constexpr (kKeep) panel += kVecs * kLanes<T>;
 #pragma GCC unroll 14
-    for (int i = 0; i < kRows; ++i) {
-      const auto left = hn::Set(d, a[i * a_rows]);
+      for (int i = 0; i < kRows; ++i) {
+        const auto left_a = hn::Set(d, a[i * a_rows]);
 #pragma GCC unroll 2
-      for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(left, row[v], sum[i][v]);
+        for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(left_a, row[v], sum[i][v]);
+      }
+      a += a_cols;
+      b += b_rows;
     }
-    a += a_cols;
-    b += b_rows;
   }
 }
 
 // C[0:kRows, 0:width] = alpha A B + beta C.
 template <class T, int kRows, int kVecs>
 HWY_NOINLINE void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows,
-                        T beta, T* c, int64_t c_rows, int64_t width) {
+                        T beta, T* c, int64_t c_rows, int64_t width, const Lines<T>& ahead) {
   typename Vec<T>::Raw sum[kRows][kVecs];
-  sums<false>(sum, k, a, a_rows, a_cols, b, b_rows, c, c_rows, width, static_cast<T*>(nullptr));
+  sums<false>(sum, k, a, a_rows, a_cols, b, b_rows, c, c_rows, width, static_cast<T*>(nullptr), ahead);
   const int64_t last = width - (kVecs - 1) * kLanes<T>;
   if (last == kLanes<T>) {
     if (beta == 0) {
@@ -96,9 +118,9 @@ HWY_NOINLINE void micro(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t 
 // The same for a whole panel, which is packed on the way.
 template <class T, int kRows>
 void micro_keep(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta,
-                T* c, int64_t c_rows, T* panel) {
+                T* c, int64_t c_rows, T* panel, const Lines<T>& ahead) {
   typename Vec<T>::Raw sum[kRows][2];
-  sums<true>(sum, k, a, a_rows, a_cols, b, b_rows, c, c_rows, kPanel<T>, panel);
+  sums<true>(sum, k, a, a_rows, a_cols, b, b_rows, c, c_rows, kPanel<T>, panel, ahead);
   if (beta == 0) {
     put<false, false, T>(sum, alpha, beta, c, c_rows, kLanes<T>);
   } else {
@@ -107,12 +129,14 @@ void micro_keep(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, 
 }
 
 template <class T>
-using MicroKeep = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, T*);
+using MicroKeep = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, T*,
+                           const Lines<T>&);
 template <class T>
 inline constexpr MicroKeep<T> kMicroKeep[] = {micro_keep<T, kMaxRows>, micro_keep<T, kMaxRows - 1>};
 
 template <class T>
-using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, int64_t);
+using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t, T, T*, int64_t, int64_t,
+                       const Lines<T>&);
 
 // Rows of C with one vector each: more of them, because it takes ten independent sums to use the multipliers fully.
 inline constexpr int kTallRows = HWY_TARGET == HWY_AVX3 ? 14 : 12;
@@ -128,12 +152,12 @@ constexpr int rows_at_once(int rows) {
 // C in parts of so many rows.
 template <class T, int kRows, int kVecs>
 void micro_in_parts(int64_t k, T alpha, const T* a, int64_t a_rows, int64_t a_cols, const T* b, int64_t b_rows, T beta,
-                    T* c, int64_t c_rows, int64_t width) {
+                    T* c, int64_t c_rows, int64_t width, const Lines<T>& ahead) {
   if constexpr (kRows > 0) {
     constexpr int kFirst = rows_at_once<T>(kRows);
-    micro<T, kFirst, kVecs>(k, alpha, a, a_rows, a_cols, b, b_rows, beta, c, c_rows, width);
+    micro<T, kFirst, kVecs>(k, alpha, a, a_rows, a_cols, b, b_rows, beta, c, c_rows, width, ahead);
     micro_in_parts<T, kRows - kFirst, kVecs>(k, alpha, a + kFirst * a_rows, a_rows, a_cols, b, b_rows, beta,
-                                             c + kFirst * c_rows, c_rows, width);
+                                             c + kFirst * c_rows, c_rows, width, {});
   }
 }
 
@@ -244,16 +268,17 @@ void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_
 // each, to[p * kMaxRows + i] = a[i * a_rows + p * a_cols].
 template <class T>
 void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
-  constexpr int64_t kSome = 16;  // columns of A at a time: their cache lines are used again by the next sliver
+  constexpr int64_t kSome = 8;  // columns of A at a time: their cache lines are used again by the next sliver
   constexpr int64_t kRead = (kMaxRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
   for (int64_t first = 0; first < k; first += kSome) {
-    const int64_t end = first + kSome < k ? first + kSome : k;
-    for (int64_t p = end; a_rows == 1 && p < end + kSome && p < k; ++p) {  // prefetch the next ones
-      for (int64_t i = 0; i < m; i += 64 / sizeof(T)) hwy::Prefetch(a + i + p * a_cols);
-    }
+    const int64_t end = first + kSome < k ? first + kSome : k, next = end + kSome < k ? end + kSome : k;
     T* sliver = to;
     for (int64_t i = 0; i < m; i += high, sliver += kMaxRows * k) {
       const T* const from = a + i * a_rows;
+      const int64_t rows = m - i < high ? m - i : high;
+      for (int64_t p = end; a_rows == 1 && p < next; ++p) {  // into L2: in L1 they could displace the present ones
+        __builtin_prefetch(from + rows - 1 + p * a_cols, 0, 2);
+      }
       int64_t p = first;
       if (a_rows == 1 && i + kRead <= m) {          // reads more rows than the sliver has, all within A
         for (; p < (end < k ? end : k - 1); ++p) {  // what is too much is overwritten by the next column
@@ -261,7 +286,6 @@ void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows
             store(load(from + p * a_cols + q), sliver + p * kMaxRows + q);
         }
       }
-      const int64_t rows = m - i < high ? m - i : high;
       for (; p < end; ++p) {
         for (int64_t q = 0; q < rows; ++q) sliver[p * kMaxRows + q] = from[q * a_rows + p * a_cols];
       }

@@ -27,6 +27,7 @@ constexpr int64_t kOwnB = 8 << 10;          // up to this many elements of B, ea
 constexpr int64_t kSharedB = 2 << 20;       // up to this many, B is packed once for all tiles
 constexpr int64_t kSharedA = 8 << 20;       // up to this many elements of A, it is packed once for all tiles
 constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another thread
+constexpr int64_t kAddWork = 8 << 10;       // least elements of parts to add on another thread
 constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
 constexpr int64_t kFewSums = 64;            // the same if B is read column by column
 
@@ -132,7 +133,8 @@ struct Cut {
   int64_t rows, cols;    // of a tile
   int64_t down, across;  // tiles
 
-  Cut(int64_t m, int64_t n, int64_t work, int64_t most_rows, int64_t most_cols, int64_t unit_rows, int64_t unit_cols)
+  Cut(int64_t m, int64_t n, int64_t work, bool rows_of_a, int64_t most_rows, int64_t most_cols, int64_t unit_rows,
+      int64_t unit_cols)
       : down(pieces_of(m, most_rows)), across(pieces_of(n, most_cols)) {
     // If there are few tiles, more along the longer side, so that all threads have work; for two threads, an even
     // number.
@@ -146,24 +148,32 @@ struct Cut {
         across = std::max(across, std::min(across * times, n / unit_cols));
       }
     }
-    rows = down == 1 ? m : unit_rows * (across == 1 ? even_units(pieces_of(m, down), m, unit_rows)
-                                                    : pieces_of(pieces_of(m, down), unit_rows));
+    int64_t units = pieces_of(pieces_of(m, down), unit_rows);
+    if (down > 1 && across == 1) {
+      units = even_units(units, m, unit_rows);
+      // Two halves of the columns, if that suits two threads better and rows of A need not be copied for both.
+      if (!rows_of_a && n >= 4 * unit_cols && 19 * 2 * end_of(units * unit_rows, m, 2) > 20 * m) {
+        across = 2;
+        units = pieces_of(pieces_of(m, pieces_of(down, 2)), unit_rows);
+      }
+    }
+    rows = down == 1 ? m : units * unit_rows;
     cols = pieces_of(pieces_of(n, across), unit_cols) * unit_cols;
     down = pieces_of(m, rows);
     across = pieces_of(n, cols);
   }
 
-  // Units of rows of a tile, from `least` rows to twice as many: those with which two and four threads end earliest.
+  // Rows that the thread with the most computes if tiles of `rows` are taken in order.
+  static int64_t end_of(int64_t rows, int64_t m, int64_t threads) {
+    const int64_t whole = (m - 1) / rows, last = m - whole * rows, more = whole % threads;
+    return whole / threads * rows + (more > 0 ? rows : last);
+  }
+  // Units of rows of a tile, from `least` to twice as many: those with which two and four threads end earliest.
   static int64_t even_units(int64_t least, int64_t m, int64_t unit) {
-    const auto end_of = [&](int64_t units, int64_t threads) {  // in rows
-      const int64_t whole = (m - 1) / (units * unit), last = m - whole * units * unit;
-      const int64_t turns = whole / threads, more = whole % threads;
-      return turns * units * unit + (more > 0 ? units * unit : last);
-    };
-    const int64_t first = pieces_of(least, unit);
-    int64_t best = first;
-    for (int64_t units = first; units <= 2 * first; ++units) {
-      if (end_of(units, 2) + 2 * end_of(units, 4) < end_of(best, 2) + 2 * end_of(best, 4)) best = units;
+    const auto cost = [&](int64_t units) { return end_of(units * unit, m, 2) + 2 * end_of(units * unit, m, 4); };
+    int64_t best = least;
+    for (int64_t units = least + 1; units <= 2 * least; ++units) {
+      if (cost(units) < cost(best)) best = units;
     }
     return best;
   }
@@ -208,7 +218,7 @@ void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
   const bool on_blis = suits_blis(p);
   const int64_t most_rows = on_blis ? kLargeTile : p.c.col_stride == 1 ? tile_rows() : kTile;
   const int64_t most_cols = on_blis ? kLargeTile : p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
-  const Cut cut(p.m, p.n, p.work(), most_rows, most_cols, use.rows, use.cols);
+  const Cut cut(p.m, p.n, p.work(), p.a.col_stride == 1, most_rows, most_cols, use.rows, use.cols);
   const bool share_b = !on_blis && cut.down > 2 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
   const PackedOnce<T> panels(share_b, pieces_of(p.n, use.cols), use.cols, p.k, [&](int64_t begin, int64_t end, T* to) {
     use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, to);
@@ -260,21 +270,23 @@ void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
     tile.c_rows = p.n;
     multiply_tile(use, tile, 1);
   });
-  T* const sum = sums.get();
-  for (int64_t part = 1; part < parts; ++part) {
-    for (int64_t i = 0; i < size; ++i) sum[i] += sums.get()[part * size + i];
-  }
-  for (int64_t i = 0; i < p.m; ++i) {
-    T* const row = p.c.data + i * p.c.row_stride;
-    if (p.beta == 0 && p.c.col_stride == 1) {
-      std::copy_n(sum + i * p.n, p.n, row);
-      continue;
+  parallel_for(p.m, std::max<int64_t>(1, kAddWork / p.n), [&](int64_t begin, int64_t end) {
+    T* const sum = sums.get();
+    for (int64_t part = 1; part < parts; ++part) {
+      for (int64_t i = begin * p.n; i < end * p.n; ++i) sum[i] += sums.get()[part * size + i];
     }
-    for (int64_t j = 0; j < p.n; ++j) {
-      T& c = row[j * p.c.col_stride];
-      c = p.beta == 0 ? sum[i * p.n + j] : p.beta * c + sum[i * p.n + j];
+    for (int64_t i = begin; i < end; ++i) {
+      T* const row = p.c.data + i * p.c.row_stride;
+      if (p.beta == 0 && p.c.col_stride == 1) {
+        std::copy_n(sum + i * p.n, p.n, row);
+        continue;
+      }
+      for (int64_t j = 0; j < p.n; ++j) {
+        T& c = row[j * p.c.col_stride];
+        c = p.beta == 0 ? sum[i * p.n + j] : p.beta * c + sum[i * p.n + j];
+      }
     }
-  }
+  });
   if (done && flipped) done(0, p.n, 0, p.m);
   if (done && !flipped) done(0, p.m, 0, p.n);
 }

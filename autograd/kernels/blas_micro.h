@@ -268,7 +268,8 @@ void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_
 // each, to[p * kMaxRows + i] = a[i * a_rows + p * a_cols].
 template <class T>
 void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
-  constexpr int64_t kSome = 8;  // columns of A at a time: their cache lines are used again by the next sliver
+  constexpr int64_t kSome =
+      HWY_TARGET == HWY_AVX3 ? 8 : 16;  // columns of A at a time: their cache lines are used again by the next sliver
   constexpr int64_t kRead = (kMaxRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
   for (int64_t first = 0; first < k; first += kSome) {
     const int64_t end = first + kSome < k ? first + kSome : k, next = end + kSome < k ? end + kSome : k;

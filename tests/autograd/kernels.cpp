@@ -108,7 +108,7 @@ bool fourteen_rows_are_exact() {
       expected[i * kWidth + j] = 2 * sum + 3 * c[i * kWidth + j];
     }
   }
-  micro<T, 14, 2>(kDeep, 2, a, kDeep, 1, b, 2 * kLanes<T>, 3, c, kWidth, kWidth);
+  micro<T, 14, 2>(kDeep, 2, a, kDeep, 1, b, 2 * kLanes<T>, 3, c, kWidth, kWidth, {b, kLanes<T>, 2, 5});
   return std::memcmp(c, expected, sizeof c) == 0;
 }
 bool fourteen_rows_float() { return fourteen_rows_are_exact<float>(); }

@@ -11,7 +11,7 @@
 namespace tapegrad {
 namespace {
 
-constexpr int64_t kGrain = 32768;                         // elements for one thread to take at a time
+constexpr int64_t kGrain = 8192;                          // elements for one thread to take at a time
 constexpr int64_t kPiece = 512;                           // elements in a gathering buffer
 static_assert(kGrain % kPiece == 0 && kPiece % 64 == 0);  // pieces of y begin at cache lines
 

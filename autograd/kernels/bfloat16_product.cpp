@@ -72,12 +72,15 @@ HWY_INLINE void put_one(uint32_t even, uint32_t odd, float* to, int64_t width) {
 // Lanes are contiguous: all strips at once, so that each row along k is read from start to end.
 template <int kWords, class T>
 void pack_rows(const Strips& s) {
+  constexpr int64_t kAhead = 8;  // rows
   const T* even = static_cast<const T*>(s.from);
   for (int64_t p = 0; p < s.k; p += 2, even += 2 * s.k_stride) {
     float* strip = s.to + p / 2 * kWords * s.width;
     for (int64_t first = 0; first < s.lanes; first += s.width, strip += s.step) {
       for (int64_t v = 0; v < s.width && first + v < s.lanes; v += kWide) {
         const int64_t at = first + v, n = s.lanes - at;
+        hwy::Prefetch(even + kAhead * s.k_stride + at);
+        hwy::Prefetch(even + (kAhead + 1) * s.k_stride + at);
         const Words odd = p + 1 < s.k ? load_upper(even + s.k_stride + at, n) : hn::Zero(WordsTag());
         put_pair<kWords>(load_upper(even + at, n), odd, strip + v, s.width);
       }
@@ -130,6 +133,9 @@ void pack_columns(const Strips& s) {
       int64_t p = 0;
       for (; p + 8 <= s.k; p += 8, to += 4 * step) {
         const int64_t at = p * int64_t{sizeof(T)};
+        if (at % 64 == 0) {
+          for (int64_t i = 0; i < kWide; ++i) hwy::Prefetch(lane[i] + kWide * s.lane_stride * int64_t{sizeof(T)} + at);
+        }
         const Words r0 = four_pairs(lane, at, from), r1 = four_pairs(lane + 1, at, from);
         const Words r2 = four_pairs(lane + 2, at, from), r3 = four_pairs(lane + 3, at, from);
         const Words t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);

@@ -150,7 +150,7 @@ struct Cut {
     }
     int64_t units = pieces_of(pieces_of(m, down), unit_rows);
     if (down > 1 && across == 1) {
-      units = even_units(units, m, unit_rows);
+      units = even_units(down, m, unit_rows);
       // Two halves of the columns, if that suits two threads better and rows of A need not be copied for both.
       if (!rows_of_a && n >= 4 * unit_cols && 19 * 2 * end_of(units * unit_rows, m, 2) > 20 * m) {
         across = 2;
@@ -168,12 +168,14 @@ struct Cut {
     const int64_t whole = (m - 1) / rows, last = m - whole * rows, more = whole % threads;
     return whole / threads * rows + (more > 0 ? rows : last);
   }
-  // Units of rows of a tile, from `least` to twice as many: those with which two and four threads end earliest.
-  static int64_t even_units(int64_t least, int64_t m, int64_t unit) {
-    const auto cost = [&](int64_t units) { return end_of(units * unit, m, 2) + 2 * end_of(units * unit, m, 4); };
-    int64_t best = least;
-    for (int64_t units = least + 1; units <= 2 * least; ++units) {
-      if (cost(units) < cost(best)) best = units;
+  // Units of rows of a tile, for at most `most` tiles and at least half as many: those with which two and four threads
+  // end earliest.
+  static int64_t even_units(int64_t most, int64_t m, int64_t unit) {
+    const int64_t all = pieces_of(m, unit);
+    int64_t best = 0, least = 0;
+    for (int64_t tiles = most; 2 * tiles >= most; --tiles) {
+      const int64_t units = pieces_of(all, tiles), end = end_of(units * unit, m, 2) + 2 * end_of(units * unit, m, 4);
+      if (best == 0 || end < least) best = units, least = end;
     }
     return best;
   }

@@ -72,7 +72,7 @@ HWY_INLINE void put_one(uint32_t even, uint32_t odd, float* to, int64_t width) {
 // Lanes are contiguous: all strips at once, so that each row along k is read from start to end.
 template <int kWords, class T>
 void pack_rows(const Strips& s) {
-  constexpr int64_t kAhead = 8;  // rows
+  constexpr int64_t kAhead = 8;  // rows from the present one to that which is prefetched
   const T* even = static_cast<const T*>(s.from);
   for (int64_t p = 0; p < s.k; p += 2, even += 2 * s.k_stride) {
     float* strip = s.to + p / 2 * kWords * s.width;
@@ -133,7 +133,7 @@ void pack_columns(const Strips& s) {
       int64_t p = 0;
       for (; p + 8 <= s.k; p += 8, to += 4 * step) {
         const int64_t at = p * int64_t{sizeof(T)};
-        if (at % 64 == 0) {
+        if (at % 64 == 0) {  // prefetches the next lanes
           for (int64_t i = 0; i < kWide; ++i) hwy::Prefetch(lane[i] + kWide * s.lane_stride * int64_t{sizeof(T)} + at);
         }
         const Words r0 = four_pairs(lane, at, from), r1 = four_pairs(lane + 1, at, from);

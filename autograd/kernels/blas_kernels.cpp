@@ -57,7 +57,7 @@ int64_t scratch_size(const Tile<T>& t) {
   return Plan<T>(t).a_size(t, depth) + kPanel<T> * (depth + 1) + 64;
 }
 
-// One of `parts` parts of what comes next, to be prefetched meanwhile: `rows` rows of k elements, or columns.
+// The lines of one of `parts` parts of `rows` rows (or columns) with k elements each; the parts cover all of them.
 template <class T>
 HWY_INLINE Lines<T> lines_of_rows(int64_t part, int64_t parts, int64_t k, int64_t rows, const T* from, int64_t step) {
   constexpr int64_t kLine = 64 / sizeof(T);
@@ -65,7 +65,7 @@ HWY_INLINE Lines<T> lines_of_rows(int64_t part, int64_t parts, int64_t k, int64_
   return {from + first * kLine, step, rows, rows * (last - first)};
 }
 
-// The same for k rows of `width` elements.
+// The same for parts of k rows of `width` elements.
 template <class T>
 HWY_INLINE Lines<T> lines_of_panel(int64_t part, int64_t parts, int64_t k, int64_t width, const T* from, int64_t step) {
   constexpr int64_t kLine = 64 / sizeof(T);

@@ -39,8 +39,8 @@ HWY_INLINE void put(const typename Vec<T>::Raw (&sum)[kRows][kVecs], T alpha, T 
   }
 }
 
-// Cache lines that a product prefetches for the next one while it computes: `high` of them at a distance of `step`
-// elements, then the next line of each, and so on.
+// `count` cache lines that the next product needs: the first line of `high` rows that are `step` elements apart, then
+// the next line of each row, and so on.
 template <class T>
 struct Lines {
   const T* at = nullptr;
@@ -57,8 +57,8 @@ HWY_INLINE void sums(typename Vec<T>::Raw (&sum)[kRows][kVecs], int64_t k, const
 #pragma GCC unroll 2
     for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
   }
-  // C and the lines are loaded into the cache while the sums are computed, a few at a time: the processor has room for
-  // about twenty that are on their way, and would wait.
+  // Prefetches C and the lines while the sums are computed, a few at a time: a processor loads about twenty lines at
+  // once, and waits if there are more.
   constexpr int64_t kSome = 16;
   constexpr int kRowsAtOnce = (kRows + 3) / 4;
   int next_c = 0;

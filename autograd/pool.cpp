@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -29,27 +30,45 @@ namespace tapegrad {
 namespace pool {
 namespace {
 
-// 64-byte buckets up to 1 KiB, then four per doubling: at most a fifth of a block is unused.
+// Sizes of blocks, a bucket for each: steps of 64 bytes up to 1 KiB, then four per doubling (at most a fifth of a block
+// is unused), and from 64 KiB on, 32 per doubling in whole pages (at most a 32nd). A matrix of weights [768, 768] and
+// its optimiser's states would waste a tenth of their memory in steps of a quarter.
+constexpr std::size_t kSmallLimit = std::size_t{64} << 10;  // larger blocks are split, merged, returned
+constexpr std::size_t kPage = std::size_t{4} << 10;
 constexpr int kLinearBuckets = 16;
-constexpr int kBuckets = kLinearBuckets + 4 * 36;
+constexpr int kSmallBuckets = kLinearBuckets + 4 * 6;
+constexpr int kBuckets = kSmallBuckets + 32 * 30;
 constexpr std::size_t kLinearLimit = 64 * kLinearBuckets;
 
-int bucket_of(std::size_t bytes) {
+// Sizes in (2^first, 2^(first + 1)], (2^(first + 1), ...] and so on, each doubling in 2^log_steps equal steps.
+struct Doublings {
+  int first, log_steps;
+
+  constexpr int bucket_of(std::size_t bytes) const {
+    const int log = std::bit_width(bytes - 1) - 1;  // bytes - 1 in [2^log, 2^(log+1))
+    return static_cast<int>((bytes - 1) >> (log - log_steps)) - (1 << log_steps) + ((log - first) << log_steps);
+  }
+  std::size_t bytes_of(int bucket) const {
+    const int log = first + (bucket >> log_steps);
+    const std::size_t step = static_cast<std::size_t>(bucket & ((1 << log_steps) - 1));
+    return (std::size_t{1} << log) + (step + 1) * (std::size_t{1} << (log - log_steps));
+  }
+};
+constexpr Doublings kSmall{10, 2}, kLarge{16, 5};
+
+constexpr int bucket_of(std::size_t bytes) {
   if (bytes <= kLinearLimit) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
-  const int log = std::bit_width(bytes - 1) - 1;                         // bytes - 1 in [2^log, 2^(log+1))
-  const int quarter = static_cast<int>(((bytes - 1) >> (log - 2)) & 3);  // which quarter of that doubling
-  return kLinearBuckets + 4 * (log - 10) + quarter;
+  if (bytes <= kSmallLimit) return kLinearBuckets + kSmall.bucket_of(bytes);
+  return kSmallBuckets + kLarge.bucket_of((bytes + kPage - 1) / kPage * kPage);
 }
 
 std::size_t bucket_bytes(int bucket) {
   if (bucket < kLinearBuckets) return 64 * static_cast<std::size_t>(bucket + 1);
-  const int log = 10 + (bucket - kLinearBuckets) / 4;
-  const std::size_t quarter = static_cast<std::size_t>((bucket - kLinearBuckets) % 4);
-  return (std::size_t{1} << log) + (quarter + 1) * (std::size_t{1} << (log - 2));
+  if (bucket < kSmallBuckets) return kSmall.bytes_of(bucket - kLinearBuckets);
+  return kLarge.bytes_of(bucket - kSmallBuckets);
 }
 
-constexpr std::size_t kSlabBytes = std::size_t{1} << 20;    // small blocks are cut from slabs
-constexpr std::size_t kSmallLimit = std::size_t{64} << 10;  // larger blocks are split, merged, returned
+constexpr std::size_t kSlabBytes = std::size_t{1} << 20;  // small blocks are cut from slabs
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // Memory comes from the system in regions of huge pages: an eighth of what is in use, within these limits, or as much
 // as one block needs. Several threads touch a new region, because the system clears each page at its first touch.
@@ -106,14 +125,14 @@ class LargeBlocks {
  public:
   // A free block of this bucket, or a part of a larger one; nullptr if there is none.
   FreeBlock* take(int bucket) {
-    for (int b = bucket; b < kBuckets; ++b) {
-      if (FreeBlock* block = free_[b].pop()) return cut(block, bucket_bytes(bucket));
-    }
-    return nullptr;
+    const int found = first_from(bucket);
+    return found < kBuckets ? cut(pop(found), bucket_bytes(bucket)) : nullptr;
   }
   void put(void* block, std::size_t bytes, bool fresh) {
     free_bytes_ += bytes;
-    free_[floor_bucket(bytes)].push(block, bytes, fresh);
+    const int bucket = floor_bucket(bytes);
+    free_[bucket].push(block, bytes, fresh);
+    filled_[bucket / 64] |= std::uint64_t{1} << (bucket % 64);
   }
   std::size_t free_bytes() const { return free_bytes_; }
 
@@ -121,11 +140,10 @@ class LargeBlocks {
   void merge() {
     FreeBlock* all = nullptr;
     std::size_t count = 0;
-    for (FreeList& list : free_) {
-      while (FreeBlock* block = list.pop()) {
-        block->next = std::exchange(all, block);
-        ++count;
-      }
+    for (int bucket = 0; (bucket = first_from(bucket)) < kBuckets;) {
+      FreeBlock* const block = pop(bucket);
+      block->next = std::exchange(all, block);
+      ++count;
     }
     free_bytes_ = 0;
     for (FreeBlock* block = by_address(all, count); block;) {
@@ -144,21 +162,32 @@ class LargeBlocks {
 
   // Gives the largest free block back to the system: its size, or 0 if there is none.
   std::size_t unmap_one() {
-    for (int b = kBuckets - 1; b >= 0; --b) {
-      if (FreeBlock* block = free_[b].pop()) {
-        const std::size_t bytes = block->bytes;
-        free_bytes_ -= bytes;
-        munmap(block, bytes);
-        return bytes;
-      }
-    }
-    return 0;
+    int bucket = kBuckets - 1;
+    while (bucket >= 0 && !free_[bucket].head) --bucket;
+    if (bucket < 0) return 0;
+    FreeBlock* const block = pop(bucket);
+    const std::size_t bytes = block->bytes;
+    free_bytes_ -= bytes;
+    munmap(block, bytes);
+    return bytes;
   }
 
  private:
   static int floor_bucket(std::size_t bytes) {
     const int bucket = bucket_of(bytes);
     return bucket_bytes(bucket) == bytes ? bucket : bucket - 1;
+  }
+  // The first bucket from this one on that has a free block, or kBuckets.
+  int first_from(int bucket) const {
+    std::uint64_t word = filled_[bucket / 64] & (~std::uint64_t{0} << (bucket % 64));
+    int at = bucket / 64;
+    while (word == 0 && ++at < kWords) word = filled_[at];
+    return word == 0 ? kBuckets : 64 * at + std::countr_zero(word);
+  }
+  FreeBlock* pop(int bucket) {
+    FreeBlock* const block = free_[bucket].pop();
+    if (!free_[bucket].head) filled_[bucket / 64] &= ~(std::uint64_t{1} << (bucket % 64));
+    return block;
   }
   FreeBlock* cut(FreeBlock* block, std::size_t bytes) {
     const std::size_t rest = block->bytes - bytes;
@@ -167,7 +196,10 @@ class LargeBlocks {
     return block;
   }
 
+  static constexpr int kWords = (kBuckets + 63) / 64;
+
   FreeList free_[kBuckets];  // each block in the largest bucket that it can serve, remainders in the small ones
+  std::uint64_t filled_[kWords] = {};  // a bit for each bucket that has a free block
   std::size_t free_bytes_ = 0;
 };
 
@@ -278,7 +310,7 @@ class SharedPool {
   }
 
   std::mutex mutex_;
-  FreeList free_[kBuckets];  // small blocks
+  FreeList free_[kSmallBuckets];  // small blocks
   LargeBlocks large_;
   std::size_t large_used_ = 0, large_peak_ = 0;  // bytes of large blocks
   std::size_t measured_peak_ = 0;                // since reset_peak()
@@ -309,19 +341,21 @@ class ThreadCache {
   ~ThreadCache() {
     cache_here = nullptr;
     cache_gone = true;
-    for (int bucket = 0; bucket < kBuckets; ++bucket) {
+    for (int bucket = 0; bucket < kCachedBuckets; ++bucket) {
       while (void* block = free_[bucket].pop()) shared_pool().release(block, bucket);
     }
   }
-  void* acquire(int bucket) { return free_[bucket].pop(); }
+  void* acquire(int bucket) { return bucket < kCachedBuckets ? free_[bucket].pop() : nullptr; }
   bool keep(void* block, int bucket) noexcept {
-    if ((free_[bucket].count + 1) * bucket_bytes(bucket) > kCacheBytes) return false;
+    if (bucket >= kCachedBuckets || (free_[bucket].count + 1) * bucket_bytes(bucket) > kCacheBytes) return false;
     free_[bucket].push(block, 0);
     return true;
   }
 
  private:
-  FreeList free_[kBuckets];
+  static constexpr int kCachedBuckets = bucket_of(kCacheBytes) + 1;
+
+  FreeList free_[kCachedBuckets];
 };
 
 [[gnu::noinline]] ThreadCache* open_cache() {

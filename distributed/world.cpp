@@ -39,7 +39,7 @@ int worlds = 0;  // that exist
 bool ended = false;
 
 detail::Transport* join() {
-  static detail::Transport* joined = [] {
+  static detail::Transport* const joined = []() -> detail::Transport* {
 #ifdef TAPEGRAD_MPI_FOLDER
     // Next to this library, or where it was installed. Open MPI's own plug-ins need its symbols.
     void* library = ::dlopen("libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
@@ -53,7 +53,6 @@ detail::Transport* join() {
     fail(kWhere,
          "a launcher of MPI started this process, but tapegrad was built without MPI (install libopenmpi-dev and "
          "build it again)");
-    return static_cast<detail::Transport*>(nullptr);
 #endif
   }();
   return joined;

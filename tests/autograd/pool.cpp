@@ -1,5 +1,6 @@
 // The memory pool: blocks are reused for other sizes, and it works after a fork.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/detail/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
@@ -46,6 +47,20 @@ TEST(Pool, HoldsNoMoreThanTwiceWhatWasInUse) {
     most = std::max(most, pool::stats().reserved - before);
   }
   EXPECT_LE(most, 250 * kMegabyte);
+}
+
+TEST(Pool, RoundsLargeBlocksByAThirtySecondAtMost) {
+  Tensor::empty({1});
+  // The sanitizer must see each allocation, so the pool is off, and there are no blocks to measure.
+  if (pool::stats().reserved == 0) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
+  for (const Shape& shape : {Shape{768, 768}, {3072, 768}, {50257, 768}, {131, 1000}, {512, 50257}, {17, 1025}}) {
+    pool::reset_peak();
+    const int64_t before = pool::peak();
+    const Tensor x = Tensor::empty(shape);
+    const int64_t bytes = 4 * x.numel(), taken = pool::peak() - before;
+    EXPECT_GE(taken, bytes) << x.numel();
+    EXPECT_LE(taken, bytes + bytes / 32 + 4096) << x.numel();
+  }
 }
 
 TEST(Pool, SplitsLargeBlocks) {

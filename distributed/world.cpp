@@ -38,9 +38,9 @@ const char* first_set(std::span<const char* const> variables) {
 int worlds = 0;  // that exist
 bool ended = false;
 
-detail::Transport* join() {
-  static detail::Transport* const joined = []() -> detail::Transport* {
 #ifdef TAPEGRAD_MPI_FOLDER
+detail::Transport* join() {
+  static detail::Transport* const joined = [] {
     // Next to this library, or where it was installed. Open MPI's own plug-ins need its symbols.
     void* library = ::dlopen("libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
     if (!library) library = ::dlopen(TAPEGRAD_MPI_FOLDER "/libtapegrad_mpi.so", RTLD_NOW | RTLD_GLOBAL);
@@ -49,14 +49,17 @@ detail::Transport* join() {
     detail::Transport* const found = call ? call(kVersion) : nullptr;
     if (!found) fail(kWhere, fmt::format("expected libtapegrad_mpi.so of version {}, got another one", kVersion));
     return found;
-#else
-    fail(kWhere,
-         "a launcher of MPI started this process, but tapegrad was built without MPI (install libopenmpi-dev and "
-         "build it again)");
-#endif
   }();
   return joined;
 }
+#else
+[[noreturn]] detail::Transport* join() {
+  fail(
+      kWhere,
+      "a launcher of MPI started this process, but tapegrad was built without MPI (install libopenmpi-dev and build it "
+      "again)");
+}
+#endif
 
 bool is_launched() {
   const char* const size = first_set(kSizeVariables);

@@ -85,8 +85,8 @@ struct FreeList {
   FreeBlock* head = nullptr;
   std::size_t count = 0;
 
-  void push(void* block, std::size_t bytes, bool fresh = false) {
-    head = new (block) FreeBlock{head, bytes, fresh};
+  void push(void* block) {
+    head = new (block) FreeBlock{head, 0, false};
     ++count;
   }
   FreeBlock* pop() {
@@ -123,6 +123,7 @@ FreeBlock* by_address(FreeBlock* list, std::size_t count) {
 // any large bucket. All sizes are whole pages.
 class LargeBlocks {
  public:
+  bool has(int bucket) const { return free_[bucket] != nullptr; }
   // A free block of this bucket, or a part of a larger one; nullptr if there is none.
   FreeBlock* take(int bucket) {
     const int found = first_from(bucket);
@@ -131,7 +132,7 @@ class LargeBlocks {
   void put(void* block, std::size_t bytes, bool fresh) {
     free_bytes_ += bytes;
     const int bucket = floor_bucket(bytes);
-    free_[bucket].push(block, bytes, fresh);
+    free_[bucket] = new (block) FreeBlock{free_[bucket], bytes, fresh};
     filled_[bucket / 64] |= std::uint64_t{1} << (bucket % 64);
   }
   std::size_t free_bytes() const { return free_bytes_; }
@@ -145,7 +146,6 @@ class LargeBlocks {
       block->next = std::exchange(all, block);
       ++count;
     }
-    free_bytes_ = 0;
     for (FreeBlock* block = by_address(all, count); block;) {
       FreeBlock* next = block->next;
       while (next && end_of(block) == reinterpret_cast<std::byte*>(next)) {
@@ -160,14 +160,23 @@ class LargeBlocks {
     }
   }
 
+  // The free block that starts here, or nullptr.
+  FreeBlock* take_at(const void* start) {
+    for (int bucket = 0; (bucket = first_from(bucket)) < kBuckets; ++bucket) {
+      for (FreeBlock** at = &free_[bucket]; *at; at = &(*at)->next) {
+        if (*at == start) return remove(bucket, at);
+      }
+    }
+    return nullptr;
+  }
+
   // Gives the largest free block back to the system: its size, or 0 if there is none.
   std::size_t unmap_one() {
     int bucket = kBuckets - 1;
-    while (bucket >= 0 && !free_[bucket].head) --bucket;
+    while (bucket >= 0 && !free_[bucket]) --bucket;
     if (bucket < 0) return 0;
     FreeBlock* const block = pop(bucket);
     const std::size_t bytes = block->bytes;
-    free_bytes_ -= bytes;
     munmap(block, bytes);
     return bytes;
   }
@@ -184,29 +193,39 @@ class LargeBlocks {
     while (word == 0 && ++at < kWords) word = filled_[at];
     return word == 0 ? kBuckets : 64 * at + std::countr_zero(word);
   }
-  FreeBlock* pop(int bucket) {
-    FreeBlock* const block = free_[bucket].pop();
-    if (!free_[bucket].head) filled_[bucket / 64] &= ~(std::uint64_t{1} << (bucket % 64));
+  FreeBlock* remove(int bucket, FreeBlock** at) {
+    FreeBlock* const block = std::exchange(*at, (*at)->next);
+    free_bytes_ -= block->bytes;
+    if (!free_[bucket]) filled_[bucket / 64] &= ~(std::uint64_t{1} << (bucket % 64));
     return block;
   }
+  FreeBlock* pop(int bucket) { return remove(bucket, &free_[bucket]); }
+  // The end of a block. What is left stays where it starts, and where new memory of the system will end.
   FreeBlock* cut(FreeBlock* block, std::size_t bytes) {
     const std::size_t rest = block->bytes - bytes;
-    free_bytes_ -= block->bytes;
-    if (rest > 0) put(reinterpret_cast<std::byte*>(block) + bytes, rest, block->fresh);
-    return block;
+    if (rest == 0) return block;
+    const bool fresh = block->fresh;
+    put(block, rest, fresh);
+    return new (reinterpret_cast<std::byte*>(block) + rest) FreeBlock{nullptr, bytes, fresh};
   }
 
-  static constexpr int kWords = (kBuckets + 63) / 64;
+  static constexpr int kWords = kBuckets / 64 + 1;
 
-  FreeList free_[kBuckets];  // each block in the largest bucket that it can serve, remainders in the small ones
+  FreeBlock* free_[kBuckets] = {};     // each block in the largest bucket that it can serve, remainders in small ones
   std::uint64_t filled_[kWords] = {};  // a bit for each bucket that has a free block
   std::size_t free_bytes_ = 0;
 };
 
-// A block, and the region of the system's memory that it begins if it is a new one.
+// Memory of the system.
+struct Region {
+  std::byte* start = nullptr;
+  std::size_t bytes = 0;
+};
+
+// A block, and the region that was requested for it, if there was none that is free.
 struct Acquired {
   void* block;
-  std::size_t region = 0;
+  Region region = {};
   bool fresh = false;
 };
 
@@ -235,7 +254,7 @@ class SharedPool {
       large_used_ -= bytes;
       large_.put(block, bytes, false);
     } else {
-      free_[bucket].push(block, bytes);
+      free_[bucket].push(block);
     }
   }
   Stats stats() {
@@ -265,25 +284,50 @@ class SharedPool {
   }
 
   Acquired take_large(int bucket, std::size_t bytes) {
+    // Before a large request cuts a block that others may need whole, it looks for parts that were one block.
+    if (bytes >= kMostRegion && !large_.has(bucket)) large_.merge();
     FreeBlock* block = large_.take(bucket);
     if (!block && large_.free_bytes() >= bytes) {
       large_.merge();
       block = large_.take(bucket);
     }
-    if (block) return {block, 0, block->fresh};
+    if (block) return {block, {}, block->fresh};
     // More is free than was ever in use at once: memory in unsuitable pieces, which others may need.
     const std::size_t most = 2 * std::max(large_peak_, large_used_ + bytes);
     while (large_used_ + large_.free_bytes() + bytes > most) unmap_one();
-    const std::size_t wanted = std::max(bytes, std::clamp(large_used_ / 8, kLeastRegion, kMostRegion));
-    std::size_t region = (wanted + kHugePage - 1) / kHugePage * kHugePage;
-    void* start = map(region);
-    if (!start) start = map(region = bytes);
-    while (!start && unmap_one()) start = map(bytes);
-    if (!start) {
+    return take_new(bytes);
+  }
+
+  // A block in new memory of the system, at its end: what is left is at its start, and one block with the region below,
+  // which is next.
+  Acquired take_new(std::size_t bytes) {
+    const std::size_t wanted = std::clamp(large_used_ / 8, kLeastRegion, kMostRegion);
+    const auto whole = [&](std::size_t least) {
+      return (std::max(least, wanted) + kHugePage - 1) / kHugePage * kHugePage;
+    };
+    large_.merge();
+    FreeBlock* const above = large_.take_at(lowest_);  // so that less is missing
+    const std::size_t found = above ? above->bytes : 0;
+    if (Region added = extend(whole(bytes - found)); added.start) {
+      const bool fresh = !above || above->fresh;
+      if (above) std::memset(static_cast<void*>(above), 0, sizeof(FreeBlock));
+      return end_of_region(added, added.bytes + found, bytes, fresh);
+    }
+    if (above) large_.put(above, found, above->fresh);
+    Region added = map(whole(bytes));
+    if (!added.start) added = map(bytes);
+    while (!added.start && unmap_one()) added = map(bytes);
+    if (!added.start) {
       fail("storage", fmt::format("the system has no memory for {} more bytes ({} are held)", bytes, stats_.reserved));
     }
-    if (region > bytes) large_.put(static_cast<std::byte*>(start) + bytes, region - bytes, true);
-    return {start, region, true};
+    return end_of_region(added, added.bytes, bytes, true);
+  }
+
+  // The last bytes of `total`, which a region begins.
+  Acquired end_of_region(const Region& region, std::size_t total, std::size_t bytes, bool fresh) {
+    lowest_ = region.start;
+    if (total > bytes) large_.put(region.start, total - bytes, true);
+    return {region.start + (total - bytes), region, fresh};
   }
 
   bool unmap_one() {
@@ -292,21 +336,41 @@ class SharedPool {
     return bytes > 0;
   }
 
-  // Whole pages from the system, or nullptr. From two megabytes on, aligned to huge pages and asking for them.
-  void* map(std::size_t bytes) {
+  // Huge pages from the system that end where its lowest memory starts; nothing if others are there.
+  Region extend(std::size_t bytes) {
+    if (reinterpret_cast<std::uintptr_t>(lowest_) % kHugePage != 0 ||
+        reinterpret_cast<std::uintptr_t>(lowest_) <= bytes) {
+      return {};
+    }
+    std::byte* const wanted = lowest_ - bytes;
+    void* const start = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) return {};
+    if (start != wanted) {
+      munmap(start, bytes);
+      return {};
+    }
+    return received(wanted, bytes);
+  }
+
+  // Whole pages from the system, or nothing. From two megabytes on, aligned to huge pages and asking for them.
+  Region map(std::size_t bytes) {
     const bool huge = bytes >= kHugePage;
     const std::size_t padded = huge ? bytes + kHugePage : bytes;
     void* const start = mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED) return nullptr;
-    ++stats_.system_calls;
-    stats_.reserved += static_cast<int64_t>(bytes);
-    if (!huge) return start;
+    if (start == MAP_FAILED) return {};
     std::byte* const first = static_cast<std::byte*>(start);
+    if (!huge) return received(first, bytes);
     const std::size_t before = -reinterpret_cast<std::uintptr_t>(start) % kHugePage;
     if (before > 0) munmap(first, before);
     munmap(first + before + bytes, kHugePage - before);
-    madvise(first + before, bytes, MADV_HUGEPAGE);  // a hint: everything also works without huge pages
-    return first + before;
+    return received(first + before, bytes);
+  }
+
+  Region received(std::byte* start, std::size_t bytes) {
+    ++stats_.system_calls;
+    stats_.reserved += static_cast<int64_t>(bytes);
+    if (bytes >= kHugePage) madvise(start, bytes, MADV_HUGEPAGE);  // a hint: everything also works without huge pages
+    return {start, bytes};
   }
 
   std::mutex mutex_;
@@ -314,6 +378,7 @@ class SharedPool {
   LargeBlocks large_;
   std::size_t large_used_ = 0, large_peak_ = 0;  // bytes of large blocks
   std::size_t measured_peak_ = 0;                // since reset_peak()
+  std::byte* lowest_ = nullptr;                  // start of the region that was requested last
   std::byte* slab_ = nullptr;
   std::size_t slab_left_ = 0;
   Stats stats_;
@@ -348,7 +413,7 @@ class ThreadCache {
   void* acquire(int bucket) { return bucket < kCachedBuckets ? free_[bucket].pop() : nullptr; }
   bool keep(void* block, int bucket) noexcept {
     if (bucket >= kCachedBuckets || (free_[bucket].count + 1) * bucket_bytes(bucket) > kCacheBytes) return false;
-    free_[bucket].push(block, 0);
+    free_[bucket].push(block);
     return true;
   }
 
@@ -373,9 +438,9 @@ constinit thread_local const std::byte* fresh_block = nullptr;
 // system cannot do that, its pages are touched when they are used.
 void touch(const Acquired& found) {
 #ifdef MADV_POPULATE_WRITE
-  if (found.region < kLeastRegion) return;
-  std::byte* const start = static_cast<std::byte*>(found.block);
-  parallel_for(static_cast<int64_t>(found.region), kHugePage, [&](int64_t begin, int64_t end) {
+  if (found.region.bytes < kLeastRegion) return;
+  std::byte* const start = found.region.start;
+  parallel_for(static_cast<int64_t>(found.region.bytes), kHugePage, [&](int64_t begin, int64_t end) {
     madvise(start + begin, static_cast<std::size_t>(end - begin), MADV_POPULATE_WRITE);
   });
 #endif

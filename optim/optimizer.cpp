@@ -305,6 +305,9 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
     }
   }
   require_none(unknown);
+  // Before backward frees activations: state, which stays, would take the place of some of them, in pieces, and the next
+  // step would need new memory for its activations.
+  for (Slot* slot : active_) make_buffers(*slot);
   begin_update();
   try {
     UpdateInBackward updates(*this);

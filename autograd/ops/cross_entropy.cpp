@@ -1,4 +1,4 @@
-// cross_entropy: loss and gradient in one pass over the logits.
+// cross_entropy: the loss in one pass over the logits, the gradient in another, which writes over them if it may.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/cross_entropy.cpp"
 #include <tapegrad/autograd/kernels/simd_targets.h>
 
@@ -26,8 +26,11 @@ struct CrossEntropyArgs {
   const void* logits;
   const int64_t* targets;
   void* losses;
-  void* gradient;  // or nullptr
+  void* sums;      // of each row, for the gradient: what its exps are relative to, per chunk, and their sum; or nullptr
+  void* gradient;  // may be the logits
 };
+
+inline int64_t sums_of_row(int64_t classes) { return (classes + kChunk - 1) / kChunk + 1; }
 
 }  // namespace tapegrad
 #endif
@@ -37,67 +40,80 @@ namespace tapegrad::HWY_NAMESPACE {
 
 // One row of V logits: loss = log(sum exp x) - x[target], dx = (softmax(x) - target distribution) * factor. Logits are
 // taken relative to a large one before anything is added to them, so that large logits lose no digits of a small loss.
-// The row is read from memory once, chunk by chunk. The exp of each chunk is taken relative to the largest logit so far
-// and stays in `work`, in the cache, until the whole sum is known; then the gradient is written past the caches.
-// Without `work` only the loss is computed.
+// The row is read from memory once, chunk by chunk. The exp of each chunk is taken relative to the largest logit so
+// far.
 //
 // With class weights w, the target's part has the factor w[target], and the part that is spread evenly multiplies the
 // loss of each class by its own: dx = softmax(x) (total) - (target part) - even w, total being the sum of both parts.
 template <bool kWeighted, class T>
-HWY_INLINE T cross_entropy_row(const CrossEntropyArgs& args, const T* x, int64_t target, T* work, T* references,
-                               T* dx) {
-  const int64_t n = args.classes;
-  const T* const w = static_cast<const T*>(args.weights);
-  const T smoothing = static_cast<T>(args.smoothing), factor = static_cast<T>(args.factor);
-  const T hot = (1 - smoothing) * (kWeighted ? w[target] : T{1});
-  const T each = smoothing / static_cast<T>(n);  // of the part that is spread evenly, per class
-  const T total = kWeighted ? hot + each * static_cast<T>(args.weight_sum) : T{1};
-  constexpr T kLowest = -std::numeric_limits<T>::infinity();
-  T m = kLowest;
-  T sum = 0;
-  T origin = 0, logits = 0;  // the sum of the logits, relative to the largest of the first chunk
-  for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
-    const int64_t length = std::min(kChunk, n - at);
-    const T top = largest(x + at, length);
-    if (top > m) {
-      sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // all -inf so far: 0, or NaN if there was one
-      m = top;
-    }
-    const T reference = m == kLowest ? T{0} : m;
-    if (chunk == 0) origin = reference;
-    if (work) {
-      references[chunk] = m;
-      sum += reduce_sum(sum_spans<T>(length, [&](auto s) {
-        const Vec<T> e = exp_nonpositive(s.load(x + at) - reference);
-        s.store(e, work + at);
-        return e;
-      }));
-    } else {
-      sum += reduce_sum(sum_spans<T>(length, [&](auto s) { return exp_nonpositive(s.load(x + at) - reference); }));
-    }
-    if (smoothing != 0) {
-      logits += reduce_sum(sum_spans<T>(length, [&](auto s) {
-        const Vec<T> v = s.load(x + at) - origin;
-        if constexpr (kWeighted) return v * s.load(w + at);
-        return v;
-      }));
-    }
-  }
-  if (work) {
+struct CrossEntropyRow {
+  static constexpr T kLowest = -std::numeric_limits<T>::infinity();
+
+  CrossEntropyRow(const CrossEntropyArgs& given, int64_t target_of_row)
+      : args(given),
+        target(target_of_row),
+        n(args.classes),
+        w(static_cast<const T*>(args.weights)),
+        smoothing(static_cast<T>(args.smoothing)),
+        hot((1 - smoothing) * (kWeighted ? w[target] : T{1})),
+        each(smoothing / static_cast<T>(n)) {}
+
+  // What the exps of a chunk are relative to, where the largest logit so far is m.
+  static T reference(T m) { return m == kLowest ? T{0} : m; }
+
+  HWY_INLINE T loss(const T* x, T* sums) const {
+    T m = kLowest;
+    T sum = 0;
+    T origin = 0, logits = 0;  // the sum of the logits, relative to the largest of the first chunk
     for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
       const int64_t length = std::min(kChunk, n - at);
-      const T below = references[chunk] == kLowest ? T{0} : references[chunk] - m;
+      const T top = largest(x + at, length);
+      if (top > m) {
+        sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // all -inf so far: 0, or NaN if there was one
+        m = top;
+      }
+      const T here = reference(m);
+      if (chunk == 0) origin = here;
+      if (sums) sums[chunk] = m;
+      sum += reduce_sum(sum_spans<T>(length, [&](auto s) { return exp_nonpositive(s.load(x + at) - here); }));
+      if (smoothing != 0) {
+        logits += reduce_sum(sum_spans<T>(length, [&](auto s) {
+          const Vec<T> v = s.load(x + at) - origin;
+          if constexpr (kWeighted) return v * s.load(w + at);
+          return v;
+        }));
+      }
+    }
+    if (sums) sums[sums_of_row(n) - 1] = sum;
+    if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
+    const T loss = std::log(sum) + (m - x[target]);
+    if (smoothing == 0) return kWeighted ? hot * loss : loss;
+    const T log_sum = std::log(sum) + (m - origin);  // relative to origin, too
+    if constexpr (kWeighted) return hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - logits);
+    return hot * loss + smoothing * (log_sum - logits / static_cast<T>(n));
+  }
+
+  // dx may be x. Otherwise, a large one is written past the caches.
+  HWY_INLINE void gradient(const T* x, const T* sums, T* dx) const {
+    const T factor = static_cast<T>(args.factor);
+    const T total = kWeighted ? hot + each * static_cast<T>(args.weight_sum) : T{1};
+    const T m = sums[sums_of_row(n) - 2], sum = sums[sums_of_row(n) - 1];
+    const bool past_caches = dx != x && n >= kStreamFrom;
+    for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
+      const int64_t length = std::min(kChunk, n - at);
+      const T here = reference(sums[chunk]);
+      const T below = sums[chunk] == kLowest ? T{0} : sums[chunk] - m;
       const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * (total * factor);
       const Vec<T> even = sum == 0 ? T{0} : each * factor;
       const auto slope = [&](int64_t from, auto... lanes) {  // without the target's part
-        const Vec<T> p = load(work + at + from, lanes...) * scale;
+        const Vec<T> p = exp_nonpositive(load(x + at + from, lanes...) - here) * scale;
         if constexpr (kWeighted) return p - even * load(w + at + from, lanes...);
         return p - even;
       };
       int64_t i = 0;
       T* const out = dx + at;
       const int64_t ragged = static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) / sizeof(T)) & (kLanes<T> - 1);
-      if (n >= kStreamFrom) {  // aligned stores past the caches; the ends of the chunk use ordinary stores
+      if (past_caches) {  // aligned stores past the caches; the ends of the chunk use ordinary stores
         const int64_t head = std::min(length, ragged == 0 ? 0 : kLanes<T> - ragged);
         store(slope(0, head), out, head);
         for (i = head; i + kLanes<T> <= length; i += kLanes<T>) stream(slope(i), out + i);
@@ -108,34 +124,53 @@ HWY_INLINE T cross_entropy_row(const CrossEntropyArgs& args, const T* x, int64_t
     stream_end();
     if (sum != 0) dx[target] -= hot * factor;
   }
-  if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
-  const T loss = std::log(sum) + (m - x[target]);
-  if (smoothing == 0) return kWeighted ? hot * loss : loss;
-  const T log_sum = std::log(sum) + (m - origin);  // relative to origin, too
-  if constexpr (kWeighted) return hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - logits);
-  return hot * loss + smoothing * (log_sum - logits / static_cast<T>(n));
+
+  const CrossEntropyArgs& args;
+  const int64_t target, n;
+  const T* const w;
+  const T smoothing, hot;
+  const T each;  // of the part that is spread evenly, per class
+};
+
+// Calls f(row, its number) for all rows whose target is not ignored, ignored(its number) for the others.
+template <class T, class F, class Ignored>
+HWY_INLINE void for_rows(const CrossEntropyArgs& args, int64_t begin, int64_t end, F f, Ignored ignored) {
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t target = args.targets[i];
+    if (target == args.ignore_index) {
+      ignored(i);
+    } else if (args.weights) {
+      f(CrossEntropyRow<true, T>(args, target), i);
+    } else {
+      f(CrossEntropyRow<false, T>(args, target), i);
+    }
+  }
 }
 
-void cross_entropy_rows(const CrossEntropyArgs& args, int64_t begin, int64_t end, void* work) {
+void cross_entropy_losses(const CrossEntropyArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
-    const int64_t n = args.classes;
-    const T* x = static_cast<const T*>(args.logits);
-    T* const losses = static_cast<T*>(args.losses);
+    const T* const x = static_cast<const T*>(args.logits);
+    T *const losses = static_cast<T*>(args.losses), *const sums = static_cast<T*>(args.sums);
+    for_rows<T>(
+        args, begin, end,
+        [&](const auto& row, int64_t i) {
+          losses[i] = row.loss(x + i * row.n, sums ? sums + i * sums_of_row(row.n) : nullptr);
+        },
+        [&](int64_t i) { losses[i] = 0; });
+  });
+}
+
+void cross_entropy_gradients(const CrossEntropyArgs& args, int64_t begin, int64_t end) {
+  with_floating_type(args.dtype, [&](auto t) {
+    using T = decltype(t);
+    const T *const x = static_cast<const T*>(args.logits), *const sums = static_cast<const T*>(args.sums);
     T* const dx = static_cast<T*>(args.gradient);
-    T* const buffer = dx ? static_cast<T*>(work) : nullptr;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t target = args.targets[i];
-      if (target == args.ignore_index) {
-        losses[i] = 0;
-        if (dx) std::fill(dx + i * n, dx + (i + 1) * n, T{0});
-        continue;
-      }
-      T* const references = buffer ? buffer + n : nullptr;
-      T* const slopes = dx ? dx + i * n : nullptr;
-      losses[i] = args.weights ? cross_entropy_row<true>(args, x + i * n, target, buffer, references, slopes)
-                               : cross_entropy_row<false>(args, x + i * n, target, buffer, references, slopes);
-    }
+    const int64_t n = args.classes;
+    for_rows<T>(
+        args, begin, end,
+        [&](const auto& row, int64_t i) { row.gradient(x + i * n, sums + i * sums_of_row(n), dx + i * n); },
+        [&](int64_t i) { std::fill(dx + i * n, dx + (i + 1) * n, T{0}); });
   });
 }
 
@@ -144,10 +179,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/running_backward.h>
 
 namespace tapegrad {
 
-HWY_EXPORT(cross_entropy_rows);
+HWY_EXPORT(cross_entropy_losses);
+HWY_EXPORT(cross_entropy_gradients);
 
 namespace {
 
@@ -172,6 +209,18 @@ Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tenso
     spread = spread * sum(parts, -1, true);
   }
   return (spread - parts) * factors;
+}
+
+// The gradient of the loss. Logits that nobody else holds, such as those of a training step, become it: they may be the
+// largest tensor of the step.
+Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows) {
+  const bool ours = logits.unique() && !detail::graph_is_retained();
+  const Tensor gradient = ours ? logits.detach() : Tensor::empty(logits.shape(), logits.dtype());
+  args.gradient = gradient.mutable_raw_data();
+  parallel_for(rows, rows_grain(args.classes), [&](int64_t begin, int64_t end) {
+    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_gradients))(args, begin, end);
+  });
+  return gradient;
 }
 
 // The loss of a floating target, made of recorded operations.
@@ -218,7 +267,7 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
   const bool wanted = needs_grad(logits);
 
   const Tensor losses = Tensor::empty(target.shape(), dtype);
-  const Tensor gradient = wanted ? Tensor::empty(logits.shape(), dtype) : Tensor();
+  const Tensor sums = wanted ? Tensor::empty({target.numel(), sums_of_row(classes)}, dtype) : Tensor();
   const CrossEntropyArgs args{.dtype = dtype,
                               .classes = classes,
                               .ignore_index = options.ignore_index,
@@ -229,23 +278,21 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
                               .logits = logits.raw_data(),
                               .targets = target.data<int64_t>(),
                               .losses = losses.mutable_raw_data(),
-                              .gradient = wanted ? gradient.mutable_raw_data() : nullptr};
-  const auto bytes = static_cast<std::size_t>((classes + classes / kChunk + 1) * item_size(dtype));
+                              .sums = wanted ? sums.mutable_raw_data() : nullptr,
+                              .gradient = nullptr};
   parallel_for(target.numel(), rows_grain(classes), [&](int64_t begin, int64_t end) {
-    void* const work = wanted ? pool::acquire(bytes) : nullptr;
-    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_rows))(args, begin, end, work);
-    if (work) pool::release(work, bytes);
+    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_losses))(args, begin, end);
   });
   const Tensor y = reduce_losses(losses, options.reduction, counted);
   if (!wanted) return y;
-  return record(kCrossEntropy, y, {logits},
-                [logits, target, weight, gradient, options, factor](const Tensor& dy) -> Grads {
-                  const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
-                  if (Tape::current()) return composed_gradient(logits, target, weight, options, factor) * each;
-                  // Usually the loss itself is differentiated: then the gradient is ready.
-                  const bool one = options.reduction != Reduction::none && dy.item() == 1;
-                  return one ? gradient : gradient * each;
-                });
+  return record(kCrossEntropy, y, {logits}, [logits, target, weight, sums, options, args](const Tensor& dy) -> Grads {
+    const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
+    if (Tape::current()) return composed_gradient(logits, target, weight, options, args.factor) * each;
+    const Tensor gradient = gradient_of(args, logits, target.numel());
+    // Usually the loss itself is differentiated: then the gradient is ready.
+    const bool one = options.reduction != Reduction::none && dy.item() == 1;
+    return one ? gradient : gradient * each;
+  });
 }
 
 }  // namespace tapegrad

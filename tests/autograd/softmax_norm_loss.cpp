@@ -1,5 +1,7 @@
 // softmax, norms and losses: values, special cases, errors, derivatives.
+#include <tapegrad/autograd/detail/pool_peak.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
@@ -239,6 +241,52 @@ TEST(CrossEntropy, FusedAndRecordedGradientsAgreeInIgnoredRows) {
         EXPECT_EQ(gradient(loss(tg::tensor({-100})), tg::zeros({1, 0}), again).shape(), (tg::Shape{1, 0}));
       }
     }
+  }
+}
+
+// The gradient takes the place of the logits if nobody holds them.
+TEST(CrossEntropy, WritesOverLogitsOnlyIfNobodyElseHoldsThem) {
+  const tg::Tensor x = wave({32, 9000}, 0.3).as_leaf(), target = tg::arange(32);
+  const auto loss_of = [&](const tg::Tensor& logits) { return tg::cross_entropy(logits, target); };
+  const auto expected = [&] {  // of the recorded gradient, which writes over nothing
+    tg::Tape tape;
+    return tape.backward(loss_of(x * 2), {.create_graph = true, .grad_output = {}, .keep = {}})[x].detach();
+  }();
+  int64_t held = 0, not_held = 0;  // the most bytes in use
+  {
+    tg::Tape tape;
+    const tg::Tensor logits = x * 2;
+    tg::pool::reset_peak();
+    expect_near(tape.backward(loss_of(logits))[x], expected);
+    held = tg::pool::peak();
+    expect_near(logits, x.detach() * 2);
+  }
+  {
+    tg::Tape tape;
+    const tg::Tensor loss = loss_of(x * 2);
+    tg::pool::reset_peak();
+    expect_near(tape.backward(loss)[x], expected);
+    not_held = tg::pool::peak();
+  }
+  {  // another node needs them, which runs later
+    tg::Tape tape;
+    const tg::Tensor loss = [&] {
+      const tg::Tensor logits = x * 2, squares = tg::sum(logits * logits);
+      return loss_of(logits) + squares;
+    }();
+    expect_near(tape.backward(loss)[x], expected + x.detach() * 8);
+  }
+  // the node that made them keeps them
+  expect_one_gradient([&](const tg::Tensor& v) { return loss_of(tg::tanh(v)); }, x.detach());
+  {
+    tg::Tape tape;
+    const tg::Tensor loss = loss_of(x * 2);
+    for (int i = 0; i < 2; ++i) {
+      expect_near(tape.backward(loss, {.retain_graph = true, .grad_output = {}, .keep = {}})[x], expected);
+    }
+  }
+  if (tg::pool::stats().reserved > 0) {  // not under the address sanitizer, which turns the pool off
+    EXPECT_GE(held - not_held, 4 * x.numel());
   }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures tapegrad and the peers that are installed, in turns, and writes one table and one JSON; or compares two results.
 
-    bench/run.sh [--rows PATTERN] [--rounds N] [--threads N] [--quick] [--out DIR] [--python PYTHON] [--no-build]
+    bench/run.sh [--rows PATTERN] [--rounds N] [--limit S] [--threads N] [--quick] [--out DIR] [--python PYTHON] [--no-build]
     bench/run.sh --list
     bench/run.sh --compare BEFORE.json NOW.json
 """
@@ -178,6 +178,8 @@ def options_of(arguments):
     parser.add_argument("--rows", metavar="PATTERN", help="rows whose name or title matches this regular expression")
     parser.add_argument("--rounds", type=int, help="turns of each program per row (default: 5, with --quick 2)")
     parser.add_argument("--seconds", type=float, help="length of a turn (default: 2, with --quick 0.4); at least one step")
+    parser.add_argument("--limit", type=float, default=sides.Process.limit, metavar="S",
+                        help="a program of steps that needs longer for an answer is left out (default: %(default)s s)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--quick", action="store_true", help="few and short turns, without the large rows and torch.compile")
     parser.add_argument("--out", metavar="DIR", default=os.path.join(TOP, "out", "bench"), help="for DATE.md and DATE.json")
@@ -191,7 +193,7 @@ def options_of(arguments):
     options = parser.parse_args(arguments)
     options.rounds = options.rounds or (2 if options.quick else 5)
     options.seconds = options.seconds or (0.4 if options.quick else 2)
-    for name in ("rounds", "threads", "seconds"):
+    for name in ("rounds", "threads", "seconds", "limit"):
         if getattr(options, name) <= 0:
             parser.error(f"--{name}: must be positive, got {getattr(options, name)}")
     return options
@@ -238,6 +240,7 @@ def run(options):
         ours = sides.Ours(options.build, options.threads)
     except sides.Missing as why:
         sys.exit(f"bench: {why}")
+    sides.Process.limit = options.limit
     chosen = choose(options, ours.cases)
     if options.list:
         for row in chosen if options.rows else rows.TABLE + [rows.call(n, "") for n in ours.cases if n not in {r.name for r in rows.TABLE}]:

@@ -5,10 +5,12 @@ import os
 import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "peers")
@@ -33,10 +35,13 @@ class OtherRows(Missing):
 class Process:
     """A program that answers every line of its standard input with a line of JSON."""
 
+    limit = 600  # seconds per answer
+
     def __init__(self, command, env):
         self.errors = tempfile.TemporaryFile(mode="w+")
+        # In a session of its own: end() also ends what it has started, such as compilers.
         self.process = subprocess.Popen(command, env={**os.environ, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True)
+                                        stderr=self.errors, text=True, start_new_session=True)
         self.about = self.answer()
 
     def ask(self, value):
@@ -47,10 +52,18 @@ class Process:
         return self.answer()
 
     def answer(self):
-        for line in self.process.stdout:
-            if line.startswith("{"):
-                return json.loads(line)
+        late = threading.Event()
+        timer = threading.Timer(self.limit, lambda: (late.set(), self.end()))
+        timer.start()
+        try:
+            for line in self.process.stdout:
+                if line.startswith("{"):
+                    return json.loads(line)
+        finally:
+            timer.cancel()
         status = self.process.wait()
+        if late.is_set():
+            raise Missing(f"no answer within {self.limit:g} s (--limit)")
         self.errors.seek(0)
         said = [line.strip() for line in self.errors if line.strip()] or ["no message"]
         killed = f"ended by signal {-status} (9: memory ran out?)" if status < 0 else f"exit status {status}"
@@ -61,10 +74,14 @@ class Process:
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICK
 
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
     def close(self):
         with contextlib.suppress(BrokenPipeError):  # it ended by itself
             self.process.stdin.close()
-        self.process.terminate()
+        self.end()
         self.process.wait()
         self.process.stdout.close()
         self.errors.close()

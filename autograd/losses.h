@@ -32,6 +32,10 @@ struct CrossEntropyOptions {
 /// A floating target of the logits' shape has one factor per class, usually probabilities: then the loss is -sum(target
 /// log softmax(logits)) over the classes, the target has a gradient, too, and a mean is over all rows, weighted or not.
 /// Error for an ignore_index of 0 or more.
+///
+/// If the target has class numbers, and nothing else holds the logits or shares their memory, as in
+/// cross_entropy(model(x), y), backward overwrites them with their gradient: with a large vocabulary they are the
+/// largest tensor of a training step.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
 
 struct NllOptions {

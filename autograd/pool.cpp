@@ -31,8 +31,8 @@ namespace pool {
 namespace {
 
 // Sizes of blocks, a bucket for each: steps of 64 bytes up to 1 KiB, then four per doubling (at most a fifth of a block
-// is unused), and from 64 KiB on, 32 per doubling in whole pages (at most a 32nd). A matrix of weights [768, 768] and
-// its optimiser's states would waste a tenth of their memory in steps of a quarter.
+// is unused), and from 64 KiB on 32 per doubling (at most a 32nd), of which only whole pages are used: every second one
+// up to 128 KiB. In steps of a quarter, a matrix of weights [768, 768] and its optimiser's state would waste a tenth.
 constexpr std::size_t kSmallLimit = std::size_t{64} << 10;  // larger blocks are split, merged, returned
 constexpr std::size_t kPage = std::size_t{4} << 10;
 constexpr int kLinearBuckets = 16;
@@ -73,7 +73,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // Memory comes from the system in regions of huge pages: an eighth of what is in use, within these limits, or as much
 // as one block needs. Several threads touch a new region, because the system clears each page at its first touch.
 constexpr std::size_t kLeastRegion = std::size_t{4} << 20, kMostRegion = std::size_t{16} << 20;
-constexpr std::size_t kCacheBytes = std::size_t{256} << 10;  // of one bucket in one thread; larger blocks are shared
+constexpr std::size_t kCacheBytes = std::size_t{256} << 10;  // of one bucket in one thread
 
 struct FreeBlock {
   FreeBlock* next;
@@ -170,7 +170,7 @@ class LargeBlocks {
     return nullptr;
   }
 
-  // Gives the largest free block back to the system: its size, or 0 if there is none.
+  // Gives a free block of the largest size back to the system: its bytes, or 0 if there is none.
   std::size_t unmap_one() {
     int bucket = kBuckets - 1;
     while (bucket >= 0 && !free_[bucket]) --bucket;
@@ -298,15 +298,15 @@ class SharedPool {
     return take_new(bytes);
   }
 
-  // A block in new memory of the system, at its end: what is left is at its start, and one block with the region below,
-  // which is next.
+  // A block at the end of new memory from the system. The rest is at its start, and merges with the next region, which
+  // is requested directly below.
   Acquired take_new(std::size_t bytes) {
     const std::size_t wanted = std::clamp(large_used_ / 8, kLeastRegion, kMostRegion);
     const auto whole = [&](std::size_t least) {
       return (std::max(least, wanted) + kHugePage - 1) / kHugePage * kHugePage;
     };
     large_.merge();
-    FreeBlock* const above = large_.take_at(lowest_);  // so that less is missing
+    FreeBlock* const above = large_.take_at(last_region_);  // so that less is missing
     const std::size_t found = above ? above->bytes : 0;
     if (Region added = extend(whole(bytes - found)); added.start) {
       const bool fresh = !above || above->fresh;
@@ -325,7 +325,7 @@ class SharedPool {
 
   // The last bytes of `total`, which a region begins.
   Acquired end_of_region(const Region& region, std::size_t total, std::size_t bytes, bool fresh) {
-    lowest_ = region.start;
+    last_region_ = region.start;
     if (total > bytes) large_.put(region.start, total - bytes, true);
     return {region.start + (total - bytes), region, fresh};
   }
@@ -336,13 +336,13 @@ class SharedPool {
     return bytes > 0;
   }
 
-  // Huge pages from the system that end where its lowest memory starts; nothing if others are there.
+  // Huge pages from the system that end where the last region starts; nothing if that place is taken.
   Region extend(std::size_t bytes) {
-    if (reinterpret_cast<std::uintptr_t>(lowest_) % kHugePage != 0 ||
-        reinterpret_cast<std::uintptr_t>(lowest_) <= bytes) {
+    if (reinterpret_cast<std::uintptr_t>(last_region_) % kHugePage != 0 ||
+        reinterpret_cast<std::uintptr_t>(last_region_) <= bytes) {
       return {};
     }
-    std::byte* const wanted = lowest_ - bytes;
+    std::byte* const wanted = last_region_ - bytes;
     void* const start = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) return {};
     if (start != wanted) {
@@ -378,7 +378,8 @@ class SharedPool {
   LargeBlocks large_;
   std::size_t large_used_ = 0, large_peak_ = 0;  // bytes of large blocks
   std::size_t measured_peak_ = 0;                // since reset_peak()
-  std::byte* lowest_ = nullptr;                  // start of the region that was requested last
+  // Where the region starts that was requested last. It may have gone back to the system: only the address is used.
+  std::byte* last_region_ = nullptr;
   std::byte* slab_ = nullptr;
   std::size_t slab_left_ = 0;
   Stats stats_;
@@ -406,21 +407,19 @@ class ThreadCache {
   ~ThreadCache() {
     cache_here = nullptr;
     cache_gone = true;
-    for (int bucket = 0; bucket < kCachedBuckets; ++bucket) {
+    for (int bucket = 0; bucket < kSmallBuckets; ++bucket) {
       while (void* block = free_[bucket].pop()) shared_pool().release(block, bucket);
     }
   }
-  void* acquire(int bucket) { return bucket < kCachedBuckets ? free_[bucket].pop() : nullptr; }
+  void* acquire(int bucket) { return bucket < kSmallBuckets ? free_[bucket].pop() : nullptr; }
   bool keep(void* block, int bucket) noexcept {
-    if (bucket >= kCachedBuckets || (free_[bucket].count + 1) * bucket_bytes(bucket) > kCacheBytes) return false;
+    if (bucket >= kSmallBuckets || (free_[bucket].count + 1) * bucket_bytes(bucket) > kCacheBytes) return false;
     free_[bucket].push(block);
     return true;
   }
 
  private:
-  static constexpr int kCachedBuckets = bucket_of(kCacheBytes) + 1;
-
-  FreeList free_[kCachedBuckets];
+  FreeList free_[kSmallBuckets];  // larger blocks are shared, so that they can be merged
 };
 
 [[gnu::noinline]] ThreadCache* open_cache() {

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -179,7 +180,8 @@ def options_of(arguments):
     parser.add_argument("--rounds", type=int, help="turns of each program per row (default: 5, with --quick 2)")
     parser.add_argument("--seconds", type=float, help="length of a turn (default: 2, with --quick 0.4); at least one step")
     parser.add_argument("--limit", type=float, default=sides.Process.limit, metavar="S",
-                        help="a program of steps that needs longer for an answer is left out (default: %(default)s s)")
+                        help="a program that needs longer for one answer, which is a turn or its start, is left out; not for\n"
+                             "programs of Google Benchmark (default: %(default)s s)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--quick", action="store_true", help="few and short turns, without the large rows and torch.compile")
     parser.add_argument("--out", metavar="DIR", default=os.path.join(TOP, "out", "bench"), help="for DATE.md and DATE.json")
@@ -266,6 +268,7 @@ def run(options):
                 facts.update(fma_gflops_end=facts["fma_gflops"], read_gb_s_end=facts["read_gb_s"])
                 write(result, options.out)  # an interrupted run keeps what it has
         except KeyboardInterrupt:
+            sides.end_all()
             print("bench: interrupted", file=sys.stderr)
         end_progress()
         if not result["rows"]:
@@ -279,6 +282,8 @@ def run(options):
 
 
 def main():
+    for signum in (signal.SIGTERM, signal.SIGHUP):  # ends what runs, too
+        signal.signal(signum, lambda number, _: sys.exit(128 + number))
     options = options_of(sys.argv[1:])
     if options.compare:
         print(report.comparison(*(read(path) for path in options.compare)))

@@ -1,4 +1,5 @@
 """The programs that bench/run.py compares: ours, and the peers that are installed. Each takes turns with the others."""
+import atexit
 import contextlib
 import json
 import os
@@ -36,12 +37,15 @@ class Process:
     """A program that answers every line of its standard input with a line of JSON."""
 
     limit = 600  # seconds per answer
+    running = set()
 
     def __init__(self, command, env):
         self.errors = tempfile.TemporaryFile(mode="w+")
-        # In a session of its own: end() also ends what it has started, such as compilers.
+        self.late = False
+        # In a session of its own: end() also ends what it has started, such as compilers. Ctrl-C does not reach it there.
         self.process = subprocess.Popen(command, env={**os.environ, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors, text=True, start_new_session=True)
+        self.running.add(self)
         self.about = self.answer()
 
     def ask(self, value):
@@ -52,39 +56,55 @@ class Process:
         return self.answer()
 
     def answer(self):
-        late = threading.Event()
-        timer = threading.Timer(self.limit, lambda: (late.set(), self.end()))
+        timer = threading.Timer(self.limit, self.end_late)
         timer.start()
         try:
             for line in self.process.stdout:
                 if line.startswith("{"):
                     return json.loads(line)
+            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)  # it keeps its number until end()
         finally:
             timer.cancel()
-        status = self.process.wait()
-        if late.is_set():
+        self.end()
+        if self.late:
             raise Missing(f"no answer within {self.limit:g} s (--limit)")
         self.errors.seek(0)
         said = [line.strip() for line in self.errors if line.strip()] or ["no message"]
+        status = self.process.returncode
         killed = f"ended by signal {-status} (9: memory ran out?)" if status < 0 else f"exit status {status}"
         raise Missing(f"{killed}: {said[-1][:300]}")
+
+    def end_late(self):
+        self.late = True
+        self.kill()
 
     def processor_seconds(self):
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICK
 
-    def end(self):
+    def kill(self):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
+    def end(self):
+        if self.process.returncode is None:
+            self.kill()
+            self.process.wait()
+        self.running.discard(self)
+
     def close(self):
-        with contextlib.suppress(BrokenPipeError):  # it ended by itself
-            self.process.stdin.close()
         self.end()
-        self.process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.stdout.close()
         self.errors.close()
+
+
+@atexit.register
+def end_all():
+    for process in list(Process.running):
+        process.end()
 
 
 class Steps:

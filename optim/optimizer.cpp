@@ -96,8 +96,8 @@ std::optional<Shape> Optimizer::shape_of(std::size_t buffer, const Slot& slot) c
   return buffer_shape_ ? buffer_shape_(buffer, slot.parameter) : slot.parameter.shape();
 }
 
-// State is allocated at the first update: a parameter that stays frozen, or is in the share of another process, needs
-// no memory for it.
+// State is allocated in the first step that uses a parameter: one that stays frozen, or is in the share of another
+// process, needs no memory for it.
 void Optimizer::make_buffers(Slot& slot) {
   for (std::size_t b = 0; b < slot.buffers.size(); ++b) {
     const std::optional<Shape> shape = shape_of(b, slot);
@@ -305,8 +305,8 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
     }
   }
   require_none(unknown);
-  // Before backward frees activations: state, which stays, would take the place of some of them, in pieces, and the next
-  // step would need new memory for its activations.
+  // State is allocated before backward. Otherwise it would be put into memory of activations that backward has freed, and
+  // the activations of the next step would need new memory.
   for (Slot* slot : active_) make_buffers(*slot);
   begin_update();
   try {

@@ -26,11 +26,13 @@ struct CrossEntropyArgs {
   const void* logits;
   const int64_t* targets;
   void* losses;
-  void* sums;      // of each row, for the gradient: what its exps are relative to, per chunk, and their sum; or nullptr
-  void* gradient;  // may be the logits
+  void* kept;  // of each row, for the gradient: after each chunk the largest logit so far; the sum of exps; or nullptr
+  void* gradient;         // may be the logits
+  const void* dy;         // the gradient is multiplied by it; nullptr: by 1
+  int64_t dy_stride = 0;  // from a row to the next
 };
 
-inline int64_t sums_of_row(int64_t classes) { return (classes + kChunk - 1) / kChunk + 1; }
+inline int64_t kept_of_row(int64_t classes) { return (classes + kChunk - 1) / kChunk + 1; }
 
 }  // namespace tapegrad
 #endif
@@ -61,7 +63,7 @@ struct CrossEntropyRow {
   // What the exps of a chunk are relative to, where the largest logit so far is m.
   static T reference(T m) { return m == kLowest ? T{0} : m; }
 
-  HWY_INLINE T loss(const T* x, T* sums) const {
+  HWY_INLINE T loss(const T* x, T* kept) const {
     T m = kLowest;
     T sum = 0;
     T origin = 0, logits = 0;  // the sum of the logits, relative to the largest of the first chunk
@@ -74,7 +76,7 @@ struct CrossEntropyRow {
       }
       const T here = reference(m);
       if (chunk == 0) origin = here;
-      if (sums) sums[chunk] = m;
+      if (kept) kept[chunk] = m;
       sum += reduce_sum(sum_spans<T>(length, [&](auto s) { return exp_nonpositive(s.load(x + at) - here); }));
       if (smoothing != 0) {
         logits += reduce_sum(sum_spans<T>(length, [&](auto s) {
@@ -84,7 +86,7 @@ struct CrossEntropyRow {
         }));
       }
     }
-    if (sums) sums[sums_of_row(n) - 1] = sum;
+    if (kept) kept[kept_of_row(n) - 1] = sum;
     if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
     const T loss = std::log(sum) + (m - x[target]);
     if (smoothing == 0) return kWeighted ? hot * loss : loss;
@@ -94,35 +96,39 @@ struct CrossEntropyRow {
   }
 
   // dx may be x. Otherwise, a large one is written past the caches.
-  HWY_INLINE void gradient(const T* x, const T* sums, T* dx) const {
+  HWY_INLINE void gradient(const T* x, const T* kept, T dy, T* dx) const {
     const T factor = static_cast<T>(args.factor);
     const T total = kWeighted ? hot + each * static_cast<T>(args.weight_sum) : T{1};
-    const T m = sums[sums_of_row(n) - 2], sum = sums[sums_of_row(n) - 1];
-    const bool past_caches = dx != x && n >= kStreamFrom;
-    for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
-      const int64_t length = std::min(kChunk, n - at);
-      const T here = reference(sums[chunk]);
-      const T below = sums[chunk] == kLowest ? T{0} : sums[chunk] - m;
+    const T m = kept[kept_of_row(n) - 2], sum = kept[kept_of_row(n) - 1];
+    const Vec<T> even = sum == 0 ? T{0} : each * factor;
+    const auto slopes = [&](int64_t chunk) {
+      const T here = reference(kept[chunk]);
+      const T below = kept[chunk] == kLowest ? T{0} : kept[chunk] - m;
       const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * (total * factor);
-      const Vec<T> even = sum == 0 ? T{0} : each * factor;
-      const auto slope = [&](int64_t from, auto... lanes) {  // without the target's part
-        const Vec<T> p = exp_nonpositive(load(x + at + from, lanes...) - here) * scale;
-        if constexpr (kWeighted) return p - even * load(w + at + from, lanes...);
+      return [=, this](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part
+        const Vec<T> p = exp_nonpositive(load(x + i, lanes...) - here) * scale;
+        if constexpr (kWeighted) return p - even * load(w + i, lanes...);
         return p - even;
       };
-      int64_t i = 0;
-      T* const out = dx + at;
-      const int64_t ragged = static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) / sizeof(T)) & (kLanes<T> - 1);
+    };
+    T of_target;
+    store(slopes(target / kChunk)(target, 1), &of_target, 1);
+    const bool past_caches = dx != x && n >= kStreamFrom;
+    for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
+      const int64_t end = std::min(at + kChunk, n);
+      const auto slope = slopes(chunk);
+      int64_t i = at;
       if (past_caches) {  // aligned stores past the caches; the ends of the chunk use ordinary stores
-        const int64_t head = std::min(length, ragged == 0 ? 0 : kLanes<T> - ragged);
-        store(slope(0, head), out, head);
-        for (i = head; i + kLanes<T> <= length; i += kLanes<T>) stream(slope(i), out + i);
+        const int64_t ragged = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dx + at) / sizeof(T)) & (kLanes<T> - 1);
+        const int64_t head = std::min(end - at, ragged == 0 ? 0 : kLanes<T> - ragged);
+        store(slope(i, head) * dy, dx + i, head);
+        for (i += head; i + kLanes<T> <= end; i += kLanes<T>) stream(slope(i) * dy, dx + i);
       }
-      for (; i + kLanes<T> <= length; i += kLanes<T>) store(slope(i), out + i);
-      if (i < length) store(slope(i, length - i), out + i, length - i);
+      for (; i + kLanes<T> <= end; i += kLanes<T>) store(slope(i) * dy, dx + i);
+      if (i < end) store(slope(i, end - i) * dy, dx + i, end - i);
     }
     stream_end();
-    if (sum != 0) dx[target] -= hot * factor;
+    if (sum != 0) dx[target] = (of_target - hot * factor) * dy;
   }
 
   const CrossEntropyArgs& args;
@@ -151,11 +157,11 @@ void cross_entropy_losses(const CrossEntropyArgs& args, int64_t begin, int64_t e
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
     const T* const x = static_cast<const T*>(args.logits);
-    T *const losses = static_cast<T*>(args.losses), *const sums = static_cast<T*>(args.sums);
+    T *const losses = static_cast<T*>(args.losses), *const kept = static_cast<T*>(args.kept);
     for_rows<T>(
         args, begin, end,
         [&](const auto& row, int64_t i) {
-          losses[i] = row.loss(x + i * row.n, sums ? sums + i * sums_of_row(row.n) : nullptr);
+          losses[i] = row.loss(x + i * row.n, kept ? kept + i * kept_of_row(row.n) : nullptr);
         },
         [&](int64_t i) { losses[i] = 0; });
   });
@@ -164,12 +170,15 @@ void cross_entropy_losses(const CrossEntropyArgs& args, int64_t begin, int64_t e
 void cross_entropy_gradients(const CrossEntropyArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
     using T = decltype(t);
-    const T *const x = static_cast<const T*>(args.logits), *const sums = static_cast<const T*>(args.sums);
+    const T *const x = static_cast<const T*>(args.logits), *const dy = static_cast<const T*>(args.dy);
+    const T* const kept = static_cast<const T*>(args.kept);
     T* const dx = static_cast<T*>(args.gradient);
     const int64_t n = args.classes;
     for_rows<T>(
         args, begin, end,
-        [&](const auto& row, int64_t i) { row.gradient(x + i * n, sums + i * sums_of_row(n), dx + i * n); },
+        [&](const auto& row, int64_t i) {
+          row.gradient(x + i * n, kept + i * kept_of_row(n), dy[i * args.dy_stride], dx + i * n);
+        },
         [&](int64_t i) { std::fill(dx + i * n, dx + (i + 1) * n, T{0}); });
   });
 }
@@ -211,12 +220,15 @@ Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tenso
   return (spread - parts) * factors;
 }
 
-// The gradient of the loss. Logits that nobody else holds, such as those of a training step, become it: they may be the
-// largest tensor of the step.
-Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows) {
+// dy times the gradient of the loss. Logits that nobody else holds, such as those of a training step, become it: they
+// may be the largest tensor of the step.
+Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows, const Tensor& dy) {
   const bool ours = logits.unique() && !detail::graph_is_retained();
   const Tensor gradient = ours ? logits.detach() : Tensor::empty(logits.shape(), logits.dtype());
+  const Tensor factors = packed(dy);
   args.gradient = gradient.mutable_raw_data();
+  args.dy = factors.raw_data();
+  args.dy_stride = dy.dim() > 0 ? 1 : 0;
   parallel_for(rows, rows_grain(args.classes), [&](int64_t begin, int64_t end) {
     kernel_of(HWY_DISPATCH_TABLE(cross_entropy_gradients))(args, begin, end);
   });
@@ -267,31 +279,30 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
   const bool wanted = needs_grad(logits);
 
   const Tensor losses = Tensor::empty(target.shape(), dtype);
-  const Tensor sums = wanted ? Tensor::empty({target.numel(), sums_of_row(classes)}, dtype) : Tensor();
-  const CrossEntropyArgs args{.dtype = dtype,
-                              .classes = classes,
-                              .ignore_index = options.ignore_index,
-                              .smoothing = smoothing,
-                              .factor = factor,
-                              .weights = weight.defined() ? weight.raw_data() : nullptr,
-                              .weight_sum = weight.defined() ? sum(weight).item() : 0,
-                              .logits = logits.raw_data(),
-                              .targets = target.data<int64_t>(),
-                              .losses = losses.mutable_raw_data(),
-                              .sums = wanted ? sums.mutable_raw_data() : nullptr,
-                              .gradient = nullptr};
+  const Tensor kept = wanted ? Tensor::empty({target.numel(), kept_of_row(classes)}, dtype) : Tensor();
+  CrossEntropyArgs args{.dtype = dtype,
+                        .classes = classes,
+                        .ignore_index = options.ignore_index,
+                        .smoothing = smoothing,
+                        .factor = factor,
+                        .weights = weight.defined() ? weight.raw_data() : nullptr,
+                        .weight_sum = weight.defined() ? sum(weight).item() : 0,
+                        .logits = logits.raw_data(),
+                        .targets = target.data<int64_t>(),
+                        .losses = losses.mutable_raw_data(),
+                        .kept = wanted ? kept.mutable_raw_data() : nullptr,
+                        .gradient = nullptr,
+                        .dy = nullptr};
   parallel_for(target.numel(), rows_grain(classes), [&](int64_t begin, int64_t end) {
     kernel_of(HWY_DISPATCH_TABLE(cross_entropy_losses))(args, begin, end);
   });
   const Tensor y = reduce_losses(losses, options.reduction, counted);
   if (!wanted) return y;
-  return record(kCrossEntropy, y, {logits}, [logits, target, weight, sums, options, args](const Tensor& dy) -> Grads {
+  args.losses = nullptr;  // backward outlives them
+  return record(kCrossEntropy, y, {logits}, [logits, target, weight, kept, options, args](const Tensor& dy) -> Grads {
+    if (!Tape::current()) return gradient_of(args, logits, target.numel(), dy);
     const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
-    if (Tape::current()) return composed_gradient(logits, target, weight, options, args.factor) * each;
-    const Tensor gradient = gradient_of(args, logits, target.numel());
-    // Usually the loss itself is differentiated: then the gradient is ready.
-    const bool one = options.reduction != Reduction::none && dy.item() == 1;
-    return one ? gradient : gradient * each;
+    return composed_gradient(logits, target, weight, options, args.factor) * each;
   });
 }
 

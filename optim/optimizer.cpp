@@ -305,8 +305,8 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
     }
   }
   require_none(unknown);
-  // State is allocated before backward. Otherwise it would be put into memory of activations that backward has freed, and
-  // the activations of the next step would need new memory.
+  // State is allocated before backward. Otherwise it would be put into memory of activations that backward has freed,
+  // and the activations of the next step would need new memory.
   for (Slot* slot : active_) make_buffers(*slot);
   begin_update();
   try {

@@ -101,13 +101,14 @@ struct CrossEntropyRow {
     const T total = kWeighted ? hot + each * static_cast<T>(args.weight_sum) : T{1};
     const T m = kept[kept_of_row(n) - 2], sum = kept[kept_of_row(n) - 1];
     const Vec<T> even = sum == 0 ? T{0} : each * factor;
+    const T* const of_class = w;
     const auto slopes = [&](int64_t chunk) {
       const T here = reference(kept[chunk]);
       const T below = kept[chunk] == kLowest ? T{0} : kept[chunk] - m;
       const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * (total * factor);
-      return [=, this](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part
+      return [=](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part
         const Vec<T> p = exp_nonpositive(load(x + i, lanes...) - here) * scale;
-        if constexpr (kWeighted) return p - even * load(w + i, lanes...);
+        if constexpr (kWeighted) return p - even * load(of_class + i, lanes...);
         return p - even;
       };
     };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include <tapegrad/autograd/kernels/simd.h>
 
@@ -34,36 +35,81 @@ HWY_INLINE Vec<float> load_wide(const uint16_t* p, int64_t n) {
   return load_wide(part);
 }
 
-// Calls done(i, j, sum) for each row i of A and column j of B, where sum = A[i, :] B[:, j]. B is read once, as kStreams
-// ranges of adjacent columns in parallel, each in order.
-template <int kRows, class T, class B, class Done>
-HWY_INLINE void dot_rows(int64_t n, int64_t k, const T* a, int64_t a_rows, const B* b, int64_t b_cols,
+// Rows of A at a time: their sums fit the registers, besides what widening bfloat16 needs.
+template <class B>
+inline constexpr int kTileRows = HWY_TARGET == HWY_AVX3        ? 4
+                                 : std::is_same_v<B, uint16_t> ? 2
+                                                               : 3;
+
+// Calls tile(i, rows) for each tile of rows of A; `rows` is a constant, at most kMost.
+template <int kMost, class Tile>
+HWY_INLINE void for_tiles_of_rows(int64_t m, const Tile& tile) {
+  for (int64_t i = 0; i < m; i += kMost) {
+    switch (m - i) {
+      case 1: tile(i, std::integral_constant<int, 1>()); break;
+      case 2: tile(i, std::integral_constant<int, 2>()); break;
+      case 3: tile(i, std::integral_constant<int, std::min(3, kMost)>()); break;
+      default: tile(i, std::integral_constant<int, kMost>()); break;
+    }
+  }
+}
+
+// Columns of B that are read at the same time: the ranges of `width` adjacent columns in parallel, each in order.
+template <int kStreams, class B>
+struct Columns {
+  const B* at[kStreams];
+  int64_t ahead;  // elements: what to fetch into L2 meanwhile
+
+  // If there are several tiles of rows, the first one fetches the next columns, and the others find these in L1.
+  HWY_INLINE Columns(const B* b, int64_t b_cols, int64_t n, int64_t j, int64_t width, bool one_tile)
+      : ahead(one_tile ? 1024 / static_cast<int64_t>(sizeof(B)) : b_cols) {
+    for (int64_t q = 0; q < kStreams; ++q) at[q] = b + std::min(j + q * width, n - 1) * b_cols;
+  }
+  HWY_INLINE void fetch(int q, int64_t p) const { __builtin_prefetch(at[q] + p + ahead, 0, 2); }
+};
+
+// The same indices as constants everywhere, or the sums are not kept in registers.
+template <int kRows, int kStreams, class T, class Done>
+HWY_INLINE void finish_sums(int64_t i, int64_t n, int64_t j, int64_t width, const Vec<T> (&sum)[kRows][kStreams],
+                            const Done& done) {
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int q = 0; q < kStreams; ++q) {
+      if (j + q * width < n) done(i + r, j + q * width, reduce_sum(sum[r][q]));
+    }
+  }
+}
+
+// Calls done(i, j, sum) for each of the m rows i of A and column j of B, where sum = A[i, :] B[:, j]. B is read once.
+template <class T, class B, class Done>
+HWY_INLINE void dot_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_rows, const B* b, int64_t b_cols,
                          const Done& done) {
-  constexpr int64_t kStreams = 4, kAhead = 1024 / sizeof(B);
-  const int64_t stretch = (n + kStreams - 1) / kStreams;
-  for (int64_t j = 0; j < stretch; ++j) {
-    const B* column[kStreams];
-    for (int64_t q = 0; q < kStreams; ++q) column[q] = b + std::min(j + q * stretch, n - 1) * b_cols;
-    Vec<T> sum[kRows][kStreams];
-    for (int64_t p = 0; p < k; p += kLanes<T>) {
-      const int64_t some = std::min(kLanes<T>, k - p);
-      Vec<T> from_b[kStreams];
+  constexpr int kStreams = 4;
+  const int64_t width = (n + kStreams - 1) / kStreams;
+  for (int64_t j = 0; j < width; ++j) {
+    const Columns<kStreams, B> columns(b, b_cols, n, j, width, m <= kTileRows<B>);
+    for_tiles_of_rows<kTileRows<B>>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
+      Vec<T> sum[kRows][kStreams];
+      const auto add = [&](int64_t p, const auto& load_part) HWY_ATTR {
+        Vec<T> from_b[kStreams];
 #pragma GCC unroll 4
-      for (int q = 0; q < kStreams; ++q) {
-        hwy::Prefetch(column[q] + p + kAhead);
-        from_b[q] = some == kLanes<T> ? load_wide(column[q] + p) : load_wide(column[q] + p, some);
-      }
-#pragma GCC unroll 3
-      for (int i = 0; i < kRows; ++i) {
-        const T* const at = a + i * a_rows + p;
-        const Vec<T> from_a = some == kLanes<T> ? load(at) : load(at, some);
+        for (int q = 0; q < kStreams; ++q) {
+          columns.fetch(q, p);
+          from_b[q] = load_part(columns.at[q] + p);
+        }
 #pragma GCC unroll 4
-        for (int q = 0; q < kStreams; ++q) sum[i][q] = fma(from_a, from_b[q], sum[i][q]);
-      }
-    }
-    for (int i = 0; i < kRows; ++i) {
-      for (int64_t q = 0; q < kStreams && j + q * stretch < n; ++q) done(i, j + q * stretch, reduce_sum(sum[i][q]));
-    }
+        for (int r = 0; r < kRows; ++r) {
+          const Vec<T> from_a = load_part(a + (i + r) * a_rows + p);
+#pragma GCC unroll 4
+          for (int q = 0; q < kStreams; ++q) sum[r][q] = fma(from_a, from_b[q], sum[r][q]);
+        }
+      };
+      int64_t p = 0;
+      for (; p + kLanes<T> <= k; p += kLanes<T>) add(p, [](const auto* from) HWY_ATTR { return load_wide(from); });
+      if (p < k) add(p, [&](const auto* from) HWY_ATTR { return load_wide(from, k - p); });
+      finish_sums(i, n, j, width, sum, done);
+    });
   }
 }
 

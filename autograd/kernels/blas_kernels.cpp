@@ -74,9 +74,9 @@ HWY_INLINE Lines<T> lines_of_panel(int64_t part, int64_t parts, int64_t k, int64
 }
 
 // Few rows times columns that are contiguous along k.
-template <int kRows, class T>
+template <class T>
 void dot_tile(const Tile<T>& t) {
-  dot_rows<kRows>(t.n, t.k, t.a, t.a_rows, t.b, t.b_cols, [&](int i, int64_t j, T sum) {
+  dot_rows(t.m, t.n, t.k, t.a, t.a_rows, t.b, t.b_cols, [&](int64_t i, int64_t j, T sum) HWY_ATTR {
     T& c = t.c[i * t.c_rows + j];
     c = t.alpha * sum + (t.beta == 0 ? T(0) : t.beta * c);
   });
@@ -211,7 +211,7 @@ void multiply(const Tile<T>& t, T* scratch) {
   if (t.m == 0 || t.n == 0) return;
   if (t.dots && t.m <= blas::kDotRows && t.k >= 4 * kLanes<T> && t.a_cols == 1 && t.b_rows == 1 &&
       t.panels == nullptr) {
-    return t.m == 1 ? dot_tile<1>(t) : t.m == 2 ? dot_tile<2>(t) : dot_tile<3>(t);
+    return dot_tile(t);
   }
   const Plan<T> plan(t);
   const int64_t depth = block_depth(t.k);

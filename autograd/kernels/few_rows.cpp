@@ -19,76 +19,66 @@ HWY_INLINE Vec<float> load_wide(const int8_t* p) {
 }
 
 // As dot_rows, for rows of int8 groups. Each group is summed by itself, then scaled once. Rows of A are padded, too.
-template <int kRows, class Done>
-HWY_INLINE void dot_groups(int64_t n, int64_t groups, const float* a, const int8_t* b, const float* scales,
-                           const Done& done) {
-  constexpr int64_t kStreams = kRows == 1 ? 4 : 2, kAhead = 1024;
-  const int64_t stretch = (n + kStreams - 1) / kStreams, k = groups * kInt8Group;
-  for (int64_t j = 0; j < stretch; ++j) {
-    const int8_t* column[kStreams];
+template <int kStreams, class Done>
+HWY_INLINE void dot_groups(int64_t m, int64_t n, int64_t groups, const float* a, int64_t a_rows, const int8_t* b,
+                           const float* scales, const Done& done) {
+  using Raw = Vec<float>::Raw;  // Vec starts at 0, in memory if it is an array
+  const int64_t width = (n + kStreams - 1) / kStreams, k = groups * kInt8Group;
+  for (int64_t j = 0; j < width; ++j) {
+    const Columns<kStreams, int8_t> columns(b, k, n, j, width, m <= kTileRows<int8_t>);
     const float* scale[kStreams];
-    for (int64_t q = 0; q < kStreams; ++q) {
-      const int64_t at = std::min(j + q * stretch, n - 1);
-      column[q] = b + at * k;
-      scale[q] = scales + at * groups;
-    }
-    Vec<float> sum[kRows][kStreams];
-    for (int64_t g = 0; g < groups; ++g) {
-      Vec<float> part[kRows][kStreams];
-      for (int64_t q = 0; q < kStreams; ++q) hwy::Prefetch(column[q] + g * kInt8Group + kAhead);
-#pragma GCC unroll 8
-      for (int64_t p = 0; p < kInt8Group; p += kLanes<float>) {
-        Vec<float> from_b[kStreams];
+    for (int64_t q = 0; q < kStreams; ++q) scale[q] = scales + std::min(j + q * width, n - 1) * groups;
+    for_tiles_of_rows<kTileRows<int8_t>>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
+      Vec<float> sum[kRows][kStreams];
+      for (int64_t g = 0; g < groups; ++g) {
+        Raw part[kRows][kStreams];
 #pragma GCC unroll 4
-        for (int q = 0; q < kStreams; ++q) from_b[q] = load_wide(column[q] + g * kInt8Group + p);
+        for (int q = 0; q < kStreams; ++q) columns.fetch(q, g * kInt8Group);
+#pragma GCC unroll 16
+        for (int64_t p = 0; p < kInt8Group; p += kLanes<float>) {
+          const int64_t at = g * kInt8Group + p;
+          Raw from_b[kStreams];
 #pragma GCC unroll 4
-        for (int i = 0; i < kRows; ++i) {
-          const Vec<float> from_a = load(a + i * k + g * kInt8Group + p);
+          for (int q = 0; q < kStreams; ++q) from_b[q] = load_wide(columns.at[q] + at).raw;
 #pragma GCC unroll 4
-          for (int q = 0; q < kStreams; ++q) part[i][q] = fma(from_a, from_b[q], part[i][q]);
+          for (int r = 0; r < kRows; ++r) {
+            const Raw from_a = load(a + (i + r) * a_rows + at).raw;
+#pragma GCC unroll 4
+            for (int q = 0; q < kStreams; ++q) {
+              part[r][q] = p == 0 ? hn::Mul(from_a, from_b[q]) : hn::MulAdd(from_a, from_b[q], part[r][q]);
+            }
+          }
+        }
+#pragma GCC unroll 4
+        for (int q = 0; q < kStreams; ++q) {
+          const Vec<float> by(scale[q][g]);
+#pragma GCC unroll 4
+          for (int r = 0; r < kRows; ++r) sum[r][q] = fma(Vec<float>(part[r][q]), by, sum[r][q]);
         }
       }
-#pragma GCC unroll 4
-      for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
-        for (int q = 0; q < kStreams; ++q) sum[i][q] = fma(part[i][q], Vec<float>(scale[q][g]), sum[i][q]);
-      }
-    }
-    for (int i = 0; i < kRows; ++i) {
-      for (int64_t q = 0; q < kStreams && j + q * stretch < n; ++q) done(i, j + q * stretch, reduce_sum(sum[i][q]));
-    }
+      finish_sums(i, n, j, width, sum, done);
+    });
   }
 }
 
-// kRows rows of A times rows [begin, end) of W.
-template <int kRows>
-void dot_weight(const StreamedWeight& w, int64_t begin, int64_t end, int64_t k, const float* a, float* c) {
-  const auto done = [&](int i, int64_t j, float sum) {
-    c[i * w.n + begin + j] = w.bias == nullptr ? sum : sum + w.bias[begin + j];
-  };
-  switch (w.format) {
-    case WeightFormat::float32:
-      return dot_rows<kRows>(end - begin, k, a, k, static_cast<const float*>(w.data) + begin * k, k, done);
-    case WeightFormat::bfloat16:
-      return dot_rows<kRows>(end - begin, k, a, k, static_cast<const uint16_t*>(w.data) + begin * k, k, done);
-    case WeightFormat::int8: {
-      const int64_t groups = int8_groups(k);
-      return dot_groups<kRows>(end - begin, groups, a, static_cast<const int8_t*>(w.data) + begin * groups * kInt8Group,
-                               w.scales + begin * groups, done);
-    }
-  }
-}
-
-// Up to three rows of A at a time (with bfloat16, the registers are enough for two); the rows of W are in the cache
-// after the first time. A's rows are `stride` apart.
+// The m rows of A, `stride` apart, times rows [begin, end) of W.
 void few_rows(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
               int64_t stride) {
-  const int64_t most = w.format == WeightFormat::bfloat16 ? 2 : 3;
-  for (int64_t i = 0; i < m;) {
-    const int64_t rows = std::min(most, m - i);
-    const auto multiply = rows == 1 ? dot_weight<1> : rows == 2 ? dot_weight<2> : dot_weight<3>;
-    multiply(w, begin, end, k, a + i * stride, w.c + i * w.n);
-    i += rows;
+  const auto done = [&](int64_t i, int64_t j, float sum)
+                        HWY_ATTR { w.c[i * w.n + begin + j] = w.bias == nullptr ? sum : sum + w.bias[begin + j]; };
+  const int64_t n = end - begin;
+  switch (w.format) {
+    case WeightFormat::float32:
+      return dot_rows(m, n, k, a, stride, static_cast<const float*>(w.data) + begin * k, k, done);
+    case WeightFormat::bfloat16:
+      return dot_rows(m, n, k, a, stride, static_cast<const uint16_t*>(w.data) + begin * k, k, done);
+    case WeightFormat::int8: {
+      const int64_t groups = int8_groups(k);
+      const auto* const from = static_cast<const int8_t*>(w.data) + begin * groups * kInt8Group;
+      const float* const scales = w.scales + begin * groups;
+      if (m == 1) return dot_groups<4>(m, n, groups, a, stride, from, scales, done);
+      return dot_groups<2>(m, n, groups, a, stride, from, scales, done);
+    }
   }
 }
 

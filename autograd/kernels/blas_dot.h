@@ -37,9 +37,9 @@ HWY_INLINE Vec<float> load_wide(const uint16_t* p, int64_t n) {
 
 // Rows of A at a time: their sums fit the registers, besides what widening bfloat16 needs.
 template <class B>
-inline constexpr int kTileRows = HWY_TARGET == HWY_AVX3        ? 4
-                                 : std::is_same_v<B, uint16_t> ? 2
-                                                               : 3;
+inline constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 4 : 3;
+template <>
+inline constexpr int kTileRows<uint16_t> = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
 // Calls tile(i, rows) for each tile of rows of A; `rows` is a constant, at most kMost.
 template <int kMost, class Tile>
@@ -47,7 +47,7 @@ HWY_INLINE void for_tiles_of_rows(int64_t m, const Tile& tile) {
   for (int64_t i = 0; i < m; i += kMost) {
     switch (m - i) {
       case 1: tile(i, std::integral_constant<int, 1>()); break;
-      case 2: tile(i, std::integral_constant<int, 2>()); break;
+      case 2: tile(i, std::integral_constant<int, std::min(2, kMost)>()); break;
       case 3: tile(i, std::integral_constant<int, std::min(3, kMost)>()); break;
       default: tile(i, std::integral_constant<int, kMost>()); break;
     }
@@ -58,9 +58,9 @@ HWY_INLINE void for_tiles_of_rows(int64_t m, const Tile& tile) {
 template <int kStreams, class B>
 struct Columns {
   const B* at[kStreams];
-  int64_t ahead;  // elements: what to fetch into L2 meanwhile
+  int64_t ahead;  // what is fetched into L2 meanwhile, in elements from here: later columns
 
-  // If there are several tiles of rows, the first one fetches the next columns, and the others find these in L1.
+  // If there are several tiles of rows, all but the first find the columns in L1: the next ones are fetched.
   HWY_INLINE Columns(const B* b, int64_t b_cols, int64_t n, int64_t j, int64_t width, bool one_tile)
       : ahead(one_tile ? 1024 / static_cast<int64_t>(sizeof(B)) : b_cols) {
     for (int64_t q = 0; q < kStreams; ++q) at[q] = b + std::min(j + q * width, n - 1) * b_cols;
@@ -68,15 +68,23 @@ struct Columns {
   HWY_INLINE void fetch(int q, int64_t p) const { __builtin_prefetch(at[q] + p + ahead, 0, 2); }
 };
 
-// The same indices as constants everywhere, or the sums are not kept in registers.
+// Calls done(i + r, column, sum) for each of a tile's sums. They go through memory here: only where all indices are
+// constants does the compiler keep them in registers, and that many reductions would be much code.
 template <int kRows, int kStreams, class T, class Done>
 HWY_INLINE void finish_sums(int64_t i, int64_t n, int64_t j, int64_t width, const Vec<T> (&sum)[kRows][kStreams],
                             const Done& done) {
+  T lanes[kRows * kStreams * kLanes<T>];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int q = 0; q < kStreams; ++q) {
-      if (j + q * width < n) done(i + r, j + q * width, reduce_sum(sum[r][q]));
+    for (int q = 0; q < kStreams; ++q) store(sum[r][q], lanes + (r * kStreams + q) * kLanes<T>);
+  }
+  const T* from = lanes;
+#pragma GCC unroll 1
+  for (int64_t r = i; r < i + kRows; ++r) {
+#pragma GCC unroll 1
+    for (int64_t column = j; column < j + kStreams * width; column += width, from += kLanes<T>) {
+      if (column < n) done(r, column, reduce_sum(load(from)));
     }
   }
 }

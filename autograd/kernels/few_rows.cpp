@@ -19,16 +19,17 @@ HWY_INLINE Vec<float> load_wide(const int8_t* p) {
 }
 
 // As dot_rows, for rows of int8 groups. Each group is summed by itself, then scaled once. Rows of A are padded, too.
-template <int kStreams, class Done>
+// kMost: of these rows at a time.
+template <int kStreams, int kMost, class Done>
 HWY_INLINE void dot_groups(int64_t m, int64_t n, int64_t groups, const float* a, int64_t a_rows, const int8_t* b,
                            const float* scales, const Done& done) {
   using Raw = Vec<float>::Raw;  // Vec starts at 0, in memory if it is an array
   const int64_t width = (n + kStreams - 1) / kStreams, k = groups * kInt8Group;
   for (int64_t j = 0; j < width; ++j) {
-    const Columns<kStreams, int8_t> columns(b, k, n, j, width, m <= kTileRows<int8_t>);
+    const Columns<kStreams, int8_t> columns(b, k, n, j, width, m <= kMost);
     const float* scale[kStreams];
     for (int64_t q = 0; q < kStreams; ++q) scale[q] = scales + std::min(j + q * width, n - 1) * groups;
-    for_tiles_of_rows<kTileRows<int8_t>>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
+    for_tiles_of_rows<kMost>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
       Vec<float> sum[kRows][kStreams];
       for (int64_t g = 0; g < groups; ++g) {
         Raw part[kRows][kStreams];
@@ -76,8 +77,8 @@ void few_rows(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, in
       const int64_t groups = int8_groups(k);
       const auto* const from = static_cast<const int8_t*>(w.data) + begin * groups * kInt8Group;
       const float* const scales = w.scales + begin * groups;
-      if (m == 1) return dot_groups<4>(m, n, groups, a, stride, from, scales, done);
-      return dot_groups<2>(m, n, groups, a, stride, from, scales, done);
+      if (m == 1) return dot_groups<4, 1>(m, n, groups, a, stride, from, scales, done);
+      return dot_groups<2, kTileRows<int8_t>>(m, n, groups, a, stride, from, scales, done);
     }
   }
 }

@@ -44,11 +44,16 @@ PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space) : pairs_(std::
   shown_.reserve(pairs_.tokens.size());
   for (std::size_t id = 0; id < pairs_.tokens.size(); ++id) {
     const std::string& token = pairs_.tokens[id];
-    const auto byte = special[id] ? std::nullopt : byte_of_piece(token);
-    shown_.push_back(special[id] ? token : byte ? std::string(1, static_cast<char>(*byte)) : with_spaces(token));
-    if (byte) byte_ids_[*byte] = static_cast<int64_t>(id);
+    shown_.push_back(token);
+    if (special[id]) continue;
+    if (const auto byte = byte_of_piece(token)) {
+      shown_.back() = static_cast<char>(*byte);
+      byte_ids_[*byte] = static_cast<int64_t>(id);
+    } else {
+      shown_.back() = with_spaces(token);
+    }
     const bool single = !token.empty() && static_cast<std::size_t>(first_character(token).bytes) == token.size();
-    if (single && !special[id]) pieces_.emplace(token, static_cast<int64_t>(id));
+    if (single) pieces_.emplace(token, static_cast<int64_t>(id));
   }
   for (std::size_t rank = 0; rank < pairs_.merges.size(); ++rank) {
     const BytePairs::Merge& merge = pairs_.merges[rank];

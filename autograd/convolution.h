@@ -1,8 +1,9 @@
 // Convolutions of signals and images, and their transposes.
 //
 // x is [N, C, L] for operations that end in 1d, [N, C, H, W] for those that end in 2d. Without the axis N, x and the
-// result are a single signal or image. float32 or float64, the same for all operands. N may be 0. NaN and infinity
-// propagate to the elements whose window contains them. Gradients can be differentiated to any order. Options take one
+// result are a single signal or image. float32 or float64, the same for all operands. N may be 0. NaN and infinity of x
+// propagate to the elements whose window contains them, those of a weight to the elements that it is multiplied for,
+// where the zeros of a convolution's padding count. Gradients can be differentiated to any order. Options take one
 // number for all spatial axes, or {height, width}. Dumoulin, Visin 2016.
 #pragma once
 

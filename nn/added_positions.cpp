@@ -138,6 +138,10 @@ Tensor OdePositions::operator()(int64_t length, int64_t start, KVCache* cache) c
   // One position alone would leave the slope out, and its parameters without gradients.
   if (!cache) return narrow(solved(std::max<int64_t>(2, start + length)), 0, start, length);
   Tensor& table = cache->table();
+  if (table.defined() && table.size(1) != dim) {
+    fail(kWhere, fmt::format("expected a cache with positions of width {}, got {} (is the cache of another model?)",
+                             dim, table.size(1)));
+  }
   if (!table.defined() || table.size(0) < start + length) table = solved(std::max<int64_t>(64, 2 * (start + length)));
   return narrow(table, 0, start, length);
 }

@@ -75,6 +75,11 @@ Tensor Decoder::hidden_each(const Tensor& ids, std::span<KVCache* const> caches)
   biases.reserve(caches.size());
   for (int64_t b = 0; b < count; ++b) {
     KVCache* const cache = caches[static_cast<std::size_t>(b)];
+    const auto earlier = caches.first(static_cast<std::size_t>(b));
+    if (!cache || std::find(earlier.begin(), earlier.end(), cache) != earlier.end()) {
+      fail(names().model, fmt::format("expected a cache of its own for each row, got {} for row {}",
+                                      cache ? "that of an earlier row" : "none", b));
+    }
     const int64_t start = cache->length();
     require_length(*this, start + 1);
     rows.push_back(placed(narrow(tokens, 0, b, 1), start, cache));

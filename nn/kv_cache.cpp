@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace tapegrad::nn {
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::string_view kWhere = "kv_cache";
 constexpr int64_t kFirstCapacity = 64;
+constexpr int kAxes = 4;
 constexpr int kTokens = 2;  // the axis of positions
 
 // Writes `from` [B, heads, T, head_dim] to the positions start .. start + T - 1 of `to`, whose memory nobody else
@@ -53,26 +55,82 @@ Tensor appended(Tensor& held, int64_t length, const Tensor& fresh) {
   return narrow(held, kTokens, 0, needed);
 }
 
+// An Error unless `fresh` [B, heads, T, head_dim] has the heads and the width of `held`; both may be empty handles.
+void require_like(std::string_view what, const Tensor& held, const Tensor& fresh) {
+  const bool both = held.defined() && fresh.defined();
+  if (both ? held.size(1) == fresh.size(1) && held.size(3) == fresh.size(3) : held.defined() == fresh.defined()) return;
+  const auto text = [](const Tensor& x) {
+    return x.defined() ? fmt::format("{} heads of {}", x.size(1), x.size(3)) : std::string("none");
+  };
+  fail(kWhere, fmt::format("expected {} as in the cache ({}), got {} (is the cache of another model?)", what,
+                           text(held), text(fresh)));
+}
+
+// An Error unless keys and values, which may be left out, have their four axes and are of the same tokens.
+void require_pair(const KeysAndValues& fresh) {
+  const auto& [keys, values] = fresh;
+  if (!keys.defined() || keys.dim() != kAxes) {
+    fail(kWhere,
+         fmt::format("expected keys [B, heads, T, head_dim], got {}", keys.defined() ? str(keys.shape()) : "none"));
+  }
+  if (!values.defined()) return;
+  if (values.dim() != kAxes || values.size(0) != keys.size(0) || values.size(1) != keys.size(1) ||
+      values.size(kTokens) != keys.size(kTokens) || values.dtype() != keys.dtype()) {
+    fail(kWhere, fmt::format("expected values {} [{}, {}, {}, head_dim] for keys {}, got {} {}", name(keys.dtype()),
+                             keys.size(0), keys.size(1), keys.size(kTokens), str(keys.shape()), name(values.dtype()),
+                             str(values.shape())));
+  }
+}
+
 }  // namespace
 
-int64_t KVCache::batch() const { return layers_.empty() ? 0 : layers_.front().keys.size(0); }
+int64_t KVCache::batch() const { return layers_.empty() ? 0 : layers_.front().all.keys.size(0); }
 
 KeysAndValues KVCache::append(std::size_t layer, const KeysAndValues& fresh) {
-  if (layer == layers_.size()) layers_.emplace_back();
-  return append_to(layers_.at(layer), fresh);
+  if (layer < layers_.size()) return append_to(layers_[layer], fresh);
+  if (length_ > 0) {
+    fail(kWhere, fmt::format("expected a layer below {}, as in the cache, got {} (is the cache of another model?)",
+                             layers_.size(), layer));
+  }
+  if (layer > layers_.size()) {
+    fail(kWhere, fmt::format("expected layer {} next in the first pass, got {}", layers_.size(), layer));
+  }
+  Held held;
+  const KeysAndValues all = append_to(held, fresh);
+  layers_.push_back(std::move(held));  // not before it holds keys
+  return all;
 }
 
 KeysAndValues KVCache::append_history(const KeysAndValues& fresh) { return append_to(history_, fresh); }
 
-KeysAndValues KVCache::append_to(KeysAndValues& held, const KeysAndValues& fresh) const {
+KeysAndValues KVCache::append_to(Held& held, const KeysAndValues& fresh) const {
   if (Tape::current()) fail(kWhere, "a cache cannot be used while a tape records (use PauseRecording)");
-  auto& [keys, values] = held;
-  if (keys.defined() && (keys.size(0) != fresh.keys.size(0) || keys.dtype() != fresh.keys.dtype())) {
-    fail(kWhere, fmt::format("expected {} sequences of {} as in the cache, got {} of {}", keys.size(0),
-                             name(keys.dtype()), fresh.keys.size(0), name(fresh.keys.dtype())));
+  require_pair(fresh);
+  auto& [keys, values] = held.all;
+  const Tensor& other = layers_.empty() ? history_.all.keys : layers_.front().all.keys;
+  const Tensor& first = keys.defined() ? keys : other;
+  if (first.defined() && (first.size(0) != fresh.keys.size(0) || first.dtype() != fresh.keys.dtype())) {
+    fail(kWhere, fmt::format("expected {} sequences of {} as in the cache, got {} of {}", first.size(0),
+                             name(first.dtype()), fresh.keys.size(0), name(fresh.keys.dtype())));
   }
+  if (length_ > 0 || keys.defined()) {
+    require_like("keys", keys, fresh.keys);
+    require_like("values", values, fresh.values);
+  }
+  held.written = length_ + fresh.keys.size(kTokens);
   return {appended(keys, length_, fresh.keys),
           fresh.values.defined() ? appended(values, length_, fresh.values) : Tensor()};
+}
+
+void KVCache::advance(int64_t tokens) {
+  int64_t written = std::numeric_limits<int64_t>::max();
+  for (const Held& layer : layers_) written = std::min(written, layer.written);
+  if (history_.all.keys.defined()) written = std::min(written, history_.written);
+  if (tokens < 0 || tokens > written - length_) {
+    fail(kWhere, fmt::format("expected 0 to {} tokens, those that all layers have appended, got {}", written - length_,
+                             tokens));
+  }
+  length_ += tokens;
 }
 
 void KVCache::reorder(const Tensor& rows) {
@@ -83,8 +141,9 @@ void KVCache::reorder(const Tensor& rows) {
     const Tensor taken = index_select(narrow(held, kTokens, 0, length_), 0, rows);
     return with_capacity(taken, length_, taken.shape(), taken.dtype(), held.size(kTokens));
   };
-  for (KeysAndValues& layer : layers_) layer = {chosen(layer.keys), chosen(layer.values)};
-  history_ = {chosen(history_.keys), chosen(history_.values)};
+  const auto choose = [&](Held& held) { held = {{chosen(held.all.keys), chosen(held.all.values)}, length_}; };
+  for (Held& layer : layers_) choose(layer);
+  choose(history_);
 }
 
 void KVCache::truncate(int64_t length) {

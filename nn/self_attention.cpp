@@ -56,6 +56,9 @@ Tensor MultiHeadSelfAttention::operator()(const Tensor& x, const AttentionPass& 
   if (x.dim() != 3 || x.size(2) != config.d_in) {
     fail(kWhere, fmt::format("expected x [B, T, {}], got {}", config.d_in, str(x.shape())));
   }
+  if (!pass.each.empty() && std::ssize(pass.each) != x.size(0)) {
+    fail(kWhere, fmt::format("expected one pass for each of the {} rows, got {}", x.size(0), pass.each.size()));
+  }
   const int64_t length = x.size(1) + (pass.cache ? pass.cache->length() : 0);
   detail::require_within_context(kWhere, length, config.context_length);
   if (long_attention.defined()) {

@@ -256,6 +256,10 @@ DecoderCache TransformerDecoder::begin(const Tensor& memory, const Tensor& src_m
 }
 
 Tensor TransformerDecoder::step(const Tensor& ids, DecoderCache& cache) const {
+  if (cache.memory.size() != layers.size()) {
+    fail("transformer_decoder",
+         fmt::format("expected a cache of {} layers, which begin() makes, got {}", layers.size(), cache.memory.size()));
+  }
   const int64_t start = cache.target.length(), length = ids.size(-1);
   const Tensor causal = length > 1 && !layers[0].self_attn.causal
                             ? narrow(causal_mask(start + length), 0, start, length)

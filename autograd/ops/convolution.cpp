@@ -63,12 +63,14 @@ Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y
 Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Op& op = transposed ? conv.transpose() : conv.forward();
   const OpTimer timer(op, {x, weight, bias});
-  if (conv.shape.depthwise() || !conv.shape.pointwise()) detail::count_flops(flops_of(conv.shape));  // else gemm does
   const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
+  if (conv.shape.depthwise() || !conv.shape.pointwise()) detail::count_flops(flops_of(conv.shape));  // else gemm does
   const Tensor from = packed(x), w = packed(weight), b = packed(bias);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto run = transposed ? convolve_transposed<T> : convolve<T>;
+    const auto run = !transposed     ? convolve<T>
+                     : all_finite(w) ? convolve_transposed<T>
+                                     : convolve_transposed_exactly<T>;
     run(conv.shape, from.data<T>(), w.data<T>(), static_cast<const T*>(data_or_null(b)), y.mutable_data<T>());
   });
   const bool wants_x = needs_grad(x), wants_weight = needs_grad(weight);
@@ -87,8 +89,8 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
 
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y) {
   const OpTimer timer(kConvWeight, {x, y});
-  detail::count_flops(flops_of(conv.shape));
   const Tensor weight = Tensor::empty(conv.weight_shape(), x.dtype());
+  detail::count_flops(flops_of(conv.shape));
   const Tensor from = packed(x), to = packed(y);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -112,6 +114,11 @@ struct Settings {
   const PerAxis<int64_t>&stride, &padding, &dilation;
   int64_t groups;
 };
+
+// A single window has no next one: the kernels need not step over a large distance to it.
+void shorten_stride(ConvAxis& axis) {
+  if (axis.out == 1) axis.stride = std::min(axis.stride, axis.reach() + 1);
+}
 
 // An axis without its input and output sizes.
 ConvAxis axis_of(const Settings& settings, int axis, int64_t kernel) {
@@ -196,6 +203,7 @@ Tensor convolution(const Op& op, const Tensor& x, const Tensor& weight, const Te
                           padded, axis.reach() + 1, str(x.shape()), str(weight.shape())));
     }
     axis.out = room / axis.stride + 1;
+    shorten_stride(axis);
   };
   if (conv.images) fit(conv.shape.rows, x.size(-2));
   fit(conv.shape.cols, x.size(-1));
@@ -220,12 +228,16 @@ Tensor transposed_convolution(const Op& op, const Tensor& x, const Tensor& weigh
       op.fail(fmt::format("expected an output_padding smaller than stride {} or dilation {}, got {}", axis.stride,
                           axis.dilation, extra));
     }
+    if (out > (int64_t{1} << 60) / axis.stride) {
+      op.fail(fmt::format("expected an axis of at most 2^60 elements, got {} with a stride of {}", out, axis.stride));
+    }
     axis.out = out;
     axis.size = (out - 1) * axis.stride - 2 * axis.padding + axis.reach() + extra + 1;
     if (out < 1 || axis.size < 1) {
       op.fail(fmt::format("expected a result with elements, got {} along an axis (x {}, weight {})",
                           out < 1 ? 0 : axis.size, str(x.shape()), str(weight.shape())));
     }
+    shorten_stride(axis);
   };
   if (conv.images) grow(conv.shape.rows, x.size(-2), options.output_padding[0]);
   grow(conv.shape.cols, x.size(-1), options.output_padding[axes - 1]);

@@ -185,12 +185,14 @@ class Planes {
 
   // For the first element of a class: the offsets in a copy of the taps that contribute to it, and in `places` their
   // positions in the kernel. Returns their number.
-  int64_t list_taps(int64_t row_class, int64_t col_class, int64_t* offsets, int64_t* places) const {
+  int64_t list_taps(const ConvTaps& down, int64_t row_class, const ConvTaps& across, int64_t col_class,
+                    int64_t* offsets, int64_t* places) const {
+    const ConvTaps::Class &rows = down[row_class], &cols = across[col_class];
     int64_t count = 0;
-    for (int64_t p = 0; p < rows_.axis.kernel; ++p) {
-      for (int64_t q = 0; q < cols_.axis.kernel; ++q) {
-        if (!rows_.meets(row_class, p) || !cols_.meets(col_class, q)) continue;
-        const int64_t row = rows_.source(row_class, p) - first_row_, col = cols_.source(col_class, q) - first_col_;
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const int64_t p = down.tap(rows.first + i), row = rows_.source(rows.residue, p) - first_row_;
+      for (int64_t j = 0; j < cols.count; ++j) {
+        const int64_t q = across.tap(cols.first + j), col = cols_.source(cols.residue, q) - first_col_;
         offsets[count] = row * row_size() + col % cols_.advance() * columns_ + col / cols_.advance();
         places[count++] = p * cols_.axis.kernel + q;
       }
@@ -216,16 +218,19 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
   const TapKernels<T>& use = tap_kernels<T>();
   const Planes<T> planes(shape, transposed);
   const ConvPass &rows = planes.rows(), &cols = planes.cols();
-  const int64_t classes = rows.classes() * cols.classes(), taps = shape.taps();
+  const ConvTaps row_taps(rows), col_taps(cols);
+  const int64_t classes = row_taps.count() * col_taps.count(), taps = shape.taps();
   const int64_t sources = transposed ? shape.o : 1, results = transposed ? 1 : shape.o;  // planes per group
   const int64_t from_plane = rows.from() * cols.from(), to_plane = rows.to() * cols.to();
 
   // the taps of every class, source after source
-  const Scratch<int64_t> offsets(classes * taps * sources), places(classes * taps * sources), counts(classes);
+  const Scratch<int64_t> offsets(taps * sources), places(taps * sources), counts(classes);
+  int64_t listed = 0;
   for (int64_t at = 0; at < classes; ++at) {
-    int64_t* const first = offsets.get() + at * taps * sources;
-    int64_t* const place = places.get() + at * taps * sources;
-    const int64_t count = planes.list_taps(at / cols.classes(), at % cols.classes(), first, place);
+    int64_t* const first = offsets.get() + listed;
+    int64_t* const place = places.get() + listed;
+    const int64_t count =
+        planes.list_taps(row_taps, at / col_taps.count(), col_taps, at % col_taps.count(), first, place);
     for (int64_t s = 1; s < sources; ++s) {
       for (int64_t t = 0; t < count; ++t) {
         first[s * count + t] = first[t] + s * planes.size();
@@ -233,8 +238,10 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
       }
     }
     counts.get()[at] = count * sources;
+    listed += count * sources;
   }
-  const int64_t work = std::max<int64_t>(1, to_plane * taps * shape.o / classes);
+  const bool all_have_taps = row_taps.all() && col_taps.all();
+  const int64_t work = std::max<int64_t>(1, to_plane * taps * shape.o / (rows.classes() * cols.classes()));
   parallel_for(shape.n * shape.groups, std::max<int64_t>(1, 8 * kGrain / work), [&](int64_t begin, int64_t end) {
     const Scratch<T> copy(sources * planes.size() + kTapSlack), chosen(taps * sources), spread(cols.to());
     for (int64_t i = begin; i < end; ++i) {
@@ -246,16 +253,20 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
         const T* const kernel = weight + (group * shape.o + result) * taps;
         const T start = bias == nullptr ? T(0) : bias[group * results + result];
         T* const y = to + (i * results + result) * to_plane;
+        if (!all_have_taps) std::fill_n(y, to_plane, start);
+        const int64_t *offset = offsets.get(), *place = places.get();
         for (int64_t at = 0; at < classes; ++at) {
-          const int64_t row_class = at / cols.classes(), col_class = at % cols.classes();
-          const int64_t* const place = places.get() + at * taps * sources;
-          for (int64_t t = 0; t < counts.get()[at]; ++t) chosen.get()[t] = kernel[place[t]];
+          const int64_t row_class = row_taps[at / col_taps.count()].residue;
+          const int64_t col_class = col_taps[at % col_taps.count()].residue, count = counts.get()[at];
+          for (int64_t t = 0; t < count; ++t) chosen.get()[t] = kernel[place[t]];
           TapRows<T> todo{.rows = count_of_class(rows, row_class),
                           .n = count_of_class(cols, col_class),
-                          .count = counts.get()[at],
-                          .taps = offsets.get() + at * taps * sources,
+                          .count = count,
+                          .taps = offset,
                           .from = copy.get(),
                           .from_step = rows.advance() * planes.row_size()};
+          offset += count;
+          place += count;
           if (cols.classes() == 1) {
             T* const first = y + row_class * cols.to();
             use.combine_rows(todo, chosen.get(), start, first, rows.classes() * cols.to());
@@ -280,7 +291,7 @@ void convolve_planes_weight(const ConvShape& shape, const T* x, const T* y, T* w
   const Planes<T> planes(shape, false);
   const int64_t taps = shape.taps(), plane = shape.out_image();
   const Scratch<int64_t> offsets(taps), places(taps);
-  planes.list_taps(0, 0, offsets.get(), places.get());
+  planes.list_taps(ConvTaps(planes.rows()), 0, ConvTaps(planes.cols()), 0, offsets.get(), places.get());
   const int64_t work = std::max<int64_t>(1, shape.n * plane * taps * shape.o);
   parallel_for(shape.groups, std::max<int64_t>(1, 8 * kGrain / work), [&](int64_t begin, int64_t end) {
     const Scratch<T> copy(planes.size() + kTapSlack), sums(shape.o * taps * use.lanes);

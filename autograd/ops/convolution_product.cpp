@@ -53,8 +53,10 @@ class TapProduct {
         channel_stride_(transposed ? shape.c * shape.taps() : shape.taps()),
         column_stride_(transposed ? shape.taps() : shape.c * shape.taps()),
         panels_(pieces_of(columns_, use_.cols)),
+        row_taps_(rows_),
+        col_taps_(cols_),
         taps_(shape.taps()),
-        classes_(rows_.classes() * cols_.classes()),
+        classes_(classes_count()),
         weight_(shape.groups * panels_ * use_.cols * shape.taps() * channels_) {
     list_taps();
     choose_blocks();
@@ -83,20 +85,20 @@ class TapProduct {
  private:
   // The taps of each class in the order of the source, so that adjacent ones form one run.
   void list_taps() {
-    const int64_t down = rows_.axis.kernel, across = cols_.axis.kernel;
+    const auto tap_of = [](const ConvTaps& taps, const ConvPass& pass, const ConvTaps::Class& one, int64_t i) {
+      return taps.tap(one.first + (pass.transposed ? one.count - 1 - i : i));
+    };
     int64_t count = 0;
-    for (int64_t at = 0; at < rows_.classes() * cols_.classes(); ++at) {
-      TapClass& one = classes_.get()[at];
-      one = {at / cols_.classes(), at % cols_.classes(), count, 0};
-      for (int64_t i = 0; i < down; ++i) {
-        const int64_t p = rows_.transposed ? down - 1 - i : i;
-        for (int64_t j = 0; j < across; ++j) {
-          const int64_t q = cols_.transposed ? across - 1 - j : j;
-          if (!rows_.meets(one.row, p) || !cols_.meets(one.col, q)) continue;
-          taps_.get()[count++] = {p * across + q, rows_.source(one.row, p), cols_.source(one.col, q)};
+    for (int64_t at = 0; at < classes_count(); ++at) {
+      const ConvTaps::Class &down = row_taps_[at / col_taps_.count()], &across = col_taps_[at % col_taps_.count()];
+      classes_.get()[at] = {down.residue, across.residue, count, down.count * across.count};
+      for (int64_t i = 0; i < down.count; ++i) {
+        const int64_t p = tap_of(row_taps_, rows_, down, i), row = rows_.source(down.residue, p);
+        for (int64_t j = 0; j < across.count; ++j) {
+          const int64_t q = tap_of(col_taps_, cols_, across, j);
+          taps_.get()[count++] = {p * cols_.axis.kernel + q, row, cols_.source(across.residue, q)};
         }
       }
-      one.count = count - one.first;
     }
   }
 
@@ -131,7 +133,7 @@ class TapProduct {
     const T* const from = weight + group * shape_.o * shape_.c * shape_.taps() + index * use_.cols * column_stride_;
     T* const to = panel(group, index);
     if (width < pitch) std::fill_n(to, shape_.taps() * channels_ * pitch, T(0));
-    for (int64_t at = 0; at < rows_.classes() * cols_.classes(); ++at) {
+    for (int64_t at = 0; at < classes_count(); ++at) {
       const TapClass& one = classes_.get()[at];
       const Tap* const taps = taps_.get() + one.first;
       T* const rows = to + one.first * channels_ * pitch;
@@ -222,11 +224,12 @@ class TapProduct {
     const int64_t most_runs = shape_.taps() * (2 + channels_ / kDepth) + classes_count();
     const Scratch<Run> runs(most_runs);
     const Scratch<ClassWork> work(classes_count());
-    int64_t pixels_before = 0, runs_before = 0;
-    for (int64_t at = 0; at < classes_count(); ++at) {
+    int64_t pixels_before = 0, runs_before = 0, classes = 0;
+    const auto list_class = [&](int64_t at) {
       const TapClass& one = classes_.get()[at];
-      ClassWork& todo = work.get()[at];
+      ClassWork& todo = work.get()[classes++];
       const int64_t k = one.count * channels_;
+      todo.taps = one.first;
       todo.depth = std::max<int64_t>(1, pieces_of(k, std::max<int64_t>(1, pieces_of(k, kDepth))));
       todo.runs = runs.get() + runs_before;
       todo.run_count = list_runs(one, window, todo.depth, runs.get() + runs_before);
@@ -235,12 +238,16 @@ class TapProduct {
           list_pixels(one, window, images, down, across, a_rows.get() + pixels_before, c_rows.get() + pixels_before);
       runs_before += todo.run_count;
       pixels_before += todo.count;
-    }
+    };
+    row_taps_.each(down.begin, down.end, [&](int64_t i) {
+      col_taps_.each(across.begin, across.end, [&](int64_t j) { list_class(i * col_taps_.count() + j); });
+    });
+    if (pixels_before < pixels) std::fill_n(result.get(), pixels * use_.cols, T(0));  // some have no taps
 
     const int64_t plane = rows_.to() * cols_.to();
     for (int64_t p = 0; p < panels_; ++p) {
       const int64_t pitch = wide(p) ? use_.cols : use_.cols / 2;
-      for (int64_t at = 0; at < classes_count(); ++at) {
+      for (int64_t at = 0; at < classes; ++at) {
         const ClassWork& todo = work.get()[at];
         runs::Product<T> product{.runs = todo.runs,
                                  .count = 0,
@@ -248,13 +255,13 @@ class TapProduct {
                                  .a = source.get(),
                                  .a_rows = a_rows.get() + todo.first,
                                  .rows = todo.count,
-                                 .panel = panel(group, p) + classes_.get()[at].first * channels_ * pitch,
+                                 .panel = panel(group, p) + todo.taps * channels_ * pitch,
                                  .wide = wide(p),
                                  .c = result.get(),
                                  .c_rows = c_rows.get() + todo.first,
                                  .add = false};
         int64_t run = 0;
-        do {  // at least once: without taps the result is zero
+        do {  // at least once: without channels the result is zero
           int64_t depth = 0;
           product.count = 0;
           product.runs = todo.runs + run;
@@ -282,9 +289,10 @@ class TapProduct {
   struct ClassWork {
     const Run* runs;
     int64_t run_count, depth;
+    int64_t taps;          // the first one
     int64_t first, count;  // of the elements
   };
-  int64_t classes_count() const { return rows_.classes() * cols_.classes(); }
+  int64_t classes_count() const { return row_taps_.count() * col_taps_.count(); }
 
   const runs::Kernels<T>& use_ = runs::kernels<T>();
   const ConvShape& shape_;
@@ -292,6 +300,7 @@ class TapProduct {
   const int64_t channels_, columns_;              // of the source and of the result, per group
   const int64_t channel_stride_, column_stride_;  // in the weight
   const int64_t panels_;
+  const ConvTaps row_taps_, col_taps_;
   const Scratch<Tap> taps_;
   const Scratch<TapClass> classes_;
   const Scratch<T> weight_;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <tapegrad/autograd/detail/pieces.h>
+#include <tapegrad/autograd/detail/scratch.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tapegrad {
@@ -43,6 +45,10 @@ void convolve(const ConvShape& shape, const T* x, const T* weight, const T* bias
 /// x = transposed convolution of y, the gradient of `convolve` for x; plus bias [groups * c] unless it is nullptr.
 template <class T>
 void convolve_transposed(const ConvShape& shape, const T* y, const T* weight, const T* bias, T* x);
+/// The same for a weight with NaN or infinities: they reach only the elements of x that they contribute to, and no
+/// product with the zeros outside of y is formed.
+template <class T>
+void convolve_transposed_exactly(const ConvShape& shape, const T* y, const T* weight, const T* bias, T* x);
 /// weight = the gradient of `convolve` for the weight, where y is the gradient of its result.
 template <class T>
 void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
@@ -65,10 +71,8 @@ struct ConvPass {
   int64_t classes() const { return transposed ? axis.stride : 1; }
   int64_t advance() const { return transposed ? 1 : axis.stride; }
 
-  /// Whether a tap of the kernel contributes to the elements of a class.
-  bool meets(int64_t residue, int64_t tap) const {
-    return !transposed || modulo(residue + axis.padding - tap * axis.dilation) == 0;
-  }
+  /// The class to whose elements a tap of the kernel contributes.
+  int64_t class_of(int64_t tap) const { return transposed ? modulo(tap * axis.dilation - axis.padding) : 0; }
   /// The element of the source that a tap combines with element `residue` of the result; zero outside the source.
   int64_t source(int64_t residue, int64_t tap) const {
     if (!transposed) return residue * axis.stride + tap * axis.dilation - axis.padding;
@@ -82,6 +86,7 @@ struct ConvPass {
     if (transposed) return floor_of(end - 1 + axis.padding) + 1;
     return (end - 1) * axis.stride - axis.padding + axis.reach() + 1;
   }
+  int64_t residue_of(int64_t element) const { return modulo(element); }
   /// The first element of a class at or after `begin`.
   int64_t first_of_class(int64_t residue, int64_t begin) const { return begin + modulo(residue - begin); }
 
@@ -91,6 +96,55 @@ struct ConvPass {
     return rest < 0 ? rest + classes() : rest;
   }
   int64_t floor_of(int64_t x) const { return (x - modulo(x)) / classes(); }
+};
+
+/// The taps of an axis by class. With a stride above the size of the kernel there are classes without taps, whose
+/// elements are zero; they are not listed, so that the work does not depend on the stride.
+class ConvTaps {
+ public:
+  explicit ConvTaps(const ConvPass& pass) : pass_(pass), taps_(pass.axis.kernel), classes_(pass.axis.kernel) {
+    for (int64_t tap = 0; tap < pass.axis.kernel; ++tap) taps_.get()[tap] = {pass.class_of(tap), tap};
+    std::sort(taps_.get(), taps_.get() + pass.axis.kernel, [](const Tap& a, const Tap& b) {
+      return a.residue != b.residue ? a.residue < b.residue : a.tap < b.tap;
+    });
+    for (int64_t i = 0; i < pass.axis.kernel; ++i) {
+      const int64_t residue = taps_.get()[i].residue;
+      if (i == 0 || residue != taps_.get()[i - 1].residue) classes_.get()[count_++] = {residue, i, 0};
+      ++classes_.get()[count_ - 1].count;
+    }
+  }
+
+  /// Elements whose remainder is `residue`; they are combined from the taps tap(first) .. tap(first + count - 1).
+  struct Class {
+    int64_t residue, first, count;
+  };
+  int64_t count() const { return count_; }  ///< classes that have taps
+  bool all() const { return count_ == pass_.classes(); }
+  const Class& operator[](int64_t i) const { return classes_.get()[i]; }
+  int64_t tap(int64_t i) const { return taps_.get()[i].tap; }
+
+  /// Calls use(i) for each class that has an element in [begin, end).
+  template <class Use>
+  void each(int64_t begin, int64_t end, const Use& use) const {
+    const Class* const all = classes_.get();
+    const int64_t first = pass_.residue_of(begin);
+    const int64_t from =
+        std::lower_bound(all, all + count_, first, [](const Class& c, int64_t r) { return c.residue < r; }) - all;
+    for (int64_t k = 0; k < count_; ++k) {
+      const int64_t i = from + k < count_ ? from + k : from + k - count_;
+      if (pass_.first_of_class(all[i].residue, begin) >= end) return;
+      use(i);
+    }
+  }
+
+ private:
+  struct Tap {
+    int64_t residue, tap;
+  };
+  const ConvPass pass_;
+  const Scratch<Tap> taps_;
+  const Scratch<Class> classes_;
+  int64_t count_ = 0;
 };
 
 /// The smallest number of multiplications that is worth another thread.

@@ -119,7 +119,9 @@ TEST(Convolution, EqualsPlainLoops) {
   }
 }
 
-TEST(Convolution, ManySmallShapes) {
+// Small shapes with all options; calls f(case, its number).
+template <class F>
+void each_small_shape(F f) {
   uint64_t state = 5;
   const auto draw = [&](int64_t low, int64_t high) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -135,8 +137,81 @@ TEST(Convolution, ManySmallShapes) {
               .groups = groups}};
     one.x[2] = std::max(one.x[2], (one.weight[2] - 1) * 2 + 1);
     one.x[3] = std::max(one.x[3], (one.weight[3] - 1) * 2 + 1);
-    check(one, i % 2 == 0 ? kFloat32 : kFloat64);
+    f(one, i);
   }
+}
+
+TEST(Convolution, ManySmallShapes) {
+  each_small_shape([](const Case& one, int i) { check(one, i % 2 == 0 ? kFloat32 : kFloat64); });
+}
+
+// The gradient for x, and so a transposed convolution, where some elements of the weight are not finite.
+TEST(Convolution, BrokenWeightsReachOnlyWhatTheyContributeTo) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  int untouched = 0, infinite = 0;
+  each_small_shape([&](const Case& one, int i) {
+    const DType dtype = i % 2 == 0 ? kFloat32 : kFloat64;
+    std::vector<double> w = numbers(one.weight, dtype, 2).to(kFloat64).to_vector<double>();
+    const auto some = static_cast<std::size_t>(i);
+    w[some % w.size()] = i % 3 == 0 ? std::nan("") : kInf;
+    w[some * 7 % w.size()] = i % 2 == 0 ? -kInf : std::nan("");
+    const Tensor x = zeros(one.x, dtype).as_leaf(), weight = tensor(w, one.weight).to(dtype);
+    Tape tape;
+    const Tensor y = conv2d(x, weight, {}, one.options);
+    const Tensor dy = numbers(y.shape(), dtype, 3);
+    const std::vector<double> from = dy.to(kFloat64).to_vector<double>();
+    std::vector<double> right(static_cast<std::size_t>(x.numel()));
+    each_product(one.x, one.weight, y.shape(), one.options, [&](int64_t at, int64_t in, int64_t tap) {
+      right[static_cast<std::size_t>(in)] += from[static_cast<std::size_t>(at)] * w[static_cast<std::size_t>(tap)];
+    });
+    const Tensor dx = tape.backward(y, {.grad_output = dy})[x];
+    EXPECT_TRUE(allclose(dx, tensor(right, one.x).to(dtype), 1e-4, 1e-4, true)) << i << " " << str(dx);
+    for (const double v : right) {
+      if (std::isfinite(v)) ++untouched;
+      if (std::isinf(v)) ++infinite;
+    }
+  });
+  EXPECT_GT(untouched, 1000);
+  EXPECT_GT(infinite, 1000);
+
+  // The first and the last element are outside of every window, or only see the padding.
+  const auto transposed = [](const Tensor& weight, const ConvTransposeOptions& options) {
+    return conv_transpose1d(tensor({{{1., 2., 3.}}}), weight, {}, options);
+  };
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(allclose(transposed(tensor({{{kInf, 2.}}}), {.stride = 3, .output_padding = 2}),
+                       tensor({{{kInf, 2., 0., kInf, 4., 0., kInf, 6., 0., 0.}}}), 0, 0));
+  EXPECT_TRUE(
+      allclose(transposed(tensor({{{kNaN, 1., 1.}}}), {.padding = 1}), tensor({{{kNaN, kNaN, 5.}}}), 0, 0, true));
+  // A zero of the padding is an element of a convolution's windows, also of the gradient for the weight.
+  const Tensor x = tensor({{{1., 2., 3.}}}), weight = tensor({{{kNaN, 1., 1.}}});
+  EXPECT_TRUE(all(isnan(conv1d(x, weight, {}, {.padding = 1}))));
+}
+
+// Most elements of the result have no taps. A time in proportion to the square of the stride would be hours.
+TEST(Convolution, StridesFarBeyondTheKernel) {
+  for (const int64_t groups : {1, 4}) {
+    const int64_t stride = 1'000'000;
+    const Tensor x = numbers({1, 4, 3}, kFloat32, 1), bias = numbers({4}, kFloat32, 2);
+    const Tensor weight = numbers({4, 4 / groups, 5}, kFloat32, 3);
+    const Tensor y = conv_transpose1d(x, weight, bias, {.stride = stride, .groups = groups});
+    const Tensor dense =
+        conv_transpose1d(x, weight, bias, {.stride = 5, .groups = groups});  // the same, close together
+    ASSERT_EQ(y.shape(), (Shape{1, 4, 2 * stride + 5}));
+    for (int64_t i = 0; i < 3; ++i) EXPECT_TRUE(equal(narrow(y, 2, i * stride, 5), narrow(dense, 2, i * 5, 5)));
+    EXPECT_TRUE(equal(narrow(y, 2, 5, stride - 5), bias.reshape({1, 4, 1}).expand({1, 4, stride - 5})));
+  }
+  const ConvTransposeOptions both{.stride = {3000, 2000}};
+  const Tensor image = conv_transpose2d(ones({1, 1, 2, 2}), ones({1, 1, 2, 3}), {}, both);
+  EXPECT_EQ(image.shape(), (Shape{1, 1, 3002, 2003}));
+  EXPECT_EQ(sum(image).item(), 24);
+  EXPECT_EQ(image[0][0][3001][2002].item(), 1);
+  // A stride as long as the kernel: every class of elements has one tap.
+  const Tensor wide = numbers({1, 1, 200'000}, kFloat32, 4);
+  EXPECT_TRUE(equal(conv_transpose1d(ones({1, 1, 2}), wide, {}, {.stride = 200'000}), cat({wide, wide}, 2)));
+  // A single window: the stride is the distance to a next one, which there is not.
+  EXPECT_EQ(conv_transpose1d(ones({1, 2, 1}), ones({2, 1, 3}), {}, {.stride = INT32_MAX, .groups = 2}).size(2), 3);
+  EXPECT_EQ(conv1d(ones({1, 2, 7}), ones({2, 1, 3}), {}, {.stride = INT32_MAX, .groups = 2}).size(2), 1);
 }
 
 // <conv(x), y> = <x, conv_transpose(y)>, for every size that output_padding can select.

@@ -185,6 +185,94 @@ TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
             "[kv_cache] a cache cannot be used while a tape records (use PauseRecording)");
 }
 
+// Every way in which keys and values can disagree with what a cache holds.
+TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
+  const auto pair = [](const Shape& keys, const Shape& values) { return nn::KeysAndValues{ones(keys), ones(values)}; };
+  nn::KVCache cache;
+  EXPECT_EQ(error_of([&] {
+              cache.append(5, pair({1, 1, 4, 8}, {1, 1, 4, 8}));
+            }),
+            "[kv_cache] expected layer 0 next in the first pass, got 5");
+  EXPECT_EQ(error_of([&] {
+              cache.append(0, pair({1, 4, 8}, {1, 4, 8}));
+            }),
+            "[kv_cache] expected keys [B, heads, T, head_dim], got [1, 4, 8]");
+  EXPECT_EQ(error_of([&] { cache.append(0, {}); }), "[kv_cache] expected keys [B, heads, T, head_dim], got none");
+  EXPECT_EQ(error_of([&] {
+              cache.append(0, pair({1, 1, 4, 8}, {1, 1, 70, 8}));
+            }),
+            "[kv_cache] expected values float32 [1, 1, 4, head_dim] for keys [1, 1, 4, 8], got float32 [1, 1, 70, 8]");
+  EXPECT_EQ(cache.batch(), 0);
+
+  cache.append(0, pair({1, 1, 4, 8}, {1, 1, 4, 6}));
+  EXPECT_EQ(error_of([&] { cache.advance(5); }),
+            "[kv_cache] expected 0 to 4 tokens, those that all layers have appended, got 5");
+  EXPECT_EQ(error_of([&] { cache.advance(-1); }),
+            "[kv_cache] expected 0 to 4 tokens, those that all layers have appended, got -1");
+  EXPECT_EQ(error_of([&] {
+              cache.append(1, pair({2, 1, 4, 8}, {2, 1, 4, 8}));
+            }),
+            "[kv_cache] expected 1 sequences of float32 as in the cache, got 2 of float32");
+  cache.advance(4);
+  // With one head more, the keys would be written behind the cache's memory, over another tensor.
+  std::vector<Tensor> others;
+  for (int i = 0; i < 64; ++i) others.push_back(zeros({64 * 64}));
+  EXPECT_EQ(
+      error_of([&] {
+        cache.append(0, pair({1, 8, 1, 8}, {1, 8, 1, 6}));
+      }),
+      "[kv_cache] expected keys as in the cache (1 heads of 8), got 8 heads of 8 (is the cache of another model?)");
+  for (const Tensor& other : others) EXPECT_FALSE(any(other != 0.0));
+  EXPECT_EQ(
+      error_of([&] {
+        cache.append(0, pair({1, 1, 1, 9}, {1, 1, 1, 6}));
+      }),
+      "[kv_cache] expected keys as in the cache (1 heads of 8), got 1 heads of 9 (is the cache of another model?)");
+  EXPECT_EQ(
+      error_of([&] {
+        cache.append(0, pair({1, 1, 1, 8}, {1, 1, 1, 8}));
+      }),
+      "[kv_cache] expected values as in the cache (1 heads of 6), got 1 heads of 8 (is the cache of another model?)");
+  EXPECT_EQ(error_of([&] {
+              cache.append(0, {ones({1, 1, 1, 8}), {}});
+            }),
+            "[kv_cache] expected values as in the cache (1 heads of 6), got none (is the cache of another model?)");
+  EXPECT_EQ(error_of([&] {
+              cache.append(1, pair({1, 1, 1, 8}, {1, 1, 1, 6}));
+            }),
+            "[kv_cache] expected a layer below 1, as in the cache, got 1 (is the cache of another model?)");
+  EXPECT_EQ(error_of([&] {
+              cache.append_history({ones({1, 1, 1, 8}), {}});
+            }),
+            "[kv_cache] expected keys as in the cache (none), got 1 heads of 8 (is the cache of another model?)");
+  EXPECT_EQ(error_of([&] { cache.advance(1); }),
+            "[kv_cache] expected 0 to 0 tokens, those that all layers have appended, got 1");
+  cache.append(0, pair({1, 1, 1, 8}, {1, 1, 1, 6}));
+  cache.advance(1);
+  EXPECT_EQ(cache.length(), 5);
+}
+
+TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
+  nn::GPTModel model(small());
+  nn::eval(model);
+  nn::KVCache cache;
+  model(tensor({{3, 1, 4}}), &cache);
+  const Tensor next = tensor({{7}, {8}});
+  EXPECT_EQ(error_of([&] {
+              model.hidden_each(next, std::vector<nn::KVCache*>{&cache, &cache});
+            }),
+            "[gpt] expected a cache of its own for each row, got that of an earlier row for row 1");
+  EXPECT_EQ(error_of([&] {
+              model.hidden_each(next, std::vector<nn::KVCache*>{&cache, nullptr});
+            }),
+            "[gpt] expected a cache of its own for each row, got none for row 1");
+  const nn::MultiHeadSelfAttention attention({.d_in = 8, .d_out = 8, .num_heads = 2, .context_length = 4});
+  EXPECT_EQ(error_of([&] {
+              attention(ones({3, 1, 8}), {.each = std::vector<nn::AttentionPass>(2)});
+            }),
+            "[multi_head_self_attention] expected one pass for each of the 3 rows, got 2");
+}
+
 TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
   nn::GPTModel model(small());
   nn::eval(model);

@@ -223,6 +223,11 @@ TEST(Transformer, Errors) {
               model.encode(ones({1, 2}));
             }),
             "[embeddings] expected ids int64 [B, T], got float32 [1, 2]");
+  nn::DecoderCache none;
+  EXPECT_EQ(error_of([&] {
+              model.decoder.step(ones({1, 1}, kInt64), none);
+            }),
+            "[transformer_decoder] expected a cache of 1 layers, which begin() makes, got 0");
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace tapegrad {
 
 struct MaxPoolOptions {
   PerAxis<int64_t> stride = {};  ///< distance between windows; default: the kernel size
-  PerAxis<int64_t> padding =
-      0;  ///< rows and columns on each side that are never the maximum; at most half of the window
+  /// Rows and columns on each side that are never the maximum; at most half of the window.
+  PerAxis<int64_t> padding = 0;
   PerAxis<int64_t> dilation = 1;  ///< distance between the elements of a window
   bool ceil_mode = false;         ///< true: the last window may extend beyond the padded axis
 };

@@ -13,8 +13,8 @@ struct ModuleGradcheckOptions {
   /// Adds uniform numbers in [-move, move) to every parameter: at the initial values, a bias of 0 or a scale of 1 would
   /// hide errors.
   double move = 0.3;
-  uint64_t seed =
-      11;  ///< for these numbers, and for the default generator before each call, so that dropout repeats its mask
+  /// For these numbers, and for the default generator before each call, so that dropout repeats its mask.
+  uint64_t seed = 11;
 };
 
 namespace detail {
@@ -26,10 +26,8 @@ GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, con
 /// Compares the gradients of call(model, inputs) for every parameter of the model and every floating input with central
 /// differences, as tapegrad::gradcheck does for functions:
 ///
-///   const GradcheckReport report = nn::gradcheck(model, {x, mask}, [](const Block& block, std::span<const Tensor> in)
-///   {
-///     return block(in[0], in[1]);
-///   });
+///   const auto call = [](const Block& block, std::span<const Tensor> in) { return block(in[0], in[1]); };
+///   const GradcheckReport report = nn::gradcheck(model, {x, mask}, call);
 ///   if (!report) std::cout << report.text;   // "... (element 3 of up.weight)"
 ///
 /// Works in float64 on a clone of the model: neither the model nor the default generator changes. Floating inputs are

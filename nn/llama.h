@@ -18,9 +18,8 @@ namespace tapegrad::nn {
 struct RopeScaling {
   ///   none    not at all
   ///   linear  all pairs, by `factor`. Chen et al. 2023
-  ///   llama3  the pairs that rotate less than `low` times in `trained_length` positions, by `factor`; those that
-  ///   rotate
-  ///           more than `high` times not at all; in between by a mixture. Llama 3.1
+  ///   llama3  pairs that rotate less than `low` times in `trained_length` positions, by `factor`; pairs that rotate
+  ///           more than `high` times, not at all; in between by a mixture. Llama 3.1
   enum class Kind { none, linear, llama3 };
   Kind kind = Kind::none;
   double factor = 1;

@@ -78,8 +78,8 @@ struct T5Bias {
 
   Parameter weight;  // [buckets, H], xavier-uniform
   int64_t max_distance = 0;
-  bool both_directions =
-      false;  // half of the buckets are for keys after the query; otherwise these count as distance 0
+  // Half of the buckets are for keys after the query; otherwise these count as distance 0.
+  bool both_directions = false;
 };
 /// The bucket of a distance (the key's position minus the query's).
 int64_t t5_bucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_directions);

@@ -48,8 +48,8 @@ struct Record {
 
 void gradient_descent(const Problem& problem, Record& record) {
   Tensor w = tg::zeros({kFeatures}, tg::kFloat64);
-  const double step =
-      4 / (10 * 1.1);  // 1 / L: the Hessian is at most x^T x / (4 N), and the largest feature has variance 10
+  // 1 / L: the Hessian is at most x^T x / (4 N), and the largest feature has variance 10.
+  const double step = 4 / (10 * 1.1);
   while (!record.reached() && record.cost < kBudget) {
     const auto [loss, g] = tg::value_and_grad(problem)(w);
     w = w - step * g;
@@ -99,8 +99,8 @@ int newton(const Problem& problem, Record& record) {
     const double loss = here.value.item(), tolerance = std::min(0.5, std::sqrt(inner(g, g)));
     int64_t products = 0;
     const Tensor d = newton_direction(problem, w, g, tolerance, products);
-    double length =
-        1;  // halved until the loss falls by a fraction of the decrease predicted by its slope, or is unchanged
+    // Halved until the loss falls by a fraction of the decrease predicted by its slope, or is unchanged.
+    double length = 1;
     while (problem(w + length * d).item() > loss + 1e-4 * length * inner(g, d) + 1e-15) length /= 2;
     w = w + length * d;
     here = tg::value_and_grad(problem)(w);

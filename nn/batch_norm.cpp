@@ -74,12 +74,17 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool 
     : weight(filled("group_norm", affine, num_channels, 1)),
       bias(filled("group_norm", affine, num_channels, 0)),
       num_groups(num_groups),
+      num_channels(num_channels),
       eps(eps) {
   if (num_groups < 1 || num_channels % num_groups != 0) {  // as the operation says it, but at once
     fail("group_norm", fmt::format("expected groups that divide the {} channels, got {}", num_channels, num_groups));
   }
 }
-Tensor GroupNorm::operator()(const Tensor& x) const { return group_norm(x, num_groups, weight, bias, eps); }
+
+Tensor GroupNorm::operator()(const Tensor& x) const {
+  require_features("group_norm", x, num_channels);
+  return group_norm(x, num_groups, weight, bias, eps);
+}
 
 InstanceNorm::InstanceNorm(int64_t num_features, const InstanceNormOptions& options)
     : weight(filled("instance_norm", options.affine, num_features, 1)),
@@ -94,7 +99,7 @@ InstanceNorm::InstanceNorm(int64_t num_features, const InstanceNormOptions& opti
 }
 
 Tensor InstanceNorm::operator()(const Tensor& x) const {
-  if (running_mean.defined()) require_features("instance_norm", x, num_features);
+  require_features("instance_norm", x, num_features);
   if (!training && running_mean.defined()) return batch_norm(x, running_mean, running_var, weight, bias, eps);
   const Tensor y = instance_norm(x, weight, bias, eps);
   const bool updates = training && running_mean.defined() && x.numel() > 0;

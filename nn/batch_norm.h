@@ -68,7 +68,7 @@ struct GroupNorm {
 
   Parameter weight;  // [C], ones, or none
   Parameter bias;    // [C], zeros, or none
-  int64_t num_groups;
+  int64_t num_groups, num_channels;
   double eps;
 };
 

@@ -5,47 +5,10 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/check.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/batch_norm.h>
 #include <tapegrad/autograd/ops/channel_norm.h>
 #include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/moments-inl.h>
-
-#ifndef TAPEGRAD_BATCH_NORM_TYPES
-#define TAPEGRAD_BATCH_NORM_TYPES
-namespace tapegrad {
-
-// The work is cut into pieces: a range of channels of a range of samples.
-struct BatchNormPiece {
-  int64_t c_begin, c_end, n_begin, n_end;
-};
-
-// What forward computes: y = (x - mean) * scale * weight + bias.
-struct BatchNormArgs {
-  DType dtype;
-  Channels size;
-  double eps;
-  const void* x;
-  const void* weight;  // or nullptr, as bias
-  const void* bias;
-  void* mean;   // [c], as scale and var
-  void* scale;  // 1 / sqrt(var + eps)
-  void* var;    // the sample variance, or nullptr
-  void* y;
-};
-
-struct BatchNormBackwardArgs {
-  DType dtype;
-  Channels size;
-  bool measured;  // mean and scale depend on x
-  const void* x;
-  const void* weight;
-  const void* mean;
-  const void* scale;
-  const void* dy;
-  void* dx;  // or nullptr
-};
-
-}  // namespace tapegrad
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
@@ -330,6 +293,7 @@ Grads fused_backward(const Channels& size, bool measured, const Tensor& x, const
       [&](const BatchNormPiece& piece, GradientSums* sums) {
         if (measured || wants.weight || wants.bias) {
           kernel_of(HWY_DISPATCH_TABLE(batch_norm_sums))(args, piece, sums);
+          batch_norm_wide_sums(args, piece, sums);
         }
       },
       [&](int64_t c, const GradientSums& sums) {
@@ -342,7 +306,9 @@ Grads fused_backward(const Channels& size, bool measured, const Tensor& x, const
         });
       },
       [&](const BatchNormPiece& piece, const GradientSums* sums) {
-        if (wants.x) kernel_of(HWY_DISPATCH_TABLE(batch_norm_dx))(args, piece, sums);
+        if (!wants.x) return;
+        kernel_of(HWY_DISPATCH_TABLE(batch_norm_dx))(args, piece, sums);
+        batch_norm_wide_dx(args, piece, sums);
       });
   return {dx, dweight, dbias};
 }
@@ -399,7 +365,11 @@ BatchNormed batch_norm_training(const Tensor& given_x, const Tensor& given_weigh
         [&](const BatchNormPiece& piece, Moments* sums) {
           kernel_of(HWY_DISPATCH_TABLE(batch_norm_measure))(args, piece, sums);
         },
-        [&](int64_t c, const Moments& sums) { kernel_of(HWY_DISPATCH_TABLE(batch_norm_settle))(args, c, sums); },
+        [&](int64_t c, const Moments& sums) {
+          if (std::isfinite(sums.squares) || !batch_norm_wide_settle(args, c)) {
+            kernel_of(HWY_DISPATCH_TABLE(batch_norm_settle))(args, c, sums);
+          }
+        },
         [&](const BatchNormPiece& piece, const Moments*) {
           kernel_of(HWY_DISPATCH_TABLE(batch_norm_apply))(args, piece);
         });

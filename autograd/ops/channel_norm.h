@@ -19,6 +19,10 @@ struct WantedGrads {
   bool any() const { return x || weight || bias; }
 };
 
+/// Where the variance of finite elements of x over `axes` is so large that derivatives overflow or underflow: a factor
+/// [as `variance`] for them with which they do not, and 1 elsewhere. An empty handle if it is not. Not recorded.
+Tensor range_factor(const Tensor& x, const Tensor& variance, const Axes& axes);
+
 /// dx, dweight and dbias, made of recorded operations. x is viewed as `view` [n, groups, channels of a group, l] and
 /// normalised over `axes` of it, or with the given mean and variance [1, groups, channels, 1].
 struct GivenStatistics {

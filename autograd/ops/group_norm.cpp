@@ -56,8 +56,12 @@ void group_norm_rows(const GroupNormArgs& args, int64_t begin, int64_t end) {
       const T* const weight = args.weight ? static_cast<const T*>(args.weight) + first : nullptr;
       const T* const bias = args.bias ? static_cast<const T*>(args.bias) + first : nullptr;
       const Moments moments = moments_of(x, 1, 0, n);
-      const T mean_of_row = static_cast<T>(moments.mean());
-      const T scale = static_cast<T>(1 / std::sqrt(moments.variance() + args.eps));
+      T mean_of_row = static_cast<T>(moments.mean());
+      T scale = static_cast<T>(1 / std::sqrt(moments.variance() + args.eps));
+      if (WideMoments wide; !std::isfinite(moments.squares) && wide.measure(n, true, [x](int64_t i) { return x[i]; })) {
+        mean_of_row = static_cast<T>(wide.mean);
+        scale = static_cast<T>(1 / std::sqrt(wide.variance + args.eps));
+      }
       static_cast<T*>(args.mean)[row] = mean_of_row;
       static_cast<T*>(args.scale)[row] = scale;
       const Vec<T> mean = mean_of_row;
@@ -77,6 +81,30 @@ void group_norm_rows(const GroupNormArgs& args, int64_t begin, int64_t end) {
   });
 }
 
+// The same for a row of large numbers. Plain loops.
+template <class T>
+void group_norm_backward_wide_row(const GroupNormBackwardArgs& args, int64_t row, const T* x, const T* dy,
+                                  const T* weight, T mean, T scale) {
+  const int64_t channels = args.channels, l = args.l, n = channels * l;
+  GradientSums sums;
+  for (int64_t c = 0; c < channels; ++c) {
+    GradientSums of;
+    for (int64_t i = c * l; i < (c + 1) * l; ++i) {
+      of.add({static_cast<double>(dy[i]),
+              static_cast<double>(dy[i]) * (static_cast<double>(x[i]) - static_cast<double>(mean))});
+    }
+    const double w = weight ? static_cast<double>(weight[c]) : 1;
+    sums.add({of.dy * w, of.dy_x * w});
+    if (args.dweight)
+      static_cast<T*>(args.dweight)[row * channels + c] = static_cast<T>(of.dy_x * static_cast<double>(scale));
+    if (args.dbias) static_cast<T*>(args.dbias)[row * channels + c] = static_cast<T>(of.dy);
+  }
+  for (int64_t i = 0; i < n && args.dx; ++i) {
+    const T g = weight ? dy[i] * weight[i / l] : dy[i];
+    static_cast<T*>(args.dx)[row * n + i] = wide_gradient(g, x[i], mean, scale, sums, static_cast<double>(n));
+  }
+}
+
 // With g = dy * weight: dx = scale * (g - mean(g) - (x - mean) * scale^2 * mean(g * (x - mean))).
 void group_norm_backward_rows(const GroupNormBackwardArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&](auto t) {
@@ -90,6 +118,10 @@ void group_norm_backward_rows(const GroupNormBackwardArgs& args, int64_t begin, 
       T* const dbias = args.dbias ? static_cast<T*>(args.dbias) + row * channels : nullptr;
       const T mean_of_row = static_cast<const T*>(args.mean)[row],
               scale_of_row = static_cast<const T*>(args.scale)[row];
+      if (is_wide(scale_of_row)) {
+        group_norm_backward_wide_row(args, row, x, dy, weight, mean_of_row, scale_of_row);
+        continue;
+      }
       const Vec<T> mean = mean_of_row, scale = scale_of_row;
       GradientSums sums;  // of g
       if (l == 1) {

@@ -1,5 +1,8 @@
-// Sums in float64 for the normalisations.
+// Sums in float64 for the normalisations, and in long double where those of large numbers overflow.
 #pragma once
+
+#include <cmath>
+#include <cstdint>
 
 namespace tapegrad {
 
@@ -35,5 +38,39 @@ struct GradientSums {
     dy_x += other.dy_x;
   }
 };
+
+/// Mean and variance of numbers whose squares overflow.
+struct WideMoments {
+  long double mean = 0, variance = 0;
+
+  /// Of at(0) .. at(n - 1), around 0 unless `centred`. False if one of them is not finite: then nothing overflows.
+  template <class At>
+  bool measure(int64_t n, bool centred, At at) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (!std::isfinite(at(i))) return false;
+    }
+    long double sum = 0, squares = 0;
+    for (int64_t i = 0; i < n && centred; ++i) sum += static_cast<long double>(at(i));
+    mean = sum / static_cast<long double>(n);
+    for (int64_t i = 0; i < n; ++i) squares += (at(i) - mean) * (at(i) - mean);
+    variance = squares / static_cast<long double>(n);
+    return true;
+  }
+};
+
+/// Whether `scale`, 1 / sqrt(variance + eps), is so small that its powers underflow: a gradient is computed in long
+/// double.
+template <class T>
+bool is_wide(T scale) {
+  return scale < (sizeof(T) == sizeof(float) ? T(0x1p-60) : T(0x1p-500));
+}
+
+/// dx of one element of a normalisation: scale * (g - mean(g) - n * mean(g * n)), n = (x - mean) * scale; `sums` are of
+/// g and of g * (x - mean).
+template <class T>
+T wide_gradient(T g, T x, T mean, T scale, const GradientSums& sums, double count) {
+  const long double s = scale, n = (static_cast<long double>(x) - mean) * s;
+  return static_cast<T>(s * (g - sums.dy / count - n * (sums.dy_x * s / count)));
+}
 
 }  // namespace tapegrad

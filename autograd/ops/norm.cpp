@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/channel_norm.h>
 #include <tapegrad/autograd/ops/kernel.h>
+#include <tapegrad/autograd/ops/moments.h>
 #include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
 
@@ -17,10 +19,21 @@ namespace tapegrad {
 enum class Norm { layer, std, rms };
 
 // What backward needs of each row: forward computed (x - mean) * scale; `pull` is a factor in dx (norm_backward_row).
+// `mean` is NaN if forward widened the row, and so does backward.
 template <class T>
 struct NormRow {
   T mean, scale, pull;
 };
+
+// A finite row whose squares overflow in T: normals = (x - mean) * scale, computed in long double. False for any other.
+template <class T>
+bool widen(Norm form, double eps, const T* x, int64_t n, T* normals, long double& scale) {
+  WideMoments of;
+  if (!of.measure(n, form != Norm::rms, [x](int64_t i) { return x[i]; })) return false;
+  scale = form == Norm::std ? 1 / (std::sqrt(of.variance) + eps) : 1 / std::sqrt(of.variance + eps);
+  for (int64_t i = 0; i < n; ++i) normals[i] = static_cast<T>((x[i] - of.mean) * scale);
+  return true;
+}
 
 struct NormArgs {
   Norm form;
@@ -38,6 +51,7 @@ struct NormBackwardArgs {
   Norm form;
   DType dtype;
   int64_t n;
+  double eps;
   const void* x;
   const void* weight;
   const void* kept;
@@ -53,10 +67,10 @@ namespace tapegrad::HWY_NAMESPACE {
 
 // One row of y = (x - mean) * scale * weight + bias; what backward needs goes to `kept`.
 template <class T>
-HWY_INLINE void norm_row(Norm form, T eps, const T* x, const T* weight, const T* bias, int64_t n, T* y,
+HWY_INLINE void norm_row(Norm form, double given_eps, const T* x, const T* weight, const T* bias, int64_t n, T* y,
                          NormRow<T>& kept) {
-  const T count = static_cast<T>(n);
-  const T mean = form == Norm::rms ? T{0} : reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(x); })) / count;
+  const T count = static_cast<T>(n), eps = static_cast<T>(given_eps);
+  T mean = form == Norm::rms ? T{0} : reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(x); })) / count;
   const T squares = reduce_sum(sum_spans<T>(n, [&](auto s) {
     const Vec<T> c = s.load(x) - mean;
     return c * c;
@@ -72,6 +86,13 @@ HWY_INLINE void norm_row(Norm form, T eps, const T* x, const T* weight, const T*
     pull = scale / count;
   }
   kept = {mean, scale, pull};
+  long double wide;
+  if (!std::isfinite(squares) && widen(form, given_eps, x, n, y, wide)) {
+    kept.mean = std::numeric_limits<T>::quiet_NaN();
+    x = y;
+    mean = 0;
+    scale = 1;
+  }
   if (weight && bias) {
     each_span<T>(n, [&](auto s) { s.store(fma((s.load(x) - mean) * scale, s.load(weight), s.load(bias)), y); });
   } else if (weight) {
@@ -105,8 +126,8 @@ void norm_rows(const NormArgs& args, int64_t begin, int64_t end) {
     const int64_t n = args.n;
     for (int64_t i = begin; i < end; ++i) {
       NormRow<T> row;
-      norm_row(args.form, static_cast<T>(args.eps), static_cast<const T*>(args.x) + i * n,
-               static_cast<const T*>(args.weight), static_cast<const T*>(args.bias), n, static_cast<T*>(args.y) + i * n,
+      norm_row(args.form, args.eps, static_cast<const T*>(args.x) + i * n, static_cast<const T*>(args.weight),
+               static_cast<const T*>(args.bias), n, static_cast<T*>(args.y) + i * n,
                args.kept ? static_cast<NormRow<T>*>(args.kept)[i] : row);
     }
   });
@@ -124,10 +145,19 @@ void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end
     for (int64_t i = begin; i < end; ++i) {
       const T* x = static_cast<const T*>(args.x) + i * n;
       const T* dy = static_cast<const T*>(args.dy) + i * n;
-      const NormRow<T>& kept = static_cast<const NormRow<T>*>(args.kept)[i];
+      NormRow<T> kept = static_cast<const NormRow<T>*>(args.kept)[i];
+      const Scratch<T> normals(std::isnan(kept.mean) ? n : 0);
+      long double factor = 1;
+      if (std::isnan(kept.mean) && widen(args.form, args.eps, x, n, normals.get(), factor)) {
+        x = normals.get();
+        // pull / scale: 1 / n, and in layer_norm_std (std + eps) / (std * n), where scale = 1 / (std + eps)
+        const long double rest = args.form == Norm::std ? 1 - args.eps * factor : 1;
+        kept = {0, 1, rest == 0 ? T{0} : static_cast<T>(1 / (rest * static_cast<long double>(n)))};
+      }
       if (args.dx) {
-        norm_backward_row(args.form, kept, x, static_cast<const T*>(args.weight), dy, n,
-                          static_cast<T*>(args.dx) + i * n);
+        T* const dx = static_cast<T*>(args.dx) + i * n;
+        norm_backward_row(args.form, kept, x, static_cast<const T*>(args.weight), dy, n, dx);
+        for (int64_t j = 0; j < n && factor != 1; ++j) dx[j] = static_cast<T>(dx[j] * factor);
       }
       const Vec<T> mean = kept.mean, scale = kept.scale;
       if (dw && db) {
@@ -164,27 +194,38 @@ constexpr int64_t kGrain = 8192;     // elements for one thread to take at a tim
 constexpr int64_t kMostBlocks = 64;  // parts of dweight and dbias
 constexpr int64_t kLeastRows = 8;    // rows in a part
 
-// The composed form of backward, every step recorded; the engine sums dweight and dbias over the rows.
-Grads composed_backward(Norm form, double eps, const Tensor& x, const Tensor& weight, const Axes& axes, int64_t n,
+// The composed form of backward, every step recorded; the engine sums dweight and dbias over the rows. `eps` is a
+// number, or a tensor with one for each row.
+template <class Eps>
+Grads composed_backward(Norm form, const Eps& eps, const Tensor& x, const Tensor& weight, const Axes& axes, int64_t n,
                         const Tensor& dy) {
   const Tensor centred = form == Norm::rms ? x : x - mean(x, axes, true);
+  const Tensor spread = form == Norm::std ? tapegrad::std(x, axes, true, 0) : mean(centred * centred, axes, true);
+  if constexpr (std::is_same_v<Eps, double>) {
+    const Tensor variance = form == Norm::std ? square(spread.detach()) : spread.detach();
+    if (const Tensor factor = range_factor(x, variance, axes); factor.defined()) {
+      const Tensor of_row = eps * (form == Norm::std ? factor : square(factor));
+      Grads grads = composed_backward(form, of_row, x * factor, weight, axes, n, dy);
+      grads[0] = grads[0] * factor;
+      return grads;
+    }
+  }
   const Tensor g = weight.defined() ? dy * weight : dy;
   const Tensor shifted = form == Norm::rms ? g : g - mean(g, axes, true);
   if (form == Norm::std) {
-    const Tensor s = tapegrad::std(x, axes, true, 0);
-    const Tensor safe = masked_fill(s, s == 0, 1);  // where s is 0, centred is 0 too
-    const Tensor scale = 1 / (s + eps);
+    const Tensor safe = masked_fill(spread, spread == 0, 1);  // where it is 0, centred is 0 too
+    const Tensor scale = 1 / (spread + eps);
     const Tensor along = sum(g * centred, axes, true) * scale * scale / (safe * static_cast<double>(n));
     return {scale * shifted - centred * along, dy * (centred * scale), dy};
   }
-  const Tensor scale = rsqrt(mean(centred * centred, axes, true) + eps);
+  const Tensor scale = rsqrt(spread + eps);
   const Tensor normal = centred * scale;
   return {scale * (shifted - normal * mean(g * normal, axes, true)), dy * normal, dy};
 }
 
 // The sums over rows, dweight and dbias, are made in blocks of rows, which are then added.
-Grads fused_backward(Norm form, const Tensor& x, const Tensor& weight, const Tensor& kept, const Shape& normal,
-                     const WantedGrads& wants, const Tensor& dy) {
+Grads fused_backward(Norm form, double eps, const Tensor& x, const Tensor& weight, const Tensor& kept,
+                     const Shape& normal, const WantedGrads& wants, const Tensor& dy) {
   const int64_t n = normal.numel();
   const int64_t rows = n == 0 ? 0 : x.numel() / n;
   const DType dtype = x.dtype();
@@ -193,6 +234,7 @@ Grads fused_backward(Norm form, const Tensor& x, const Tensor& weight, const Ten
   const NormBackwardArgs args{.form = form,
                               .dtype = dtype,
                               .n = n,
+                              .eps = eps,
                               .x = x.raw_data(),
                               .weight = data_or_null(weight),
                               .kept = kept.raw_data(),
@@ -264,7 +306,7 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
   return record(op, y, {x, weight, bias},
                 [form, eps, x, weight, kept, rank = normal.rank(), wants](const Tensor& dy) -> Grads {
                   const Shape normal(x.shape().end() - rank, rank);
-                  if (!Tape::current()) return fused_backward(form, x, weight, kept, normal, wants, dy);
+                  if (!Tape::current()) return fused_backward(form, eps, x, weight, kept, normal, wants, dy);
                   Axes axes;
                   for (int i = x.dim() - rank; i < x.dim(); ++i) axes.push_back(i);
                   return composed_backward(form, eps, x, weight, axes, normal.numel(), dy);

@@ -21,14 +21,14 @@ const Op kLogsumexp{"logsumexp"};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The variance of one row if its sums overflow in T: in float64, updated element by element (Welford 1962).
+// The variance of one row if its sums overflow in T: in long double, updated element by element (Welford 1962).
 template <class T>
-double variance_of_row(const T* x, int64_t n, double divisor) {
-  double mean = 0, squares = 0;
+long double variance_of_row(const T* x, int64_t n, double divisor) {
+  long double mean = 0, squares = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const double d = static_cast<double>(x[i]) - mean;
-    mean += d / static_cast<double>(i + 1);
-    squares += d * (static_cast<double>(x[i]) - mean);
+    const long double d = x[i] - mean;
+    mean += d / static_cast<long double>(i + 1);
+    squares += d * (x[i] - mean);
   }
   return squares / divisor;
 }
@@ -66,7 +66,7 @@ Tensor variance(const Op& op, const Tensor& given, const Axes& axes, bool keepdi
         v = std::max(v - left * left / n, T{0}) / static_cast<T>(divisor);
         if (root) v = std::sqrt(v);
       } else {
-        const double wide = variance_of_row(from + i * x.n, x.n, divisor);
+        const long double wide = variance_of_row(from + i * x.n, x.n, divisor);
         v = static_cast<T>(root ? std::sqrt(wide) : wide);
       }
     }

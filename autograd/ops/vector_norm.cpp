@@ -33,6 +33,26 @@ Tensor norm_value(const Tensor& x, double p, const Axes& axes, bool keepdim) {
   return pow(sum(pow(abs(x), p), axes, keepdim), 1 / p);
 }
 
+// The largest absolute value of each row over `axes` where it is finite, but y, the row's result, is above `limit` or
+// NaN; 1 elsewhere. An empty handle if there is no such row. Not recorded.
+Tensor range_of(const Tensor& x, const Tensor& y, const Axes& axes, double limit) {
+  if (x.numel() == 0 || all(y.detach() <= limit)) return {};
+  const PauseRecording pause;
+  const Tensor largest = amax(abs(x.detach()), axes, true);
+  const Tensor beyond = logical_not(y.detach().reshape(largest.shape()) <= limit) && isfinite(largest) && largest > 1;
+  return any(beyond) ? where(beyond, largest, 1) : Tensor();
+}
+
+// Far below the numbers whose squares overflow, which backward divides by.
+double large(DType dtype) { return dtype == kFloat32 ? 0x1p30 : 0x1p400; }
+
+// norm_value, again from x / range where powers overflow.
+Tensor norm_in_range(const Tensor& x, double p, const Axes& axes, bool keepdim) {
+  const double most = x.dtype() == kFloat32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  const Tensor y = norm_value(x, p, axes, keepdim), range = p > 1 ? range_of(x, y, axes, most) : Tensor();
+  return range.defined() ? norm_value(x / range, p, axes, keepdim) * range.reshape(y.shape()) : y;
+}
+
 Tensor norm_gradient(const Tensor& x, const Tensor& y, double p, const Axes& axes, const Tensor& dy) {
   if (x.numel() == 0) return zeros_like(x);
   const auto expanded = [&](const Tensor& value) { return expand_to_input(value, x.shape(), axes); };
@@ -40,6 +60,11 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, double p, const Axes& axe
   if (std::isinf(p)) {
     const Tensor chosen = abs(x.detach()) == expanded(y.detach()) || isnan(x.detach());
     return share_evenly(dy, chosen, axes) * sign(x);
+  }
+  // The gradient does not depend on the scale of x.
+  if (const Tensor range = p > 1 ? range_of(x, y, axes, large(x.dtype())) : Tensor(); range.defined()) {
+    const Tensor within = x / range;
+    return norm_gradient(within, norm(within, p, axes, y.dim() == x.dim()), p, axes, dy);
   }
   const Tensor zero = y == 0;
   const Tensor safe = masked_fill(y, zero, 1);
@@ -99,7 +124,7 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
   Tensor y;
   {
     const PauseRecording pause;
-    y = norm_value(x, p, axes, keepdim);
+    y = norm_in_range(x, p, axes, keepdim);
   }
   if (p == 0) return y;
   return record(kNorm, y, {x}, [x, y, p, axes](const Tensor& dy) -> Grads { return norm_gradient(x, y, p, axes, dy); });
@@ -109,7 +134,11 @@ Tensor normalize(const Tensor& x, double p, int64_t axis, double eps) {
   require_floating(kNormalize, {&x});
   if (is_scalar_axis(x, axis)) return normalize(x.reshape({1}), p, 0, eps).reshape({});
   const int i = normal_axis(kNormalize, axis, x.shape());
-  return x / clamp(norm(x, p, i, true), eps, {});
+  const Tensor length = norm(x, p, i, true);
+  if (const Tensor range = p >= 1 ? range_of(x, length, i, large(x.dtype())) : Tensor(); range.defined()) {
+    return normalize(x / range, p, axis, eps);
+  }
+  return x / clamp(length, eps, {});
 }
 
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
@@ -126,7 +155,12 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis, double 
   const Tensor x = a.to(dtype).expand(shape), y = b.to(dtype).expand(shape);
   if (is_scalar_axis(x, axis)) return cosine_similarity(x.reshape({1}), y.reshape({1}), 0, eps);
   const int i = normal_axis(kCosineSimilarity, axis, shape);
-  return sum(x * y, i) / clamp(norm(x, 2, i), eps, {}) / clamp(norm(y, 2, i), eps, {});
+  const Tensor product = sum(x * y, i), x_length = norm(x, 2, i), y_length = norm(y, 2, i);
+  const Tensor x_range = range_of(x, x_length, i, large(dtype)), y_range = range_of(y, y_length, i, large(dtype));
+  if (x_range.defined() || y_range.defined()) {
+    return cosine_similarity(x_range.defined() ? x / x_range : x, y_range.defined() ? y / y_range : y, i, eps);
+  }
+  return product / clamp(x_length, eps, {}) / clamp(y_length, eps, {});
 }
 
 }  // namespace tapegrad

@@ -167,6 +167,11 @@ TEST(ChannelNorms, ErrorTexts) {
             "[instance_norm2d] expected x [N, C, H, W] or [C, H, W], got shape [3, 4]");
   EXPECT_EQ(text(nn::InstanceNorm1d(3, {.track_running_stats = true}), {2, 4, 5}),
             "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
+  EXPECT_EQ(text(nn::InstanceNorm(3), {2, 4, 5}), "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
+  EXPECT_EQ(text(nn::InstanceNorm(3, {.affine = true}), {2, 4, 5}),
+            "[instance_norm] expected x [N, 3, ...], got shape [2, 4, 5]");
+  EXPECT_EQ(text(nn::GroupNorm(2, 4, 1e-5, false), {2, 6, 5}),
+            "[group_norm] expected x [N, 4, ...], got shape [2, 6, 5]");
   EXPECT_EQ(error_of([] { nn::InstanceNorm1d(0); }), "[instance_norm] the number of channels must be positive, got 0");
   EXPECT_EQ(error_of([] { nn::BatchNorm2d(0); }), "[batch_norm] the number of channels must be positive, got 0");
   EXPECT_EQ(error_of([] { nn::GroupNorm(3, 4); }), "[group_norm] expected groups that divide the 4 channels, got 3");

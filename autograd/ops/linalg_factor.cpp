@@ -7,7 +7,9 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/matrices.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tapegrad {
 namespace {
@@ -68,18 +70,82 @@ Grads qr_backward(const Tensor& a, QrMode mode, const Qr& known, const Tensor& d
   return qr_gradient(a, now.q, now.r, dq, dr);
 }
 
-// The derivative of det(a) is the matrix of cofactors. For a = u diag(s) vh it is det(u) det(vh) u diag(p) vh, where
-// p_i is the product of all s but s_i: right for singular matrices, too. Not recorded.
-Tensor cofactors(const Tensor& a) {
-  const PauseRecording pause;
-  const Svd of = svd(a.detach());
-  const int64_t k = of.s.size(-1);
+Tensor whole(const Tensor& of_matrices) { return of_matrices.unsqueeze(-1).unsqueeze(-1); }
+
+// p_i of [..., k] is the product of all s but s_i; p_ij of [..., k, k] of all but s_i and s_j, and 0 on the diagonal.
+Tensor products_without_one(const Tensor& s) {
   PoolVector<Tensor> others;
-  for (int64_t i = 0; i < k; ++i) {
-    others.push_back(prod(of.s.slice(-1, 0, i), -1) * prod(of.s.slice(-1, i + 1), -1));
+  for (int64_t i = 0; i < s.size(-1); ++i) {
+    others.push_back(prod(s.slice(-1, 0, i), -1) * prod(s.slice(-1, i + 1), -1));
   }
-  const Tensor p = stack(std::span<const Tensor>(others), -1) * (det(of.u) * det(of.vh)).unsqueeze(-1);
-  return matmul(of.u * p.unsqueeze(-2), of.vh);
+  return stack(std::span<const Tensor>(others), -1);
+}
+Tensor products_without_two(const Tensor& s) {
+  PoolVector<Tensor> rows;
+  for (int64_t i = 0; i < s.size(-1); ++i) {
+    const Tensor rest = cat({s.slice(-1, 0, i), s.slice(-1, i + 1)}, -1);
+    const Tensor row = rest.size(-1) > 0 ? products_without_one(rest) : rest;
+    rows.push_back(cat({row.slice(-1, 0, i), zeros_like(s.slice(-1, 0, 1)), row.slice(-1, i)}, -1));
+  }
+  return stack(std::span<const Tensor>(rows), -2);
+}
+
+// The matrix of cofactors, the derivative of det(a), which is a polynomial: right for singular matrices, too. For a = u
+// diag(s) vh it is det(u) det(vh) u diag(p) vh with p_i the product of all s but s_i.
+Tensor cofactors(const Tensor& a) {
+  Svd of;
+  Tensor y, sign;
+  {
+    const PauseRecording pause;
+    of = svd(a.detach());
+    sign = whole(det(of.u) * det(of.vh));
+    y = sign * matmul(of.u * products_without_one(of.s).unsqueeze(-2), of.vh);
+  }
+  // With h = u^T dy vh^T, and p_ij the product of all s but s_i and s_j:
+  // da = det(u) det(vh) u g vh, where g_ii = sum over j of p_ij h_jj and g_ij = -p_ij h_ji
+  return record(kDet, y, {a}, [of, sign](const Tensor& dy) -> Grads {
+    if (records_backward()) kDet.fail("expected invertible matrices for the third derivative, got a singular one");
+    const Tensor h = matmul(matmul(of.u.t(), dy), of.vh.t()), p = products_without_two(of.s);
+    const Tensor g = diag_embed(matmul(p, diagonal(h, 0, -2, -1).unsqueeze(-1)).squeeze(-1)) - p * h.t();
+    return sign * matmul(matmul(of.u, g), of.vh);
+  });
+}
+
+// Whether det(a) = y has lost digits, to underflow or overflow, or is 0.
+bool out_of_range(const Tensor& y) {
+  return with_floating_type(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* const values = y.data<T>();
+    return std::any_of(values, values + y.numel(),
+                       [](T v) { return std::abs(v) < std::numeric_limits<T>::min() || std::isinf(v); });
+  });
+}
+
+// Whether a second derivative by way of the inverse would lose half of the digits or more.
+bool is_nearly_singular(const Tensor& a, const Tensor& inverted) {
+  if (a.numel() == 0) return false;
+  const PauseRecording pause;
+  const double epsilon =
+      a.dtype() == kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  const Axes axes{-2, -1};
+  return any(amax(abs(a), axes) * amax(abs(inverted), axes) * static_cast<double>(a.size(-1)) > 1 / std::sqrt(epsilon));
+}
+
+Tensor det_gradient(const Tensor& a, const Tensor& y, const Tensor& dy) {
+  const bool finite = all_finite(a);
+  if (finite && out_of_range(y)) return whole(dy) * cofactors(a);
+  const Tensor inverted = inverse(a);
+  if (finite && !all_finite(inverted)) return whole(dy) * cofactors(a);
+  if (records_backward() && is_nearly_singular(a, inverted)) return whole(dy) * cofactors(a);
+  return whole(dy * y) * inverted.t();
+}
+
+// The same of log |det(a)|, infinite for singular matrices.
+Tensor slogdet_gradient(const Tensor& a, const Tensor& logs, const Tensor& dy) {
+  const Tensor singular = whole(logs.detach() == -std::numeric_limits<double>::infinity());
+  if (!any(singular)) return whole(dy) * inverse(a).t();
+  const Tensor unit = eye(a.size(-1), a.dtype());
+  return whole(dy) * where(singular, cofactors(where(singular, a, unit)) / 0.0, inverse(where(singular, unit, a)).t());
 }
 
 // Calls f(i, diagonal, step, negative) with the pivots of each matrix, and whether the number of row exchanges is odd.
@@ -113,12 +179,7 @@ Tensor det(const Tensor& a) {
       y.mutable_data<T>()[i] = product;
     });
   });
-  return record(kDet, y, {a}, [a, y](const Tensor& dy) -> Grads {
-    const auto whole = [](const Tensor& x) { return x.unsqueeze(-1).unsqueeze(-1); };
-    if (!any(y.detach() == 0)) return whole(dy * y) * inverse(a).t();
-    if (records_backward()) kDet.fail("expected invertible matrices for the second derivative, got a singular one");
-    return whole(dy) * cofactors(a);
-  });
+  return record(kDet, y, {a}, [a, y](const Tensor& dy) -> Grads { return det_gradient(a, y, dy); });
 }
 
 SignLogDet slogdet(const Tensor& a) {
@@ -140,8 +201,8 @@ SignLogDet slogdet(const Tensor& a) {
       logs.mutable_data<T>()[i] = sum;
     });
   });
-  return {sign, record(kSlogdet, logs, {a},
-                       [a](const Tensor& dy) -> Grads { return dy.unsqueeze(-1).unsqueeze(-1) * inverse(a).t(); })};
+  return {sign,
+          record(kSlogdet, logs, {a}, [a, logs](const Tensor& dy) -> Grads { return slogdet_gradient(a, logs, dy); })};
 }
 
 Qr qr(const Tensor& a, QrMode mode) {

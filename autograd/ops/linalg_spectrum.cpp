@@ -151,11 +151,11 @@ Eigh eigh(const Tensor& a) {
       })};
 }
 
+// Forward computes the values alone, in the same way with a tape as without; backward computes the vectors.
 Tensor eigvalsh(const Tensor& a) {
-  const Eigh y = eigen(kEigvalsh, a, a.dim() >= 2 && needs_grad(a));
-  return record(kEigvalsh, y.values, {a}, [a, vectors = y.vectors](const Tensor& dy) -> Grads {
-    return eigenvalue_gradient(records_backward() ? eigh(a).vectors : vectors, dy);
-  });
+  const Eigh y = eigen(kEigvalsh, a, false);
+  return record(kEigvalsh, y.values, {a},
+                [a](const Tensor& dy) -> Grads { return eigenvalue_gradient(eigh(a).vectors, dy); });
 }
 
 Svd svd(const Tensor& a, bool full_matrices) {
@@ -172,12 +172,9 @@ Svd svd(const Tensor& a, bool full_matrices) {
              [now, k](const Tensor& dy) -> Grads { return gradient_of_vh(now(), dy.slice(-2, 0, k)); })};
 }
 
-Tensor svdvals(const Tensor& a) {
-  const bool recorded = needs_grad(a);
-  const Svd y = decompose(kSvdvals, a, recorded ? lapack::SvdParts::reduced : lapack::SvdParts::values);
-  return record(kSvdvals, y.s, {a}, [a, known = y](const Tensor& dy) -> Grads {
-    return gradient_of_s(records_backward() ? svd(a) : known, dy);
-  });
+Tensor svdvals(const Tensor& a) {  // as eigvalsh
+  const Svd y = decompose(kSvdvals, a, lapack::SvdParts::values);
+  return record(kSvdvals, y.s, {a}, [a](const Tensor& dy) -> Grads { return gradient_of_s(svd(a), dy); });
 }
 
 Tensor pinv(const Tensor& a, double rcond) {

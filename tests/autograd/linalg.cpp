@@ -6,8 +6,10 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/gradcheck/op_samples.h>
+#include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -250,6 +252,71 @@ TEST(LinearAlgebra, DetOfSingularMatrices) {
   EXPECT_EQ(logs.item(), -std::numeric_limits<double>::infinity());
 }
 
+// det is a polynomial: the derivatives of singular matrices of any rank are those of the sum over permutations.
+TEST(LinearAlgebra, DerivativesOfDetOfSingularMatrices) {
+  const auto polynomial = [](const Tensor& a, auto&& self) -> Tensor {  // along the first row
+    const int64_t n = a.size(-1);
+    if (n == 0) return ones_like(sum(a, {-1, -2}));
+    Tensor y;
+    for (int64_t j = 0; j < n; ++j) {
+      const Tensor rows = a.slice(-2, 1), minor = cat({rows.slice(-1, 0, j), rows.slice(-1, j + 1)}, -1);
+      const Tensor term = a.select(-2, 0).select(-1, j) * self(minor, self) * (j % 2 == 0 ? 1 : -1);
+      y = y.defined() ? y + term : term;
+    }
+    return y;
+  };
+  const auto derivatives = [](const Tensor& given, auto&& f) {  // of first and second order, along some direction
+    const Tensor a = given.as_leaf(), direction = spread(given.shape());
+    Tape tape;
+    const Tensor y = f(a);
+    const Tensor da = tape.backward(y, {.create_graph = true, .grad_output = spread(y.shape())})[a];
+    return std::array{da.detach(), tape.backward(da, {.grad_output = direction})[a].detach()};
+  };
+  for (int64_t n = 2; n <= 4; ++n) {
+    for (int64_t rank = 0; rank <= n; ++rank) {
+      const Tensor low = matmul(spread({n, rank}), spread({rank, n}) + 0.3);
+      // Alone, and in a batch with a regular one, whose derivatives do not become worse.
+      for (const Tensor& a : {low, stack({regular(n), low, regular(n) * 2})}) {
+        const auto ours = derivatives(a, [](const Tensor& x) { return det(x); });
+        const auto right = derivatives(a, [&](const Tensor& x) { return polynomial(x, polynomial); });
+        EXPECT_LT(distance(ours[0], right[0]), 1e-9) << n << " " << rank;
+        EXPECT_LT(distance(ours[1], right[1]), 1e-9) << n << " " << rank;
+      }
+    }
+  }
+  const auto slope_of = [](const Tensor& a) { return slope([](const Tensor& x) { return det(x); }, a); };
+  for (const double small :
+       {1e-30, 1e-40, 1e-45}) {  // float32: the inverse overflows, or the determinant has no digits
+    EXPECT_EQ(slope_of(full({1, 1}, small)).item(), 1);
+    expect_near(slope_of(tensor({{small, 0.}, {0., 1e20}})) / 1e20, {1, 0, 0, small / 1e20});
+    expect_near(slope_of(eye(2) * 1e-20) * 1e20, {1, 0, 0, 1});
+    expect_near(slope_of(eye(2) * 1e30) / 1e30, {1, 0, 0, 1});
+  }
+}
+
+// The gradient of log |det| is the inverse, and infinite for singular matrices, as PyTorch has it.
+TEST(LinearAlgebra, SlogdetOfSingularMatrices) {
+  const Tensor singular = tensor({{1, 2}, {2, 4}}, kFloat64), a = regular(2);
+  const auto logs = [](const Tensor& x) { return slogdet(x).logabsdet; };
+  for (const bool again : {false, true}) {
+    const Tensor alone = slope(logs, singular, again);
+    EXPECT_TRUE(all(isinf(alone))) << alone;
+    const Tensor both = slope(logs, stack({a, singular}), again);
+    EXPECT_LT(distance(both[0], slope(logs, a, again)), 1e-12);
+    EXPECT_TRUE(all(isinf(both[1])));
+  }
+}
+
+TEST(LinearAlgebra, ValuesAreTheSameBitsWithATape) {
+  for (const int64_t n : {3, 10, 40}) {
+    const Tensor a = spread({n + 2, n}), symmetric = matmul(a.t(), a);
+    const Tensor values = svdvals(a), eigenvalues = eigvalsh(symmetric);
+    Tape tape;
+    EXPECT_TRUE(equal(svdvals(a.as_leaf()), values)) << n;
+    EXPECT_TRUE(equal(eigvalsh(symmetric.as_leaf()), eigenvalues)) << n;
+  }
+}
+
 TEST(LinearAlgebra, ReadsOneTriangle) {
   const Tensor a = regular(4), lower = tril(a) + tril(a, -1).t();
   EXPECT_EQ(distance(eigvalsh(a), eigvalsh(lower)), 0);
@@ -304,9 +371,11 @@ TEST(LinearAlgebra, Errors) {
             "[qr] expected m <= n for the gradient of the complete form, got [3, 2] (use the reduced form)");
   EXPECT_EQ(error_of([&] {
               Tape tape;
-              tape.backward(det(zero.as_leaf()), {.create_graph = true});
+              const Tensor a = zero.as_leaf();
+              const Tensor da = tape.backward(det(a), {.create_graph = true})[a];
+              tape.backward(sum(da), {.create_graph = true});
             }),
-            "[det] expected invertible matrices for the second derivative, got a singular one");
+            "[det] expected invertible matrices for the third derivative, got a singular one");
   EXPECT_EQ(error_of([&] { solve(zero, zero.to(kFloat64)); }).substr(0, 17), "[solve] expected ");
 }
 

@@ -233,6 +233,10 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   }
   const double count = std::max(0.0, std::ceil((stop - start) / step));
   if (count > 1e15) fail("arange", fmt::format("from {} to {} in steps of {} has too many values", start, stop, step));
+  const double last = start + std::max(0.0, count - 1) * step;
+  if (dtype == kInt64 && !(start >= -0x1p63 && start < 0x1p63 && last >= -0x1p63 && last < 0x1p63)) {
+    fail("arange", fmt::format("expected values that int64 can hold, got {} to {} in steps of {}", start, stop, step));
+  }
   const Tensor x = Tensor::empty({static_cast<int64_t>(count)}, dtype);
   with_type(dtype, [&](auto t) {
     using T = decltype(t);

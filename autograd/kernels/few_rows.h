@@ -8,7 +8,9 @@ namespace tapegrad {
 
 /// Elements of a row of an int8 weight that share a scale. Rows are padded with zeros to whole groups.
 inline constexpr int64_t kInt8Group = 64;
-inline constexpr int64_t int8_groups(int64_t columns) { return (columns + kInt8Group - 1) / kInt8Group; }
+inline constexpr int64_t int8_groups(int64_t columns) {
+  return columns / kInt8Group + (columns % kInt8Group > 0 ? 1 : 0);
+}
 
 enum class WeightFormat : uint8_t { float32, bfloat16, int8 };
 

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/index.h>
 #include <tapegrad/autograd/ops/lines.h>
+#include <tapegrad/autograd/ops/wrapping.h>
 
 #include <algorithm>
 #include <cstring>
@@ -183,7 +184,7 @@ Tensor take_rows(const Tensor& x, int axis, const Tensor& ids) {
 void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source, int64_t skipped) {
   with_type(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto add = [](T& sum, T value) { sum = static_cast<T>(sum + value); };
+    const auto add = [](T& sum, T value) { sum = wrapping_sum(sum, value); };
     write_rows<T>(y, axis, ids, packed(source), skipped, add);
   });
 }

@@ -20,13 +20,13 @@ void require_int8(std::string_view where, const Int8Matrix& m, int64_t columns) 
   const Tensor &values = m.values, &scales = m.scales;
   const int64_t groups = int8_groups(columns);
   const bool fits = values.dtype() == kInt64 && values.dim() == 2 && values.is_contiguous() &&
-                    values.size(1) * kPerElement == groups * kInt8Group && scales.dtype() == kFloat32 &&
+                    values.size(1) == groups * (kInt8Group / kPerElement) && scales.dtype() == kFloat32 &&
                     scales.is_contiguous() && scales.shape() == Shape{values.size(0), groups};
   if (fits) return;
   fail(where, fmt::format("expected an int8 matrix with {} columns: values int64 [rows, {}] and scales float32 [rows, "
                           "{}], got {} {} and {} {}",
-                          columns, groups * kInt8Group / kPerElement, groups, name(values.dtype()), str(values.shape()),
-                          name(scales.dtype()), str(scales.shape())));
+                          columns, groups * (kInt8Group / kPerElement), groups, name(values.dtype()),
+                          str(values.shape()), name(scales.dtype()), str(scales.shape())));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 const Op kCat{"cat"};
 const Op kFlip{"flip"};
 constexpr std::string_view kStack = "stack";
+constexpr int64_t kMostPieces = int64_t{1} << 24;
 constexpr std::string_view kSplit = "split";
 constexpr std::string_view kChunk = "chunk";
 constexpr std::string_view kNarrow = "narrow";
@@ -20,6 +21,11 @@ constexpr int64_t kGrainBytes = 1 << 16;  // bytes for one thread to copy at a t
 
 // A part of shape [0] can be joined with any shape, as in PyTorch.
 bool is_nothing(const Tensor& part) { return part.dim() == 1 && part.numel() == 0; }
+
+// Error for a number of handles that would only fill the memory.
+void require_few(std::string_view where, int64_t pieces) {
+  if (pieces > kMostPieces) fail(where, fmt::format("expected at most {} pieces, got {}", kMostPieces, pieces));
+}
 
 }  // namespace
 
@@ -105,6 +111,7 @@ std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis) {
   const int i = normal_axis(kSplit, axis, x.shape());
   const int64_t total = x.shape()[i];
   if (size < 1 && total > 0) fail(kSplit, fmt::format("expected pieces of size 1 or more, got {}", size));
+  if (total > 0) require_few(kSplit, (total - 1) / size + 1);
   std::vector<Tensor> pieces;
   for (int64_t start = 0; start < total; start += size) {
     pieces.push_back(x.slice(i, start, std::min(start + size, total)));
@@ -137,7 +144,10 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
 std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis) {
   const int i = normal_axis(kChunk, axis, x.shape());
   if (count < 1) fail(kChunk, fmt::format("expected 1 chunk or more, got {}", count));
-  if (x.shape()[i] == 0) return std::vector<Tensor>(static_cast<std::size_t>(count), x);
+  if (x.shape()[i] == 0) {
+    require_few(kChunk, count);
+    return std::vector<Tensor>(static_cast<std::size_t>(count), x);
+  }
   return split(x, (x.shape()[i] - 1) / count + 1, i);
 }
 

@@ -12,8 +12,8 @@ namespace {
 const Op kPad{"pad"};
 const Op kUnpad{"unpad"};
 
-constexpr int64_t kBlock =
-    1024;  // a slice of the last padded axis with at least this number of elements is copied as a row
+// A slice of the last padded axis with at least this number of elements is copied as a row.
+constexpr int64_t kBlock = 1024;
 
 // The widths on both sides of each axis.
 struct Widths {
@@ -76,8 +76,10 @@ struct PadRows {
         }
       };
       border(0, middle.begin);
-      std::copy_n(in + (middle.begin - before) * block, (middle.end - middle.begin) * block,
-                  out + middle.begin * block);
+      if (middle.begin < middle.end) {
+        std::copy_n(in + (middle.begin - before) * block, (middle.end - middle.begin) * block,
+                    out + middle.begin * block);
+      }
       border(middle.end, padded);
     }
   }
@@ -138,7 +140,7 @@ void unpad_axis(const T* dy, const Shape& from, int axis, int64_t before, PadMod
       const int64_t o = piece / tiles, first = piece % tiles * width, n = std::min(width, inner - first);
       const T* const in = dy + o * padded * inner + first;
       T* const out = dx + o * size * inner + first;
-      if (n == inner) {
+      if (n == inner && middle.begin < middle.end) {
         std::copy_n(in + middle.begin * inner, (middle.end - middle.begin) * inner,
                     out + (middle.begin - before) * inner);
       } else {

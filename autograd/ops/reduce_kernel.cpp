@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/reduce.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
+#include <tapegrad/autograd/ops/wrapping.h>
 
 #ifndef TAPEGRAD_REDUCE_TYPES
 #define TAPEGRAD_REDUCE_TYPES
@@ -39,7 +40,11 @@ T identity() {
 // On scalars and on vectors.
 template <ReduceKind f, class V>
 HWY_INLINE V combine(V a, V b) {
-  if constexpr (f == ReduceKind::sum) {
+  if constexpr (std::is_integral_v<V> && f == ReduceKind::sum) {
+    return wrapping_sum(a, b);
+  } else if constexpr (std::is_integral_v<V> && f == ReduceKind::product) {
+    return wrapping_product(a, b);
+  } else if constexpr (f == ReduceKind::sum) {
     return a + b;
   } else if constexpr (f == ReduceKind::product) {
     return a * b;

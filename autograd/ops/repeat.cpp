@@ -74,6 +74,10 @@ Tensor repeat_interleave(const Tensor& x, int64_t count, std::optional<int64_t> 
   Shape shape = x.shape();
   const int i = normal_axis(kRepeatInterleave, *axis, shape);
   const OuterAxisInner whole(shape, i);
+  if (whole.size > 0 && count > kMaxNumel / whole.size) {
+    fail(kRepeatInterleave,
+         fmt::format("expected at most 2^53 elements along axis {}, got {} copies of {}", i, count, whole.size));
+  }
   const int64_t rows = whole.outer * whole.size;
   const Tensor copies = x.reshape({rows, 1, whole.inner}).expand({rows, count, whole.inner});
   shape[i] *= count;

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/kernel.h>
 #include <tapegrad/autograd/ops/rows-inl.h>
+#include <tapegrad/autograd/ops/wrapping.h>
 
 #ifndef TAPEGRAD_SCAN_ARGS
 #define TAPEGRAD_SCAN_ARGS
@@ -147,12 +148,12 @@ void scan_tile_of(const ScanArgs& args, int64_t first, int64_t width) {
   switch (args.kind) {
     case Scan::sum:
       return scan_tile(args, first, width, Sum{0}, [x, y](Sum& total, int64_t, int64_t at) {
-        total = static_cast<Sum>(total + static_cast<Sum>(x[at]));
+        total = wrapping_sum(total, static_cast<Sum>(x[at]));
         y[at] = static_cast<T>(total);
       });
     case Scan::product:
       return scan_tile(args, first, width, Sum{1}, [x, y](Sum& total, int64_t, int64_t at) {
-        total = static_cast<Sum>(total * static_cast<Sum>(x[at]));
+        total = wrapping_product(total, static_cast<Sum>(x[at]));
         y[at] = static_cast<T>(total);
       });
     case Scan::maximum:

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/index.h>
 #include <tapegrad/autograd/ops/lines.h>
+#include <tapegrad/autograd/ops/wrapping.h>
 
 #include <type_traits>
 
@@ -110,9 +111,7 @@ Tensor scatter(const Tensor& x, int64_t axis, const Tensor& index, double value)
 Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source) {
   const int i = normal_axis(kScatterAdd.name, axis, x.shape());
   const Tensor ids = require_index(kScatterAdd, x, i, index, source);
-  const Tensor y = with_elements(x, i, ids, source, [](auto& to, auto value) {
-    to = static_cast<std::remove_reference_t<decltype(to)>>(to + value);
-  });
+  const Tensor y = with_elements(x, i, ids, source, [](auto& to, auto value) { to = wrapping_sum(to, value); });
   return record(kScatterAdd, y, {x, source}, [i, ids, from = source.shape()](const Tensor& dy) -> Grads {
     return {dy, of_source(gather(dy, i, ids), from)};
   });

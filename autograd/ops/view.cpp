@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/ops/rounded.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace tapegrad {
 namespace {
@@ -94,6 +95,15 @@ Tensor unslice(const Tensor& dy, const Shape& shape, int axis, int64_t start, in
     const int64_t stop = step > 0 ? last + 1 : last - 1;
     return g.slice(axis, start, stop < 0 ? kAll : stop, step);
   });
+}
+
+// A number in another type; the smallest int64 for NaN and for what int64 cannot hold.
+template <class To, class From>
+To converted(From number) {
+  if constexpr (std::is_same_v<To, int64_t> && std::is_floating_point_v<From>) {
+    if (!(number >= From(-0x1p63) && number < From(0x1p63))) return std::numeric_limits<int64_t>::min();
+  }
+  return static_cast<To>(number);
 }
 
 }  // namespace
@@ -338,7 +348,7 @@ Tensor Tensor::to(DType wanted) const {
       using To = decltype(to);
       map(y, {this}, [](const void* const* x, void* out, int64_t n, const void*) {
         const From* in = static_cast<const From*>(x[0]);
-        for (int64_t i = 0; i < n; ++i) static_cast<To*>(out)[i] = static_cast<To>(in[i]);
+        for (int64_t i = 0; i < n; ++i) static_cast<To*>(out)[i] = converted<To>(in[i]);
       });
     });
   });

@@ -361,6 +361,14 @@ TEST(ExtremeArguments, IntegersWrapAround) {
   EXPECT_EQ(square(large)[0].item<int64_t>(), 1);
 }
 
+TEST(ExtremeArguments, WhatInt64CannotHoldBecomesItsSmallest) {
+  const std::vector<double> numbers = {kNaN, kInf, -kInf, 1e300, 0x1p63, -0x1p63, -1.9, 0x1p62};
+  const std::vector<int64_t> expected = {kMin, kMin, kMin, kMin, kMin, kMin, -1, kMax / 2 + 1};
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    EXPECT_EQ(tensor(numbers, {8}).to(dtype).to(kInt64).to_vector<int64_t>(), expected);
+  }
+}
+
 TEST(ExtremeArguments, ErrorTexts) {
   expect_texts({
       {"[arange] expected values that int64 can hold, got 9.2e+18 to 9.4e+18 in steps of 1e+17",

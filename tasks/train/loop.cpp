@@ -434,7 +434,7 @@ void Loop::end_profile(Profiler& profiler, const RunFiles& files, const std::str
   const fs::path trace = fs::path(folder) / kTraceFile;
   profiler.write_trace(trace.string());
   const ProfileReport report = profiler.report();
-  files.profiled ? files.profiled(report, progress) : progress.result("\n" + str(report));
+  files.profiled ? files.profiled(report, progress) : progress.result(fmt::format("\n{}", str(report)));
   progress.line(fmt::format("Trace: {} (opens in ui.perfetto.dev and chrome://tracing)", trace.string()));
 }
 

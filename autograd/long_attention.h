@@ -8,8 +8,8 @@
 namespace tapegrad {
 
 /// Logarithms of factors: the pair of position s and a position t >= s is multiplied by exp(earlier[s] - later[t]).
-/// Both are [..., T] of the operands' type, or none; they are constants without a gradient. Nothing overflows if
-/// `later` does not decrease along T and earlier[s] <= later[s].
+/// Both are [..., T] of the operands' type, or none. They are constants: Error if they need a gradient. Nothing
+/// overflows if `later` does not decrease along T and earlier[s] <= later[s].
 struct CausalLevels {
   Tensor earlier = {}, later = {};
 };

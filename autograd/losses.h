@@ -22,16 +22,17 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
   int64_t ignore_index = -100;  ///< targets with this value count neither in the loss nor in the mean
   double label_smoothing = 0;   ///< the share of the target distribution that is spread evenly over the classes, 0 to 1
-  Tensor weight = {};           ///< [V] in the type of the logits: one factor per class; gets no gradient
+  Tensor weight = {};           ///< [V] in the type of the logits: one factor per class
   int64_t axis = -1;            ///< of the classes; 1 for PyTorch's [N, V, ...]
 };
 /// -log softmax(logits)[target]: logits [..., V], int64 target [...]. Fused. inf, with gradient 0, where all logits are
 /// -inf. With weights, a mean divides by the sum of the targets' weights, and smoothing multiplies each class by its
-/// own. Error for a target that is neither a class nor ignored.
+/// own; without smoothing, the weights of classes that are no target have no effect, also if they are infinite or NaN.
+/// Error for a target that is neither a class nor ignored, and for weights that need a gradient.
 ///
 /// A floating target of the logits' shape has one factor per class, usually probabilities: then the loss is -sum(target
-/// log softmax(logits)) over the classes, the target has a gradient, too, and a mean is over all rows, weighted or not.
-/// Error for an ignore_index of 0 or more.
+/// log softmax(logits)) over the classes, the target and the weights have gradients, too, and a mean is over all rows,
+/// weighted or not. Error for an ignore_index of 0 or more.
 ///
 /// If the target has class numbers, and nothing else holds the logits or shares their memory, as in
 /// cross_entropy(model(x), y), backward overwrites them with their gradient: with a large vocabulary they are the
@@ -51,13 +52,14 @@ struct MultiMarginOptions {
   Reduction reduction = Reduction::mean;
   int p = 1;           ///< 1 or 2
   double margin = 1;   ///< by which the score of the target should exceed the others
-  Tensor weight = {};  ///< [V] in the type of x: a factor for the rows of each class, without a gradient
+  Tensor weight = {};  ///< [V] in the type of x: a factor for the rows of each class; Error if it needs a gradient
 };
 /// The mean over all V classes of max(margin - x[target] + x[class], 0)^p, with 0 for the target: x [..., V], int64
 /// target [...]. Error for a target that is not a class.
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options = {});
 
-// --- of elements (ops/loss.cpp), fused: the operands broadcast, and the mean is over all elements ---
+// --- of elements (ops/loss.cpp), fused. Operands broadcast to the shape of one of them, over all of which the mean is;
+// Error for [N, 1] and [N], which would give an N x N table. ---
 
 /// (input - target)^2.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);

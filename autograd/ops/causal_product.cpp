@@ -234,7 +234,8 @@ Tensor stretched_level(const Tensor& level, const Tensor& a, const Shape& batch)
     kCausalProduct.fail(fmt::format("expected levels of type {} that broadcast to {}, got {} {}", name(a.dtype()),
                                     str(shape), name(level.dtype()), str(level.shape())));
   }
-  return level.detach().expand(shape).contiguous();
+  if (needs_grad(level)) kCausalProduct.fail("expected levels without a gradient: they are constants (pass .detach())");
+  return level.expand(shape).contiguous();
 }
 
 }  // namespace

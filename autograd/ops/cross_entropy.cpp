@@ -47,6 +47,7 @@ namespace tapegrad::HWY_NAMESPACE {
 //
 // With class weights w, the target's part has the factor w[target], and the part that is spread evenly multiplies the
 // loss of each class by its own: dx = softmax(x) (total) - (target part) - even w, total being the sum of both parts.
+// Without an even part, the weights of the other classes do not matter: they may be infinite or NaN.
 template <bool kWeighted, class T>
 struct CrossEntropyRow {
   static constexpr T kLowest = -std::numeric_limits<T>::infinity();
@@ -98,7 +99,7 @@ struct CrossEntropyRow {
   // dx may be x. Otherwise, a large one is written past the caches.
   HWY_INLINE void gradient(const T* x, const T* kept, T dy, T* dx) const {
     const T factor = static_cast<T>(args.factor);
-    const T total = kWeighted ? hot + each * static_cast<T>(args.weight_sum) : T{1};
+    const T total = !kWeighted ? T{1} : smoothing == 0 ? hot : hot + each * static_cast<T>(args.weight_sum);
     const T m = kept[kept_of_row(n) - 2], sum = kept[kept_of_row(n) - 1];
     const Vec<T> even = sum == 0 ? T{0} : each * factor;
     const T* const of_class = w;
@@ -108,7 +109,7 @@ struct CrossEntropyRow {
       const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * (total * factor);
       return [=](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part
         const Vec<T> p = exp_nonpositive(load(x + i, lanes...) - here) * scale;
-        if constexpr (kWeighted) return p - even * load(of_class + i, lanes...);
+        if constexpr (kWeighted) return p - where(even == T{0}, T{0}, even * load(of_class + i, lanes...));
         return p - even;
       };
     };
@@ -201,7 +202,7 @@ namespace {
 const Op kCrossEntropy{"cross_entropy"};
 
 // The gradient (softmax * total - target's part - even part) * factor, made of recorded operations. It is 0 in rows
-// whose target is ignored and in rows that are all -inf.
+// whose target is ignored and in rows that are all -inf, whatever the weights are.
 Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tensor& weight,
                          const CrossEntropyOptions& options, double factor) {
   if (logits.numel() == 0) return zeros_like(logits);
@@ -209,16 +210,15 @@ Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tenso
   const int64_t classes = logits.shape().back();
   const Tensor ignored = target == static_cast<double>(options.ignore_index);
   const Tensor skipped = ignored.unsqueeze(-1) || rows_of_minus_infinity(logits);
-  const Tensor factors = where(skipped, zeros({}, dtype), full({}, factor, dtype));
   const Tensor hot = one_hot(where(ignored, zeros_like(target), target), classes).to(dtype);
   const Tensor even = full({classes}, options.label_smoothing / static_cast<double>(classes), dtype);
   Tensor parts = hot * (1 - options.label_smoothing) + even;
   Tensor spread = softmax(masked_fill(logits, skipped, 0));
   if (weight.defined()) {
-    parts = parts * weight;
+    parts = options.label_smoothing == 0 ? where(hot == 1, weight, 0.) : parts * weight;
     spread = spread * sum(parts, -1, true);
   }
-  return (spread - parts) * factors;
+  return masked_fill((spread - parts) * factor, skipped, 0);
 }
 
 // dy times the gradient of the loss. Logits that nobody else holds, such as those of a training step, become it: they
@@ -255,7 +255,7 @@ Tensor of_distribution(const Tensor& logits, const Tensor& target, const CrossEn
   if (options.weight.defined()) {
     Shape along = Shape{logits.size(axis)};
     for (int i = axis + 1; i < logits.dim(); ++i) along.push_back(1);
-    parts = parts * options.weight.detach().reshape(along);
+    parts = parts * options.weight.reshape(along);
   }
   return reduce_recorded(-sum(parts * log_softmax(logits, axis), axis), options.reduction);
 }

@@ -157,18 +157,14 @@ Grads gradients_of(const ElementLoss& loss, const std::array<Tensor, kOperands>&
   return grads;
 }
 
-// The reduced loss of two or three operands, which are converted to their common type and broadcast.
+// The reduced loss of two or three operands, which are converted to their common type and broadcast to one of them.
 template <class... Operands>
 Tensor loss_of(const Op& op, const ElementLoss& loss, Reduction reduction, const Scalars& scalars,
                const Operands&... operands) {
   constexpr int kOperands = sizeof...(Operands);
-  Shape shape;
-  DType dtype = kBool;
-  for (const Tensor* x : {&operands...}) {
-    require_floating(op.name, {x});
-    shape = broadcast(op.name, shape, x->shape());
-    dtype = std::max(dtype, x->dtype());
-  }
+  (require_floating(op.name, {&operands}), ...);
+  const Shape shape = shape_of_losses(op.name, {&operands...});
+  const DType dtype = std::max({operands.dtype()...});
   const std::array<Tensor, kOperands> x = {operands.to(dtype)...};
   Tensor losses;
   unsigned wanted = 0;  // one bit per operand
@@ -204,6 +200,25 @@ void require_between(const Op& op, std::string_view what, const Tensor& x, doubl
   });
 }
 
+// The reduced losses, each multiplied by its weight.
+Tensor weighted_losses(const Op& op, const Tensor& losses, const Tensor& weight, Reduction reduction) {
+  shape_of_losses(op.name, {&losses, &weight});
+  return reduce_recorded(losses * weight, reduction);
+}
+
+// var with values of at least eps; NaN stays NaN. Clamps the values, not the gradient. Error for a negative value.
+Tensor clamped_variance(const Tensor& var, double eps) {
+  if (var.numel() == 0) return var;
+  const Tensor values = var.detach();
+  const double least = reduced(kGaussian.name, ReduceKind::minimum, values, {}, false).item();
+  if (least >= eps) return var;  // false if there is a NaN, which says nothing about the other values
+  const Tensor negative = masked_select(values, values < 0);
+  if (negative.numel() > 0) {
+    kGaussian.fail(fmt::format("expected a variance of 0 or more, got {}", min(negative).item()));
+  }
+  return var + where(values < eps, eps - values, 0.);
+}
+
 }  // namespace
 
 Tensor reduce_losses(const Tensor& losses, Reduction reduction, double divisor) {
@@ -212,6 +227,21 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction, double divisor) 
   if (reduction == Reduction::sum) return y;
   with_floating_type(y.dtype(), [&](auto t) { *y.mutable_data<decltype(t)>() /= static_cast<decltype(t)>(divisor); });
   return y;
+}
+
+Shape shape_of_losses(std::string_view where, std::initializer_list<const Tensor*> operands) {
+  Shape shape;
+  for (const Tensor* x : operands) {
+    const Shape both = broadcast(where, shape, x->shape());
+    if (!(both == shape) && !(both == x->shape())) {
+      fail(where,
+           fmt::format("expected operands that broadcast to the shape of one of them, got {} and {}, which would "
+                       "give {} (squeeze or unsqueeze an axis, or expand one operand if all pairs are meant)",
+                       str(shape), str(x->shape()), str(both)));
+    }
+    shape = both;
+  }
+  return shape;
 }
 
 Tensor reduce_recorded(const Tensor& losses, Reduction reduction) {
@@ -251,7 +281,7 @@ Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, const BinaryC
   const bool weighted = options.weight.defined();
   const Reduction reduction = weighted ? Reduction::none : options.reduction;
   const Tensor losses = loss_of(kBinary, formulas().binary, reduction, {}, p, target);
-  return weighted ? reduce_recorded(losses * options.weight, options.reduction) : losses;
+  return weighted ? weighted_losses(kBinary, losses, options.weight, options.reduction) : losses;
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
@@ -262,20 +292,13 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
                             ? loss_of(kBinaryOfLogits, formulas().binary_of_logits_weighted, reduction, {}, logits,
                                       target, options.pos_weight)
                             : loss_of(kBinaryOfLogits, formulas().binary_of_logits, reduction, {}, logits, target);
-  return weighted ? reduce_recorded(losses * options.weight, options.reduction) : losses;
+  return weighted ? weighted_losses(kBinaryOfLogits, losses, options.weight, options.reduction) : losses;
 }
 
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
                          const GaussianNllOptions& options) {
   require_floating(kGaussian.name, {&var});
-  Tensor v = var;
-  if (var.numel() > 0) {
-    const Tensor values = var.detach();
-    const double least = reduced(kGaussian.name, ReduceKind::minimum, values, {}, false).item();
-    if (least < 0) kGaussian.fail(fmt::format("expected a variance of 0 or more, got {}", least));
-    // Clamps the values, not the gradient.
-    if (least < options.eps) v = var + (maximum(values, options.eps) - values);
-  }
+  Tensor v = clamped_variance(var, options.eps);
   if (var.dim() + 1 == input.dim()) {  // one variance per vector
     Shape vectors = input.shape();
     vectors.erase(vectors.rank() - 1);

@@ -13,10 +13,10 @@ constexpr std::string_view kSoftMargin = "soft_margin_loss";
 constexpr std::string_view kHinge = "hinge_embedding_loss";
 constexpr std::string_view kRanking = "margin_ranking_loss";
 
-// The target in a floating type. Error unless x is floating, the target numbers, and the shapes broadcast.
+// The target in a floating type. Error unless x is floating, the target numbers, and the shapes fit.
 Tensor floating_target(std::string_view where, const Tensor& x, const Tensor& target) {
   require_floating(where, {&x});
-  broadcast(where, x.shape(), target.shape());
+  shape_of_losses(where, {&x, &target});
   if (target.dtype() == kInt64) return target.to(x.dtype());
   require_floating(where, {&target});
   return target;
@@ -48,7 +48,7 @@ Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, const HingeEm
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options) {
   require_floating(kRanking, {&a});
   require_floating(kRanking, {&b});
-  broadcast(kRanking, a.shape(), b.shape());
+  shape_of_losses(kRanking, {&a, &b});
   const Tensor apart = a - b;
   const Tensor t = floating_target(kRanking, apart, target);
   return reduce_recorded(clamp(options.margin - t * apart, 0, {}), options.reduction);

@@ -36,6 +36,9 @@ int require_classes(std::string_view where, const Tensor& x, const Tensor& targe
          fmt::format("expected a target with the axes of the input {} except {} (the classes), got {}", str(x.shape()),
                      last ? "the last" : fmt::format("axis {}", axis_given), str(target.shape())));
   }
+  if (weight.defined() && needs_grad(weight)) {
+    fail(where, "expected a weight without a gradient: it is a constant (pass weight.detach())");
+  }
   return require_weight(where, x, weight, axis);
 }
 
@@ -105,7 +108,7 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target_given, const Mult
   Tensor each = relu(x - gather(x, -1, target) + options.margin);
   if (options.p == 2) each = square(each);
   Tensor losses = sum(where(target == arange(classes), 0., each), -1) / static_cast<double>(classes);
-  if (options.weight.defined()) losses = losses * index(options.weight.detach(), {target_given});
+  if (options.weight.defined()) losses = losses * index(options.weight, {target_given});
   return reduce_recorded(losses, options.reduction);
 }
 

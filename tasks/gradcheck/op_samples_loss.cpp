@@ -81,7 +81,7 @@ void add_weighted_losses(SampleTable& table) {
     for (const LaidOut& a : layouts(2, 3)) binary(a.label, a.x, spread({3, 2}, 0.1, 0.9).t(), spread({3}, 0.3, 2));
     binary("scalar", spread({}), spread({}, 0.1, 0.9), spread({}, 0.3, 2));
     binary("[19]", spread({19}), spread({19}, 0.1, 0.9), spread({19}, 0.3, 2));
-    binary("broadcast", spread({2, 1}), spread({3}, 0.1, 0.9), spread({2, 3}, 0.3, 2));
+    binary("broadcast", spread({3}), spread({2, 3}, 0.1, 0.9), spread({2, 1}, 0.3, 2));
     if (reduction != Reduction::mean) binary("[0]", spread({0}), spread({0}), spread({0}));
   }
 }

@@ -1,9 +1,13 @@
 // Losses that are made of recorded operations, and options of the fused ones: derivatives to the second order, values
 // at limits, and errors word for word.
+#include <fmt/format.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/threads.h>
 
+#include <array>
 #include <functional>
 #include <limits>
 
@@ -11,6 +15,7 @@ namespace tapegrad::tests {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr Reduction kReductions[] = {Reduction::none, Reduction::sum, Reduction::mean};
 
 // Numbers without ties.
@@ -134,6 +139,103 @@ TEST(Losses, OfSaturatedProbabilitiesHaveFiniteSecondDerivatives) {
   }
 }
 
+// 1 / count gives infinite weights for classes that the targets lack. 9000 classes are read in several chunks.
+TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
+  const KeepThreads keep;
+  for (const int64_t classes : {3, 9000}) {
+    for (const DType type : {kFloat32, kFloat64}) {
+      const Tensor rows = some({4, classes}).to(type), target = tensor({1, 2, -100, 1});
+      const Tensor logits = cat({rows, full({1, classes}, -kInf, type)}), targets = cat({target, tensor({2})});
+      const auto weights = [&](double unused) {
+        const Tensor w = cat({full({1}, unused), tensor({0.5, 2.}), full({classes - 3}, unused)});
+        return w.to(type);
+      };
+      for (const Reduction reduction : kReductions) {
+        const auto entropy = [&](const Tensor& w) {
+          return [=](const Tensor& x) { return cross_entropy(x, targets, {.reduction = reduction, .weight = w}); };
+        };
+        const auto in_place = [&](const Tensor& w) {  // nothing else holds the logits
+          return
+              [=](const Tensor& x) { return cross_entropy(x * 1.5, targets, {.reduction = reduction, .weight = w}); };
+        };
+        const auto likelihood = [&](const Tensor& w) {
+          return [=](const Tensor& x) {
+            return nll_loss(x.slice(0, 0, 4), target, {.reduction = reduction, .weight = w});
+          };
+        };
+        const auto margin = [&](const Tensor& w) {
+          return [=](const Tensor& x) {
+            return multi_margin_loss(x.slice(0, 0, 2), tensor({1, 2}), {.reduction = reduction, .weight = w});
+          };
+        };
+        const auto same = [&](const char* name, auto loss) {
+          for (const double unused : {kInf, -kInf, kNan}) {
+            for (const int threads : {1, 2, 3}) {
+              set_num_threads(threads);
+              for (const bool again : {false, true}) {
+                const Tensor got = slope(loss(weights(unused)), logits, again);
+                EXPECT_TRUE(all_finite(got)) << name << " " << unused;
+                EXPECT_TRUE(equal(got, slope(loss(weights(1)), logits, again))) << name << " " << unused;
+              }
+            }
+          }
+        };
+        same("cross_entropy", entropy);
+        same("cross_entropy in place", in_place);
+        same("nll_loss", likelihood);
+        same("multi_margin_loss", margin);
+      }
+    }
+  }
+  // A class that is a target, or that smoothing makes one, has its weight.
+  const Tensor x = tensor({{1., 2., 3.}, {1., 2., 3.}}), w = tensor({kInf, 1., 1.});
+  const CrossEntropyOptions each{.reduction = Reduction::none, .weight = w};
+  expect_near(cross_entropy(x, tensor({0, 2}), each), {kInf, 0.407606});
+  expect_near(slope(
+                  [&](const Tensor& v) {
+                    return cross_entropy(v, tensor({0, 2}), each);
+                  },
+                  x),
+              {kNan, kInf, kInf, 0.090031, 0.244728, -0.334759});
+  EXPECT_EQ(cross_entropy(x, tensor({1, 2}), {.label_smoothing = 0.1, .weight = w}).item(), kInf);
+}
+
+TEST(Losses, OfProbabilitiesHaveAGradientOfTheWeights) {
+  for (const Reduction reduction : kReductions) {
+    for (const double smoothing : {0., 0.2}) {
+      expect_gradients(
+          [=](auto x) {
+            return cross_entropy(x[0], x[1],
+                                 {.reduction = reduction, .label_smoothing = smoothing, .weight = x[2], .axis = 1});
+          },
+          {some({2, 4, 3}), some({2, 4, 3}, 0.9), abs(some({4}, 1.3))});
+    }
+  }
+  // By PyTorch.
+  const Tensor x = tensor({{1., 2., 3.}, {3., 1., 0.}}, kFloat64), p = softmax(x);
+  expect_near(
+      slope([&](const Tensor& w) { return cross_entropy(x, p, {.weight = w}); }, tensor({1., 2., 3.}, kFloat64)),
+      {0.180037, 0.296134, 0.202161});
+}
+
+// One NaN says nothing about the other variances.
+TEST(Losses, OfVariancesClampAndCheckEachOne) {
+  for (const DType type : {kFloat32, kFloat64}) {
+    const auto loss = [=](const Tensor& var) {
+      return gaussian_nll_loss(ones(var.shape(), type), zeros(var.shape(), type), var, {.reduction = Reduction::none});
+    };
+    const double tiny = 0.5 * (std::log(1e-6) + 1e6), steep = 0.5 * (1e6 - 1e12);  // the loss and its slope at eps
+    for (const auto& [other, value, slope_there] : std::vector<std::array<double, 3>>{
+             {kNan, kNan, kNan}, {kInf, kInf, 0}, {2, 0.5 * (std::log(2.) + 0.5), 0.125}}) {
+      const Tensor var = tensor({other, 0., 1., 1e-8, other, 1e-6}).to(type);
+      expect_near(loss(var), {value, tiny, 0.5, tiny, value, tiny});
+      expect_near(slope(loss, var), {slope_there, steep, 0, steep, slope_there, steep});
+      const Tensor negative = tensor({other, 0., -1., -2., 1.}).to(type);
+      EXPECT_EQ(error_of([&] { loss(negative); }), "[gaussian_nll_loss] expected a variance of 0 or more, got -2");
+    }
+  }
+}
+
 struct WrongCall {
   const char* text;
   std::function<void()> call;
@@ -191,6 +293,58 @@ TEST(Errors, OfLossesThatAreComposed) {
        [=] { margin_ranking_loss(x, x, y); }},
   };
   for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
+}
+
+TEST(Errors, OfClassWeightsThatNeedAGradient) {
+  const Tensor x = zeros({2, 3}), target = tensor({0, 2}), w = ones({3}).as_leaf();
+  const std::string_view why = "expected a weight without a gradient: it is a constant (pass weight.detach())";
+  EXPECT_EQ(error_of([&] { cross_entropy(x, target, {.weight = w}); }), "no error");  // nothing is recorded
+  Tape tape;
+  for (const Tensor& weight : {w, w * 2}) {
+    EXPECT_EQ(error_of([&] { cross_entropy(x, target, {.weight = weight}); }), fmt::format("[cross_entropy] {}", why));
+    EXPECT_EQ(error_of([&] { nll_loss(x, target, {.weight = weight}); }), fmt::format("[nll_loss] {}", why));
+    EXPECT_EQ(error_of([&] { multi_margin_loss(x, target, {.weight = weight}); }),
+              fmt::format("[multi_margin_loss] {}", why));
+    EXPECT_EQ(error_of([&] { cross_entropy(x, target, {.weight = weight.detach()}); }), "no error");
+  }
+}
+
+// The mean over all pairs of an output [N, 1] and targets [N] would look like a loss.
+TEST(Errors, OfElementLossesThatWouldPairAllElements) {
+  const std::pair<const char*, std::function<Tensor(const Tensor&, const Tensor&)>> losses[] = {
+      {"mse_loss", [](auto& x, auto& t) { return mse_loss(x, t); }},
+      {"l1_loss", [](auto& x, auto& t) { return l1_loss(x, t); }},
+      {"huber_loss", [](auto& x, auto& t) { return huber_loss(x, t); }},
+      {"smooth_l1_loss", [](auto& x, auto& t) { return smooth_l1_loss(x, t); }},
+      {"kl_div", [](auto& x, auto& t) { return kl_div(x, t); }},
+      {"binary_cross_entropy", [](auto& x, auto& t) { return binary_cross_entropy(x, t); }},
+      {"binary_cross_entropy", [](auto& x, auto& t) { return binary_cross_entropy(x, x, {.weight = t}); }},
+      {"binary_cross_entropy_with_logits", [](auto& x, auto& t) { return binary_cross_entropy_with_logits(x, t); }},
+      {"binary_cross_entropy_with_logits",
+       [](auto& x, auto& t) { return binary_cross_entropy_with_logits(x, x, {.weight = t}); }},
+      {"binary_cross_entropy_with_logits",
+       [](auto& x, auto& t) { return binary_cross_entropy_with_logits(x, x, {.pos_weight = t}); }},
+      {"gaussian_nll_loss", [](auto& x, auto& t) { return gaussian_nll_loss(x, t, t.unsqueeze(0)); }},
+      {"gaussian_nll_loss", [](auto& x, auto& t) { return gaussian_nll_loss(x, x, t.unsqueeze(0)); }},
+      {"poisson_nll_loss", [](auto& x, auto& t) { return poisson_nll_loss(x, t); }},
+      {"soft_margin_loss", [](auto& x, auto& t) { return soft_margin_loss(x, t); }},
+      {"hinge_embedding_loss", [](auto& x, auto& t) { return hinge_embedding_loss(x, t); }},
+      {"margin_ranking_loss", [](auto& x, auto& t) { return margin_ranking_loss(x, t, x); }},
+      {"margin_ranking_loss", [](auto& x, auto& t) { return margin_ranking_loss(x, x, t); }},
+  };
+  const Tensor column = full({4, 1}, 0.5), row = full({4}, 0.25), table = column.expand({4, 4});
+  for (const auto& [name, loss] : losses) {
+    const std::string text = error_of([&, &f = loss] { f(column, row); });
+    const std::string start =
+        fmt::format("[{}] expected operands that broadcast to the shape of one of them, got ", name);
+    EXPECT_EQ(text.substr(0, start.size()), start);
+    const std::string end =
+        ", which would give [4, 4] (squeeze or unsqueeze an axis, or expand one operand if all pairs are meant)";
+    EXPECT_TRUE(text.ends_with(end)) << text;
+    for (const auto& [x, t] : {std::pair(table, row), std::pair(table, scalar(0.25)), std::pair(column, column)}) {
+      EXPECT_EQ(error_of([&, &f = loss, &a = x, &b = t] { f(a, b); }), "no error") << name;
+    }
+  }
 }
 
 }  // namespace

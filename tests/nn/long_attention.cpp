@@ -309,6 +309,12 @@ TEST(Performer, Errors) {
               causal_product(q, q, q, false, {.earlier = ones({2, 4}), .later = ones({3, 4})});
             }),
             "[causal_product] expected levels of type float32 that broadcast to [2, 4], got float32 [3, 4]");
+  {
+    const Tensor level = zeros({4}).as_leaf();
+    const Tape tape;
+    EXPECT_EQ(error_of([&] { causal_product(q, q, q, false, {.later = level}); }),
+              "[causal_product] expected levels without a gradient: they are constants (pass .detach())");
+  }
   EXPECT_EQ(error_of([&] { causal_product(q, q.to(kFloat64), q); }),
             "[causal_product] expected operands of one type, float32 or float64, got float32 of shape [2, 4, 3] and "
             "float64 of shape [2, 4, 3] and float32 of shape [2, 4, 3] (convert with to(kFloat32))");

@@ -59,7 +59,7 @@ Tensor fmod(const Tensor& a, double b);
 Tensor remainder(const Tensor& a, const Tensor& b);
 Tensor remainder(const Tensor& a, double b);
 /// The angle of the point (x, y), in [-pi, pi]. The signs of x and y select the quadrant, including the signs of zeros.
-/// float32 or float64, the same for both. The gradient at (0, 0) is NaN.
+/// float32 or float64, the same for both. The gradient at (0, 0) is 0.
 Tensor atan2(const Tensor& y, const Tensor& x);
 /// a + weight (b - a), computed from the nearer end, so that it is exact for weights 0 and 1. float32 or float64, the
 /// same for all operands, which broadcast.
@@ -212,8 +212,8 @@ inline Tensor operator!(const Tensor& x) { return logical_not(x); }
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, const Tensor& b);
-/// `value` where the bool mask, which broadcasts to x, is true; x elsewhere. Error if x is int64 and the value is not
-/// an integer.
+/// `value` where the bool mask is true, x elsewhere; both broadcast. Error if x is int64 and the value is not an
+/// integer.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 /// x [..., m, n] with zeros above (below) a diagonal of the last two axes: 0 is the main diagonal, 1 the next one above
 /// it.
@@ -406,13 +406,13 @@ Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index);
 /// y[i][j] = x[index[i][j]][j] for axis 0, in the shape of index, as in torch.gather. Error if another axis of index is
 /// longer than that of x.
 Tensor gather(const Tensor& x, int64_t axis, const Tensor& index);
-/// gather, with x and index broadcast along all other axes, as in torch.take_along_dim. Without an axis, x and index
-/// are flattened.
+/// gather, with x and index broadcast along all other axes, as in torch.take_along_dim. Negative indices count from the
+/// end. Without an axis, x and index are flattened.
 Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64_t> axis = {});
-/// x[i, j, ...], as in NumPy and PyTorch: y[b] = x[i[b]][j[b]]... for index tensors of the leading axes, which
-/// broadcast to each other -> [their shape, remaining axes of x]. Negative indices count from the end. A bool tensor
-/// indexes as many axes as it has, at its true positions. An empty handle takes the whole axis. The axes of the index
-/// replace the indexed axes, but come first if whole axes lie between them.
+/// x[i, j, ...], as in NumPy: y[b] = x[i[b]][j[b]]... for index tensors of the leading axes, which broadcast to each
+/// other -> [their shape, remaining axes of x]. Negative indices count from the end. A bool tensor indexes as many axes
+/// as it has, at its true positions. An empty handle takes the whole axis. The axes of the index replace the indexed
+/// axes, but come first if whole axes lie between them.
 Tensor index(const Tensor& x, std::span<const Tensor> indices);
 Tensor index(const Tensor& x, std::initializer_list<Tensor> indices);
 /// The elements of x where the bool mask is true, [n], in row-major order; x and mask broadcast.
@@ -557,7 +557,7 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis = 1, dou
 
 // --- for the engine ---
 
-/// x summed over the axes along which `shape` was broadcast to x's shape: the reverse of expand.
+/// x summed over the axes along which `shape` was broadcast to x's shape: the reverse of expand. bool counts as int64.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 /// sum += x in place, for a tensor that is unique(); x broadcasts to it. Not recorded. float32 or float64, the same for
 /// both.

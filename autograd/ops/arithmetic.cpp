@@ -64,13 +64,19 @@ const ArithmeticFormulas& arithmetic_formulas() {
       .remainder = value_of<2>([](auto a, auto b) { return remainder(a, b); }),
       .fmod_scalar = value_of<1, 1>([](auto x, auto s) { return fmod(x, s); }),
       .remainder_scalar = value_of<1, 1>([](auto x, auto s) { return remainder(x, s); }),
-      .fmod_grad_b = derivative_of<3>([](auto dy, auto a, auto b) { return -dy * trunc(a / b); }),
-      .remainder_grad_b = derivative_of<3>([](auto dy, auto a, auto b) { return -dy * floor(a / b); }),
+      // -dy times the integer quotient. a / b may round up to the next integer; a - fmod(a, b) is a multiple of b.
+      .fmod_grad_b = derivative_of<3>([](auto dy, auto a, auto b) { return -dy * round((a - fmod(a, b)) / b); }),
+      .remainder_grad_b = derivative_of<3>([](auto dy, auto a, auto b) {
+        const auto left = fmod(a, b), quotient = round((a - left) / b);
+        return -dy * where(sign(left) * sign(b) < 0, quotient - 1, quotient);
+      }),
 
       .atan2 = value_of<2>([](auto y, auto x) { return atan2(y, x); }),
-      // along one side from the other one: d/dy = x / (x^2 + y^2), d/dx = -y / (x^2 + y^2)
-      .atan2_grad =
-          derivative_of<3>([](auto dy, auto other, auto own) { return dy * (other / (own * own + other * other)); }),
+      // along one side from the other one: d/dy = x / (x^2 + y^2), d/dx = -y / (x^2 + y^2); 0 at the origin
+      .atan2_grad = derivative_of<3>([](auto dy, auto other, auto own) {
+        const auto square = own * own + other * other;
+        return where(square == 0, 0, dy * (other / where(square == 0, 1, square)));
+      }),
       .lerp = value_of<3>(
           [](auto a, auto b, auto w) { return where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)); }),
       .lerp_scalar = value_of<2, 1>(

@@ -262,7 +262,10 @@ Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64
                                      str(index.shape())));
   }
   const int i = normal_axis(kTakeAlongAxis, *axis, x.shape());
-  const Tensor ids = require_indices(kTakeAlongAxis, index, x, i);
+  const int64_t size = x.shape()[i];
+  const auto what = [&] { return fmt::format("axis {} of {}", i, str(x.shape())); };
+  Tensor ids = require_indices(kTakeAlongAxis, "indices", index, size, what, -size);
+  if (const Tensor negative = ids < 0; any(negative)) ids = where(negative, ids + static_cast<double>(size), ids);
   Shape from = x.shape(), to = index.shape();
   from[i] = to[i] = 1;
   const Shape both = broadcast(kTakeAlongAxis, from, to);

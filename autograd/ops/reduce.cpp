@@ -187,6 +187,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.dtype() == kBool) return sum_to(x.to(kInt64), shape);
   if (x.shape() == shape) return x;
   if (!broadcasts_to(shape, x.shape())) {
     kSumTo.fail(fmt::format("expected a shape that {} broadcasts to, got {}", str(shape), str(x.shape())));

@@ -170,7 +170,7 @@ Tensor index_add(const Tensor& x, int64_t axis, const Tensor& index, const Tenso
   const Tensor ids = require_index_vector(kIndexAdd.name, index, x, i);
   require_slices(kIndexAdd, x, i, ids, source);
   require_number(kIndexAdd.name, x.dtype(), alpha);
-  return rows_increased(x, i, ids, alpha == 1 ? source : source * alpha);
+  return rows_increased(x, i, ids, alpha == 1 ? source : (source * alpha).to(x.dtype()));
 }
 
 Tensor index_copy(const Tensor& x, int64_t axis, const Tensor& index, const Tensor& source) {

@@ -148,11 +148,8 @@ Tensor where(const Tensor& condition, double a, const Tensor& b) {
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   require_bool(kMaskedFill.name, mask, "mask");
-  if (!broadcasts_to(mask.shape(), x.shape())) {
-    kMaskedFill.fail(fmt::format("expected a mask that broadcasts to {}, got {}", str(x.shape()), str(mask.shape())));
-  }
   require_number(kMaskedFill.name, x.dtype(), value);
-  Tensor y = Tensor::empty(x.shape(), x.dtype());
+  Tensor y = Tensor::empty(shape_of(kMaskedFill.name, x, mask), x.dtype());
   const Element element(value, x.dtype());
   map(y, {&mask, &x}, kernel_for(kernels().number_first, x.dtype()), element.bytes);
   return record(kMaskedFill, y, {x}, [mask](const Tensor& dy) -> Grads { return masked_fill(dy, mask, 0); });

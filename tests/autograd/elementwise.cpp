@@ -376,10 +376,11 @@ TEST(Select, MaskedFill) {
   const Tensor y = masked_fill(x, mask, -kInf);
   expect_values(y, {-kInf, 1, -kInf, -kInf, 1, -kInf});
   expect_values(tape.backward(y, {.grad_output = ones({2, 3})})[x], {0, 1, 0, 0, 1, 0});
-  EXPECT_EQ(error_of([&] {
-              masked_fill(ones({3}), ones({2, 3}) > 0, 0);
-            }),
-            "[masked_fill] expected a mask that broadcasts to [3], got [2, 3]");
+  const Tensor row = tensor({1., 2., 3.}).as_leaf(), larger = tensor({{true, false, true}, {true, true, false}});
+  const Tensor table = masked_fill(row, larger, 9);
+  expect_values(table, {9, 2, 9, 9, 9, 3});
+  expect_values(tape.backward(sum(table))[row], {0, 1, 1});
+  EXPECT_EQ(masked_fill(scalar(1), larger, 0).shape(), Shape({2, 3}));
 }
 
 TEST(Select, Triangles) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>
 
 #include <cmath>
@@ -98,6 +99,39 @@ TEST(Functions, RoundingsLeaveIntegersAlone) {
   const std::vector<double> halves = round(tensor({-0.5, 0.5, 1.5, 2.5, -0.2}, kFloat64)).to_vector<double>();
   EXPECT_EQ(halves, std::vector<double>({0, 0, 2, 2, 0}));
   EXPECT_TRUE(std::signbit(halves[0]) && std::signbit(halves[4]));
+}
+
+// a / b may round up to an integer that the quotient does not reach: 5.5 / 1.1 is 5, but 1.1 is left.
+TEST(Functions, DivisorsOfRemaindersHaveTheQuotientOfTheValue) {
+  const Tensor a = tensor({5.5, 25., 7.5, -5.5, 5.5, -7.5, 6., -6., 0., 1., -1., 1e300}, kFloat64);
+  const Tensor b = tensor({1.1, 0.1, 2., 1.1, -1.1, -2., 2., 2., 3., kInf, kInf, 1.}, kFloat64);
+  const std::vector<double> truncated = {4, 249, 3, -4, -4, 3, 3, -3, 0, 0, 0, 1e300},
+                            floored = {4, 249, 3, -5, -5, 3, 3, -3, 0, 0, -1, 1e300};
+  for (const bool again : {false, true}) {
+    const Tensor of_fmod = slope([&](const Tensor& v) { return fmod(a, v); }, b, again);
+    const Tensor of_remainder = slope([&](const Tensor& v) { return remainder(a, v); }, b, again);
+    for (std::size_t i = 0; i < truncated.size(); ++i) {
+      EXPECT_EQ(-of_fmod.to_vector<double>()[i], truncated[i]) << i;
+      EXPECT_EQ(-of_remainder.to_vector<double>()[i], floored[i]) << i;
+    }
+  }
+  // In float32, too, a - quotient b is the value.
+  const Tensor x = linspace(-50, 50, 4001), y = full({4001}, 0.1);
+  const Tensor exact = x.to(kFloat64), step = y.to(kFloat64);
+  const Tensor quotient = slope([&](const Tensor& v) { return remainder(x, v); }, y).to(kFloat64);
+  EXPECT_LE(max(abs(exact + quotient * step - remainder(exact, step))).item(), 1e-12);
+}
+
+TEST(Functions, TheAngleOfTheOriginHasNoSlope) {
+  for (const DType type : {kFloat32, kFloat64}) {
+    const Tensor y = tensor({0., 3., -0., 0.}).to(type), x = tensor({0., 4., 0., -0.}).to(type);
+    for (const bool again : {false, true}) {
+      expect_near(slope([&](const Tensor& v) { return atan2(v, x); }, y, again), {0, 0.16, 0, 0});
+      expect_near(slope([&](const Tensor& v) { return atan2(y, v); }, x, again), {0, -0.12, 0, 0});
+    }
+    const auto [first, second] = derivatives([&](const Tensor& v) { return atan2(v, x); }, y);
+    expect_near(second, {0, -2 * 3 * 4. / 625, 0, 0});
+  }
 }
 
 TEST(Functions, Closeness) {

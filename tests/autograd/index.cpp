@@ -162,6 +162,30 @@ TEST(Gather, AndScatterAddAreEachOthersGradient) {
             "[gather] expected indices with as many axes as x [3, 2], none of them longer, got shape [4, 1]");
 }
 
+TEST(TakeAlongAxis, CountsNegativeIndicesFromTheEnd) {
+  const auto last = [](const tg::Tensor& x) { return tg::take_along_axis(x, tg::tensor({{-1, 0}, {-3, -2}}), 0); };
+  expect_near(last(kTable), {5, 2, 1, 4});
+  expect_near(gradient(last, kTable), {3, 2, 0, 4, 1, 0});
+  expect_near(tg::take_along_axis(kTable, tg::tensor({-1, -6, 2})), {6, 1, 3});
+  for (const int64_t wrong : {-4, 3}) {
+    EXPECT_EQ(
+        error_of([&] {
+          tg::take_along_axis(kTable, tg::full({1, 2}, static_cast<double>(wrong), tg::kInt64), 0);
+        }),
+        tg::error_text("take_along_axis", std::to_string(wrong) +
+                                              " at [0, 0] of the indices [1, 2] is out of range for axis 0 of [3, 2]"));
+  }
+}
+
+TEST(IndexAdd, OfBoolIsALogicalOr) {
+  const tg::Tensor x = tg::tensor({true, false, true}), ids = tg::tensor({0, 1}), yes = tg::tensor({true, true});
+  for (const double alpha : {1., 2., -1., 0.5, 0.}) {
+    const tg::Tensor y = tg::index_add(x, 0, ids, yes, alpha);
+    EXPECT_EQ(y.dtype(), tg::kBool);
+    EXPECT_EQ(y.to_vector<bool>(), (std::vector<bool>{true, alpha != 0, true})) << alpha;
+  }
+}
+
 TEST(OneHot, OfIndices) {
   EXPECT_EQ(ints(tg::one_hot(tg::tensor({1, 0}), 3)), (Ints{0, 1, 0, 1, 0, 0}));
   EXPECT_EQ(error_of([] {

@@ -59,6 +59,11 @@ TEST(Sum, ToShape) {
   const tg::Tensor x = tg::ones({4, 2, 3});
   expect_near(tg::sum_to(x, {2, 1}), {12, 12});
   EXPECT_EQ(tg::sum_to(x, {}).item(), 24);
+  const tg::Tensor flags = tg::tensor({{true, true, false}, {true, false, false}});
+  for (const auto& [shape, counts] : std::vector<std::pair<tg::Shape, std::vector<int64_t>>>{
+           {{}, {3}}, {{3}, {2, 1, 0}}, {{2, 1}, {2, 1}}, {{2, 3}, {1, 1, 0, 1, 0, 0}}}) {
+    EXPECT_EQ(tg::sum_to(flags, shape).to_vector<int64_t>(), counts) << "as sum";
+  }
   EXPECT_EQ(tg::sum_to(x, {4, 1, 3}).shape(), (tg::Shape{4, 1, 3}));
   EXPECT_EQ(error_of([&] { tg::sum_to(x, {5}); }), "[sum_to] expected a shape that [5] broadcasts to, got [4, 2, 3]");
 }

@@ -364,7 +364,7 @@ TEST(Losses, OfPairsThatBroadcast) {
     };
   };
   const std::pair<tg::Shape, tg::Shape> shapes[] = {
-      {{3, 2}, {2}}, {{2}, {3, 2}}, {{3, 1}, {2}}, {{}, {3}}, {{0, 2}, {2}}};
+      {{3, 2}, {2}}, {{2}, {3, 2}}, {{3, 1}, {3, 2}}, {{}, {3}}, {{0, 2}, {2}}};
   for (int i : {0, 1, 2}) {
     for (tg::Reduction reduction : {tg::Reduction::none, tg::Reduction::sum, tg::Reduction::mean}) {
       for (const auto& [a, b] : shapes) {

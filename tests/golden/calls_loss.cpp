@@ -12,6 +12,12 @@ Reduction reduction(const json& args) {
 
 int64_t ignored(const json& args) { return args.value("ignore_index", int64_t{-100}); }
 
+// A constant.
+Tensor class_weight(const Inputs& x) {
+  const Tensor weight = input(x, 2);
+  return weight.defined() ? weight.detach() : weight;
+}
+
 Tensor binary_of_logits(const Inputs& x, const json& args) {
   const std::string given = args.value("given", "");
   if (given.empty()) return binary_cross_entropy_with_logits(x[0], x[1], {.reduction = reduction(args)});
@@ -33,14 +39,14 @@ void add_loss_calls(GoldenCalls& calls) {
                           {.reduction = reduction(args),
                            .ignore_index = ignored(args),
                            .label_smoothing = args.value("label_smoothing", 0.0),
-                           .weight = input(x, 2),
+                           .weight = class_weight(x),
                            .axis = args.value("axis", int64_t{-1})})};
   };
   calls["nll_loss"] = [](const Inputs& x, const json& args) -> Outputs {
     return {nll_loss(x[0], x[1],
                      {.reduction = reduction(args),
                       .ignore_index = ignored(args),
-                      .weight = input(x, 2),
+                      .weight = class_weight(x),
                       .axis = args.value("axis", int64_t{-1})})};
   };
   const auto pair = [&](const char* name, Tensor (*f)(const Tensor&, const Tensor&, Reduction)) {
@@ -102,7 +108,7 @@ void add_loss_calls(GoldenCalls& calls) {
                               {.reduction = reduction(args),
                                .p = args["p"].get<int>(),
                                .margin = args["margin"].get<double>(),
-                               .weight = input(x, 2)})};
+                               .weight = class_weight(x)})};
   };
 }
 

@@ -92,9 +92,9 @@ def of_two():
                     x = rand(3, 5, dtype=dtype) * 3
                     f.case(op, lambda x: reference(x, s), [x], grad=True, scalar=s)
                     f.case(op, lambda x: reference(x, s), [transposed(x)], scalar=s)
-            else:
+            else:  # PyTorch 1.13 has NaN as their gradient, later ones 0
                 zeros = torch.tensor([0.0, -0.0], dtype=dtype)
-                f.case(op, reference, [plain(zeros[:, None]), plain(zeros[None, :])], grad=True, ulp=1, label="zeros")
+                f.case(op, reference, [plain(zeros[:, None]), plain(zeros[None, :])], ulp=1, label="zeros")
         if op != "atan2":
             f.case(op, reference, [rand(30, dtype=I64), torch.tensor([3, -3, 1, -1, 2, 7] * 5)])
             f.case(op, lambda x: reference(x, 3), [rand(9, dtype=I64)], scalar=3.0)

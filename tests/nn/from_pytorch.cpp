@@ -311,6 +311,22 @@ TEST(FromPyTorch, EveryNameOfPyTorchIsInTheTable) {
 
 // ---- The replacements that the table gives for functions that are not here ----
 
+struct Formula {
+  std::string on_the_page;
+  tg::Tensor value;
+  double expected;  // the sum of (i + 1) y[i] over PyTorch's result y, flattened
+};
+
+void expect_formulas(const std::vector<Formula>& formulas) {
+  const std::string text = page();
+  for (const Formula& f : formulas) {
+    EXPECT_NE(text.find(f.on_the_page), std::string::npos) << f.on_the_page;
+    const tg::Tensor y = f.value.to(tg::kFloat64).flatten();
+    EXPECT_NEAR(tg::sum(y * (tg::arange(y.numel()) + 1)).item(), f.expected, 1e-5 * std::max(1.0, std::abs(f.expected)))
+        << f.on_the_page;
+  }
+}
+
 TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
   using namespace tg;
   manual_seed(0);
@@ -321,12 +337,7 @@ TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
   const int64_t c = 3, k = 2;
   const Axes axes = 1;
   const MaxPooled best = max_pool2d_with_indices(image, k);
-  struct Formula {
-    std::string on_the_page;
-    Tensor value;
-    double expected;  // the sum of (i + 1) y[i] over PyTorch's result y, flattened
-  };
-  const std::vector<Formula> formulas = {
+  expect_formulas({
       {R"(alpha * elu(x / alpha))", alpha * elu(x / alpha), 64.74322},
       {R"(roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1))",
        roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1), 95.92214},
@@ -342,7 +353,6 @@ TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
       {R"(any(eq(x.unsqueeze(-1), values), -1))", any(eq(tensor({1, 2, 3, 4}).unsqueeze(-1), tensor({2, 4, 7})), -1),
        6.00000},
       {R"(logsumexp(stack({a, b}), 0))", logsumexp(stack({a, b}), 0), 87.47417},
-      {R"(where(abs(x) > lambda, x, 0))", where(abs(x) > lambda, x, 0), 30.81244},
       {R"(x - clamp(x, -lambda, lambda))", x - clamp(x, -lambda, lambda), 4.31244},
       {R"(nonzero(tril(ones({n, n}))))", nonzero(tril(ones({4, 4}))).t(), 313.00000},
       {R"(flip(x, 1).transpose(0, 1))", flip(x, 1).transpose(0, 1), -10.81698},
@@ -354,14 +364,35 @@ TEST(FromPyTorch, FormulasGiveWhatPyTorchsFunctionsGive) {
        5015.78952},
       {R"(pow(full({n}, base), linspace(a, b, n)))", pow(full({5}, 10), linspace(0, 2, 5)), 663.81566},
       {R"(sum(embedding(weight, ids), -2))", sum(embedding(x, tensor({{1, 2}, {0, 3}})), -2), -8.90567},
-  };
-  const std::string text = page();
-  for (const Formula& f : formulas) {
-    EXPECT_NE(text.find(f.on_the_page), std::string::npos) << f.on_the_page;
-    const Tensor y = f.value.to(kFloat64).flatten();
-    EXPECT_NEAR(sum(y * (arange(y.numel()) + 1)).item(), f.expected, 1e-5 * std::max(1.0, std::abs(f.expected)))
-        << f.on_the_page;
-  }
+  });
+}
+
+TEST(FromPyTorch, FormulasThatSelectAndRoundGiveWhatPyTorchsFunctionsGive) {
+  using namespace tg;
+  manual_seed(0);
+  const Tensor x = randn({4, 6}), a = randn({5, 3}), b = randn({5, 3}), values = arange(0, 24, 1, kFloat32);
+  const Tensor mask = x > 0, products = matmul(a, a.t()), block = values.reshape({2, 3, 4});
+  const Tensor i = scalar(1, kInt64), j = tensor({0, 1, 2, 3, 0});
+  const Tensor whole = tensor({5.5, 24., -7.5, 7.5, -5.5}, kFloat64), part = tensor({1.1, 0.1, 2., -2., 1.1}, kFloat64);
+  const double lambda = 0.5, threshold = 0.5, value = 7, beta = 0.5, alpha = 2;
+  expect_formulas({
+      {R"(where(abs(x) <= lambda, 0, x))", where(abs(x) <= lambda, 0, x), 30.81244},
+      {R"(where(x <= threshold, value, x))", where(x <= threshold, value, x), 1449.09425},
+      {R"(round((a - remainder(a, b)) / b))", round((whole - remainder(whole, part)) / part), 429},
+      {R"(flip(x, {0, 1}))", flip(x, {0, 1}), -15.90113},
+      {R"(flip(x, 0).transpose(0, 1))", flip(x, 0).transpose(0, 1), 17.07644},
+      {R"(index_put(x, {mask}, values.flatten().slice(0, 0, count_nonzero(mask).item<int64_t>())))",
+       index_put(x, {mask}, values.flatten().slice(0, 0, count_nonzero(mask).item<int64_t>())), 1004.42222},
+      {R"(beta * x + alpha * matmul(a, b))", beta * b + alpha * matmul(products, b), 303.45316},
+      {R"(index(x[i], {{}, j}))", index(block[1], {{}, j}), 2270},
+  });
+  EXPECT_EQ(index(block, {i, {}, j}).shape(), Shape({5, 3}));  // the axes of the index first, as the page says
+  EXPECT_EQ((ones({2}) * scalar(2, kFloat64)).dtype(), kFloat64);
+  const Tensor special = tensor({std::nan(""), INFINITY, -INFINITY, 0.5, -0.5});
+  EXPECT_TRUE(allclose(where(abs(special) <= lambda, 0, special), tensor({std::nan(""), INFINITY, -INFINITY, 0., 0.}),
+                       0, 0, true));
+  EXPECT_TRUE(
+      allclose(where(special <= threshold, value, special), tensor({std::nan(""), INFINITY, 7., 7., 7.}), 0, 0, true));
 }
 
 TEST(FromPyTorch, TheCodeIsInThisFileWordForWord) {

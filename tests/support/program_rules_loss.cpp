@@ -8,6 +8,15 @@ namespace {
 
 const char* const kReductions[] = {"none", "sum", "mean"};
 
+// Two operands, one of which broadcasts to the other.
+bool one_way_pair(const D& d, Call& c) {
+  if (!not_empty(d, c)) return false;
+  const Shape shape = d.last(c).shape();
+  return d.operand(c, [&](const Tensor& x) {
+    return x.numel() > 0 && (broadcasts_to(x.shape(), shape) || broadcasts_to(shape, x.shape()));
+  });
+}
+
 }  // namespace
 
 void add_norms_and_losses(Table& table) {
@@ -88,7 +97,7 @@ void add_norms_and_losses(Table& table) {
   };
   const auto loss = [&](const std::string& name, const std::string& between, const std::string& torch,
                         const std::string& before, const std::string& options, const Loss& f, const Smooth& smooth = {},
-                        const DrawRule& draw = pair_not_empty) {
+                        const DrawRule& draw = one_way_pair) {
     for (const Reduction r : {Reduction::none, Reduction::sum, Reduction::mean}) {
       const std::string of = kReductions[static_cast<int>(r)];
       table.add(

@@ -69,9 +69,6 @@ inline bool three(const D& d, Call& c) {
     return broadcast(d.value(c.t[0]).shape(), x.shape()) && broadcast(d.value(c.t[1]).shape(), x.shape());
   });
 }
-inline bool pair_not_empty(const D& d, Call& c) {
-  return pair(d, c) && d.value(c.t[0]).numel() > 0 && d.value(c.t[1]).numel() > 0;
-}
 // {i0}: an axis.
 inline bool with_axis(const D& d, Call& c) {
   if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0; })) return false;

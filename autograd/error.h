@@ -13,7 +13,11 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// "[where] message" as one line: control characters, as a file may hold them, are written as \n, \t, \r or \x1b.
+/// The text with control characters, by which a file or a name could steer a terminal, as \n, \t, \r or \x1b. Those in
+/// `kept` stay.
+std::string printable(std::string_view text, std::string_view kept = "");
+
+/// "[where] message" as one line: both are made printable.
 std::string error_text(std::string_view where, std::string_view message);
 
 /// Throws Error(error_text(where, message)). Operations call Op::fail, which supplies their name.

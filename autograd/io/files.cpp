@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/detail/descriptor.h>
 #include <tapegrad/autograd/io/files.h>
@@ -38,6 +39,78 @@ bool is_temporary(std::string_view name) {
   return name.size() == kStart.size() + kDigits + kEnd.size() && name.starts_with(kStart) && name.ends_with(kEnd);
 }
 
+// What is at a path that is not a regular file.
+const char* name_of(mode_t mode) {
+  return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+[[noreturn]] void refuse_to_read(const std::string& path, mode_t mode) {
+  if (S_ISDIR(mode)) fail_system("cannot read", path, EISDIR);
+  fail("file", fmt::format("cannot read {}: expected a regular file, got {}", path, name_of(mode)));
+}
+
+[[noreturn]] void refuse_length(const std::string& name, uint64_t most) {
+  fail("file", fmt::format("{} has more than {} bytes, the most that is allowed here", name, most));
+}
+
+// Reads up to `count` bytes, fewer at the end or where a pipe has fewer; 0 at the end.
+std::size_t read_some(int file, const std::string& name, char* to, std::size_t count) {
+  while (true) {
+    const ssize_t done = ::read(file, to, count);
+    if (done >= 0) return static_cast<std::size_t>(done);
+    if (errno != EINTR) fail_system("cannot read", name, errno);
+  }
+}
+
+std::string read_to_end(int file, const std::string& name, uint64_t expected, uint64_t most) {
+  std::string text(static_cast<std::size_t>(expected), '\0');
+  std::size_t filled = 0;
+  while (true) {
+    if (filled == text.size()) text.resize(text.size() + 4096);  // a pipe, or a file that grows
+    const std::size_t count = read_some(file, name, text.data() + filled, text.size() - filled);
+    if (count == 0) break;
+    filled += count;
+    if (filled > most) refuse_length(name, most);
+  }
+  text.resize(filled);
+  return text;
+}
+
+[[noreturn]] void refuse_to_replace(const std::string& path, std::string_view what, std::string_view hint) {
+  fail("file", fmt::format("cannot write {}: expected a regular file or none there, got {} ({})", path, what, hint));
+}
+
+// Where the symbolic links at `path` lead, one after the other: the name under which a file is created or replaced.
+std::string followed(std::string path) {
+  constexpr int kMostLinks = 40;  // as Linux has it
+  const std::string first = path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    std::string target(4096, '\0');
+    const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+    if (size < 0 && (errno == EINVAL || errno == ENOENT)) return path;  // no link, or nothing
+    if (size < 0) fail_system("cannot write", first, errno);
+    target.resize(static_cast<std::size_t>(size));
+    path = target.starts_with('/') ? target : folder_of(path) + target;
+  }
+  fail_system("cannot write", first, ELOOP);
+}
+
+// The file that takes the place of `path`, after symbolic links. Error unless it is a regular file or does not exist.
+std::string replaceable(const std::string& path) {
+  struct stat status {};
+  const bool there = ::stat(path.c_str(), &status) == 0;
+  if (!there && errno != ENOENT) fail_system("cannot write", path, errno);
+  if (there && !S_ISREG(status.st_mode)) {
+    refuse_to_replace(path, name_of(status.st_mode),
+                      S_ISDIR(status.st_mode) ? "name a file in it" : "write a file, then copy it there");
+  }
+  std::string target = followed(path);
+  // An open file in /proc may have lost its name.
+  if (there && ::lstat(target.c_str(), &status) != 0)
+    refuse_to_replace(path, "a link to a file without a name", "name a file in a folder");
+  return target;
+}
+
 // Removes temporary files that no process holds. A writer locks its file, so one that can be locked was left behind.
 void remove_leftovers(const std::string& folder) {
   DIR* const open = ::opendir(folder.empty() ? "." : folder.c_str());
@@ -56,27 +129,46 @@ void remove_leftovers(const std::string& folder) {
 
 }  // namespace
 
+Descriptor open_regular_file(const std::string& path, uint64_t& size) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  // A socket cannot be opened: what it is, is said before why.
+  if (file.get() < 0 && errno == ENXIO && ::stat(path.c_str(), &status) == 0) refuse_to_read(path, status.st_mode);
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) fail_system("cannot read", path, errno);
+  if (!S_ISREG(status.st_mode)) refuse_to_read(path, status.st_mode);
+  size = static_cast<uint64_t>(status.st_size);
+  return file;
+}
+
 std::string read_file(const std::string& path, uint64_t most) {
+  uint64_t size = 0;
+  const Descriptor file = open_regular_file(path, size);
+  if (size > most) refuse_length(path, most);
+  return read_to_end(file.get(), path, size, most);
+}
+
+std::string read_stream(int descriptor, const std::string& name, uint64_t most) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) fail_system("cannot read", name, errno);
+  if (S_ISDIR(status.st_mode)) fail_system("cannot read", name, EISDIR);
+  const bool null = S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);  // /dev/null, an empty text
+  if (S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && !null && ::isatty(descriptor) == 0))
+    fail("file", fmt::format("cannot read {}: expected a file, a pipe or a terminal, got a device", name));
+  return read_to_end(descriptor, name, S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0, most);
+}
+
+std::string read_file_or_pipe(const std::string& path, uint64_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail_system("cannot read", path, errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail_system("cannot read", path, errno);
-  if (S_ISDIR(status.st_mode)) fail_system("cannot read", path, EISDIR);
-  const auto too_long = [&](uint64_t size) {
-    if (size > most) fail("file", fmt::format("{} has more than {} bytes, the most that is allowed here", path, most));
-  };
-  too_long(static_cast<uint64_t>(status.st_size));
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  return read_stream(file.get(), path, most);
+}
+
+std::string read_start_of_file(const std::string& path, std::size_t count) {
+  uint64_t size = 0;
+  const Descriptor file = open_regular_file(path, size);
+  std::string text(count, '\0');
   std::size_t filled = 0;
-  while (true) {
-    if (filled == text.size()) text.resize(text.size() + 4096);  // a pipe, or a file that grows
-    const ssize_t count = ::read(file.get(), text.data() + filled, text.size() - filled);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_system("cannot read", path, errno);
-    if (count == 0) break;
-    filled += static_cast<std::size_t>(count);
-    too_long(filled);
-  }
+  while (const std::size_t more = read_some(file.get(), path, text.data() + filled, count - filled)) filled += more;
   text.resize(filled);
   return text;
 }
@@ -91,7 +183,7 @@ FileKind kind_of_file(const std::string& path) {
   return S_ISDIR(status.st_mode) ? FileKind::folder : FileKind::other;
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path), folder_(folder_of(path)) {
+AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(replaceable(path)), folder_(folder_of(target_)) {
   remove_leftovers(folder_);
   while (descriptor_ < 0) {
     temporary_ = folder_ + random_name();
@@ -137,12 +229,15 @@ void AtomicFile::reserve(int64_t bytes) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail_system("cannot write", path_, errno);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("cannot replace", path_, errno);
+  if (replaceable(target_) != target_) fail("file", fmt::format("cannot write {}: a link has taken its place", path_));
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_system("cannot replace", path_, errno);
   ::close(std::exchange(descriptor_, -1));
   // The name must survive a loss of power, too. Some file systems cannot sync a folder and say so by EINVAL.
   const Descriptor folder(::open(folder_.empty() ? "." : folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0 && ::fsync(folder.get()) != 0 && errno != EINVAL) fail_system("cannot sync", folder_, errno);
 }
+
+void check_replaceable(const std::string& path) { const AtomicFile trial(path); }
 
 void replace_file(const std::string& path, std::span<const std::byte> bytes) {
   AtomicFile file(path);

@@ -10,8 +10,18 @@
 
 namespace tapegrad {
 
-/// The bytes of the file, which has at most `most` of them. Error "[file] ..." when it cannot be read or is longer.
+/// The bytes of a regular file, which has at most `most` of them. Error "[file] ..." if it cannot be read or is longer,
+/// and at once for a pipe, a socket or a device, which may have no end.
 std::string read_file(const std::string& path, uint64_t most = std::numeric_limits<uint64_t>::max());
+
+/// The same of a file, a pipe (a FIFO, /dev/stdin, what a shell makes of `<(program)`) or a terminal, whose end is
+/// awaited. Of devices, only /dev/null is read.
+std::string read_file_or_pipe(const std::string& path, uint64_t most);
+/// The same of an open descriptor, which errors call `name`.
+std::string read_stream(int descriptor, const std::string& name, uint64_t most);
+
+/// The first `count` bytes of a regular file, fewer if it has fewer. Errors as those of read_file.
+std::string read_start_of_file(const std::string& path, std::size_t count);
 
 /// What is at `path`, after symbolic links. Error "[file] ..." where the system does not say: a folder without
 /// permission, a name that is too long.
@@ -25,6 +35,9 @@ inline bool is_there(const std::string& path) { return kind_of_file(path) != Fil
 /// The bytes go into a temporary file in the same folder, `.tapegrad-<16 hexadecimal digits>.new`. Its name is drawn at
 /// random and the file is created (O_EXCL, O_NOFOLLOW), so that no file and no symbolic link that somebody has put
 /// there can be written through. Temporary files that killed processes have left in the folder are removed.
+///
+/// A symbolic link at `path` is followed: the file that it names is replaced, in its own folder, or created. Anything
+/// else than a regular file (a folder, a device, a pipe, a socket) is an Error, and is kept.
 ///
 /// Every function throws an Error "[file] ..." with the path and the system's reason.
 class AtomicFile {
@@ -42,15 +55,18 @@ class AtomicFile {
   void overwrite(uint64_t offset, std::string_view text);
   /// Makes sure that the file can grow to `bytes` bytes.
   void reserve(int64_t bytes);
-  /// Makes the bytes durable and renames the temporary file to `path`. A symbolic link at `path` is replaced itself.
+  /// Makes the bytes durable and renames the temporary file to `path`, or to what a link there names.
   void commit();
 
  private:
   void put(uint64_t offset, std::span<const std::byte> bytes);
-  std::string path_, folder_, temporary_;
+  std::string path_, target_, folder_, temporary_;  // target_: path_ after symbolic links
   int descriptor_ = -1;
   uint64_t size_ = 0;
 };
+
+/// Error where replace_file(path, ...) could not write: to find out before hours of work.
+void check_replaceable(const std::string& path);
 
 /// Replaces the file, or creates it.
 void replace_file(const std::string& path, std::span<const std::byte> bytes);

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <charconv>
 #include <span>
-#include <unordered_set>
 
 namespace tapegrad {
 namespace {
@@ -208,22 +207,14 @@ std::map<std::string, std::string> parse_metadata(const File& file, const Json& 
 }
 
 // Calls member(name, value) for every member of the header, which are let go one by one: their number is not bounded.
-// Error for a key that occurs twice in one object, which the parser alone would accept.
 template <class Member>
 void parse_header(const File& file, const std::string& text, const Member& member) {
   if (text.empty() || text[0] != '{') file.refuse("the header does not start with '{{' (is this a safetensors file?)");
-  std::vector<std::unordered_set<std::string>> keys;
   std::string name;  // of the member that is being parsed
   const auto refuse = [&](const std::string& why) { file.refuse("the header {}", why); };
   const auto each = [&](int depth, Json::parse_event_t event, Json& parsed) {
     using Event = Json::parse_event_t;
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key) {
-      const std::string& key = parsed.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) file.refuse("the header has the key \"{}\" twice", key);
-      if (depth == 1) name = key;
-    }
+    if (event == Event::key && depth == 1) name = parsed.get_ref<const std::string&>();
     const bool whole = event == Event::object_end || event == Event::array_end || event == Event::value;
     if (depth == 1 && whole) member(name, parsed);
     return depth != 1 || !whole;

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <utility>
 
@@ -115,12 +114,13 @@ class TokenFileWriter {
 }  // namespace
 
 bool is_safetensors_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  if (kind_of_file(path) != FileKind::file) return false;
   uint64_t length = 0;  // of the header: no text of less than an exabyte begins with bytes that say so little
-  char brace = 0;
-  if (!file.read(reinterpret_cast<char*>(&length), sizeof length) || !file.get(brace)) return false;
+  const std::string start = read_start_of_file(path, sizeof length + 1);
+  if (start.size() <= sizeof length) return false;
+  std::memcpy(&length, start.data(), sizeof length);
   std::error_code unknown;  // then the size is the largest number, and reading the header says why it cannot be read
-  return brace == '{' && length < fs::file_size(path, unknown);
+  return start.back() == '{' && length < fs::file_size(path, unknown);
 }
 
 // A loop over threads encodes the pieces of one round. One turn of it writes the ids of the round before and reads the

@@ -1,12 +1,12 @@
 // Writes and reads checkpoints.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/train/checkpoint.h>
 
 #include <utf8.h>
 #include <charconv>
-#include <fstream>
 
 namespace tapegrad::train {
 namespace {
@@ -17,9 +17,7 @@ constexpr const char *kKind = "kind", *kThisKind = "tapegrad checkpoint";
 constexpr std::string_view kOldMagic = "tapegrad checkpoint 1\n";
 
 bool is_old(const std::string& path) {
-  char start[kOldMagic.size()] = {};
-  std::ifstream(path, std::ios::binary).read(start, sizeof start);
-  return std::string_view(start, sizeof start) == kOldMagic;
+  return kind_of_file(path) == FileKind::file && read_start_of_file(path, kOldMagic.size()) == kOldMagic;
 }
 
 }  // namespace

@@ -36,8 +36,15 @@ void sync_folder(const fs::path& folder) {
 }  // namespace
 
 AppendFile::AppendFile(const fs::path& path)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666)) {
+    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666)) {
+  struct stat status {};
+  Descriptor file(file_);  // closed where this throws
+  // A pipe without a reader and a socket cannot be opened, and kind_of_file says so.
+  const bool other = file_ >= 0 ? ::fstat(file_, &status) == 0 && !S_ISREG(status.st_mode)
+                                : errno == ENXIO && kind_of_file(path) == FileKind::other;
+  if (other) fail("file", fmt::format("cannot write {}: expected a regular file, got a device or pipe", path.string()));
   if (file_ < 0) fail_system("cannot write", path, errno);
+  file.release();
 }
 
 AppendFile::~AppendFile() { ::close(file_); }

@@ -24,7 +24,8 @@ inline constexpr std::string_view kModelFile = "model.safetensors", kCheckpointF
 /// A file that is appended to. Appended text survives the end of the process; after sync() also a loss of power.
 class AppendFile {
  public:
-  /// Creates the file where it is missing. Error when it cannot be written or is a symbolic link.
+  /// Creates the file where it is missing, and follows symbolic links. Error if it cannot be written, or is a device or
+  /// a pipe.
   explicit AppendFile(const fs::path& path);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;

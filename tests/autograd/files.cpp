@@ -1,15 +1,24 @@
-// Atomic files: written completely or not at all, never through links, and without leftover temporary files.
+// Atomic files: written completely or not at all, in the place of regular files alone, and without leftover temporary
+// files. Readers that never wait for what has no end.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/profiler.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/special_files.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -44,16 +53,117 @@ TEST(AtomicFile, ReplacesAFileWhenItIsCommitted) {
   EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"a"}));
 }
 
-TEST(AtomicFile, DoesNotFollowLinks) {
+TEST(AtomicFile, DoesNotWriteThroughLinksOfTemporaryNames) {
   const TemporaryFolder folder;
   const std::string path = folder / "checkpoint", other = folder / "elsewhere";
   spill(other, "precious");
-  for (const char* name : {".checkpoint.new", ".tapegrad-0123456789abcdef.new", "checkpoint"})
+  for (const char* name : {".checkpoint.new", ".tapegrad-0123456789abcdef.new"})
     fs::create_symlink(other, folder / name);
   replace_file(path, "state");
   EXPECT_EQ(slurp(other), "precious");
   EXPECT_EQ(slurp(path), "state");
-  EXPECT_FALSE(fs::is_symlink(path)) << "the link itself is replaced";
+}
+
+// The writers of this folder.
+struct Writer {
+  const char* name;
+  std::function<void(const std::string& path)> write;
+};
+const std::vector<Writer>& writers() {
+  static const std::vector<Writer> all{{"replace_file", [](const std::string& path) { replace_file(path, "new"); }},
+                                       {"check_replaceable", [](const std::string& path) { check_replaceable(path); }},
+                                       {"save_safetensors",
+                                        [](const std::string& path) {
+                                          save_safetensors(path, {{"x", ones({2})}});
+                                        }},
+                                       {"write_trace", [](const std::string& path) { Profiler().write_trace(path); }}};
+  return all;
+}
+
+TEST(AtomicFile, FollowsLinks) {
+  for (const Writer& writer : writers()) {
+    SCOPED_TRACE(writer.name);
+    const bool writes = std::string(writer.name) != "check_replaceable";
+    const TemporaryFolder folder;
+    fs::create_directory(folder / "disk");
+    spill(folder / "disk/model", "old");
+    fs::create_symlink("disk/model", folder / "second");  // relative to its own folder
+    fs::create_symlink(folder / "second", folder / "first");
+    writer.write(folder / "first");
+    EXPECT_TRUE(fs::is_symlink(folder / "first") && fs::is_symlink(folder / "second"));
+    EXPECT_EQ(slurp(folder / "disk/model") != "old", writes);
+    EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"disk", "first", "second"}));
+    EXPECT_EQ(names_in(folder / "disk"), (std::set<std::string>{"model"})) << "the temporary file was there";
+
+    fs::remove(folder / "disk/model");  // the links dangle
+    writer.write(folder / "first");
+    EXPECT_EQ(fs::is_regular_file(folder / "disk/model"), writes);
+    EXPECT_TRUE(fs::is_symlink(folder / "first"));
+    fs::remove_all(folder / "disk");
+    EXPECT_EQ(error_of([&] { writer.write(folder / "first"); }),
+              "[file] cannot write " + (folder / "first") + ": No such file or directory");
+    fs::create_symlink("round", folder / "round");
+    EXPECT_EQ(error_of([&] { writer.write(folder / "round"); }),
+              "[file] cannot write " + (folder / "round") + ": Too many levels of symbolic links");
+  }
+}
+
+TEST(AtomicFile, KeepsWhatIsNotAFile) {
+  const TemporaryFolder folder;
+  const tests::SpecialFiles special(folder.path());
+  for (const auto& [path, what] : special.all()) {
+    const struct stat before = tests::status_of(path);
+    for (const Writer& writer : writers()) {
+      SCOPED_TRACE(std::string(writer.name) + " at " + path);
+      EXPECT_EQ(error_of([&] { writer.write(path); }),
+                "[file] cannot write " + path + ": expected a regular file or none there, got " + what +
+                    (what == "a folder" ? " (name a file in it)" : " (write a file, then copy it there)"));
+      const struct stat after = tests::status_of(path);
+      EXPECT_TRUE(before.st_ino == after.st_ino && before.st_mode == after.st_mode);
+    }
+  }
+  for (const std::string& name : names_in(folder.path())) EXPECT_FALSE(name.starts_with(".tapegrad-")) << name;
+}
+
+// What appears at the path while the file is written is kept, too.
+TEST(AtomicFile, KeepsWhatAppearsMeanwhile) {
+  const TemporaryFolder folder;
+  AtomicFile pipe(folder / "pipe"), link(folder / "link");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("elsewhere", folder / "link");
+  EXPECT_NE(error_of([&] { pipe.commit(); }).find("got a pipe"), std::string::npos);
+  EXPECT_EQ(error_of([&] { link.commit(); }),
+            "[file] cannot write " + (folder / "link") + ": a link has taken its place");
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe") && fs::is_symlink(folder / "link"));
+}
+
+// /proc has links to open files, some of which have no name.
+TEST(AtomicFile, OpenFilesWithoutANameAreRejected) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "gone";
+  spill(path, "x");
+  const int file = ::open(path.c_str(), O_RDWR);
+  fs::remove(path);
+  const std::string link = "/proc/self/fd/" + std::to_string(file);
+  EXPECT_EQ(error_of([&] { replace_file(link, "y"); }),
+            "[file] cannot write " + link +
+                ": expected a regular file or none there, got a link to a file without a name (name a file in a "
+                "folder)");
+  ::close(file);
+  EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
+TEST(AtomicFile, SeveralThreadsReplaceOneFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) EXPECT_EQ(error_of([&] { replace_file(path, "contents"); }), "no error");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(slurp(path), "contents");
 }
 
 TEST(AtomicFile, NamesOfTemporaryFilesAreDrawnAtRandom) {
@@ -103,7 +213,9 @@ TEST(AtomicFile, ErrorsNameTheCause) {
             "[file] cannot replace " + vanished + ": No such file or directory");
   const std::string full = folder / "full";
   fs::create_directories(full + "/x");
-  EXPECT_EQ(error_of([&] { replace_file(full, ""); }), "[file] cannot replace " + full + ": Is a directory");
+  EXPECT_EQ(
+      error_of([&] { replace_file(full, ""); }),
+      "[file] cannot write " + full + ": expected a regular file or none there, got a folder (name a file in it)");
   EXPECT_EQ(error_of([&] { replace_file("/dev/full/a", ""); }), "[file] cannot write /dev/full/a: Not a directory");
 }
 
@@ -114,10 +226,47 @@ TEST(ReadFile, HasABound) {
   EXPECT_EQ(read_file(path, 5), "12345");
   EXPECT_EQ(error_of([&] { read_file(path, 4); }),
             "[file] " + path + " has more than 4 bytes, the most that is allowed here");
-  EXPECT_EQ(error_of([&] { read_file("/dev/zero", 10000); }),
-            "[file] /dev/zero has more than 10000 bytes, the most that is allowed here");
   EXPECT_EQ(error_of([&] { read_file(folder.path()); }),
             "[file] cannot read " + folder.path().string() + ": Is a directory");
+}
+
+// Neither a pipe without a writer nor an endless device is waited for.
+TEST(ReadFile, RejectsWhatMayHaveNoEnd) {
+  const TemporaryFolder folder;
+  fs::create_symlink("/dev/zero", folder / "zero");
+  const tests::SpecialFiles special(folder.path());
+  std::vector<std::pair<std::string, std::string>> all = special.all();
+  all.emplace_back(folder / "zero", "a device");
+  for (const auto& [path, what] : all) {
+    SCOPED_TRACE(path);
+    const std::string expected = what == "a folder" ? ": Is a directory" : ": expected a regular file, got " + what;
+    EXPECT_EQ(error_of([&] { read_file(path); }), "[file] cannot read " + path + expected);
+    EXPECT_EQ(error_of([&] { read_start_of_file(path, 4); }), "[file] cannot read " + path + expected);
+    if (what == "a folder") continue;
+    EXPECT_NE(error_of([&] { load_safetensors(path); }), "no error");
+    fs::create_symlink(path, path + ".index.json");
+    EXPECT_NE(error_of([&] { load_safetensors(path + ".index.json"); }).find("expected a regular file"),
+              std::string::npos);
+  }
+}
+
+TEST(ReadFile, ReadsPipesWhereTheyAreTexts) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const std::string text(300'000, 'x');
+  std::thread writer([&] { spill(path, text); });
+  EXPECT_EQ(read_file_or_pipe(path, text.size()), text);
+  writer.join();
+  EXPECT_EQ(read_file_or_pipe("/dev/null", 0), "");
+  EXPECT_EQ(error_of([&] { read_file_or_pipe("/dev/zero", 1000); }),
+            "[file] cannot read /dev/zero: expected a file, a pipe or a terminal, got a device");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "12345", 5), 5);
+  EXPECT_EQ(error_of([&] { read_stream(ends[0], "the pipe", 4); }),
+            "[file] the pipe has more than 4 bytes, the most that is allowed here");
+  for (const int end : ends) ::close(end);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <string>
 #include <utility>
 
 namespace tapegrad {
@@ -14,6 +16,7 @@ class Descriptor {
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
   }
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return number_; }
@@ -22,5 +25,9 @@ class Descriptor {
  private:
   int number_;
 };
+
+// Opens a regular file for reading. Error "[file] cannot read PATH: ..." for anything else, at once: neither a pipe
+// without a writer nor an endless device is waited for. Sets `size`.
+Descriptor open_regular_file(const std::string& path, uint64_t& size);
 
 }  // namespace tapegrad

@@ -1,5 +1,6 @@
-// The one way to read JSON that comes from a file: bounded in size and depth, so that neither parsing, nor showing, nor
-// freeing what was parsed can exhaust memory or the stack. And the one way to write JSON that may hold any bytes.
+// The one way to read JSON that comes from a file: without repeated keys, and bounded in size and depth, so that
+// neither parsing, nor showing, nor freeing what was parsed can exhaust memory or the stack. And the one way to write
+// JSON that may hold any bytes.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace tapegrad::json {
@@ -37,16 +39,30 @@ inline int depth_of(std::string_view text) {
   return most;
 }
 
-// The JSON of `text`. Calls refuse(why), which must throw, for anything else: `why` continues a sentence whose subject
-// is the text. `offset` is where the text begins in its file. `callback` is nlohmann's.
+// The JSON of `text`. Calls refuse(why), which must throw, for anything else, and for a key that occurs twice in one
+// object, of which the parser alone would keep the last: `why` continues a sentence whose subject is the text. `offset`
+// is where the text begins in its file. `callback` is nlohmann's.
 template <class Refuse>
 nlohmann::json parse(std::string_view text, const Refuse& refuse, int max_depth = kMaxDepth, uint64_t offset = 0,
                      const nlohmann::json::parser_callback_t& callback = nullptr) {
   if (text.size() > kMaxBytes) refuse(fmt::format("has {} bytes, at most {} are allowed", text.size(), kMaxBytes));
   if (depth_of(text) > max_depth) refuse(fmt::format("is nested deeper than {} levels", max_depth));
+  using Event = nlohmann::json::parse_event_t;
+  std::vector<std::unordered_set<std::string>> keys;  // of the open objects, by depth
+  const auto each = [&](int depth, Event event, nlohmann::json& parsed) {
+    const auto level = static_cast<std::size_t>(depth);
+    if (event == Event::object_start) {
+      keys.resize(std::max(keys.size(), level + 1));
+      keys[level].clear();
+    } else if (event == Event::key) {
+      const std::string& key = parsed.template get_ref<const std::string&>();
+      if (!keys[level - 1].insert(key).second) refuse(fmt::format("has the key \"{}\" twice", key));
+    }
+    return callback ? callback(depth, event, parsed) : true;
+  };
   std::string why;
   try {
-    return nlohmann::json::parse(text, callback);
+    return nlohmann::json::parse(text, each);
   } catch (const nlohmann::json::parse_error& e) {
     why = e.byte > text.size() ? fmt::format(
                                      "is not complete JSON: it ends after {} bytes (was its download "

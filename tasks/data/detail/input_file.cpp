@@ -1,7 +1,6 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/detail/descriptor.h>
 #include <tapegrad/tasks/data/detail/input_file.h>
 #include <unistd.h>
 
@@ -17,15 +16,7 @@ namespace {
 
 }  // namespace
 
-InputFile::InputFile(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  struct stat status {};
-  int error = file_ < 0 || ::fstat(file_, &status) != 0 ? errno : 0;
-  if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-  size_ = static_cast<uint64_t>(status.st_size);
-  if (error == 0) return;
-  if (file_ >= 0) ::close(file_);
-  fail_to_read(path, error);
-}
+InputFile::InputFile(const std::string& path) : path_(path), file_(open_regular_file(path, size_).release()) {}
 
 InputFile::~InputFile() { ::close(file_); }
 

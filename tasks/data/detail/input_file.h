@@ -9,7 +9,7 @@ namespace tapegrad::data::detail {
 
 class InputFile {
  public:
-  explicit InputFile(const std::string& path);  // Error unless it is a readable file
+  explicit InputFile(const std::string& path);  // Error unless it is a regular file that can be read
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -21,8 +21,8 @@ class InputFile {
 
  private:
   std::string path_;
-  int file_ = -1;
   uint64_t size_ = 0;
+  int file_ = -1;
 };
 
 }  // namespace tapegrad::data::detail

@@ -350,6 +350,8 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
   if (state_ != State::recording) {
     fail(kBackward, "this tape has been run backward and holds nothing any more (start a new Tape for each step)");
   }
+  if (&innermost != thread_)
+    fail(kBackward, "expected the thread that began this tape, got another one (a tape belongs to its thread)");
   if (innermost != this) fail(kBackward, "an inner tape is still alive (end its scope first)");
   if (position_of(loss) < 0) fail(kBackward, "the loss was not recorded on this tape: no leaf takes part in it");
   if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));

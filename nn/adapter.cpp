@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/adapter.h>
+#include <tapegrad/nn/detail/config_reader.h>
 #include <tapegrad/nn/detail/linear_layers.h>
 #include <tapegrad/nn/init.h>
 
@@ -196,12 +197,10 @@ namespace {
 class AdapterConfig {
  public:
   explicit AdapterConfig(const std::string& path) : path_(path) {
-    const nlohmann::json json = json::parse(read_file(path), [&](const std::string& why) { refuse(why); });
-    try {
-      read(json);
-    } catch (const nlohmann::json::exception& e) {
-      refuse(fmt::format("cannot be read: {}", e.what()));
-    }
+    const nlohmann::json json =
+        json::parse(read_file(path, json::kMaxBytes), [&](const std::string& why) { refuse(why); });
+    if (!json.is_object()) refuse(fmt::format("expected an object, got {}", json.type_name()));
+    read({json, kAdapter, path_});
   }
 
   double scale_of(std::string_view layer, int64_t rank) const {
@@ -217,48 +216,69 @@ class AdapterConfig {
                        [&](const std::string& t) { return ends_with_name(layer, t); });
   }
   double dropout() const { return dropout_; }
+  // The rank of the layer's update.
+  int64_t rank(std::string_view layer) const {
+    int64_t rank = rank_;
+    for (const auto& [name, value] : ranks_)
+      if (ends_with_name(layer, name)) rank = value;
+    return rank;
+  }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const { fail(kAdapter, fmt::format("{}: {}", path_, why)); }
 
-  void read(const nlohmann::json& json) {
-    const std::string type = json.value("peft_type", "");
+  void read(const ConfigReader& config) {
+    const std::string type = config.text("peft_type", "");
     if (type != "LORA") refuse(fmt::format("expected the peft_type LORA, got \"{}\"", type));
-    const auto set = [&](const char* key) {  // present, and neither null, false nor empty
-      const auto at = json.find(key);
-      return at != json.end() && !at->is_null() && *at != false && !(at->is_structured() && at->empty());
+    const auto set = [&](const char* key) {  // neither false nor empty
+      return config.has(key) && config.json[key] != false &&
+             !(config.json[key].is_structured() && config.json[key].empty());
     };
-    if (json.value("bias", "none") != "none")
-      refuse(fmt::format("expected no biases, got bias {}", json::shown(json["bias"])));
+    if (const std::string bias = config.text("bias", "none"); bias != "none")
+      refuse(fmt::format("expected no biases, got bias \"{}\"", bias));
     for (const char* key : {"use_dora", "use_qalora", "use_bdlora", "lora_bias", "modules_to_save", "layer_replication",
                             "target_parameters", "trainable_token_indices", "alora_invocation_tokens"})
-      if (set(key)) refuse(fmt::format("expected none of {}, got {}", key, json::shown(json[key])));
-    alpha_ = json.at("lora_alpha").get<double>();
+      if (set(key)) refuse(fmt::format("expected none of {}, got {}", key, json::shown(config.json[key])));
+    rank_ = config.size("r", 8);  // as PEFT has it
+    alpha_ = config.number("lora_alpha");
     if (!(alpha_ > 0 && std::isfinite(alpha_))) refuse(fmt::format("lora_alpha must be positive, got {}", alpha_));
-    dropout_ = json.value("lora_dropout", 0.0);
+    dropout_ = config.number("lora_dropout", 0);
     if (!(dropout_ >= 0 && dropout_ < 1))
       refuse(fmt::format("lora_dropout must be at least 0 and less than 1, got {}", dropout_));
-    root_ = json.value("use_rslora", false);
-    if (set("alpha_pattern")) {
-      for (const auto& [name, value] : json["alpha_pattern"].items()) {
-        if (name.find_first_of("*+?[](){}|\\$") != std::string::npos)
-          refuse(fmt::format("expected names of layers in alpha_pattern, got the expression \"{}\"", name));
-        const auto alpha = value.get<double>();
-        if (!(alpha > 0 && std::isfinite(alpha)))
-          refuse(fmt::format("alpha_pattern must have positive numbers, got {} for \"{}\"", alpha, name));
-        alphas_[name.substr(name.starts_with('^') ? 1 : 0)] = alpha;
-      }
-    }
+    root_ = config.flag("use_rslora");
+    read_pattern(config, "alpha_pattern", alphas_);
+    read_pattern(config, "rank_pattern", ranks_);
     // A text is a regular expression, and some layers are selected in further ways: then the tensors alone decide.
     const bool all = !set("layers_to_transform") && !set("exclude_modules");
-    if (set("target_modules") && json["target_modules"].is_array() && all)
-      targets_ = json["target_modules"].get<std::vector<std::string>>();
+    if (!set("target_modules") || !config.json["target_modules"].is_array() || !all) return;
+    for (const nlohmann::json& target : config.json["target_modules"]) {
+      if (!target.is_string()) config.refuse("target_modules", "a text or a list of texts", target);
+      targets_.push_back(target.get<std::string>());
+    }
+  }
+
+  // The numbers of single layers.
+  template <class T>
+  void read_pattern(const ConfigReader& config, const char* key, std::map<std::string, T>& numbers) {
+    const nlohmann::json pattern = config.object(key);
+    for (const auto& [name, value] : pattern.items()) {
+      if (name.find_first_of("*+?[](){}|\\$") != std::string::npos)
+        refuse(fmt::format("expected names of layers in {}, got the expression \"{}\"", key, name));
+      const bool good = std::is_integral_v<T> ? value.is_number_unsigned() : value.is_number();
+      const double number = good ? value.template get<double>() : 0;
+      if (!(number > 0 && number < 1e9))
+        refuse(fmt::format("{} must have positive {}numbers, got {} for \"{}\"", key,
+                           std::is_integral_v<T> ? "whole " : "", json::shown(value), name));
+      numbers[name.substr(name.starts_with('^') ? 1 : 0)] = static_cast<T>(number);
+    }
   }
 
   std::string path_;
+  int64_t rank_ = 0;
   double alpha_ = 0, dropout_ = 0;
   bool root_ = false;
   std::map<std::string, double> alphas_;
+  std::map<std::string, int64_t> ranks_;
   std::vector<std::string> targets_;
 };
 
@@ -308,6 +328,10 @@ void load_adapter(const AnyModel& model, const std::string& folder, const Adapte
     fail(kAdapter, fmt::format("{} does not fit the model: {}", file, why));
   };
   for (const auto& [layer, update] : updates) {
+    if (update.rank() != config.rank(layer)) {
+      refuse(fmt::format("\"{}\" has the rank {}, {} has {}", layer, update.rank(), kAdapterConfigFile,
+                         config.rank(layer)));
+    }
     const auto at =
         std::find_if(layers.begin(), layers.end(), [&name = layer](const Joined& l) { return l.name == name; });
     if (at == layers.end()) refuse(fmt::format("it has no linear layer \"{}\"", layer));

@@ -1,11 +1,10 @@
 // GPT-2's weights under Hugging Face's names and layout, and back.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/detail/config_reader.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 namespace tapegrad::nn {
@@ -13,7 +12,6 @@ namespace tapegrad::nn {
 namespace {
 
 constexpr std::string_view kPrefix = "transformer.";
-constexpr int64_t kMostSize = 100'000'000;  // of anything in a configuration
 
 struct Names {
   std::string_view theirs, ours;
@@ -61,51 +59,37 @@ std::optional<std::pair<std::string, std::string_view>> in_block(std::string_vie
 }  // namespace
 
 GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view where) {
-  GPTConfig config;
-  const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
-  try {
-    const std::string type = json.value("model_type", "gpt2");
-    if (type != "gpt2") fail(where, fmt::format("expected the model_type gpt2, got \"{}\"", type));
-    const auto size = [&](const char* key) {
-      const auto& value = json.at(key);
-      if (!value.is_number_unsigned() || value.get<uint64_t>() > kMostSize) {
-        fail(where, fmt::format("{} must be a whole number up to {}, got {}", key, kMostSize, value.dump()));
-      }
-      return value.get<int64_t>();
-    };
-    config.vocab_size = size("vocab_size");
-    config.context_length = size(json.contains("n_positions") ? "n_positions" : "n_ctx");
-    config.emb_dim = size("n_embd");
-    config.n_heads = size("n_head");
-    config.n_layers = size("n_layer");
-    config.drop_rate = json.value("resid_pdrop", 0.1);
-    config.qkv_bias = true;
-    config.tied_head = json.value("tie_word_embeddings", true);
-    const std::string activation = json.value("activation_function", "gelu_new");
-    if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
-      fail(where, fmt::format("expected the activation_function gelu_new, got \"{}\"", activation));
-    }
-    const auto inner = json.find("n_inner");
-    if (inner != json.end() && !inner->is_null() && *inner != 4 * config.emb_dim) {
-      fail(where, fmt::format("expected n_inner {} (4 n_embd), got {}", 4 * config.emb_dim, inner->dump()));
-    }
-    if (json.value("layer_norm_epsilon", 1e-5) != 1e-5) {
-      fail(where, fmt::format("expected layer_norm_epsilon 1e-05, got {}", json["layer_norm_epsilon"].dump()));
-    }
-    if (!json.value("scale_attn_weights", true) || json.value("scale_attn_by_inverse_layer_idx", false)) {
-      fail(where, "expected attention that scales scores by 1/sqrt(head size) only");
-    }
-  } catch (const nlohmann::json::exception& e) {
-    fail(where, fmt::format("the configuration cannot be read: {}", e.what()));
-  }
-  config.check();
+  const nlohmann::json json = parsed_config(text, where);
+  const ConfigReader theirs{json, where};
+  const std::string type = theirs.text("model_type", "gpt2");
+  if (type != "gpt2") fail(where, fmt::format("expected the model_type gpt2, got \"{}\"", type));
+  GPTConfig config{.vocab_size = theirs.size("vocab_size"),
+                   .context_length = theirs.size(theirs.has("n_positions") ? "n_positions" : "n_ctx"),
+                   .emb_dim = theirs.size("n_embd"),
+                   .n_heads = theirs.size("n_head"),
+                   .n_layers = theirs.size("n_layer"),
+                   .drop_rate = theirs.number("resid_pdrop", 0.1),
+                   .qkv_bias = true,
+                   .tied_head = theirs.flag("tie_word_embeddings", true)};
+  const std::string activation = theirs.text("activation_function", "gelu_new");
+  if (activation != "gelu_new" && activation != "gelu_pytorch_tanh")
+    fail(where, fmt::format("expected the activation_function gelu_new, got \"{}\"", activation));
+  const int64_t inner = theirs.size("n_inner", 4 * config.emb_dim);
+  if (inner != 4 * config.emb_dim)
+    fail(where, fmt::format("expected n_inner {} (4 n_embd), got {}", 4 * config.emb_dim, inner));
+  const double epsilon = theirs.number("layer_norm_epsilon", 1e-5);
+  if (epsilon != 1e-5) fail(where, fmt::format("expected layer_norm_epsilon 1e-05, got {}", epsilon));
+  if (!theirs.flag("scale_attn_weights", true)) fail(where, "expected scale_attn_weights true, got false");
+  if (theirs.flag("scale_attn_by_inverse_layer_idx"))
+    fail(where, "expected scale_attn_by_inverse_layer_idx false, got true");
+  check_config([&] { config.check(); }, where);
   return config;
 }
 
 std::optional<int64_t> end_of_text_of_hugging_face(std::string_view text) {
-  const nlohmann::json json = json::parse(text, [](const std::string& why) { fail("config.json", why); });
+  const nlohmann::json json = parsed_config(text, "config.json");
   const auto id = json.find("eos_token_id");
-  if (id == json.end() || !id->is_number_integer()) return {};
+  if (id == json.end() || !id->is_number_unsigned()) return {};
   return id->get<int64_t>();
 }
 

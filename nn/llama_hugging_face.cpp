@@ -1,53 +1,14 @@
 // Llama's configuration and weights as Hugging Face's folders have them, and back.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/nn/detail/config_reader.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/nn/lora.h>
-
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::nn {
 
 namespace {
 
-using LlamaJson = nlohmann::json;
-
-// Reads members of one object of a config.json, and names the file in errors.
-struct LlamaConfigReader {
-  const LlamaJson& json;
-  std::string_view where;
-
-  bool has(const char* key) const {
-    const auto found = json.find(key);
-    return found != json.end() && !found->is_null();
-  }
-  int64_t size(const char* key, std::optional<int64_t> otherwise = {}) const {
-    constexpr int64_t kMost = 100'000'000;  // of anything in a configuration
-    if (!has(key) && otherwise) return *otherwise;
-    const LlamaJson value = has(key) ? json[key] : LlamaJson();
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > kMost) {
-      fail(where, fmt::format("{} must be a whole number up to {}, got {}", key, kMost, value.dump()));
-    }
-    return value.get<int64_t>();
-  }
-  double number(const char* key, std::optional<double> otherwise = {}) const {
-    if (!has(key) && otherwise) return *otherwise;
-    const LlamaJson value = has(key) ? json[key] : LlamaJson();
-    if (!value.is_number()) fail(where, fmt::format("{} must be a number, got {}", key, value.dump()));
-    return value.get<double>();
-  }
-  bool flag(const char* key) const {
-    if (!has(key)) return false;
-    if (!json[key].is_boolean()) fail(where, fmt::format("{} must be true or false, got {}", key, json[key].dump()));
-    return json[key].get<bool>();
-  }
-  std::string text(const char* key, const char* otherwise) const {
-    if (!has(key)) return otherwise;
-    return json[key].is_string() ? json[key].get<std::string>() : json[key].dump();
-  }
-};
-
-RopeScaling rope_scaling_of(const LlamaConfigReader& rope, int64_t context) {
+RopeScaling rope_scaling_of(const ConfigReader& rope, int64_t context) {
   const std::string type = rope.text("rope_type", rope.text("type", "default").c_str());
   if (type == "default") return {};
   RopeScaling scaling{.kind = RopeScaling::Kind::linear, .factor = rope.number("factor")};
@@ -62,17 +23,11 @@ RopeScaling rope_scaling_of(const LlamaConfigReader& rope, int64_t context) {
   return scaling;
 }
 
-LlamaJson parsed_config(std::string_view text, std::string_view where) {
-  LlamaJson json = json::parse(text, [&](const std::string& why) { fail(where, why); });
-  if (!json.is_object()) fail(where, fmt::format("expected an object, got {}", json.type_name()));
-  return json;
-}
-
 }  // namespace
 
 LlamaConfig llama_config_of_hugging_face(std::string_view text, std::string_view where) {
-  const LlamaJson json = parsed_config(text, where);
-  const LlamaConfigReader config{json, where};
+  const nlohmann::json json = parsed_config(text, where);
+  const ConfigReader config{json, where};
   const std::string type = config.text("model_type", "");
   if (type != "llama") fail(where, fmt::format("expected the model_type llama, got \"{}\"", type));
   if (config.has("quantization_config")) fail(where, "expected floating weights, got a quantization_config");
@@ -94,30 +49,23 @@ LlamaConfig llama_config_of_hugging_face(std::string_view text, std::string_view
                 .tie_word_embeddings = config.flag("tie_word_embeddings"),
                 .initializer_range = config.number("initializer_range", 0.02)};
   for (const char* key : {"rope_scaling", "rope_parameters"}) {  // the second one since transformers 5
-    if (!config.has(key)) continue;
-    if (!json[key].is_object()) fail(where, fmt::format("{} must be an object, got {}", key, json[key].dump()));
-    const LlamaConfigReader rope{json[key], where};
-    if (rope.number("partial_rotary_factor", 1) != 1) {
-      fail(where,
-           fmt::format("expected a partial_rotary_factor of 1, got {}", json[key]["partial_rotary_factor"].dump()));
-    }
+    const nlohmann::json object = config.object(key);
+    const ConfigReader rope{object, where};
+    if (const double part = rope.number("partial_rotary_factor", 1); part != 1)
+      fail(where, fmt::format("expected a partial_rotary_factor of 1, got {}", part));
     c.rope_theta = rope.number("rope_theta", c.rope_theta);
     c.rope_scaling = rope_scaling_of(rope, c.max_position_embeddings);
   }
-  try {
-    c.check();
-  } catch (const Error& e) {
-    fail(where, std::string(e.what()).substr(std::string_view("[llama_config] ").size()));
-  }
+  check_config([&] { c.check(); }, where);
   return c;
 }
 
 std::vector<int64_t> ends_of_hugging_face(std::string_view text, std::string_view where) {
-  const LlamaJson json = parsed_config(text, where);
+  const nlohmann::json json = parsed_config(text, where);
   const auto id = json.find("eos_token_id");
   if (id == json.end()) return {};
   std::vector<int64_t> ends;
-  for (const LlamaJson& one : id->is_array() ? *id : LlamaJson::array({*id})) {
+  for (const nlohmann::json& one : id->is_array() ? *id : nlohmann::json::array({*id})) {
     if (one.is_number_unsigned()) ends.push_back(one.get<int64_t>());
   }
   return ends;

@@ -32,7 +32,6 @@
 #include <functional>
 #include <memory>
 #include <sstream>
-#include <system_error>
 #include <thread>
 
 namespace tapegrad::tasks {
@@ -151,6 +150,7 @@ void add_info(CLI::App* app, Parsed& parsed) {
 struct Verb {
   const char *name, *summary;
   void (*add)(CLI::App*, Parsed&);
+  bool distributed = false;  // the processes that a launcher starts work together; otherwise each works for itself
 };
 constexpr Verb kVerbs[] = {
     {"train", "train a model; writes checkpoints and a report",
@@ -158,7 +158,8 @@ constexpr Verb kVerbs[] = {
        add_tasks(verb, parsed, add_train);
        add_gpt(verb, parsed, add_gpt_train);
        add_text(verb, parsed, add_text_train);
-     }},
+     },
+     true},
     {"test", "test a trained model on new examples",
      [](CLI::App* verb, Parsed& parsed) {
        add_tasks(verb, parsed, add_test);
@@ -245,6 +246,10 @@ const CLI::App& named_app(const CLI::App& top, std::span<const std::string> word
   const CLI::App* app = &top;
   for (const std::string& word : words) {
     const std::vector<const CLI::App*> parts = parts_of(*app);
+    if (!parts.empty() && word == "--") {
+      bad_request(words_of(*app),
+                  fmt::format("expected a {}, got \"--\" (see {} --help)", kind_of_parts(*app), words_of(*app)));
+    }
     if (parts.empty() || word.starts_with('-')) break;
     const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto* p) { return p->get_name() == word; });
     if (part == parts.end()) bad_request(words_of(*app), unknown(kind_of_parts(*app), word, names_of(parts)));
@@ -256,6 +261,7 @@ const CLI::App& named_app(const CLI::App& top, std::span<const std::string> word
 // "unknown option --sed (did you mean --seed?)", or whose option it is among the tasks of the same verb.
 std::string unknown_option(const CLI::App& app, const std::string& option) {
   const auto has = [&](const CLI::App* other) { return other->get_option_no_throw(option) != nullptr; };
+  if (has(&app)) return fmt::format("{} comes after \"--\", which ends the options", option);
   if (parts_of(app).empty() && app.get_parent()->get_parent() != nullptr) {
     const std::vector<std::string> owners = names_of(app.get_parent()->get_subcommands(has));
     if (!owners.empty()) {
@@ -301,8 +307,8 @@ std::string one_line(std::string text) {
 
 // Parses the arguments. Returns the exit code if they request help or the version, which it prints.
 std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
-  const bool of_itself = words.size() > 1 && words[1].starts_with('-');  // help --help
-  if (!words.empty() && words.front() == "help" && !of_itself) {         // help train copy = train copy --help
+  const bool of_itself = words.size() > 1 && words[1].starts_with('-') && words[1] != "--";  // help --help
+  if (!words.empty() && words.front() == "help" && !of_itself) {  // help train copy = train copy --help
     words.erase(words.begin());
     words.emplace_back("--help");
   }
@@ -317,7 +323,7 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
     const int code = top.exit(e, text, text);
     std::string shown = drawing::wrapped(text.str());
     while (shown.ends_with("\n\n")) shown.pop_back();
-    fmt::print("{}", shown);
+    print_now(shown);
     return code;
   } catch (const CLI::ExtrasError&) {
     wrong_request(app, unexpected(top, app));
@@ -345,14 +351,20 @@ int run_or_throw(int argc, const char* const* argv) {
   return code;
 }
 
-// Of several processes, the first one prints. Another one says what is wrong with it unless the first one fails, too:
-// then the launcher ends this process while it waits.
-void silence_other_ranks() {
-  if (distributed::World::launched_rank() > 0 && std::freopen("/dev/null", "w", stdout) == nullptr) std::fclose(stdout);
+// Whether the first word is a verb whose processes work together.
+bool is_distributed(int argc, const char* const* argv) {
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  return std::any_of(std::begin(kVerbs), std::end(kVerbs),
+                     [&](const Verb& verb) { return verb.distributed && verb.name == word; });
 }
 
-void report_error(const std::string& line) {
-  const int rank = distributed::World::launched_rank();
+// Of several processes, the first one prints. Another one says what is wrong with it unless the first one fails, too:
+// then the launcher ends this process while it waits.
+void silence() {
+  if (std::freopen("/dev/null", "w", stdout) == nullptr) std::fclose(stdout);
+}
+
+void report_error(const std::string& line, int rank) {
   if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(2));
   const std::string text = rank > 0 ? fmt::format("rank {}: {}\n", rank, line) : line + "\n";
   std::fputs(text.c_str(), stderr);  // where that fails, the exit code is all that can be said
@@ -361,9 +373,13 @@ void report_error(const std::string& line) {
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // writing a file beyond the size limit becomes an Error instead of a signal
+  // Writing a file beyond the size limit, or to a pipe that nobody reads, becomes an Error instead of a signal: a
+  // training run first gets all of its files.
+  for (const int number : {SIGXFSZ, SIGPIPE}) std::signal(number, SIG_IGN);
   hold_standard_streams();
-  silence_other_ranks();
+  const bool distributed = is_distributed(argc, argv);
+  const int rank = distributed ? distributed::World::launched_rank() : 0;
+  if (rank > 0) silence();
   int code = 1;
   std::string message;
   try {
@@ -374,18 +390,19 @@ int run_command(int argc, const char* const* argv) {
   } catch (const data::EncodeError& e) {
     code = 2;
     message = e.what();
+  } catch (const OutputError& e) {
+    // Whoever quits a pager knows why the output ends; who trains learns why the run failed.
+    if (!distributed && output_has_no_reader()) return code;
+    message = e.what();
   } catch (const Error& e) {
     message = e.what();
-  } catch (const std::system_error& e) {  // of fmt::print, or of the library
-    message = std::ferror(stdout) != 0 ? fmt::format("[output] cannot write to standard output: {}", e.code().message())
-                                       : fmt::format("[tapegrad] {}", e.what());
   } catch (const std::bad_alloc&) {
     message = "[memory] the system has no more memory";
   } catch (const std::exception& e) {
     message = fmt::format("[tapegrad] {}", e.what());
   }
   std::fflush(stdout);
-  report_error(one_line(message));
+  report_error(one_line(message), rank);
   return code;
 }
 

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/info.h>
+#include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/version.h>
 
 #include <cmath>
@@ -43,14 +44,14 @@ int info(const InfoRequest& request) {
         {"version", kVersion},        {"processor", processor_name()}, {"kernels", std::string(name(kernel_family()))},
         {"blis", blis_description()}, {"threads", num_threads()},      {"fma_gflops", rounded(fma)},
         {"matmul_gflops", products},  {"read_gb_s", rounded(read)}};
-    fmt::print("{}\n", all.dump());
+    print_now(all.dump() + "\n");
     return 0;
   }
-  fmt::print("tapegrad   {}\nprocessor  {}\nkernels    {}\nBLIS       {}\nthreads    {}\n", kVersion, processor_name(),
-             name(kernel_family()), blis_description(), num_threads());
-  fmt::print(
+  print_text(fmt::format("tapegrad   {}\nprocessor  {}\nkernels    {}\nBLIS       {}\nthreads    {}\n", kVersion,
+                         processor_name(), name(kernel_family()), blis_description(), num_threads()));
+  print_text(fmt::format(
       "fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatrix products, GFLOP/s:\n{}reading memory: {:.1f} GB/s\n",
-      fma, table, read);
+      fma, table, read));
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/train/interrupts.h>
@@ -37,6 +38,7 @@ void check(const TokenizeRequest& r) {
     require(r.sample_bytes == 0, "--sample-bytes", "is for --train");
     require(r.save.empty() || !r.decode, "--save", "writes ids, --decode reads them");
     require(r.save.empty() || !r.text.empty(), "--save", "needs --text FILE");
+    if (!r.save.empty()) require_file("--text", r.text);  // it is read at several places at once
     const bool found = as_bad_request(
         "--tokenizer", [&] { return data::has_tokenizer(r.tokenizer) || kind_of_file(r.tokenizer) == FileKind::file; });
     require(
@@ -57,13 +59,11 @@ void check(const TokenizeRequest& r) {
           fmt::format("must be at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
 }
 
+// Reads the whole text, which may come from a pipe. A pipe may have no end: a quarter of the memory is the most.
 std::string read_input(const TokenizeRequest& request) {
-  if (!request.text.empty()) return train::read_file(request.text);
-  std::string text;
-  char piece[1 << 16];
-  while (const std::size_t count = std::fread(piece, 1, sizeof piece, stdin)) text.append(piece, count);
-  if (std::ferror(stdin)) fail(kTokenize, "cannot read standard input");
-  return text;
+  const uint64_t most = memory_bytes() / 4;
+  if (!request.text.empty()) return as_bad_request("--text", [&] { return read_file_or_pipe(request.text, most); });
+  return read_stream(STDIN_FILENO, "standard input", most);
 }
 
 // Ids separated by white space, commas or brackets.
@@ -85,12 +85,6 @@ std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tok
   }
 }
 
-// Error where replace_file could put nothing in the place of `path`.
-void try_replacing(const fs::path& path) {
-  if (kind_of_file(path) == FileKind::folder) fail("file", fmt::format("{} is a folder", path.string()));
-  const AtomicFile trial(path);
-}
-
 std::unique_ptr<data::Tokenizer> trained(const TokenizeRequest& request, int64_t size) {
   const auto require_text = [](bool text) {
     if (!text) bad_request(kTokenize, "the text is empty, expected one to make a tokenizer from");
@@ -107,13 +101,16 @@ std::unique_ptr<data::Tokenizer> trained(const TokenizeRequest& request, int64_t
 }
 
 int make(const TokenizeRequest& request) {
-  as_bad_request("--out", [&] { const train::RunFolder tried(request.out); });
+  as_bad_request("--out", [&] {
+    const train::RunFolder tried(request.out);
+    check_replaceable(fs::path(request.out) / "tokenizer.json");
+  });
   const int64_t size = request.vocab_size > 0 ? request.vocab_size : kDefaultSize;
   const auto tokenizer = trained(request, size);
   data::save_tokenizer(*tokenizer, request.out);
   const bool short_text = request.train == "bpe" && tokenizer->size() < size;
-  fmt::print("{}: {} tokens{}\n", (fs::path(request.out) / "tokenizer.json").string(), tokenizer->size(),
-             short_text ? fmt::format(" (not {}: no other pair occurs twice)", size) : "");
+  print_text(fmt::format("{}: {} tokens{}\n", (fs::path(request.out) / "tokenizer.json").string(), tokenizer->size(),
+                         short_text ? fmt::format(" (not {}: no other pair occurs twice)", size) : ""));
   return 0;
 }
 
@@ -159,8 +156,8 @@ int tokenize(const TokenizeRequest& request) {
     std::error_code none;  // if there is no file yet, nothing is overwritten
     if (fs::equivalent(request.text, request.save, none))
       bad_request("--save", fmt::format("{} is the text itself", request.save));
-    as_bad_request("--save", [&] { try_replacing(request.save); });
-    fmt::print("{}: {} tokens\n", request.save, save_tokens(*tokenizer, request));
+    as_bad_request("--save", [&] { check_replaceable(request.save); });
+    print_text(fmt::format("{}: {} tokens\n", request.save, save_tokens(*tokenizer, request)));
     return 0;
   }
   const std::string input = read_input(request);

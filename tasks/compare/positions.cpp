@@ -71,8 +71,9 @@ std::vector<PositionRun> read_runs(const fs::path& file, const std::string& head
           fmt::format("{} has results of other settings (use another folder, or delete the file)", file.string()));
   try {
     while (std::getline(in, line)) runs.push_back(run_of(ordered_json::parse(line)));
-  } catch (const nlohmann::json::exception& e) {
-    fail("compare", fmt::format("{}: line {} cannot be read ({})", file.string(), runs.size() + 2, e.what()));
+  } catch (const nlohmann::json::exception&) {
+    fail("compare", fmt::format("{}: expected a run as line {}, got \"{}\" (use another folder, or delete the file)",
+                                file.string(), runs.size() + 2, line.substr(0, 80)));
   }
   return runs;
 }
@@ -274,6 +275,8 @@ int compare_positions(ComparePositionsRequest request) {
   for (const PositionRun& run : runs) text += json_of(run).dump() + "\n";
   train::replace_file(file, text);
   train::AppendFile results(file);
+  const fs::path svg = folder->path() / "positions.svg", html = folder->path() / "positions.html";
+  for (const fs::path& picture : {svg, html}) as_bad_request("--out", [&] { check_replaceable(picture); });
   const std::vector<Wanted> wanted = missing(request, runs);
   const auto job = [&](int64_t i) {
     const Wanted& w = wanted[static_cast<std::size_t>(i)];
@@ -284,8 +287,8 @@ int compare_positions(ComparePositionsRequest request) {
     runs.push_back(run_of(ordered_json::parse(told)));
     results.append(told + "\n");
     const PositionRun& run = runs.back();
-    fmt::print(stderr, "{} of {}: {} with {}, seed {}: exact {:.3f}, beyond {:.3f} (tokens {:.3f})\n", ++done,
-               wanted.size(), run.task, run.kind, run.seed, run.trained, run.longer, run.longer_tokens);
+    print_note(fmt::format("{} of {}: {} with {}, seed {}: exact {:.3f}, beyond {:.3f} (tokens {:.3f})\n", ++done,
+                           wanted.size(), run.task, run.kind, run.seed, run.trained, run.longer, run.longer_tokens));
   });
   results.sync();
 
@@ -305,14 +308,13 @@ int compare_positions(ComparePositionsRequest request) {
       drawings.push_back(d);
     }
   }
-  const fs::path svg = folder->path() / "positions.svg", html = folder->path() / "positions.html";
   train::replace_file(svg, drawing::svg_file(drawing::grid(drawings, 1)));
   train::replace_file(html, drawing::page("tapegrad: positions", body));
   if (request.json) {
     print_now(json.dump() + "\n");
   } else {
-    print_now(fmt::format("{}Mean and standard deviation over {} {}.\nPictures: {}, {}\n", tables, request.seeds,
-                          request.seeds == 1 ? "seed" : "seeds", svg.string(), html.string()));
+    print_text(fmt::format("{}Mean and standard deviation over {} {}.\nPictures: {}, {}\n", tables, request.seeds,
+                           request.seeds == 1 ? "seed" : "seeds", svg.string(), html.string()));
   }
   return 0;
 }

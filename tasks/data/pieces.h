@@ -21,6 +21,9 @@ enum class PieceSpace : uint8_t {
 
 /// Merges the characters of a text without cutting it into words. Characters that are not in the vocabulary are written
 /// as their bytes, "<0xE2>".
+///
+/// Ids and decoded texts are those of Hugging Face's tokenizers, which do not return every text: a U+2581 is decoded to
+/// a space; with `each`, a space follows every special token; with `first`, the space at the start of a text is lost.
 class PieceTokenizer final : public Tokenizer {
  public:
   /// The tokens as they are written, with kPieceSpace for spaces. Error unless there is a token for every byte.

@@ -53,7 +53,8 @@ class Tokenizer {
   /// The bytes of one token, which need not be whole characters. Error for an id without a token.
   virtual std::string_view bytes(int64_t id) const = 0;
 
-  /// The bytes of all tokens: decode(encode(text)) is the text. valid_utf8() of utf8.h makes them fit for a terminal.
+  /// The bytes of all tokens: decode(encode(text)) is the text, except for tokenizers that put a space before the text
+  /// (pieces.h). valid_utf8() of utf8.h and printable() of error.h make them fit for a terminal.
   std::string decode(std::span<const int64_t> ids) const;
 
   /// One more than the largest id: the vocab_size of a model.

@@ -146,7 +146,8 @@ bool split_pair(std::string_view line, std::string& left, std::string& right) {
 
 std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const fs::path& merges_path) {
   const FileName vocabulary{vocabulary_path.string()}, merges{merges_path.string()};
-  Assembly assembly(parse_vocabulary(vocabulary, parse_json(vocabulary, train::read_file(vocabulary_path))));
+  Assembly assembly(
+      parse_vocabulary(vocabulary, parse_json(vocabulary, train::read_file(vocabulary_path, json::kMaxBytes))));
   const std::string text = train::read_file(merges_path);
   std::size_t number = 0;
   std::string left, right;
@@ -401,10 +402,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   const fs::path path(folder);
   if (folder.empty()) fail("tokenizer", "expected the name of a folder or a file, got an empty text");
   const FileKind kind = kind_of_file(folder);
-  if (kind == FileKind::file) return parse_tokenizer(train::read_file(path), folder);
+  if (kind == FileKind::file) return parse_tokenizer(train::read_file(path, json::kMaxBytes), folder);
   if (kind != FileKind::folder) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
   if (is_there(path / "tokenizer.json")) {
-    return parse_tokenizer(train::read_file(path / "tokenizer.json"), (path / "tokenizer.json").string());
+    return parse_tokenizer(train::read_file(path / "tokenizer.json", json::kMaxBytes),
+                           (path / "tokenizer.json").string());
   }
   for (const auto& [vocabulary, merges] : {std::pair{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}}) {
     const bool one = is_there(path / vocabulary), other = is_there(path / merges);

@@ -11,6 +11,7 @@
 #include <tapegrad/tasks/gpt/attention.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
+#include <tapegrad/tasks/settings/output.h>
 
 #include <nlohmann/json.hpp>
 
@@ -101,20 +102,20 @@ int attention_gpt(const GPTAttentionRequest& request) {
   if (request.json) {
     nlohmann::ordered_json json{{"task", kGPTTask}, {"model", model.string()}, {"tokens", ids}};
     json.update(analysis_json(figures));
-    fmt::print("{}\n", json::text_of(json));
+    print_now(json::text_of(json) + "\n");
     return 0;
   }
-  fmt::print("=== Attention: gpt ===\nModel: {}\n{}", model.string(),
-             drawing::wrapped(fmt::format("Text: {}\n", text), 4));
+  print_text(fmt::format("=== Attention: gpt ===\nModel: {}\n{}", model.string(),
+                         drawing::wrapped(fmt::format("Text: {}\n", text), 4)));
   if (!request.quiet) {
     bool cut_for_terminal = false;
-    fmt::print(
+    print_text(fmt::format(
         "\n{}{}",
         heads_text(drawable(heads, cut_for_terminal), group_of(static_cast<int64_t>(trained.model->blocks()) - 1),
                    "The last layer: a row is a token, a column a position\n"),
-        files.text());
+        files.text()));
   }
-  fmt::print("{}", files.told(heads.size()));
+  print_text(files.told(heads.size()));
   return 0;
 }
 

@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <iostream>
+#include <cstring>
 #include <limits>
 
 namespace tapegrad::tasks {
@@ -72,9 +73,9 @@ class Conversation {
   void answer(const std::string& message) {
     std::vector<int64_t> turn;
     append(turn, open_ + filled(form_.message, "{message}", message));
-    if (turn.empty()) return note("the message has no tokens");
+    if (turn.empty()) return remark("the message has no tokens");
     if (static_cast<int64_t>(head_.size() + turn.size()) >= context_) {
-      return note(
+      return remark(
           fmt::format("the message has {} tokens, the model's context {}: it is left out", turn.size(), context_));
     }
     open_.clear();
@@ -84,13 +85,13 @@ class Conversation {
     const int64_t room = context_ - static_cast<int64_t>(read.size());
     const std::vector<int64_t> found = generate(read, std::min(request_.max_new_tokens, room));
     turns_.back().insert(turns_.back().end(), found.begin(), found.end());
-    if (!ended_ && static_cast<int64_t>(found.size()) == room) note("the context is full: the answer ends here");
+    if (!ended_ && static_cast<int64_t>(found.size()) == room) remark("the context is full: the answer ends here");
   }
 
  private:
-  static void note(const std::string& text) {
+  static void remark(const std::string& text) {
     std::fflush(stdout);
-    fmt::print(stderr, "({})\n", text);
+    print_note(fmt::format("({})\n", text));
   }
 
   void append(std::vector<int64_t>& ids, const std::string& text) const {
@@ -114,8 +115,8 @@ class Conversation {
     }
     if (forgotten == 0) return;
     next_.forget();
-    note(fmt::format("the context of {} tokens is full: the first {} forgotten", context_,
-                     forgotten == 1 ? "message is" : fmt::format("{} messages are", forgotten)));
+    remark(fmt::format("the context of {} tokens is full: the first {} forgotten", context_,
+                       forgotten == 1 ? "message is" : fmt::format("{} messages are", forgotten)));
   }
 
   // The tokens of the answer, with the one that ends it.
@@ -128,13 +129,13 @@ class Conversation {
       held += piece;
       const std::size_t end = close.empty() ? std::string::npos : held.find(close);
       if (end != std::string::npos) {
-        print_now(held.substr(0, end));
+        print_generated(held.substr(0, end));
         held.clear();
         return true;
       }
       std::size_t keep = std::min(held.size(), close.empty() ? 0 : close.size() - 1);
       while (keep > 0 && !close.starts_with(std::string_view(held).substr(held.size() - keep))) --keep;
-      print_now(held.substr(0, held.size() - keep));
+      print_generated(held.substr(0, held.size() - keep));
       held.erase(0, held.size() - keep);
       return false;
     };
@@ -151,7 +152,7 @@ class Conversation {
     };
     const Tensor ids = tensor(read, {1, static_cast<int64_t>(read.size())});
     const nn::Generated found = nn::generate(next_, ids, options);
-    if (!ended_) print_now(held + stream.finish());
+    if (!ended_) print_generated(held + stream.finish());
     print_now("\n");
     const std::vector<int64_t> tokens = found.tokens.to_vector<int64_t>();
     // What closes the answer in the conversation, as far as the model has not written it.
@@ -178,6 +179,19 @@ class Conversation {
   bool ended_ = false;                       // the model has ended its answer
 };
 
+// Reads a line of standard input; false at its end.
+bool next_line(std::string& line) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;  // no context is as long
+  line.clear();
+  for (int c = std::getchar(); c != EOF; c = std::getchar()) {
+    if (c == '\n') return true;
+    if (line.size() == kMost) bad_request("chat", fmt::format("expected lines of at most {} bytes", kMost));
+    line += static_cast<char>(c);
+  }
+  if (std::ferror(stdin) != 0) fail("chat", fmt::format("cannot read standard input: {}", std::strerror(errno)));
+  return !line.empty();
+}
+
 }  // namespace
 
 int chat(const ChatRequest& request) {
@@ -188,12 +202,11 @@ int chat(const ChatRequest& request) {
   Conversation conversation(request, trained);
   const bool at_terminal = ::isatty(STDIN_FILENO) == 1;
   if (at_terminal) {
-    fmt::print(stderr,
-               "Ctrl-C stops an answer; Ctrl-C or Ctrl-D at the prompt ends. /reset begins a new conversation.\n");
+    print_note("Ctrl-C stops an answer; Ctrl-C or Ctrl-D at the prompt ends. /reset begins a new conversation.\n");
   }
   for (std::string line;;) {
     if (at_terminal) print_now("> ");
-    if (!std::getline(std::cin, line)) break;
+    if (!next_line(line)) break;
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     if (line == "/reset") {

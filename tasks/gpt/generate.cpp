@@ -51,10 +51,10 @@ class Shown {
   }
   void token(int64_t id) {
     if (!stream_) return print_now(fmt::format("{}{}", std::exchange(first_, false) ? "" : " ", id));
-    if (id < tokenizer_->size()) print_now(stream_->push(id));  // vocabularies are padded to round numbers
+    if (id < tokenizer_->size()) print_generated(stream_->push(id));  // vocabularies are padded to round numbers
   }
   void end() {
-    print_now(stream_ ? stream_->finish() + (several_ ? "\n\n" : "\n") : "\n");
+    print_generated(stream_ ? stream_->finish() + (several_ ? "\n\n" : "\n") : "\n");
     begin();
   }
 
@@ -187,9 +187,10 @@ int test_gpt(const GPTTestRequest& request) {
   if (request.json) {
     const nlohmann::ordered_json json{
         {"loss", loss}, {"perplexity", std::exp(loss)}, {"tokens", count}, {"tokens_per_s", rate}};
-    fmt::print("{}\n", json.dump());
+    print_now(json.dump() + "\n");
   } else {
-    fmt::print("loss {:.5f}, perplexity {:.6g} over {} tokens, {:.0f} tokens/s\n", loss, std::exp(loss), count, rate);
+    print_now(fmt::format("loss {:.5f}, perplexity {:.6g} over {} tokens, {:.0f} tokens/s\n", loss, std::exp(loss),
+                          count, rate));
   }
   return 0;
 }

@@ -13,7 +13,8 @@ namespace {
 std::vector<int64_t> ends_of_folder(const fs::path& folder, const std::string& config) {
   const fs::path generation = folder / "generation_config.json";
   std::vector<int64_t> ends;
-  if (is_there(generation)) ends = nn::ends_of_hugging_face(train::read_file(generation), generation.string());
+  if (is_there(generation))
+    ends = nn::ends_of_hugging_face(train::read_file(generation, json::kMaxBytes), generation.string());
   return ends.empty() ? nn::ends_of_hugging_face(config, (folder / "config.json").string()) : ends;
 }
 

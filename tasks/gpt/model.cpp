@@ -145,11 +145,12 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
 
 // The template of a folder's chats: of a file of its own, or of the tokenizer's settings.
 std::string chat_template_of(const fs::path& folder) {
-  if (is_there(folder / "chat_template.jinja")) return train::read_file(folder / "chat_template.jinja");
+  if (is_there(folder / "chat_template.jinja"))
+    return train::read_file(folder / "chat_template.jinja", json::kMaxBytes);
   const fs::path file = folder / "tokenizer_config.json";
   if (!is_there(file)) return {};
   const nlohmann::json settings =
-      json::parse(train::read_file(file), [&](const std::string& why) { fail(file.string(), why); });
+      json::parse(train::read_file(file, json::kMaxBytes), [&](const std::string& why) { fail(file.string(), why); });
   const auto found = settings.is_object() ? settings.find("chat_template") : settings.end();
   return settings.is_object() && found != settings.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -231,6 +232,10 @@ std::string other_model_in(const fs::path& folder, std::string_view run) {
   } catch (const Error&) {  // not even a model
     return found;
   }
+}
+
+void check_folder_files(const fs::path& folder) {
+  for (const char* name : kFolderFiles) check_replaceable(folder / name);
 }
 
 void save_gpt_folder(const fs::path& folder, const nn::GPTModel& model, const data::Tokenizer& tokenizer,

@@ -64,7 +64,7 @@ FoundModel find_model(std::string_view option, const std::filesystem::path& path
   require(has(path), option, fmt::format("there is no {}", path.string()));
   if (kind_of_file(path) != FileKind::folder) return {ModelSource::run, path};
   if (has(path / "config.json")) {
-    FoundModel found{ModelSource::hugging_face, path, train::read_file(path / "config.json")};
+    FoundModel found{ModelSource::hugging_face, path, train::read_file(path / "config.json", json::kMaxBytes)};
     const std::string where = (path / "config.json").string();
     const nlohmann::json json = json::parse(found.config, [&](const std::string& why) { fail(where, why); });
     const auto type = json.is_object() ? json.find("model_type") : json.end();

@@ -48,7 +48,9 @@ std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest
     bad_request(kOption, fmt::format("expected a folder without a model, got one that has a {} (choose another folder, "
                                      "or move its files away)",
                                      there));
-  return take_folder(request.hugging_face, kOption);
+  std::unique_ptr<train::RunFolder> folder = take_folder(request.hugging_face, kOption);
+  as_bad_request(kOption, [&] { check_folder_files(folder->path()); });
+  return folder;
 }
 
 std::string announcement(GPTTrainer& trainer) {
@@ -124,7 +126,7 @@ train::RunFiles run_files(GPTTrainer& trainer, const GPTTrainRequest& request) {
                                        train::Progress& progress) {
     if (trainer.options().sample_tokens == 0) return;
     epoch.sample = trainer.sample();
-    show(progress, *epoch.sample);
+    show(progress, printable(*epoch.sample, "\n\t"));
   };
   files.save_model = [&](const std::string& path) {
     save_gpt(path, trainer.model(), trainer.options(), trainer.tokenizer(), trainer.steps(), request.with_masks);
@@ -184,9 +186,10 @@ int train_gpt(GPTTrainRequest request) {
   if (hugging_face) hugging_face->reserve(4 * nn::count_parameters(trainer.model()));
   if (request.untrained_losses && !saved) {
     const train::Evaluation found = trainer.untrained_losses();
-    if (world.rank() == 0)
-      fmt::print(request.json ? stderr : stdout, "Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training,
-                 found.validation);
+    const std::string losses =
+        fmt::format("Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training, found.validation);
+    // Where this cannot be written, the run goes on: the command fails at its end.
+    if (world.rank() == 0) std::fputs(losses.c_str(), request.json ? stderr : stdout);
     std::fflush(stdout);
   }
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));

@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/gradcheck/op_samples.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
+#include <tapegrad/tasks/settings/output.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -31,9 +32,9 @@ void print(const Row& row) {
   }
   const char* const first = failed[0] || failed[1] ? "WRONG" : "ok";
   const char* const second = failed[2] ? "WRONG" : failed[0] || failed[1] ? "-" : row.refuses ? "refuses" : "ok";
-  fmt::print("{:<34}{:>7}  {:<10}{:<10}{:>10.1e}\n", row.name, row.reports.size(), first, second, worst);
+  print_text(fmt::format("{:<34}{:>7}  {:<10}{:<10}{:>10.1e}\n", row.name, row.reports.size(), first, second, worst));
   for (const auto& [label, report] : row.reports) {
-    if (!report.ok) fmt::print("    {}: {}\n", label, report.text);
+    if (!report.ok) print_text(fmt::format("    {}: {}\n", label, report.text));
   }
   std::fflush(stdout);
 }
@@ -58,7 +59,7 @@ struct Tally {
 };
 template <class Table>
 void run(const Table& table, std::string_view wanted, Tally& tally, std::string_view kind, auto name) {
-  fmt::print("{:<34}{:>7}  {:<10}{:<10}{:>10}\n", kind, "samples", "1st order", "2nd order", "worst");
+  print_text(fmt::format("{:<34}{:>7}  {:<10}{:<10}{:>10}\n", kind, "samples", "1st order", "2nd order", "worst"));
   for (const auto& entry : table) {
     if (!wanted.empty() && entry.*name != wanted) continue;
     const Row row = check(entry);
@@ -92,11 +93,11 @@ int gradcheck(const GradcheckRequest& request) {
     run(module_samples(), request.module, tally, "module", &ModuleSamples::module);
   if (everything) {
     for (const std::string& op : ops_without_samples()) {
-      fmt::print("{:<34}{:>7}  WRONG\n", op, "none");
+      print_text(fmt::format("{:<34}{:>7}  WRONG\n", op, "none"));
       ++tally.wrong;
     }
   }
-  fmt::print("{} checked on {} samples, {} wrong\n", tally.rows, tally.samples, tally.wrong);
+  print_text(fmt::format("{} checked on {} samples, {} wrong\n", tally.rows, tally.samples, tally.wrong));
   return tally.wrong == 0 ? 0 : 1;
 }
 

@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/seq2seq/model_file.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
+#include <tapegrad/tasks/settings/output.h>
 
 #include <nlohmann/json.hpp>
 
@@ -28,7 +29,7 @@ int explain(ExplainRequest request) {
     Generator generator(request.seed.value_or(0));
     example = task->draw(request.num_examples.value_or(1), generator);
   }
-  fmt::print("{}", task->explain(example ? &*example : nullptr));
+  print_text(task->explain(example ? &*example : nullptr));
   return 0;
 }
 
@@ -54,15 +55,15 @@ int attention(const AttentionRequest& request) {
                                 {"input", sample.answer.input},
                                 {"output", sample.answer.output}};
     json.update(analysis_json(figures));
-    fmt::print("{}\n", json::text_of(json));
+    print_now(json::text_of(json) + "\n");
     return 0;
   }
-  fmt::print("=== Attention: {} ===\nModel: {}\n{}", info.name, file.string(),
-             drawing::wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
-                                          task.target_text(sample.answer.output)),
-                              4));
-  if (!request.quiet) fmt::print("\n{}{}", attention_text(sample), files.text());
-  fmt::print("{}", files.told(sample.heads.size()));
+  print_text(fmt::format("=== Attention: {} ===\nModel: {}\n{}", info.name, file.string(),
+                         drawing::wrapped(fmt::format("Input: {}\nOutput: {}\n", task.source_text(sample.answer.input),
+                                                      task.target_text(sample.answer.output)),
+                                          4)));
+  if (!request.quiet) print_text(fmt::format("\n{}{}", attention_text(sample), files.text()));
+  print_text(files.told(sample.heads.size()));
   return 0;
 }
 

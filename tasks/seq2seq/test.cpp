@@ -10,6 +10,7 @@
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/output.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -85,9 +86,9 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Tr
                                       {"answer", task.target_text(answer.output)},
                                       {"expected", task.target_text(answer.target)},
                                       {"correct", answer.right()}};
-    fmt::print("{}\n", json::text_of(json));
+    print_now(json::text_of(json) + "\n");
   } else {
-    fmt::print("{}", task.answer_text(answer));
+    print_text(task.answer_text(answer));
   }
   if (!request.draw.empty()) draw_answer(task, answer, request.draw);
   return 0;
@@ -101,9 +102,11 @@ void check(const TestRequest& request) {
   require(request.length_penalty == 0 || request.beams > 1, "--length-penalty", "expected --beams above 1, got 1");
   if (!request.draw.empty() && request.expression.empty())
     bad_request("--draw", "draws the answer to --expression, which is missing");
+  if (request.draw.empty()) return;
   const std::string suffix = fs::path(request.draw).extension();
-  if (!request.draw.empty() && suffix != ".svg" && suffix != ".html")
+  if (suffix != ".svg" && suffix != ".html")
     bad_request("--draw", fmt::format("{} ends neither in .svg nor in .html", request.draw));
+  as_bad_request("--draw", [&] { check_replaceable(request.draw); });
 }
 
 }  // namespace
@@ -143,15 +146,16 @@ int test(const TestRequest& request) {
                                 {"target", target},
                                 {"passed", passed}};
     if (!extra.json.empty()) json.update(nlohmann::ordered_json::parse(extra.json));
-    fmt::print("{}\n", json::text_of(json));
+    print_now(json::text_of(json) + "\n");
   } else {
-    fmt::print("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown));
+    print_text(fmt::format("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown)));
     const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
-    fmt::print("{}", drawing::wrapped(fmt::format("{} (seed {}), decoded {}:", test_set.what, seed, how), 2));
-    fmt::print("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
-               target);
-    fmt::print("  correct tokens  {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced());
-    fmt::print("{}", extra.text);
+    print_text(drawing::wrapped(fmt::format("{} (seed {}), decoded {}:", test_set.what, seed, how), 2));
+    print_text(fmt::format("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right,
+                           score.examples, target));
+    print_text(
+        fmt::format("  correct tokens  {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced()));
+    print_text(extra.text);
   }
   if (!passed) {
     std::fflush(stdout);

@@ -1,6 +1,7 @@
 // Writes to standard output and checks it.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <unistd.h>
@@ -12,8 +13,10 @@
 namespace tapegrad::tasks {
 namespace {
 
+constexpr std::string_view kLayout = "\n\t";  // control characters that text has
+
 [[noreturn]] void fail_to_write(int code) {
-  fail("output", fmt::format("cannot write to standard output: {}", std::strerror(code)));
+  throw OutputError(error_text("output", fmt::format("cannot write to standard output: {}", std::strerror(code))));
 }
 
 }  // namespace
@@ -31,10 +34,25 @@ void print_now(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size() || std::fflush(stdout) != 0) fail_to_write(errno);
 }
 
+void print_text(std::string_view text) { print_now(printable(text, kLayout)); }
+
+void print_generated(std::string_view text) { ::isatty(STDOUT_FILENO) == 1 ? print_text(text) : print_now(text); }
+
 void check_output() {
   if (std::fflush(stdout) != 0) fail_to_write(errno);
   // A flush that failed earlier has emptied the buffer, and only its mark stays.
-  if (std::ferror(stdout) != 0) fail("output", "some of the output could not be written to standard output");
+  if (std::ferror(stdout) != 0)
+    throw OutputError(error_text("output", "some of the output could not be written to standard output"));
+}
+
+bool output_has_no_reader() {
+  pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+void print_note(std::string_view text) {
+  const std::string shown = printable(text, kLayout);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 
 }  // namespace tapegrad::tasks

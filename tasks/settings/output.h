@@ -1,6 +1,8 @@
 // Standard output, whose loss is an error: of a full disk, or where it is closed.
 #pragma once
 
+#include <tapegrad/autograd/error.h>
+
 #include <string_view>
 
 namespace tapegrad::tasks {
@@ -9,9 +11,25 @@ namespace tapegrad::tasks {
 /// file that is opened.
 void hold_standard_streams();
 
-/// Writes to standard output, at once. Error with the system's reason if that fails.
+/// Standard output cannot be written.
+class OutputError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Writes to standard output, at once. OutputError with the system's reason if that fails.
 void print_now(std::string_view text);
-/// Error where anything that was printed could not be written.
+/// The same for text that people read: names, labels and samples in it cannot steer a terminal. Control characters
+/// other than line feeds and tabs are written as \x1b.
+void print_text(std::string_view text);
+/// The same for generated text, which a file or a pipe gets as it is.
+void print_generated(std::string_view text);
+/// OutputError where anything that was printed could not be written.
 void check_output();
+/// Whether standard output is a pipe or a socket that nobody reads any more, as in `tapegrad help | head -1`.
+bool output_has_no_reader();
+
+/// Writes text that people read to standard error. A message that cannot be written is lost.
+void print_note(std::string_view text);
 
 }  // namespace tapegrad::tasks

@@ -119,7 +119,7 @@ fs::path last_run(std::string_view task) {
 void remember_last_run(std::string_view task, const fs::path& folder) {
   try {
     if (folder.lexically_normal() == default_folder(task)) {
-      fs::remove(note(task));
+      if (kind_of_file(note(task)) == FileKind::file) fs::remove(note(task));
     } else {
       fs::create_directories("out");
       train::replace_file(note(task), folder.string() + "\n");

@@ -52,11 +52,27 @@ void check_limits(const Field& field) {
           must_be_one_of({s.choices.begin(), s.choices.end()}, text));
 }
 
-// Of JSON that json::text_of() wrote.
-std::string string_of(const nlohmann::json& json) {
-  if (!json.is_object()) return json.get<std::string>();
-  const auto bytes = json.at("bytes").get<std::vector<unsigned char>>();
-  return {bytes.begin(), bytes.end()};
+// Of JSON that json::text_of() wrote; nothing for other JSON.
+std::optional<std::string> string_of(const nlohmann::json& json) {
+  if (json.is_string()) return json.get<std::string>();
+  const auto bytes = json.is_object() ? json.find("bytes") : json.end();
+  if (!json.is_object() || bytes == json.end() || !bytes->is_array()) return {};
+  std::string text;
+  for (const nlohmann::json& byte : *bytes) {
+    if (!byte.is_number_unsigned() || byte.get<uint64_t>() > 255) return {};
+    text += static_cast<char>(byte.get<uint64_t>());
+  }
+  return text;
+}
+
+[[noreturn]] void refuse_setting(std::string_view where, std::string_view key, const nlohmann::json& json) {
+  fail(where, fmt::format("the settings cannot be read: {} is {}", key, json::shown(json)));
+}
+
+std::string text_setting(std::string_view where, std::string_view key, const nlohmann::json& json) {
+  const std::optional<std::string> text = string_of(json);
+  if (!text) refuse_setting(where, key, json);
+  return *text;
 }
 
 void read_value(std::string_view where, const nlohmann::json& json, const Field& field) {
@@ -64,16 +80,17 @@ void read_value(std::string_view where, const nlohmann::json& json, const Field&
       [&](auto* value) {
         using T = std::remove_pointer_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::string>) {
-          *value = string_of(json);
+          *value = text_setting(where, key_of(field.setting), json);
         } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          if (!json.is_array()) refuse_setting(where, key_of(field.setting), json);
           value->clear();
-          for (const nlohmann::json& element : json) value->push_back(string_of(element));
+          for (const nlohmann::json& element : json)
+            value->push_back(text_setting(where, key_of(field.setting), element));
         } else {
           const bool same_kind = std::is_same_v<T, bool>     ? json.is_boolean()
                                  : std::is_same_v<T, double> ? json.is_number()
                                                              : json.is_number_integer();
-          if (!same_kind)
-            fail(where, fmt::format("the settings cannot be read: {} is {}", key_of(field.setting), json::shown(json)));
+          if (!same_kind) refuse_setting(where, key_of(field.setting), json);
           *value = json.get<T>();
         }
       },
@@ -164,22 +181,24 @@ std::string to_json(std::string_view task, const Fields& fields) {
 }
 
 void from_json(std::string_view where, std::string_view text, std::string_view task, const Fields& fields) {
-  try {
-    const nlohmann::json json =
-        json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
-    const auto found = json.at("task").get<std::string>();
-    if (found != task) fail(where, fmt::format("expected the settings of the task {}, got those of {}", task, found));
-    const auto version = json.value("version", int64_t{1});
-    if (version > kVersion) {
-      fail(where, fmt::format("expected settings of version {} or older, got version {} (written by a newer tapegrad)",
-                              kVersion, version));
-    }
-    for (const Field& field : fields) {
-      const auto entry = json.find(key_of(field.setting));
-      if (entry != json.end()) read_value(where, *entry, field);
-    }
-  } catch (const nlohmann::json::exception& e) {
-    fail(where, fmt::format("the settings cannot be read: {}", e.what()));
+  const nlohmann::json json =
+      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
+  if (!json.is_object()) fail(where, fmt::format("the settings cannot be read: they are {}", json::shown(json)));
+  const auto member = [&](const char* key, const nlohmann::json& otherwise) {
+    const auto found = json.find(key);
+    return found == json.end() ? otherwise : *found;
+  };
+  const std::string found = text_setting(where, "task", member("task", nullptr));
+  if (found != task) fail(where, fmt::format("expected the settings of the task {}, got those of {}", task, found));
+  const nlohmann::json version = member("version", 1);
+  if (!version.is_number_integer()) refuse_setting(where, "version", version);
+  if (version > kVersion) {
+    fail(where, fmt::format("expected settings of version {} or older, got version {} (written by a newer tapegrad)",
+                            kVersion, version.dump()));
+  }
+  for (const Field& field : fields) {
+    const auto entry = json.find(key_of(field.setting));
+    if (entry != json.end()) read_value(where, *entry, field);
   }
 }
 
@@ -191,8 +210,12 @@ std::string task_of_json(std::string_view where, std::string_view text) {
   return task != json.end() && task->is_string() ? task->get<std::string>() : "";
 }
 
+uint64_t memory_bytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 void require_memory(std::string_view where, std::string_view what, double bytes) {
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const auto memory = static_cast<double>(memory_bytes());
   require(bytes <= memory, where,
           fmt::format("{} takes about {:.1f} GB, this machine has {:.1f} GB", what, bytes * 1e-9, memory * 1e-9));
 }

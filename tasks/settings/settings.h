@@ -115,6 +115,8 @@ void from_json(std::string_view where, std::string_view json, std::string_view t
 /// The task that JSON settings belong to; empty if they name none. Error about `where` unless it is JSON.
 std::string task_of_json(std::string_view where, std::string_view json);
 
+/// The memory of this machine.
+uint64_t memory_bytes();
 /// BadRequest where `what` needs about that many bytes and this machine has less memory.
 void require_memory(std::string_view where, std::string_view what, double bytes);
 inline constexpr std::string_view kModelAndBatch = "a model with batches of these sizes";

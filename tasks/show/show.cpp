@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/drawing/page.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/train/files.h>
 
@@ -136,8 +137,8 @@ int show(const ShowRequest& request) {
   const fs::path svg = folder / (name + ".svg"), html = folder / (name + ".html");
   train::replace_file(svg, drawing::svg_file(drawing::grid(exhibit.drawings, exhibit.columns)));
   train::replace_file(html, html_of(exhibit));
-  if (!request.quiet) fmt::print("=== {} ===\n\n{}\n", exhibit.title, exhibit.text);
-  fmt::print("Pictures: {}, {}\n", svg.string(), html.string());
+  if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text));
+  print_text(fmt::format("Pictures: {}, {}\n", svg.string(), html.string()));
   return 0;
 }
 

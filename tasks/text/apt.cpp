@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <vector>
 
@@ -46,7 +47,15 @@ Finished run_program(const std::vector<std::string>& words, bool with_errors) {
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;
-  const int failed = ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawnattr_t attributes;  // the program has signals that this command ignores
+  posix_spawnattr_init(&attributes);
+  sigset_t ignored;
+  sigemptyset(&ignored);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&ignored, signal);
+  posix_spawnattr_setsigdefault(&attributes, &ignored);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int failed = ::posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   Finished finished;
@@ -84,6 +93,8 @@ std::string contents(const std::vector<fs::path>& files) {
   std::string all;
   std::vector<std::string> packed{kHelper, "cat-file"};
   for (const fs::path& file : files) {
+    if (kind_of_file(file.string()) != FileKind::file)
+      fail("file", fmt::format("expected a regular file, got {}", file.string()));
     const std::string suffix = file.extension().string();
     if (suffix == ".lz4" || suffix == ".gz" || suffix == ".xz" || suffix == ".zst" || suffix == ".bz2")
       packed.push_back(file.string());

@@ -129,6 +129,8 @@ int compare_text(const CompareTextRequest& request) {
   check_limits("--count", static_cast<double>(request.count), kCountOrNone);
   const int64_t count = request.count > 0 ? request.count : static_cast<int64_t>(kMost);
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  const std::string drawn = (folder->path() / "text.svg").string();
+  as_bad_request("--out", [&] { check_replaceable(drawn); });
   std::vector<Result> results;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   const auto add = [&](Result result) {
@@ -144,7 +146,7 @@ int compare_text(const CompareTextRequest& request) {
     if (results.empty() || results.back().task != one.task) add(run_baseline(one.task, request, count));
     add(run(one, request, count));
   }
-  replace_file((folder->path() / "text.svg").string(), drawing::svg_file(picture(results)));
+  replace_file(drawn, drawing::svg_file(picture(results)));
   if (request.json) print_now(json::text_of(rows) + "\n");
   return 0;
 }

@@ -39,7 +39,7 @@ void write(const std::string& folder, const std::vector<Package>& packages, int6
     facts[std::string(name(task))] = sizes;
   }
   text += fmt::format("written to {}: TASK.train.jsonl, TASK.validation.jsonl, TASK.test.jsonl\n", folder);
-  print_now(json ? json::text_of(facts) + "\n" : text);
+  json ? print_now(json::text_of(facts) + "\n") : print_text(text);
 }
 
 void add_options(CLI::App* app, DataRequest& request, const char* folder) {
@@ -61,10 +61,8 @@ int data_debian(const DebianRequest& request) {
   as_bad_request("--out", [&] { folder->reserve(kCorporaBytes + (request.lists.empty() ? kListsBytes : 0)); });
   fs::path lists = request.lists;
   if (lists.empty()) {
-    std::fputs(fmt::format("fetching the package lists of {} (about 16 MB) from {} ...\n", request.source.release,
-                           request.source.mirror)
-                   .c_str(),
-               stderr);
+    print_note(fmt::format("fetching the package lists of {} (about 16 MB) from {} ...\n", request.source.release,
+                           request.source.mirror));
     lists = fetch_lists(request.source, folder->path());
   }
   const PackageLists texts = read_lists(lists, request.lists.empty() ? "data debian" : "--lists");

@@ -13,11 +13,11 @@ namespace {
 
 TextScores of_classes(std::span<const TextExample> examples, std::span<const std::string> predictions,
                       std::vector<std::string> classes) {
-  // Names that training did not have are classes, too, which no prediction names.
+  // Names that training did not have are classes, too: of the examples, and of a baseline's predictions.
   const std::set<std::string> known(classes.begin(), classes.end());
-  std::set<std::string> others;
-  for (const TextExample& example : examples)
-    if (!known.contains(example.target)) others.insert(example.target);
+  std::set<std::string> others(predictions.begin(), predictions.end());
+  for (const TextExample& example : examples) others.insert(example.target);
+  std::erase_if(others, [&](const std::string& one) { return known.contains(one); });
   classes.insert(classes.end(), others.begin(), others.end());
   std::map<std::string, int64_t> numbers;
   for (const std::string& one : classes) numbers.emplace(one, static_cast<int64_t>(numbers.size()));

@@ -24,6 +24,7 @@ void check(const TextTestRequest& request) {
   if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
   if (!request.draw.empty() && fs::path(request.draw).extension() != ".svg")
     bad_request("--draw", fmt::format("{} does not end in .svg", request.draw));
+  if (!request.draw.empty()) as_bad_request("--draw", [&] { check_replaceable(request.draw); });
 }
 
 nlohmann::ordered_json values_json(const TextScores& scores) {
@@ -71,7 +72,7 @@ int test_text(const TextTestRequest& request) {
     json["passed"] = passed;
     print_now(json::text_of(json) + "\n");
   } else {
-    print_now(text_of(request, found, naive, examples, predictions));
+    print_text(text_of(request, found, naive, examples, predictions));
   }
   if (!request.draw.empty()) {
     as_bad_request("--draw", [&] {

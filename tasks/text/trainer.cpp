@@ -31,9 +31,11 @@ const TextOptions& seeded(const TextOptions& options) {
 // Training examples that can be learned from; BadRequest where there are none.
 EncodedExamples encode_part(const TextSetup& setup, const Corpus& corpus, Part part) {
   EncodedExamples encoded = encode(setup.options, corpus[part], setup.vocabulary, setup.classes, true);
+  const std::string learnable = setup.options.task == TextTask::classify
+                                    ? "whose label occurs in the train part"
+                                    : fmt::format("whose answer is within --context {}", setup.options.context);
   require(encoded.size() > 0, "--data",
-          fmt::format("the {} part has no example whose target fits into --context {}",
-                      kPartNames[static_cast<std::size_t>(part)], setup.options.context));
+          fmt::format("the {} part has no example {}", kPartNames[static_cast<std::size_t>(part)], learnable));
   return encoded;
 }
 

@@ -35,7 +35,7 @@ class EvalMode {
 
 // A message that cannot be written does not end a run.
 void print_to(std::FILE* to, const std::string& text) {
-  std::fputs(text.c_str(), to);
+  std::fputs(printable(text, "\n\t").c_str(), to);  // folders have names
   std::fflush(to);
 }
 
@@ -359,6 +359,8 @@ void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Che
   if (is_first()) {
     need_space(folder, files, model_.state(), resumed, total_steps() - steps_);
     if (resumed) {
+      for (const std::string_view name : {kCheckpointFile, kModelFile, kBestFile, kTraceFile, kReportFile})
+        check_replaceable(folder.path() / name);
       say(files.messages, fmt::format("Resuming {} after step {} of {}", files.folder, steps_, total_steps()));
     } else {
       put_earlier_run_aside(folder, files);
@@ -435,7 +437,7 @@ void Loop::end_profile(Profiler& profiler, const RunFiles& files, const std::str
   profiler.write_trace(trace.string());
   const ProfileReport report = profiler.report();
   files.profiled ? files.profiled(report, progress) : progress.result(fmt::format("\n{}", str(report)));
-  progress.line(fmt::format("Trace: {} (opens in ui.perfetto.dev and chrome://tracing)", trace.string()));
+  progress.line(fmt::format("Trace: {} (opens in ui.perfetto.dev and chrome://tracing)", printable(trace.string())));
 }
 
 void Loop::save_model(const RunFiles& files, const fs::path& path) {

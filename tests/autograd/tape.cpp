@@ -280,6 +280,11 @@ TEST(TapeRejects, InvalidLosses) {
               tape.backward(sum(y));
             }),
             "[backward] an inner tape is still alive (end its scope first)");
+  std::string elsewhere;
+  std::thread([&] { elsewhere = error_of([&] { tape.backward(sum(y)); }); }).join();
+  EXPECT_EQ(elsewhere,
+            "[backward] expected the thread that began this tape, got another one (a tape belongs to its "
+            "thread)");
   EXPECT_EQ(tape.backward(sum(y))[x].to_vector<float>(),
             (std::vector<float>{2, 4}));  // the errors above changed nothing
 }

@@ -1,4 +1,5 @@
 // GPT: parameters, values and gradients against PyTorch, causality, the cache, and activation checkpointing.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -401,6 +402,44 @@ TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
             "[config.json] expected n_inner 32 (4 n_embd), got 16");
   EXPECT_EQ(refused(("{" + sizes + R"(,"layer_norm_epsilon":1e-6})").c_str()),
             "[config.json] expected layer_norm_epsilon 1e-05, got 1e-06");
+  EXPECT_EQ(refused(("{" + sizes + R"(,"scale_attn_weights":false})").c_str()),
+            "[config.json] expected scale_attn_weights true, got false");
+  EXPECT_EQ(refused(R"({"vocab_size":9,"n_positions":8,"n_embd":8,"n_head":3,"n_layer":1})"),
+            "[config.json] emb_dim 8 is not divisible by n_heads 3 (each head takes an equal share)");
+}
+
+// Whatever a member is, the error names the file and the member.
+TEST(Gpt, ConfigurationsOfHuggingFaceWithWrongMembers) {
+  const auto read = [](const nlohmann::json& json) {
+    return error_of([&] { nn::gpt_config_of_hugging_face(json.dump(), "c.json"); });
+  };
+  for (const auto& [json, type] : {std::pair{nlohmann::json::array(), "array"},
+                                   {nlohmann::json(3), "number"},
+                                   {nlohmann::json("x"), "string"},
+                                   {nlohmann::json(), "null"}})
+    EXPECT_EQ(read(json), fmt::format("[c.json] expected an object, got {}", type));
+  const nn::GPTConfig small{.vocab_size = 9, .context_length = 8, .emb_dim = 8, .n_heads = 2, .n_layers = 1};
+  const auto good = nlohmann::json::parse(nn::to_hugging_face_config(small));
+  EXPECT_EQ(read(good), "no error");
+  const nlohmann::json values{nullptr, true, -1, 0.5, 1e300, "4", nlohmann::json::array(), nlohmann::json::object()};
+  int wrong = 0;
+  for (const char* key : {"model_type", "vocab_size", "n_positions", "n_embd", "n_head", "n_layer", "n_inner",
+                          "resid_pdrop", "tie_word_embeddings", "activation_function", "layer_norm_epsilon",
+                          "scale_attn_weights", "scale_attn_by_inverse_layer_idx"}) {
+    for (const nlohmann::json& value : values) {
+      nlohmann::json changed = good;
+      changed[key] = value;
+      const std::string error = read(changed);
+      if (error == "no error") continue;
+      ++wrong;
+      const bool position = std::string(key) == "n_positions" && value.is_null();  // then n_ctx counts
+      const bool named = error.starts_with("[c.json] ") && error.find("json.exception") == std::string::npos &&
+                         (error.find(key) != std::string::npos || error.find("drop_rate") != std::string::npos);
+      EXPECT_TRUE(named || position) << error;
+    }
+  }
+  EXPECT_GT(wrong, 80);
+  EXPECT_EQ(read({{"vocab_size", "9"}}), "[c.json] vocab_size must be a whole number up to 100000000, got \"9\"");
 }
 
 TEST(Gpt, RejectsInvalidConfigurations) {

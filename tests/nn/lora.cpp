@@ -283,6 +283,22 @@ TEST(Adapter, OfAnotherModelIsRejectedByName) {
   EXPECT_EQ(with("use_dora", true), at + "expected none of use_dora, got true");
   EXPECT_EQ(with("modules_to_save", Names{"lm_head"}), at + "expected none of modules_to_save, got [\"lm_head\"]");
   EXPECT_EQ(with("lora_alpha", 0), at + "lora_alpha must be positive, got 0");
+  EXPECT_EQ(with("lora_alpha", "4"), at + "lora_alpha must be a number, got \"4\"");
+  EXPECT_EQ(with("lora_alpha", nullptr), at + "lora_alpha must be a number, got null");
+  EXPECT_EQ(with("lora_dropout", "0"), at + "lora_dropout must be a number, got \"0\"");
+  EXPECT_EQ(with("use_rslora", 1), at + "use_rslora must be true or false, got 1");
+  EXPECT_EQ(with("alpha_pattern", 3), at + "alpha_pattern must be an object, got 3");
+  EXPECT_EQ(with("target_modules", {1}), at + "target_modules must be a text or a list of texts, got 1");
+  EXPECT_EQ(with("rank_pattern", {{"c_attn", 1.5}}),
+            at + "rank_pattern must have positive whole numbers, got 1.5 for \"c_attn\"");
+  EXPECT_EQ(with("r", "2"), at + "r must be a whole number up to 100000000, got \"2\"");
+  // The rank that the scale is made of is that of the tensors.
+  const std::string ranks = misfit + "\"transformer.h.0.attn.c_attn\" has the rank 2, adapter_config.json has ";
+  EXPECT_EQ(with("r", 4), ranks + "4");
+  EXPECT_EQ(with("rank_pattern", {{"h.0.attn.c_attn", 3}}), ranks + "3");
+  EXPECT_EQ(with("r", nullptr), ranks + "8");  // as PEFT has it
+  spill(config, "[]");
+  EXPECT_EQ(load(small_gpt()), at + "expected an object, got array");
   EXPECT_EQ(with("lora_dropout", 1), at + "lora_dropout must be at least 0 and less than 1, got 1");
   EXPECT_EQ(with("alpha_pattern", {{"h.*.c_attn", 2}}),
             at + "expected names of layers in alpha_pattern, got the expression \"h.*.c_attn\"");

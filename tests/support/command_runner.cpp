@@ -25,6 +25,12 @@ void redirect(const std::string& file, int mode, int to) {
     ::close(to);
     return;
   }
+  if (file == "no reader") {
+    int ends[2];
+    if (::pipe(ends) != 0 || ::dup2(ends[1], to) < 0) ::_exit(126);
+    for (const int end : ends) ::close(end);
+    return;
+  }
   const int opened = ::open(file.c_str(), mode, 0666);
   if (opened < 0 || ::dup2(opened, to) < 0) ::_exit(126);
   ::close(opened);
@@ -51,9 +57,10 @@ Ran run_program(const Arguments& program, const RunSetting& setting) {
 
   const pid_t child = ::fork();
   if (child == 0) {
-    redirect(in, O_RDONLY, STDIN_FILENO);
+    redirect(setting.closed_input ? "closed" : in, O_RDONLY, STDIN_FILENO);
     redirect(setting.output.empty() ? out : setting.output, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
     redirect(setting.errors.empty() ? err : setting.errors, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
+    for (const std::string& variable : setting.environment) ::putenv(const_cast<char*>(variable.c_str()));
     if (!setting.folder.empty() && ::chdir(setting.folder.c_str()) != 0) ::_exit(126);
     if (setting.largest_file >= 0) {
       const rlimit limit{static_cast<rlim_t>(setting.largest_file), static_cast<rlim_t>(setting.largest_file)};

@@ -22,8 +22,11 @@ struct RunSetting {
   int64_t largest_file = -1;          // limit on the size of files that it writes; -1: none
   double kill_after_seconds = -1;     // when to send SIGKILL; -1: never
   std::string input = {};             // its standard input
-  std::string output = {};            // file for its standard output, "closed" for none; empty: Ran::out
-  std::string errors = {};            // the same for standard error and Ran::err
+  // The file for its standard output, "closed" for none, "no reader" for a pipe that nobody reads; empty: Ran::out.
+  std::string output = {};
+  std::string errors = {};     // the same for standard error and Ran::err
+  bool closed_input = false;   // it has no standard input
+  Arguments environment = {};  // "NAME=value", besides that of the test
 };
 
 Ran run_command(const Arguments& arguments, const RunSetting& setting = {});

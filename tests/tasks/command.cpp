@@ -1,9 +1,12 @@
-// The command line: help at every level, suggestions for mistyped words, and numbers of base 10.
+// The command line: help at every level, suggestions for mistyped words, numbers of base 10, and standard streams.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/settings/nearest.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
+#include <set>
 #include <sstream>
 
 namespace tapegrad::tasks {
@@ -192,6 +195,145 @@ TEST(CommandOutput, ThatCannotBeWrittenIsAnError) {
                       "1",     "--emb-dim", "8",     "--eval-batches", "1"};
   EXPECT_EQ(run_command(gpt, {.folder = folder.path(), .errors = "closed"}).code, 0);
   EXPECT_FALSE(tests::slurp(folder / "gpt/report.html").empty());
+}
+
+// A call of each verb that ends in a second or two, after prepare(). Names of verbs without an entry are a failure.
+struct Call {
+  Arguments words;
+  std::string input = {};
+};
+std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
+  std::vector<Call> calls{{tests::tiny_run("copy", folder / "trained")},
+                          {{"test", "copy", "--model", folder / "run", "--count", "5", "--target", "0"}},
+                          {{"data", "sample", "--out", folder / "data"}},
+                          {{"generate", "gpt", "--model", folder / "gpt", "--prompt", "The", "--max-new-tokens", "3"}},
+                          {{"chat", folder / "gpt", "--max-new-tokens", "3"}, "The\n"},
+                          {{"explain", "copy"}},
+                          {{"attention", "copy", "--model", folder / "run", "--out", folder / "maps"}},
+                          {{"show", "padding-mask", "--out", folder / "show"}},
+                          {{"compare", "text", "--seconds", "0.01", "--count", "5", "--out", folder / "compared"}},
+                          {{"tokenize", "--tokenizer", folder / "tok"}, "aaa"},
+                          {{"gradcheck", "--op", "exp"}},
+                          {{"info", "--json"}},
+                          {{"help", "train", "copy"}}};
+  std::set<std::string> called, verbs;
+  for (const Call& call : calls) called.insert(call.words.front());
+  for (const auto& [name, text] : listed(run_command({}).out)) verbs.insert(name);
+  EXPECT_EQ(called, verbs);
+  return calls;
+}
+
+void prepare(const TemporaryFolder& folder) {
+  tests::spill(folder / "text.txt", "aaaa");
+  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}).code,
+            0);
+  ASSERT_EQ(run_command(tests::tiny_run("copy", folder / "run"), {.folder = folder.path()}).code, 0);
+  const Ran gpt = run_command(tests::small_gpt_run(folder, "gpt", {"--max-steps", "2"}), {.folder = folder.path()});
+  ASSERT_EQ(gpt.code, 0) << gpt.err;
+}
+
+// A launcher such as mpirun or srun also starts jobs that know nothing of each other: each prints its results. Only
+// processes that train together leave that to the first one.
+TEST(CommandOutput, OfEveryVerbUnderALauncher) {
+  const TemporaryFolder folder;
+  prepare(folder);
+  for (const Call& call : calls_of_all_verbs(folder)) {
+    SCOPED_TRACE(testing::PrintToString(call.words));
+    for (const char* variable : {"OMPI_COMM_WORLD_RANK=1", "PMIX_RANK=1", "PMI_RANK=1"}) {
+      const bool together = call.words[0] == "train";  // processes that wait for each other: only the help is tested
+      const Ran ran = run_command(together ? Arguments{"train", "copy", "--help"} : call.words,
+                                  {.folder = folder.path(), .input = call.input, .environment = {variable}});
+      EXPECT_EQ(ran.code, 0) << ran.err;
+      EXPECT_EQ(ran.out.empty(), together) << ran.out;
+    }
+  }
+  // Errors are those of a process alone, without delay and rank.
+  EXPECT_EQ(run_command({"tokenize"}, {.environment = {"PMIX_RANK=3"}}).err, run_command({"tokenize"}).err);
+  expect_error(run_command({"train", "copy", "--lr", "-1"}, {.environment = {"PMIX_RANK=3"}}), 2, {"rank 3: [--lr]"});
+}
+
+// Nobody reads the output: no signal ends the command. Its exit code is 1, and a pager that is quit needs no message.
+TEST(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
+  const TemporaryFolder folder;
+  prepare(folder);
+  for (const Call& call : calls_of_all_verbs(folder)) {
+    SCOPED_TRACE(testing::PrintToString(call.words));
+    const Ran ran = run_command(call.words, {.folder = folder.path(), .input = call.input, .output = "no reader"});
+    EXPECT_EQ(ran.code, 1);
+    if (call.words[0] == "train") {
+      EXPECT_NE(ran.err.find("[output] "), std::string::npos) << ran.err;
+    } else {
+      EXPECT_EQ(ran.err.find("[output] "), std::string::npos) << ran.err;
+    }
+  }
+  EXPECT_EQ(run_command({"--version"}, {.output = "no reader", .errors = "no reader"}).code, 1);
+  EXPECT_EQ(run_command({"tran"}, {.output = "no reader", .errors = "no reader"}).code, 2);
+}
+
+// A training run whose output nobody reads any more ends as usual, with all of its files.
+TEST(CommandOutput, ATrainingRunOutlivesItsReader) {
+  const TemporaryFolder folder;
+  const auto whole = [&](const std::string& run) {
+    for (const char* name : {"model.safetensors", "checkpoint", "metrics.jsonl", "report.html"})
+      EXPECT_FALSE(tests::slurp(folder / (run + "/" + name)).empty()) << run << "/" << name;
+    return tests::slurp(folder / (run + "/model.safetensors"));
+  };
+  const auto copy = [&](const std::string& run) { return tests::tiny_run("copy", folder / run); };
+  const auto gpt = [&](const std::string& run) { return tests::small_gpt_run(folder, run, {"--untrained-losses"}); };
+  ASSERT_EQ(run_command(copy("copy"), {.folder = folder.path()}).code, 0);
+  ASSERT_EQ(run_command(gpt("gpt"), {.folder = folder.path()}).code, 0);
+  for (const char* errors : {"", "no reader"}) {  // | head, 2>&1 | head
+    const std::string kind = *errors == 0 ? "1" : "2";
+    EXPECT_EQ(run_command(copy("copy" + kind), {.folder = folder.path(), .output = "no reader", .errors = errors}).code,
+              1);
+    EXPECT_EQ(run_command(gpt("gpt" + kind), {.folder = folder.path(), .output = "no reader", .errors = errors}).code,
+              1);
+    EXPECT_TRUE(whole("copy" + kind) == whole("copy"));
+    EXPECT_TRUE(whole("gpt" + kind) == whole("gpt"));
+  }
+  // The reader leaves in the middle.
+  std::string line;
+  for (const std::string& word : gpt("read")) line += "'" + word + "' ";
+  const Ran ran = tests::run_program(
+      {"bash", "-c", "'" + std::string(tests::kCommand) + "' " + line + "| head -1; exit ${PIPESTATUS[0]}"},
+      {.folder = folder.path()});
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+  EXPECT_TRUE(whole("read") == whole("gpt"));
+}
+
+// A closed standard error takes messages alone; a closed standard input is an error where it is read.
+TEST(CommandOutput, OfEveryVerbWithClosedStreams) {
+  const TemporaryFolder folder;
+  prepare(folder);
+  for (const Call& call : calls_of_all_verbs(folder)) {
+    SCOPED_TRACE(testing::PrintToString(call.words));
+    for (const char* errors : {"closed", "no reader", "/dev/full"}) {
+      const Ran ran = run_command(call.words, {.folder = folder.path(), .input = call.input, .errors = errors});
+      EXPECT_EQ(ran.code, 0) << errors;
+      EXPECT_FALSE(ran.out.empty());
+    }
+    EXPECT_EQ(run_command(call.words, {.folder = folder.path(), .input = call.input, .output = "closed"}).code, 1);
+    const Ran ran = run_command(call.words, {.folder = folder.path(), .closed_input = true});
+    if (call.input.empty()) {
+      EXPECT_EQ(ran.code, 0) << ran.err;
+    } else {
+      expect_error(ran, 1, {"standard input: Bad file descriptor"});
+    }
+  }
+}
+
+TEST(CommandWords, TwoDashesAreNeitherVerbNorTask) {
+  expect_error(run_command({"--", "train", "copy"}), 2,
+               {"[tapegrad] expected a verb, got \"--\" (see tapegrad --help)"});
+  expect_error(run_command({"--"}), 2, {"[tapegrad] expected a verb, got \"--\""});
+  expect_error(run_command({"help", "--"}), 2, {"[tapegrad] expected a verb, got \"--\""});
+  expect_error(run_command({"train", "--", "copy"}), 2, {"[tapegrad train] expected a task, got \"--\""});
+  expect_error(run_command({"show", "--"}), 2, {"[tapegrad show] expected a topic, got \"--\""});
+  expect_error(run_command({"train", "gpt", "--", "--max-steps", "1"}), 2,
+               {"[tapegrad train gpt] --max-steps comes after \"--\", which ends the options"});
+  expect_error(run_command({"train", "copy", "--", "x"}), 2, {"unexpected argument \"x\""});
+  EXPECT_EQ(run_command({"explain", "copy", "--"}).code, 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Faults of the system: a full disk, missing permission, failed allocations, SIGTERM. Each is an Error of one line, and
-// saved files are not changed.
+// Faults of the system: a full disk, missing permission, special files, failed allocations, SIGTERM. Each is an Error
+// of one line, and saved files are not changed.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -7,13 +7,16 @@
 #include <sys/wait.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/data/tokens.h>
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tasks/train/files.h>
 #include <tapegrad/tasks/train/metrics.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/tiny_run.h>
 #include <unistd.h>
 
@@ -208,12 +211,151 @@ TEST(Permission, NamesThatCannotBeLookedAt) {
   ::chmod((folder / "closed").c_str(), 0755);
 }
 
-TEST(AppendFile, DoesNotWriteThroughALink) {
+// --- devices, pipes and links in the place of files ---
+
+TEST(SpecialFiles, TheWritersOfRunsAndTokenizersKeepThem) {
   const TemporaryFolder folder;
-  tests::spill(folder / "elsewhere", "precious");
-  std::filesystem::create_symlink(folder / "elsewhere", folder / "metrics.jsonl");
-  EXPECT_NE(error_of([&] { AppendFile file(folder / "metrics.jsonl"); }).find("symbolic links"), std::string::npos);
-  EXPECT_EQ(slurp(folder / "elsewhere"), "precious");
+  tests::spill(folder / "text.txt", "abc");
+  const auto tokenizer = data::make_character_tokenizer("abc");
+  const std::vector<std::pair<const char*, std::function<void(const std::string&)>>> writers{
+      {"checkpoint", [](const std::string& path) { Checkpoint().save(path); }},
+      {"lines", [](const std::string& path) { AppendFile(path).append("x"); }},
+      {"metrics", [](const std::string& path) { MetricsFile(path, 0, 10).add(StepMetrics{.step = 1}); }},
+      {"tokens", [&](const std::string& path) { data::write_token_file(*tokenizer, folder / "text.txt", path); }}};
+  std::filesystem::create_directory(folder / "special");
+  const tests::SpecialFiles special(folder / "special");
+  for (const auto& [name, write] : writers) {
+    SCOPED_TRACE(name);
+    for (const auto& [path, what] : special.all()) {
+      const struct stat before = tests::status_of(path);
+      const std::string said = error_of([&, &write = write, &path = path] { write(path); });
+      EXPECT_TRUE(said.starts_with("[file] cannot write " + path)) << said;
+      const struct stat after = tests::status_of(path);
+      EXPECT_TRUE(before.st_ino == after.st_ino && before.st_mode == after.st_mode) << path;
+    }
+    const std::string link = folder / name, target = link + ".target";  // links are followed, to no file yet and to one
+    std::filesystem::create_symlink(target, link);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(error_of([&, &write = write] { write(link); }), "no error");
+    EXPECT_TRUE(std::filesystem::is_symlink(link) && std::filesystem::is_regular_file(target));
+    EXPECT_FALSE(slurp(target).empty());
+    std::filesystem::create_symlink(link + ".round", link + ".round");
+    EXPECT_NE(error_of([&, &write = write] { write(link + ".round"); }).find("symbolic links"), std::string::npos);
+  }
+}
+
+// Expects that the call with a pipe at `path` fails before it has computed anything, and keeps the pipe.
+void expect_kept(const TemporaryFolder& folder, const std::string& path, const Arguments& words) {
+  SCOPED_TRACE(testing::PrintToString(words));
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const tests::Ran ran = tests::run_command(words, {.folder = folder.path(), .kill_after_seconds = 60});
+  EXPECT_TRUE(ran.code == 1 || ran.code == 2) << ran.code << ran.err;
+  EXPECT_NE(ran.err.find(path + ": expected a regular file"), std::string::npos) << ran.err;
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), ran.err.starts_with("Resuming") ? 2 : 1) << ran.err;
+  EXPECT_EQ(ran.out.find("==="), std::string::npos) << "computed, or printed, before it failed";
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+TEST(SpecialFiles, TheVerbsKeepThem) {
+  const TemporaryFolder folder;
+  const auto at = [&](const char* name) { return folder / name; };
+  tests::spill(at("text.txt"), "abc");
+  const Arguments make{"tokenize", "--train", "char", "--text", at("text.txt"), "--out", at("tok")};
+  expect_kept(folder, at("tok/tokenizer.json"), make);
+  std::filesystem::remove(at("tok/tokenizer.json"));
+  ASSERT_EQ(tests::run_command(make).code, 0);
+  expect_kept(folder, at("ids"), {"tokenize", "--tokenizer", at("tok"), "--text", at("text.txt"), "--save", at("ids")});
+  expect_kept(folder, at("a.svg"), {"test", "parser", "--expression", "x=1+2", "--draw", at("a.svg")});
+  expect_kept(folder, at("b.svg"), {"test", "classify", "--draw", at("b.svg")});
+  expect_kept(folder, at("show/padding-mask.svg"), {"show", "padding-mask", "--out", at("show")});
+  expect_kept(folder, at("data/classify.test.jsonl"), {"data", "sample", "--out", at("data")});
+  expect_kept(folder, at("compared/text.svg"), {"compare", "text", "--out", at("compared")});
+  expect_kept(folder, at("positions/positions.html"), {"compare", "positions", "--out", at("positions")});
+  const Arguments run = tiny_run("copy", at("run")), resumed = joined(run, {"--resume"});
+  ASSERT_EQ(tests::run_command(run, {.folder = folder.path()}).code, 0);
+  expect_kept(folder, at("maps/attention.html"), {"attention", "copy", "--model", at("run"), "--out", at("maps")});
+  // A model file that is a link to another disk stays one; a run that starts again moves what is there away.
+  const std::string model = at("run/model.safetensors"), whole = slurp(model);
+  std::filesystem::rename(model, at("disk"));
+  std::filesystem::create_symlink(at("disk"), model);
+  ASSERT_EQ(tests::run_command(resumed, {.folder = folder.path()}).code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(model));
+  EXPECT_TRUE(slurp(at("disk")) == whole);
+  for (const char* name : {"run/report.html", "run/model.safetensors"}) {
+    const std::string saved = slurp(at(name));
+    expect_kept(folder, at(name), resumed);
+    std::filesystem::remove(at(name));
+    tests::spill(at(name), saved);
+  }
+  std::filesystem::remove(model);
+  ASSERT_EQ(::mkfifo(model.c_str(), 0600), 0);
+  ASSERT_EQ(tests::run_command(run, {.folder = folder.path()}).code, 0);
+  EXPECT_TRUE(std::filesystem::is_fifo(at("run/previous-1/model.safetensors")));
+  EXPECT_TRUE(slurp(model) == whole);
+}
+
+// Neither a pipe without a writer nor an endless device in the place of a file is waited for.
+TEST(SpecialFiles, TheReadersOfTheCommandRejectThem) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const auto at = [&](const char* name) { return folder / name; };
+  for (const char* name : {"llama", "two"})
+    fs::copy(std::string(tests::kTestsDir) + "/data/llama2_tiny", at(name), fs::copy_options::recursive);
+  fs::copy(std::string(tests::kTestsDir) + "/data/hugging_face_gpt2", at("gpt2"), fs::copy_options::recursive);
+  fs::copy(at("gpt2/adapter"), at("adapter"));
+  tests::spill(at("text.txt"), "abc");
+  fs::create_directory(at("vocabulary"));
+  tests::spill(at("vocabulary/merges.txt"), "");
+  ASSERT_EQ(tests::run_command({"data", "sample", "--out", at("data")}).code, 0);
+  ASSERT_EQ(tests::run_command(tiny_run("copy", at("run")), {.folder = folder.path()}).code, 0);
+  const Arguments generate{"generate", "gpt", "--prompt", "a", "--max-new-tokens", "1", "--model", at("llama")},
+      adapted{"generate", "gpt", "--prompt", "a", "--model", at("gpt2"), "--adapter", at("adapter")},
+      from{"train", "gpt", "--text", at("text.txt"), "--from", at("llama"), "--out", at("new")},
+      resumed = joined(tiny_run("copy", at("run")), {"--resume"}), encode{"tokenize", "--tokenizer", at("llama")};
+  const std::vector<std::pair<const char*, Arguments>> calls{
+      {"llama/config.json", generate},
+      {"llama/config.json", from},
+      {"llama/generation_config.json", generate},
+      {"llama/tokenizer.json", generate},
+      {"llama/tokenizer.json", encode},
+      {"llama/model.safetensors", generate},
+      {"llama/chat_template.jinja", {"chat", at("llama")}},
+      {"llama/tokenizer_config.json", {"chat", at("llama")}},
+      {"adapter/adapter_config.json", adapted},
+      {"adapter/adapter_model.safetensors", adapted},
+      {"vocabulary/vocab.json", {"tokenize", "--tokenizer", at("vocabulary")}},
+      {"model", {"generate", "gpt", "--prompt", "a", "--model", at("model")}},
+      {"model", {"test", "copy", "--model", at("model")}},
+      {"out/parser.last", {"test", "parser"}},
+      {"prompts", {"generate", "gpt", "--model", at("two"), "--prompt-file", at("prompts")}},
+      {"text", {"train", "gpt", "--text", at("text")}},
+      {"text", {"test", "gpt", "--model", at("two"), "--text", at("text")}},
+      {"text", {"tokenize", "--tokenizer", at("two"), "--text", at("text"), "--save", at("ids")}},
+      {"text", {"tokenize", "--train", "bpe", "--text", at("text"), "--sample-bytes", "9", "--out", at("tok")}},
+      {"data/classify.train.jsonl", {"train", "classify", "--data", at("data"), "--out", at("new")}},
+      {"lists/x_Packages", {"data", "debian", "--lists", at("lists"), "--out", at("debian")}},
+      {"lists/x_Packages.gz", {"data", "debian", "--lists", at("lists"), "--out", at("debian")}},
+      {"compared/results.jsonl", {"compare", "positions", "--out", at("compared")}},
+      {"run/metrics.jsonl", resumed},
+      {"run/checkpoint", resumed}};
+  for (const auto& [name, words] : calls) {
+    SCOPED_TRACE(std::string(name) + testing::PrintToString(words));
+    const std::string path = at(name), aside = at("aside");
+    fs::create_directories(fs::path(path).parent_path());
+    const bool there = fs::exists(path);
+    if (there) fs::rename(path, aside);
+    for (const bool endless : {false, true}) {
+      if (endless) fs::create_symlink("/dev/zero", path);
+      if (!endless) ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+      const tests::Ran ran = tests::run_command(words, {.folder = folder.path(), .kill_after_seconds = 60});
+      EXPECT_TRUE(ran.code == 1 || ran.code == 2) << ran.code << ran.err;
+      EXPECT_NE(ran.err.find(fs::path(path).filename()), std::string::npos) << ran.err;
+      EXPECT_NE(ran.err.find("regular file"), std::string::npos) << ran.err;
+      fs::remove(path);
+    }
+    if (there) fs::rename(aside, path);
+  }
 }
 
 // Starts the command with the given limits and signals; returns its exit code and standard error.

@@ -47,6 +47,23 @@ TEST(Json, DepthIsThatOfBracketsOutsideStrings) {
   EXPECT_EQ(error_of([&] { json::parse("1e999", refuse); }), "[here] holds a number that is too large");
 }
 
+// A parser alone keeps the last of two values with one key.
+TEST(Json, EveryReaderRejectsAKeyThatOccursTwice) {
+  const auto refuse = [](const std::string& why) { fail("here", why); };
+  EXPECT_EQ(json::parse(R"({"a":{"a":1},"b":[{"a":1},{"a":2}]})", refuse).size(), 2U);
+  EXPECT_EQ(error_of([&] { json::parse(R"({"a":1,"b":2,"a":1})", refuse); }), "[here] has the key \"a\" twice");
+  EXPECT_EQ(error_of([&] { json::parse(R"([{"x":{"c":1,"\u0063":2}}])", refuse); }), "[here] has the key \"c\" twice");
+  EXPECT_EQ(error_of([] { nn::gpt_config_of_hugging_face(R"({"n_embd":8,"n_embd":9})", "c.json"); }),
+            "[c.json] has the key \"n_embd\" twice");
+  EXPECT_EQ(error_of([] { data::parse_tokenizer(R"({"model":{"vocab":{"a":0,"b":1,"a":2}}})", "t.json"); }),
+            "[tokenizer] t.json: has the key \"a\" twice");
+  const TemporaryFolder folder;
+  spill(folder / "vocab.json", R"({"a":0,"b":1,"a":2})");
+  spill(folder / "merges.txt", "a b\n");
+  EXPECT_EQ(error_of([&] { data::load_tokenizer(folder.path()); }),
+            "[tokenizer] " + (folder / "vocab.json") + ": has the key \"a\" twice");
+}
+
 TEST(Json, EveryReaderBoundsTheDepth) {
   const TemporaryFolder folder;
   expect_says(error_of([] { nn::gpt_config_of_hugging_face(R"({"n_embd":)" + kDeep + "}", "config.json"); }),

@@ -90,6 +90,33 @@ TEST(LlamaTokenizers, RejectWhatTheyDoNotSupport) {
             "[tokenizer] t.json: expected a token for every byte, got none for <0x41>");
 }
 
+// What comes back from ids, and the texts that do not: those that pieces.h names.
+TEST(LlamaTokenizers, RoundTrips) {
+  const auto again = [](const data::Tokenizer& tokenizer, const std::string& text) {
+    return tokenizer.decode(tokenizer.encode(text));
+  };
+  json changed = json::parse(slurp(folder_of("llama2_tiny") + "/tokenizer.json"));
+  const auto each = data::parse_tokenizer(changed.dump(), "each");
+  changed["normalizer"] = nullptr;
+  changed["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"}, {"split", false}};
+  const auto first = data::parse_tokenizer(changed.dump(), "first");
+  const auto llama3 = data::load_tokenizer(folder_of("llama3_tiny"));
+  for (const char* text : {"", "a b", "a  b", "\n",
+                           "a\xff"
+                           "b",
+                           "하늘", "a</s>"}) {
+    for (const data::Tokenizer* tokenizer : {each.get(), first.get(), llama3.get()})
+      EXPECT_EQ(again(*tokenizer, text), text);
+  }
+  for (const char* text : {" ", "  a", "a<s>b", "a\u2581b"}) EXPECT_EQ(again(*llama3, text), text);
+  EXPECT_EQ(again(*each, " a"), " a");
+  EXPECT_EQ(again(*each, "a<s>b"), "a<s> b");
+  EXPECT_EQ(again(*each, "a\u2581b"), "a b");
+  EXPECT_EQ(again(*first, "  a"), " a");
+  EXPECT_EQ(again(*first, "a<s>b"), "a<s>b");
+}
+
 // The spaces at the start of pieces, with the other forms of Hugging Face's files.
 TEST(LlamaTokenizers, Metaspace) {
   json changed = json::parse(slurp(folder_of("llama2_tiny") + "/tokenizer.json"));

@@ -104,6 +104,8 @@ TEST(Corpus, FaultsOfFiles) {
   EXPECT_EQ(fault(TextTask::classify, ""), "[--data] FILE has no examples");
   EXPECT_EQ(fault(TextTask::classify, "{\"text\":\"a\",\"label\":\"b\"}\n[1"),
             "[--data] FILE, line 2, is not complete JSON: it ends after 2 bytes (was its download interrupted?)");
+  EXPECT_EQ(fault(TextTask::classify, R"({"text":"a","label":"b","label":"c"})"),
+            "[--data] FILE, line 1, has the key \"label\" twice");
   EXPECT_EQ(fault(TextTask::classify, "[1]"), "[--data] FILE, line 1, is not a JSON object");
   EXPECT_EQ(fault(TextTask::classify, "{\"text\":1,\"label\":\"b\"}"), "[--data] FILE, line 1, has no text \"text\"");
   EXPECT_EQ(fault(TextTask::classify, "{\"text\":\"a\"}"), "[--data] FILE, line 1, has no text \"label\"");

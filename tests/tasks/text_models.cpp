@@ -224,6 +224,32 @@ TEST(TextCommand, LearnsClasses) {
             "[--model] " + model + "/model.safetensors was trained for the task classify, not for answer\n");
 }
 
+// Labels that the model does not know, of other data: they count as wrong, and cannot steer a terminal.
+TEST(TextCommand, TestsOnOtherLabels) {
+  const TemporaryFolder folder;
+  const std::string model = folder / "classify";
+  ASSERT_EQ(run_command(small({"train", "classify", "--max-steps", "1", "--out", model})).code, 0);
+  std::string many, few = R"({"text":"a b","label":"\u001b[31mred"})"
+                          "\n";
+  for (int i = 0; i < 3; ++i)
+    many += R"({"text":"a)" + std::to_string(i) +
+            R"(","label":"unknown"})"
+            "\n";
+  tests::spill(folder / "classify.train.jsonl", many + few);
+  for (const char* part : {"validation", "test"})
+    tests::spill(folder / ("classify." + std::string(part) + ".jsonl"), few);
+  const tests::Ran ran =
+      run_command({"test", "classify", "--model", model, "--data", folder.path(), "--draw", folder / "x.svg"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("expected  \\x1b[31mred\n"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find('\x1b'), std::string::npos);
+  EXPECT_NE(ran.out.find("accuracy      0.0000  0.0000"), std::string::npos) << ran.out;
+  // The validation part has no label of the train part.
+  tests::spill(folder / "classify.train.jsonl", many);
+  EXPECT_EQ(run_command({"train", "classify", "--data", folder.path(), "--out", folder / "run"}).err,
+            "[--data] the validation part has no example whose label occurs in the train part\n");
+}
+
 // 160 records are too few to learn to copy or to look up: these runs must learn what they were shown.
 TEST(TextCommand, LearnsSummariesAndAnswersByHeart) {
   const TemporaryFolder folder;
@@ -273,7 +299,7 @@ TEST(TextCommand, Errors) {
   EXPECT_EQ(error({"train", "classify", "--data", "/nowhere"}),
             "[--data] there is no file /nowhere/classify.train.jsonl\n");
   EXPECT_EQ(error({"train", "answer", "--context", "1", "--out", folder / "x"}),
-            "[--data] the train part has no example whose target fits into --context 1\n");
+            "[--data] the train part has no example whose answer is within --context 1\n");
   EXPECT_EQ(error({"test", "classify", "--model", folder / "none"}),
             "[test classify] there is no file " + (folder / "none") + "\n");
   EXPECT_EQ(error({"test", "classify", "--draw", "x.png"}), "[--draw] x.png does not end in .svg\n");

@@ -83,10 +83,22 @@ class Input {
 /// Would an operation on x be recorded now? Ask before keeping anything for backward.
 bool needs_grad(const Tensor& x);
 
+/// Which leaves a backward may read when it runs. Optimizer::step(tape, loss) changes leaves while backward runs: each
+/// as soon as no operation that is still to run may read it.
+enum class Reads {
+  inputs,    ///< those among the operation's inputs
+  anything,  ///< any: by a handle or reference that it captured, or in functions that it calls
+};
+
 /// Records y as op(inputs) if the current tape tracks any input; otherwise returns y unchanged. y must be freshly
 /// computed; copies of y captured by `backward` refer to the recorded tensor. An undefined input is a constant.
+/// `backward` must read no leaves but `inputs`. (A view of a leaf, or a detached tensor, is not the leaf: it keeps its
+/// values when the leaf is updated.)
 Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward);
 Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward);
+/// The same; with Reads::anything, `backward` may read any leaf.
+Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward, Reads reads);
+Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward, Reads reads);
 
 /// While one is alive on this thread, the tapes that are alive on it record nothing: for kernels made of operations,
 /// metrics and samples. A tape that begins meanwhile records as usual, so that a function that differentiates
@@ -104,9 +116,11 @@ class PauseRecording {
 
 /// An operation of your own: runs forward(inputs...) without recording what it does, and records its result as `op`.
 /// `backward` takes dy, or dy and the result y, and returns Grads. If it is made of tapegrad's operations, it can be
-/// differentiated again.
+/// differentiated again. It may read any tensor; with Reads::inputs it promises to read no leaves but `inputs`, and
+/// Optimizer::step(tape, loss) needs less memory.
 template <std::size_t N, class Forward, class Derivative>
-Tensor custom(const Op& op, const Input (&inputs)[N], Forward&& forward, Derivative backward) {
+Tensor custom(const Op& op, const Input (&inputs)[N], Forward&& forward, Derivative backward,
+              Reads reads = Reads::anything) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     Tensor y;
     {
@@ -116,9 +130,9 @@ Tensor custom(const Op& op, const Input (&inputs)[N], Forward&& forward, Derivat
     y = y.view(y.shape(), y.strides());  // a new handle: forward may return an input, or a tensor that it holds
     if constexpr (std::is_invocable_v<Derivative&, const Tensor&, const Tensor&>) {
       auto with_result = [y, backward = std::move(backward)](const Tensor& dy) mutable { return backward(dy, y); };
-      return record(op, y, {inputs[I]...}, std::move(with_result));
+      return record(op, y, {inputs[I]...}, std::move(with_result), reads);
     } else {
-      return record(op, y, {inputs[I]...}, std::move(backward));
+      return record(op, y, {inputs[I]...}, std::move(backward), reads);
     }
   }
   (std::make_index_sequence<N>());

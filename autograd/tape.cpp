@@ -48,6 +48,12 @@ std::string nearest_name(const detail::TapeMemory& memory, int64_t position) {
   return {};
 }
 
+// A gradient that is a leaf's own handle would change with the leaf's next update: another handle keeps the values.
+Tensor constant_value(Tensor grad, bool create_graph) {
+  if (!grad.is_leaf()) return grad;
+  return create_graph && !grad.is_frozen() ? Tape::variable(grad) : grad.detach();
+}
+
 // In the fixed part of the thread's memory, where every operation looks at it for the price of a load.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Tape* innermost = nullptr;
 
@@ -82,13 +88,50 @@ Tape::Tape(OuterTensors outer_tensors)
   innermost = this;
 }
 
+// One run of backward, and what it undoes however it ends: nodes that ran are gone by then, and the tape is spent.
+class Tape::BackwardScope {
+ public:
+  BackwardScope(Tape& tape, bool retain)
+      : tape_(&tape), memory_(*tape.memory_), retain_(retain), retained_outside_(std::exchange(retained, retain)) {
+    tape.running_ = this;
+  }
+  ~BackwardScope() {
+    retained = retained_outside_;
+    memory_.sums.clear();
+    memory_.needed.clear();
+    if (!retain_ || !tape_) memory_.release_nodes();
+    if (!tape_) {
+      memory_.give_back();
+      return;
+    }
+    tape_->running_ = nullptr;
+    tape_->state_ = retain_ ? State::recording : State::spent;
+  }
+  BackwardScope(const BackwardScope&) = delete;
+  BackwardScope& operator=(const BackwardScope&) = delete;
+  // The tape is destroyed by a function that one of its nodes calls: the node must stay until that has returned.
+  void outlive_tape() { tape_ = nullptr; }
+  void require_tape() const {
+    if (!tape_) fail(kBackward, "the tape was destroyed by a function that its backward called (end it afterwards)");
+  }
+
+ private:
+  Tape* tape_;
+  detail::TapeMemory& memory_;
+  const bool retain_, retained_outside_;
+};
+
 Tape::~Tape() {
   if (&innermost != thread_) {
     std::fputs("[tape] a tape ended on another thread than the one that began it\n", stderr);
     std::abort();  // that thread would go on recording on it
   }
-  memory_->release_nodes();
-  memory_->give_back();
+  if (running_) {
+    running_->outlive_tape();
+  } else {
+    memory_->release_nodes();
+    memory_->give_back();
+  }
   detail::end_tape(id_);
   for (Tape** link = &innermost; *link; link = &(*link)->outer_) {
     if (*link == this) {
@@ -164,6 +207,8 @@ std::vector<Tensor> Tape::leaves_of(const Tensor& loss) {
   return found;
 }
 
+bool Tape::reads_anything() const { return memory_->first_reader != detail::TapeMemory::kNone; }
+
 // --- positions ---
 
 int64_t Tape::position_of(const Tensor& x) {
@@ -189,8 +234,8 @@ int64_t Tape::position_of(const Tensor& x) {
 int64_t Tape::enter_leaf(const Tensor& x) {
   detail::LeafIndex::Entry& entry = memory_->leaves.find(id_, x.tape_index());
   if (entry.tape != id_) {
+    x.begin_recording();
     memory_->push(nullptr, x).leaf = x;
-    x.add_recording(1);
     entry = {id_, x.tape_index(), size() - 1};
     memory_->leaves.added();
   }
@@ -201,8 +246,8 @@ int64_t Tape::enter_leaf(const Tensor& x) {
 void Tape::hold_frozen(const Tensor& x) {
   detail::LeafIndex::Entry& entry = memory_->leaves.find(id_, x.tape_index());
   if (entry.tape == id_) return;
+  x.begin_recording();
   memory_->frozen.push_back(x);
-  x.add_recording(1);
   entry = {id_, x.tape_index(), -1};
   memory_->leaves.added();
 }
@@ -219,7 +264,7 @@ bool has_only_masks(const Op& op, const Tensor& y, const Inputs& inputs) {
 
 // A friend of Tape.
 template <class Inputs>
-Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward) {
+Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads) {
   if (!tape) return y;
   detail::TapeMemory& memory = *tape->memory_;
   const std::size_t first = memory.inputs.size();
@@ -239,21 +284,30 @@ Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backw
   node.backward = std::move(backward);
   node.first_input = static_cast<int64_t>(first);
   node.input_count = static_cast<uint32_t>(inputs.size());
+  if (reads == Reads::anything) memory.first_reader = std::min(memory.first_reader, memory.size() - 1);
   if (tape->trap_nan_ && !has_only_masks(op, y, inputs)) tape->check_finite(y, op.name, memory.size() - 1, "value");
   y.set_tape_index({tape->id_, memory.size() - 1});
   return y;
 }
 
-Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward) {
+Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward, Reads reads) {
   if (detail::is_profiling()) [[unlikely]]
     detail::note_call(op, y, {inputs.begin(), inputs.size()});
-  return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward));
+  return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward), reads);
+}
+
+Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward, Reads reads) {
+  if (detail::is_profiling()) [[unlikely]]
+    detail::note_call(op, y, PoolVector<Input>(inputs.begin(), inputs.end()));
+  return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward), reads);
+}
+
+Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward) {
+  return record(op, std::move(y), inputs, std::move(backward), Reads::inputs);
 }
 
 Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward) {
-  if (detail::is_profiling()) [[unlikely]]
-    detail::note_call(op, y, PoolVector<Input>(inputs.begin(), inputs.end()));
-  return record_on(Tape::current(), op, std::move(y), inputs, std::move(backward));
+  return record(op, std::move(y), inputs, std::move(backward), Reads::inputs);
 }
 
 Tensor Tape::variable(const Tensor& x) {
@@ -292,28 +346,15 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   }
 
   const Autocast as_recorded(kFloat32);  // each operation's backward computes in the type of its forward
-  in_backward_ = true;
-  // Also if a backward throws: nodes that ran are gone by then, and the tape is spent.
-  struct End {
-    Tape& tape;
-    const bool retain;
-    const bool retained_outside = std::exchange(retained, retain);
-    ~End() {
-      retained = retained_outside;
-      tape.in_backward_ = false;
-      tape.memory_->sums.clear();
-      tape.memory_->needed.clear();
-      if (!retain) tape.memory_->release_nodes();
-      tape.state_ = retain ? State::recording : State::spent;
-    }
-  } const end{*this, retain};
+  const BackwardScope scope(*this, retain);
   if (!create_graph) state_ = State::running_backward;  // records nothing
 
   const int64_t last = options.only.empty() ? 0 : mark_needed(start, options.only);
   PoolVector<Tensor>& sums = memory_->sums;  // dL/d(result of the node), by position
   sums.clear();
   sums.resize(static_cast<std::size_t>(start) + 1);
-  sums.back() = options.grad_output.defined() ? options.grad_output : ones(loss.shape(), loss.dtype());
+  sums.back() = options.grad_output.defined() ? constant_value(options.grad_output, create_graph)
+                                              : ones(loss.shape(), loss.dtype());
   Gradients::Entries found;
   for (int64_t position = start; position >= last; --position) {
     detail::Node& node = memory_->node(position);
@@ -324,7 +365,7 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
         TapeIndex place = node.leaf.tape_index();
         if (place.tape == TapeIndex::kFrozenLeaf) place.tape = TapeIndex::kLeaf;  // frozen after it was recorded
         if (taker) {
-          if (!retain) memory_->release_leaf(position);  // all that used it is gone: it may be updated
+          if (!retain) memory_->release_leaf(position);  // all that has it as an input is gone
           taker->take(place, dy);
         } else {
           found.push_back({place, dy});  // with `only`, no other leaf gets here
@@ -337,13 +378,13 @@ Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
       }
     }
     if (!retain) node.backward.reset();  // frees what it captured
-    if (taker) taker->ran_node();
+    if (taker) taker->ran_node(position <= memory_->first_reader);
   }
   return Gradients(std::move(found));
 }
 
 void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& options) {
-  if (in_backward_) fail(kBackward, "this tape is running backward (an operation's backward must not start it again)");
+  if (running_) fail(kBackward, "this tape is running backward (an operation's backward must not start it again)");
   if (options.create_graph && pauses_ > 0) {
     fail(kBackward, "create_graph records backward, but recording is paused (end the PauseRecording first)");
   }
@@ -402,6 +443,7 @@ void Tape::run_node(int64_t position, const Tensor& dy, bool create_graph, bool 
   if (create_graph && !op.twice) {
     op.fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
   }
+  const BackwardScope& scope = *running_;
   const detail::NodeTimer timer(op, position);
   Grads grads = [&] {
     struct Running {  // a backward may run another one
@@ -416,6 +458,7 @@ void Tape::run_node(int64_t position, const Tensor& dy, bool create_graph, bool 
     inputs_of_node = {memory_->inputs.data() + node.first_input, node.input_count};
     return node.backward(dy);
   }();
+  scope.require_tape();
   timer.note(dy, grads);
   if (!retain) node.backward.reset();  // before the gradients are summed
   if (grads.size() != node.input_count) {
@@ -447,7 +490,7 @@ void Tape::accumulate(const Op& op, int64_t position, Tensor grad, bool create_g
   }
   Tensor& sum = memory_->sums[static_cast<std::size_t>(position)];
   if (!sum.defined()) {
-    sum = std::move(grad);  // the first one is adopted
+    sum = constant_value(std::move(grad), create_graph);  // the first one is adopted
   } else if (!create_graph && sum.unique() && sum.is_contiguous()) {
     accumulate_into(sum, grad);
   } else {

@@ -43,7 +43,7 @@ enum class OuterTensors {
 /// Without a tape nothing is recorded, and nothing is kept for backward.
 ///
 /// A tape belongs to the thread that constructed it, and must be destroyed there (otherwise the process is aborted).
-/// Tapes may be destroyed in any order.
+/// Tapes may be destroyed in any order. If a function that backward calls destroys the tape, backward raises an Error.
 class Tape {
  public:
   explicit Tape(OuterTensors outer_tensors = OuterTensors::constants);
@@ -71,6 +71,8 @@ class Tape {
   std::vector<Tensor> leaves() const;
   /// Those among them that `loss` was computed from. The Errors of backward(loss).
   std::vector<Tensor> leaves_of(const Tensor& loss);
+  /// Whether any operation recorded so far has Reads::anything.
+  bool reads_anything() const;
 
   /// The tape that records on this thread now, or nullptr.
   static Tape* current();
@@ -84,8 +86,9 @@ class Tape {
  private:
   friend class PauseRecording;
   template <class Inputs>
-  friend Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward);
+  friend Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads);
   enum class State { recording, running_backward, spent };
+  class BackwardScope;
   void require_position(int64_t position) const;
   int64_t enter_leaf(const Tensor& x);
   void hold_frozen(const Tensor& x);
@@ -102,7 +105,7 @@ class Tape {
   int pauses_ = 0;  // number of live PauseRecordings that began after it
   State state_ = State::recording;
   const OuterTensors outer_tensors_;
-  bool in_backward_ = false;
+  BackwardScope* running_ = nullptr;  // the backward that runs
   bool trap_nan_ = false;
 };
 

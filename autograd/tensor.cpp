@@ -152,6 +152,12 @@ void Tensor::require_writable(std::string_view where, std::string_view name, int
                    name.empty() ? fmt::format("a parameter of shape {}", str(shape())) : fmt::format("\"{}\"", name)));
 }
 
+void Tensor::fail_recording() const {
+  end_recording();
+  fail("tape", fmt::format("expected at most {} live tapes that record one leaf, got more: a leaf of shape {}",
+                           kMostTapes, str(shape())));
+}
+
 void Tensor::prepare_write(std::string_view where, std::string_view name, Values values) const {
   require_writable(where, name);
   Body& own = body();

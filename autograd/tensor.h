@@ -201,13 +201,18 @@ class Tensor {
   /// leaf moves to new memory (all handles to the leaf follow), so that only the leaf changes. Afterwards it is
   /// contiguous. The Error of require_writable.
   void prepare_write(std::string_view where, std::string_view name, Values values = Values::keep) const;
-  /// Changes the number of live tapes that have recorded this leaf, or used it while it was frozen.
-  void add_recording(int16_t change) const { body().recordings.fetch_add(change, std::memory_order_acq_rel); }
+  /// Counts the live tapes that have recorded this leaf, or used it while it was frozen. Error for more than
+  /// kMostTapes.
+  void begin_recording() const {
+    if (body().recordings.fetch_add(1, std::memory_order_acq_rel) >= kMostTapes) fail_recording();
+  }
+  void end_recording() const noexcept { body_->recordings.fetch_sub(1, std::memory_order_acq_rel); }
+  static constexpr int32_t kMostTapes = 32'767;
 
  private:
   struct Body {  // three cache lines
     std::atomic<int32_t> references{1};
-    std::atomic<int16_t> recordings{0};
+    std::atomic<uint16_t> recordings{0};
     DType dtype = DType::float32;
     bool contiguous = true;
     Shape shape;
@@ -224,6 +229,7 @@ class Tensor {
     if (!body_) fail("tensor", "an empty handle was used (it was never given a value, or was moved from)");
     return *body_;
   }
+  [[noreturn]] void fail_recording() const;
   const void* only_element() const;
   const void* typed_data(DType dtype) const;
   void copy_elements(std::vector<bool>& out) const;

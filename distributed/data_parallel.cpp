@@ -122,7 +122,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss) {
         share.note_unknown(leaf, grad);
       }
     }
-    void ran_node() override { share.progress(); }
+    void ran_node(bool) override { share.progress(); }  // parameters are written in update()
     Share& share;
   };
   share_->post_receives();

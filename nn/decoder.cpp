@@ -49,10 +49,11 @@ Tensor Decoder::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) c
                              .weights = maps ? &weights : nullptr,
                              .vectors = maps ? &vectors : nullptr};
     if (recompute_blocks && !cache && !maps && needs_grad(x)) {
-      x = recompute(x, [this, i, tokens](const Tensor& in) {
-        const PositionBias again = positions(tokens, 0, in.dtype());
-        return block(i, in, {.positions = &again});
-      });
+      const auto again = [this, i, tokens](const Tensor& in) {
+        const PositionBias same = positions(tokens, 0, in.dtype());
+        return block(i, in, {.positions = &same});
+      };
+      x = recompute(x, again, Reads::inputs);
     } else {
       x = block(i, x, pass);
     }

@@ -295,8 +295,8 @@ Tensor odeint(const OdeSlope& slope, const Tensor& start, std::span<const Tensor
   std::vector<Tensor> inputs{start};
   inputs.insert(inputs.end(), parameters.begin(), parameters.end());
   const Tensor h = adjoint.h;
-  return record(kAdjoint, h, inputs,
-                [adjoint = std::move(adjoint)](const Tensor& dh) { return adjoint.gradients(dh); });
+  auto backward = [adjoint = std::move(adjoint)](const Tensor& dh) { return adjoint.gradients(dh); };
+  return record(kAdjoint, h, inputs, std::move(backward), Reads::anything);
 }
 
 }  // namespace tapegrad::nn

@@ -39,15 +39,17 @@ struct Again {
 
   // Only f repeats the draws of forward; an operation's backward may draw other numbers.
   Tensor again(const Tensor& leaf) {
-    const detail::DrawLog::Replay same_draws(draws);
+    const detail::DrawLog::Replay same_draws(kRecompute.name, draws);
     const Autocast as_before(products);
-    return f(leaf);
+    Tensor y = f(leaf);
+    same_draws.require_end();
+    return y;
   }
 };
 
 }  // namespace
 
-Tensor recompute(const Tensor& x, Recomputed f) {
+Tensor recompute(const Tensor& x, Recomputed f, Reads reads) {
   if (!f) kRecompute.fail("expected a function, got an empty one");
   if (!Tape::current()) return f(x);
   Again again{.x = x.detach(), .inputs = {}, .draws = {}, .f = std::move(f)};
@@ -60,14 +62,15 @@ Tensor recompute(const Tensor& x, Recomputed f) {
     const Tensor result = again.f(leaf);
     y = result.view(result.shape(), result.strides());  // f may return a tensor that it holds
     if (tape.position_of(result) < 0) return y;         // a constant; what f returns as it is becomes a leaf
+    if (tape.reads_anything()) reads = Reads::anything;
     for (const Tensor& used : tape.leaves()) {
       if (used.same(leaf)) continue;
       inputs.push_back(used);
       again.inputs.push_back(used);
     }
   }
-  return record(kRecompute, y, inputs,
-                [again = std::move(again)](const Tensor& dy) mutable { return again.gradients(dy); });
+  auto backward = [again = std::move(again)](const Tensor& dy) mutable { return again.gradients(dy); };
+  return record(kRecompute, y, inputs, std::move(backward), reads);
 }
 
 }  // namespace tapegrad::nn

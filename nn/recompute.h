@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/inplace_function.h>
-#include <tapegrad/autograd/tensor.h>
+#include <tapegrad/autograd/op.h>
 
 namespace tapegrad::nn {
 
@@ -13,8 +13,14 @@ using Recomputed = InplaceFunction<Tensor(const Tensor& x)>;
 /// for the last bits of a tensor that is used several times, inside and outside of f: its parts are added in another
 /// order.
 /// f may use any other tensors and parameters: the tape finds the leaves and recorded tensors among them, and they get
-/// their gradients, too. What f refers to must outlive the tape, and f must compute the same both times. Cannot be
-/// differentiated twice. Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
-Tensor recompute(const Tensor& x, Recomputed f);
+/// their gradients, too. What f refers to must outlive the tape, and f must compute the same both times; backward
+/// raises an Error if f draws more or fewer random numbers than before. Cannot be differentiated twice. Chen et al.,
+/// "Training Deep Nets with Sublinear Memory Cost", 2016.
+///
+/// f may also read leaves without recording that, for example as w.detach(), so Optimizer::step(tape, loss) updates no
+/// parameter before backward has run f for the last time. With Reads::inputs, f promises to read leaves only through
+/// recorded operations, and each parameter is updated as soon as its gradient is complete. Custom operations and hooks
+/// in f keep their own Reads.
+Tensor recompute(const Tensor& x, Recomputed f, Reads reads = Reads::anything);
 
 }  // namespace tapegrad::nn

@@ -78,9 +78,10 @@ class Layers {
     const Tensor leaf = x.as_leaf();
     Tensor y;
     {
-      const tapegrad::detail::DrawLog::Replay same_draws(log);
+      const tapegrad::detail::DrawLog::Replay same_draws(kReversible.name, log);
       const Autocast as_before(products_);
       y = f(leaf);
+      same_draws.require_end();
     }
     if (tape.position_of(y) < 0) return {y, {}};
     const Gradients found = tape.backward(y, {.grad_output = dy});
@@ -124,8 +125,8 @@ Halves reversible(const Halves& x, std::vector<ReversibleFunctions> layers) {
   const Tensor y = all.run(x);
   std::vector<Tensor> inputs{x.first, x.second};
   inputs.insert(inputs.end(), all.inputs().begin(), all.inputs().end());
-  const Tensor recorded =
-      record(kReversible, y, inputs, [all = std::move(all)](const Tensor& dy) mutable { return all.gradients(dy); });
+  auto backward = [all = std::move(all)](const Tensor& dy) mutable { return all.gradients(dy); };
+  const Tensor recorded = record(kReversible, y, inputs, std::move(backward), Reads::anything);
   return {recorded[0], recorded[1]};
 }
 

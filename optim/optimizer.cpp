@@ -1,6 +1,7 @@
 // The base of all optimisers: gradients by parameter, one parallel row over all parameters, state in and out.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/leaf_gradients.h>
 #include <tapegrad/autograd/detail/leaf_names.h>
 #include <tapegrad/autograd/detail/profile.h>
@@ -221,6 +222,7 @@ void Optimizer::begin_update() {
 }
 
 void Optimizer::update_slots(const std::vector<Slot*>& slots) {
+  const Autocast in_own_type(kFloat32);
   update_all(slots);
   if (tapegrad::detail::is_profiling()) {
     int64_t bytes = 0;  // gradients are read, parameters and state tensors are read and written
@@ -234,7 +236,7 @@ void Optimizer::update_slots(const std::vector<Slot*>& slots) {
   for (Slot* slot : slots) slot->grad = Tensor();
 }
 
-// Small parameters wait for others, so that all threads have work.
+// Small parameters wait for others, so that all threads have work; all wait for functions that may read any of them.
 class Optimizer::UpdateInBackward : public tapegrad::detail::TakeLeafGradients {
  public:
   explicit UpdateInBackward(Optimizer& owner) : owner_(owner), waits_(owner.slots_.size()) {
@@ -246,19 +248,24 @@ class Optimizer::UpdateInBackward : public tapegrad::detail::TakeLeafGradients {
     owner_.take_gradient(*slot, grad);
     ready_.push_back(slot);
     elements_ += slot->parameter.numel();
-    if (elements_ >= kTogether) update();
+  }
+  void ran_node(bool may_write) override {
+    if (may_write && elements_ >= kTogether) update();
   }
   // Updates those that wait for others. Error for a parameter that backward gave no gradient.
   void end() {
+    begin();
     update();
     const auto missing = std::find_if(owner_.active_.begin(), owner_.active_.end(),
                                       [this](const Slot* slot) { return waits_[index_of(slot)]; });
     if (missing != owner_.active_.end()) owner_.require_missing_allowed(**missing);
+    complete_ = true;
   }
   // Those that were not updated have not made this step.
   ~UpdateInBackward() override {
+    if (begun_ && !complete_) --owner_.steps_;
     for (Slot* slot : owner_.active_) {
-      if (waits_[index_of(slot)]) --slot->steps;
+      if (begun_ && waits_[index_of(slot)]) --slot->steps;
       slot->grad = Tensor();
     }
   }
@@ -266,9 +273,22 @@ class Optimizer::UpdateInBackward : public tapegrad::detail::TakeLeafGradients {
  private:
   static constexpr int64_t kTogether = 4 * kGrain;
   std::size_t index_of(const Slot* slot) const { return static_cast<std::size_t>(slot - owner_.slots_.data()); }
+  // Not before the first update: functions that backward calls see the optimiser as it was before the step, and may
+  // still freeze parameters.
+  void begin() {
+    if (std::exchange(begun_, true)) return;
+    const auto is_frozen = [](const Slot* slot) { return slot->parameter.is_frozen(); };
+    for (Slot* slot : ready_) {
+      if (is_frozen(slot)) slot->grad = Tensor();
+    }
+    std::erase_if(ready_, is_frozen);
+    std::erase_if(owner_.active_, is_frozen);
+    owner_.begin_update();
+  }
   void update() {
     if (ready_.empty()) return;
     const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
+    begin();
     owner_.prepare_write(ready_);
     owner_.update_slots(ready_);
     for (const Slot* slot : ready_) waits_[index_of(slot)] = false;
@@ -280,6 +300,7 @@ class Optimizer::UpdateInBackward : public tapegrad::detail::TakeLeafGradients {
   std::vector<bool> waits_;  // by slot: an active parameter that is not updated yet
   std::vector<Slot*> ready_;
   int64_t elements_ = 0;  // of ready_
+  bool begun_ = false, complete_ = false;
 };
 
 void Optimizer::step(Tape& tape, const Tensor& loss) {
@@ -308,16 +329,10 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
   // State is allocated before backward. Otherwise it would be put into memory of activations that backward has freed,
   // and the activations of the next step would need new memory.
   for (Slot* slot : active_) make_buffers(*slot);
-  begin_update();
-  try {
-    UpdateInBackward updates(*this);
-    tape.backward(loss);
-    const PauseRecording pause;
-    updates.end();
-  } catch (...) {
-    --steps_;
-    throw;
-  }
+  UpdateInBackward updates(*this);
+  tape.backward(loss);
+  const PauseRecording pause;
+  updates.end();
   if (tapegrad::detail::is_profiling()) tapegrad::detail::end_step();
 }
 

@@ -49,9 +49,12 @@ class Optimizer {
   /// values and their state; once unfrozen, they are updated like the others.
   void step(const Gradients& grads);
   /// step(tape.backward(loss)), bit for bit, in less memory: each parameter is updated while backward runs, as soon as
-  /// its gradient is complete, and the gradient is freed. The same Errors, before anything is written; if backward
-  /// itself fails, or an operation has no gradient for a parameter that it used, some parameters are updated already.
-  /// Not for what needs all gradients first, such as clip_grad_norm.
+  /// its gradient is complete, and the gradient is freed. Where the tape has operations that may read any parameter in
+  /// backward (Reads::anything: custom operations, on_grad hooks, recompute(), reversible(), odeint with the adjoint
+  /// method), updates wait until the first of them, which backward reaches last, has run, and gradients are kept until
+  /// then: at most as much memory as step(tape.backward(loss)). The same Errors, before anything is written; if
+  /// backward itself fails, or an operation has no gradient for a parameter that it used, some parameters may be
+  /// updated already. Not for what needs all gradients first, such as clip_grad_norm.
   void step(Tape& tape, const Tensor& loss);
   /// Parameters without a gradient keep their values.
   void allow_missing(bool allow) { allow_missing_ = allow; }

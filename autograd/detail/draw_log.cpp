@@ -24,13 +24,17 @@ DrawLog::Recording::~Recording() {
   update_redirection();
 }
 
-DrawLog::Replay::Replay(DrawLog& log) : log_(log), outer_(replay) {
+DrawLog::Replay::Replay(std::string_view where, DrawLog& log) : where_(where), log_(log), outer_(replay) {
   replay = this;
   update_redirection();
 }
 DrawLog::Replay::~Replay() {
   replay = outer_;
   update_redirection();
+}
+
+void DrawLog::Replay::require_end() const {
+  if (next_ < log_.draws_.size()) fail(where_, "the function draws fewer random numbers in backward than in forward");
 }
 
 bool DrawLog::replaying() { return replay != nullptr; }
@@ -42,7 +46,7 @@ Generator::State& DrawLog::draw(Generator::State& state) {
   if (replay) {
     DrawLog& log = replay->log_;
     if (replay->next_ == log.draws_.size()) {
-      fail("recompute", "the function draws more random numbers in backward than in forward");
+      fail(replay->where_, "the function draws more random numbers in backward than in forward");
     }
     from = &log.runs_[log.draws_[replay->next_++]].state;
   }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::detail {
@@ -28,16 +29,19 @@ class DrawLog {
     Recording* const outer_;
   };
   /// While one is alive on this thread, draws return the numbers in the log and do not advance the generators. A log
-  /// can be replayed once.
+  /// can be replayed once. Error "[where] ..." for more draws than the log has.
   class Replay {
    public:
-    explicit Replay(DrawLog& log);
+    Replay(std::string_view where, DrawLog& log);
     ~Replay();
     Replay(const Replay&) = delete;
     Replay& operator=(const Replay&) = delete;
+    /// Error if the log has draws that were not repeated.
+    void require_end() const;
 
    private:
     friend class DrawLog;
+    const std::string_view where_;
     DrawLog& log_;
     Replay* const outer_;
     std::size_t next_ = 0;

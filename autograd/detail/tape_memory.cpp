@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace tapegrad::detail {
 
@@ -50,7 +51,7 @@ void TapeMemory::add_chunk() { chunks_.push_back(static_cast<Node*>(pool::acquir
 void TapeMemory::release_leaf(int64_t position) noexcept {
   Tensor& leaf = node(position).leaf;
   if (!leaf.defined()) return;
-  leaf.add_recording(-1);
+  leaf.end_recording();
   leaf = Tensor();
 }
 
@@ -59,10 +60,11 @@ void TapeMemory::release_nodes() noexcept {
     release_leaf(--count_);
     node(count_).~Node();
   }
-  for (const Tensor& leaf : frozen) leaf.add_recording(-1);
+  for (const Tensor& leaf : frozen) leaf.end_recording();
   frozen.clear();
   inputs.clear();
   sums.clear();
+  first_reader = kNone;
 }
 
 // --- live tapes ---
@@ -72,13 +74,14 @@ namespace {
 struct LiveTapes {
   std::mutex mutex;
   uint64_t last = 0;
-  PoolVector<uint64_t> numbers;
+  std::vector<uint64_t>
+      numbers;  // not in the pool, whose first request would start threads while the library is loaded
 
   // Never destroyed: a tape may have static lifetime. Locked over a fork, so that the child finds it free.
   static LiveTapes& get() {
     static LiveTapes& tapes = []() -> LiveTapes& {
       LiveTapes& made = *new LiveTapes;
-      made.numbers.reserve(64);  // the pool's own handlers are registered first: its lock is taken inside ours
+      made.numbers.reserve(64);
       pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); }, [] { get().mutex.unlock(); });
       return made;
     }();

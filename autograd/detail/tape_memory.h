@@ -56,6 +56,8 @@ struct TapeMemory {
   PoolVector<uint8_t> needed;  // during a backward of some tensors only: whether a node leads to any, by position
   LeafIndex leaves;
   PoolVector<Tensor> frozen;  // leaves that were used as constants: must keep their values, too
+  static constexpr int64_t kNone = INT64_MAX;
+  int64_t first_reader = kNone;  // the first node with Reads::anything
 
   ~TapeMemory();
   /// The memory that an earlier tape of this thread returned, or new memory.

@@ -13,7 +13,7 @@ const Op kOnGrad{"on_grad"};
 Tensor detail::on_grad(const Tensor& x, GradHook hook) {
   if (!needs_grad(x)) return x;
   const Tensor y = x.view(x.shape(), x.strides());
-  return record(kOnGrad, y, {x}, [hook = std::move(hook)](const Tensor& dy) mutable -> Grads {
+  auto backward = [hook = std::move(hook)](const Tensor& dy) mutable -> Grads {
     Tensor other = hook(dy);
     if (!other.defined()) return dy;
     if (!(other.shape() == dy.shape()) || other.dtype() != dy.dtype()) {
@@ -21,7 +21,8 @@ Tensor detail::on_grad(const Tensor& x, GradHook hook) {
                                name(other.dtype()), str(other.shape())));
     }
     return other;
-  });
+  };
+  return record(kOnGrad, y, {x}, std::move(backward), Reads::anything);
 }
 
 }  // namespace tapegrad

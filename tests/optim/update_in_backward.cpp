@@ -1,0 +1,278 @@
+// Updates during backward, where functions of the user read parameters that are not inputs of their operation.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/on_grad.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/ode.h>
+#include <tapegrad/nn/recompute.h>
+#include <tapegrad/nn/reversible.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/sgd.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <functional>
+#include <memory>
+
+namespace tapegrad::tests {
+namespace {
+
+const Op kRead{"reads_w"};
+
+// What computes y from u, and reads w, which the tape does not know to be an input.
+using Reader = std::function<Tensor(const Tensor& u, const Tensor& w)>;
+
+Tensor custom_reader(const Tensor& u, const Tensor& w) {
+  return custom(
+      kRead, {u}, [w](const Tensor& x) { return x * w; }, [w](const Tensor& dy) -> Grads { return dy * w; });
+}
+
+Tensor times_detached(const Tensor& x, const Tensor& w) { return x * w.detach(); }
+
+const std::vector<std::pair<std::string, Reader>>& readers() {
+  static const std::vector<std::pair<std::string, Reader>> all{
+      {"custom operation", custom_reader},
+      {"custom operation with its result",
+       [](const Tensor& u, const Tensor& w) {
+         return custom(
+             kRead, {u}, [w](const Tensor& x) { return x * w; },
+             [&w](const Tensor& dy, const Tensor& y) -> Grads { return dy * w + y * 0; });
+       }},
+      {"record",
+       [](const Tensor& u, const Tensor& w) {
+         return record(
+             kRead, u.detach() * w.detach(), {u}, [w](const Tensor& dy) -> Grads { return dy * w; }, Reads::anything);
+       }},
+      {"record of a span",
+       [](const Tensor& u, const Tensor& w) {
+         const std::vector<Tensor> inputs{u};
+         const auto backward = [w](const Tensor& dy) -> Grads { return dy * w; };
+         return record(kRead, u.detach() * w.detach(), inputs, backward, Reads::anything);
+       }},
+      {"hook",
+       [](const Tensor& u, const Tensor& w) { return on_grad(u * 2, [w](const Tensor& dy) { return dy * w; }); }},
+      {"hook with a tape",
+       [](const Tensor& u, const Tensor& w) {
+         return on_grad(u * 2, [w](const Tensor& dy) {
+           Tape tape;
+           return tape.backward(sum(w * w))[w] * dy;
+         });
+       }},
+      {"recompute",
+       [](const Tensor& u, const Tensor& w) {
+         return nn::recompute(u, [&w](const Tensor& x) { return times_detached(x, w); });
+       }},
+      {"nested recompute",
+       [](const Tensor& u, const Tensor& w) {
+         const auto inner = [&w](const Tensor& x) { return times_detached(x, w); };
+         const auto outer = [inner](const Tensor& x) { return nn::recompute(x * 2, inner) + x; };
+         return nn::recompute(u, outer, Reads::inputs);  // the inner one reads anything, and it counts
+       }},
+      {"custom operation in recompute",
+       [](const Tensor& u, const Tensor& w) {
+         return nn::recompute(
+             u, [&w](const Tensor& x) { return custom_reader(x, w); }, Reads::inputs);
+       }},
+      {"reversible",
+       [](const Tensor& u, const Tensor& w) {
+         std::vector<nn::ReversibleFunctions> layers;
+         layers.push_back({[&w](const Tensor& x) { return times_detached(x, w); }, [](const Tensor& x) { return x; }});
+         return nn::reversible({u, u}, std::move(layers)).first;
+       }},
+      {"adjoint of an equation",
+       [](const Tensor& u, const Tensor& w) {
+         const auto slope = [&w](double, const Tensor& h, std::span<const Tensor>) { return times_detached(h, w); };
+         const double times[] = {0, 0.1};
+         return nn::odeint(slope, u, {}, times, {.adjoint = true})[1];
+       }},
+  };
+  return all;
+}
+
+// Values of u and w after two steps; n elements each.
+std::vector<std::vector<float>> trained(bool in_backward, const Reader& reader, int64_t n) {
+  const Tensor u = full({n}, 0.5).as_leaf(), w = full({n}, 0.75).as_leaf();
+  optim::SGD sgd({{"u", u}, {"w", w}}, {.lr = 0.25});
+  for (int step = 0; step < 2; ++step) {
+    Tape tape;
+    const Tensor loss = sum(reader(u, w) * w);  // backward has the gradient of w before `reader` runs
+    if (in_backward) {
+      sgd.step(tape, loss);
+    } else {
+      sgd.step(tape.backward(loss));
+    }
+  }
+  return {u.to_vector<float>(), w.to_vector<float>()};
+}
+
+// Parameters wait for each other until they have 131,072 elements: sizes below, at and above that, for w and for both.
+TEST(UpdateInBackward, WaitsForFunctionsThatReadParameters) {
+  for (const auto& [name, reader] : readers()) {
+    for (const int64_t n : {7, 65'535, 65'536, 131'071, 131'072, 131'073, 300'000}) {
+      EXPECT_TRUE(trained(true, reader, n) == trained(false, reader, n)) << name << ", " << n << " elements";
+    }
+  }
+}
+
+// What a backward sees of w, and of the optimiser, when it runs after the gradient of w is complete.
+struct Seen {
+  float w = 0;
+  int64_t steps = -1;
+};
+
+Seen seen_by(const std::function<Tensor(const Tensor& u, std::function<void()> look)>& reader) {
+  const Tensor u = full({300'000}, 0.5).as_leaf(), w = full({300'000}, 0.75).as_leaf();
+  optim::SGD sgd({{"u", u}, {"w", w}}, {.lr = 0.25});
+  Tape tape;
+  Seen seen;
+  const Tensor y = reader(u, [&] { seen = {w.data<float>()[0], sgd.steps()}; });
+  sgd.step(tape, sum(y * w));
+  EXPECT_EQ(sgd.steps(), 1);
+  EXPECT_EQ(w.data<float>()[0], 0.625f);
+  return seen;
+}
+
+TEST(UpdateInBackward, DoesNotWaitForFunctionsThatReadTheirInputs) {
+  const Seen of_custom = seen_by([](const Tensor& u, std::function<void()> look) {
+    return custom(
+        kRead, {u}, [](const Tensor& x) { return x * 1; },
+        [look](const Tensor& dy) -> Grads {
+          look();
+          return dy;
+        },
+        Reads::inputs);
+  });
+  EXPECT_EQ(of_custom.w, 0.625f) << "updated: the promise was not to look at it";
+  int runs = 0;
+  const Seen of_recompute = seen_by([&](const Tensor& u, std::function<void()> look) {
+    return nn::recompute(
+        u,
+        [&, look](const Tensor& x) {
+          if (++runs == 2) look();
+          return x * 1;
+        },
+        Reads::inputs);
+  });
+  EXPECT_EQ(of_recompute.w, 0.625f);
+  EXPECT_EQ(runs, 2);
+}
+
+TEST(UpdateInBackward, BeginsAfterTheLastFunction) {
+  const Seen seen = seen_by(
+      [](const Tensor& u, std::function<void()> look) { return on_grad(u * 1, [look](const Tensor&) { look(); }); });
+  EXPECT_EQ(seen.w, 0.75f);
+  EXPECT_EQ(seen.steps, 0) << "as in step(tape.backward(loss))";
+}
+
+// A later operation that reads anything does not keep those before it waiting: backward runs it first.
+TEST(UpdateInBackward, WaitsForEarlierOperationsOnly) {
+  const Tensor u = full({300'000}, 0.5).as_leaf(), w = full({300'000}, 0.75).as_leaf();
+  optim::SGD sgd({{"u", u}, {"w", w}}, {.lr = 0.25});
+  Tape tape;
+  float seen = 0;
+  const Tensor y = custom(
+      kRead, {u}, [](const Tensor& x) { return x * 1; },
+      [&](const Tensor& dy) -> Grads {
+        seen = w.data<float>()[0];
+        return dy;
+      },
+      Reads::inputs);
+  sgd.step(tape, sum(on_grad(y * w, [](const Tensor&) {})));
+  EXPECT_EQ(seen, 0.625f);
+}
+
+TEST(UpdateInBackward, AHookMayFreezeAParameterAndSetTheRate) {
+  for (const int64_t n : {7, 300'000}) {
+    std::vector<std::vector<float>> found[2];
+    std::vector<int64_t> steps[2];
+    for (const bool in_backward : {false, true}) {
+      const Tensor u = full({n}, 0.5).as_leaf(), w = full({n}, 0.75).as_leaf();
+      optim::Adam adam({{"u", u}, {"w", w}}, {.lr = 0.25});
+      for (int step = 0; step < 2; ++step) {
+        Tape tape;
+        const Tensor y = on_grad(u * 2, [&](const Tensor&) {
+          w.set_frozen(step == 0);
+          adam.set_lr(0.125);
+        });
+        const Tensor loss = sum(y * w);
+        w.set_frozen(false);
+        if (in_backward) {
+          adam.step(tape, loss);
+        } else {
+          adam.step(tape.backward(loss));
+        }
+        w.set_frozen(false);
+      }
+      found[in_backward] = {u.to_vector<float>(), w.to_vector<float>()};
+      steps[in_backward] = adam.state()[0].tensor.to_vector<int64_t>();
+    }
+    EXPECT_TRUE(found[1] == found[0]) << n;
+    EXPECT_EQ(steps[0], (std::vector<int64_t>{2, 2, 1}));
+    EXPECT_EQ(steps[1], steps[0]) << n;
+  }
+}
+
+TEST(UpdateInBackward, AFunctionThatFailsChangesNothing) {
+  const Tensor u = full({300'000}, 0.5).as_leaf(), w = full({300'000}, 0.75).as_leaf();
+  optim::Adam adam({{"u", u}, {"w", w}}, {.lr = 0.25});
+  {
+    Tape tape;
+    const Tensor y = on_grad(u * 2, [](const Tensor&) { fail("hook", "no gradient today"); });
+    EXPECT_EQ(error_of([&] { adam.step(tape, sum(y * w)); }), "[hook] no gradient today");
+  }
+  EXPECT_EQ(adam.state()[0].tensor.to_vector<int64_t>(), (std::vector<int64_t>{0, 0, 0}));
+  EXPECT_EQ(w.data<float>()[0], 0.75f);
+  Tape tape;
+  adam.step(tape, sum(u * w));
+  EXPECT_EQ(adam.state()[0].tensor.to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 1}));
+}
+
+// A gradient that is a parameter itself, returned by an operation or a hook, or given as the loss's gradient.
+TEST(UpdateInBackward, AParameterMayBeAGradient) {
+  for (const int64_t n : {7, 300'000}) {
+    const auto w_itself = [](const Tensor& u, const Tensor& w) {
+      return on_grad(u * 2, [w](const Tensor&) { return w; });
+    };
+    EXPECT_TRUE(trained(true, w_itself, n) == trained(false, w_itself, n)) << n;
+    const Tensor w = full({n}, 0.75).as_leaf();
+    optim::SGD sgd({{"w", w}}, {.lr = 1});
+    const auto expect_kept = [&](const auto& gradients) {
+      const Gradients grads = gradients();
+      const Tensor held = grads[w];
+      const float before = w.data<float>()[0];
+      EXPECT_EQ(held.to_vector<float>(), std::vector<float>(static_cast<std::size_t>(n), before));
+      sgd.step(grads);
+      EXPECT_EQ(w.data<float>()[0], 0.0f);
+      EXPECT_EQ(held.to_vector<float>(), std::vector<float>(static_cast<std::size_t>(n), before)) << "it has changed";
+      w.prepare_write("test", "w");
+      std::fill_n(w.mutable_data<float>(), n, 0.75f);
+    };
+    expect_kept([&] {
+      Tape tape;
+      return tape.backward(sum(custom(
+          kRead, {w}, [](const Tensor& x) { return x * x; }, [w](const Tensor&) -> Grads { return w; })));
+    });
+    expect_kept([&] {
+      Tape tape;
+      return tape.backward(sum(on_grad(w, [w](const Tensor&) { return w; })));
+    });
+    expect_kept([&] {
+      Tape tape;
+      return tape.backward(w.reshape(w.shape()), {.grad_output = w});
+    });
+    expect_kept([&] {
+      Tape tape;
+      return tape.backward(w * 1, {.create_graph = true, .grad_output = w});
+    });
+  }
+}
+
+TEST(Gradients, ThatAreALeafItselfAreDifferentiated) {
+  const Tensor w = tensor({3., 5.}).as_leaf();
+  Tape tape;
+  const Tensor y = sum(on_grad(w * w, [w](const Tensor&) { return w; }));  // so dy/dw counts as 2 w^2
+  const Tensor dw = tape.backward(y, {.create_graph = true})[w];
+  EXPECT_EQ(dw.to_vector<float>(), (std::vector<float>{18, 50}));
+  EXPECT_EQ(tape.backward(sum(dw))[w].to_vector<float>(), (std::vector<float>{12, 20}));
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

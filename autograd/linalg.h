@@ -1,8 +1,8 @@
 // Linear algebra: systems of equations, factorizations, eigenvalues and singular values.
 //
 // Matrices are the last two axes, [..., m, n]; the leading axes are a batch, whose matrices run in parallel. float32 or
-// float64, the same for all operands. Gradients are PyTorch's and can be differentiated twice. Empty matrices and
-// batches are valid. An Error gives the index of the matrix in the batch.
+// float64, the same for all operands, also in an Autocast. Gradients are PyTorch's and can be differentiated twice.
+// Empty matrices and batches are valid. An Error gives the index of the matrix in the batch.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>

@@ -1,4 +1,5 @@
 // Limited-memory BFGS with an optional strong Wolfe line search.
+#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/detail/check.h>
@@ -184,7 +185,12 @@ LBFGS::Trial LBFGS::search(const std::function<Evaluation()>& f, const Trial& st
   return low;
 }
 
-double LBFGS::step(const std::function<Evaluation()>& f) {
+double LBFGS::step(const std::function<Evaluation()>& evaluation) {
+  const auto f = [&evaluation, products = Autocast::dtype()] {
+    const Autocast as_called(products);
+    return evaluation();
+  };
+  const Autocast in_own_type(kFloat32);
   const PauseRecording pause;
   const int64_t before = evaluations_, most = options_.max_evaluations.value_or(options_.max_iterations * 5 / 4);
   Point now = evaluate(f);

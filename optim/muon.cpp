@@ -46,8 +46,8 @@ Muon::Muon(std::vector<ParameterGroup> groups, MuonOptions options)
     : Optimizer(matrices(std::move(groups)), options.lr, options.weight_decay, {"momentum"}), options_(options) {
   check_fraction("muon", "momentum", options.momentum);
   check_eps("muon", options.eps);
-  if (options.iterations < 0 || options.iterations >= 100) {
-    fail("muon", fmt::format("expected 0 to 99 iterations, got {}", options.iterations));
+  if (options.iterations < 1 || options.iterations >= 100) {
+    fail("muon", fmt::format("expected 1 to 99 iterations, got {}", options.iterations));
   }
 }
 

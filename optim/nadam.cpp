@@ -3,6 +3,10 @@
 #include <tapegrad/optim/detail/kernels.h>
 #include <tapegrad/optim/nadam.h>
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 namespace tapegrad::optim {
 
 namespace {
@@ -21,6 +25,13 @@ AdaptiveStep step_of(const Slot& slot, const Options& options, double weight_dec
           .l2 = weight_decay};
 }
 
+// The first product of at least so many steps.
+template <class Products>
+auto first_from(Products& products, int64_t steps) {
+  return std::lower_bound(products.begin(), products.end(), steps,
+                          [](const auto& product, int64_t t) { return product.steps < t; });
+}
+
 }  // namespace
 
 NAdam::NAdam(NamedTensors parameters, NAdamOptions options) : NAdam(one_group(std::move(parameters)), options) {}
@@ -35,15 +46,35 @@ double NAdam::mu(int64_t step) const {
   return options_.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(step) * options_.momentum_decay));
 }
 
-void NAdam::begin_step(int64_t steps) {
-  while (static_cast<int64_t>(products_.size()) <= steps) {
-    products_.push_back(products_.back() * mu(static_cast<int64_t>(products_.size())));
+void NAdam::begin_step(int64_t /*steps*/) {
+  std::swap(products_, previous_);
+  products_.clear();
+}
+
+// From the product of the previous step, or from the beginning if a parameter took no part in that (or was loaded).
+NAdam::Product NAdam::product_of(int64_t steps) const {
+  const auto later = std::upper_bound(previous_.begin(), previous_.end(), steps,
+                                      [](int64_t t, const Product& product) { return t < product.steps; });
+  Product product = later == previous_.begin() ? Product{0, 1} : *(later - 1);
+  while (product.steps < steps) {
+    const double next = product.value * mu(product.steps + 1);
+    if (next == product.value) break;  // subnormal or 0: it stays as it is, because mu does not decrease
+    product = {product.steps + 1, next};
   }
+  return {steps, product.value};
+}
+
+void NAdam::update_all(const std::vector<Slot*>& slots) {
+  for (const Slot* slot : slots) {
+    const auto at = first_from(products_, slot->steps);
+    if (at == products_.end() || at->steps != slot->steps) products_.insert(at, product_of(slot->steps));
+  }
+  Optimizer::update_all(slots);
 }
 
 void NAdam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), now = mu(slot.steps), next = mu(slot.steps + 1);
-  const double product = products_[static_cast<std::size_t>(slot.steps)];
+  const double product = first_from(products_, slot.steps)->value;
   AdaptiveStep step = step_of(slot, options_, weight_decay_of(slot));
   step.grad_rate = lr * (1 - now) / (1 - product);
   step.m_rate = lr * next / (1 - product * next);

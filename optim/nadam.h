@@ -23,11 +23,18 @@ class NAdam : public Optimizer {
   explicit NAdam(std::vector<ParameterGroup> groups, NAdamOptions options = {});
 
  private:
+  struct Product {  // mu_1 ... mu_steps
+    int64_t steps;
+    double value;
+  };
   void begin_step(int64_t steps) override;
+  void update_all(const std::vector<Slot*>& slots) override;
   void update(const Slot& slot, int64_t begin, int64_t end) override;
   double mu(int64_t step) const;
+  Product product_of(int64_t steps) const;
   NAdamOptions options_;
-  std::vector<double> products_{1};  // mu_1 ... mu_t, by t
+  // Those that parameters need in this step, sorted, and those of the previous one, which they continue.
+  std::vector<Product> products_, previous_;
 };
 
 struct RAdamOptions {

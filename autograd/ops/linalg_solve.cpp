@@ -1,5 +1,6 @@
 // Systems of equations: solve, triangular_solve, inverse, lstsq; matrix_power.
 #include <fmt/format.h>
+#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/kernels/triangular.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
@@ -126,6 +127,7 @@ Tensor lstsq(const Tensor& a, const Tensor& b) {
   if (b.dim() < 2 || b.size(-2) != a.size(-2)) {
     fail(kLstsq, fmt::format("expected b with {} rows for a {}, got {}", a.size(-2), str(a.shape()), str(b.shape())));
   }
+  const Autocast in_own_type(kFloat32);
   if (a.size(-2) >= a.size(-1)) {  // a = q r: x = r^-1 q^T b
     const Qr tall = qr(a);
     return triangular_solve(tall.r, matmul(tall.q.t(), b), {.upper = true});
@@ -137,6 +139,7 @@ Tensor lstsq(const Tensor& a, const Tensor& b) {
 Tensor matrix_power(const Tensor& a, int64_t n) {
   require_square(kMatrixPower, a);
   if (n == 0) return eye(a.size(-1), a.dtype()).expand(a.shape()).clone();
+  const Autocast in_own_type(kFloat32);
   Tensor square = n < 0 ? inverse(a) : a, power;
   for (auto rest = n < 0 ? -static_cast<uint64_t>(n) : static_cast<uint64_t>(n); rest != 0; rest >>= 1) {
     if (rest & 1) power = power.defined() ? matmul(power, square) : square;

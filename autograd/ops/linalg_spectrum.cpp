@@ -1,4 +1,5 @@
 // Eigenvalues of symmetric matrices and singular values: eigh, eigvalsh, svd, svdvals, pinv.
+#include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/kernels/lapack.h>
 #include <tapegrad/autograd/kernels/small_eigen.h>
 #include <tapegrad/autograd/kernels/small_svd.h>
@@ -182,6 +183,7 @@ Tensor pinv(const Tensor& a, double rcond) {
   Tensor y;
   {
     const PauseRecording pause;
+    const Autocast in_own_type(kFloat32);
     const Svd of = decompose(kPinv, a, lapack::SvdParts::reduced);
     const double epsilon =
         a.dtype() == kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();

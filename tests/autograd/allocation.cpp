@@ -16,6 +16,7 @@
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/nadam.h>
 #include <tapegrad/optim/sgd.h>
 
 #include <sys/mman.h>
@@ -278,6 +279,26 @@ TEST_F(Steps, OfGroupedQueriesRequestNoMemory) { expect_no_requests<GroupedQueri
 TEST_F(Steps, OfRecurrentLayersRequestNoMemory) { expect_no_requests<RecurrentTraining>(); }
 
 TEST_F(Steps, OfLinearAlgebraRequestNoMemory) { expect_no_requests<LinearAlgebraStep>(); }
+
+struct NAdamStep {
+  Tensor p = ones({4}).as_leaf(), q = ones({3}).as_leaf();
+  optim::NAdam nadam{{{"p", p}, {"q", q}}};
+  int64_t step = 0;
+  void operator()() {
+    q.set_frozen(++step % 3 == 0);  // so that the parameters have taken different numbers of steps
+    Tape tape;
+    nadam.step(tape.backward(sum(p * p) + sum(q * q)));
+  }
+};
+
+TEST_F(Steps, OfNAdamRequestNoMemory) {
+  NAdamStep step;
+  for (int i = 0; i < 10; ++i) step();
+  EXPECT_EQ(requests_of([&] {
+              for (int i = 0; i < 5000; ++i) step();
+            }),
+            0);
+}
 
 TEST_F(Steps, UseConstantMemory) {
   MlpStep step;

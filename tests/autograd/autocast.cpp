@@ -3,10 +3,15 @@
 #include <tapegrad/autograd/detail/pool_peak.h>
 #include <tapegrad/autograd/kernels/bfloat16.h>
 #include <tapegrad/autograd/kernels/bfloat16_product.h>
+#include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/recompute.h>
+#include <tapegrad/optim/adafactor.h>
+#include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/lbfgs.h>
+#include <tapegrad/optim/muon.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
 
@@ -14,7 +19,10 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <typeinfo>
+#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -323,6 +331,94 @@ TEST(Autocast, KeepsLessForBackward) {
   const double wide = kept(false), half = kept(true);
   EXPECT_LT(half, 0.62 * wide) << half << " " << wide;
   EXPECT_GT(half, 0.4 * wide);
+}
+
+// Parameters [24, 40] after four steps; in an Autocast from the forward pass or from the step on.
+template <class Optimizer>
+Tensor optimized(bool autocasts, bool in_backward) {
+  Generator generator(3);
+  const Tensor w = randn({24, 40}, kFloat32, &generator).as_leaf(), x = randn({16, 24, 1}, kFloat32, &generator);
+  Optimizer optimizer({{"w", w}});
+  for (int i = 0; i < 4; ++i) {
+    Tape tape;
+    const Tensor loss = sum(square(x * 0.1 * w));
+    const Autocast autocast(kBFloat16, autocasts);
+    if (in_backward) {
+      optimizer.step(tape, loss);
+    } else {
+      optimizer.step(tape.backward(loss));
+    }
+  }
+  return w.clone();
+}
+
+template <class Optimizer>
+void expect_float32() {
+  const Tensor expected = optimized<Optimizer>(false, false);
+  for (const bool in_backward : {false, true})
+    EXPECT_TRUE(equal(optimized<Optimizer>(true, in_backward), expected)) << typeid(Optimizer).name();
+}
+
+TEST(Autocast, LeavesOptimisersAlone) {
+  expect_float32<optim::Adafactor>();
+  expect_float32<optim::Adam>();
+  expect_float32<optim::Muon>();
+  const auto lbfgs = [](bool autocasts, bool inside) {
+    Generator generator(1);
+    const Tensor w = randn({30}, kFloat32, &generator).as_leaf(), a = randn({30, 30}, kFloat32, &generator);
+    optim::LBFGS optimizer({{"w", w}}, {.strong_wolfe = true});
+    DType seen = kFloat32;
+    for (int i = 0; i < 3; ++i) {
+      const Autocast autocast(kBFloat16, autocasts);
+      optimizer.step([&] {
+        seen = Autocast::dtype();
+        const Autocast own(kFloat32, !inside);
+        Tape tape;
+        const Tensor y = sum(square(square(w) - 1.5)) + (inside ? sum(square(matmul(a, w))) * 0.1 : scalar(0));
+        return optim::Evaluation{y.item(), tape.backward(y)};
+      });
+    }
+    EXPECT_EQ(seen, autocasts ? kBFloat16 : kFloat32) << "the function's own products are as the caller asks";
+    return w.clone();
+  };
+  EXPECT_TRUE(equal(lbfgs(true, false), lbfgs(false, false)));
+}
+
+TEST(Autocast, LeavesLinearAlgebraAlone) {
+  Generator generator(1);
+  const Tensor a = randn({20, 20}, kFloat32, &generator), tall = randn({20, 7}, kFloat32, &generator),
+               b = randn({20, 3}, kFloat32, &generator), c = randn({7, 3}, kFloat32, &generator);
+  const std::vector<std::function<Tensor()>> functions{
+      [&] { return solve(a, b); },
+      [&] { return triangular_solve(a, b, {}); },
+      [&] { return inverse(a); },
+      [&] { return lstsq(tall, b); },
+      [&] { return lstsq(tall.t(), c); },
+      [&] { return cholesky(matrix_power(a, 0) * 2); },
+      [&] { return det(a); },
+      [&] { return slogdet(a).logabsdet; },
+      [&] { return qr(tall).q; },
+      [&] { return eigh(a).vectors; },
+      [&] { return eigvalsh(a); },
+      [&] { return svd(tall).u; },
+      [&] { return svdvals(tall); },
+      [&] { return pinv(tall); },
+      [&] { return matrix_power(a, 3); },
+      [&] { return matrix_power(a, -2); },
+  };
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const Tensor expected = functions[i]();
+    const Autocast autocast(kBFloat16);
+    EXPECT_TRUE(equal(functions[i](), expected)) << "function " << i;
+  }
+  // Recorded, they are differentiated in float32.
+  const auto gradient = [&](bool autocasts) {
+    const Tensor x = tall.as_leaf();
+    Tape tape;
+    const Autocast autocast(kBFloat16, autocasts);
+    return tape.backward(sum(square(lstsq(x, b))) + sum(square(pinv(x))))[x];
+  };
+  EXPECT_TRUE(equal(gradient(true), gradient(false)));
 }
 
 TEST(Autocast, TrapsNaN) {

@@ -362,6 +362,24 @@ TEST(TapeRejects, ChangesOfAParameterThatItRecorded) {
   EXPECT_EQ(weight->to_vector<float>(), (std::vector<float>{0, 0}));
 }
 
+TEST(TapeRejects, MoreTapesOfOneLeafThanItCanCount) {
+  nn::Parameter weight(ones({2}));
+  std::vector<std::unique_ptr<Tape>> tapes;
+  const auto record_on_another = [&] {
+    tapes.push_back(std::make_unique<Tape>());
+    weight * 2;
+  };
+  for (int i = 0; i < Tensor::kMostTapes; ++i) record_on_another();
+  EXPECT_EQ(error_of(record_on_another),
+            "[tape] expected at most 32767 live tapes that record one leaf, got more: a leaf of shape [2]");
+  weight.freeze();
+  EXPECT_NE(error_of(record_on_another).find("at most 32767"), std::string::npos) << "frozen leaves are counted, too";
+  weight.freeze(false);
+  EXPECT_NE(error_of([&] { weight.set(zeros({2})); }).find("recorded"), std::string::npos);
+  while (!tapes.empty()) tapes.pop_back();  // the last one first
+  weight.set(zeros({2}));
+}
+
 TEST(Tape, IsUsableAfterABackwardThrows) {
   const Tensor x = ones({2}).as_leaf();
   {

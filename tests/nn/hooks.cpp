@@ -4,6 +4,7 @@
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,40 @@ TEST(OnGrad, SeesAndReplacesGradients) {
             "[on_grad] expected a gradient float32 [2] from the hook, got float32 [3]");
   EXPECT_EQ(error_of([&] { grad_of([](const Tensor& dy) { return dy.to(kFloat64); }); }),
             "[on_grad] expected a gradient float32 [2] from the hook, got float64 [2]");
+}
+
+// The tape's memory stays until the function returns.
+TEST(OnGrad, AHookThatDestroysItsTapeIsAnError) {
+  const std::string expected =
+      "[backward] the tape was destroyed by a function that its backward called (end it afterwards)";
+  const Tensor x = tensor({1., 2.}).as_leaf();
+  for (const bool retain : {false, true}) {
+    auto tape = std::make_unique<Tape>();
+    std::string kept = "what the hook captured, which must live until the hook returns";
+    const auto end = [&tape, kept](const Tensor& dy) {
+      tape.reset();
+      return dy * static_cast<double>(kept.size());
+    };
+    const Tensor y = sum(on_grad(x * 2, end));
+    EXPECT_EQ(error_of([&] { tape->backward(y, {.retain_graph = retain}); }), expected);
+    EXPECT_EQ(tape, nullptr);
+    EXPECT_EQ(Tape::current(), nullptr);
+    optim::SGD sgd({{"x", x}}, {.lr = 1});
+    tape = std::make_unique<Tape>();
+    EXPECT_EQ(error_of([&] { sgd.step(*tape, sum(on_grad(x * 2, end))); }), expected);
+    EXPECT_EQ(sgd.steps(), 0);
+  }
+  {
+    auto tape = std::make_unique<Tape>();
+    const Tensor y = sum(on_grad(x * 2, [&](const Tensor&) {
+      tape.reset();
+      fail("hook", "and it throws");
+    }));
+    EXPECT_EQ(error_of([&] { tape->backward(y); }), "[hook] and it throws");
+  }
+  x.require_writable("test", "x");  // nothing holds it any more
+  Tape tape;
+  EXPECT_EQ(values_of(tape.backward(sum(x * 2))[x]), (Values{2, 2}));
 }
 
 TEST(OnGrad, AConstantIsReturnedAsItIs) {

@@ -143,6 +143,16 @@ TEST(Reversible, Errors) {
   EXPECT_EQ(with({x, x}, same, same),
             "[reversible] cannot be differentiated twice: its backward is a fused kernel (compose it of plain "
             "operations)");
+  for (const bool more : {false, true}) {
+    int calls = 0;
+    Tape tape;
+    std::vector<nn::ReversibleFunctions> layers;
+    layers.push_back({[&](const Tensor& in) { return (++calls == 1) == more ? in : dropout(in, 0.5); }, same});
+    const Tensor y = sum(nn::reversible({x, x}, std::move(layers)).first);
+    EXPECT_EQ(error_of([&] { tape.backward(y); }), std::string("[reversible] the function draws ") +
+                                                       (more ? "more" : "fewer") +
+                                                       " random numbers in backward than in forward");
+  }
   Tape tape;
   EXPECT_EQ(nn::reversible({ones({2}), ones({2})}, {}).first.tape_index().tape, 0u) << "constants are not recorded";
 }

@@ -476,6 +476,9 @@ TEST(OptimizersOnANet, Errors) {
   EXPECT_EQ(error_of([&] { optim::Adafactor(p, {.beta2_decay = 1}); }),
             "[adafactor] beta2_decay must be finite and not positive, got 1");
   EXPECT_EQ(error_of([&] { optim::Adafactor(p, {.d = 0}); }), "[adafactor] d must be finite and at least 1, got 0");
+  const NamedTensors matrix{{"p", ones({2, 3}).as_leaf()}};
+  EXPECT_EQ(error_of([&] { optim::Muon(matrix, {.iterations = 0}); }), "[muon] expected 1 to 99 iterations, got 0");
+  EXPECT_EQ(error_of([&] { optim::Muon(matrix, {.iterations = 100}); }), "[muon] expected 1 to 99 iterations, got 100");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/recompute.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/tasks/data/data_loader.h>
 #include <tapegrad/tasks/train/interrupts.h>
@@ -326,6 +327,40 @@ TEST(Interrupts, AreSharedByThreadsAndRespectIgnoredSignals) {
   }
   EXPECT_EQ(handler(SIGINT), SIG_IGN);
   std::signal(SIGINT, before);
+}
+
+struct Two {
+  nn::Parameter u, w;
+  void visit(auto&& field) {
+    field("u", u);
+    field("w", w);
+  }
+};
+
+// The loop updates parameters while backward runs, unless it clips: a clip that changes nothing gives the same values.
+TEST(Loop, UpdatesAfterOperationsThatReadParameters) {
+  static const Op kScaled{"scaled_by_w"};
+  for (const int64_t n : {10, 131'071, 131'072, 200'000}) {
+    std::vector<float> found[2];
+    for (const bool clips : {false, true}) {
+      Two model{.u = nn::Parameter(full({n}, 2)), .w = nn::Parameter(full({n}, 3))};
+      optim::SGD sgd(nn::parameters(model), {.lr = 1});
+      const data::DataLoader loader(Numbers(), {.batch_size = 32});
+      const auto loss = [&](const auto&) {
+        const Tensor w = model.w.tensor();
+        const Tensor y = custom(
+            kScaled, {model.u.tensor()}, [w](const Tensor& u) { return u * w; },
+            [w](const Tensor& dy) -> Grads { return dy * w; });
+        const Tensor z = nn::recompute(y, [&](const Tensor& x) { return x * model.w->detach(); });
+        return BatchLoss{.loss = sum(z * model.w)};
+      };
+      Loop loop(model, sgd, loader, loss, {.epochs = 1, .clip_grad_norm = clips ? 1e9 : 0});
+      loop.step();
+      found[clips] = {model.u->data<float>()[0], model.w->data<float>()[n - 1]};
+    }
+    EXPECT_EQ(found[0], (std::vector<float>{2 - 27, 3 - 18})) << n;
+    EXPECT_EQ(found[1], found[0]) << n;
+  }
 }
 
 TEST(Loop, ALossThatIsNotFiniteIsAnErrorBeforeTheUpdate) {

@@ -1,5 +1,5 @@
-// Random programs of all operations: gradients to second order, both floating types, and equal bits for different
-// numbers of threads.
+// Random programs of all operations: gradients to second order, both floating types, equal bits for different numbers
+// of threads, and for updates in backward and at its end.
 //
 // TAPEGRAD_PROGRAM_SEED and TAPEGRAD_PROGRAMS set the seed (by default a new one each day) and the number of programs;
 // TAPEGRAD_PROGRAM_FIRST is the number of the first. With TAPEGRAD_PROGRAMS_PYTHON, programs are not checked, but
@@ -75,6 +75,19 @@ TEST(RandomPrograms, HaveNoFault) {
   }
 }
 
+TEST(RandomPrograms, UpdateInBackwardAsAtItsEnd) {
+  const auto seed = static_cast<uint64_t>(setting("TAPEGRAD_PROGRAM_SEED", today()));
+  const int64_t count = setting("TAPEGRAD_PROGRAMS", 2000) / 4, first = setting("TAPEGRAD_PROGRAM_FIRST", 0);
+  int faults = 0;
+  for (int64_t number = first; number < first + count && faults < 3; ++number) {
+    const Program program = draw_program(seed, number);
+    const std::string fault = update_fault_of(program);
+    if (fault.empty()) continue;
+    ++faults;
+    ADD_FAILURE() << "program " << number << " of seed " << seed << ": " << fault << "\n" << program.cpp();
+  }
+}
+
 TEST(RandomPrograms, AreMadeOfEveryRule) {
   std::set<const Rule*> drawn;
   std::set<std::string_view> recorded;  // also by backward
@@ -96,6 +109,7 @@ TEST(RandomPrograms, AreMadeOfEveryRule) {
       {"lsh_attention", "sorts by a hash, which jumps"},
       {"ode_adjoint", "is exact only as far as its solution is"},
       {"planted", "belongs to the tests below"},
+      {"reads_a_parameter", "belongs to updates in backward"},
       {"recompute", "has no second order"},
       {"reversible", "has no second order"},
       {"to", "rounds to another type, which finite differences cannot follow"},
@@ -139,6 +153,15 @@ std::string found(const Rule& rule) {
     }
   }
   return "no fault";
+}
+
+// Custom operations that say that they read their inputs alone, which is untrue.
+TEST(RandomPrograms, FindUpdatesThatComeTooEarly) {
+  int found = 0;
+  for (int64_t number = 0; number < 100; ++number)
+    found += !update_fault_of(draw_program(3, number), Reads::inputs).empty();
+  EXPECT_GE(found, 5);
+  std::cout << fmt::format("{} of 100 programs found it\n", found);
 }
 
 TEST(RandomPrograms, FindWrongOperations) {

@@ -74,7 +74,7 @@ std::string call_text(const Call& call, std::size_t inputs, Language language) {
   return text;
 }
 
-// --- values ---
+// --- shapes and sizes ---
 
 Shape reversed(const Shape& shape) {
   Shape turned;
@@ -89,15 +89,6 @@ Dims reversed_axes(int rank) {
 }
 
 double largest(const Tensor& x) { return x.numel() == 0 ? 0 : max(abs(x)).item(); }
-
-// sum(v w) with weights that do not cancel.
-Tensor weighted_sum(const Tensor& v) { return sum(v.reshape({-1}) * cos(arange(v.numel()).to(v.dtype()))); }
-
-Tensor computed(const Call& call, std::span<const Tensor> values, DType type) {
-  Arguments arguments{call, {}, type};
-  for (int k : call.t) arguments.t.push_back(values[static_cast<std::size_t>(k)]);
-  return call.rule->run(arguments);
-}
 
 bool is_smooth(const Call& call, std::span<const Tensor> values) {
   if (!call.rule->smooth) return true;
@@ -150,6 +141,16 @@ const std::vector<Rule>& rules() {
     return std::move(table.rules);
   }();
   return all;
+}
+
+// --- values ---
+
+Tensor weighted_sum(const Tensor& v) { return sum(v.reshape({-1}) * cos(arange(v.numel()).to(v.dtype()))); }
+
+Tensor computed(const Call& call, std::span<const Tensor> values, DType type) {
+  Arguments arguments{call, {}, type};
+  for (int k : call.t) arguments.t.push_back(values[static_cast<std::size_t>(k)]);
+  return call.rule->run(arguments);
 }
 
 // --- Draw ---

@@ -6,6 +6,7 @@
 // sum of each unused value, and the sum of each input, so that every input has a gradient.
 #pragma once
 
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tensor.h>
 
@@ -84,6 +85,11 @@ struct ProgramInput {
   Tensor tensor(DType type) const;
 };
 
+/// The result of a call, of values by index.
+Tensor computed(const Call& call, std::span<const Tensor> values, DType type);
+/// sum(v w) with weights that do not cancel.
+Tensor weighted_sum(const Tensor& v);
+
 struct Program {
   uint64_t seed = 0;
   int64_t number = 0;
@@ -104,6 +110,12 @@ Program draw_program(uint64_t seed, int64_t number, std::span<const Rule> more =
 /// The first fault of a program, or "": gradients to second order, float32 against float64, equal bits for different
 /// numbers of threads.
 std::string fault_of(const Program& program);
+/// The first parameter that has other bits after steps which update parameters in backward than after steps which
+/// update them at its end, or "" (program_updates.cpp). The inputs are parameters, and so are further leaves, of sizes
+/// on both sides of those at which updates begin and are cut; some share memory, or are used twice. Steps of the
+/// program run as they are, as custom operations, under hooks or by recomputation, most of which read a parameter that
+/// is not among their inputs. `custom_reads`: what the custom operations say of that.
+std::string update_fault_of(const Program& program, Reads custom_reads = Reads::anything);
 /// The program reduced as far as possible while it still has a fault.
 Program shrunk(Program program);
 

@@ -73,21 +73,21 @@ class WorkerPool {
 
   int count() const { return count_.load(std::memory_order_relaxed); }
 
-  // Threads that can run at once: TBB has no more workers than processors.
-  int concurrency() const { return std::min({count(), processors_, kMaxWorkers}); }
+  // Threads that can run at once: TBB has no more workers than processors, or than the system lets it make.
+  int concurrency() const { return std::min({count(), most_.load(std::memory_order_relaxed), kMaxWorkers}); }
 
   void set_count(int n) {
     while (busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
     if (n != count()) {
       count_.store(n);
-      arena_.reset();
+      for (Worker& worker : workers_) worker.arena.reset();
     }
     busy_.clear(std::memory_order_release);
   }
 
   // In the child of a fork there are no workers: no thread holds the pool, and each loop runs in the calling thread.
   void abandon_workers() {
-    processors_ = 1;
+    most_ = 1;
     busy_.clear(std::memory_order_release);
   }
 
@@ -97,7 +97,9 @@ class WorkerPool {
     int64_t end = 0;
     std::atomic<bool> posted{false};    // there is work that it has not begun
     std::atomic<bool> occupied{false};  // a thread works or spins here
-    detail::WorkerShare share;          // while a profiler is alive
+    std::optional<tbb::task_arena>
+        arena;                  // where TBB brings a thread to it; one each, so that post() starts that thread
+    detail::WorkerShare share;  // while a profiler is alive
   };
 
   // The thread sanitizer does not see how TBB passes this on; spin_then_park() synchronises before it accesses
@@ -108,12 +110,18 @@ class WorkerPool {
     __attribute__((no_sanitize("thread"))) void operator()() const { pool->spin_then_park(w); }
   };
 
-  // Tells a spinning worker that there is work, or wakes a thread of TBB.
+  // Tells a spinning worker that there is work, or wakes a thread of TBB. Where the system does not make another thread
+  // (a limit of processes), loops go on with those that there are.
   void post(int w) {
-    workers_[w].posted.store(true);
-    if (workers_[w].occupied.load() || workers_[w].occupied.exchange(true)) return;
-    if (!arena_) arena_.emplace(concurrency(), 1);
-    arena_->enqueue(Task{this, w});
+    Worker& worker = workers_[w];
+    worker.posted.store(true);
+    if (worker.occupied.load() || worker.occupied.exchange(true)) return;
+    try {
+      if (!worker.arena) worker.arena.emplace(2, 1);
+      worker.arena->enqueue(Task{this, w});
+    } catch (const std::exception&) {
+      most_ = std::min(most_.load(), w);
+    }
   }
 
   void spin_then_park(int w) {
@@ -163,10 +171,9 @@ class WorkerPool {
     }
   }
 
-  int processors_ = tbb::info::default_concurrency();
-  std::atomic<int> count_{processors_};
+  std::atomic<int> most_{tbb::info::default_concurrency()};
+  std::atomic<int> count_{most_.load()};
   std::atomic_flag busy_;
-  std::optional<tbb::task_arena> arena_;
 
   void (*call_)(const void*, int64_t) = nullptr;
   const void* f_ = nullptr;

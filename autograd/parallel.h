@@ -5,7 +5,8 @@
 
 namespace tapegrad {
 
-/// Number of threads that loops may use, including the calling one. Initially the number of processors available.
+/// Number of threads that loops may use, including the calling one. Initially the number of processors available. If
+/// the system does not let the process make so many threads, loops use those that it could make.
 int num_threads();
 
 /// Sets num_threads() for the whole process. More threads than the machine has processors are accepted; the extra ones

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/tasks/data/data_loader.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 namespace tapegrad::data::detail {
@@ -81,6 +83,7 @@ struct Prefetch::State {
   bool stop = false;
   std::exception_ptr error = nullptr;
   std::thread thread = {};
+  std::function<void(int64_t)> make_here = {};  // without a thread
 
   void work(int64_t end, const std::function<void(int64_t)>& make) {
     std::unique_lock held(lock);
@@ -104,7 +107,11 @@ struct Prefetch::State {
 
 Prefetch::Prefetch(int64_t first, int64_t end, int64_t ahead, std::function<void(int64_t)> make)
     : state_(new State{.made = first, .room = first + ahead}) {
-  state_->thread = std::thread([state = state_.get(), end, make = std::move(make)] { state->work(end, make); });
+  try {
+    state_->thread = std::thread([state = state_.get(), end, make] { state->work(end, make); });
+  } catch (const std::system_error&) {
+    state_->make_here = std::move(make);
+  }
 }
 
 Prefetch::~Prefetch() {
@@ -113,10 +120,14 @@ Prefetch::~Prefetch() {
     state_->stop = true;
   }
   state_->changed.notify_all();
-  state_->thread.join();
+  if (state_->thread.joinable()) state_->thread.join();
 }
 
 void Prefetch::wait(int64_t i) {
+  if (state_->make_here) {
+    const PauseRecording pause;  // as in the thread
+    return state_->make_here(i);
+  }
   std::unique_lock held(state_->lock);
   state_->changed.wait(held, [&] { return state_->made > i || state_->error; });
   if (state_->made <= i) std::rethrow_exception(state_->error);

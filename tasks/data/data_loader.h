@@ -57,8 +57,8 @@ class BatchPlan {
   bool drop_last_;
 };
 
-// Makes batches on a background thread, in order, at most `ahead` of them before they are requested. make(i) stores
-// batch i where the caller of wait(i) finds it.
+// Makes batches on a background thread, in order, at most `ahead` of them before they are requested; in wait() if the
+// system makes no thread. make(i) stores batch i where the caller of wait(i) finds it.
 class Prefetch {
  public:
   Prefetch(int64_t first, int64_t end, int64_t ahead, std::function<void(int64_t)> make);

@@ -1,11 +1,17 @@
 // parallel_for: every element once, errors reach the caller, and the number of threads.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/optim/sgd.h>
+#include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/threads.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -61,6 +67,37 @@ TEST(Parallel, ErrorsReachTheCaller) {
     EXPECT_EQ(hits, 100);
   }
   EXPECT_THROW(set_num_threads(0), Error);
+}
+
+int64_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+// In a process of its own, which ends with 0.
+[[noreturn]] void train_without_threads() {
+  const bool none = threads_of_this_process() == 1;  // the library is loaded
+  const bool refused = tests::refuse_threads();
+  set_num_threads(7);
+  const Tensor w = full({300, 300}, 0.01).as_leaf();
+  optim::SGD sgd({{"w", w}}, {.lr = 1});
+  for (int step = 0; step < 3; ++step) {
+    std::atomic<int> hits{0};
+    parallel_for(100, 1, [&](int64_t, int64_t) { ++hits; });
+    Tape tape;
+    sgd.step(tape, sum(matmul(w, w)));
+    if (hits != 100 || num_threads() != 7) std::exit(2);
+  }
+  std::exit(none && refused && threads_of_this_process() == 1 ? 0 : 1);
+}
+
+TEST(ParallelDeathTest, OneThreadDoesWhereTheSystemMakesNoOther) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers make threads of their own";
+#endif
+  if (!tests::can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(train_without_threads(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

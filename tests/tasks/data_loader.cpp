@@ -6,9 +6,11 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/threads.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -271,6 +273,33 @@ TEST(DataLoaders, PrefetchChangesNothing) {
       EXPECT_EQ(seen.back(), seen.front()) << threads << " threads, prefetch " << prefetch;
     }
   }
+}
+
+// In a process of its own, which ends with 0 if the batches are those of a thread; then no tape records what makes
+// them.
+[[noreturn]] void prefetch_without_threads() {
+  struct Parameters {  // example i is w[i]
+    Tensor w = tensor({0., 1., 2., 3., 4., 5.}).as_leaf();
+    int64_t size() const { return 6; }
+    Tensor operator[](int64_t i) const { return w * 2 + static_cast<double>(i); }
+  };
+  const bool refused = tests::refuse_threads();
+  const DataLoader loader(Counting{19}, {.batch_size = 4, .shuffle = true}),
+      ahead(Counting{19}, {.batch_size = 4, .shuffle = true, .prefetch = 3});
+  Generator a(5), b(5);
+  const bool same = batches_of(ahead, a) == batches_of(loader, b) && a.state() == b.state();
+  Tape tape;
+  const Tensor batch = *DataLoader(Parameters(), {.batch_size = 2, .prefetch = 2}).begin().next();
+  std::exit(refused && same && tape.size() == 0 ? 0 : 1);
+}
+
+TEST(DataLoadersDeathTest, PrefetchWhereTheSystemMakesNoThread) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers make threads of their own";
+#endif
+  if (!tests::can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(prefetch_without_threads(), testing::ExitedWithCode(0), "");
 }
 
 TEST(DataLoaders, AnEpochContinuesAtAnyPosition) {

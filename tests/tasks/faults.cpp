@@ -1,5 +1,5 @@
 // Faults of the system: a full disk, missing permission, special files, failed allocations, SIGTERM. Each is an Error
-// of one line, and saved files are not changed.
+// of one line, and saved files are not changed. Without further threads, everything works.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -16,6 +16,7 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/special_files.h>
 #include <tapegrad/tests/support/tiny_run.h>
 #include <unistd.h>
@@ -394,6 +395,28 @@ TEST(Memory, FailedAllocationIsAnErrorOfOneLine) {
   EXPECT_EQ(ended.code, 1) << ended.err;
   EXPECT_NE(ended.err.find("memory"), std::string::npos) << ended.err;
   EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+}
+
+// A container's limit of processes, for example.
+TEST(Threads, OneDoesWhereTheSystemMakesNoOther) {
+  const TemporaryFolder folder;
+  const auto without_threads = [] {
+    if (!tests::refuse_threads()) ::_exit(98);
+  };
+  const auto run = [&](const Arguments& arguments) {
+    return start(arguments, folder / "err", without_threads, [](pid_t) {});
+  };
+  const Ended version = run({"--version"});
+  if (version.code == 98) GTEST_SKIP() << "the system has no seccomp filters";
+  EXPECT_EQ(version.code, 0) << version.err;
+  for (const Arguments& threads : {Arguments{}, Arguments{"--threads", "1"}}) {
+    const Ended ended = run(tiny_run("copy", folder / "run", threads));
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    ASSERT_EQ(tests::run_command(tiny_run("copy", folder / "whole"), {.folder = folder.path()}).code, 0);
+    EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
+    std::filesystem::remove_all(folder / "run");
+    std::filesystem::remove_all(folder / "whole");
+  }
 }
 
 // A system that shuts down sends SIGTERM: as with Ctrl-C, the run ends after its step, with a checkpoint.

@@ -2,7 +2,7 @@
 //
 //   Profiler profiler;
 //   for (int step = 0; step < 20; ++step) {
-//     const Tape tape;
+//     Tape tape;
 //     const Tensor loss = cross_entropy(model(x), y);
 //     adam.step(tape.backward(loss));
 //   }

@@ -8,6 +8,7 @@
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/norm.h>
+#include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
@@ -16,6 +17,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 namespace tapegrad::tests {
@@ -293,6 +295,27 @@ TEST(Profiler, HasErrorsThatSayWhatIsWrong) {
   profiler.stop();
   tanh(ones({2}));
   EXPECT_TRUE(profiler.report().operations.empty());
+}
+
+// The lines of profiler.h, but for a file name and the measurement of the machine.
+TEST(Profiler, TheExampleOfItsHeader) {
+  const std::string path = testing::TempDir() + "profiler_example.json";
+  nn::Linear model(3, 4);
+  optim::Adam adam(nn::parameters(model));
+  const Tensor x = ones({2, 3}), y = tensor({1, 3});
+  std::ostringstream out;
+  Profiler profiler(quick());
+  for (int step = 0; step < 20; ++step) {
+    Tape tape;
+    const Tensor loss = cross_entropy(model(x), y);
+    adam.step(tape.backward(loss));
+  }
+  out << profiler.report();
+  profiler.write_trace(path);
+  EXPECT_EQ(profiler.report().steps, 20);
+  EXPECT_NE(out.str().find("cross_entropy"), std::string::npos) << out.str();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  std::filesystem::remove(path);
 }
 
 }  // namespace

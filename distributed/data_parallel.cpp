@@ -5,6 +5,8 @@
 #include <tapegrad/distributed/detail/share.h>
 #include <tapegrad/optim/clip.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace tapegrad::distributed {
@@ -34,7 +36,22 @@ bool updates_in_backward(const DataParallelOptions& options) {
   return options.update_in_backward && options.clip_grad_norm == 0;
 }
 
+void require_terms(double terms) {
+  if (!(terms >= 0) || std::isinf(terms))
+    fail(kWhere, fmt::format("expected a finite number of terms of at least 0, got {}", terms));
+}
+
 }  // namespace
+
+BatchWeights::BatchWeights(std::span<const double> terms) : shares_(terms.begin(), terms.end()) {
+  double most = 0;
+  for (const double each : terms) {
+    require_terms(each);
+    most = std::max(most, each);
+  }
+  if (most == 0) fail(kWhere, "expected a batch with at least one term, got none in this step (is all of it padding?)");
+  for (double& share : shares_) sum_ += share /= most;
+}
 
 BatchDraws::BatchDraws(int64_t step, int64_t batch) : before_(default_generator()) {
   const uint64_t place = mixed(static_cast<uint64_t>(step)) + static_cast<uint64_t>(batch);
@@ -83,6 +100,7 @@ void DataParallel::begin_step(int64_t batches) {
          "checkpoint)");
   sums_->all = {0, batches};
   sums_->own = detail::terms_of(world_.rank(), world_.size(), batches);
+  sums_->terms.assign(static_cast<std::size_t>(batches), 0);
   sums_->next = sums_->own.begin;
   sums_->nodes.clear();
   sums_->updated = false;
@@ -98,10 +116,16 @@ int DataParallel::owner(int64_t i) const {
   return rank;
 }
 
-void DataParallel::backward(Tape& tape, const Tensor& loss) {
+void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
   if (!sums_->open || sums_->next >= sums_->own.end)
     fail(kWhere, "expected a batch of this process (call begin_step, then backward for each batch that is_mine)");
+  require_terms(terms);
   const int64_t batch = sums_->next++;
+  sums_->terms[static_cast<std::size_t>(batch)] = terms;
+  if (terms == 0) {  // the last one of several processes is completed by update()
+    if (!share_ || sums_->next < sums_->own.end) sums_->push(batch, {});
+    return;
+  }
   if (!share_ && sums_->all.size() == 1 && updates_in_backward(options_)) {
     optimizer_.step(tape, loss);
     sums_->updated = true;
@@ -137,8 +161,10 @@ double DataParallel::update() {
   if (sums_->updated) return 0;
   const PauseRecording pause;
   if (share_) return share_->update();
+  const double factor = sums_->factor();
   Gradients grads = std::move(sums_->nodes.front().grads);
   sums_->nodes.clear();
+  if (factor != 1) grads *= factor;
   if (optimizer_.allows_unknown() && options_.clip_grad_norm > 0)
     grads = of_parameters(grads, optimizer_.parameters());  // as several processes have them
   const double norm = options_.clip_grad_norm > 0 ? optim::clip_grad_norm(grads, options_.clip_grad_norm) : 0;
@@ -154,9 +180,9 @@ double DataParallel::step(const LossOf& loss_of) {
     std::unique_ptr<BatchDraws> draws;
     if (batches > 1) draws = std::make_unique<BatchDraws>(optimizer_.steps(), i);
     Tape tape;
-    const Tensor loss = loss_of(optimizer_.steps() * batches + i);
-    losses.push_back(loss.item());
-    backward(tape, loss);
+    const MeanLoss found = loss_of(optimizer_.steps() * batches + i);
+    losses.push_back(found.loss.item());
+    backward(tape, found.loss, found.terms);
   }
   update();
   std::vector<double> all = losses;
@@ -164,9 +190,10 @@ double DataParallel::step(const LossOf& loss_of) {
     all.resize(static_cast<std::size_t>(batches));
     world_.transport()->all_gather(losses.data(), each * static_cast<int64_t>(sizeof(double)), all.data());
   }
+  const BatchWeights weights(sums_->terms);
   double mean = 0;
   for (int64_t i = 0; i < batches; ++i)
-    mean += all[static_cast<std::size_t>(owner(i) * each + i % each)] / static_cast<double>(batches);
+    if (weights[i] > 0) mean += all[static_cast<std::size_t>(owner(i) * each + i % each)] * weights[i] / weights.sum();
   return mean;
 }
 

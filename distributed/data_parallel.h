@@ -10,11 +10,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::distributed {
 
 struct DataParallelOptions {
-  int64_t accumulate = 1;     ///< batches per step, whose gradients are averaged: a multiple of World::size()
+  /// Batches per step, a multiple of World::size(). The step's gradient is the mean over the terms of all of them.
+  int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
   /// The type in which float32 gradients travel. With kBFloat16 half as many bytes do, and the bits of a run depend on
   /// the number of processes.
@@ -53,6 +57,28 @@ class BatchDraws {
   Generator before_;
 };
 
+/// The loss of a batch, and the number of terms that it is the mean of: examples, or targets that are not padding, or
+/// the sum of their weights. With the default, all batches count alike, however large they are.
+struct MeanLoss {
+  MeanLoss(Tensor loss, double terms = 1) : loss(std::move(loss)), terms(terms) {}  // NOLINT: a Tensor is one, too
+  Tensor loss;
+  double terms;  ///< 0: nothing of the batch counts, and its loss may be NaN
+};
+
+/// The weights of the batches of a step in the mean over all their terms: weight i is [i] / sum().
+class BatchWeights {
+ public:
+  /// Error if a number of terms is negative or not finite, or all are 0.
+  explicit BatchWeights(std::span<const double> terms);
+  /// Terms of batch i, as a share of the most that a batch has: 1 for all batches where their terms are equal.
+  double operator[](int64_t i) const { return shares_[static_cast<std::size_t>(i)]; }
+  double sum() const { return sum_; }
+
+ private:
+  std::vector<double> shares_;
+  double sum_ = 0;
+};
+
 /// Steps of an optimiser that all processes make together:
 ///
 ///     tg::distributed::World world;
@@ -60,10 +86,11 @@ class BatchDraws {
 ///     for (int step = 0; step < 1000; ++step)
 ///       const double loss = parallel.step([&](int64_t i) { return cross_entropy(model(x(i)), y(i)); });
 ///
-/// A step has `accumulate` batches, of which each process computes an equal share. Gradients are summed over the
-/// batches in one fixed tree, so a run has the same bits for any number of processes and threads, a single process
-/// included. A process updates a share of the parameters, and has the optimiser's state for them only (ZeRO stage 1);
-/// then it receives the others.
+/// A step has `accumulate` batches, of which each process computes an equal share. Their gradients are averaged with
+/// weights that are proportional to MeanLoss::terms: the step is that of one batch with all terms. Gradients are summed
+/// in one fixed tree, so a run has the same bits for any number of processes and threads, a single process included. A
+/// process updates a share of the parameters, and has the optimiser's state for them only (ZeRO stage 1); then it
+/// receives the others.
 ///
 /// The constructor copies the optimiser's parameters and the default generator of rank 0 to all processes. Afterwards
 /// each process must do the same, but for the batches: draw the same numbers, set the same rates, freeze the same
@@ -71,7 +98,7 @@ class BatchDraws {
 class DataParallel {
  public:
   /// The mean loss of batch i, counted from the first step; recorded on the tape that is alive.
-  using LossOf = std::function<Tensor(int64_t batch)>;
+  using LossOf = std::function<MeanLoss(int64_t batch)>;
 
   /// Error if `accumulate` is not a multiple of the number of processes, or parameters differ between them in number,
   /// name, shape or type. With several processes, the optimiser then updates through this object only, which must
@@ -81,8 +108,8 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
-  /// One step over all its batches. Returns their mean loss, the same on every process. `loss_of` is called for the
-  /// batches of this process, in order, each with BatchDraws if there is more than one batch per step.
+  /// One step over all its batches. Returns the mean loss over their terms, the same on every process. `loss_of` is
+  /// called for the batches of this process, in order, each with BatchDraws if there is more than one batch per step.
   double step(const LossOf& loss_of);
 
   // --- the parts of a step, for loops of another form ---
@@ -94,10 +121,11 @@ class DataParallel {
   bool is_mine(int64_t i) const;
   /// The rank of the process that computes it.
   int owner(int64_t i) const;
-  /// Runs backward for the next batch of this process. With the last one, gradients begin to travel.
-  void backward(Tape& tape, const Tensor& loss);
+  /// Runs backward for the next batch of this process, unless it has no terms. With the last one, gradients begin to
+  /// travel. Error if `terms` (MeanLoss::terms) is negative or not finite.
+  void backward(Tape& tape, const Tensor& loss, double terms = 1);
   /// Completes and clips the gradients, and updates the parameters. Returns the norm before clipping; 0 without. The
-  /// Errors of Optimizer::step and clip_grad_norm, on every process.
+  /// Errors of Optimizer::step and clip_grad_norm, on every process, and an Error if no batch has terms.
   double update();
 
   /// The optimiser's state of whole parameters, on rank 0; empty on the others. All processes must call it.

@@ -18,8 +18,10 @@
 namespace tapegrad::distributed {
 namespace {
 
+using detail::add;
 using detail::Bucket;
 using detail::bytes_at;
+using detail::multiply;
 using detail::Piece;
 using detail::Terms;
 
@@ -74,17 +76,10 @@ void require_same_parameters(const World& world, const NamedTensors& parameters)
   world.agree(error);
 }
 
-template <class T>
-void add(T* sum, const T* x, int64_t n) {
-  parallel_for(n, detail::kBlock, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) sum[i] += x[i];
-  });
-}
-
 }  // namespace
 
 DataParallel::Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options,
-                           const Accumulated& sums)
+                           Accumulated& sums)
     : world(world), optimizer(optimizer), options(options), sums(sums), parameters(optimizer.parameters()) {
   require_same_parameters(world, parameters);
   copy_parameters();
@@ -197,12 +192,18 @@ void DataParallel::Share::write(const Bucket& bucket, const Moving& to, std::siz
     }
     T* const sum = row(last);
     set(sum, grad.defined() ? &grad : nullptr);
+    Terms summed{sums.own.end - 1, sums.own.end};
     for (std::size_t left = sums.nodes.size(); left-- > static_cast<std::size_t>(last);) {
-      const Tensor* const found = sums.nodes[left].grads.find(leaf);
+      const auto& [terms, grads] = sums.nodes[left];
+      const auto [factor, sum_factor] = sums.factors(terms, summed);
+      summed.begin = terms.begin;
+      multiply(sum, sum_factor, piece.size());
+      const Tensor* const found = grads.find(leaf);
       if (!found) continue;
       any = true;
       const Tensor packed = found->detach().contiguous();
-      add(sum, packed.data<T>() + piece.begin, piece.size());
+      const Tensor part = packed.view({piece.size()}, {1}, piece.begin);
+      add(sum, (factor == 1 ? part : part * factor).template data<T>(), piece.size());
     }
   }
   arrived[parameter] = any ? 1 : 0;
@@ -251,8 +252,8 @@ void DataParallel::Share::complete() {
   }
 }
 
-// The elements of this process in a bucket, summed over all batches.
-Tensor DataParallel::Share::reduced(std::size_t b) {
+// The elements of this process in a bucket, summed over all batches and multiplied by `whole`.
+Tensor DataParallel::Share::reduced(std::size_t b, double whole) {
   const Bucket& bucket = buckets[b];
   Moving& from = moving[b];
   {
@@ -268,36 +269,59 @@ Tensor DataParallel::Share::reduced(std::size_t b) {
   if (n > 0)
     with_floating_type(bucket.dtype, [&](auto t) {
       using T = decltype(t);
-      std::vector<std::pair<Terms, T*>> known;
+      struct Sum {
+        Terms node;
+        T* at;
+        explicit operator bool() const { return at != nullptr; }
+      };
+      std::vector<Sum> known;
       T* received = static_cast<T*>(others.mutable_raw_data());
       T* mine = static_cast<T*>(own.mutable_raw_data());
       for (std::size_t r = 0; r < nodes.size(); ++r) {
         for (const Terms& node : nodes[r]) {
           T*& at = r == me() ? mine : received;
-          known.emplace_back(node, at);
+          known.push_back({node, at});
           at += n;
         }
       }
-      const auto given = [&](const Terms& node) -> T* {
-        const auto found = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == node; });
-        return found == known.end() ? nullptr : found->second;
+      const auto given = [&](const Terms& node) -> Sum {
+        const auto found = std::find_if(known.begin(), known.end(), [&](const Sum& k) { return k.node == node; });
+        return found == known.end() ? Sum{node, nullptr} : *found;
       };
-      const T* const total = detail::fold<T*>(sums.all, given, [n](T* a, const T* b) { return add(a, b, n), a; });
-      std::memcpy(sum.mutable_raw_data(), total, static_cast<std::size_t>(n) * sizeof(T));
+      const auto total = detail::fold<Sum>(sums.all, given, [this, n](const Sum& a, const Sum& b) {
+        const auto [factor, other] = sums.factors(a.node, b.node);
+        multiply(a.at, factor, n);
+        multiply(b.at, other, n);
+        add(a.at, b.at, n);
+        return Sum{{a.node.begin, b.node.end}, a.at};
+      });
+      std::memcpy(sum.mutable_raw_data(), total.at, static_cast<std::size_t>(n) * sizeof(T));
+      multiply(static_cast<T*>(sum.mutable_raw_data()), whole, n);
     });
   from = {};
   return sum;
 }
 
-// By parameter, whether any process has a gradient of it; then one entry: whether any has an unknown one.
-std::vector<uint8_t> DataParallel::Share::present_anywhere() const {
+// Each process learns the terms of all batches. Returns by parameter whether any process has a gradient of it; then one
+// entry: whether any has an unknown one.
+std::vector<uint8_t> DataParallel::Share::exchange_flags_and_terms() {
   std::vector<uint8_t> own = arrived;
   own.push_back(unknown.empty() || optimizer.allows_unknown() ? 0 : 1);
-  const std::size_t n = own.size();
-  std::vector<uint8_t> all(n * static_cast<std::size_t>(size())), any(n);
-  world.transport()->all_gather(own.data(), static_cast<int64_t>(n), all.data());
-  for (std::size_t i = 0; i < all.size(); ++i) any[i % n] |= all[i];
-  return any;
+  const std::size_t flags = own.size(), terms = sums.terms.size() * sizeof(double), row = flags + terms;
+  own.resize(row);
+  std::memcpy(own.data() + flags, sums.terms.data(), terms);
+  std::vector<uint8_t> all(row * static_cast<std::size_t>(size()));
+  world.transport()->all_gather(own.data(), static_cast<int64_t>(row), all.data());
+  own.assign(flags, 0);
+  for (int r = 0; r < size(); ++r) {
+    const uint8_t* const theirs = all.data() + static_cast<std::size_t>(r) * row;
+    for (std::size_t i = 0; i < flags; ++i) own[i] |= theirs[i];
+    const Terms batches = detail::terms_of(r, size(), sums.all.size());
+    std::memcpy(sums.terms.data() + batches.begin,
+                theirs + flags + static_cast<std::size_t>(batches.begin) * sizeof(double),
+                static_cast<std::size_t>(batches.size()) * sizeof(double));
+  }
+  return own;
 }
 
 // clip_grad_norm over the shares of all processes, with its order of summation.
@@ -341,10 +365,13 @@ double DataParallel::Share::update() {
   const std::vector<uint8_t> present = [this] {
     const Stopwatch waiting(times.gradients_s);  // also for slower processes
     complete();
-    return present_anywhere();
+    return exchange_flags_and_terms();
   }();
+  const bool any = sums.most(sums.all) > 0;
+  const double whole = any ? sums.factor() : 1;
   std::vector<Tensor> sums_of;  // before any Error: then no message is under way
-  for (std::size_t b = 0; b < buckets.size(); ++b) sums_of.push_back(reduced(b));
+  for (std::size_t b = 0; b < buckets.size(); ++b) sums_of.push_back(reduced(b, whole));
+  if (!any) sums.factor();  // the Error
   if (present.back())
     world.agree(
         unknown.empty()

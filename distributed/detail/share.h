@@ -1,11 +1,14 @@
 // What a DataParallel holds during a step: the sums of this process, and its share among several.
 #pragma once
 
+#include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/distributed/detail/buckets.h>
 #include <tapegrad/distributed/detail/transport.h>
 #include <tapegrad/distributed/detail/tree.h>
+#include <tapegrad/optim/detail/kernels.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -19,14 +22,33 @@ inline char* bytes_at(const Tensor& x, int64_t element) {
   return static_cast<char*>(x.mutable_raw_data()) + element * item_size(x.dtype());
 }
 
+// sum += x, and x *= factor.
+template <class T>
+void add(T* sum, const T* x, int64_t n) {
+  parallel_for(n, kBlock, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum[i] += x[i];
+  });
+}
+
+template <class T>
+void multiply(T* x, double factor, int64_t n) {
+  if (factor == 1) return;
+  parallel_for(n, kBlock, [&](int64_t begin, int64_t end) { optim::scale(dtype_of<T>(), x, factor, begin, end); });
+}
+
 }  // namespace detail
 
 /// Sums over the batches of this process.
+///
+/// The sum of a node is that of the gradients of its batches, each divided by the number of batches and multiplied by
+/// the batch's terms / the most terms of a batch of the node. It depends on the node alone; nothing is multiplied where
+/// the terms are equal, and nothing grows where they are not. The sum of all times factor() is the mean over all terms.
 struct DataParallel::Accumulated {
-  detail::Terms all, own;  // the step's batches, and those of this process
-  int64_t next = 0;        // the next one
-  bool open = false;       // between begin_step() and update()
-  bool updated = false;    // by backward()
+  detail::Terms all, own;     // the step's batches, and those of this process
+  std::vector<double> terms;  // of each batch (MeanLoss::terms); of others' batches 0 until update()
+  int64_t next = 0;           // the next one
+  bool open = false;          // between begin_step() and update()
+  bool updated = false;       // by backward()
   struct Node {
     detail::Terms terms;
     Gradients grads;
@@ -38,10 +60,24 @@ struct DataParallel::Accumulated {
     for (int64_t left = merges(nodes.back().terms, nodes.size() - 1); left > 0; --left) {
       Node last = std::move(nodes.back());
       nodes.pop_back();
-      nodes.back().grads += std::move(last.grads);
-      nodes.back().terms.end = last.terms.end;
+      Node& first = nodes.back();
+      const auto [a, b] = factors(first.terms, last.terms);
+      if (a != 1) first.grads *= a;
+      if (b != 1) last.grads *= b;
+      first.grads += std::move(last.grads);
+      first.terms.end = last.terms.end;
     }
   }
+  double most(const detail::Terms& node) const {
+    return *std::max_element(terms.begin() + node.begin, terms.begin() + node.end);
+  }
+  // By what the sums of two siblings are multiplied before they are added. At least one is 1.
+  std::pair<double, double> factors(const detail::Terms& left, const detail::Terms& right) const {
+    const double a = most(left), b = most(right);
+    return {a < b ? a / b : 1, b < a ? b / a : 1};
+  }
+  // By what the sum of all batches is multiplied. Error if they have no terms.
+  double factor() const { return static_cast<double>(all.size()) / BatchWeights(terms).sum(); }
   // With how many of the first `count` nodes, from the last on, a node that follows them becomes one.
   int64_t merges(detail::Terms node, std::size_t count) const {
     int64_t merged = 0;
@@ -69,7 +105,7 @@ struct DataParallel::Share {
   const World& world;
   optim::Optimizer& optimizer;
   const DataParallelOptions& options;
-  const Accumulated& sums;
+  Accumulated& sums;
   NamedTensors parameters;
   std::vector<detail::Bucket> buckets;
   std::vector<std::size_t> bucket_of;                                 // by parameter
@@ -83,7 +119,7 @@ struct DataParallel::Share {
   bool posted = false;
   CommunicationTimes times;
 
-  Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options, const Accumulated& sums);
+  Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options, Accumulated& sums);
   int rank() const { return world.rank(); }
   int size() const { return world.size(); }
   std::size_t me() const { return static_cast<std::size_t>(rank()); }
@@ -100,8 +136,8 @@ struct DataParallel::Share {
   void start(std::size_t b);
   void progress();
   void complete();
-  Tensor reduced(std::size_t b);
-  std::vector<uint8_t> present_anywhere() const;
+  Tensor reduced(std::size_t b, double whole);
+  std::vector<uint8_t> exchange_flags_and_terms();
   double clip(const std::vector<Tensor>& reduced, const std::vector<uint8_t>& present, double max_norm) const;
   double update();
   void send_parameters(const std::vector<uint8_t>& present);

@@ -355,12 +355,75 @@ TEST(Ranks, ClipsTheGradientsOfTheOptimisersParameters) {
   expect_same(alone, changes(world()));
 }
 
+// The parameters after a step of batches with `rows` examples each, and the step's loss.
+std::pair<NamedTensors, double> after_one_step(const World& world, const std::vector<int64_t>& rows, DType wire) {
+  manual_seed(5);
+  Net net;
+  nn::eval(net);
+  optim::SGD sgd(nn::parameters(net), {.lr = 1});
+  sgd.allow_missing(true);
+  Generator generator(9);
+  const Tensor x = randn({64, 40}, kFloat32, &generator), y = randn({64, 3}, kFloat32, &generator);
+  DataParallel parallel(world, sgd,
+                        {.accumulate = static_cast<int64_t>(rows.size()), .wire = wire, .update_in_backward = true});
+  const double loss = parallel.step([&](int64_t batch) {
+    int64_t first = 0;
+    for (int64_t i = 0; i < batch; ++i) first += rows[static_cast<std::size_t>(i)];
+    const int64_t end = first + rows[static_cast<std::size_t>(batch)];
+    // Only the batches of one example use the layer `extra`, which never makes a difference.
+    const Tensor out = net(x.slice(0, first, end), false) + 0 * net.extra(x.slice(0, first, end));
+    return MeanLoss(mse_loss(end - first == 1 ? out : net(x.slice(0, first, end), false), y.slice(0, first, end)),
+                    static_cast<double>(end - first));
+  });
+  NamedTensors parameters;
+  for (const NamedTensor& p : nn::parameters(net)) parameters.push_back({p.name, p.tensor.clone()});
+  return {parameters, loss};
+}
+
+TEST(Ranks, AStepOfUnequalBatchesIsThatOfOneBatch) {
+  const std::pair<std::vector<int64_t>, std::vector<int64_t>> cases[] = {
+      {{1, 0, 0, 10, 2, 0}, {1, 12, 0, 0, 0, 0}}, {{3, 1, 7, 0, 1, 20}, {1, 31, 0, 0, 0, 0}},
+      {{1, 1, 1, 1, 1, 1}, {1, 5, 0, 0, 0, 0}},   {{0, 0, 0, 0, 0, 5}, {1, 4, 0, 0, 0, 0}},
+      {{5, 0, 0, 0, 0, 0}, {1, 4, 0, 0, 0, 0}},
+  };
+  for (const auto& [rows, together] : cases) {
+    const auto [one, loss] = after_one_step(World::alone(), rows, kFloat32);
+    const auto [whole, whole_loss] = after_one_step(World::alone(), together, kFloat32);
+    EXPECT_NEAR(loss, whole_loss, 1e-6);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      EXPECT_LT(amax(abs(one[i].tensor - whole[i].tensor)).item(), 1e-6) << one[i].name;
+    }
+    const auto [many, same_loss] = after_one_step(world(), rows, kFloat32);
+    expect_same(one, many);
+    EXPECT_EQ(loss, same_loss);
+    const auto [rounded, again] = after_one_step(world(), rows, kBFloat16);
+    for (std::size_t i = 0; i < one.size(); ++i)
+      EXPECT_LT(amax(abs(one[i].tensor - rounded[i].tensor)).item(), 1e-2) << one[i].name;
+    EXPECT_EQ(loss, again);
+  }
+}
+
+TEST(Ranks, TermsThatCannotBeMeantAreErrors) {
+  const auto step = [](double terms) {
+    Net net;
+    optim::SGD sgd(nn::parameters(net), {});
+    sgd.allow_missing(true);
+    DataParallel parallel(world(), sgd, {.accumulate = world().size(), .update_in_backward = true});
+    return error_of([&] { parallel.step([&](int64_t) { return MeanLoss(mean(net(ones({1, 40}), true)), terms); }); });
+  };
+  EXPECT_EQ(step(0),
+            "[data_parallel] expected a batch with at least one term, got none in this step (is all of it padding?)");
+  EXPECT_EQ(step(-1), "[data_parallel] expected a finite number of terms of at least 0, got -1");
+  EXPECT_EQ(step(NAN), "[data_parallel] expected a finite number of terms of at least 0, got nan");
+  EXPECT_EQ(step(INFINITY), "[data_parallel] expected a finite number of terms of at least 0, got inf");
+}
+
 TEST(World, ThreeProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const tests::Ran ran = tests::run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"});
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
-  EXPECT_NE(ran.out.find("[  PASSED  ] 7 tests."), std::string::npos) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("[  PASSED  ] 9 tests."), std::string::npos) << ran.out << ran.err;
 }
 
 }  // namespace

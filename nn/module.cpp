@@ -59,6 +59,23 @@ class ModeVisitor : public Visitor {
   bool training_;
 };
 
+// Reads the modes, or restores those that were read.
+class ModesVisitor : public Visitor {
+ public:
+  std::vector<bool> modes;
+  bool restores = false;
+
+ private:
+  void mode(bool& training) override {
+    if (!restores) {
+      modes.push_back(training);
+    } else if (next_ < modes.size()) {
+      training = modes[next_++];
+    }
+  }
+  std::size_t next_ = 0;
+};
+
 // Whether both have the same bits after conversion to `dtype`.
 bool equal_values(const Tensor& a, const Tensor& b, DType dtype) {
   const Tensor x = a.detach().to(dtype).contiguous(), y = b.detach().to(dtype).contiguous();
@@ -196,5 +213,19 @@ int64_t count_parameters(const AnyModel& model, bool frozen_too) {
 }
 
 }  // namespace detail
+
+EvalMode::EvalMode(const detail::AnyModel& model) : model_(model) {
+  detail::ModesVisitor visitor;
+  model.walk(visitor);
+  before_ = std::move(visitor.modes);
+  detail::set_training(model, false);
+}
+
+EvalMode::~EvalMode() {
+  detail::ModesVisitor visitor;
+  visitor.modes = std::move(before_);
+  visitor.restores = true;
+  model_.walk(visitor);
+}
 
 }  // namespace tapegrad::nn

@@ -129,6 +129,23 @@ requires(!std::is_const_v<Model>) void train(Model& model, bool training = true)
 template <class Model>
 requires(!std::is_const_v<Model>) void eval(Model& model) { train(model, false); }
 
+/// A model in eval mode as long as this object lives. Afterwards each module has the mode that it had before: one that
+/// was in eval mode, such as a BatchNorm whose statistics are frozen, still is. Meanwhile the model must stay where it
+/// is and keep its modules.
+class EvalMode {
+ public:
+  template <class Model>
+  requires(!std::is_const_v<Model>) explicit EvalMode(Model& model) : EvalMode(detail::AnyModel(model)) {}
+  ~EvalMode();
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
+
+ private:
+  explicit EvalMode(const detail::AnyModel& model);
+  detail::AnyModel model_;
+  std::vector<bool> before_;  // in the order of the visits
+};
+
 /// A deep copy: equal values in new leaves and new memory, with the same ties and frozen parameters; draws no random
 /// numbers. Lists of modules must be nn::List and optional modules nn::Optional, because std::vector and std::optional
 /// cannot copy modules.

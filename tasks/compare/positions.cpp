@@ -25,6 +25,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::string_view kName = "compare-positions", kResults = "results.jsonl";
+constexpr std::string_view kDrawing = "positions.svg", kPage = "positions.html";
 
 std::vector<std::string> words_of(std::string_view option, const std::string& text,
                                   const std::vector<std::string>& known) {
@@ -275,8 +276,8 @@ int compare_positions(ComparePositionsRequest request) {
   for (const PositionRun& run : runs) text += json_of(run).dump() + "\n";
   train::replace_file(file, text);
   train::AppendFile results(file);
-  const fs::path svg = folder->path() / "positions.svg", html = folder->path() / "positions.html";
-  for (const fs::path& picture : {svg, html}) as_bad_request("--out", [&] { check_replaceable(picture); });
+  for (const std::string_view name : {kDrawing, kPage})
+    as_bad_request("--out", [&] { check_replaceable(folder->path() / name); });
   const std::vector<Wanted> wanted = missing(request, runs);
   const auto job = [&](int64_t i) {
     const Wanted& w = wanted[static_cast<std::size_t>(i)];
@@ -308,6 +309,7 @@ int compare_positions(ComparePositionsRequest request) {
       drawings.push_back(d);
     }
   }
+  const fs::path now = folder->now(), svg = now / kDrawing, html = now / kPage;
   train::replace_file(svg, drawing::svg_file(drawing::grid(drawings, 1)));
   train::replace_file(html, drawing::page("tapegrad: positions", body));
   if (request.json) {

@@ -62,7 +62,10 @@ std::vector<tg::drawing::Series> train(const std::string& name, auto& model, con
                                        const std::string& folder, const auto& next) {
   tg::optim::AdamW adam(nn::parameters(model), {.lr = lr, .weight_decay = 0.1});
   const auto loss_of = [&](const tg::data::TextBatch& batch) -> tg::train::BatchLoss {
-    return {.loss = tg::cross_entropy(model(batch.inputs), batch.targets), .tokens = batch.targets.numel()};
+    const int64_t count = batch.targets.numel();
+    return {.loss = tg::cross_entropy(model(batch.inputs), batch.targets),
+            .tokens = count,
+            .terms = static_cast<double>(count)};
   };
   const auto evaluate = [&]() -> tg::train::Evaluation {
     double sum = 0;

@@ -119,7 +119,8 @@ bool run(const Kind& kind, const Digits& digits, const std::string& folder, uint
     const tg::Tensor logits = net(x);
     return {.loss = tg::cross_entropy(logits, y),
             .accuracy = tg::mean((tg::argmax(logits, -1) == y).to(tg::kFloat32)).item(),
-            .tokens = x.size(0)};
+            .tokens = x.size(0),
+            .terms = static_cast<double>(x.size(0))};
   };
   const int64_t steps = kind.epochs * training.size();
   tg::train::Loop loop(net, adam, training, loss_of,

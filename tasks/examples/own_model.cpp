@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
     const tg::Tensor logits = net(points), right = tg::argmax(logits, -1) == arms;
     return {.loss = tg::cross_entropy(logits, arms),
             .accuracy = tg::mean(right.to(tg::kFloat64)).item(),
-            .tokens = points.size(0)};
+            .tokens = points.size(0),
+            .terms = static_cast<double>(points.size(0))};
   };
   tg::train::Loop loop(
       net, adam, training, loss_of,

@@ -214,7 +214,8 @@ int main(int argc, char** argv) {
                          return tg::train::BatchLoss{
                              .loss = tg::cross_entropy(logits, y),
                              .accuracy = tg::mean((tg::argmax(logits, -1) == y).to(tg::kFloat32)).item(),
-                             .tokens = x.size(0)};
+                             .tokens = x.size(0),
+                             .terms = static_cast<double>(x.size(0))};
                        },
                        {.epochs = kEpochs,
                         .clip_grad_norm = 1,

@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
       vae, adam, training,
       [&](const auto& batch) {
         const tg::Tensor& x = std::get<0>(batch);
-        return tg::train::BatchLoss{.loss = vae(x), .tokens = x.size(0)};
+        return tg::train::BatchLoss{.loss = vae(x), .tokens = x.size(0), .terms = static_cast<double>(x.size(0))};
       },
       {.epochs = kEpochs, .schedule = tg::optim::WarmupCosine{.lr = 3e-3, .warmup = steps / 20, .total = steps}});
   loop.run({.folder = out,

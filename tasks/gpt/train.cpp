@@ -194,7 +194,7 @@ int train_gpt(GPTTrainRequest request) {
   }
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
   if (hugging_face) save_hugging_face(request.hugging_face, trainer, run);
-  if (world.rank() == 0) remember_last_run(kGPTTask, folder->path());
+  if (world.rank() == 0) remember_last_run(kGPTTask, folder->now());
   return 0;
 }
 

@@ -39,18 +39,19 @@ train::BatchLoss loss_of(const nn::Decoder& model, const data::TextBatch& batch)
   const Tensor logits = model(batch.inputs), loss = cross_entropy(logits, batch.targets);
   const PauseRecording pause;
   const double accuracy = mean((argmax(logits, -1) == batch.targets).to(kFloat64)).item();
-  return {.loss = loss, .accuracy = accuracy, .tokens = batch.targets.numel()};
+  const int64_t tokens = batch.targets.numel();
+  return {.loss = loss, .accuracy = accuracy, .tokens = tokens, .terms = static_cast<double>(tokens)};
 }
 
 double mean_loss(const nn::Decoder& model, const data::TextLoader& loader, int64_t batches) {
   const int64_t count = std::min(batches, loader.size());
   data::TextLoader::Iteration iteration = loader.begin();
   data::TextBatch batch;
-  double sum = 0;
+  train::MeanOfGroups mean;  // the last batch may be smaller
   for (int64_t i = 0; i < count && iteration.next(batch); ++i) {
-    sum += cross_entropy(model(batch.inputs), batch.targets).item();
+    mean.add(cross_entropy(model(batch.inputs), batch.targets).item(), static_cast<double>(batch.targets.numel()));
   }
-  return sum / static_cast<double>(count);
+  return mean.mean();
 }
 
 }  // namespace
@@ -107,22 +108,20 @@ train::Evaluation GPTTrainer::losses(int64_t batches) const {
 train::Evaluation GPTTrainer::untrained_losses() {
   const Generator now = default_generator();
   manual_seed(options_.seed);
-  nn::eval(model_);
+  const nn::EvalMode eval(model_);
   const train::Evaluation found = losses(std::max(data_.train.size(), data_.validation.size()));
-  nn::train(model_);
   default_generator() = now;
   return found;
 }
 
 std::vector<int64_t> GPTTrainer::continued(int64_t count) {
   std::vector<int64_t> ids = data_.start;
-  nn::eval(model_);
+  const nn::EvalMode eval(model_);
   nn::DecoderNext next(*model_);
   for (int64_t i = 0; i < count; ++i) {
     const Tensor scores = next.logits(tensor(ids, {1, static_cast<int64_t>(ids.size())}));
     ids.push_back(argmax(narrow(scores, -1, 0, tokenizer().size())).item<int64_t>());  // the rest is padding
   }
-  nn::train(model_);
   return ids;
 }
 
@@ -133,10 +132,8 @@ std::string GPTTrainer::sample() {
 }
 
 std::vector<HeadMap> GPTTrainer::heads(const std::vector<int64_t>& ids) {
-  nn::eval(model_);
-  std::vector<HeadMap> found = attend(*model_, ids, &tokenizer());
-  nn::train(model_);
-  return found;
+  const nn::EvalMode eval(model_);
+  return attend(*model_, ids, &tokenizer());
 }
 
 GPTOptions GPTTrainer::options_of(const train::Checkpoint& checkpoint) {

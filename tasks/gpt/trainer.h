@@ -34,7 +34,8 @@ class GPTTrainer {
   bool finished() const { return loop_.finished(); }
   train::Loop& loop() { return loop_; }
 
-  /// Mean losses over `batches` batches of each part, or all where there are fewer. The model is in eval mode.
+  /// Mean losses over the tokens of `batches` batches of each part, or all where there are fewer. The model is in eval
+  /// mode.
   train::Evaluation losses(int64_t batches) const;
   /// Before the first step, over all batches, drawn from the seed; the run's draws are not affected.
   train::Evaluation untrained_losses();

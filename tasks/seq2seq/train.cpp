@@ -104,7 +104,7 @@ int train(TrainRequest request) {
   require_memory("train", kModelAndBatch, training_bytes(options, world.size()));
   Trainer trainer(options, world);
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
-  if (world.rank() == 0) remember_last_run(task, folder->path());
+  if (world.rank() == 0) remember_last_run(task, folder->now());
   return 0;
 }
 

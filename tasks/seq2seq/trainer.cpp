@@ -52,7 +52,10 @@ train::BatchLoss Trainer::loss_of(const Batch& batch) {  // source [B, S], targe
   const PauseRecording pause;
   last_batch_ = batch;
   last_predicted_ = predicted_tokens(*task_, outputs, batch.target);
-  return {.loss = loss, .accuracy = accuracy(*task_, last_predicted_, batch.target), .tokens = batch.target.numel()};
+  return {.loss = loss,
+          .accuracy = accuracy(*task_, last_predicted_, batch.target),
+          .tokens = batch.target.numel(),
+          .terms = static_cast<double>(batch.target.size(0))};
 }
 
 RunOptions Trainer::options_of(const train::Checkpoint& checkpoint, const TaskInfo& task) {

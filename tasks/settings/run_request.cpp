@@ -98,7 +98,7 @@ void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::Ru
     loop.run(files, folder, std::move(saved));
   } catch (const train::Interrupted& e) {
     const std::string_view text = e.what();  // "[train] message"
-    fail("train", fmt::format("{} (use --resume --out {})", text.substr(text.find("] ") + 2), files.folder));
+    fail("train", fmt::format("{} (use --resume --out {})", text.substr(text.find("] ") + 2), folder.now().string()));
   }
 }
 

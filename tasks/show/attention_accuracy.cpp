@@ -139,14 +139,13 @@ struct Run {
 double accuracy_of(Reader& model, const Task& task, int64_t length, uint64_t seed) {
   const PauseRecording pause;
   Generator generator(seed);
-  nn::eval(model);
+  const nn::EvalMode eval(model);
   double right = 0;
   for (int64_t i = 0; i < task.evaluated; ++i) {
     const Batch batch = task.draw(length, generator);
     const Tensor told = argmax(model(batch), -1);
     right += mean(eq(told, batch.targets).to(kFloat64)).item();
   }
-  nn::train(model);
   return right / static_cast<double>(task.evaluated);
 }
 

@@ -15,6 +15,7 @@
 namespace tapegrad::tasks {
 namespace {
 
+constexpr std::string_view kDrawing = "text.svg";
 constexpr int64_t kContext = 256, kCut = 64;  // tokens
 constexpr Limits kSeconds{.least = 0, .most = 1e6, .open_below = true};
 
@@ -129,8 +130,7 @@ int compare_text(const CompareTextRequest& request) {
   check_limits("--count", static_cast<double>(request.count), kCountOrNone);
   const int64_t count = request.count > 0 ? request.count : static_cast<int64_t>(kMost);
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
-  const std::string drawn = (folder->path() / "text.svg").string();
-  as_bad_request("--out", [&] { check_replaceable(drawn); });
+  as_bad_request("--out", [&] { check_replaceable((folder->path() / kDrawing).string()); });
   std::vector<Result> results;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   const auto add = [&](Result result) {
@@ -146,7 +146,7 @@ int compare_text(const CompareTextRequest& request) {
     if (results.empty() || results.back().task != one.task) add(run_baseline(one.task, request, count));
     add(run(one, request, count));
   }
-  replace_file(drawn, drawing::svg_file(picture(results)));
+  replace_file((folder->now() / kDrawing).string(), drawing::svg_file(picture(results)));
   if (request.json) print_now(json::text_of(rows) + "\n");
   return 0;
 }

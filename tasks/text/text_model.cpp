@@ -23,7 +23,10 @@ double share_of(const Tensor& right) { return mean(right.to(kFloat64)).item(); }
 train::BatchLoss loss_of_classes(const TextClassifier& model, const EncodedBatch& batch) {
   const Tensor logits = model(batch.text), loss = cross_entropy(logits, batch.target);
   const PauseRecording pause;
-  return {.loss = loss, .accuracy = share_of(argmax(logits, -1) == batch.target), .tokens = batch.text.numel()};
+  return {.loss = loss,
+          .accuracy = share_of(argmax(logits, -1) == batch.target),
+          .tokens = batch.text.numel(),
+          .terms = static_cast<double>(batch.target.numel())};
 }
 
 // The model reads a begin token and the summary but for its last token.
@@ -35,16 +38,21 @@ train::BatchLoss loss_of_summaries(const Summarizer& model, const EncodedBatch& 
   const PauseRecording pause;
   const Tensor counted = batch.target != static_cast<double>(TextVocabulary::kPadding);
   const Tensor right = logical_and(argmax(found, -1) == batch.target, counted);
+  const double terms = sum(counted.to(kFloat64)).item();
   return {.loss = loss,
-          .accuracy = sum(right.to(kFloat64)).item() / sum(counted.to(kFloat64)).item(),
-          .tokens = batch.text.numel() + batch.target.numel()};
+          .accuracy = sum(right.to(kFloat64)).item() / terms,
+          .tokens = batch.text.numel() + batch.target.numel(),
+          .terms = terms};
 }
 
 train::BatchLoss loss_of_answers(const AnswerFinder& model, const EncodedBatch& batch) {
   const Tensor logits = model(batch.text, batch.answerable);  // [B, 2, T]
   const Tensor loss = cross_entropy(logits, batch.target);
   const PauseRecording pause;
-  return {.loss = loss, .accuracy = share_of(all(argmax(logits, -1) == batch.target, 1)), .tokens = batch.text.numel()};
+  return {.loss = loss,
+          .accuracy = share_of(all(argmax(logits, -1) == batch.target, 1)),
+          .tokens = batch.text.numel(),
+          .terms = static_cast<double>(batch.target.size(0))};
 }
 
 std::vector<std::string> summaries(const Summarizer& model, const TextSetup& setup, const EncodedBatch& batch,

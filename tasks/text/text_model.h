@@ -26,7 +26,8 @@ struct TextModel {
   nn::Optional<AnswerFinder> finder;
 };
 
-/// The loss of a batch, its mean over examples, or over tokens for summaries, and the share of them that are right.
+/// The loss of a batch, its mean over examples, or over tokens for summaries, their number, and the share of them that
+/// are right.
 train::BatchLoss loss_of(const TextModel& model, const EncodedBatch& batch);
 
 /// A trained model without its parameters.

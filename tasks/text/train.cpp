@@ -103,7 +103,7 @@ int train_text(TextTrainRequest request) {
   if (!folder) folder = take_out(request.out, world);
   TextTrainer trainer(options, std::move(data), world);
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
-  if (world.rank() == 0) remember_last_run(task, folder->path());
+  if (world.rank() == 0) remember_last_run(task, folder->now());
   return 0;
 }
 

@@ -91,20 +91,20 @@ train::LoopOptions TextTrainer::loop_options(uint64_t checksum, const distribute
 double TextTrainer::validation_loss() const {
   const int64_t count = std::min(validation_.size(), setup_.options.eval_examples);
   const int64_t together = setup_.options.batch_size;
-  double sum = 0;
+  double sum = 0, terms = 0;
   for (int64_t at = 0; at < count; at += together) {
     std::vector<int64_t> indices;
     for (int64_t i = at; i < std::min(count, at + together); ++i) indices.push_back(i);
-    sum += loss_of(model_, validation_.batch(indices)).loss.item() * static_cast<double>(indices.size());
+    const train::BatchLoss found = loss_of(model_, validation_.batch(indices));
+    sum += found.loss.item() * found.terms;
+    terms += found.terms;
   }
-  return sum / static_cast<double>(count);
+  return sum / terms;
 }
 
 std::vector<std::string> TextTrainer::predict_part(Part part, int64_t count) {
-  nn::eval(model_);
-  std::vector<std::string> predictions = predict(model_, setup_, first_of(corpus_[part], count));
-  nn::train(model_);
-  return predictions;
+  const nn::EvalMode eval(model_);
+  return predict(model_, setup_, first_of(corpus_[part], count));
 }
 
 TextScores TextTrainer::scores(Part part, int64_t count, const std::vector<std::string>& predictions) const {

@@ -34,9 +34,9 @@ class TextTrainer {
   train::Checkpoint checkpoint() const { return loop_.checkpoint(); }
   void restore(const train::Checkpoint& checkpoint) { loop_.restore(checkpoint); }
 
-  /// The mean loss over the first `eval_examples` of the validation part, in eval mode.
+  /// The mean loss over the first `eval_examples` of the validation part, or over their tokens for summaries.
   double validation_loss() const;
-  /// Predictions and scores for the first `count` examples of a part. The model is in training mode again afterwards.
+  /// Predictions in eval mode, and scores, for the first `count` examples of a part.
   std::vector<std::string> predict_part(Part part, int64_t count);
   TextScores scores(Part part, int64_t count, const std::vector<std::string>& predictions) const;
 

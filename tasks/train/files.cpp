@@ -76,6 +76,25 @@ RunFolder::RunFolder(const fs::path& folder, Use use) : path_(folder) {
   file_ = taken.release();
 }
 
+fs::path RunFolder::now() const {
+  struct stat own {
+  }, there{};
+  if (file_ < 0 || ::fstat(file_, &own) != 0) return path_;
+  const auto is_own = [&](const fs::path& path) {
+    return ::stat(path.c_str(), &there) == 0 && there.st_dev == own.st_dev && there.st_ino == own.st_ino;
+  };
+  if (is_own(path_)) return path_;
+  const bool replaced = is_there(path_.string());
+  std::error_code unknown;  // the system has no /proc
+  const fs::path moved = fs::read_symlink(fmt::format("/proc/self/fd/{}", file_), unknown);
+  if (!unknown && is_own(moved)) return moved;
+  if (replaced)
+    fail("file", fmt::format("{} is no longer the folder that this run began in, which was moved or removed (the files "
+                             "of the other run are as they were)",
+                             path_.string()));
+  return path_;  // it was removed: writing will say so
+}
+
 void RunFolder::reserve(int64_t bytes) const { AtomicFile(path_ / "trial").reserve(bytes); }
 
 RunFolder::~RunFolder() {

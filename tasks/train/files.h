@@ -56,6 +56,9 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   const fs::path& path() const { return path_; }
+  /// Where the folder is now: path(), or where somebody has moved it, so that a run writes into its own folder alone.
+  /// Error if another folder has its place and it is not known where it is.
+  fs::path now() const;
   /// Error unless that many bytes can be written into the folder now.
   void reserve(int64_t bytes) const;
   /// Moves the named files, where they exist, into a new subfolder previous-1, previous-2 ... in the order given.

@@ -27,9 +27,14 @@ namespace tapegrad::train {
 
 /// What the function from a batch to a loss returns.
 struct BatchLoss {
-  Tensor loss;                     ///< one number; backward starts here
-  double accuracy = kNotMeasured;  ///< share of the examples that are right
+  Tensor loss;                     ///< one number, a mean over `terms`; backward starts here
+  double accuracy = kNotMeasured;  ///< share of the terms that are right
   int64_t tokens = 0;              ///< tokens, images or other units of the batch (ReportText::unit), for the speed
+  /// How much the batch counts in a step of several batches, and the step in the means of its epoch: the number of
+  /// terms that `loss` is the mean of (examples, or targets that are not padding), so that the step is that of one
+  /// large batch. With the default, all batches count alike, however large they are. 0: nothing in the batch counts,
+  /// and the loss may be NaN; a step without terms is an Error, and so is a number that is negative or not finite.
+  double terms = 1;
 };
 
 /// Mean losses of an evaluation. `validation` decides what is best, and when a run stops early.
@@ -42,14 +47,14 @@ struct Evaluation {
 struct LoopOptions {
   int64_t epochs = 1;
   int64_t max_steps = 0;  ///< stop after that many steps; 0: no limit
-  /// Batches per step, whose gradients are averaged; fewer at the end of an epoch. A multiple of the number of
-  /// processes. With more than one, each batch has its own draws (distributed::BatchDraws).
+  /// Batches per step, whose gradients are averaged over BatchLoss::terms; fewer batches at the end of an epoch. A
+  /// multiple of the number of processes. With more than one, each batch has its own draws (distributed::BatchDraws).
   int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
   DType dtype = kFloat32;     ///< of products in training: kBFloat16 as with Autocast; evaluations stay float32
   std::optional<optim::Schedule> schedule = {};  ///< the learning rate of each step; none: the optimiser's
   /// Called after the first step and then every `evaluate_every` steps, with the model in eval mode and nothing
-  /// recorded.
+  /// recorded. Afterwards each module has the mode that it had before.
   std::function<Evaluation()> evaluate = {};
   int64_t evaluate_every = 0;  ///< 0: never
   int64_t patience = 0;        ///< stop after that many evaluations in a row without a lower validation loss; 0: never
@@ -67,8 +72,8 @@ struct LoopOptions {
 /// The most gradients of one parameter that a process has at once, for an estimate of its memory.
 int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t processes);
 
-/// Where a run writes its files, and what it prints. Of several processes, the first one does both, and calls these
-/// functions; all of them read the checkpoint of the folder.
+/// Where a run writes its files, and what it prints. A run whose folder is moved meanwhile continues in it. Of several
+/// processes, the first one does both, and calls these functions; all of them read the checkpoint of the folder.
 struct RunFiles {
   std::string folder;   ///< created where it is missing; one run at a time may use it
   bool resume = false;  ///< continue from the folder's checkpoint, if there is one
@@ -107,6 +112,9 @@ class Interrupted : public Error {
 ///
 /// `source` is a DataLoader, or an object with next(), size(), save() and load() as Epochs has them. Model, optimiser
 /// and source must outlive the loop. A run that was killed and resumed ends with the same bits as an unbroken one.
+///
+/// The constructor puts the model into training mode. Modules that are to stay in eval mode, such as a BatchNorm whose
+/// statistics are frozen, are put into it afterwards: nn::eval(model.norm).
 class Loop {
  public:
   template <class Model, class Source, class LossOf>
@@ -141,7 +149,8 @@ class Loop {
 
   /// Trains to the end, from the first step or from a checkpoint, and writes checkpoint, metrics.jsonl,
   /// model.safetensors and report.html into the folder. Interrupted after Ctrl-C or SIGTERM; Error when a file cannot
-  /// be written, or the loss is not finite.
+  /// be written, the loss is not finite, or a parameter is not finite where a checkpoint or a model would be saved: the
+  /// files that were saved before are then kept.
   void run(const RunFiles& files);
   /// The same with a folder that the caller has locked, and from a checkpoint that the caller has loaded.
   void run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved);
@@ -150,7 +159,7 @@ class Loop {
   struct ModelAccess {  // what the loop does with a model of any type
     std::function<NamedTensors()> state;
     std::function<void(const NamedTensors&)> load;
-    std::function<void(bool training)> set_mode;
+    std::function<std::unique_ptr<nn::EvalMode>()> eval_mode;  // as long as the result lives
     std::function<int64_t()> parameters;
   };
   struct SourceAccess {
@@ -170,16 +179,18 @@ class Loop {
   bool is_first() const { return parallel_->world().rank() == 0; }
   void backward(StepMetrics& metrics);
   struct Figures {  // of a batch
-    double loss = 0, accuracy = 0, tokens = 0;
+    double loss = 0, accuracy = 0, tokens = 0, terms = 0;
   };
+  static void add_up(const std::vector<Figures>& figures, StepMetrics& metrics);
   void exchange(std::vector<Figures>& figures, int64_t step);
   void require_same_start(const std::string& folder) const;
   void evaluate_into(StepMetrics& metrics);
   bool stopped() const { return options_.patience > 0 && stale_ >= options_.patience; }
-  void train_to_end(const RunFiles& files, const std::string& folder);
-  static void end_profile(Profiler& profiler, const RunFiles& files, const std::string& folder, Progress& progress);
+  void require_finite() const;
+  void train_to_end(const RunFiles& files, const RunFolder& folder);
+  static void end_profile(Profiler& profiler, const RunFiles& files, const fs::path& folder, Progress& progress);
   void save_model(const RunFiles& files, const fs::path& path);
-  void write_results(const RunFiles& files, const std::string& folder);
+  void write_results(const RunFiles& files, const fs::path& folder);
 
   ModelAccess model_;
   SourceAccess source_;
@@ -187,8 +198,8 @@ class Loop {
   LoopOptions options_;
   std::unique_ptr<distributed::DataParallel> parallel_;
   int64_t steps_ = 0;
-  int64_t batch_ = 0;                       // batches of the current epoch that were read
-  double loss_sum_ = 0, accuracy_sum_ = 0;  // over the steps of the current epoch
+  int64_t batch_ = 0;             // batches of the current epoch that were read
+  MeanOfGroups loss_, accuracy_;  // over the steps of the current epoch
   Evaluation best_{.validation = std::numeric_limits<double>::infinity()};
   int64_t stale_ = 0;         // evaluations since the best one
   bool failed_ = false;       // a step has thrown
@@ -202,7 +213,7 @@ template <class Model, class Source, class LossOf>
 Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options)
     : model_{.state = [&model] { return nn::state_dict(model); },
              .load = [&model](const NamedTensors& state) { nn::load_state_dict(model, state); },
-             .set_mode = [&model](bool training) { nn::train(model, training); },
+             .eval_mode = [&model] { return std::make_unique<nn::EvalMode>(model); },
              .parameters = [&model] { return nn::count_parameters(model); }},
       optimizer_(optimizer),
       options_(std::move(options)) {
@@ -222,7 +233,7 @@ Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf los
   }
   check_options();
   begin();
-  model_.set_mode(true);
+  nn::train(model);
 }
 
 }  // namespace tapegrad::train

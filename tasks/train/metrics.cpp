@@ -30,18 +30,15 @@ void each_line(const fs::path& path, const std::string& text, const F& line) {
   }
 }
 
-// The length of the lines of the first `steps` steps, in bytes.
+// The length of the lines of the first `steps` steps, in bytes. A file that a resumed run began has only later lines.
 int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_epoch) {
-  if (steps == 0 || !is_there(path.string())) {
-    if (steps > 0)
-      fail("metrics", fmt::format("{} is missing, but the checkpoint is of step {}", path.string(), steps));
-    return 0;
-  }
+  if (steps == 0 || !is_there(path.string())) return 0;
   const std::string text = read_file(path);
   int64_t kept = 0, seen = 0, epochs = 0;
   each_line(path, text, [&](const nlohmann::json& object, int64_t end) {
     if (object.contains("step")) {
       const auto step = object["step"].get<int64_t>();
+      if (kept == 0 && step > 0) seen = step - 1, epochs = seen / steps_per_epoch;
       if (step > steps) return false;
       if (step != ++seen) fail("metrics", fmt::format("{}: expected step {}, got step {}", path.string(), seen, step));
     } else {
@@ -53,9 +50,11 @@ int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_ep
     kept = end;
     return seen < steps || epochs < steps / steps_per_epoch;
   });
+  if (text.empty() || seen > steps) return 0;
   if (seen < steps || epochs < steps / steps_per_epoch)
-    fail("metrics", fmt::format("{} ends at step {} (epoch lines: {}), but the checkpoint is of step {}", path.string(),
-                                seen, epochs, steps));
+    fail("metrics", fmt::format("{} ends at step {} (epoch lines: {}), but the checkpoint is of step {} (without this "
+                                "file, the run continues and begins a new one)",
+                                path.string(), seen, epochs, steps));
   return kept;
 }
 
@@ -81,6 +80,14 @@ std::optional<double> maybe(const nlohmann::json& object, const char* key) {
 double number(const nlohmann::json& object, const char* key) { return maybe(object, key).value_or(0); }
 
 }  // namespace
+
+void MeanOfGroups::add(double mean, double terms) {
+  if (terms == 0) return;
+  if (unit == 0) unit = terms;
+  const double share = terms / unit;
+  sum += mean * share;
+  weight += share;
+}
 
 MetricsFile::MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_epoch)
     : file_([&] {

@@ -21,20 +21,32 @@ struct StepMetrics {
   double tokens_per_s = 0;                                      // target tokens
   std::optional<double> train_loss = {}, validation_loss = {};  // after the update, if it was evaluated
   int64_t tokens = 0;                                           // target tokens; not in the file
+  double terms = 0;                                             // that the loss is the mean of; not in the file
 };
 
 struct EpochMetrics {
   int64_t epoch = 0;  // from 0
-  double loss = 0;    // means over the epoch's steps
+  double loss = 0;    // means over the terms of the epoch's steps
   double accuracy = kNotMeasured;
   std::optional<std::string> sample = {};  // a text that the model generated
+};
+
+/// A mean over terms that come in groups, of which the means are known: batches of an evaluation, steps of an epoch.
+/// Where all groups are equally large, it is the mean of their means.
+struct MeanOfGroups {
+  double sum = 0, weight = 0;  ///< a group's weight is its terms / `unit`
+  double unit = 0;             ///< terms of the first group; 0: none yet
+  /// A group without terms changes nothing; its mean may be NaN.
+  void add(double mean, double terms);
+  double mean() const { return sum / weight; }  ///< NaN without terms
 };
 
 // The file of a run in progress. A line survives the end of the process as soon as it is added.
 class MetricsFile {
  public:
-  // Keeps the lines of the first `steps` steps and of the epochs that ended with them, removes all others. Error when
-  // one of them is missing or is not valid JSON.
+  // Keeps the lines of the first `steps` steps and of the epochs that ended with them, removes all others. Where there
+  // is no file, it begins after these steps. Error when the lines of a file end before, have a gap or are not valid
+  // JSON.
   MetricsFile(const fs::path& path, int64_t steps, int64_t steps_per_epoch);
 
   void add(const StepMetrics& metrics);

@@ -60,7 +60,7 @@ std::vector<Series> losses(const Metrics& metrics, int64_t steps_per_epoch) {
 
 void facts(std::string& out, const ReportText& text, const Metrics& metrics, int64_t parameters) {
   out += "<div class=\"facts\">\n";
-  fact(out, grouped(static_cast<int64_t>(metrics.steps.size())), "steps");
+  fact(out, grouped(metrics.steps.empty() ? 0 : metrics.steps.back().step), "steps");
   fact(out, grouped(parameters), "parameters");
   const auto evaluated = std::find_if(metrics.steps.rbegin(), metrics.steps.rend(),
                                       [](const StepMetrics& m) { return m.validation_loss.has_value(); });

@@ -1,13 +1,18 @@
-// Checkpoints of any program, and the files of older versions.
+// Checkpoints of any program, the files of training runs, and those of older versions.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tasks/train/checked_file.h>
 #include <tapegrad/tasks/train/checkpoint.h>
+#include <tapegrad/tasks/train/loop.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/small_loop.h>
 
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -16,11 +21,13 @@ namespace {
 
 using tests::error_of;
 using tests::expect_error;
+using tests::Numbered;
 using tests::Ran;
 using tests::run_command;
 using tests::slurp;
 using tests::spill;
 using tests::TemporaryFolder;
+using tests::Trained;
 
 struct Own {
   nn::Linear first{3, 5}, second{5, 2};
@@ -147,6 +154,147 @@ TEST(Checkpoints, FieldsAreUtf8) {
             "[checkpoint] expected the field \"text\" in UTF-8 (other bytes belong into `bytes`)");
   out.set("text", std::string("가"));
   EXPECT_EQ(out.get<std::string>("text"), "가");
+}
+
+TEST(RunFiles, WritesTheFilesOfARun) {
+  const TemporaryFolder folder;
+  Trained run({.epochs = 2, .evaluate = [] { return Evaluation{.validation = 1}; }, .evaluate_every = 4});
+  run.loop.run({.folder = folder / "run",
+                .keep_best = true,
+                .progress = false,
+                .report = {.title = "A line",
+                           .settings = {{"width", "2", "of the model"}},
+                           .sections = [](const Metrics& m) { return std::to_string(m.steps.size()) + " steps"; }}});
+  for (const char* file : {"checkpoint", "model.safetensors", "best.safetensors", "metrics.jsonl", "report.html"})
+    EXPECT_TRUE(fs::exists(folder / (std::string("run/") + file))) << file;
+  const std::string metrics = slurp(folder / "run/metrics.jsonl"), report = slurp(folder / "run/report.html");
+  EXPECT_EQ(metrics.find("accuracy"), std::string::npos);  // not measured
+  EXPECT_NE(metrics.find("\"validation_loss\":1"), std::string::npos);
+  for (const char* part : {"<h1>A line</h1>", "16 steps", "of the model", "validation loss"})
+    EXPECT_NE(report.find(part), std::string::npos) << part;
+  EXPECT_EQ(report.find("Accuracy"), std::string::npos);
+}
+
+// w is NaN after the first update: the gradient of sqrt at 0, times 0.
+struct BecomesNaN {
+  nn::Parameter w{ones({2})};
+  nn::Buffer counts{zeros({1})};
+  void visit(auto&& field) { field("w", w), field("counts", counts); }
+};
+
+TEST(RunFiles, WhatAnUpdateHasSpoiledIsNotSaved) {
+  const TemporaryFolder folder;
+  const std::string error =
+      "[train] \"w\" is not finite after step 3, so that nothing was saved; earlier files are kept (a smaller learning "
+      "rate may help)";
+  for (const bool last : {false, true}) {
+    BecomesNaN model;
+    double loss = 0;
+    optim::SGD sgd(nn::parameters(model), {.lr = 1e-3});
+    data::DataLoader<Numbered> loader({last ? 3 : 9}, {.batch_size = 1});
+    Loop loop(model, sgd, loader,
+              [&](const Tensor& i) {
+                const Tensor w = model.w.tensor(), sum_of = sum(w);
+                return BatchLoss{i.item() == 2 ? sum_of + sum(sqrt(w * 0.0)) : sum_of};
+              },
+              {.evaluate = [&] { return Evaluation{--loss}; }, .evaluate_every = 1});
+    const std::string run = folder / (last ? "last" : "middle");
+    EXPECT_EQ(error_of([&] {
+                loop.run({.folder = run, .checkpoint_every = last ? 2 : 1, .keep_best = true, .progress = false});
+              }),
+              error);
+    EXPECT_FALSE(fs::exists(run + "/model.safetensors"));
+    const Checkpoint kept = Checkpoint::load(run + "/checkpoint");
+    EXPECT_EQ(kept.get<int64_t>("steps"), 2);
+    for (const NamedTensor& entry : kept.with_prefix(kModelPrefix)) EXPECT_TRUE(all_finite(entry.tensor)) << entry.name;
+    for (const NamedTensor& entry : load_checked(run + "/best.safetensors").tensors)
+      EXPECT_TRUE(all_finite(entry.tensor)) << entry.name;
+  }
+}
+
+TEST(RunFiles, ABufferOfNaNIsNotSavedButOneOfInfinitiesIs) {
+  const TemporaryFolder folder;
+  const auto run_with = [&](double value) {
+    BecomesNaN model;
+    model.counts.set(full({1}, value));
+    optim::SGD sgd(nn::parameters(model), {.lr = 1e-3});
+    data::DataLoader<Numbered> loader({1}, {});
+    Loop loop(model, sgd, loader, [&](const Tensor&) { return BatchLoss{sum(model.w.tensor())}; });
+    return error_of([&] { loop.run({.folder = folder / "run", .progress = false}); });
+  };
+  EXPECT_EQ(run_with(-std::numeric_limits<double>::infinity()), "no error");
+  EXPECT_EQ(
+      run_with(std::nan("")),
+      "[train] \"counts\" is not finite after step 1, so that nothing was saved; earlier files are kept (a smaller "
+      "learning rate may help)");
+}
+
+TEST(RunFiles, ARunWithoutItsMetricsContinues) {
+  const TemporaryFolder folder;
+  const auto run_to = [&](int64_t steps, const std::string& name) {
+    Trained run({.epochs = 5, .max_steps = steps});
+    run.loop.run({.folder = folder / name, .resume = true, .checkpoint_every = 5, .progress = false});
+    return run.weights();
+  };
+  const std::vector<float> whole = run_to(40, "whole");
+  run_to(20, "run");
+  fs::remove(folder / "run/metrics.jsonl");
+  run_to(30, "run");
+  EXPECT_EQ(read_metrics(folder / "run/metrics.jsonl").steps.front().step, 21);
+  EXPECT_EQ(run_to(40, "run"), whole);  // again, with the new file
+  const Metrics metrics = read_metrics(folder / "run/metrics.jsonl");
+  EXPECT_EQ(metrics.steps.size(), 20u);
+  EXPECT_EQ(metrics.epochs.front().epoch, 2);
+  EXPECT_NE(slurp(folder / "run/report.html").find("<b>40</b><span>steps</span>"), std::string::npos);
+  const std::string lines = slurp(folder / "run/metrics.jsonl");
+  replace_file(folder / "run/metrics.jsonl", lines.substr(0, lines.find("{\"step\":25")));
+  EXPECT_EQ(error_of([&] { run_to(50, "run"); }),
+            "[metrics] " + (folder / "run/metrics.jsonl") +
+                " ends at step 24 (epoch lines: 3), but the checkpoint is of step 40 (without this file, the run "
+                "continues and begins a new one)");
+}
+
+TEST(RunFiles, ARunWhoseFolderIsMovedStaysInIt) {
+  const TemporaryFolder folder;
+  const LoopOptions options{.epochs = 4};
+  Trained whole(options);
+  whole.loop.run({.folder = folder / "whole", .progress = false});
+  for (const bool another : {false, true}) {  // another run in its place
+    const std::string place = folder / (another ? "a" : "b"), moved = place + "-moved";
+    LoopOptions moving = options;
+    int64_t saves = 0;
+    moving.save = [&](Checkpoint&) {
+      if (++saves != 2) return;
+      fs::rename(place, moved);
+      if (!another) return;
+      const RunFolder other(place);
+      replace_file(place + "/checkpoint", "of the other run");
+    };
+    Trained run(moving);
+    run.loop.run({.folder = place, .checkpoint_every = 5, .keep_best = true, .progress = false});
+    for (const char* file : {"/checkpoint", "/model.safetensors", "/metrics.jsonl", "/report.html"})
+      EXPECT_TRUE(fs::exists(moved + file)) << file;
+    EXPECT_EQ(slurp(moved + "/model.safetensors"), slurp(folder / "whole/model.safetensors"));
+    EXPECT_EQ(Checkpoint::load(moved + "/checkpoint").get<int64_t>("steps"), 32);
+    EXPECT_EQ(fs::exists(place), another);
+    if (!another) continue;
+    EXPECT_EQ(slurp(place + "/checkpoint"), "of the other run");
+    EXPECT_EQ(std::distance(fs::directory_iterator(place), fs::directory_iterator()), 1);
+  }
+}
+
+TEST(RunFiles, ARunWhoseFolderIsReplacedWritesNothingIntoTheOtherOne) {
+  const TemporaryFolder folder;
+  const std::string place = folder / "run";
+  Trained run({.save = [&](Checkpoint&) {
+    fs::remove_all(place);
+    const RunFolder other(place);
+  }});
+  EXPECT_EQ(error_of([&] { run.loop.run({.folder = place, .checkpoint_every = 5, .progress = false}); }),
+            "[file] " + place +
+                " is no longer the folder that this run began in, which was moved or removed (the files of the other "
+                "run are as they were)");
+  EXPECT_TRUE(fs::is_empty(place));
 }
 
 }  // namespace

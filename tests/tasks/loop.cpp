@@ -1,7 +1,8 @@
-// The training loop that programs use: accumulation, clipping, evaluation, early stopping, files, interruption, and
-// resumption to the same bits.
+// The training loop that programs use: accumulation, clipping, evaluation, early stopping, interruption, and resumption
+// to the same bits. The files of its runs are tested in checkpoint.cpp.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/batch_norm.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/optim/sgd.h>
@@ -10,6 +11,7 @@
 #include <tapegrad/tasks/train/loop.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/small_loop.h>
 
 #include <cmath>
 #include <csignal>
@@ -22,38 +24,11 @@ namespace tapegrad::train {
 namespace {
 
 using tests::error_of;
+using tests::Numbered;
+using tests::Numbers;
 using tests::slurp;
 using tests::TemporaryFolder;
-
-struct Numbers {  // x [2] and y = x0 - 2 x1
-  int64_t size() const { return 32; }
-  std::pair<Tensor, double> operator[](int64_t i) const {
-    const double a = std::sin(static_cast<double>(i)), b = std::cos(static_cast<double>(3 * i));
-    return {tensor({a, b}).to(kFloat32), a - 2 * b};
-  }
-};
-
-// A linear model over Numbers, in training.
-struct Trained {
-  explicit Trained(LoopOptions options = {}, int64_t batch_size = 4)
-      : model((manual_seed(3), nn::Linear(2, 1))),
-        sgd(nn::parameters(model), {.lr = 0.1}),
-        loader(Numbers(), {.batch_size = batch_size, .shuffle = true}),
-        loop(
-            model, sgd, loader,
-            [this](const auto& batch) {
-              if (++batches == fail_at) fail("test", "no batch");
-              return BatchLoss{.loss = mse_loss(model(batch.first).reshape({-1}), batch.second), .tokens = 4};
-            },
-            std::move(options)) {}
-  std::vector<float> weights() const { return model.weight->to_vector<float>(); }
-
-  nn::Linear model;
-  optim::SGD sgd;
-  data::DataLoader<Numbers> loader;
-  int64_t batches = 0, fail_at = 0;
-  Loop loop;
-};
+using tests::Trained;
 
 TEST(Loop, CountsStepsAndEpochs) {
   Trained run({.epochs = 3, .accumulate = 3});
@@ -78,6 +53,91 @@ TEST(Loop, AccumulatedBatchesAreOneLargeBatch) {
     EXPECT_NEAR(a, large.loop.step().loss, 1e-5);
   }
   for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(small.weights()[i], large.weights()[i], 1e-5);
+}
+
+// What a step of two batches of up to ten of twelve numbers, or of one, makes of a model. `terms_of` (size of batch).
+struct AfterOneStep {
+  explicit AfterOneStep(int64_t accumulate, int64_t batch_size, const std::function<double(int64_t)>& terms_of) {
+    manual_seed(3);
+    nn::Linear model(1, 1);
+    optim::SGD sgd(nn::parameters(model), {.lr = 0.01});
+    data::DataLoader<Numbered> loader({12}, {.batch_size = batch_size});
+    Loop loop(model, sgd, loader,
+              [&](const Tensor& x) {
+                const Tensor y = model(x.to(kFloat32).reshape({-1, 1})).reshape({-1});
+                const double terms = terms_of(x.numel());
+                return BatchLoss{.loss = terms != 0 ? mse_loss(y, 1 - x.to(kFloat32)) : scalar(std::nan("")),
+                                 .accuracy = terms != 0 ? mean((x < 5).to(kFloat64)).item() : std::nan(""),
+                                 .terms = terms};
+              },
+              {.accumulate = accumulate});
+    step = loop.step();
+    epoch = *loop.ended_epoch();
+    weight = model.weight->item();
+  }
+  StepMetrics step;
+  EpochMetrics epoch;
+  double weight;
+};
+
+TEST(Loop, AStepIsTheMeanOverAllTerms) {
+  const auto examples = [](int64_t n) { return static_cast<double>(n); };
+  const auto alike = [](int64_t) { return 1.0; };
+  const AfterOneStep whole(1, 12, examples), parts(2, 10, examples), means(2, 10, alike);
+  EXPECT_NEAR(parts.weight, whole.weight, 1e-6);
+  EXPECT_NEAR(parts.step.loss, whole.step.loss, 1e-5);
+  EXPECT_NEAR(parts.step.accuracy, 5.0 / 12, 1e-12);
+  EXPECT_EQ(parts.step.terms, 12);
+  EXPECT_GT(std::abs(means.weight - whole.weight), 0.05);  // one that gives no terms
+  const AfterOneStep equal(2, 6, examples), default_terms(2, 6, alike);
+  EXPECT_EQ(equal.weight, default_terms.weight);
+  EXPECT_EQ(equal.step.loss, default_terms.step.loss);
+  EXPECT_EQ(equal.step.accuracy, default_terms.step.accuracy);
+  EXPECT_EQ(equal.epoch.loss, default_terms.epoch.loss);
+  // A batch without terms, such as one of padding alone, takes no part.
+  const AfterOneStep first(2, 10, [](int64_t n) { return n == 10 ? 10.0 : 0.0; });
+  const AfterOneStep last(2, 10, [](int64_t n) { return n == 10 ? 0.0 : 2.0; });
+  EXPECT_NEAR(first.step.accuracy, 0.5, 1e-12);
+  EXPECT_NEAR(last.step.accuracy, 0, 1e-12);
+  EXPECT_TRUE(std::isfinite(first.step.loss) && std::isfinite(last.step.loss));
+  EXPECT_TRUE(std::isfinite(first.weight) && std::isfinite(last.weight) && first.weight != last.weight);
+}
+
+TEST(Loop, TermsThatCannotBeMeantAreErrors) {
+  const std::pair<double, std::string> wrong[] = {
+      {0, "[data_parallel] expected a batch with at least one term, got none in this step (is all of it padding?)"},
+      {-2, "[data_parallel] expected a finite number of terms of at least 0, got -2"},
+      {std::nan(""), "[data_parallel] expected a finite number of terms of at least 0, got nan"},
+  };
+  for (const auto& [terms, text] : wrong)
+    for (const int64_t accumulate : {1, 2})
+      EXPECT_EQ(error_of([&] { AfterOneStep(accumulate, 12 / accumulate, [&](int64_t) { return terms; }); }), text);
+}
+
+// The last step of an epoch may have fewer terms.
+TEST(Loop, EpochsAreMeansOverAllTerms) {
+  manual_seed(3);
+  nn::Linear model(1, 1);
+  optim::SGD sgd(nn::parameters(model), {.lr = 0});
+  data::DataLoader<Numbered> loader({12}, {.batch_size = 5});
+  const auto loss_of = [&](const Tensor& x) {
+    const Tensor y = model(zeros({x.numel(), 1})).reshape({-1});
+    return BatchLoss{.loss = mean(x.to(kFloat32)) + 0 * mean(y), .terms = static_cast<double>(x.numel())};
+  };
+  Loop loop(model, sgd, loader, loss_of), resumed(model, sgd, loader, loss_of);
+  loop.step();
+  resumed.restore(loop.checkpoint());
+  Checkpoint older = loop.checkpoint();
+  older.fields.erase("epoch.weight");
+  older.fields.erase("epoch.unit");
+  while (!loop.finished()) loop.step();
+  while (!resumed.finished()) resumed.step();
+  EXPECT_NEAR(loop.ended_epoch()->loss, 5.5, 1e-6);
+  EXPECT_EQ(resumed.ended_epoch()->loss, loop.ended_epoch()->loss);
+  Loop upgraded(model, sgd, loader, loss_of);
+  upgraded.restore(older);
+  while (!upgraded.finished()) upgraded.step();
+  EXPECT_NEAR(upgraded.ended_epoch()->loss, (2 + 7 + 0.4 * 10.5) / 2.4, 1e-6);
 }
 
 TEST(Loop, ClipsAndSchedules) {
@@ -114,25 +174,6 @@ TEST(Loop, ResumesToTheSameBits) {
   EXPECT_EQ(second.loop.steps(), 5);
   while (!second.loop.finished()) second.loop.step();
   EXPECT_EQ(second.weights(), whole.weights());
-}
-
-TEST(Loop, WritesTheFilesOfARun) {
-  const TemporaryFolder folder;
-  Trained run({.epochs = 2, .evaluate = [] { return Evaluation{.validation = 1}; }, .evaluate_every = 4});
-  run.loop.run({.folder = folder / "run",
-                .keep_best = true,
-                .progress = false,
-                .report = {.title = "A line",
-                           .settings = {{"width", "2", "of the model"}},
-                           .sections = [](const Metrics& m) { return std::to_string(m.steps.size()) + " steps"; }}});
-  for (const char* file : {"checkpoint", "model.safetensors", "best.safetensors", "metrics.jsonl", "report.html"})
-    EXPECT_TRUE(fs::exists(folder / (std::string("run/") + file))) << file;
-  const std::string metrics = slurp(folder / "run/metrics.jsonl"), report = slurp(folder / "run/report.html");
-  EXPECT_EQ(metrics.find("accuracy"), std::string::npos);  // not measured
-  EXPECT_NE(metrics.find("\"validation_loss\":1"), std::string::npos);
-  for (const char* part : {"<h1>A line</h1>", "16 steps", "of the model", "validation loss"})
-    EXPECT_NE(report.find(part), std::string::npos) << part;
-  EXPECT_EQ(report.find("Accuracy"), std::string::npos);
 }
 
 TEST(Loop, ATerminatedRunHasACheckpointAndContinues) {
@@ -265,6 +306,36 @@ TEST(Loop, AnEvaluationThatFailsLeavesTheModelInTraining) {
                   {.evaluate = []() -> Evaluation { fail("test", "no evaluation"); }, .evaluate_every = 1});
   EXPECT_EQ(error_of([&] { loop.evaluate(); }), "[test] no evaluation");
   EXPECT_TRUE(model.training);
+}
+
+struct WithNorm {
+  nn::Linear linear{2, 3};
+  nn::BatchNorm1d norm{3};
+  Tensor operator()(const Tensor& x) const { return norm(linear(x)); }
+  void visit(auto&& field) { field("linear", linear), field("norm", norm); }
+};
+
+TEST(Loop, AnEvaluationKeepsModulesInEvalModeThatWereInIt) {
+  WithNorm model;
+  optim::SGD sgd(nn::parameters(model), {.lr = 0.1});
+  data::DataLoader<Numbers> loader{Numbers(), {.batch_size = 4}};
+  bool evaluated_in_training = true;
+  Loop loop(model, sgd, loader, [&](const auto& batch) { return BatchLoss{mean(square(model(batch.first)))}; },
+            {.evaluate =
+                 [&] {
+                   evaluated_in_training = model.norm.training;
+                   return Evaluation{1};
+                 },
+             .evaluate_every = 1});
+  EXPECT_TRUE(model.norm.training);
+  loop.step();
+  EXPECT_FALSE(evaluated_in_training);
+  EXPECT_TRUE(model.norm.training);
+  nn::eval(model.norm);  // its statistics are frozen
+  const std::vector<float> before = model.norm.running_mean->to_vector<float>();
+  for (int i = 0; i < 3; ++i) loop.step();
+  EXPECT_FALSE(model.norm.training);
+  EXPECT_EQ(model.norm.running_mean->to_vector<float>(), before);
 }
 
 TEST(Loop, TheBestEvaluationIsResumed) {

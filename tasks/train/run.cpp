@@ -1,0 +1,227 @@
+// Runs with all files, from the first or the last saved step to the end.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/drawing/tables.h>
+#include <tapegrad/tasks/train/checked_file.h>
+#include <tapegrad/tasks/train/files.h>
+#include <tapegrad/tasks/train/interrupts.h>
+#include <tapegrad/tasks/train/loop.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::train {
+namespace {
+
+constexpr std::string_view kBestFile = "best.safetensors";
+constexpr std::string_view kTraceFile = "trace.json";
+
+// A message that cannot be written does not end a run.
+void print_to(std::FILE* to, const std::string& text) {
+  std::fputs(printable(text, "\n\t").c_str(), to);  // folders have names
+  std::fflush(to);
+}
+
+void say(std::FILE* to, std::string_view lines) { print_to(to, drawing::wrapped(lines)); }
+
+// Moves the files of an earlier run aside. With `resume`, only those of a finished run: a run that was killed before
+// its first checkpoint starts again.
+void put_earlier_run_aside(const RunFolder& folder, const RunFiles& files) {
+  if (files.resume)
+    print_to(stderr, fmt::format("note: {} has no checkpoint yet; the run starts at its first step\n", files.folder));
+  if (files.resume && !is_there((folder.path() / kModelFile).string())) return;
+  const std::string_view names[] = {kCheckpointFile, kModelFile, kMetricsFile,  kReportFile,
+                                    kBestFile,       kTraceFile, kAdapterFolder};
+  const fs::path aside = folder.put_aside(names);
+  if (!aside.empty())
+    print_to(stderr, fmt::format("note: the earlier run in {} is now in {}\n", files.folder, aside.string()));
+}
+
+// What the files of a run need beyond those that are there: at most two checkpoints at once, each with the parameters
+// and two moments, the best model, and the lines of metrics.
+void need_space(const RunFolder& folder, const RunFiles& files, const NamedTensors& model, bool resumed,
+                int64_t steps) {
+  int64_t bytes = 0;
+  for (const NamedTensor& entry : model) bytes += entry.tensor.numel() * item_size(entry.tensor.dtype());
+  const int64_t models = (resumed ? 3 : 6) + (files.keep_best ? 2 : 1);
+  constexpr int64_t kLine = 220, kMostLines = 1'000'000, kOther = int64_t{8} << 20;
+  const int64_t all = models * bytes + kLine * std::min(steps, kMostLines) + kOther;
+  try {
+    folder.reserve(all);
+  } catch (const Error& error) {
+    fail("run", fmt::format("the files of this run may need {} bytes in {}, which cannot be reserved: {}", all,
+                            files.folder, error.what()));
+  }
+}
+
+// Where the metrics of a run are. A run goes on without the lines of its first `steps` steps.
+fs::path metrics_file(const RunFolder& folder, int64_t steps) {
+  const fs::path path = folder.now() / kMetricsFile;
+  if (steps > 0 && !is_there(path.string()))
+    print_to(stderr, fmt::format("note: {} is missing; a new one begins after step {}\n", path.string(), steps));
+  return path;
+}
+
+std::string evaluation_text(const StepMetrics& m) {
+  const std::string training = m.train_loss ? fmt::format("training loss {:.4f}, ", *m.train_loss) : "";
+  return fmt::format("step {}: {}validation loss {:.4f}", m.step, training, *m.validation_loss);
+}
+
+std::string epoch_text(const EpochMetrics& m, const StepMetrics& last) {
+  const std::string accuracy = std::isnan(m.accuracy) ? "" : fmt::format("accuracy {:.4f}, ", m.accuracy);
+  return fmt::format("epoch {}: loss {:.4f}, {}learning rate {:.3g}", m.epoch, m.loss, accuracy, last.lr);
+}
+
+}  // namespace
+
+// Waits until all processes have read the checkpoint.
+void Loop::require_same_start(const std::string& folder) const {
+  const distributed::World& world = parallel_->world();
+  const auto steps = world.all_gather(tensor(std::vector<int64_t>{steps_}, {1})).to_vector<int64_t>();
+  for (std::size_t r = 1; r < steps.size(); ++r)
+    if (steps[r] != steps[0])
+      fail("run", fmt::format("expected the same checkpoint of {} in every process, got step {} on rank 0, step {} on "
+                              "rank {} (all machines must see one folder)",
+                              folder, steps[0], steps[r], r));
+}
+
+void Loop::run(const RunFiles& files) {
+  const RunFolder folder(files.folder, is_first() ? RunFolder::Use::writes : RunFolder::Use::reads);
+  const fs::path file = folder.path() / kCheckpointFile;
+  std::optional<Checkpoint> saved;
+  if (files.resume && is_there(file.string())) saved = Checkpoint::load(file.string());
+  run(files, folder, std::move(saved));
+}
+
+void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved) {
+  if (files.checkpoint_every < 1)
+    fail("run", fmt::format("expected checkpoint_every of at least 1, got {}", files.checkpoint_every));
+  if (!saved && steps_ > 0)
+    fail("run", fmt::format("expected a loop before its first step, or a checkpoint, got one after step {}", steps_));
+  const bool resumed = saved.has_value();
+  if (resumed) restore(*saved);
+  saved.reset();
+  require_same_start(files.folder);
+  if (is_first()) {
+    need_space(folder, files, model_.state(), resumed, total_steps() - steps_);
+    if (resumed) {
+      for (const std::string_view name : {kCheckpointFile, kModelFile, kBestFile, kTraceFile, kReportFile})
+        check_replaceable(folder.path() / name);
+      say(files.messages, fmt::format("Resuming {} after step {} of {}", files.folder, steps_, total_steps()));
+    } else {
+      put_earlier_run_aside(folder, files);
+      if (!files.announcement.empty()) say(files.messages, files.announcement);
+    }
+  }
+  train_to_end(files, folder);
+  if (is_first()) write_results(files, folder.now());
+  parallel_->world().barrier();
+}
+
+// Nothing is saved that an update has spoiled: the last good checkpoint must not be replaced. A buffer may hold
+// infinities, as masks do. Layers that change buffers in forward do so in each process.
+void Loop::require_finite() const {
+  const auto check = [this](const NamedTensor& entry, bool finite) {
+    if (!finite)
+      fail("train",
+           fmt::format(
+               "\"{}\" is not finite after step {}, so that nothing was saved; earlier files are kept (a smaller "
+               "learning rate may help)",
+               entry.name, steps_));
+  };
+  for (const NamedTensor& p : optimizer_.parameters()) check(p, p.tensor.is_frozen() || all_finite(p.tensor));
+  if (!is_first()) return;
+  for (const NamedTensor& entry : model_.state()) check(entry, all_finite(entry.tensor) || !any(isnan(entry.tensor)));
+}
+
+void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
+  trap_nan_ = files.trap_nan;
+  interrupted_ = false;
+  const bool first = is_first();
+  std::optional<MetricsFile> metrics;
+  if (first) metrics.emplace(metrics_file(folder, steps_), steps_, steps_per_epoch());
+  Progress progress(files.progress && first ? Progress::style_here() : Progress::Style::kSilent, steps_, total_steps(),
+                    files.report.unit, files.messages);
+  const CatchInterrupts catching;
+  const auto interrupted = [this] {  // all processes stop after the same step
+    return parallel_->world().size() > 1 ? interrupted_ : CatchInterrupts::interrupted();
+  };
+  int64_t saved = steps_ > 0 ? steps_ : -1;
+  const auto save = [&] {
+    require_finite();
+    const Checkpoint now = checkpoint();
+    if (first) {
+      metrics->sync();
+      now.save((folder.now() / kCheckpointFile).string());
+    }
+    saved = steps_;
+  };
+  StepMetrics m;
+  std::optional<Profiler> profiler;
+  if (files.profile_steps > 0 && !finished() && first) profiler.emplace();
+  const int64_t profiled = steps_ + files.profile_steps;
+  while (!finished() && !interrupted()) {
+    m = step();
+    auto epoch = ended_epoch();
+    if (first) {
+      metrics->add(m);
+      if (m.validation_loss) {
+        if (files.keep_best && stale_ == 0) save_model(files, folder.now() / kBestFile);
+        files.evaluated ? files.evaluated(m, progress) : progress.line(evaluation_text(m));
+      }
+      if (epoch) {
+        if (files.ended_epoch) files.ended_epoch(*epoch, m, progress);
+        metrics->add(*epoch);
+        if (!files.ended_epoch) progress.line(epoch_text(*epoch, m));
+      }
+      progress.step(m);
+    }
+    if (m.validation_loss || epoch) parallel_->share_draws();  // the first process called the program's functions
+    if (profiler && (steps_ == profiled || finished() || interrupted())) {
+      end_profile(*profiler, files, folder.now(), progress);
+      profiler.reset();
+    }
+    if (steps_ % files.checkpoint_every == 0 && !finished()) save();
+  }
+  progress.finish();
+  if (saved != steps_) save();
+  if (finished() && m.step > 0 && files.ended && first) files.ended(m);
+  if (!finished()) {
+    parallel_->world().barrier();  // until the first process has written: the launcher ends all when one ends
+    throw Interrupted(
+        error_text("train", fmt::format("interrupted after step {} of {}; the checkpoint in {} continues the run",
+                                        steps_, total_steps(), first ? folder.now().string() : files.folder)));
+  }
+}
+
+void Loop::end_profile(Profiler& profiler, const RunFiles& files, const fs::path& folder, Progress& progress) {
+  profiler.stop();
+  const fs::path trace = folder / kTraceFile;
+  profiler.write_trace(trace.string());
+  const ProfileReport report = profiler.report();
+  files.profiled ? files.profiled(report, progress) : progress.result(fmt::format("\n{}", str(report)));
+  progress.line(fmt::format("Trace: {} (opens in ui.perfetto.dev and chrome://tracing)", printable(trace.string())));
+}
+
+void Loop::save_model(const RunFiles& files, const fs::path& path) {
+  require_finite();
+  if (files.save_model) {
+    files.save_model(path.string());
+  } else {
+    save_checked(path.string(), model_.state(), {{"format", "pt"}, {"steps", std::to_string(steps_)}});
+  }
+}
+
+void Loop::write_results(const RunFiles& files, const fs::path& folder) {
+  const fs::path model = folder / kModelFile, report = folder / kReportFile;
+  save_model(files, model);
+  {
+    const auto eval = model_.eval_mode();
+    replace_file(
+        report, report_html(files.report, read_metrics(folder / kMetricsFile), steps_per_epoch(), model_.parameters()));
+  }
+  say(files.messages, fmt::format("Model saved to {}\nReport: {}", model.string(), report.string()));
+}
+
+}  // namespace tapegrad::train

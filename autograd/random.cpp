@@ -1,5 +1,6 @@
 // Generators: which words of the stream each call takes, and in which order.
 #include <tapegrad/autograd/detail/check.h>
+#include <tapegrad/autograd/detail/thread_draws.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/kernels/random_kernels.h>
 #include <tapegrad/autograd/random.h>
@@ -433,7 +434,8 @@ Generator& Generator::make_default() {
 
 Generator& default_generator() {
   static Generator& generator = Generator::make_default();
-  return generator;
+  Generator* const own = detail::ThreadDraws::current();
+  return own ? *own : generator;
 }
 
 namespace {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/data/data_loader.h>
 
 #include <algorithm>
@@ -10,11 +10,13 @@
 #include <numeric>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace tapegrad::data::detail {
 namespace {
 
 constexpr std::string_view kDataLoader = "data_loader";
+constexpr int64_t kMostPrefetch = 1 << 20;
 
 }  // namespace
 
@@ -24,6 +26,8 @@ BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
     : examples_(examples), batch_size_(options.batch_size), prefetch_(options.prefetch), drop_last_(options.drop_last) {
   if (batch_size_ < 1) fail(kDataLoader, fmt::format("batch_size must be at least 1, got {}", batch_size_));
   if (prefetch_ < 0) fail(kDataLoader, fmt::format("prefetch must be at least 0, got {}", prefetch_));
+  if (prefetch_ > kMostPrefetch)
+    fail(kDataLoader, fmt::format("prefetch must be at most {}, got {}", kMostPrefetch, prefetch_));
   if (options.sampler && options.shuffle) fail(kDataLoader, "expected shuffle or a sampler, got both");
   sampler_ = options.sampler   ? *std::move(options.sampler)
              : options.shuffle ? shuffled(examples)
@@ -34,6 +38,7 @@ BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
     fail(kDataLoader,
          fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
   }
+  prefetch_ = std::min(prefetch_, std::max<int64_t>(batches(), 1));
 }
 
 int64_t BatchPlan::batches() const {
@@ -74,6 +79,28 @@ void BatchPlan::check(const LoaderPosition& position) const {
   }
 }
 
+// ---- DrawsOfBatch ----
+
+namespace {
+
+// Finalizer of MurmurHash3 (Appleby): spreads every bit over all others.
+uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdu;
+  x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53u;
+  return x ^ (x >> 33);
+}
+
+Generator generator_of(uint64_t seed, int64_t batch, MaskStream stream) {
+  Generator own(mixed(mixed(seed) + static_cast<uint64_t>(batch)));
+  own.set_mask_stream(stream);
+  return own;
+}
+
+}  // namespace
+
+DrawsOfBatch::DrawsOfBatch(uint64_t seed, int64_t batch, MaskStream stream)
+    : own_(generator_of(seed, batch, stream)), draws_(own_) {}
+
 // ---- Prefetch ----
 
 struct Prefetch::State {
@@ -82,10 +109,10 @@ struct Prefetch::State {
   int64_t made, room;  // batches below `made` are ready, those below `room` may be made
   bool stop = false;
   std::exception_ptr error = nullptr;
+  std::function<void(int64_t)> make = {};
   std::thread thread = {};
-  std::function<void(int64_t)> make_here = {};  // without a thread
 
-  void work(int64_t end, const std::function<void(int64_t)>& make) {
+  void work(int64_t end) {
     std::unique_lock held(lock);
     while (made < end && !error) {
       changed.wait(held, [&] { return stop || made < room; });
@@ -106,27 +133,28 @@ struct Prefetch::State {
 };
 
 Prefetch::Prefetch(int64_t first, int64_t end, int64_t ahead, std::function<void(int64_t)> make)
-    : state_(new State{.made = first, .room = first + ahead}) {
+    : state_(new State{.made = first, .room = first + ahead, .make = std::move(make)}) {
   try {
-    state_->thread = std::thread([state = state_.get(), end, make] { state->work(end, make); });
-  } catch (const std::system_error&) {
-    state_->make_here = std::move(make);
+    state_->thread = std::thread([state = state_.get(), end] { state->work(end); });
+  } catch (const std::system_error&) {  // a limit of processes: then wait() makes the batches
   }
 }
 
 Prefetch::~Prefetch() {
+  if (!state_->thread.joinable()) return;
   {
     const std::lock_guard held(state_->lock);
     state_->stop = true;
   }
   state_->changed.notify_all();
-  if (state_->thread.joinable()) state_->thread.join();
+  state_->thread.join();
 }
 
 void Prefetch::wait(int64_t i) {
-  if (state_->make_here) {
-    const PauseRecording pause;  // as in the thread
-    return state_->make_here(i);
+  if (!state_->thread.joinable()) {
+    const PauseRecording pause;
+    state_->make(i);
+    return;
   }
   std::unique_lock held(state_->lock);
   state_->changed.wait(held, [&] { return state_->made > i || state_->error; });

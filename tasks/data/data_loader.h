@@ -1,6 +1,7 @@
 // DataLoader: batches of a dataset, in order or shuffled, made by a background thread where that is wanted.
 #pragma once
 
+#include <tapegrad/autograd/detail/thread_draws.h>
 #include <tapegrad/tasks/data/collate.h>
 #include <tapegrad/tasks/data/dataset.h>
 #include <tapegrad/tasks/data/sampler.h>
@@ -21,13 +22,14 @@ struct LoaderOptions {
   bool shuffle = false;                 ///< a new random order in each epoch
   bool drop_last = false;               ///< leave out a last batch that is not full
   std::optional<Sampler> sampler = {};  ///< the order, instead of `shuffle`
-  int64_t prefetch = 0;                 ///< batches that a background thread makes ahead; 0: no such thread
+  int64_t prefetch = 0;  ///< batches that a background thread makes ahead, at most 1,048,576; 0: no such thread
 };
 
 /// How far an epoch is: what a checkpoint keeps of it.
 struct LoaderPosition {
   int64_t batch = 0;                        ///< the next batch
   std::optional<uint64_t> order_seed = {};  ///< seed of the epoch's order, once it is drawn
+  std::optional<uint64_t> draw_seed = {};   ///< with prefetch: seed of what dataset and collate function draw
 };
 
 namespace detail {
@@ -43,6 +45,7 @@ class BatchPlan {
  public:
   BatchPlan(int64_t examples, LoaderOptions options);
   int64_t batches() const;
+  // At most the number of batches.
   int64_t prefetch() const { return prefetch_; }
   // Draws the epoch's seed where the order is random and it is not drawn yet. Returns the order.
   EpochOrder draw(LoaderPosition& position, Generator& generator) const;
@@ -57,8 +60,19 @@ class BatchPlan {
   bool drop_last_;
 };
 
-// Makes batches on a background thread, in order, at most `ahead` of them before they are requested; in wait() if the
-// system makes no thread. make(i) stores batch i where the caller of wait(i) finds it.
+// The default generator of this thread while it makes a batch of a prefetching loader: its draws depend on the epoch's
+// seed and the batch alone, not on when the training step draws.
+class DrawsOfBatch {
+ public:
+  DrawsOfBatch(uint64_t seed, int64_t batch, MaskStream stream);
+
+ private:
+  Generator own_;
+  tapegrad::detail::ThreadDraws draws_;
+};
+
+// Makes batches on a background thread, in order, at most `ahead` of them before they are requested. make(i) stores
+// batch i where the caller of wait(i) finds it. Where the system has no thread to give, wait(i) makes batch i.
 class Prefetch {
  public:
   Prefetch(int64_t first, int64_t end, int64_t ahead, std::function<void(int64_t)> make);
@@ -102,10 +116,15 @@ auto make_batch(const D& dataset, const Collate& collate, std::span<const int64_
 /// `collate` makes a batch of examples: a function from std::span<const Example>, by default Stack.
 ///
 /// Random numbers are those of PyTorch's DataLoader: begin() draws one 64-bit number, and the first next() of a
-/// shuffled epoch draws one more, the seed of its order. Batches, their order and the numbers drawn are the same with
-/// and without prefetch. With prefetch, dataset and collate function are called on another thread, where no tape
-/// records; what they throw comes back from the next() whose batch it belongs to, and the call after that tries the
-/// same batch again.
+/// shuffled epoch draws one more, the seed of its order. Batches, their order and these numbers are the same with and
+/// without prefetch. With prefetch, dataset and collate function are called on another thread, where no tape records;
+/// what they throw comes back from the next() whose batch it belongs to, and the call after that tries the same batch
+/// again.
+///
+/// What dataset and collate function draw from the default generator, for augmentation: without prefetch, the next
+/// numbers of the default generator. With prefetch, each batch has a generator of its own, seeded by the number that
+/// begin() drew and by the batch: other numbers, as in PyTorch with workers, which are the same for any prefetch above
+/// 0, at any speed and after resume().
 template <Dataset D, class Collate = Stack>
 class DataLoader {
  public:
@@ -153,8 +172,10 @@ class DataLoader {
 
   /// Begins an epoch.
   Iteration begin(Generator& generator = default_generator()) const {
-    generator.random64();  // PyTorch draws a seed for its worker processes, even without any
-    return Iteration(*this, generator, {});
+    const uint64_t seed = generator.random64();  // PyTorch draws it for its worker processes, even without any
+    Position position;
+    if (plan_.prefetch() > 0) position.draw_seed = seed;
+    return Iteration(*this, generator, position);
   }
   /// Continues an epoch at the position of an earlier iteration, without drawing again what that one drew. Error for a
   /// position beyond the end.
@@ -173,7 +194,9 @@ template <Dataset D, class Collate>
 void DataLoader<D, Collate>::Iteration::start_thread() {
   const detail::BatchPlan& plan = loader_->plan_;
   epoch_->made.resize(static_cast<std::size_t>(plan.prefetch()));
-  const auto make = [loader = loader_, epoch = epoch_.get()](int64_t i) {
+  const auto make = [loader = loader_, epoch = epoch_.get(), seed = position_.draw_seed.value_or(0),
+                     stream = default_generator().mask_stream()](int64_t i) {
+    const detail::DrawsOfBatch draws(seed, i, stream);
     epoch->made[static_cast<std::size_t>(i) % epoch->made.size()] =
         detail::make_batch(loader->dataset_, loader->collate_, loader->plan_.indices(i, epoch->order));
   };

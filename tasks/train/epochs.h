@@ -31,11 +31,13 @@ class Epochs {
     out.set("epoch.batch", iteration_ ? iteration_->position().batch : int64_t{0});
     if (iteration_ && iteration_->position().order_seed)
       out.set("epoch.order_seed", *iteration_->position().order_seed);
+    if (iteration_ && iteration_->position().draw_seed) out.set("epoch.draw_seed", *iteration_->position().draw_seed);
   }
   void load(const Checkpoint& in) {
     typename Loader::Position at;
     at.batch = in.get<int64_t>("epoch.batch");
     if (in.has("epoch.order_seed")) at.order_seed = in.get<uint64_t>("epoch.order_seed");
+    if (in.has("epoch.draw_seed")) at.draw_seed = in.get<uint64_t>("epoch.draw_seed");
     auto iteration = loader_->resume(at);
     iteration_.reset();
     if (at.batch > 0) iteration_.emplace(std::move(iteration));

@@ -10,7 +10,9 @@
 #include <tapegrad/tests/support/threads.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -300,6 +302,53 @@ TEST(DataLoadersDeathTest, PrefetchWhereTheSystemMakesNoThread) {
   if (!tests::can_refuse_threads()) GTEST_SKIP() << "the system has no seccomp filters";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(prefetch_without_threads(), testing::ExitedWithCode(0), "");
+}
+
+// Draws from the default generator, as augmentation does.
+struct Drawing {
+  int64_t size() const { return 40; }
+  Tensor operator[](int64_t) const { return randn({3}); }
+};
+
+// The numbers do not depend on when the training step draws, nor on where an epoch is continued.
+TEST(DataLoaders, DrawsOfADatasetDoNotDependOnTiming) {
+  using Numbers = std::vector<float>;
+  const auto epoch = [](int64_t prefetch, bool slow, int64_t stop) {
+    manual_seed(4);
+    const DataLoader loader(Drawing(), {.batch_size = 4, .prefetch = prefetch});
+    auto iteration = loader.begin();
+    Numbers all;
+    for (int64_t i = 0; i < loader.size(); ++i) {
+      if (i == stop) iteration = loader.resume(iteration.position());
+      if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      for (const float x : iteration.next()->to_vector<float>()) all.push_back(x);
+      all.push_back(static_cast<float>(randn({1}).item()));  // of the training step
+    }
+    return all;
+  };
+  const Numbers first = epoch(1, false, -1);
+  for (const int64_t prefetch : {1, 2, 5, 100})
+    for (const bool slow : {false, true})
+      for (const int64_t stop : {-1, 3, 8}) EXPECT_EQ(epoch(prefetch, slow, stop), first) << prefetch << " " << stop;
+  EXPECT_EQ(std::set<float>(first.begin(), first.end()).size(), first.size()) << "batches have different numbers";
+  const Numbers none = epoch(0, false, -1);  // one stream, as in PyTorch without workers
+  manual_seed(4);
+  default_generator().random64();
+  Numbers expected;
+  for (int64_t i = 0; i < 10; ++i) {
+    for (int64_t k = 0; k < 4; ++k)
+      for (const float x : randn({3}).to_vector<float>()) expected.push_back(x);
+    expected.push_back(static_cast<float>(randn({1}).item()));
+  }
+  EXPECT_EQ(none, expected);
+}
+
+TEST(DataLoaders, PrefetchHasALimit) {
+  EXPECT_EQ(error_of([] { DataLoader loader(Counting{4}, {.prefetch = std::numeric_limits<int64_t>::max()}); }),
+            "[data_loader] prefetch must be at most 1048576, got 9223372036854775807");
+  const DataLoader loader(Counting{4}, {.batch_size = 2, .prefetch = 1 << 20});
+  Generator generator;
+  EXPECT_EQ(flat(batches_of(loader, generator)), upto(4));
 }
 
 TEST(DataLoaders, AnEpochContinuesAtAnyPosition) {

@@ -112,6 +112,8 @@ void add_tokenize(CLI::App* app, Parsed& parsed) {
   app->add_flag("--decode", r->decode, "read token ids, print their text");
   app->add_option("--text", r->text, "read this file (default: standard input)")->type_name("FILE");
   app->add_option("--save", r->save, "write the token ids of --text into this token file")->type_name("FILE");
+  app->add_option("--verify", r->verify, "check that the ids of a token file have the checksum of its header")
+      ->type_name("FILE");
   choose_from(app->add_option("--train", r->train,
                               "train a new tokenizer on the text: bpe has byte pairs, char one token per character"),
               {"bpe", "char"})

@@ -27,6 +27,12 @@ constexpr std::string_view kTokenize = "tokenize";
 constexpr int64_t kDefaultSize = 1000;
 
 void check(const TokenizeRequest& r) {
+  if (!r.verify.empty()) {
+    require_file("--verify", r.verify);
+    require(r.tokenizer.empty() && r.train.empty() && r.text.empty() && r.save.empty() && !r.decode, "--verify",
+            "reads a token file, and goes with no other option");
+    return;
+  }
   if (!r.text.empty()) {  // a pipe is a text, too
     const FileKind kind = as_bad_request("--text", [&] { return kind_of_file(r.text); });
     require(kind != FileKind::none, "--text", fmt::format("there is no file {}", r.text));
@@ -146,10 +152,18 @@ int64_t save_tokens(const data::Tokenizer& tokenizer, const TokenizeRequest& req
                                 }});
 }
 
+int verify(const std::string& path) {
+  const data::Tokens tokens = as_bad_request("--verify", [&] { return data::Tokens::open(path); });
+  tokens.verify();
+  fmt::print("{}: {} tokens, undamaged\n", path, tokens.size());
+  return 0;
+}
+
 }  // namespace
 
 int tokenize(const TokenizeRequest& request) {
   check(request);
+  if (!request.verify.empty()) return verify(request.verify);
   if (!request.train.empty()) return make(request);
   const auto tokenizer = data::load_tokenizer(request.tokenizer);
   if (!request.save.empty()) {

@@ -16,6 +16,7 @@ struct TokenizeRequest {
   std::string out;           // folder for the new tokenizer
   std::string text;          // file; empty: standard input
   std::string save;          // token file to write instead of printing ids
+  std::string verify;        // token file to check
 };
 // Returns 0. BadRequest and Error as in verbs.h.
 int tokenize(const TokenizeRequest& request);

@@ -134,4 +134,19 @@ uint64_t Tokens::checksum() const {
   return sum;
 }
 
+void Tokens::verify() const {
+  if (!source_->checksum && !source_->largest) return;
+  uint64_t sum = 0;
+  int64_t largest = -1;
+  Tokens(source_, 0, source_->size).each_piece([&](std::span<const int64_t> ids) {
+    sum = tapegrad::checksum(std::as_bytes(ids), sum);
+    for (const int64_t id : ids) largest = std::max(largest, id);
+  });
+  if (sum != source_->checksum.value_or(sum) || largest != source_->largest.value_or(largest)) {
+    fail("text", fmt::format("{} is damaged: its ids do not have the checksum of its header (write it again: tapegrad "
+                             "tokenize --save)",
+                             source_->file->path()));
+  }
+}
+
 }  // namespace tapegrad::data

@@ -32,6 +32,9 @@ class Tokens {
   int64_t largest() const;
   /// XXH3 of the ids.
   uint64_t checksum() const;
+  /// Reads all ids of the file. Error unless they have the checksum and the largest id of its header; a file of an
+  /// earlier version, which has neither, is taken as it is, and so are ids in memory.
+  void verify() const;
 
  private:
   struct Source;

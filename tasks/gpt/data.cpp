@@ -174,6 +174,7 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
   }
   const uint64_t sum = mixed ? checksum(std::as_bytes(std::span(sums))) : sums[0];
   if (expected) require_text(o, sum, *expected);
+  for (const data::Tokens& text : texts) text.verify();  // once per run: a pass over the file
   PartOfTexts first{.training = true, .ahead = kBatchesAhead}, rest;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const data::Tokens& all = texts[i];

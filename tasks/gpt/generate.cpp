@@ -158,7 +158,11 @@ int test_gpt(const GPTTestRequest& request) {
   data::Tokens tokens = data::is_safetensors_file(request.text)
                             ? data::Tokens::open(request.text)
                             : data::Tokens(trained.tokenizer->encode(train::read_file(request.text)));
-  if (request.max_tokens > 0 && request.max_tokens < tokens.size()) tokens = tokens.slice(0, request.max_tokens);
+  if (request.max_tokens > 0 && request.max_tokens < tokens.size()) {
+    tokens = tokens.slice(0, request.max_tokens);
+  } else {
+    tokens.verify();
+  }
   if (tokens.size() <= length) {
     bad_request("--text", fmt::format("expected at least {} tokens, one window of the model's context, got {} in {}",
                                       length + 1, tokens.size(), request.text));

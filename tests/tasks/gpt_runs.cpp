@@ -129,6 +129,37 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
                {"[train --resume]", "is not the text that the run was started with"});
 }
 
+// Ids that are not those of the header are noticed by every verb that reads the whole file.
+TEST(GptRun, ADamagedTokenFileIsAnError) {
+  const TemporaryFolder folder;
+  const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
+  const std::string tokens = folder / "a.tokens";
+  spill(folder / "one.txt", kGPTText);
+  ASSERT_EQ(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", tokens}).code, 0);
+  const Arguments verify{"tokenize", "--verify", tokens};
+  const Ran good = run_command(verify);
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_TRUE(good.out.starts_with(tokens + ": ") && good.out.ends_with(" tokens, undamaged\n")) << good.out;
+  const auto run = [&](const std::string& name, const Arguments& more = {}) {
+    return run_command(small_gpt_run(folder, name, joined({"--text", tokens, "--tokenizer", cut}, more)));
+  };
+  ASSERT_EQ(run("run", {"--max-steps", "2"}).code, 0);
+  std::string bytes = slurp(tokens);
+  std::swap(bytes[256], bytes[256 + 2 * 9]);
+  ASSERT_NE(bytes, slurp(tokens));
+  spill(tokens, bytes);
+  const std::vector<std::string> error{"[text] " + tokens +
+                                       " is damaged: its ids do not have the checksum of its header"};
+  expect_error(run_command(verify), 1, error);
+  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run"}), 1, error);
+  expect_error(run("another"), 1, error);
+  expect_error(run_command({"test", "gpt", "--model", folder / "run", "--text", tokens}), 1, error);
+  expect_error(run_command(joined(verify, {"--decode"})), 2,
+               {"[--verify] reads a token file, and goes with no other option"});
+  expect_error(run_command({"tokenize", "--verify", folder / "none"}), 2, {"[--verify] there is no file"});
+  expect_error(run_command({"tokenize", "--verify", folder / "one.txt"}), 2, {"[--verify] "});
+}
+
 // Products in bfloat16: close to those in float32, the same bits when resumed, and float32 in the model's file.
 TEST(GptRun, TrainsInBFloat16) {
   const TemporaryFolder folder;

@@ -205,6 +205,41 @@ TEST(TokenFile, InvalidFiles) {
   EXPECT_EQ(data::Tokens::open(path).size(), 0);
 }
 
+TEST(TokenFile, DamagedIdsAreFound) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "x.tokens", text = folder / "text.txt";
+  std::string letters;
+  while (letters.size() < 70'000) letters += "abcab";  // more ids than one sum has
+  tests::spill(text, letters);
+  data::write_token_file(*data::make_character_tokenizer("abc"), text, path);
+  data::Tokens::open(path).verify();
+  const std::string whole = tests::slurp(path);
+  const std::string error =
+      "[text] " + path +
+      " is damaged: its ids do not have the checksum of its header (write it again: tapegrad tokenize --save)";
+  const auto damaged = [&](std::size_t at, char byte) {
+    std::string bytes = whole;
+    bytes[at] = byte;
+    tests::spill(path, bytes);
+    return path;
+  };
+  for (const std::size_t at : {std::size_t{256}, std::size_t{256 + 2 * 66'000}, whole.size() - 2}) {
+    const data::Tokens tokens = data::Tokens::open(damaged(at, whole[at] == 1 ? 2 : 1));
+    EXPECT_EQ(error_of([&] { tokens.verify(); }), error) << at;
+    EXPECT_EQ(error_of([&] { tokens.slice(0, 1).verify(); }), error) << "of the whole file";
+  }
+  const std::size_t largest = whole.find("largest_id") + std::string_view("largest_id\":\"").size();
+  EXPECT_EQ(error_of([&] { data::Tokens::open(damaged(largest, '9')).verify(); }), error);
+  // A file of an earlier version has no sums.
+  std::string older = whole;
+  older.replace(older.find("ids_checksum"), 12, "ids_checksun");
+  older.replace(older.find("largest_id"), 10, "largest_ie");
+  older.back() = 1;
+  tests::spill(path, older);
+  data::Tokens::open(path).verify();
+  counting(3).verify();
+}
+
 TEST(TokenFile, ThatShrinksWhileItIsOpenIsAnError) {
   const tests::TemporaryFolder folder;
   const std::string path = folder / "x.tokens";

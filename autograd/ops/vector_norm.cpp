@@ -53,6 +53,10 @@ Tensor norm_in_range(const Tensor& x, double p, const Axes& axes, bool keepdim) 
   return range.defined() ? norm_value(x / range, p, axes, keepdim) * range.reshape(y.shape()) : y;
 }
 
+double smallest_normal(DType dtype) {
+  return with_floating_type(dtype, [](auto t) { return double{std::numeric_limits<decltype(t)>::min()}; });
+}
+
 Tensor norm_gradient(const Tensor& x, const Tensor& y, double p, const Axes& axes, const Tensor& dy) {
   if (x.numel() == 0) return zeros_like(x);
   const auto expanded = [&](const Tensor& value) { return expand_to_input(value, x.shape(), axes); };
@@ -71,8 +75,15 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, double p, const Axes& axe
   if (p == 2) return expanded(masked_fill(dy, zero, 0) / safe) * x;  // dx = dy * x / y
   // dx = dy * sign(x) * (|x| / y)^(p - 1), and 0 where x or y is 0
   const Tensor nothing = x.detach() == 0 || expanded(zero);
-  const Tensor share = masked_fill(abs(x), nothing, 1) / expanded(safe);
-  return masked_fill(expanded(dy) * sign(x) * pow(share, p - 1), nothing, 0);
+  const Tensor size = masked_fill(abs(x), nothing, 1), share = size / expanded(safe);
+  Tensor power;
+  if (p > 0 && p < 1) {  // a share that underflows would have an infinite power
+    const Tensor lost = share < smallest_normal(x.dtype());
+    power = where(lost, pow(size, p - 1) / pow(expanded(safe), p - 1), pow(masked_fill(share, lost, 1), p - 1));
+  } else {
+    power = pow(share, p - 1);
+  }
+  return masked_fill(expanded(dy) * sign(x) * power, nothing, 0);
 }
 
 // Counts of one block of `rows` rows, in int32, so that more fit into a vector.

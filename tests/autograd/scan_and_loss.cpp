@@ -42,6 +42,24 @@ TEST(Norm, HasNoGradientAtZeroVectors) {
   EXPECT_EQ(tape.size(), 0) << "a number of elements has no gradient";
 }
 
+// |x| / norm underflows, its power below p = 1 does not.
+TEST(Norm, HasTheGradientOfElementsThatAreTinyBesideOthers) {
+  for (const bool again : {false, true}) {
+    for (const auto& [p, type, big, tiny, expected] :
+         std::vector<std::tuple<double, DType, double, double, double>>{{0.9, kFloat32, 1e30, 1e-40, 1e7},
+                                                                        {0.5, kFloat32, 1e30, 1e-30, 1e30},
+                                                                        {0.5, kFloat64, 1e250, 1e-310, 1e280},
+                                                                        {0.9, kFloat64, 1e250, 1e-300, 1e55}}) {
+      const auto f = [p = p](const Tensor& x) { return norm(x, p); };
+      const std::vector<double> slopes =
+          slope(f, tensor({tiny, -tiny, 0., big}, type), again).to(kFloat64).to_vector<double>();
+      for (const int i : {0, 1}) EXPECT_NEAR(slopes[static_cast<std::size_t>(i)] / expected, i == 0 ? 1 : -1, 1e-4);
+      EXPECT_EQ(slopes[2], 0);
+      EXPECT_NEAR(slopes[3], 1, 1e-5);
+    }
+  }
+}
+
 TEST(Norm, OfManyElements) {
   const Tensor x = full({3, 100'000}, 0.5);
   expect_near(norm(x, 2, 1), full({3}, 0.5 * std::sqrt(100'000.)));

@@ -1,13 +1,13 @@
 // The way of gradients and parameters through the processes.
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/leaf_names.h>
+#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/distributed/detail/share.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/detail/kernels.h>
+#include <tapegrad/optim/kernels/updates.h>
 
 #include <algorithm>
 #include <chrono>

@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/detail/kernels.h>
+#include <tapegrad/optim/kernels/updates.h>
 
 #include <cmath>
 

@@ -19,7 +19,7 @@
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/text/compare.h>
-#include <tapegrad/tasks/text/data_verb.h>
+#include <tapegrad/tasks/text/corpus/data_verb.h>
 #include <tapegrad/tasks/text/verbs.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/version.h>

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/detail/descriptor.h>
+#include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/autograd/io/files.h>
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 // Chooses the kernel family, and its index in Highway's tables of kernels.
 #include <tapegrad/autograd/kernels/family.h>
 
-#include <tapegrad/autograd/kernels/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <hwy/targets.h>
 

@@ -1,9 +1,9 @@
 // Measures the machine: arithmetic on registers, reads from memory, matrix products.
-#include <tapegrad/autograd/kernels/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/machine.cpp"
 #include <hwy/foreach_target.h>
-#include <tapegrad/autograd/kernels/simd.h>
+#include <tapegrad/autograd/kernels/simd/simd.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
@@ -56,8 +56,8 @@ HWY_AFTER_NAMESPACE();
 #include <cstring>
 #include <vector>
 
-#include <tapegrad/autograd/kernels/blas.h>
-#include <tapegrad/autograd/kernels/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>

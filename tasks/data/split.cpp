@@ -14,7 +14,7 @@ struct Range {
   uint32_t first, last;
 };
 
-#include <tapegrad/tasks/data/detail/unicode_ranges.inc>
+#include <tapegrad/tasks/data/tokenizers/detail/unicode_ranges.inc>
 
 template <std::size_t N>
 bool among(const Range (&ranges)[N], uint32_t code) {

@@ -1,7 +1,7 @@
 // The verb `attention gpt`.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/tasks/attention/files.h>

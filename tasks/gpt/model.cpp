@@ -1,7 +1,7 @@
 // Trained GPTs and Llamas in files.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/gpt_hugging_face.h>

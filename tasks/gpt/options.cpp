@@ -1,6 +1,6 @@
 // Declares and checks the settings of a GPT's training, and holds its presets.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/train/loop.h>

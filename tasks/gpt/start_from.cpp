@@ -1,6 +1,6 @@
 // Finds out which kind of model a path has, and prepares training that starts from one.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/data/utf8.h>

@@ -1,6 +1,6 @@
 // The verbs `explain` and `attention`: what a task is, and what a trained model looks at.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/attention/files.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/seq2seq/model_file.h>

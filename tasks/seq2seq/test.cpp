@@ -1,6 +1,6 @@
 // The verb `test`: one example as the tutorial shows it, then examples by the thousand against a target.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>

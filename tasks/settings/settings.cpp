@@ -1,7 +1,7 @@
 // Checks, compares and overrides settings, and carries them to and from JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/settings.h>
 #include <unistd.h>

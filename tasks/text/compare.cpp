@@ -1,6 +1,6 @@
 // Trains text models for equal processor time and compares them.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/processor_time.h>

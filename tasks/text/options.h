@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/tasks/settings/training.h>
-#include <tapegrad/tasks/text/corpus.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/models.h>
 
 #include <string>

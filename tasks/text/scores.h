@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/tasks/metrics/classification.h>
-#include <tapegrad/tasks/text/corpus.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
 
 #include <optional>
 #include <span>

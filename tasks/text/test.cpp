@@ -1,6 +1,6 @@
 // The verb `test` of the text tasks.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/drawing/svg.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/text/scores.h>

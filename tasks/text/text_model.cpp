@@ -1,6 +1,6 @@
 // Losses, predictions and files of the text models.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>

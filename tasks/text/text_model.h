@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/tasks/text/encoded.h>
+#include <tapegrad/tasks/text/corpus/encoded.h>
 #include <tapegrad/tasks/train/loop.h>
 
 #include <span>

@@ -4,7 +4,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/detail/descriptor.h>
+#include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/tasks/train/files.h>
 #include <unistd.h>
 

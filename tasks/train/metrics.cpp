@@ -1,7 +1,7 @@
 // Writes, shortens and reads metrics.jsonl.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/train/metrics.h>
 
 #include <cmath>

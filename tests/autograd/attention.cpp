@@ -1,7 +1,7 @@
 // Attention against its definition, and the effect of its masks.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/attention_call.h>
+#include <tapegrad/autograd/ops/attention/detail/attention_call.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>

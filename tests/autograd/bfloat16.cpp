@@ -1,6 +1,6 @@
 // bfloat16, the type of weights for generation: conversions, products, and that no other operation accepts it.
 #include <tapegrad/autograd/io/safetensors.h>
-#include <tapegrad/autograd/kernels/bfloat16.h>
+#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/generate.h>

@@ -1,6 +1,6 @@
 // Elementwise operations: values, special values, types, broadcasting, strides, derivatives to second order.
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/kernels/stream.h>
+#include <tapegrad/autograd/kernels/simd/stream.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>

@@ -1,10 +1,10 @@
 // The kernels against plain loops: elementary functions on vectors, matrix products.
-#include <tapegrad/autograd/kernels/simd_targets.h>
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/kernels.cpp"
 #include <hwy/foreach_target.h>
-#include <tapegrad/autograd/kernels/blas_micro.h>
-#include <tapegrad/autograd/kernels/simd.h>
+#include <tapegrad/autograd/kernels/product/blas_micro.h>
+#include <tapegrad/autograd/kernels/simd/simd.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
@@ -126,8 +126,8 @@ HWY_AFTER_NAMESPACE();
 #include <random>
 #include <vector>
 
-#include <tapegrad/autograd/kernels/blas.h>
-#include <tapegrad/autograd/kernels/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>

@@ -1,6 +1,6 @@
 // The memory pool: blocks are reused for other sizes, and it works after a fork.
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/detail/pool_peak.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>

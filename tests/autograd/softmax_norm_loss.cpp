@@ -1,5 +1,5 @@
 // softmax, norms and losses: values, special cases, errors, derivatives.
-#include <tapegrad/autograd/detail/pool_peak.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/tape.h>

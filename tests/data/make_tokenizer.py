@@ -2,7 +2,7 @@
 that is hard to cut.   make_tokenizer.py GPT2_FOLDER   (with encoder.json and vocab.bpe, which are GPT-2's, MIT licence)
 
 pip install tokenizers tiktoken regex. With --classes it prints the tables of
-tasks/data/detail/unicode_ranges.inc instead."""
+tasks/data/tokenizers/detail/unicode_ranges.inc instead."""
 import json
 import os
 import random

@@ -1,7 +1,7 @@
 // Collectives and data parallel steps. The tests of the suite Ranks run in this process, and in three processes under
 // mpirun.
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/detail/pool_peak.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/distributed/detail/buckets.h>

@@ -1,6 +1,6 @@
 // Optimisers, schedules and clipping against PyTorch, and saving and loading their state.
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/detail/pool_peak.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>

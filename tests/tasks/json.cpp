@@ -1,6 +1,6 @@
 // JSON from files: every reader bounds its depth and size, and rejects what is too deep in one line instead of a crash.
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/io/detail/json.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/gpt_hugging_face.h>

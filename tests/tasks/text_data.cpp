@@ -1,6 +1,6 @@
 // Datasets of package records: parsing, splitting, files, and the verb `data`.
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/text/corpus.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/detail/descriptor.h>
+#include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/tasks/data/detail/input_file.h>
 #include <unistd.h>
 

@@ -1,0 +1,182 @@
+// Derivatives as functions, of any order: gradients, Jacobians, Hessians, and products with them.
+//
+//   auto f = [](const Tensor& x) { return sum(x * x * x); };
+//   Tensor g = grad(f)(x);                              // 3 x^2
+//   Tensor h = grad([&](const Tensor& x) { return sum(grad(f)(x)); })(x);   // 6 x
+//   auto [y, hv] = hvp(f, x, v);                        // the Hessian times v, without forming the Hessian
+//
+// A function takes one to four tensors, or a std::span<const Tensor>, and returns a tensor. Derivatives come in the
+// same form: a Tensor for one tensor, a std::array for several, a std::vector for a span. float32 or float64.
+//
+// While a tape records, all of these are recorded, so that their results can be differentiated again, by Tape::backward
+// (a loss made of derivatives) or by each other (grad of grad). Without a tape nothing is kept. nn/module/derivatives.h has
+// derivatives with respect to the parameters of a model.
+#pragma once
+
+#include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/tensor.h>
+
+#include <array>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tapegrad {
+
+/// What vjp, jvp and hvp return: f(x), and the product.
+template <class Form>
+struct ProductOf {
+  Tensor value;
+  Form product;
+};
+/// What value_and_grad returns.
+template <class Form>
+struct ValueAndGrad {
+  Tensor value;
+  Form grad;
+};
+
+namespace detail {
+
+using TensorFunction = GradcheckFunction;
+
+struct ValueAndProducts {
+  Tensor value;
+  std::vector<Tensor> products;
+};
+ValueAndProducts value_and_grad(TensorFunction f, std::span<const Tensor> x);
+ValueAndProducts vjp(TensorFunction f, std::span<const Tensor> x, const Tensor& v);
+ValueAndProducts jvp(TensorFunction f, std::span<const Tensor> x, std::span<const Tensor> v);
+ValueAndProducts hvp(TensorFunction f, std::span<const Tensor> x, std::span<const Tensor> v);
+std::vector<Tensor> jacobian(TensorFunction f, std::span<const Tensor> x);
+std::vector<std::vector<Tensor>> hessian(TensorFunction f, std::span<const Tensor> x);
+
+// f with its type erased; valid as long as f is.
+template <class F>
+TensorFunction hidden(F& f) {
+  const auto call = [](void* p, std::span<const Tensor> x) { return call_with(*static_cast<F*>(p), x); };
+  return {const_cast<std::remove_const_t<F>*>(&f), call};
+}
+
+// n gradients as one Tensor (n = 1) or a std::array.
+template <std::size_t N>
+auto in_form(std::vector<Tensor> grads) {
+  if constexpr (N == 1) {
+    return std::move(grads[0]);
+  } else {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<Tensor, N>{std::move(grads[I])...}; }
+    (std::make_index_sequence<N>());
+  }
+}
+
+template <class... T>
+concept Tensors = sizeof...(T) > 0 && sizeof...(T) <= 4 && (std::is_convertible_v<const T&, const Tensor&> && ...);
+
+// The results of `derive` in the form of f's arguments.
+template <class F, class Derive>
+class Derivative {
+ public:
+  Derivative(F f, Derive derive) : f_(std::move(f)), derive_(std::move(derive)) {}
+
+  template <class... T>
+  requires Tensors<T...> && std::is_invocable_v<const F&, const T&...>
+  auto operator()(const T&... x) const {
+    const std::array<Tensor, sizeof...(T)> inputs{static_cast<const Tensor&>(x)...};
+    return formed(derive_(hidden(f_), inputs), [](auto grads) { return in_form<sizeof...(T)>(std::move(grads)); });
+  }
+  auto operator()(std::span<const Tensor> x) const requires std::is_invocable_v<const F&, std::span<const Tensor>> {
+    return formed(derive_(hidden(f_), x), [](auto grads) { return grads; });
+  }
+
+ private:
+  template <class Form>
+  static auto formed(std::vector<Tensor> grads, Form form) {
+    return form(std::move(grads));
+  }
+  template <class Form>
+  static auto formed(ValueAndProducts found, Form form) {
+    auto grads = form(std::move(found.products));
+    return ValueAndGrad<decltype(grads)>{std::move(found.value), std::move(grads)};
+  }
+  F f_;
+  Derive derive_;
+};
+
+}  // namespace detail
+
+/// A function that returns df/dx for each argument of f; f must return one element. Zeros for an argument that f does
+/// not use. Error for arguments that are not float32 or float64.
+template <class F>
+auto grad(F f) {
+  return detail::Derivative(std::move(f), [](detail::TensorFunction hidden, std::span<const Tensor> x) {
+    return detail::value_and_grad(hidden, x).products;
+  });
+}
+
+/// The same together with the value of f: auto [loss, dx] = value_and_grad(f)(x).
+template <class F>
+auto value_and_grad(F f) {
+  return detail::Derivative(std::move(f), detail::value_and_grad);
+}
+
+/// v^T J, where J is the Jacobian df/dx; v has the shape of f(x). This is the gradient of <v, f(x)>.
+template <class F>
+ProductOf<Tensor> vjp(F&& f, const Tensor& x, const Tensor& v) {
+  detail::ValueAndProducts found = detail::vjp(detail::hidden(f), {&x, 1}, v);
+  return {std::move(found.value), std::move(found.products[0])};
+}
+template <class F>
+ProductOf<std::vector<Tensor>> vjp(F&& f, const std::vector<Tensor>& x, const Tensor& v) {
+  detail::ValueAndProducts found = detail::vjp(detail::hidden(f), x, v);
+  return {std::move(found.value), std::move(found.products)};
+}
+
+/// J v, the derivative of f(x) in the direction v, which has the shape of x. For several tensors, the sum over all of
+/// them. Takes two backward passes: v^T J is linear in v, and its derivative with respect to v is J^T.
+template <class F>
+ProductOf<Tensor> jvp(F&& f, const Tensor& x, const Tensor& v) {
+  detail::ValueAndProducts found = detail::jvp(detail::hidden(f), {&x, 1}, {&v, 1});
+  return {std::move(found.value), std::move(found.products[0])};
+}
+template <class F>
+ProductOf<Tensor> jvp(F&& f, const std::vector<Tensor>& x, const std::vector<Tensor>& v) {
+  detail::ValueAndProducts found = detail::jvp(detail::hidden(f), x, v);
+  return {std::move(found.value), std::move(found.products[0])};
+}
+
+/// H v, where H is the Hessian of f; f must return one element, and v has the shape of x.
+template <class F>
+ProductOf<Tensor> hvp(F&& f, const Tensor& x, const Tensor& v) {
+  detail::ValueAndProducts found = detail::hvp(detail::hidden(f), {&x, 1}, {&v, 1});
+  return {std::move(found.value), std::move(found.products[0])};
+}
+template <class F>
+ProductOf<std::vector<Tensor>> hvp(F&& f, const std::vector<Tensor>& x, const std::vector<Tensor>& v) {
+  detail::ValueAndProducts found = detail::hvp(detail::hidden(f), x, v);
+  return {std::move(found.value), std::move(found.products)};
+}
+
+/// df/dx, with the shape of f(x) followed by that of x: element [i, j] is df_i/dx_j. One backward pass per element of
+/// f(x).
+template <class F>
+Tensor jacobian(F&& f, const Tensor& x) {
+  return detail::jacobian(detail::hidden(f), {&x, 1})[0];
+}
+template <class F>
+std::vector<Tensor> jacobian(F&& f, const std::vector<Tensor>& x) {
+  return detail::jacobian(detail::hidden(f), x);
+}
+
+/// The second derivatives of f, which must return one element, with the shape of x twice. For several tensors, all
+/// pairs: [i][j] has the shape of x[i] followed by that of x[j]. One backward pass per element of x.
+template <class F>
+Tensor hessian(F&& f, const Tensor& x) {
+  return detail::hessian(detail::hidden(f), {&x, 1})[0][0];
+}
+template <class F>
+std::vector<std::vector<Tensor>> hessian(F&& f, const std::vector<Tensor>& x) {
+  return detail::hessian(detail::hidden(f), x);
+}
+
+}  // namespace tapegrad

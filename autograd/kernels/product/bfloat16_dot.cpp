@@ -1,0 +1,140 @@
+// The innermost kernel of products in bfloat16 with the instruction vdpbf16ps, and whether the processor has it.
+#include <tapegrad/autograd/kernels/simd/bfloat16.h>
+#include <tapegrad/autograd/kernels/product/bfloat16_forms.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+namespace tapegrad::rounded_product {
+namespace {
+
+constexpr int kRows = 14;
+constexpr int64_t kLanes = 16;
+
+// kVecs vectors of 16 columns.
+template <int kVecs>
+[[gnu::target("avx512f,avx512bf16")]] void multiply_dot(const Block& b) {
+  const int64_t last = b.cols - (kVecs - 1) * kLanes;
+  const __mmask16 part = static_cast<__mmask16>((1u << last) - 1);
+  __m512 sum[kRows][kVecs];
+#pragma GCC unroll 14
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) {
+      const __mmask16 here = v + 1 == kVecs ? part : static_cast<__mmask16>(0xffff);
+      const bool old = b.add && i < b.rows;
+      sum[i][v] = _mm512_maskz_loadu_ps(old ? here : static_cast<__mmask16>(0), b.c + i * b.c_rows + v * kLanes);
+    }
+  }
+  const float* a = b.sliver;
+  const float* panel = b.panel;
+#pragma GCC unroll 2
+  for (int64_t p = 0; p < b.pairs; ++p, a += kRows, panel += 2 * kLanes) {
+    __m512 row[kVecs];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) row[v] = _mm512_loadu_ps(panel + v * kLanes);
+#pragma GCC unroll 14
+    for (int i = 0; i < kRows; ++i) {
+      const __m512 left = _mm512_set1_ps(a[i]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVecs; ++v) sum[i][v] = _mm512_dpbf16_ps(sum[i][v], (__m512bh)left, (__m512bh)row[v]);
+    }
+  }
+  const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+#pragma GCC unroll 14
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVecs; ++v) {
+      if (i >= b.rows) continue;
+      const __mmask16 undefined = _mm512_cmp_ps_mask(sum[i][v], sum[i][v], _CMP_UNORD_Q);
+      _mm512_mask_storeu_ps(b.c + i * b.c_rows + v * kLanes, v + 1 == kVecs ? part : static_cast<__mmask16>(0xffff),
+                            _mm512_mask_mov_ps(sum[i][v], undefined, nan));
+    }
+  }
+}
+
+// One step of the rule in bfloat16_forms.h. In double, the product is exact, and rounding the sum twice is harmless.
+float step(float a, float b, float sum) {
+  const auto normal = [](float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
+  const double exact = static_cast<double>(normal(a)) * normal(b) + normal(sum);
+  if (std::abs(exact) >= 0x1p-120) return static_cast<float>(exact);
+  const float large = static_cast<float>(exact * 0x1p64);  // rounds as if there were no least exponent
+  return std::abs(large) < 0x1p-62f ? std::copysign(0.0f, large) : large * 0x1p-64f;
+}
+
+// Values of all magnitudes; a third of the sums nearly cancel.
+class Probes {
+ public:
+  uint16_t element() {
+    const uint32_t bits = next();
+    const uint32_t exponent = bits % 4 == 0 ? bits >> 8 & 0xff : 64 + (bits >> 8) % 8 * (bits % 4);
+    return static_cast<uint16_t>((bits >> 1 & 0x8000) | (exponent == 0xff ? 0 : exponent) << 7 | (bits >> 20 & 0x7f));
+  }
+  float sum(float product) {
+    const uint32_t bits = next();
+    if (bits % 3 == 0) return 0;
+    if (bits % 3 == 1) return widen_bfloat16(element());
+    return -product * (1 + static_cast<float>(static_cast<int>(bits >> 8) % 1000) * 0x1p-24f);
+  }
+
+ private:
+  uint32_t next() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<uint32_t>(state_ >> 33);
+  }
+  uint64_t state_ = 1;
+};
+
+// A processor that sums in another order, rounds otherwise or keeps denormals would change results: then its
+// instruction is not used.
+[[gnu::target("avx512f,avx512bf16")]] bool follows_the_manual() {
+  Probes probes;
+  for (int round = 0; round < 64; ++round) {
+    alignas(64) uint32_t a[kLanes], b[kLanes];
+    alignas(64) float sum[kLanes], expected[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const uint16_t even[] = {probes.element(), probes.element()}, odd[] = {probes.element(), probes.element()};
+      a[i] = static_cast<uint32_t>(odd[0]) << 16 | even[0];
+      b[i] = static_cast<uint32_t>(odd[1]) << 16 | even[1];
+      sum[i] = probes.sum(widen_bfloat16(odd[0]) * widen_bfloat16(odd[1]));
+      expected[i] = step(widen_bfloat16(even[0]), widen_bfloat16(even[1]),
+                         step(widen_bfloat16(odd[0]), widen_bfloat16(odd[1]), sum[i]));
+    }
+    _mm512_store_ps(
+        sum, _mm512_dpbf16_ps(_mm512_load_ps(sum), (__m512bh)_mm512_load_si512(a), (__m512bh)_mm512_load_si512(b)));
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const bool both_nan = sum[i] != sum[i] && expected[i] != expected[i];
+      if (!both_nan && std::bit_cast<uint32_t>(sum[i]) != std::bit_cast<uint32_t>(expected[i])) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void multiply_with_dot_instruction(const Block& block) {
+  block.cols > kLanes ? multiply_dot<2>(block) : multiply_dot<1>(block);
+}
+
+bool has_dot_instruction() {
+  static const bool has = __builtin_cpu_supports("avx512bf16") && follows_the_manual();
+  return has;
+}
+
+}  // namespace tapegrad::rounded_product
+
+#else
+
+namespace tapegrad::rounded_product {
+
+void multiply_with_dot_instruction(const Block&) {}
+bool has_dot_instruction() { return false; }
+
+}  // namespace tapegrad::rounded_product
+
+#endif

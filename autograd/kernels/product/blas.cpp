@@ -1,0 +1,429 @@
+// Cuts matrix products into tiles, and chooses the kernel for each.
+#include <tapegrad/autograd/detail/pieces.h>
+#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/blas_kernels.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+namespace {
+
+using blas::Kernels;
+using blas::kernels;
+using blas::Tile;
+
+constexpr int64_t kTile = 256;              // most columns of a tile of C; and most rows, if L2 has 512 KiB
+constexpr int64_t kLargeTile = 512;         // the same if BLIS does the blocking
+constexpr int64_t kLeast = 3072;            // BLIS computes products with at least this many rows, columns and depth
+constexpr int64_t kPieceWork = 800000;      // least multiplications of a piece for another thread: about 20 us
+constexpr int64_t kPieces = 16;             // tiles of a product that is large enough
+constexpr int64_t kOwnB = 8 << 10;          // up to this many elements of B, each tile packs its own part;
+constexpr int64_t kSharedB = 2 << 20;       // up to this many, B is packed once for all tiles
+constexpr int64_t kSharedA = 8 << 20;       // up to this many elements of A, it is packed once for all tiles
+constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another thread
+constexpr int64_t kAddWork = 8 << 10;       // least elements of parts to add on another thread
+constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
+constexpr int64_t kFewSums = 64;            // the same if B is read column by column
+
+static_assert(kPackedDepth <= blas::kDepth);
+
+// Bytes of the second-level cache; the results do not depend on it.
+int64_t l2_bytes() {
+  static const int64_t bytes = [] {
+    const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return known <= 0 ? int64_t{512} << 10 : std::clamp(known, int64_t{256} << 10, int64_t{1} << 20);
+  }();
+  return bytes;
+}
+
+// Most rows of a tile: a block of A with kDepth columns of float takes half of L2.
+int64_t tile_rows() { return l2_bytes() / int64_t{2 * sizeof(float) * blas::kDepth}; }
+
+// Memory of a packed matrix with k rows.
+template <class T>
+std::size_t packed_bytes(int64_t k, int64_t panels) {
+  return static_cast<std::size_t>(std::max<int64_t>(1, panels * kernels<T>().cols * k)) * sizeof(T);
+}
+
+template <class T>
+struct Product {
+  int64_t m, n, k;
+  T alpha;
+  MatrixView<const T> a, b;
+  T beta;
+  MatrixView<T> c;
+
+  // Whether C is computed by rows: its rows are contiguous, or its columns are not. Otherwise C' = B' A' is computed.
+  bool row_major_c() const {
+    if (n == 1 && m > 1) return false;
+    return c.col_stride == 1 || c.row_stride != 1 || m == 1;
+  }
+  // Few rows times columns that are contiguous along k: dot products, which read B once, column by column.
+  bool dot_shaped() const { return m <= blas::kDotRows && a.col_stride == 1 && b.row_stride == 1; }
+  // Whether to compute C' = B' A'. The rows of A and the columns of B are contiguous along k, and the operand that is
+  // read in vectors must be transposed: B, or A and C if the product is turned. That pays if it is less than half as
+  // many elements; a quarter, if the rows of B' map to the same cache lines and must be copied.
+  bool better_turned() const {
+    if (a.col_stride != 1 || b.row_stride != 1 || c.col_stride != 1 || beta != 0 || m <= blas::kDotRows) return false;
+    const int64_t times_packed = n * k <= kSharedB ? 1 : pieces_of(m, kTile);
+    return (blas::aliased<T>(b.col_stride, 1) ? 4 : 2) * m * (k + n) < n * k * times_packed;
+  }
+  // The multiplications. For one row or column, reading the other operand takes longer; then an equivalent number.
+  int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
+  Product transposed() const {
+    return {n,
+            m,
+            k,
+            alpha,
+            {b.data, b.col_stride, b.row_stride},
+            {a.data, a.col_stride, a.row_stride},
+            beta,
+            {c.data, c.col_stride, c.row_stride}};
+  }
+  Tile<T> tile(int64_t row, int64_t rows, int64_t col, int64_t cols) const {
+    return {rows,
+            cols,
+            k,
+            alpha,
+            a.data + row * a.row_stride,
+            a.row_stride,
+            a.col_stride,
+            b.data + col * b.col_stride,
+            b.row_stride,
+            b.col_stride,
+            beta,
+            c.data + row * c.row_stride + col * c.col_stride,
+            c.row_stride};
+  }
+};
+
+// Computes one tile in this thread, for any strides of C.
+template <class T>
+void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
+  if (c_cols == 1 || t.n == 1) {
+    const Scratch<T> scratch(use.scratch_size(t));
+    use.multiply(t, scratch.get());
+    return;
+  }
+  const Scratch<T> dense(t.m * t.n);  // C's rows are not contiguous: copy them there and back
+  const Tile<T> outer = t;
+  t.c = dense.get();
+  t.c_rows = t.n;
+  if (t.beta != 0) {
+    for (int64_t i = 0; i < t.m; ++i) {
+      for (int64_t j = 0; j < t.n; ++j) t.c[i * t.n + j] = outer.c[i * outer.c_rows + j * c_cols];
+    }
+  }
+  const Scratch<T> scratch(use.scratch_size(t));
+  use.multiply(t, scratch.get());
+  if (outer.c_rows == 1) return use.store_turned(t.m, t.n, t.c, t.n, outer.c, c_cols);
+  for (int64_t i = 0; i < t.m; ++i) {
+    for (int64_t j = 0; j < t.n; ++j) outer.c[i * outer.c_rows + j * c_cols] = t.c[i * t.n + j];
+  }
+}
+
+// How C is divided into tiles; depends only on the sizes.
+struct Cut {
+  int64_t rows, cols;    // of a tile
+  int64_t down, across;  // tiles
+
+  Cut(int64_t m, int64_t n, int64_t work, bool rows_of_a, int64_t most_rows, int64_t most_cols, int64_t unit_rows,
+      int64_t unit_cols)
+      : down(pieces_of(m, most_rows)), across(pieces_of(n, most_cols)) {
+    // If there are few tiles, more along the longer side, so that all threads have work; for two threads, an even
+    // number.
+    const int64_t wanted = std::clamp<int64_t>(work / kPieceWork, 1, kPieces);
+    const int64_t tiles = down * across;
+    if (tiles < wanted || (tiles % 2 == 1 && tiles > 1 && tiles < kPieces)) {
+      const int64_t times = tiles < wanted ? pieces_of(wanted, tiles) : 2;
+      if (m >= n) {
+        down = std::max(down, std::min(down * times, m / (4 * unit_rows)));
+      } else {
+        across = std::max(across, std::min(across * times, n / unit_cols));
+      }
+    }
+    int64_t units = pieces_of(pieces_of(m, down), unit_rows);
+    if (down > 1 && across == 1) {
+      units = even_units(down, m, unit_rows);
+      // Two halves of the columns, if that suits two threads better and rows of A need not be copied for both.
+      if (!rows_of_a && n >= 4 * unit_cols && 19 * 2 * end_of(units * unit_rows, m, 2) > 20 * m) {
+        across = 2;
+        units = pieces_of(pieces_of(m, pieces_of(down, 2)), unit_rows);
+      }
+    }
+    rows = down == 1 ? m : units * unit_rows;
+    cols = pieces_of(pieces_of(n, across), unit_cols) * unit_cols;
+    down = pieces_of(m, rows);
+    across = pieces_of(n, cols);
+  }
+
+  // Rows that the thread with the most computes if tiles of `rows` are taken in order.
+  static int64_t end_of(int64_t rows, int64_t m, int64_t threads) {
+    const int64_t whole = (m - 1) / rows, last = m - whole * rows, more = whole % threads;
+    return whole / threads * rows + (more > 0 ? rows : last);
+  }
+  // Units of rows of a tile, for at most `most` tiles and at least half as many: those with which two and four threads
+  // end earliest.
+  static int64_t even_units(int64_t most, int64_t m, int64_t unit) {
+    const int64_t all = pieces_of(m, unit);
+    int64_t best = 0, least = 0;
+    for (int64_t tiles = most; 2 * tiles >= most; --tiles) {
+      const int64_t units = pieces_of(all, tiles), end = end_of(units * unit, m, 2) + 2 * end_of(units * unit, m, 4);
+      if (best == 0 || end < least) best = units, least = end;
+    }
+    return best;
+  }
+};
+
+// Whether BLIS accepts these strides: rows or columns are contiguous and do not overlap.
+bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
+  return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
+}
+
+template <class T>
+bool suits_blis(const Product<T>& p) {
+  return p.m >= kLeast && p.n >= kLeast && p.k >= kLeast && p.c.col_stride == 1 &&
+         blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) &&
+         blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
+         blis_strides(p.m, p.n, p.c.row_stride, p.c.col_stride);
+}
+
+// An operand that is packed once for all tiles: `count` panels or slivers, k times `width` elements each.
+template <class T>
+class PackedOnce {
+ public:
+  // pack(begin, end, to) packs the panels or slivers begin .. end - 1; `to` is that of the first of all.
+  template <class Pack>
+  PackedOnce(bool wanted, int64_t count, int64_t width, int64_t k, const Pack& pack)
+      : size(count * width), memory_(wanted ? size * k : 0) {
+    if (!wanted) return;
+    parallel_for(count, std::max<int64_t>(1, kPackWork / (width * (k + 1))),
+                 [&](int64_t begin, int64_t end) { pack(begin, end, memory_.get()); });
+  }
+  const T* get() const { return memory_.get(); }  // nullptr if it is not packed
+
+  const int64_t size;  // elements along the other axis than k, with padding
+
+ private:
+  Scratch<T> memory_;
+};
+
+template <class T>
+void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
+  const Kernels<T>& use = kernels<T>();
+  const bool on_blis = suits_blis(p);
+  const int64_t most_rows = on_blis ? kLargeTile : p.c.col_stride == 1 ? tile_rows() : kTile;
+  const int64_t most_cols = on_blis ? kLargeTile : p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
+  const Cut cut(p.m, p.n, p.work(), p.a.col_stride == 1, most_rows, most_cols, use.rows, use.cols);
+  const bool share_b = !on_blis && cut.down > 2 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
+  const PackedOnce<T> panels(share_b, pieces_of(p.n, use.cols), use.cols, p.k, [&](int64_t begin, int64_t end, T* to) {
+    use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, to);
+  });
+  // If A is read once for each panel of B, one stream is faster than one for each row.
+  const bool share_a =
+      !on_blis && cut.across > 1 && p.m > 8 && p.k > 0 && p.m * p.k <= kSharedA &&
+      (p.a.col_stride != 1 || (!share_b && p.c.col_stride == 1) || blas::aliased<T>(p.a.row_stride, p.a.col_stride));
+  const PackedOnce<T> slivers(share_a, pieces_of(p.m, use.rows), use.rows, p.k, [&](int64_t begin, int64_t end, T* to) {
+    use.pack_slivers(p.m, p.k, p.a.data, p.a.row_stride, p.a.col_stride, begin, end, to);
+  });
+  parallel_for(cut.down * cut.across, 1, [&](int64_t index, int64_t) {
+    const int64_t row = index % cut.down * cut.rows, col = index / cut.down * cut.cols;
+    const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
+    Tile<T> tile = p.tile(row, rows, col, cols);
+    tile.dots = p.m <= blas::kDotRows;
+    if (on_blis) {
+      blas::multiply_on_blis(tile);
+    } else {
+      tile.panels = panels.get();
+      tile.first_col = col;
+      tile.all_cols = panels.size;
+      tile.few_panels = l2_bytes() / int64_t{2 * sizeof(T)};
+      tile.slivers = slivers.get();
+      tile.first_row = row;
+      tile.all_rows = slivers.size;
+      multiply_tile(use, tile, p.c.col_stride);
+    }
+    if (done && flipped) done(col, col + cols, row, row + rows);
+    if (done && !flipped) done(row, row + rows, col, col + cols);
+  });
+}
+
+// For small C and long k: products over parts of k, in parallel, which are then added in order.
+template <class T>
+void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
+  const Kernels<T>& use = kernels<T>();
+  // An even number, so that two threads have as much work.
+  const int64_t parts = std::min<int64_t>(8, 2 * pieces_of(p.k, 2 * blas::kDepth)), depth = pieces_of(p.k, parts);
+  const int64_t size = p.m * p.n;
+  const Scratch<T> sums(parts * size);
+  parallel_for(parts, 1, [&](int64_t part, int64_t) {
+    Tile<T> tile = p.tile(0, p.m, 0, p.n);
+    tile.a += part * depth * tile.a_cols;
+    tile.b += part * depth * tile.b_rows;
+    tile.k = std::min(depth, p.k - part * depth);
+    tile.beta = 0;
+    tile.c = sums.get() + part * size;
+    tile.c_rows = p.n;
+    multiply_tile(use, tile, 1);
+  });
+  parallel_for(p.m, std::max<int64_t>(1, kAddWork / p.n), [&](int64_t begin, int64_t end) {
+    T* const sum = sums.get();
+    for (int64_t part = 1; part < parts; ++part) {
+      for (int64_t i = begin * p.n; i < end * p.n; ++i) sum[i] += sums.get()[part * size + i];
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      T* const row = p.c.data + i * p.c.row_stride;
+      if (p.beta == 0 && p.c.col_stride == 1) {
+        std::copy_n(sum + i * p.n, p.n, row);
+        continue;
+      }
+      for (int64_t j = 0; j < p.n; ++j) {
+        T& c = row[j * p.c.col_stride];
+        c = p.beta == 0 ? sum[i * p.n + j] : p.beta * c + sum[i * p.n + j];
+      }
+    }
+  });
+  if (done && flipped) done(0, p.n, 0, p.m);
+  if (done && !flipped) done(0, p.m, 0, p.n);
+}
+
+template <class T>
+void multiply_any(const Product<T>& p, Epilogue done, bool flipped) {
+  if (p.work() < 2 * kPieceWork) {  // one tile
+    multiply_tile(kernels<T>(), p.tile(0, p.m, 0, p.n), p.c.col_stride);
+    if (done && flipped) done(0, p.n, 0, p.m);
+    if (done && !flipped) done(0, p.m, 0, p.n);
+  } else if (p.m * p.n <= (p.dot_shaped() ? kFewSums : kFewOutputs) && p.k >= 2 * blas::kDepth &&
+             p.m * p.n * p.k >= 2 * kPieceWork) {
+    multiply_along_k(p, done, flipped);
+  } else if (p.better_turned()) {
+    multiply_tiles(p.transposed(), done, !flipped);
+  } else {
+    multiply_tiles(p, done, flipped);
+  }
+}
+
+// A product whose B is packed: its first column is number first_col of all_cols packed ones.
+template <class T>
+void multiply_packed(const Product<T>& p, const T* panels, int64_t first_col, int64_t all_cols) {
+  const Kernels<T>& use = kernels<T>();
+  Tile<T> tile = p.tile(0, p.m, 0, p.n);
+  tile.panels = panels;
+  tile.first_col = first_col;
+  tile.all_cols = all_cols;
+  const Scratch<T> scratch(use.scratch_size(tile));
+  use.multiply(tile, scratch.get());
+}
+
+}  // namespace
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
+          MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c, Epilogue done) {
+  if (m == 0 || n == 0) return;
+  detail::count_flops(2 * m * n * k);
+  const Product<T> p{m, n, k, alpha, a, b, beta, c};
+  const bool flipped = !p.row_major_c();
+  multiply_any(flipped ? p.transposed() : p, done, flipped);
+}
+
+template <class T>
+void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
+                  MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
+                  BatchOffsets offsets) {
+  if (batch == 0 || m == 0 || n == 0) return;
+  const int64_t work = m * n * (k + 1);
+  if (batch == 1 || work > 16 * kPieceWork) {  // few and large: in parallel over the tiles of each
+    for (int64_t i = 0; i < batch; ++i) {
+      const BatchOffset at = offsets(i);
+      gemm<T>(m, n, k, alpha, {a.data + at.a, a.row_stride, a.col_stride}, {b.data + at.b, b.row_stride, b.col_stride},
+              beta, {c.data + at.c, c.row_stride, c.col_stride});
+    }
+    return;
+  }
+  detail::count_flops(2 * batch * m * n * k);
+  Product<T> p{m, n, k, alpha, a, b, beta, c};
+  const bool flipped = !p.row_major_c();
+  if (flipped) p = p.transposed();
+  const Kernels<T>& use = kernels<T>();
+  parallel_for(batch, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
+    const Tile<T> first = p.tile(0, p.m, 0, p.n);
+    const Scratch<T> scratch(use.scratch_size(first));
+    for (int64_t i = begin; i < end; ++i) {
+      const BatchOffset at = offsets(i);
+      Tile<T> tile = first;
+      tile.a += flipped ? at.b : at.a;
+      tile.b += flipped ? at.a : at.b;
+      tile.c += at.c;
+      if (p.c.col_stride == 1 || p.n == 1) {
+        use.multiply(tile, scratch.get());
+      } else {
+        multiply_tile(use, tile, p.c.col_stride);
+      }
+    }
+  });
+}
+
+template <class T>
+PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, MatrixView<const std::type_identity_t<T>> b)
+    : k_(k), n_(n), panels_(pieces_of(n, kernels<T>().cols)) {
+  const Kernels<T>& use = kernels<T>();
+  packed_ = static_cast<T*>(pool::acquire(packed_bytes<T>(k, panels_)));
+  parallel_for(panels_, std::max<int64_t>(1, kPackWork / (use.cols * (k + 1))), [&](int64_t begin, int64_t end) {
+    use.pack_panels(n, k, b.data, b.row_stride, b.col_stride, begin, end, packed_);
+  });
+}
+
+template <class T>
+PackedMatrix<T>::~PackedMatrix() {
+  pool::release(packed_, packed_bytes<T>(k_, panels_));
+}
+
+template <class T>
+void PackedMatrix<T>::multiply_panels(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows,
+                                      int64_t first_panel, int64_t last_panel) const {
+  const Kernels<T>& use = kernels<T>();
+  const int64_t first = first_panel * use.cols, end = std::min(n_, last_panel * use.cols);
+  multiply_packed<T>({m, end - first, k_, T{1}, {a, a_rows, 1}, {nullptr, n_, 1}, beta, {c + first, c_rows, 1}},
+                     packed_, first, panels_ * use.cols);
+}
+
+template <class T>
+void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const {
+  detail::count_flops(2 * m * n_ * k_);
+  const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
+  parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work),
+               [&](int64_t begin, int64_t end) { multiply_panels(m, a, a_rows, beta, c, c_rows, begin, end); });
+}
+
+template <class T>
+void PackedMatrix<T>::multiply_part(int64_t m, int64_t cols, int64_t depth, const T* a, int64_t a_rows, T beta, T* c,
+                                    int64_t c_rows) const {
+  const Kernels<T>& use = kernels<T>();
+  if (depth == k_) return multiply_panels(m, a, a_rows, beta, c, c_rows, 0, pieces_of(cols, use.cols));
+  for (int64_t col = 0; col < cols; col += use.cols) {  // a panel is packed by rows: fewer of them are its beginning
+    const int64_t width = std::min(use.cols, n_ - col);
+    multiply_packed<T>({m, width, depth, T{1}, {a, a_rows, 1}, {nullptr, n_, 1}, beta, {c + col, c_rows, 1}},
+                       packed_ + col * k_, 0, use.cols);
+  }
+}
+
+template class PackedMatrix<float>;
+template class PackedMatrix<double>;
+
+template void gemm<float>(int64_t, int64_t, int64_t, float, MatrixView<const float>, MatrixView<const float>, float,
+                          MatrixView<float>, Epilogue);
+template void gemm<double>(int64_t, int64_t, int64_t, double, MatrixView<const double>, MatrixView<const double>,
+                           double, MatrixView<double>, Epilogue);
+template void batched_gemm<float>(int64_t, int64_t, int64_t, int64_t, float, MatrixView<const float>,
+                                  MatrixView<const float>, float, MatrixView<float>, BatchOffsets);
+template void batched_gemm<double>(int64_t, int64_t, int64_t, int64_t, double, MatrixView<const double>,
+                                   MatrixView<const double>, double, MatrixView<double>, BatchOffsets);
+
+}  // namespace tapegrad

@@ -1,0 +1,127 @@
+// Products of a few rows with columns that are contiguous along k; included once for each instruction set.
+#if defined(TAPEGRAD_AUTOGRAD_BLAS_DOT_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAPEGRAD_AUTOGRAD_BLAS_DOT_H_
+#undef TAPEGRAD_AUTOGRAD_BLAS_DOT_H_
+#else
+#define TAPEGRAD_AUTOGRAD_BLAS_DOT_H_
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include <tapegrad/autograd/kernels/simd/simd.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// Loads as float or double; bfloat16 is widened.
+template <class T>
+HWY_INLINE Vec<T> load_wide(const T* p) {
+  return load(p);
+}
+template <class T>
+HWY_INLINE Vec<T> load_wide(const T* p, int64_t n) {
+  return load(p, n);
+}
+HWY_INLINE Vec<float> load_wide(const uint16_t* p) {
+  const hn::RebindToUnsigned<Vec<float>::Tag> wide;
+  const hn::Rebind<uint16_t, Vec<float>::Tag> narrow;
+  return hn::BitCast(Vec<float>::Tag(), hn::ShiftLeft<16>(hn::PromoteTo(wide, hn::LoadU(narrow, p))));
+}
+HWY_INLINE Vec<float> load_wide(const uint16_t* p, int64_t n) {
+  uint16_t part[kLanes<float>] = {};
+  std::memcpy(part, p, static_cast<std::size_t>(n) * sizeof *p);
+  return load_wide(part);
+}
+
+// Rows of A at a time: their sums fit the registers, besides what widening bfloat16 needs.
+template <class B>
+inline constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 4 : 3;
+template <>
+inline constexpr int kTileRows<uint16_t> = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+
+// Calls tile(i, rows) for each tile of rows of A; `rows` is a constant, at most kMost.
+template <int kMost, class Tile>
+HWY_INLINE void for_tiles_of_rows(int64_t m, const Tile& tile) {
+  for (int64_t i = 0; i < m; i += kMost) {
+    switch (m - i) {
+      case 1: tile(i, std::integral_constant<int, 1>()); break;
+      case 2: tile(i, std::integral_constant<int, std::min(2, kMost)>()); break;
+      case 3: tile(i, std::integral_constant<int, std::min(3, kMost)>()); break;
+      default: tile(i, std::integral_constant<int, kMost>()); break;
+    }
+  }
+}
+
+// Columns of B that are read at the same time: the ranges of `width` adjacent columns in parallel, each in order.
+template <int kStreams, class B>
+struct Columns {
+  const B* at[kStreams];
+  int64_t ahead;  // what is fetched into L2 meanwhile, in elements from here: later columns
+
+  // If there are several tiles of rows, all but the first find the columns in L1: the next ones are fetched.
+  HWY_INLINE Columns(const B* b, int64_t b_cols, int64_t n, int64_t j, int64_t width, bool one_tile)
+      : ahead(one_tile ? 1024 / static_cast<int64_t>(sizeof(B)) : b_cols) {
+    for (int64_t q = 0; q < kStreams; ++q) at[q] = b + std::min(j + q * width, n - 1) * b_cols;
+  }
+  HWY_INLINE void fetch(int q, int64_t p) const { __builtin_prefetch(at[q] + p + ahead, 0, 2); }
+};
+
+// Calls done(i + r, column, sum) for each of a tile's sums. They go through memory here: only where all indices are
+// constants does the compiler keep them in registers, and that many reductions would be much code.
+template <int kRows, int kStreams, class T, class Done>
+HWY_INLINE void finish_sums(int64_t i, int64_t n, int64_t j, int64_t width, const Vec<T> (&sum)[kRows][kStreams],
+                            const Done& done) {
+  T lanes[kRows * kStreams * kLanes<T>];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int q = 0; q < kStreams; ++q) store(sum[r][q], lanes + (r * kStreams + q) * kLanes<T>);
+  }
+  const T* from = lanes;
+#pragma GCC unroll 1
+  for (int64_t r = i; r < i + kRows; ++r) {
+#pragma GCC unroll 1
+    for (int64_t column = j; column < j + kStreams * width; column += width, from += kLanes<T>) {
+      if (column < n) done(r, column, reduce_sum(load(from)));
+    }
+  }
+}
+
+// Calls done(i, j, sum) for each of the m rows i of A and column j of B, where sum = A[i, :] B[:, j]. B is read once.
+template <class T, class B, class Done>
+HWY_INLINE void dot_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_rows, const B* b, int64_t b_cols,
+                         const Done& done) {
+  constexpr int kStreams = 4;
+  const int64_t width = (n + kStreams - 1) / kStreams;
+  for (int64_t j = 0; j < width; ++j) {
+    const Columns<kStreams, B> columns(b, b_cols, n, j, width, m <= kTileRows<B>);
+    for_tiles_of_rows<kTileRows<B>>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
+      Vec<T> sum[kRows][kStreams];
+      const auto add = [&](int64_t p, const auto& load_part) HWY_ATTR {
+        Vec<T> from_b[kStreams];
+#pragma GCC unroll 4
+        for (int q = 0; q < kStreams; ++q) {
+          columns.fetch(q, p);
+          from_b[q] = load_part(columns.at[q] + p);
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) {
+          const Vec<T> from_a = load_part(a + (i + r) * a_rows + p);
+#pragma GCC unroll 4
+          for (int q = 0; q < kStreams; ++q) sum[r][q] = fma(from_a, from_b[q], sum[r][q]);
+        }
+      };
+      int64_t p = 0;
+      for (; p + kLanes<T> <= k; p += kLanes<T>) add(p, [](const auto* from) HWY_ATTR { return load_wide(from); });
+      if (p < k) add(p, [&](const auto* from) HWY_ATTR { return load_wide(from, k - p); });
+      finish_sums(i, n, j, width, sum, done);
+    });
+  }
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,79 @@
+// The arguments of one call of scaled dot-product attention, as its kernels see them.
+#pragma once
+
+#include <tapegrad/autograd/ops/detail/batch.h>
+#include <tapegrad/autograd/ops/detail/dropout_mask.h>
+#include <tapegrad/autograd/tensor.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+
+/// The weights are not kept: backward computes them again.
+struct Attention {
+  Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
+  Shape batch;               // to which their leading axes broadcast
+  Tensor mask;               // expanded to [..., T, S], or empty
+  PackedDropoutMask keep;    // [..., T, S], or none without dropout
+  double scale = 1;
+  double keep_probability = 1;  // 1 - p
+  bool causal = false;
+  bool narrow = false;  // products in bfloat16, which query, key and value may be in; all else is float32
+  DType dtype = kFloat32;
+
+  int64_t rows() const { return query.size(-2); }
+  int64_t columns() const { return key.size(-2); }
+  int64_t heads() const { return batch.numel(); }
+  // Neighbouring heads that have the same keys and values.
+  int64_t sharing() const {
+    const auto once = [](const Tensor& x) { return x.dim() < 3 || x.size(-3) == 1; };
+    return !batch.empty() && batch[-1] > 1 && once(key) && once(value) ? batch[-1] : 1;
+  }
+  // Into how many sums their gradients are divided: one, or more where several threads need work.
+  int64_t sums() const {
+    const int64_t wanted = std::min(kLeastPieces, heads() / std::max<int64_t>(1, kPieceWork / head_work()));
+    const int64_t heads_that_share = sharing();
+    int64_t sums = 1;
+    while (sums < heads_that_share && (heads_that_share % sums != 0 || heads() / heads_that_share * sums < wanted))
+      ++sums;
+    return sums;
+  }
+  // Heads for one thread to take at a time: about a million multiplications. Few queries and keys take about as long as
+  // so many multiplications in any case.
+  int64_t grain() const {
+    constexpr int64_t kLeastWork = 20000;
+    return std::max<int64_t>(1, kPieceWork / (head_work() + kLeastWork));
+  }
+  // Multiplications of a head.
+  int64_t head_work() const { return std::max<int64_t>(1, rows() * columns() * (query.size(-1) + value.size(-1))); }
+
+  static constexpr int64_t kPieceWork = int64_t{1} << 20;
+  static constexpr int64_t kLeastPieces = 16;
+};
+
+// --- few queries and keys: one head in each lane of a vector (attention_lanes.cpp) ---
+
+/// Whether there are so few, and enough heads, in float32. The bits are then those of attention head by head.
+bool suits_lanes(const Attention& a);
+
+/// Fills y [..., T, E].
+void attention_by_lanes(const Attention& a, const Tensor& y);
+/// Fills dquery, dkey, dvalue. dy has contiguous rows.
+void attention_by_lanes_backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tensor& dk,
+                                 const Tensor& dv);
+
+// --- many queries and keys: one block of keys after another (attention_blocks.cpp) ---
+
+/// Whether there are enough queries and keys for that.
+bool suits_blocks(const Attention& a);
+
+/// Fills y [..., T, E] and `softmax` [2, heads, T]: the highest score of each query, and 1 / the sum of its weights (0
+/// if all keys are masked).
+void attention_by_blocks(const Attention& a, const Tensor& y, const Tensor& softmax);
+
+/// dquery, dkey, dvalue from what attention_by_blocks computed. dkey and dvalue have one element along the heads that
+/// share keys, or as many as there are sums.
+void attention_by_blocks_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
+                                  const Tensor& dq, const Tensor& dk, const Tensor& dv);
+
+}  // namespace tapegrad

@@ -1,0 +1,130 @@
+// Softmax, dropout and their gradients over rows of attention weights; included by kernel files, once for each
+// instruction set.
+#if defined(TAPEGRAD_AUTOGRAD_OPS_ATTENTION_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAPEGRAD_AUTOGRAD_OPS_ATTENTION_ROWS_INL_H_
+#undef TAPEGRAD_AUTOGRAD_OPS_ATTENTION_ROWS_INL_H_
+#else
+#define TAPEGRAD_AUTOGRAD_OPS_ATTENTION_ROWS_INL_H_
+#endif
+
+#include <tapegrad/autograd/kernels/simd/simd.h>
+#include <tapegrad/autograd/ops/attention/detail/attention_rows.h>
+#include <tapegrad/autograd/kernels/kernel.h>
+
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+template <class T>
+T highest_score(const T* row, int64_t n, T highest) {
+  constexpr int64_t kStep = kLanes<T>;
+  int64_t j = 0;
+  if (n >= kStep) {
+    Vec<T> top(highest);
+    for (; j + kStep <= n; j += kStep) top = max(top, load(row + j));
+    highest = reduce_max(top);
+  }
+  for (; j < n; ++j) highest = row[j] > highest ? row[j] : highest;
+  return highest;
+}
+
+// Replaces scores by exp(score - highest); returns their sum.
+template <class T>
+T exponentiate(T* row, int64_t n, T highest) {
+  constexpr int64_t kStep = kLanes<T>;
+  Vec<T> total(T{0});
+  int64_t j = 0;
+  for (; j + kStep <= n; j += kStep) {
+    const Vec<T> e = exp(load(row + j) - highest);
+    total += e;
+    store(e, row + j);
+  }
+  T sum = reduce_sum(total);
+  if (j < n) {
+    const int64_t rest = n - j;
+    const Vec<T> e = exp(load(row + j, rest) - highest);
+    store(e, row + j, rest);
+    for (; j < n; ++j) sum += row[j];
+  }
+  return sum;
+}
+
+template <class T>
+void scale_row(T* row, int64_t n, T factor) {
+  constexpr int64_t kStep = kLanes<T>;
+  const Vec<T> factors(factor);
+  int64_t j = 0;
+  for (; j + kStep <= n; j += kStep) store(load(row + j) * factors, row + j);
+  for (; j < n; ++j) row[j] *= factor;
+}
+
+// Turns one row of scores into weights, in place (softmax.cpp has the softmax of tensors): softmax over n scores, and m
+// more elsewhere, that are already scaled, and -inf where masked.
+template <class T>
+void softmax_row(T* row, int64_t n, T* more = nullptr, int64_t m = 0) {
+  const T nothing = -std::numeric_limits<T>::infinity();
+  const T highest = highest_score(more, m, highest_score(row, n, nothing));
+  if (highest == nothing) {  // everything is masked: weights of zero
+    for (int64_t j = 0; j < n; ++j) row[j] = row[j] == row[j] ? T{0} : row[j];
+    for (int64_t j = 0; j < m; ++j) more[j] = more[j] == more[j] ? T{0} : more[j];
+    return;
+  }
+  T sum = exponentiate(row, n, highest);
+  if (m > 0) sum += exponentiate(more, m, highest);
+  scale_row(row, n, T{1} / sum);
+  scale_row(more, m, T{1} / sum);
+}
+
+// The factor of the weights that dropout keeps, rounded as in PyTorch.
+template <class T>
+T dropout_factor(const AttentionWeights& a) {
+  return T{1} / static_cast<T>(a.keep_probability);
+}
+
+// dropped = weights * keep * factor
+inline void drop_weights(const AttentionWeights& a) {
+  with_floating_type(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int64_t kStep = kLanes<T>;
+    const T factor = dropout_factor<T>(a);
+    const Vec<T> factors(factor), zero(T{0});
+    const T* weights = static_cast<const T*>(a.weights);
+    T* const dropped = static_cast<T*>(a.dropped);
+    const int64_t cells = a.rows * a.columns;
+    int64_t i = 0;
+    for (; i + kStep <= cells; i += kStep) {
+      store(where(load_mask<T>(a.keep + i), load(weights + i) * factors, zero), dropped + i);
+    }
+    for (; i < cells; ++i) dropped[i] = a.keep[i] ? weights[i] * factor : T{0};
+  });
+}
+
+// forward was w = softmax(s), d = w * keep * factor, so now ds = w * (dw - <dw, w>) with dw = dd * keep * factor.
+inline void weights_backward(const AttentionWeights& a) {
+  with_floating_type(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int64_t kStep = kLanes<T>;
+    const T factor = dropout_factor<T>(a);
+    for (int64_t t = 0; t < a.rows; ++t) {
+      const T* w = static_cast<const T*>(a.weights) + t * a.columns;
+      T* row = static_cast<T*>(a.gradient) + t * a.columns;
+      if (a.keep) {
+        const bool* keep = a.keep + t * a.columns;
+        for (int64_t j = 0; j < a.columns; ++j) row[j] = keep[j] ? row[j] * factor : T{0};
+      }
+      Vec<T> total(T{0});
+      int64_t j = 0;
+      for (; j + kStep <= a.columns; j += kStep) total = fma(load(w + j), load(row + j), total);
+      T dot = reduce_sum(total);
+      for (; j < a.columns; ++j) dot += w[j] * row[j];
+      for (j = 0; j + kStep <= a.columns; j += kStep) store(load(w + j) * (load(row + j) - dot), row + j);
+      for (; j < a.columns; ++j) row[j] = w[j] * (row[j] - dot);
+    }
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the include guard of this instruction set

@@ -1,0 +1,326 @@
+// Convolutions with one channel per group: each plane of x is convolved by itself.
+//
+// A plane is copied with zeros around it, its columns sorted by their remainder modulo the stride: each tap of the
+// kernel then reads contiguous elements for a whole row of the result, for any stride.
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/convolution/convolution_depthwise.cpp"
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
+
+#include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/simd/simd.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
+
+#ifndef TAPEGRAD_DEPTHWISE_TYPES
+#define TAPEGRAD_DEPTHWISE_TYPES
+namespace tapegrad {
+
+// Rows of the result from one copy: row r is combined from the elements from[r * from_step + taps[t] + j].
+template <class T>
+struct TapRows {
+  int64_t rows, n;  // of the result, and elements in each
+  int64_t count;    // of taps
+  const int64_t* taps;
+  const T* from;
+  int64_t from_step;
+};
+
+template <class T>
+struct TapKernels {
+  int64_t lanes;
+  void (*combine_rows)(const TapRows<T>& work, const T* weight, T start, T* y, int64_t y_step);
+  void (*correlate_rows)(const TapRows<T>& work, const T* y, T* sums);
+  T (*sum_of_lanes)(const T* sums);
+};
+
+// Elements of the copy that may be read beyond the last row; their values are not used.
+inline constexpr int64_t kTapSlack = 64;
+
+}  // namespace tapegrad
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// y[j] = start + sum of weight[t] * from[taps[t] + j] over the taps, for kVecs vectors of which the last has `last`.
+template <int kVecs, class T>
+HWY_INLINE void combine(int64_t count, const int64_t* taps, const T* from, const T* weight, T start, T* y,
+                        int64_t last) {
+  Vec<T> sum[kVecs];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVecs; ++v) sum[v] = Vec<T>(start);
+  for (int64_t t = 0; t < count; ++t) {
+    const Vec<T> w = weight[t];
+    const T* const at = from + taps[t];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVecs; ++v) sum[v] = fma(w, load(at + v * kLanes<T>), sum[v]);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v + 1 < kVecs; ++v) store(sum[v], y + v * kLanes<T>);
+  if (last == kLanes<T>) {
+    store(sum[kVecs - 1], y + (kVecs - 1) * kLanes<T>);
+  } else {
+    store(sum[kVecs - 1], y + (kVecs - 1) * kLanes<T>, last);
+  }
+}
+
+// Rows of the result, at distance y_step.
+template <class T>
+void combine_rows(const TapRows<T>& work, const T* weight, T start, T* y, int64_t y_step) {
+  for (int64_t r = 0; r < work.rows; ++r, y += y_step) {
+    const T* const from = work.from + r * work.from_step;
+    for (int64_t j = 0; j < work.n; j += 4 * kLanes<T>) {
+      const int64_t some = std::min(4 * kLanes<T>, work.n - j), vecs = (some + kLanes<T> - 1) / kLanes<T>;
+      const int64_t last = some - (vecs - 1) * kLanes<T>;
+      switch (vecs) {
+        case 1: combine<1>(work.count, work.taps, from + j, weight, start, y + j, last); break;
+        case 2: combine<2>(work.count, work.taps, from + j, weight, start, y + j, last); break;
+        case 3: combine<3>(work.count, work.taps, from + j, weight, start, y + j, last); break;
+        default: combine<4>(work.count, work.taps, from + j, weight, start, y + j, last); break;
+      }
+    }
+  }
+}
+
+// sums[t] (one vector per tap) += the products of the rows of y with the rows that the tap reads.
+template <class T>
+void correlate_rows(const TapRows<T>& work, const T* y, T* sums) {
+  for (int64_t t = 0; t < work.count; ++t) {
+    Vec<T> even = load(sums + t * kLanes<T>), odd;
+    for (int64_t r = 0; r < work.rows; ++r) {
+      const T* const from = work.from + r * work.from_step + work.taps[t];
+      const T* const row = y + r * work.n;
+      int64_t j = 0;
+      for (; j + 2 * kLanes<T> <= work.n; j += 2 * kLanes<T>) {
+        even = fma(load(row + j), load(from + j), even);
+        odd = fma(load(row + j + kLanes<T>), load(from + j + kLanes<T>), odd);
+      }
+      if (j + kLanes<T> <= work.n) {
+        even = fma(load(row + j), load(from + j), even);
+        j += kLanes<T>;
+      }
+      if (j < work.n) odd = fma(load(row + j, work.n - j), load(from + j, work.n - j), odd);
+    }
+    store(even + odd, sums + t * kLanes<T>);
+  }
+}
+
+template <class T>
+T sum_of_lanes(const T* sums) {
+  return reduce_sum(load(sums));
+}
+
+template <class T>
+const TapKernels<T>& tap_kernels() {
+  static constexpr TapKernels<T> kTable{kLanes<T>, combine_rows<T>, correlate_rows<T>, sum_of_lanes<T>};
+  return kTable;
+}
+const TapKernels<float>& tap_kernels_float() { return tap_kernels<float>(); }
+const TapKernels<double>& tap_kernels_double() { return tap_kernels<double>(); }
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapegrad {
+
+HWY_EXPORT(tap_kernels_float);
+HWY_EXPORT(tap_kernels_double);
+
+namespace {
+
+constexpr int64_t kGrain = 32768;  // elements times taps for one thread to take at a time
+
+template <class T>
+const TapKernels<T>& tap_kernels() {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return chosen<HWY_DISPATCH_TABLE(tap_kernels_float)>();
+  } else {
+    return chosen<HWY_DISPATCH_TABLE(tap_kernels_double)>();
+  }
+}
+
+// Copies of source planes, for windows of one kernel.
+template <class T>
+class Planes {
+ public:
+  Planes(const ConvShape& shape, bool transposed)
+      : rows_{shape.rows, transposed},
+        cols_{shape.cols, transposed},
+        first_row_(rows_.first(0)),
+        first_col_(cols_.first(0)),
+        height_(std::max<int64_t>(1, rows_.end(rows_.to()) - first_row_)),
+        columns_(pieces_of(std::max<int64_t>(1, cols_.end(cols_.to()) - first_col_), cols_.advance())) {}
+
+  const ConvPass& rows() const { return rows_; }
+  const ConvPass& cols() const { return cols_; }
+  int64_t row_size() const { return columns_ * cols_.advance(); }
+  int64_t size() const { return height_ * row_size(); }
+
+  void copy(const T* from, T* to) const {
+    const int64_t width = cols_.from(), step = cols_.advance();
+    for (int64_t i = 0; i < height_; ++i, to += row_size()) {
+      const int64_t row = first_row_ + i;
+      if (row < 0 || row >= rows_.from()) {
+        std::fill_n(to, row_size(), T(0));
+        continue;
+      }
+      const T* const line = from + row * width;
+      for (int64_t phase = 0; phase < step; ++phase) {
+        T* const part = to + phase * columns_;
+        const int64_t begin = first_col_ + phase;  // the column of part[0]
+        const int64_t left = begin < 0 ? std::min(columns_, (step - 1 - begin) / step) : 0;
+        const int64_t right = std::clamp(begin < width ? pieces_of(width - begin, step) : 0, left, columns_);
+        std::fill_n(part, left, T(0));
+        if (step == 1) {
+          std::copy(line + begin + left, line + begin + right, part + left);
+        } else {
+          for (int64_t j = left; j < right; ++j) part[j] = line[begin + j * step];
+        }
+        std::fill(part + right, part + columns_, T(0));
+      }
+    }
+  }
+
+  // For the first element of a class: the offsets in a copy of the taps that contribute to it, and in `places` their
+  // positions in the kernel. Returns their number.
+  int64_t list_taps(const ConvTaps& down, int64_t row_class, const ConvTaps& across, int64_t col_class,
+                    int64_t* offsets, int64_t* places) const {
+    const ConvTaps::Class &rows = down[row_class], &cols = across[col_class];
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const int64_t p = down.tap(rows.first + i), row = rows_.source(rows.residue, p) - first_row_;
+      for (int64_t j = 0; j < cols.count; ++j) {
+        const int64_t q = across.tap(cols.first + j), col = cols_.source(cols.residue, q) - first_col_;
+        offsets[count] = row * row_size() + col % cols_.advance() * columns_ + col / cols_.advance();
+        places[count++] = p * cols_.axis.kernel + q;
+      }
+    }
+    return count;
+  }
+
+ private:
+  ConvPass rows_, cols_;
+  int64_t first_row_, first_col_, height_;
+  int64_t columns_;  // of a phase
+};
+
+// Elements of a class along an axis.
+int64_t count_of_class(const ConvPass& pass, int64_t residue) {
+  return residue < pass.to() ? pieces_of(pass.to() - residue, pass.classes()) : 0;
+}
+
+}  // namespace
+
+template <class T>
+void convolve_planes(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to) {
+  const TapKernels<T>& use = tap_kernels<T>();
+  const Planes<T> planes(shape, transposed);
+  const ConvPass &rows = planes.rows(), &cols = planes.cols();
+  const ConvTaps row_taps(rows), col_taps(cols);
+  const int64_t classes = row_taps.count() * col_taps.count(), taps = shape.taps();
+  const int64_t sources = transposed ? shape.o : 1, results = transposed ? 1 : shape.o;  // planes per group
+  const int64_t from_plane = rows.from() * cols.from(), to_plane = rows.to() * cols.to();
+
+  // the taps of every class, source after source
+  const Scratch<int64_t> offsets(taps * sources), places(taps * sources), counts(classes);
+  int64_t listed = 0;
+  for (int64_t at = 0; at < classes; ++at) {
+    int64_t* const first = offsets.get() + listed;
+    int64_t* const place = places.get() + listed;
+    const int64_t count =
+        planes.list_taps(row_taps, at / col_taps.count(), col_taps, at % col_taps.count(), first, place);
+    for (int64_t s = 1; s < sources; ++s) {
+      for (int64_t t = 0; t < count; ++t) {
+        first[s * count + t] = first[t] + s * planes.size();
+        place[s * count + t] = place[t] + s * taps;
+      }
+    }
+    counts.get()[at] = count * sources;
+    listed += count * sources;
+  }
+  const bool all_have_taps = row_taps.all() && col_taps.all();
+  const int64_t work = std::max<int64_t>(1, to_plane * taps * shape.o / (rows.classes() * cols.classes()));
+  parallel_for(shape.n * shape.groups, std::max<int64_t>(1, 8 * kGrain / work), [&](int64_t begin, int64_t end) {
+    const Scratch<T> copy(sources * planes.size() + kTapSlack), chosen(taps * sources), spread(cols.to());
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t group = i % shape.groups;
+      for (int64_t s = 0; s < sources; ++s) {
+        planes.copy(from + (i * sources + s) * from_plane, copy.get() + s * planes.size());
+      }
+      for (int64_t result = 0; result < results; ++result) {
+        const T* const kernel = weight + (group * shape.o + result) * taps;
+        const T start = bias == nullptr ? T(0) : bias[group * results + result];
+        T* const y = to + (i * results + result) * to_plane;
+        if (!all_have_taps) std::fill_n(y, to_plane, start);
+        const int64_t *offset = offsets.get(), *place = places.get();
+        for (int64_t at = 0; at < classes; ++at) {
+          const int64_t row_class = row_taps[at / col_taps.count()].residue;
+          const int64_t col_class = col_taps[at % col_taps.count()].residue, count = counts.get()[at];
+          for (int64_t t = 0; t < count; ++t) chosen.get()[t] = kernel[place[t]];
+          TapRows<T> todo{.rows = count_of_class(rows, row_class),
+                          .n = count_of_class(cols, col_class),
+                          .count = count,
+                          .taps = offset,
+                          .from = copy.get(),
+                          .from_step = rows.advance() * planes.row_size()};
+          offset += count;
+          place += count;
+          if (cols.classes() == 1) {
+            T* const first = y + row_class * cols.to();
+            use.combine_rows(todo, chosen.get(), start, first, rows.classes() * cols.to());
+            continue;
+          }
+          const int64_t lines = todo.rows;  // the elements of the result are strided: one row at a time
+          todo.rows = 1;
+          for (int64_t line = 0; line < lines; ++line, todo.from += todo.from_step) {
+            use.combine_rows(todo, chosen.get(), start, spread.get(), 0);
+            T* const row = y + (row_class + line * rows.classes()) * cols.to() + col_class;
+            for (int64_t j = 0; j < todo.n; ++j) row[j * cols.classes()] = spread.get()[j];
+          }
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void convolve_planes_weight(const ConvShape& shape, const T* x, const T* y, T* weight) {
+  const TapKernels<T>& use = tap_kernels<T>();
+  const Planes<T> planes(shape, false);
+  const int64_t taps = shape.taps(), plane = shape.out_image();
+  const Scratch<int64_t> offsets(taps), places(taps);
+  planes.list_taps(ConvTaps(planes.rows()), 0, ConvTaps(planes.cols()), 0, offsets.get(), places.get());
+  const int64_t work = std::max<int64_t>(1, shape.n * plane * taps * shape.o);
+  parallel_for(shape.groups, std::max<int64_t>(1, 8 * kGrain / work), [&](int64_t begin, int64_t end) {
+    const Scratch<T> copy(planes.size() + kTapSlack), sums(shape.o * taps * use.lanes);
+    for (int64_t group = begin; group < end; ++group) {
+      std::fill_n(sums.get(), shape.o * taps * use.lanes, T(0));
+      for (int64_t n = 0; n < shape.n; ++n) {
+        const int64_t i = n * shape.groups + group;
+        planes.copy(x + i * shape.image(), copy.get());
+        for (int64_t o = 0; o < shape.o; ++o) {
+          use.correlate_rows({.rows = shape.rows.out,
+                              .n = shape.cols.out,
+                              .count = taps,
+                              .taps = offsets.get(),
+                              .from = copy.get(),
+                              .from_step = shape.rows.stride * planes.row_size()},
+                             y + (i * shape.o + o) * plane, sums.get() + o * taps * use.lanes);
+        }
+      }
+      for (int64_t at = 0; at < shape.o * taps; ++at) {
+        weight[group * shape.o * taps + at] = use.sum_of_lanes(sums.get() + at * use.lanes);
+      }
+    }
+  });
+}
+
+template void convolve_planes<float>(const ConvShape&, bool, const float*, const float*, const float*, float*);
+template void convolve_planes<double>(const ConvShape&, bool, const double*, const double*, const double*, double*);
+template void convolve_planes_weight<float>(const ConvShape&, const float*, const float*, float*);
+template void convolve_planes_weight<double>(const ConvShape&, const double*, const double*, double*);
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -1,0 +1,363 @@
+// Convolutions and transposed convolutions of several channels per group.
+//
+// A block of the source is copied with its channels last, so that a row of the kernel reads one run of memory; a window
+// is then a few runs, and the result a product of windows with panels of the weight (kernels/run_product.h). No matrix
+// of windows is made. A transposed convolution with a stride is one such product for each class of elements (ConvPass),
+// without the zeros that spread the source would have.
+#include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/run_product.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+namespace {
+
+using runs::Run;
+
+constexpr int64_t kSourceBlock = 64 << 10;  // elements of a block of the source: it stays in the second-level cache
+constexpr int64_t kDepth = 256;             // rows of a panel of the weight at a time: they stay in L1
+constexpr int64_t kMostPixels = 1024, kLeastPixels = 24;  // of the result in a block
+constexpr int64_t kMostPieces = 16;                       // blocks of a result that is large enough
+
+// An element of the kernel: its offset in a plane of the weight, and the source position for the first element of its
+// class.
+struct Tap {
+  int64_t weight, row, col;
+};
+
+// Elements of the result that are combined from the same taps.
+struct TapClass {
+  int64_t row, col;      // residues
+  int64_t first, count;  // of its taps
+};
+
+// The range of one axis in a piece of work.
+struct Range {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
+Range range_of(int64_t index, int64_t step, int64_t size) { return {index * step, std::min(size, (index + 1) * step)}; }
+
+template <class T>
+class TapProduct {
+ public:
+  TapProduct(const ConvShape& shape, bool transposed)
+      : shape_(shape),
+        rows_{shape.rows, transposed},
+        cols_{shape.cols, transposed},
+        channels_(transposed ? shape.o : shape.c),
+        columns_(transposed ? shape.c : shape.o),
+        channel_stride_(transposed ? shape.c * shape.taps() : shape.taps()),
+        column_stride_(transposed ? shape.taps() : shape.c * shape.taps()),
+        panels_(pieces_of(columns_, use_.cols)),
+        row_taps_(rows_),
+        col_taps_(cols_),
+        taps_(shape.taps()),
+        classes_(classes_count()),
+        weight_(shape.groups * panels_ * use_.cols * shape.taps() * channels_) {
+    list_taps();
+    choose_blocks();
+  }
+
+  void run(const T* from, const T* weight, const T* bias, T* to) {
+    const int64_t depth = shape_.taps() * channels_;
+    parallel_for(shape_.groups * panels_, std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, depth * use_.cols)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) pack_panel(weight, i / panels_, i % panels_);
+                 });
+    const int64_t across = pieces_of(cols_.to(), block_cols_), down = pieces_of(rows_.to(), block_rows_);
+    const int64_t pieces = pieces_of(shape_.n, block_images_) * down * across * shape_.groups;
+    const int64_t work = block_images_ * block_rows_ * block_cols_ * work_per_pixel();
+    parallel_for(pieces, std::max<int64_t>(1, kConvPieceWork / std::max<int64_t>(1, work)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t block = i / shape_.groups;
+                     multiply_block(i % shape_.groups, range_of(block / across / down, block_images_, shape_.n),
+                                    range_of(block / across % down, block_rows_, rows_.to()),
+                                    range_of(block % across, block_cols_, cols_.to()), from, bias, to);
+                   }
+                 });
+  }
+
+ private:
+  // The taps of each class in the order of the source, so that adjacent ones form one run.
+  void list_taps() {
+    const auto tap_of = [](const ConvTaps& taps, const ConvPass& pass, const ConvTaps::Class& one, int64_t i) {
+      return taps.tap(one.first + (pass.transposed ? one.count - 1 - i : i));
+    };
+    int64_t count = 0;
+    for (int64_t at = 0; at < classes_count(); ++at) {
+      const ConvTaps::Class &down = row_taps_[at / col_taps_.count()], &across = col_taps_[at % col_taps_.count()];
+      classes_.get()[at] = {down.residue, across.residue, count, down.count * across.count};
+      for (int64_t i = 0; i < down.count; ++i) {
+        const int64_t p = tap_of(row_taps_, rows_, down, i), row = rows_.source(down.residue, p);
+        for (int64_t j = 0; j < across.count; ++j) {
+          const int64_t q = tap_of(col_taps_, cols_, across, j);
+          taps_.get()[count++] = {p * cols_.axis.kernel + q, row, cols_.source(across.residue, q)};
+        }
+      }
+    }
+  }
+
+  int64_t work_per_pixel() const {
+    return channels_ * pieces_of(shape_.taps(), rows_.classes() * cols_.classes()) * panels_ * use_.cols;
+  }
+
+  // The number of result elements in a piece of work; depends on the sizes only.
+  void choose_blocks() {
+    const int64_t image = rows_.to() * cols_.to(), total = shape_.n * shape_.groups * image;
+    const int64_t spread = rows_.advance() * cols_.advance();  // elements of the source per element of the result
+    const int64_t wanted = std::clamp<int64_t>(total * work_per_pixel() / kConvPieceWork, 1, kMostPieces);
+    int64_t pixels = std::clamp(kSourceBlock / std::max<int64_t>(1, channels_ * spread), 2 * kLeastPixels, kMostPixels);
+    pixels = std::clamp(pieces_of(total, wanted), kLeastPixels, pixels);
+    const auto even = [](int64_t size, int64_t most) {  // blocks of nearly equal sizes
+      return std::max<int64_t>(1, pieces_of(size, std::max<int64_t>(1, pieces_of(size, std::max<int64_t>(1, most)))));
+    };
+    block_images_ = image == 0 ? 1 : even(shape_.n, pixels / image);
+    block_rows_ = image <= pixels ? std::max<int64_t>(1, rows_.to()) : even(rows_.to(), pixels / cols_.to());
+    block_cols_ = cols_.to() <= pixels ? std::max<int64_t>(1, cols_.to()) : even(cols_.to(), pixels);
+  }
+
+  int64_t panel_width(int64_t panel) const { return std::min(use_.cols, columns_ - panel * use_.cols); }
+  bool wide(int64_t panel) const { return panel_width(panel) > use_.cols / 2; }
+  // The rows of a panel, class after class.
+  T* panel(int64_t group, int64_t panel) const {
+    return weight_.get() + (group * panels_ + panel) * use_.cols * shape_.taps() * channels_;
+  }
+
+  void pack_panel(const T* weight, int64_t group, int64_t index) const {
+    const int64_t width = panel_width(index), pitch = wide(index) ? use_.cols : use_.cols / 2;
+    const T* const from = weight + group * shape_.o * shape_.c * shape_.taps() + index * use_.cols * column_stride_;
+    T* const to = panel(group, index);
+    if (width < pitch) std::fill_n(to, shape_.taps() * channels_ * pitch, T(0));
+    for (int64_t at = 0; at < classes_count(); ++at) {
+      const TapClass& one = classes_.get()[at];
+      const Tap* const taps = taps_.get() + one.first;
+      T* const rows = to + one.first * channels_ * pitch;
+      for (int64_t channel = 0; channel < channels_; ++channel) {
+        for (int64_t j = 0; j < width; ++j) {
+          const T* const plane = from + channel * channel_stride_ + j * column_stride_;
+          for (int64_t t = 0; t < one.count; ++t) rows[(t * channels_ + channel) * pitch + j] = plane[taps[t].weight];
+        }
+      }
+    }
+  }
+
+  // The rows and columns of the source that a block needs; zeros outside the source.
+  struct Window {
+    Range rows, cols;
+    int64_t image;  // elements of a copy with channels last
+  };
+
+  void copy_source(const Window& window, int64_t group, const Range& images, const T* from, T* to) const {
+    const int64_t height = rows_.from(), width = cols_.from(), plane = height * width;
+    const int64_t row_size = window.cols.size() * channels_;
+    const int64_t left = std::clamp<int64_t>(0, window.cols.begin, window.cols.end);
+    const int64_t right = std::clamp<int64_t>(width, left, window.cols.end);
+    for (int64_t n = images.begin; n < images.end; ++n) {
+      const T* const image = from + (n * shape_.groups + group) * channels_ * plane;
+      for (int64_t row = window.rows.begin; row < window.rows.end; ++row, to += row_size) {
+        if (row < 0 || row >= height || left >= right) {
+          std::fill_n(to, row_size, T(0));
+          continue;
+        }
+        T* const begin = to + (left - window.cols.begin) * channels_;
+        use_.interleave(channels_, right - left, image + row * width + left, plane, begin, channels_);
+        std::fill(to, begin, T(0));
+        std::fill(begin + (right - left) * channels_, to + row_size, T(0));
+      }
+    }
+  }
+
+  // The runs of a class in a copy of the source, cut after every `depth` elements; returns their number.
+  int64_t list_runs(const TapClass& one, const Window& window, int64_t depth, Run* runs) const {
+    int64_t count = 0, room = depth;
+    for (int64_t t = 0; t < one.count; ++t) {
+      const Tap& tap = taps_.get()[one.first + t];
+      int64_t at = ((tap.row - window.rows.begin) * window.cols.size() + tap.col - window.cols.begin) * channels_;
+      for (int64_t left = channels_; left > 0;) {
+        const int64_t some = std::min(left, room);
+        if (room < depth && count > 0 && runs[count - 1].at + runs[count - 1].length == at) {
+          runs[count - 1].length += some;
+        } else {
+          runs[count++] = {at, some};
+        }
+        at += some;
+        left -= some;
+        room = room == some ? depth : room - some;
+      }
+    }
+    return count;
+  }
+
+  // Offsets of the elements of a class: of their windows in the copy, and of their rows in a panel of the result.
+  int64_t list_pixels(const TapClass& one, const Window& window, const Range& images, const Range& down,
+                      const Range& across, int64_t* a_rows, int64_t* c_rows) const {
+    int64_t count = 0;
+    for (int64_t n = 0; n < images.size(); ++n) {
+      for (int64_t i = rows_.first_of_class(one.row, down.begin); i < down.end; i += rows_.classes()) {
+        const int64_t row = (i - one.row) / rows_.classes() * rows_.advance();
+        for (int64_t j = cols_.first_of_class(one.col, across.begin); j < across.end; j += cols_.classes()) {
+          const int64_t col = (j - one.col) / cols_.classes() * cols_.advance();
+          a_rows[count] = n * window.image + (row * window.cols.size() + col) * channels_;
+          c_rows[count] = ((n * down.size() + i - down.begin) * across.size() + j - across.begin) * use_.cols;
+          ++count;
+        }
+      }
+    }
+    return count;
+  }
+
+  void multiply_block(int64_t group, const Range& images, const Range& down, const Range& across, const T* from,
+                      const T* bias, T* to) const {
+    Window window{
+        {rows_.first(down.begin), rows_.end(down.end)}, {cols_.first(across.begin), cols_.end(across.end)}, 0};
+    window.image = window.rows.size() * window.cols.size() * channels_;
+    const int64_t pixels = images.size() * down.size() * across.size();
+    const Scratch<T> source(images.size() * window.image + use_.cols), result(pixels * use_.cols);
+    copy_source(window, group, images, from, source.get());
+
+    const Scratch<int64_t> a_rows(pixels), c_rows(pixels);
+    const int64_t most_runs = shape_.taps() * (2 + channels_ / kDepth) + classes_count();
+    const Scratch<Run> runs(most_runs);
+    const Scratch<ClassWork> work(classes_count());
+    int64_t pixels_before = 0, runs_before = 0, classes = 0;
+    const auto list_class = [&](int64_t at) {
+      const TapClass& one = classes_.get()[at];
+      ClassWork& todo = work.get()[classes++];
+      const int64_t k = one.count * channels_;
+      todo.taps = one.first;
+      todo.depth = std::max<int64_t>(1, pieces_of(k, std::max<int64_t>(1, pieces_of(k, kDepth))));
+      todo.runs = runs.get() + runs_before;
+      todo.run_count = list_runs(one, window, todo.depth, runs.get() + runs_before);
+      todo.first = pixels_before;
+      todo.count =
+          list_pixels(one, window, images, down, across, a_rows.get() + pixels_before, c_rows.get() + pixels_before);
+      runs_before += todo.run_count;
+      pixels_before += todo.count;
+    };
+    row_taps_.each(down.begin, down.end, [&](int64_t i) {
+      col_taps_.each(across.begin, across.end, [&](int64_t j) { list_class(i * col_taps_.count() + j); });
+    });
+    if (pixels_before < pixels) std::fill_n(result.get(), pixels * use_.cols, T(0));  // some have no taps
+
+    const int64_t plane = rows_.to() * cols_.to();
+    for (int64_t p = 0; p < panels_; ++p) {
+      const int64_t pitch = wide(p) ? use_.cols : use_.cols / 2;
+      for (int64_t at = 0; at < classes; ++at) {
+        const ClassWork& todo = work.get()[at];
+        runs::Product<T> product{.runs = todo.runs,
+                                 .count = 0,
+                                 .step = 1,
+                                 .a = source.get(),
+                                 .a_rows = a_rows.get() + todo.first,
+                                 .rows = todo.count,
+                                 .panel = panel(group, p) + todo.taps * channels_ * pitch,
+                                 .wide = wide(p),
+                                 .c = result.get(),
+                                 .c_rows = c_rows.get() + todo.first,
+                                 .add = false};
+        int64_t run = 0;
+        do {  // at least once: without channels the result is zero
+          int64_t depth = 0;
+          product.count = 0;
+          product.runs = todo.runs + run;
+          for (; run < todo.run_count && depth < todo.depth; ++run, ++product.count) depth += todo.runs[run].length;
+          use_.multiply(product);
+          product.panel += depth * pitch;
+          product.add = true;
+        } while (run < todo.run_count);
+      }
+      const int64_t first = group * columns_ + p * use_.cols;
+      const bool whole = across.size() == cols_.to();  // the rows of the block are contiguous in the result
+      const int64_t lines = whole ? images.size() : images.size() * down.size();
+      const int64_t line = whole ? down.size() * across.size() : across.size();
+      for (int64_t at = 0; at < lines; ++at) {
+        const int64_t n = images.begin + (whole ? at : at / down.size());
+        const int64_t row = down.begin + (whole ? 0 : at % down.size());
+        T* const y = to + (n * shape_.groups * columns_ + first) * plane + row * cols_.to() + across.begin;
+        use_.separate(panel_width(p), line, result.get() + at * line * use_.cols, use_.cols,
+                      bias == nullptr ? nullptr : bias + first, y, plane);
+      }
+    }
+  }
+
+  // The work of a block for one class.
+  struct ClassWork {
+    const Run* runs;
+    int64_t run_count, depth;
+    int64_t taps;          // the first one
+    int64_t first, count;  // of the elements
+  };
+  int64_t classes_count() const { return row_taps_.count() * col_taps_.count(); }
+
+  const runs::Kernels<T>& use_ = runs::kernels<T>();
+  const ConvShape& shape_;
+  const ConvPass rows_, cols_;
+  const int64_t channels_, columns_;              // of the source and of the result, per group
+  const int64_t channel_stride_, column_stride_;  // in the weight
+  const int64_t panels_;
+  const ConvTaps row_taps_, col_taps_;
+  const Scratch<Tap> taps_;
+  const Scratch<TapClass> classes_;
+  const Scratch<T> weight_;
+  int64_t block_images_ = 1, block_rows_ = 1, block_cols_ = 1;
+};
+
+template <class T>
+void add_bias(const ConvShape& shape, int64_t channels, int64_t plane, const T* bias, T* to) {
+  parallel_for(shape.n * channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, plane)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const T b = bias[i % channels];
+                   for (int64_t j = 0; j < plane; ++j) to[i * plane + j] += b;
+                 }
+               });
+}
+
+// A kernel of one element: to [columns, plane] = W from [channels, plane], for each image and group.
+template <class T>
+void multiply_planes(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to) {
+  const int64_t plane = shape.image(), columns = transposed ? shape.c : shape.o;
+  const int64_t channels = transposed ? shape.o : shape.c;
+  const MatrixView<const T> w{weight, transposed ? 1 : shape.c, transposed ? shape.c : 1};
+  batched_gemm<T>(shape.n * shape.groups, columns, plane, channels, T{1}, w, {from, plane, 1}, T{0}, {to, plane, 1},
+                  [&](int64_t i) -> BatchOffset {
+                    return {i % shape.groups * shape.o * shape.c, i * channels * plane, i * columns * plane};
+                  });
+  if (bias != nullptr) add_bias(shape, shape.groups * columns, plane, bias, to);
+}
+
+template <class T>
+void product(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to) {
+  const int64_t result = transposed ? shape.c * shape.image() : shape.o * shape.out_image();
+  if (shape.n * shape.groups * result == 0) return;
+  if (shape.depthwise()) {
+    convolve_planes(shape, transposed, from, weight, bias, to);
+  } else if (shape.pointwise()) {
+    multiply_planes(shape, transposed, from, weight, bias, to);
+  } else {
+    TapProduct<T>(shape, transposed).run(from, weight, bias, to);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void convolve(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y) {
+  product(shape, false, x, weight, bias, y);
+}
+template <class T>
+void convolve_transposed(const ConvShape& shape, const T* y, const T* weight, const T* bias, T* x) {
+  product(shape, true, y, weight, bias, x);
+}
+
+template void convolve<float>(const ConvShape&, const float*, const float*, const float*, float*);
+template void convolve<double>(const ConvShape&, const double*, const double*, const double*, double*);
+template void convolve_transposed<float>(const ConvShape&, const float*, const float*, const float*, float*);
+template void convolve_transposed<double>(const ConvShape&, const double*, const double*, const double*, double*);
+
+}  // namespace tapegrad

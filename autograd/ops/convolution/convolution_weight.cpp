@@ -1,0 +1,212 @@
+// The gradient of a convolution for its weight, with several channels per group.
+//
+// For each element of the weight, a sum over the pixels of y: rows of x, shifted by the element's place in the kernel,
+// times y. The rows are read in place (kernels/run_product.h), or from a copy surrounded by zeros if x is padded; y is
+// copied into panels, so that the sums of several output channels are vectors. Images are divided into blocks that
+// depend on the sizes only, and the sums of the blocks are added in order.
+#include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/product/run_product.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+namespace {
+
+using runs::Run;
+
+constexpr int64_t kPixels = 400;        // pixels of y in a panel: it stays in L1
+constexpr int64_t kMostBlocks = 16;     // blocks of images
+constexpr int64_t kMostSums = 4 << 20;  // elements of the sums of all blocks
+constexpr int64_t kLeastPieces = 8;     // for threads, if the weight is too large for blocks of images
+
+template <class T>
+class WeightProduct {
+ public:
+  WeightProduct(const ConvShape& shape, const T* x, const T* y)
+      : shape_(shape),
+        x_(x),
+        y_(y),
+        padded_(shape.rows.padded() || shape.cols.padded()),
+        out_rows_(shape.rows.out),
+        out_cols_(shape.cols.out),
+        elements_(shape.c * shape.taps()),
+        panels_(pieces_of(shape.o, use_.cols)),
+        elements_at_(elements_),
+        sums_at_(elements_) {
+    choose_blocks();
+    list_elements();
+  }
+
+  void run(T* weight) {
+    const int64_t size = panels_ * elements_ * use_.cols;  // the sums of a group
+    const Scratch<T> sums(blocks_ * shape_.groups * size);
+    const int64_t across = pieces_of(panels_, panel_block_);
+    const int64_t work = shape_.n * out_rows_ * out_cols_ * elements_ * panels_ * use_.cols / (blocks_ * across);
+    parallel_for(blocks_ * shape_.groups * across, std::max<int64_t>(1, kConvPieceWork / std::max<int64_t>(1, work)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t block = i / across / shape_.groups, group = i / across % shape_.groups;
+                     const int64_t first = i % across * panel_block_;
+                     multiply_block(group, shape_.n * block / blocks_, shape_.n * (block + 1) / blocks_, first,
+                                    std::min(panels_, first + panel_block_),
+                                    sums.get() + (block * shape_.groups + group) * size);
+                   }
+                 });
+    parallel_for(shape_.groups * panels_, std::max<int64_t>(1, 8192 / (elements_ * use_.cols * blocks_)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t group = i / panels_, panel = i % panels_;
+                     T* const sum = sums.get() + i * elements_ * use_.cols;
+                     for (int64_t block = 1; block < blocks_; ++block) {
+                       const T* const part = sum + block * shape_.groups * size;
+                       for (int64_t at = 0; at < elements_ * use_.cols; ++at) sum[at] += part[at];
+                     }
+                     T* const to = weight + (group * shape_.o + panel * use_.cols) * elements_;
+                     use_.separate(width(panel), elements_, sum, use_.cols, nullptr, to, elements_);
+                   }
+                 });
+  }
+
+ private:
+  void choose_blocks() {
+    const int64_t pixels = out_rows_ * out_cols_, sums = shape_.groups * panels_ * use_.cols * elements_;
+    const int64_t wanted = pieces_of(shape_.n * pixels * sums, kConvPieceWork);  // pieces with enough work
+    blocks_ = std::clamp<int64_t>(kMostSums / sums, 1, kMostBlocks);
+    blocks_ = std::clamp<int64_t>(std::min(wanted, shape_.n), 1, blocks_);
+    const int64_t pieces = std::min(kLeastPieces, wanted), now = blocks_ * shape_.groups;
+    panel_block_ = now >= pieces ? panels_ : std::max<int64_t>(1, panels_ / pieces_of(pieces, now));
+    cols_ = std::min(out_cols_, kPixels);
+    cols_ = pieces_of(out_cols_, pieces_of(out_cols_, cols_));
+    rows_ = cols_ < out_cols_ ? 1 : std::clamp<int64_t>(kPixels / out_cols_, 1, out_rows_);
+    rows_ = pieces_of(out_rows_, pieces_of(out_rows_, rows_));
+    images_ = rows_ < out_rows_ || cols_ < out_cols_ ? 1 : std::clamp<int64_t>(kPixels / pixels, 1, shape_.n);
+    plane_rows_ = padded_ ? (rows_ - 1) * shape_.rows.stride + shape_.rows.reach() + 1 : shape_.rows.size;
+    plane_cols_ = padded_ ? (cols_ - 1) * shape_.cols.stride + shape_.cols.reach() + 1 : shape_.cols.size;
+  }
+
+  // For each element of a filter [c, kernel], the offsets of its first pixel and of its sums.
+  void list_elements() {
+    int64_t at = 0;
+    for (int64_t c = 0; c < shape_.c; ++c) {
+      for (int64_t p = 0; p < shape_.rows.kernel; ++p) {
+        for (int64_t q = 0; q < shape_.cols.kernel; ++q, ++at) {
+          const int64_t row = p * shape_.rows.dilation, col = q * shape_.cols.dilation;
+          elements_at_.get()[at] = (c * plane_rows_ + row) * plane_cols_ + col;
+          sums_at_.get()[at] = at * use_.cols;
+        }
+      }
+    }
+  }
+
+  int64_t width(int64_t panel) const { return std::min(use_.cols, shape_.o - panel * use_.cols); }
+  bool wide(int64_t panel) const { return width(panel) > use_.cols / 2; }
+
+  // Copies the part of x that y reads from row `row` and column `col` on, surrounded by zeros.
+  void copy_padded(const T* x, int64_t row, int64_t col, T* to) const {
+    const ConvAxis &down = shape_.rows, &across = shape_.cols;
+    const int64_t first = col * across.stride - across.padding;
+    const int64_t left = std::clamp<int64_t>(-first, 0, plane_cols_);
+    const int64_t right = std::clamp<int64_t>(across.size - first, left, plane_cols_);
+    for (int64_t c = 0; c < shape_.c; ++c) {
+      for (int64_t i = 0; i < plane_rows_; ++i, to += plane_cols_) {
+        const int64_t from_row = row * down.stride - down.padding + i;
+        if (from_row < 0 || from_row >= down.size) {
+          std::fill_n(to, plane_cols_, T(0));
+          continue;
+        }
+        std::fill_n(to, left, T(0));
+        std::copy_n(x + (c * down.size + from_row) * across.size + first + left, right - left, to + left);
+        std::fill_n(to + right, plane_cols_ - right, T(0));
+      }
+    }
+  }
+
+  // The sums over the images [begin, end) of a group, for some panels.
+  void multiply_block(int64_t group, int64_t begin, int64_t end, int64_t first_panel, int64_t last_panel,
+                      T* sums) const {
+    const int64_t out_plane = out_rows_ * out_cols_, plane = plane_rows_ * plane_cols_;
+    const Scratch<T> copy(padded_ ? images_ * shape_.c * plane : 0);
+    const Scratch<T> panel(images_ * rows_ * cols_ * use_.cols + use_.cols);
+    const Scratch<Run> runs(images_ * rows_);
+    bool add = false;
+    for (int64_t n = begin; n < end; n += images_) {
+      const int64_t images = std::min(images_, end - n);
+      for (int64_t row = 0; row < out_rows_; row += rows_) {
+        const int64_t rows = std::min(rows_, out_rows_ - row);
+        for (int64_t col = 0; col < out_cols_; col += cols_) {
+          const int64_t cols = std::min(cols_, out_cols_ - col);
+          const T* const x = x_ + (n * shape_.groups + group) * shape_.c * shape_.image();
+          const int64_t stride = padded_ ? shape_.c * plane : shape_.groups * shape_.c * plane;  // of images
+          const int64_t corner = padded_ ? 0 : row * shape_.rows.stride * plane_cols_ + col * shape_.cols.stride;
+          for (int64_t i = 0; i < images; ++i) {
+            if (padded_) {
+              copy_padded(x + i * shape_.groups * shape_.c * shape_.image(), row, col, copy.get() + i * stride);
+            }
+            for (int64_t r = 0; r < rows; ++r) {
+              runs.get()[i * rows + r] = {i * stride + corner + r * shape_.rows.stride * plane_cols_, cols};
+            }
+          }
+          for (int64_t p = first_panel; p < last_panel; ++p) {
+            const int64_t pitch = wide(p) ? use_.cols : use_.cols / 2;
+            for (int64_t i = 0; i < images; ++i) {
+              const T* const y = y_ + (((n + i) * shape_.groups + group) * shape_.o + p * use_.cols) * out_plane;
+              const bool whole = cols == out_cols_;  // rows without gaps between them
+              const int64_t line = whole ? rows * cols : cols;
+              for (int64_t r = 0; r < (whole ? 1 : rows); ++r) {
+                use_.interleave(width(p), line, y + (row + r) * out_cols_ + col, out_plane,
+                                panel.get() + (i * rows + r) * cols * pitch, pitch);
+              }
+            }
+            use_.multiply({.runs = runs.get(),
+                           .count = images * rows,
+                           .step = shape_.cols.stride,
+                           .a = padded_ ? copy.get() : x,
+                           .a_rows = elements_at_.get(),
+                           .rows = elements_,
+                           .panel = panel.get(),
+                           .wide = wide(p),
+                           .c = sums + p * elements_ * use_.cols,
+                           .c_rows = sums_at_.get(),
+                           .add = add});
+          }
+          add = true;
+        }
+      }
+    }
+  }
+
+  const runs::Kernels<T>& use_ = runs::kernels<T>();
+  const ConvShape& shape_;
+  const T* const x_;
+  const T* const y_;
+  const bool padded_;
+  const int64_t out_rows_, out_cols_;
+  const int64_t elements_;  // of a filter
+  const int64_t panels_;
+  const Scratch<int64_t> elements_at_, sums_at_;
+  int64_t blocks_ = 1, panel_block_ = 1;      // of images; panels in a piece of work
+  int64_t images_ = 1, rows_ = 1, cols_ = 1;  // of y at a time
+  int64_t plane_rows_ = 0, plane_cols_ = 0;   // of x, or of its copy
+};
+
+}  // namespace
+
+template <class T>
+void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight) {
+  const int64_t size = shape.groups * shape.o * shape.c * shape.taps();
+  if (size == 0) return;
+  if (shape.n * shape.out_image() == 0) {
+    std::fill_n(weight, size, T(0));
+  } else if (shape.depthwise()) {
+    convolve_planes_weight(shape, x, y, weight);
+  } else {
+    WeightProduct<T>(shape, x, y).run(weight);
+  }
+}
+
+template void convolve_weight<float>(const ConvShape&, const float*, const float*, float*);
+template void convolve_weight<double>(const ConvShape&, const double*, const double*, double*);
+
+}  // namespace tapegrad

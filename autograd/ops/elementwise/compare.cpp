@@ -1,0 +1,284 @@
+// Comparison and logic: results are bool and have no gradient.
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/elementwise/compare.cpp"
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
+
+#include <tapegrad/autograd/ops/detail/formula_simd.h>
+#include <tapegrad/autograd/kernels/kernel.h>
+
+#ifndef TAPEGRAD_COMPARE_FORMULAS
+#define TAPEGRAD_COMPARE_FORMULAS
+namespace tapegrad {
+
+struct Comparison {
+  MapKernel float32, float64;  // of two tensors
+  MapKernel float32_number, float64_number;
+};
+struct Comparisons {
+  Comparison eq, ne, lt, le, gt, ge;
+};
+
+}  // namespace tapegrad
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+template <class F, class T, bool kNumber>
+void comparison_kernel(const void* const* x, void* y, int64_t n, const void* context) {
+  const T* const a = static_cast<const T*>(x[0]);
+  const T* const b = kNumber ? a : static_cast<const T*>(x[1]);
+  bool* const out = static_cast<bool*>(y);
+  const Vec<T> number = kNumber ? static_cast<T>(*static_cast<const double*>(context)) : T{0};
+  for (int64_t i = 0; i < n; i += kLanes<T>) {
+    const int64_t left = n - i;
+    if (left >= kLanes<T>) {
+      store_mask(F()(load(a + i), kNumber ? number : load(b + i)), out + i);
+    } else {
+      store_mask(F()(load(a + i, left), kNumber ? number : load(b + i, left)), out + i, left);
+    }
+  }
+}
+
+template <class F>
+constexpr Comparison comparison(F) {
+  return {&comparison_kernel<F, float, false>, &comparison_kernel<F, double, false>, &comparison_kernel<F, float, true>,
+          &comparison_kernel<F, double, true>};
+}
+
+const Comparisons& comparison_kernels() {
+  static constexpr Comparisons kernels = {
+      .eq = comparison([](auto a, auto b) { return a == b; }),
+      .ne = comparison([](auto a, auto b) { return a != b; }),
+      .lt = comparison([](auto a, auto b) { return a < b; }),
+      .le = comparison([](auto a, auto b) { return a <= b; }),
+      .gt = comparison([](auto a, auto b) { return a > b; }),
+      .ge = comparison([](auto a, auto b) { return a >= b; }),
+  };
+  return kernels;
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(comparison_kernels);
+
+const Comparisons& kernels() { return chosen<HWY_DISPATCH_TABLE(comparison_kernels)>(); }
+
+// Names, not Ops: operations without a gradient are never recorded.
+constexpr std::string_view kEq = "eq";
+constexpr std::string_view kNe = "ne";
+constexpr std::string_view kLt = "lt";
+constexpr std::string_view kLe = "le";
+constexpr std::string_view kGt = "gt";
+constexpr std::string_view kGe = "ge";
+constexpr std::string_view kLogicalAnd = "logical_and";
+constexpr std::string_view kLogicalOr = "logical_or";
+constexpr std::string_view kLogicalXor = "logical_xor";
+constexpr std::string_view kLogicalNot = "logical_not";
+constexpr std::string_view kAllTrue = "all";
+constexpr std::string_view kAnyTrue = "any";
+constexpr std::string_view kIsclose = "isclose";
+constexpr std::string_view kAllclose = "allclose";
+
+Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype()) {
+    const DType dtype = std::max(a.dtype(), b.dtype());
+    return compare(where, kernel, integers, a.detach().to(dtype), b.detach().to(dtype));
+  }
+  if (a.dtype() == kBool) return compare(where, kernel, integers, a.to(kInt64), b.to(kInt64));
+  Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
+  map(y, {&a, &b}, a.dtype() == kFloat32 ? kernel.float32 : a.dtype() == kFloat64 ? kernel.float64 : integers);
+  return y;
+}
+
+Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, double b) {
+  if (!is_floating(a.dtype())) return compare(where, kernel, integers, a, promote_scalar(b));
+  Tensor y = Tensor::empty(a.shape(), kBool);
+  map(y, {&a}, a.dtype() == kFloat32 ? kernel.float32_number : kernel.float64_number, &b);
+  return y;
+}
+
+using Int = int64_t;
+constexpr MapKernel kEqIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a == b; });
+constexpr MapKernel kNeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a != b; });
+constexpr MapKernel kLtIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a < b; });
+constexpr MapKernel kLeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a <= b; });
+constexpr MapKernel kGtIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a > b; });
+constexpr MapKernel kGeIntegers = plain_loop<bool, Int, 2>([](Int a, Int b) { return a >= b; });
+
+Tensor logical(std::string_view where, MapKernel kernel, const Tensor& a, const Tensor& b) {
+  require_bool(where, a, "operand");
+  require_bool(where, b, "operand");
+  Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
+  map(y, {&a, &b}, kernel);
+  return y;
+}
+
+// Whether f holds for each element, as bool [shape]; `of_integers` for every element that is not floating.
+template <class F>
+Tensor classify(const Tensor& x, bool of_integers, F f) {
+  if (x.dtype() == kBFloat16) return classify(x.detach().to(kFloat32), of_integers, f);
+  Tensor y = Tensor::empty(x.shape(), kBool);
+  if (!is_floating(x.dtype())) {
+    std::fill_n(y.mutable_data<bool>(), y.numel(), of_integers);
+  } else {
+    map(y, {&x}, x.dtype() == kFloat32 ? plain_loop<bool, float, 1>(F()) : plain_loop<bool, double, 1>(F()));
+  }
+  return y;
+}
+
+bool contains(const Tensor& x, bool value) {
+  const Tensor all = packed(x);
+  const bool* const from = all.data<bool>();
+  return std::find(from, from + all.numel(), value) != from + all.numel();
+}
+
+// Whether `value` occurs along one axis.
+Tensor contains(std::string_view where, const Tensor& x, int64_t axis, bool keepdim, bool value) {
+  require_bool(where, x, "operand");
+  if (is_scalar_axis(x, axis)) return contains(where, x.reshape({1}), 0, false, value);
+  const int i = normal_axis(where, axis, x.shape());
+  const Tensor all = packed(x);
+  const Tensor y = Tensor::empty(reduced_shape(where, x.shape(), Axes(i), keepdim), kBool);
+  const OuterAxisInner whole(x.shape(), i);
+  const bool* const from = all.data<bool>();
+  bool* const out = y.mutable_data<bool>();
+  for (int64_t j = 0; j < y.numel(); ++j) {
+    const bool* const first = from + j / whole.inner * whole.inner * whole.size + j % whole.inner;
+    bool found = false;
+    for (int64_t k = 0; k < whole.size && !found; ++k) found = first[k * whole.inner] == value;
+    out[j] = found;
+  }
+  return y;
+}
+
+struct Tolerance {
+  double rtol, atol;
+  bool equal_nan;
+};
+
+template <class T>
+void isclose_loop(const void* const* x, void* y, int64_t n, const void* context) {
+  const Tolerance& tolerance = *static_cast<const Tolerance*>(context);
+  const T rtol = static_cast<T>(tolerance.rtol), atol = static_cast<T>(tolerance.atol);
+  const T* const a = static_cast<const T*>(x[0]);
+  const T* const b = static_cast<const T*>(x[1]);
+  bool* const out = static_cast<bool*>(y);
+  for (int64_t i = 0; i < n; ++i) {
+    const T error = std::fabs(a[i] - b[i]);
+    const bool near = error <= atol + std::fabs(rtol * b[i]) && error <= std::numeric_limits<T>::max();
+    out[i] = a[i] == b[i] || near || (tolerance.equal_nan && a[i] != a[i] && b[i] != b[i]);
+  }
+}
+
+Tensor isclose(std::string_view where, const Tensor& a, const Tensor& b, const Tolerance& tolerance) {
+  if (!(tolerance.rtol >= 0 && tolerance.atol >= 0)) {
+    fail(where,
+         fmt::format("expected tolerances of 0 or more, got rtol {} and atol {}", tolerance.rtol, tolerance.atol));
+  }
+  const DType later = std::max(a.dtype(), b.dtype()), dtype = is_floating(later) ? later : kFloat64;
+  const Tensor from = a.detach().to(dtype), to = b.detach().to(dtype);
+  Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
+  map(y, {&from, &to}, dtype == kFloat32 ? isclose_loop<float> : isclose_loop<double>, &tolerance);
+  return y;
+}
+
+// Whether no element has an exponent of all ones, as infinities and NaN do.
+template <class Bits>
+bool all_finite_in(const Bits* bits, int64_t n, Bits exponent) {
+  Bits found = 0;
+  for (int64_t i = 0; i < n; ++i) found |= (bits[i] & exponent) == exponent ? 1 : 0;
+  return found == 0;
+}
+
+}  // namespace
+
+Tensor eq(const Tensor& a, const Tensor& b) { return compare(kEq, kernels().eq, kEqIntegers, a, b); }
+Tensor ne(const Tensor& a, const Tensor& b) { return compare(kNe, kernels().ne, kNeIntegers, a, b); }
+Tensor lt(const Tensor& a, const Tensor& b) { return compare(kLt, kernels().lt, kLtIntegers, a, b); }
+Tensor le(const Tensor& a, const Tensor& b) { return compare(kLe, kernels().le, kLeIntegers, a, b); }
+Tensor gt(const Tensor& a, const Tensor& b) { return compare(kGt, kernels().gt, kGtIntegers, a, b); }
+Tensor ge(const Tensor& a, const Tensor& b) { return compare(kGe, kernels().ge, kGeIntegers, a, b); }
+Tensor eq(const Tensor& a, double b) { return compare(kEq, kernels().eq, kEqIntegers, a, b); }
+Tensor ne(const Tensor& a, double b) { return compare(kNe, kernels().ne, kNeIntegers, a, b); }
+Tensor lt(const Tensor& a, double b) { return compare(kLt, kernels().lt, kLtIntegers, a, b); }
+Tensor le(const Tensor& a, double b) { return compare(kLe, kernels().le, kLeIntegers, a, b); }
+Tensor gt(const Tensor& a, double b) { return compare(kGt, kernels().gt, kGtIntegers, a, b); }
+Tensor ge(const Tensor& a, double b) { return compare(kGe, kernels().ge, kGeIntegers, a, b); }
+
+Tensor logical_and(const Tensor& a, const Tensor& b) {
+  return logical(kLogicalAnd, plain_loop<bool, bool, 2>([](bool x, bool y) { return x && y; }), a, b);
+}
+Tensor logical_or(const Tensor& a, const Tensor& b) {
+  return logical(kLogicalOr, plain_loop<bool, bool, 2>([](bool x, bool y) { return x || y; }), a, b);
+}
+Tensor logical_xor(const Tensor& a, const Tensor& b) {
+  return logical(kLogicalXor, plain_loop<bool, bool, 2>([](bool x, bool y) { return x != y; }), a, b);
+}
+Tensor logical_not(const Tensor& x) {
+  require_bool(kLogicalNot, x, "operand");
+  Tensor y = Tensor::empty(x.shape(), kBool);
+  map(y, {&x}, plain_loop<bool, bool, 1>([](bool v) { return !v; }));
+  return y;
+}
+
+Tensor isnan(const Tensor& x) {
+  return classify(x, false, [](auto v) { return v != v; });
+}
+Tensor isinf(const Tensor& x) {
+  return classify(x, false, [](auto v) { return std::isinf(v); });
+}
+Tensor isfinite(const Tensor& x) {
+  return classify(x, true, [](auto v) { return v - v == 0; });
+}
+
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  return isclose(kIsclose, a, b, {rtol, atol, equal_nan});
+}
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  return all(isclose(kAllclose, a, b, {rtol, atol, equal_nan}));
+}
+bool equal(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && all(eq(a, b)); }
+
+bool all(const Tensor& x) {
+  require_bool(kAllTrue, x, "operand");
+  return !contains(x, false);
+}
+bool any(const Tensor& x) {
+  require_bool(kAnyTrue, x, "operand");
+  return contains(x, true);
+}
+Tensor all(const Tensor& x, int64_t axis, bool keepdim) {
+  return logical_not(contains(kAllTrue, x, axis, keepdim, false));
+}
+Tensor any(const Tensor& x, int64_t axis, bool keepdim) { return contains(kAnyTrue, x, axis, keepdim, true); }
+
+bool all_finite(const Tensor& x) {
+  if (x.dtype() < kBFloat16) return true;
+  const Tensor all = packed(x);
+  const void* const data = all.raw_data();
+  std::atomic<bool> finite{true};
+  parallel_for(all.numel(), 65536, [&](int64_t begin, int64_t end) {
+    const int64_t n = end - begin;
+    const bool here = all.dtype() == kBFloat16
+                          ? all_finite_in(static_cast<const uint16_t*>(data) + begin, n, uint16_t{0x7f80u})
+                      : all.dtype() == kFloat32
+                          ? all_finite_in(static_cast<const uint32_t*>(data) + begin, n, 0x7f800000u)
+                          : all_finite_in(static_cast<const uint64_t*>(data) + begin, n, uint64_t{0x7ff0000000000000u});
+    if (!here) finite.store(false, std::memory_order_relaxed);
+  });
+  return finite.load(std::memory_order_relaxed);
+}
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -1,0 +1,60 @@
+// Runs formulas: fused, or recorded.
+#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/ops/detail/formula.h>
+#include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops/detail/rounded.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad {
+namespace {
+
+// With an Autocast, activation functions keep bfloat16: most of their inputs are results of products, which the
+// rounding of operands has changed as much. Of relu's y, backward needs the sign alone.
+bool keeps_rounded(const Op& op, const Tensor& x) {
+  constexpr std::string_view kActivations[] = {"gelu", "relu", "silu"};
+  return Autocast::dtype() == kBFloat16 && x.dtype() == kFloat32 &&
+         std::find(std::begin(kActivations), std::end(kActivations), op.name) != std::end(kActivations);
+}
+
+}  // namespace
+
+Tensor compute(const Formula& formula, const Shape& shape, std::initializer_list<const Tensor*> operands,
+               const Scalars& scalars) {
+  const DType dtype = (*operands.begin())->dtype();
+  Tensor y = Tensor::empty(shape, dtype);
+  map(y, operands, formula.kernel(dtype), scalars.values, formula.work);
+  return y;
+}
+
+Tensor derive(const Formula& formula, std::initializer_list<const Tensor*> operands, const Scalars& scalars) {
+  if (Tape::current()) return formula.recorded(operands.begin(), scalars.values);
+  return compute(formula, (*operands.begin())->shape(), operands, scalars);
+}
+
+Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars& scalars) {
+  const OpTimer timer(op, {x});
+  require_floating(op.name, {&x});
+  Tensor y = compute(function.value, x.shape(), {&x}, scalars);
+  if (!needs_grad(x)) {
+    detail::count_bytes(y.numel() * item_size(y.dtype()));
+    return y;
+  }
+  if (keeps_rounded(op, x)) {
+    return record(op, y, {x}, [&function, kept = rounded(function.keeps_y ? y : x)](const Tensor& dy) -> Grads {
+      const Tensor wide = kept.to(kFloat32);
+      return derive(function.gradient, {&dy, &wide});
+    });
+  }
+  return record(op, y, {x}, [&function, scalars, kept = function.keeps_y ? y : x](const Tensor& dy) -> Grads {
+    return derive(function.gradient, {&dy, &kept}, scalars);
+  });
+}
+
+Tensor promote_scalar(double number) {
+  const bool whole = std::trunc(number) == number && std::abs(number) < 0x1p63;
+  return scalar(number, whole ? kInt64 : kFloat32);
+}
+
+}  // namespace tapegrad

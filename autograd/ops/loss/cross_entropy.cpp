@@ -1,0 +1,311 @@
+// cross_entropy: the loss in one pass over the logits, the gradient in another, which writes over them if it may.
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss/cross_entropy.cpp"
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
+
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops/loss/detail/loss.h>
+#include <tapegrad/autograd/ops/detail/reduce.h>
+#include <tapegrad/autograd/kernels/simd/rows-inl.h>
+
+#ifndef TAPEGRAD_CROSS_ENTROPY_TYPES
+#define TAPEGRAD_CROSS_ENTROPY_TYPES
+namespace tapegrad {
+
+inline constexpr int64_t kChunk = 2048;       // logits of a row that are read at a time
+inline constexpr int64_t kStreamFrom = 8192;  // classes from which a gradient is too large to stay in the caches
+
+struct CrossEntropyArgs {
+  DType dtype;
+  int64_t classes;
+  int64_t ignore_index;
+  double smoothing;
+  double factor;        // of the gradient: 1, or 1 / (targets that are not ignored)
+  const void* weights;  // of the classes, or nullptr
+  double weight_sum;    // of all classes
+  const void* logits;
+  const int64_t* targets;
+  void* losses;
+  void* kept;  // of each row, for the gradient: after each chunk the largest logit so far; the sum of exps; or nullptr
+  void* gradient;         // may be the logits
+  const void* dy;         // the gradient is multiplied by it; nullptr: by 1
+  int64_t dy_stride = 0;  // from a row to the next
+};
+
+inline int64_t kept_of_row(int64_t classes) { return (classes + kChunk - 1) / kChunk + 1; }
+
+}  // namespace tapegrad
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// One row of V logits: loss = log(sum exp x) - x[target], dx = (softmax(x) - target distribution) * factor. Logits are
+// taken relative to a large one before anything is added to them, so that large logits lose no digits of a small loss.
+// The row is read from memory once, chunk by chunk. The exp of each chunk is taken relative to the largest logit so
+// far.
+//
+// With class weights w, the target's part has the factor w[target], and the part that is spread evenly multiplies the
+// loss of each class by its own: dx = softmax(x) (total) - (target part) - even w, total being the sum of both parts.
+// Without an even part, the weights of the other classes do not matter: they may be infinite or NaN.
+template <bool kWeighted, class T>
+struct CrossEntropyRow {
+  static constexpr T kLowest = -std::numeric_limits<T>::infinity();
+
+  CrossEntropyRow(const CrossEntropyArgs& given, int64_t target_of_row)
+      : args(given),
+        target(target_of_row),
+        n(args.classes),
+        w(static_cast<const T*>(args.weights)),
+        smoothing(static_cast<T>(args.smoothing)),
+        hot((1 - smoothing) * (kWeighted ? w[target] : T{1})),
+        each(smoothing / static_cast<T>(n)) {}
+
+  // What the exps of a chunk are relative to, where the largest logit so far is m.
+  static T reference(T m) { return m == kLowest ? T{0} : m; }
+
+  HWY_INLINE T loss(const T* x, T* kept) const {
+    T m = kLowest;
+    T sum = 0;
+    T origin = 0, logits = 0;  // the sum of the logits, relative to the largest of the first chunk
+    for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
+      const int64_t length = std::min(kChunk, n - at);
+      const T top = largest(x + at, length);
+      if (top > m) {
+        sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // all -inf so far: 0, or NaN if there was one
+        m = top;
+      }
+      const T here = reference(m);
+      if (chunk == 0) origin = here;
+      if (kept) kept[chunk] = m;
+      sum += reduce_sum(sum_spans<T>(length, [&](auto s) { return exp_nonpositive(s.load(x + at) - here); }));
+      if (smoothing != 0) {
+        logits += reduce_sum(sum_spans<T>(length, [&](auto s) {
+          const Vec<T> v = s.load(x + at) - origin;
+          if constexpr (kWeighted) return v * s.load(w + at);
+          return v;
+        }));
+      }
+    }
+    if (kept) kept[kept_of_row(n) - 1] = sum;
+    if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
+    const T loss = std::log(sum) + (m - x[target]);
+    if (smoothing == 0) return kWeighted ? hot * loss : loss;
+    const T log_sum = std::log(sum) + (m - origin);  // relative to origin, too
+    if constexpr (kWeighted) return hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - logits);
+    return hot * loss + smoothing * (log_sum - logits / static_cast<T>(n));
+  }
+
+  // dx may be x. Otherwise, a large one is written past the caches.
+  HWY_INLINE void gradient(const T* x, const T* kept, T dy, T* dx) const {
+    const T factor = static_cast<T>(args.factor);
+    const T total = !kWeighted ? T{1} : smoothing == 0 ? hot : hot + each * static_cast<T>(args.weight_sum);
+    const T m = kept[kept_of_row(n) - 2], sum = kept[kept_of_row(n) - 1];
+    const Vec<T> even = sum == 0 ? T{0} : each * factor;
+    const T* const of_class = w;
+    const auto slopes = [&](int64_t chunk) {
+      const T here = reference(kept[chunk]);
+      const T below = kept[chunk] == kLowest ? T{0} : kept[chunk] - m;
+      const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * (total * factor);
+      return [=](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part
+        const Vec<T> p = exp_nonpositive(load(x + i, lanes...) - here) * scale;
+        if constexpr (kWeighted) return p - where(even == T{0}, T{0}, even * load(of_class + i, lanes...));
+        return p - even;
+      };
+    };
+    T of_target;
+    store(slopes(target / kChunk)(target, 1), &of_target, 1);
+    const bool past_caches = dx != x && n >= kStreamFrom;
+    for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
+      const int64_t end = std::min(at + kChunk, n);
+      const auto slope = slopes(chunk);
+      int64_t i = at;
+      if (past_caches) {  // aligned stores past the caches; the ends of the chunk use ordinary stores
+        const int64_t ragged = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dx + at) / sizeof(T)) & (kLanes<T> - 1);
+        const int64_t head = std::min(end - at, ragged == 0 ? 0 : kLanes<T> - ragged);
+        store(slope(i, head) * dy, dx + i, head);
+        for (i += head; i + kLanes<T> <= end; i += kLanes<T>) stream(slope(i) * dy, dx + i);
+      }
+      for (; i + kLanes<T> <= end; i += kLanes<T>) store(slope(i) * dy, dx + i);
+      if (i < end) store(slope(i, end - i) * dy, dx + i, end - i);
+    }
+    stream_end();
+    if (sum != 0) dx[target] = (of_target - hot * factor) * dy;
+  }
+
+  const CrossEntropyArgs& args;
+  const int64_t target, n;
+  const T* const w;
+  const T smoothing, hot;
+  const T each;  // of the part that is spread evenly, per class
+};
+
+// Calls f(row, its number) for all rows whose target is not ignored, ignored(its number) for the others.
+template <class T, class F, class Ignored>
+HWY_INLINE void for_rows(const CrossEntropyArgs& args, int64_t begin, int64_t end, F f, Ignored ignored) {
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t target = args.targets[i];
+    if (target == args.ignore_index) {
+      ignored(i);
+    } else if (args.weights) {
+      f(CrossEntropyRow<true, T>(args, target), i);
+    } else {
+      f(CrossEntropyRow<false, T>(args, target), i);
+    }
+  }
+}
+
+void cross_entropy_losses(const CrossEntropyArgs& args, int64_t begin, int64_t end) {
+  with_floating_type(args.dtype, [&](auto t) {
+    using T = decltype(t);
+    const T* const x = static_cast<const T*>(args.logits);
+    T *const losses = static_cast<T*>(args.losses), *const kept = static_cast<T*>(args.kept);
+    for_rows<T>(
+        args, begin, end,
+        [&](const auto& row, int64_t i) {
+          losses[i] = row.loss(x + i * row.n, kept ? kept + i * kept_of_row(row.n) : nullptr);
+        },
+        [&](int64_t i) { losses[i] = 0; });
+  });
+}
+
+void cross_entropy_gradients(const CrossEntropyArgs& args, int64_t begin, int64_t end) {
+  with_floating_type(args.dtype, [&](auto t) {
+    using T = decltype(t);
+    const T *const x = static_cast<const T*>(args.logits), *const dy = static_cast<const T*>(args.dy);
+    const T* const kept = static_cast<const T*>(args.kept);
+    T* const dx = static_cast<T*>(args.gradient);
+    const int64_t n = args.classes;
+    for_rows<T>(
+        args, begin, end,
+        [&](const auto& row, int64_t i) {
+          row.gradient(x + i * n, kept + i * kept_of_row(n), dy[i * args.dy_stride], dx + i * n);
+        },
+        [&](int64_t i) { std::fill(dx + i * n, dx + (i + 1) * n, T{0}); });
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/running_backward.h>
+
+namespace tapegrad {
+
+HWY_EXPORT(cross_entropy_losses);
+HWY_EXPORT(cross_entropy_gradients);
+
+namespace {
+
+const Op kCrossEntropy{"cross_entropy"};
+
+// The gradient (softmax * total - target's part - even part) * factor, made of recorded operations. It is 0 in rows
+// whose target is ignored and in rows that are all -inf, whatever the weights are.
+Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tensor& weight,
+                         const CrossEntropyOptions& options, double factor) {
+  if (logits.numel() == 0) return zeros_like(logits);
+  const DType dtype = logits.dtype();
+  const int64_t classes = logits.shape().back();
+  const Tensor ignored = target == static_cast<double>(options.ignore_index);
+  const Tensor skipped = ignored.unsqueeze(-1) || rows_of_minus_infinity(logits);
+  const Tensor hot = one_hot(where(ignored, zeros_like(target), target), classes).to(dtype);
+  const Tensor even = full({classes}, options.label_smoothing / static_cast<double>(classes), dtype);
+  Tensor parts = hot * (1 - options.label_smoothing) + even;
+  Tensor spread = softmax(masked_fill(logits, skipped, 0));
+  if (weight.defined()) {
+    parts = options.label_smoothing == 0 ? where(hot == 1, weight, 0.) : parts * weight;
+    spread = spread * sum(parts, -1, true);
+  }
+  return masked_fill((spread - parts) * factor, skipped, 0);
+}
+
+// dy times the gradient of the loss. Logits that nobody else holds, such as those of a training step, become it: they
+// may be the largest tensor of the step.
+Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows, const Tensor& dy) {
+  const bool ours = logits.unique() && !detail::graph_is_retained();
+  const Tensor gradient = ours ? logits.detach() : Tensor::empty(logits.shape(), logits.dtype());
+  const Tensor factors = packed(dy);
+  args.gradient = gradient.mutable_raw_data();
+  args.dy = factors.raw_data();
+  args.dy_stride = dy.dim() > 0 ? 1 : 0;
+  parallel_for(rows, rows_grain(args.classes), [&](int64_t begin, int64_t end) {
+    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_gradients))(args, begin, end);
+  });
+  return gradient;
+}
+
+// The loss of a floating target, made of recorded operations.
+Tensor of_distribution(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  require_floating(kCrossEntropy.name, {&logits});
+  if (!(target.shape() == logits.shape())) {
+    kCrossEntropy.fail(fmt::format("expected int64 class numbers, or probabilities of shape {}, got {} of shape {}",
+                                   str(logits.shape()), name(target.dtype()), str(target.shape())));
+  }
+  if (options.ignore_index >= 0) {
+    kCrossEntropy.fail(fmt::format("expected no ignore_index for probabilities, got {}", options.ignore_index));
+  }
+  const int axis = require_weight(kCrossEntropy.name, logits, options.weight, options.axis);
+  Tensor parts = target;
+  if (options.label_smoothing > 0) {
+    const double even = options.label_smoothing / static_cast<double>(logits.size(axis));
+    parts = parts * (1 - options.label_smoothing) + even;
+  }
+  if (options.weight.defined()) {
+    Shape along = Shape{logits.size(axis)};
+    for (int i = axis + 1; i < logits.dim(); ++i) along.push_back(1);
+    parts = parts * options.weight.reshape(along);
+  }
+  return reduce_recorded(-sum(parts * log_softmax(logits, axis), axis), options.reduction);
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const CrossEntropyOptions& options) {
+  const double smoothing = options.label_smoothing;
+  if (is_floating(target_given.dtype())) {
+    require_probability(kCrossEntropy.name, "label smoothing", smoothing);
+    return of_distribution(given, target_given, options);
+  }
+  const int axis = require_classes(kCrossEntropy.name, given, target_given, options.weight, options.axis);
+  require_probability(kCrossEntropy.name, "label smoothing", smoothing);
+  const Tensor logits = last_axis(given, axis).contiguous();
+  const Tensor target = packed(target_given);
+  const int64_t classes = logits.shape().back();
+  const Tensor weight = options.weight.defined() ? packed(options.weight).detach() : Tensor();
+  const double counted = count_targets(kCrossEntropy.name, target, weight, classes, options.ignore_index);
+  const DType dtype = logits.dtype();
+  const double factor = options.reduction == Reduction::mean ? 1 / counted : 1;
+  const bool wanted = needs_grad(logits);
+
+  const Tensor losses = Tensor::empty(target.shape(), dtype);
+  const Tensor kept = wanted ? Tensor::empty({target.numel(), kept_of_row(classes)}, dtype) : Tensor();
+  CrossEntropyArgs args{.dtype = dtype,
+                        .classes = classes,
+                        .ignore_index = options.ignore_index,
+                        .smoothing = smoothing,
+                        .factor = factor,
+                        .weights = weight.defined() ? weight.raw_data() : nullptr,
+                        .weight_sum = weight.defined() ? sum(weight).item() : 0,
+                        .logits = logits.raw_data(),
+                        .targets = target.data<int64_t>(),
+                        .losses = losses.mutable_raw_data(),
+                        .kept = wanted ? kept.mutable_raw_data() : nullptr,
+                        .gradient = nullptr,
+                        .dy = nullptr};
+  parallel_for(target.numel(), rows_grain(classes), [&](int64_t begin, int64_t end) {
+    kernel_of(HWY_DISPATCH_TABLE(cross_entropy_losses))(args, begin, end);
+  });
+  const Tensor y = reduce_losses(losses, options.reduction, counted);
+  if (!wanted) return y;
+  args.losses = nullptr;  // backward outlives them
+  return record(kCrossEntropy, y, {logits}, [logits, target, weight, kept, options, args](const Tensor& dy) -> Grads {
+    if (!Tape::current()) return gradient_of(args, logits, target.numel(), dy);
+    const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
+    return composed_gradient(logits, target, weight, options, args.factor) * each;
+  });
+}
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

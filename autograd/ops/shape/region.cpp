@@ -1,0 +1,81 @@
+// Regions of a tensor by slices of its axes: slice, slice_update.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/lines.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+namespace {
+
+const Op kSliceUpdate{"slice_update"};
+
+// The slices that backward keeps.
+struct Kept {
+  Slice slices[kMaxRank];
+  std::size_t count;
+  explicit Kept(std::span<const Slice> given) : count(given.size()) { std::copy(given.begin(), given.end(), slices); }
+  operator std::span<const Slice>() const { return {slices, count}; }
+};
+
+void require_axes(std::string_view where, const Tensor& x, std::span<const Slice> slices) {
+  if (slices.size() <= static_cast<std::size_t>(x.dim())) return;
+  fail(where,
+       fmt::format("expected at most {} slices, one per axis of {}, got {}", x.dim(), str(x.shape()), slices.size()));
+}
+
+}  // namespace
+
+Tensor slice(const Tensor& x, std::span<const Slice> slices) {
+  require_axes("slice", x, slices);
+  Tensor y = x;
+  int axis = 0;
+  for (const Slice& one : slices) {
+    if (one.single) {
+      y = y.select(axis, one.start);
+      continue;
+    }
+    if (one.start != kAll || one.stop != kAll || one.step != 1) y = y.slice(axis, one.start, one.stop, one.step);
+    ++axis;
+  }
+  return y;
+}
+
+Tensor slice(const Tensor& x, std::initializer_list<Slice> slices) {
+  return slice(x, std::span<const Slice>(slices.begin(), slices.size()));
+}
+
+Tensor slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& values) {
+  require_axes(kSliceUpdate.name, x, slices);
+  if (values.dtype() != x.dtype()) {
+    kSliceUpdate.fail(
+        fmt::format("expected x and values of one type, got {} and {}", name(x.dtype()), name(values.dtype())));
+  }
+  const Tensor y = Tensor::empty(x.shape(), x.dtype());
+  const Tensor region = slice(y, slices);
+  if (!broadcasts_to(values.shape(), region.shape())) {
+    kSliceUpdate.fail(fmt::format("expected values that broadcast to the region {} of {}, got {}", str(region.shape()),
+                                  str(x.shape()), str(values.shape())));
+  }
+  copy_into(y, x);
+  copy_into_view(region, values);
+  return record(kSliceUpdate, y, {x, values},
+                [kept = Kept(slices), wants_values = needs_grad(values)](const Tensor& dy) -> Grads {
+                  return {slice_update(dy, kept, 0), wants_values ? slice(dy, kept) : Tensor()};
+                });
+}
+
+Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, const Tensor& values) {
+  return slice_update(x, std::span<const Slice>(slices.begin(), slices.size()), values);
+}
+
+Tensor slice_update(const Tensor& x, std::span<const Slice> slices, double value) {
+  require_number(kSliceUpdate.name, x.dtype(), value);
+  return slice_update(x, slices, full({}, value, x.dtype()));
+}
+
+Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, double value) {
+  return slice_update(x, std::span<const Slice>(slices.begin(), slices.size()), value);
+}
+
+}  // namespace tapegrad

@@ -1,0 +1,173 @@
+// The passes through a causal language model, its weights in fewer bytes, and its next token.
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/detail/weights_once.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/decoder.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/recompute.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+namespace tapegrad::nn {
+
+namespace {
+
+void require_length(const Decoder& model, int64_t tokens) {
+  if (tokens <= model.longest_input()) return;
+  fail(model.names().model,
+       fmt::format("{} tokens are more than the {} {}", tokens, model.names().limit, model.longest_input()));
+}
+
+// For code that walks through modules of any type.
+struct Walked {
+  Decoder& model;
+  void walk(Visitor& visitor) { model.walk_in(visitor); }
+};
+
+}  // namespace
+
+// --- passes ---
+
+Tensor Decoder::hidden(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
+  if (ids.dim() != 2 || ids.dtype() != kInt64) {
+    fail(names().model, fmt::format("expected ids int64 [B, T], got {} {}", name(ids.dtype()), str(ids.shape())));
+  }
+  const int64_t start = cache ? cache->length() : 0, tokens = ids.size(1);
+  require_length(*this, start + tokens);
+  Tensor x = placed(embed(ids), start, cache);
+  const PositionBias bias = positions(tokens, start, x.dtype());
+  for (std::size_t i = 0; i < blocks(); ++i) {
+    Tensor weights;
+    AttentionVectors vectors;
+    const AttentionPass pass{.cache = cache,
+                             .layer = i,
+                             .positions = &bias,
+                             .weights = maps ? &weights : nullptr,
+                             .vectors = maps ? &vectors : nullptr};
+    if (recompute_blocks && !cache && !maps && needs_grad(x)) {
+      const auto again = [this, i, tokens](const Tensor& in) {
+        const PositionBias same = positions(tokens, 0, in.dtype());
+        return block(i, in, {.positions = &same});
+      };
+      x = recompute(x, again, Reads::inputs);
+    } else {
+      x = block(i, x, pass);
+    }
+    if (maps) maps->add(fmt::format(fmt::runtime(names().map), i), weights, vectors);
+  }
+  if (cache) cache->advance(tokens);
+  return last_norm(x);
+}
+
+Tensor Decoder::hidden_each(const Tensor& ids, std::span<KVCache* const> caches) const {
+  const auto count = static_cast<int64_t>(caches.size());
+  if (ids.dtype() != kInt64 || !(ids.shape() == Shape{count, 1})) {
+    fail(names().model, fmt::format("expected ids int64 [{}, 1], one for each cache, got {} {}", count,
+                                    name(ids.dtype()), str(ids.shape())));
+  }
+  const Tensor tokens = embed(ids);  // [B, 1, C]
+  std::vector<Tensor> rows;
+  std::vector<PositionBias> biases;
+  AttentionPass pass;
+  biases.reserve(caches.size());
+  for (int64_t b = 0; b < count; ++b) {
+    KVCache* const cache = caches[static_cast<std::size_t>(b)];
+    const auto earlier = caches.first(static_cast<std::size_t>(b));
+    if (!cache || std::find(earlier.begin(), earlier.end(), cache) != earlier.end()) {
+      fail(names().model, fmt::format("expected a cache of its own for each row, got {} for row {}",
+                                      cache ? "that of an earlier row" : "none", b));
+    }
+    const int64_t start = cache->length();
+    require_length(*this, start + 1);
+    rows.push_back(placed(narrow(tokens, 0, b, 1), start, cache));
+    biases.push_back(positions(1, start, rows.back().dtype()));
+    pass.each.push_back({.cache = cache, .positions = &biases.back()});
+  }
+  Tensor x = cat(rows, 0);
+  for (std::size_t i = 0; i < blocks(); ++i) {
+    for (AttentionPass& each : pass.each) each.layer = i;
+    x = block(i, x, pass);
+  }
+  for (KVCache* cache : caches) cache->advance(1);
+  return last_norm(x);
+}
+
+Tensor Decoder::operator()(const Tensor& ids, KVCache* cache, AttentionMaps* maps) const {
+  return head(hidden(ids, cache, maps));
+}
+
+// --- the head ---
+
+LanguageHead::LanguageHead(int64_t vocab_size, int64_t width, bool tied) {
+  if (tied) return;
+  weight = Parameter(Tensor::empty({vocab_size, width}));
+  init::kaiming_uniform(weight, std::sqrt(5.0));
+}
+
+Tensor LanguageHead::operator()(const Tensor& x, const Tensor& table) const {
+  return int8.defined() ? linear(x, int8.matrix()) : linear(x, weight.defined() ? weight : table);
+}
+
+Tensor LanguageHead::operator()(const Tensor& x, const Embedding& tied) const {
+  const bool own = weight.defined() || int8.defined();
+  return !own && tied.int8.defined() ? linear(x, tied.int8.matrix()) : (*this)(x, tied.weight.tensor());
+}
+
+// --- weights in fewer bytes ---
+
+void Decoder::store_in_bfloat16() {
+  for (const Matrix& matrix : matrices()) {
+    if (matrix.weight->defined()) matrix.weight->convert(kBFloat16);
+  }
+}
+
+void Decoder::store_in_int8() {
+  for (const Matrix& matrix : matrices()) {
+    if (matrix.weight->defined()) matrix.int8->replace(*matrix.weight);
+  }
+}
+
+NamedTensors int8_state(NamedTensors state, const Decoder& model) {
+  std::unordered_set<std::string> quantised;
+  const Walked walked{const_cast<Decoder&>(model)};  // a state is read only
+  for (const NamedTensor& entry : state_dict(walked)) quantised.insert(entry.name);
+  NamedTensors out;
+  for (NamedTensor& entry : state) {
+    const std::string values = entry.name + "_int8", scales = entry.name + "_scales";
+    if (!quantised.contains(values) || !entry.tensor.defined() || entry.tensor.dim() != 2 ||
+        !is_floating(entry.tensor.dtype())) {
+      out.push_back(std::move(entry));
+      continue;
+    }
+    const Int8Matrix matrix = quantize_int8(entry.tensor.to(kFloat32));
+    out.push_back({values, matrix.values});
+    out.push_back({scales, matrix.scales});
+  }
+  return out;
+}
+
+bool is_int8(const NamedTensors& state) {
+  return std::any_of(state.begin(), state.end(),
+                     [](const NamedTensor& entry) { return entry.name.ends_with(".weight_int8"); });
+}
+
+// --- decoding ---
+
+Tensor DecoderNext::logits(const Tensor& ids) {
+  const PauseRecording pause;
+  const tapegrad::detail::WeightsOnce once;
+  const int64_t longest = model_.longest_input(), read = cache_.length(), length = ids.size(1);
+  const bool continues = cached_ && length <= longest;
+  const Tensor given = continues ? narrow(ids, 1, read, length - read) : ids.slice(1, -std::min(length, longest));
+  return model_.head(model_.hidden(given, continues ? &cache_ : nullptr).select(1, -1));
+}
+
+void DecoderNext::reorder(const Tensor& rows) {
+  if (cache_.length() > 0) cache_.reorder(rows);
+}
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,193 @@
+// GPT: a causal Transformer with one stack of layers.
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/init.h>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kWhere = "gpt";
+constexpr std::string_view kConfig = "gpt_config";
+
+struct Preset {
+  std::string_view name;
+  GPTConfig config;
+};
+
+const Preset kPresets[] = {
+    {"tiny", {.context_length = 64, .emb_dim = 64, .n_heads = 4, .n_layers = 2}},
+    {"char", {.context_length = 128, .emb_dim = 128, .n_heads = 4, .n_layers = 4}},
+    {"book", {.context_length = 256}},
+    {"gpt2", {}},
+    {"gpt2-medium", {.emb_dim = 1024, .n_heads = 16, .n_layers = 24}},
+    {"gpt2-large", {.emb_dim = 1280, .n_heads = 20, .n_layers = 36}},
+    {"gpt2-xl", {.emb_dim = 1600, .n_heads = 25, .n_layers = 48}},
+};
+
+SelfAttentionConfig attention_of(const GPTConfig& c) {
+  AttentionChoice choice = c.attention;
+  if (choice.length == 0) choice.length = c.context_length;
+  return {.d_in = c.emb_dim,
+          .d_out = c.emb_dim,
+          .num_heads = c.n_heads,
+          .dropout = c.drop_rate,
+          .qkv_bias = c.qkv_bias,
+          .positions = c.positions,
+          .position_options = c.position_options,
+          .num_kv_heads = c.n_kv_heads,
+          .attention = choice};
+}
+
+}  // namespace
+
+// --- configuration ---
+
+void GPTConfig::check() const {
+  require_positive(kConfig, "vocab_size", vocab_size);
+  require_positive(kConfig, "context_length", context_length);
+  require_positive(kConfig, "emb_dim", emb_dim);
+  require_positive(kConfig, "n_heads", n_heads);
+  require_positive(kConfig, "n_layers", n_layers);
+  require_probability(kConfig, "drop_rate", drop_rate);
+  require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
+  kv_width(kConfig, emb_dim, n_heads, n_kv_heads);
+  position_options.check();
+  attention.check(relative_kind(positions, position_options), true, n_kv_heads > 0 && n_kv_heads != n_heads);
+}
+
+int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }
+
+int64_t GPTConfig::parameter_count() const {
+  const int64_t c = emb_dim, norm = 2 * c;
+  const int64_t kv = kv_width(kConfig, c, n_heads, n_kv_heads);
+  const int64_t attention = 2 * c * (c + kv) + c + (qkv_bias ? c + 2 * kv : 0), feed_forward = 8 * c * c + 5 * c;
+  // Reformer has one projection for queries and keys.
+  const int64_t shared = this->attention.kind == AttentionKind::reformer ? c * c + (qkv_bias ? c : 0) : 0;
+  const int64_t table = vocab_size * c;
+  const PositionOptions& o = position_options;
+  const Positions relative = relative_kind(positions, o);
+  int64_t position_count = added_parameter_count(positions, context_length, c, o);
+  if (positions == Positions::composite) ++position_count;  // beta
+  if (relative == Positions::t5) position_count += o.t5_buckets * n_heads;
+  if (relative == Positions::shaw) {
+    position_count += n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
+  }
+  return table + position_count + n_layers * (attention - shared + feed_forward + 2 * norm) + norm +
+         (tied_head ? 0 : table);
+}
+
+GPTConfig gpt_preset(std::string_view name) {
+  std::string known;
+  for (const Preset& preset : kPresets) {
+    if (preset.name == name) return preset.config;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
+  }
+  fail(kWhere, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
+}
+
+// --- the masks of tutorial 000 ---
+
+namespace {
+
+Tensor saved_mask(int64_t length) { return triu(ones({length, length}), 1); }
+
+}  // namespace
+
+NamedTensors with_masks(NamedTensors state, const GPTConfig& config) {
+  const Tensor mask = saved_mask(config.context_length);
+  for (int64_t i = 0; i < config.n_layers; ++i) state.push_back({fmt::format("trf_blocks.{}.att.mask", i), mask});
+  return state;
+}
+
+NamedTensors without_masks(const NamedTensors& state) {
+  NamedTensors kept;
+  for (const NamedTensor& t : state) {
+    if (!t.name.ends_with(".att.mask")) {
+      kept.push_back(t);
+    } else if (const Tensor& m = t.tensor;
+               m.dim() != 2 || m.size(0) != m.size(1) || !all(m.to(kFloat32) == saved_mask(m.size(0)))) {
+      fail(kWhere, fmt::format("expected \"{}\" to have ones above its diagonal and zeros elsewhere, got {} {}", t.name,
+                               name(m.dtype()), str(m.shape())));
+    }
+  }
+  return kept;
+}
+
+// --- parts ---
+
+GPTFeedForward::GPTFeedForward(int64_t emb_dim) : expand(emb_dim, 4 * emb_dim), contract(4 * emb_dim, emb_dim) {}
+
+Tensor GPTFeedForward::operator()(const Tensor& x) const { return contract(gelu(expand(x), Gelu::tanh)); }
+
+GPTBlock::GPTBlock(const GPTConfig& config)
+    : att(attention_of(config)),
+      ff(config.emb_dim),
+      norm1(config.emb_dim),
+      norm2(config.emb_dim),
+      drop_shortcut(config.drop_rate) {}
+
+Tensor GPTBlock::operator()(const Tensor& x, const AttentionPass& pass) const {
+  const Tensor y = x + drop_shortcut(att(norm1(x), pass));
+  return y + drop_shortcut(ff(norm2(y)));
+}
+
+// --- the whole model ---
+
+// Members are in the order of their draws.
+GPTModel::GPTModel(const GPTConfig& config)
+    : config(checked(config)),
+      tok_emb(config.vocab_size, config.emb_dim),
+      pos_emb(config.positions, config.context_length, config.emb_dim, config.position_options, true),
+      relative_positions(config.positions, config.n_heads, config.emb_dim / config.n_heads, true,
+                         config.position_options),
+      drop_emb(config.drop_rate),
+      trf_blocks(repeat<GPTBlock>(config.n_layers, config)),
+      final_norm(config.emb_dim),
+      out_head(config.vocab_size, config.emb_dim, config.tied_head) {
+  if (config.tied_head && !init::Skip::on()) tok_emb.weight.set(tok_emb.weight.tensor().detach() * 0.02);
+}
+
+namespace {
+
+// Linear layers of a block; some have no weight.
+std::vector<Linear*> linear_layers(GPTBlock& block) {
+  MultiHeadSelfAttention& att = block.att;
+  std::vector<Linear*> layers = att.long_attention.projections();
+  layers.insert(layers.end(),
+                {&att.W_query, &att.W_key, &att.W_value, &att.out_proj, &block.ff.expand, &block.ff.contract});
+  return layers;
+}
+
+}  // namespace
+
+std::vector<Decoder::Matrix> GPTModel::matrices() {
+  std::vector<Matrix> found{tok_emb, {out_head.weight, out_head.int8}};
+  for (GPTBlock& block : trf_blocks) {
+    for (Linear* layer : linear_layers(block)) found.push_back(*layer);
+  }
+  return found;
+}
+
+void GPTModel::redraw_features() {
+  for (GPTBlock& block : trf_blocks) block.att.long_attention.redraw();
+}
+
+Tensor GPTModel::placed(const Tensor& vectors, int64_t start, KVCache* cache) const {
+  return drop_emb(pos_emb(vectors, start, {}, cache));
+}
+
+PositionBias GPTModel::positions(int64_t queries, int64_t start, DType dtype) const {
+  return relative_positions(queries, start + queries, start, dtype);
+}
+
+Tensor GPTModel::block(std::size_t layer, const Tensor& x, const AttentionPass& pass) const {
+  return trf_blocks[layer](x, pass);
+}
+
+Tensor GPTModel::head(const Tensor& hidden) const { return out_head(hidden, tok_emb); }
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,170 @@
+// Llama: configuration, blocks, and the whole model.
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/attention/detail/attention_core.h>
+#include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/llama.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kLlamaConfig = "llama_config";
+
+// A layer that starts as in Hugging Face's models.
+Linear llama_linear(const LlamaConfig& c, int64_t in, int64_t out, bool bias) {
+  Linear layer = [&] {
+    const init::Skip skip;
+    return Linear(in, out, bias);
+  }();
+  init::normal(layer.weight, 0, c.initializer_range);
+  if (bias) init::zeros(layer.bias);
+  return layer;
+}
+
+}  // namespace
+
+// --- configuration ---
+
+void LlamaConfig::check() const {
+  require_positive(kLlamaConfig, "vocab_size", vocab_size);
+  require_positive(kLlamaConfig, "hidden_size", hidden_size);
+  require_positive(kLlamaConfig, "intermediate_size", intermediate_size);
+  require_positive(kLlamaConfig, "num_hidden_layers", num_hidden_layers);
+  require_positive(kLlamaConfig, "num_attention_heads", num_attention_heads);
+  require_positive(kLlamaConfig, "max_position_embeddings", max_position_embeddings);
+  if (head_dim == 0)
+    require_divisible(kLlamaConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
+  if (num_key_value_heads < 0 || num_attention_heads % kv_heads() != 0) {
+    fail(kLlamaConfig, fmt::format("expected num_key_value_heads that divides num_attention_heads {}, got {}",
+                                   num_attention_heads, num_key_value_heads));
+  }
+  if (head_size() < 2 || head_size() % 2 != 0) {
+    fail(kLlamaConfig,
+         fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_size()));
+  }
+  if (!(rms_norm_eps >= 0)) fail(kLlamaConfig, fmt::format("rms_norm_eps must not be negative, got {}", rms_norm_eps));
+  if (!(rope_theta > 1)) fail(kLlamaConfig, fmt::format("rope_theta must be larger than 1, got {}", rope_theta));
+  require_probability(kLlamaConfig, "attention_dropout", attention_dropout);
+  if (!(initializer_range > 0)) {
+    fail(kLlamaConfig, fmt::format("initializer_range must be positive, got {}", initializer_range));
+  }
+  const RopeScaling& s = rope_scaling;
+  if (s.kind == RopeScaling::Kind::none) return;
+  if (!(s.factor >= 1))
+    fail(kLlamaConfig, fmt::format("the factor of rope_scaling must be at least 1, got {}", s.factor));
+  if (s.kind == RopeScaling::Kind::linear) return;
+  if (!(s.low > 0 && s.high > s.low)) {
+    fail(kLlamaConfig, fmt::format("expected 0 < low_freq_factor < high_freq_factor, got {} and {}", s.low, s.high));
+  }
+  require_positive(kLlamaConfig, "original_max_position_embeddings", s.trained_length);
+}
+
+int64_t LlamaConfig::parameter_count() const {
+  const int64_t c = hidden_size, q = num_attention_heads * head_size(), kv = kv_heads() * head_size();
+  const int64_t attention = 2 * c * (q + kv) + (attention_bias ? q + 2 * kv + c : 0);
+  const int64_t mlp = 3 * c * intermediate_size + (mlp_bias ? 2 * intermediate_size + c : 0);
+  return vocab_size * c * (tie_word_embeddings ? 1 : 2) + num_hidden_layers * (attention + mlp + 2 * c) + c;
+}
+
+std::vector<double> rope_speeds(const LlamaConfig& config) {
+  std::vector<double> speeds = rope_speeds(config.head_size(), config.rope_theta);
+  const RopeScaling& s = config.rope_scaling;
+  for (double& speed : speeds) {
+    if (s.kind == RopeScaling::Kind::linear) speed /= s.factor;
+    if (s.kind != RopeScaling::Kind::llama3) continue;
+    const double turns = static_cast<double>(s.trained_length) * speed / (2 * std::numbers::pi);
+    const double kept = std::clamp((turns - s.low) / (s.high - s.low), 0.0, 1.0);  // of the speed
+    speed = kept * speed + (1 - kept) * speed / s.factor;
+  }
+  return speeds;
+}
+
+// --- parts ---
+
+LlamaAttention::LlamaAttention(const LlamaConfig& c)
+    : q_proj(llama_linear(c, c.hidden_size, c.num_attention_heads * c.head_size(), c.attention_bias)),
+      k_proj(llama_linear(c, c.hidden_size, c.kv_heads() * c.head_size(), c.attention_bias)),
+      v_proj(llama_linear(c, c.hidden_size, c.kv_heads() * c.head_size(), c.attention_bias)),
+      o_proj(llama_linear(c, c.num_attention_heads * c.head_size(), c.hidden_size, c.attention_bias)),
+      dropout(c.attention_dropout),
+      heads(c.num_attention_heads),
+      kv_heads(c.kv_heads()) {}
+
+Tensor LlamaAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
+  const ShawPositions no_shaw;
+  const AttentionChoice full;
+  const detail::AttentionCore core{.query = q_proj,
+                                   .key = k_proj,
+                                   .value = v_proj,
+                                   .output = o_proj,
+                                   .dropout = dropout,
+                                   .shaw = no_shaw,
+                                   .heads = heads,
+                                   .kv_heads = kv_heads,
+                                   .choice = full,
+                                   .causal = true};
+  return core.self_attend(x, pass);
+}
+
+LlamaMLP::LlamaMLP(const LlamaConfig& c)
+    : gate_proj(llama_linear(c, c.hidden_size, c.intermediate_size, c.mlp_bias)),
+      up_proj(llama_linear(c, c.hidden_size, c.intermediate_size, c.mlp_bias)),
+      down_proj(llama_linear(c, c.intermediate_size, c.hidden_size, c.mlp_bias)) {}
+
+Tensor LlamaMLP::operator()(const Tensor& x) const { return down_proj(silu(gate_proj(x)) * up_proj(x)); }
+
+LlamaBlock::LlamaBlock(const LlamaConfig& c)
+    : self_attn(c),
+      mlp(c),
+      input_layernorm(c.hidden_size, c.rms_norm_eps),
+      post_attention_layernorm(c.hidden_size, c.rms_norm_eps) {}
+
+Tensor LlamaBlock::operator()(const Tensor& x, const AttentionPass& pass) const {
+  const Tensor y = x + self_attn(input_layernorm(x), pass);
+  return y + mlp(post_attention_layernorm(y));
+}
+
+// --- the whole model ---
+
+LlamaModel::LlamaModel(const LlamaConfig& c)
+    : config(checked(c)),
+      embed_tokens([&] {
+        const init::Skip skip;
+        return Embedding(c.vocab_size, c.hidden_size);
+      }()),
+      layers(repeat<LlamaBlock>(c.num_hidden_layers, c)),
+      norm(c.hidden_size, c.rms_norm_eps),
+      lm_head([&] {
+        const init::Skip skip;
+        return LanguageHead(c.vocab_size, c.hidden_size, c.tie_word_embeddings);
+      }()),
+      speeds(rope_speeds(c)) {
+  init::normal(embed_tokens.weight, 0, c.initializer_range);
+  if (lm_head.weight.defined()) init::normal(lm_head.weight, 0, c.initializer_range);
+}
+
+PositionBias LlamaModel::positions(int64_t queries, int64_t start, DType dtype) const {
+  Angles angles = rope_angles(queries, speeds, start, dtype);
+  PositionBias bias{.cosines = std::move(angles.cosines), .sines = std::move(angles.sines), .start = start};
+  bias.halves = true;
+  return bias;
+}
+
+std::vector<Decoder::Matrix> LlamaModel::matrices() {
+  std::vector<Matrix> found{embed_tokens, {lm_head.weight, lm_head.int8}};
+  for (LlamaBlock& block : layers) {
+    LlamaAttention& a = block.self_attn;
+    LlamaMLP& m = block.mlp;
+    found.insert(found.end(), {a.q_proj, a.k_proj, a.v_proj, a.o_proj, m.gate_proj, m.up_proj, m.down_proj});
+  }
+  return found;
+}
+
+}  // namespace tapegrad::nn

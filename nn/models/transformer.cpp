@@ -1,0 +1,339 @@
+// The encoder-decoder Transformer.
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
+
+#include <algorithm>
+
+namespace tapegrad::nn {
+
+namespace {
+
+constexpr std::string_view kConfig = "transformer_config";
+
+LayerNormStd norm_of(const TransformerConfig& c) { return LayerNormStd(c.hidden_size, c.layer_norm_eps); }
+// Linformer cannot be causal, so the decoder then has full attention.
+AttentionKind kind_of(const TransformerConfig& c, bool causal) {
+  return causal && c.attention.kind == AttentionKind::linformer ? AttentionKind::full : c.attention.kind;
+}
+MultiHeadAttention self_attention_of(const TransformerConfig& c, bool causal) {
+  AttentionChoice choice = c.attention;
+  choice.kind = kind_of(c, causal);
+  if (choice.length == 0) choice.length = c.max_position_embeddings;
+  return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob, c.positions,
+                            c.position_options, 0, choice, causal && choice.kind != AttentionKind::full);
+}
+MultiHeadAttention cross_attention_of(const TransformerConfig& c) {
+  return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob);
+}
+RelativePositions relative_of(const TransformerConfig& c, bool causal) {
+  return RelativePositions(c.positions, c.num_attention_heads, c.hidden_size / c.num_attention_heads, causal,
+                           c.position_options);
+}
+FeedForward feed_forward_of(const TransformerConfig& c) {
+  return FeedForward(c.hidden_size, c.intermediate_size, c.dropout_prob, c.activation);
+}
+SublayerConnection sublayer_of(const TransformerConfig& c) {
+  return SublayerConnection(c.hidden_size, c.hidden_dropout_prob, c.layer_norm_eps, c.post_norm);
+}
+
+struct Preset {
+  std::string_view name;
+  TransformerConfig config;
+};
+
+const Preset kPresets[] = {
+    {"base",
+     {.vocab_size = 37000,
+      .hidden_size = 512,
+      .num_hidden_layers = 6,
+      .num_attention_heads = 8,
+      .intermediate_size = 2048}},
+    {"big",
+     {.vocab_size = 37000,
+      .hidden_size = 1024,
+      .num_hidden_layers = 6,
+      .num_attention_heads = 16,
+      .intermediate_size = 4096}},
+    {"bert-base", {.vocab_size = 30522}},
+    {"t5-base", {.vocab_size = 32128}},
+};
+
+}  // namespace
+
+void TransformerConfig::check() const {
+  require_positive(kConfig, "vocab_size", vocab_size);
+  require_positive(kConfig, "hidden_size", hidden_size);
+  require_positive(kConfig, "num_hidden_layers", num_hidden_layers);
+  require_positive(kConfig, "num_attention_heads", num_attention_heads);
+  require_positive(kConfig, "intermediate_size", intermediate_size);
+  require_positive(kConfig, "max_position_embeddings", max_position_embeddings);
+  require_probability(kConfig, "dropout_prob", dropout_prob);
+  require_probability(kConfig, "hidden_dropout_prob", hidden_dropout_prob);
+  require_probability(kConfig, "attention_probs_dropout_prob", attention_probs_dropout_prob);
+  require_divisible(kConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
+  if (!(layer_norm_eps >= 0)) fail(kConfig, fmt::format("layer_norm_eps must not be negative, got {}", layer_norm_eps));
+  if (!(pad_token_id >= 0 && pad_token_id < vocab_size)) {
+    fail(kConfig, fmt::format("pad_token_id must be in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
+  }
+  position_options.check();
+  attention.check(relative_kind(positions, position_options), false);
+}
+
+TransformerConfig transformer_preset(std::string_view name) {
+  std::string known;
+  for (const Preset& preset : kPresets) {
+    if (preset.name == name) return preset.config;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
+  }
+  fail(kConfig, fmt::format("expected one of the presets {}, got \"{}\"", known, name));
+}
+
+int64_t TransformerConfig::longest_input() const {
+  const int64_t longest = nn::longest_input(positions, max_position_embeddings, position_options);
+  if (attention.kind != AttentionKind::linformer) return longest;
+  return std::min(longest, attention.length > 0 ? attention.length : max_position_embeddings);
+}
+
+// --- embeddings ---
+
+Embeddings::Embeddings(const TransformerConfig& config, bool causal)
+    : token_embeddings(checked(config).vocab_size, config.hidden_size, config.pad_token_id),
+      position_embeddings(config.positions, config.max_position_embeddings, config.hidden_size, config.position_options,
+                          causal),
+      norm(norm_of(config)),
+      dropout(config.hidden_dropout_prob) {
+  init::xavier_uniform(token_embeddings.weight);
+  if (position_embeddings.kind == Positions::learned) init::xavier_uniform(position_embeddings.learned.weight);
+}
+
+Tensor Embeddings::operator()(const Tensor& ids, int64_t start, const Tensor& mask, KVCache* cache) const {
+  if (ids.dim() != 2 || ids.dtype() != kInt64) {
+    fail("embeddings", fmt::format("expected ids int64 [B, T], got {} {}", name(ids.dtype()), str(ids.shape())));
+  }
+  return dropout(norm(position_embeddings(token_embeddings(ids), start, mask, cache)));
+}
+
+namespace {
+
+// The mask of keys [B, 1, 1, S] as a mask of tokens [B, S, 1]; none for masks of another form.
+Tensor mask_of_tokens(const Tensor& mask, const Tensor& ids) {
+  if (!mask.defined() || mask.dtype() != kBool || mask.shape() != Shape{ids.size(0), 1, 1, ids.size(1)}) return {};
+  return mask.reshape({ids.size(0), ids.size(1), 1});
+}
+
+}  // namespace
+
+// --- encoder ---
+
+TransformerEncoderLayer::TransformerEncoderLayer(const TransformerConfig& config)
+    : attention(self_attention_of(config, false)),
+      feed_forward(feed_forward_of(config)),
+      sublayer{sublayer_of(config), sublayer_of(config)} {}
+
+Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionPass& pass) const {
+  const Tensor attended = sublayer[0](x, [&](const Tensor& n) { return attention(n, n, n, pass); });
+  return sublayer[1](attended, feed_forward);
+}
+
+TransformerEncoder::TransformerEncoder(const TransformerConfig& config)
+    : embeddings(config),
+      relative_positions(relative_of(config, false)),
+      layers(repeat<TransformerEncoderLayer>(config.num_hidden_layers, config)),
+      norm(norm_of(config)) {}
+
+Tensor TransformerEncoder::operator()(const Tensor& ids, const Tensor& mask, AttentionMaps* maps) const {
+  Tensor x = embeddings(ids, 0, mask_of_tokens(mask, ids));
+  const PositionBias positions = relative_positions(ids.size(1), ids.size(1), 0, x.dtype());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    Tensor weights;
+    AttentionVectors vectors;
+    x = layers[i](x, {.mask = mask,
+                      .positions = &positions,
+                      .weights = maps ? &weights : nullptr,
+                      .vectors = maps ? &vectors : nullptr});
+    if (maps) maps->add(fmt::format("encoder.layers.{}.attention", i), weights, vectors);
+  }
+  return norm(x);
+}
+
+// --- decoder ---
+
+TransformerDecoderLayer::TransformerDecoderLayer(const TransformerConfig& config)
+    : self_attn(self_attention_of(config, true)),
+      cross_attn(cross_attention_of(config)),
+      feed_forward(feed_forward_of(config)),
+      norm1(norm_of(config)),
+      norm2(norm_of(config)),
+      norm3(norm_of(config)),
+      dropout(config.dropout_prob),
+      post_norm(config.post_norm) {}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionPass& self,
+                                           const AttentionPass& cross) const {
+  return (*this)(x, cross_attn.project_kv(memory, memory), self, cross);
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const KeysAndValues& memory, const AttentionPass& self,
+                                           const AttentionPass& cross) const {
+  const auto around = [&](const Tensor& y, const LayerNormStd& norm, auto&& block) {  // [B, T, C] -> the same
+    return post_norm ? norm(y + dropout(block(y))) : y + dropout(block(norm(y)));
+  };
+  Tensor y = around(x, norm1, [&](const Tensor& m) { return self_attn(m, m, m, self); });
+  y = around(y, norm2, [&](const Tensor& m) { return cross_attn.attend(m, memory, cross); });
+  return around(y, norm3, feed_forward);
+}
+
+void DecoderCache::reorder(const Tensor& rows) {
+  const PauseRecording pause;
+  for (KeysAndValues& m : memory) m = {index_select(m.keys, 0, rows), index_select(m.values, 0, rows)};
+  if (src_mask.defined() && src_mask.dim() == 4 && src_mask.size(0) > 1) src_mask = index_select(src_mask, 0, rows);
+  if (target.length() > 0) target.reorder(rows);
+}
+
+TransformerDecoder::TransformerDecoder(const TransformerConfig& config)
+    : embeddings(config, true),
+      relative_positions(relative_of(config, true)),
+      layers(repeat<TransformerDecoderLayer>(config.num_hidden_layers, config)),
+      norm(norm_of(config)) {}
+
+namespace {
+
+// A decoder whose attention is causal by itself takes only masks of keys; a causal mask is redundant.
+Tensor mask_for(const TransformerDecoder& decoder, const Tensor& mask, int64_t length) {
+  if (!mask.defined() || !decoder.layers[0].self_attn.causal) return mask;
+  const bool is_causal =
+      mask.dtype() == kBool && mask.shape() == Shape{length, length} && equal(mask, causal_mask(length));
+  return is_causal ? Tensor() : mask;
+}
+
+// One pass through the decoder: `memory_of(i)` is the encoder's output, or its keys and values, for layer i.
+template <class MemoryOf>
+Tensor decode(const TransformerDecoder& decoder, const Tensor& ids, const MemoryOf& memory_of, AttentionPass self,
+              AttentionPass cross, AttentionMaps* maps) {
+  const int64_t start = self.cache ? self.cache->length() : 0;
+  Tensor x = decoder.embeddings(ids, start, {}, self.cache);
+  const int64_t length = ids.size(1);
+  const PositionBias positions = decoder.relative_positions(length, start + length, start, x.dtype());
+  self.positions = &positions;
+  for (std::size_t i = 0; i < decoder.layers.size(); ++i) {
+    Tensor self_weights, cross_weights;
+    AttentionVectors self_vectors, cross_vectors;
+    self.layer = i;
+    self.weights = maps ? &self_weights : nullptr;
+    cross.weights = maps ? &cross_weights : nullptr;
+    self.vectors = maps ? &self_vectors : nullptr;
+    cross.vectors = maps ? &cross_vectors : nullptr;
+    x = decoder.layers[i](x, memory_of(i), self, cross);
+    if (!maps) continue;
+    maps->add(fmt::format("decoder.layers.{}.self_attn", i), self_weights, self_vectors);
+    maps->add(fmt::format("decoder.layers.{}.cross_attn", i), cross_weights, cross_vectors);
+  }
+  if (self.cache) self.cache->advance(length);
+  return decoder.norm(x);
+}
+
+}  // namespace
+
+Tensor TransformerDecoder::operator()(const Tensor& ids, const Tensor& memory, const Tensor& src_mask,
+                                      const Tensor& tgt_mask, AttentionMaps* maps) const {
+  const auto memory_of = [&memory](std::size_t) -> const Tensor& { return memory; };
+  return nn::decode(*this, ids, memory_of, {.mask = mask_for(*this, tgt_mask, ids.size(-1))}, {.mask = src_mask}, maps);
+}
+
+DecoderCache TransformerDecoder::begin(const Tensor& memory, const Tensor& src_mask) const {
+  DecoderCache cache;
+  cache.src_mask = src_mask;
+  for (const TransformerDecoderLayer& layer : layers) {
+    cache.memory.push_back(layer.cross_attn.project_kv(memory, memory));
+  }
+  return cache;
+}
+
+Tensor TransformerDecoder::step(const Tensor& ids, DecoderCache& cache) const {
+  if (cache.memory.size() != layers.size()) {
+    fail("transformer_decoder",
+         fmt::format("expected a cache of {} layers, which begin() makes, got {}", layers.size(), cache.memory.size()));
+  }
+  const int64_t start = cache.target.length(), length = ids.size(-1);
+  const Tensor causal = length > 1 && !layers[0].self_attn.causal
+                            ? narrow(causal_mask(start + length), 0, start, length)
+                            : Tensor();  // [T, start + T]
+  const auto memory_of = [&cache](std::size_t i) -> const KeysAndValues& { return cache.memory[i]; };
+  return nn::decode(*this, ids, memory_of, {.mask = causal, .cache = &cache.target}, {.mask = cache.src_mask}, nullptr);
+}
+
+// --- the whole model ---
+
+Transformer::Transformer(const TransformerConfig& config)
+    : config(checked(config)), encoder(config), decoder(config), generator(config.hidden_size, config.vocab_size) {
+  for (const NamedParameter& p : named_parameters(*this)) {
+    if (p.parameter->dim() > 1) init::xavier_uniform(p.parameter);
+  }
+}
+
+Tensor Transformer::encode(const Tensor& src, const Tensor& src_mask, AttentionMaps* maps) const {
+  return encoder(src, src_mask, maps);
+}
+
+Tensor Transformer::decode(const Tensor& memory, const Tensor& src_mask, const Tensor& tgt, const Tensor& tgt_mask,
+                           AttentionMaps* maps) const {
+  return decoder(tgt, memory, src_mask, tgt_mask, maps);
+}
+
+Tensor Transformer::predict(const Tensor& hidden) const { return log_softmax(generator(hidden), -1); }
+
+Tensor Transformer::operator()(const Tensor& src, const Tensor& tgt, const Tensor& src_mask, const Tensor& tgt_mask,
+                               AttentionMaps* maps) const {
+  return predict(decode(encode(src, src_mask, maps), src_mask, tgt, tgt_mask, maps));
+}
+
+void Transformer::redraw_features() {
+  for (TransformerEncoderLayer& layer : encoder.layers) layer.attention.long_attention.redraw();
+  for (TransformerDecoderLayer& layer : decoder.layers) layer.self_attn.long_attention.redraw();
+}
+
+// --- decoding ---
+
+TransformerNext::TransformerNext(const Transformer& model, const Tensor& src, const Tensor& src_mask, bool cached)
+    : model_(model), cached_(cached) {
+  const PauseRecording pause;
+  source_ = model.encode(src, src_mask);
+  source_mask_ = src_mask;
+  restart();
+}
+
+void TransformerNext::restart() {
+  const PauseRecording pause;
+  if (cached_) {
+    cache_ = model_.decoder.begin(source_, source_mask_);
+  } else {
+    memory_ = source_;
+    cache_.src_mask = source_mask_;
+  }
+}
+
+Tensor TransformerNext::logits(const Tensor& ids) {
+  const PauseRecording pause;
+  Tensor hidden;  // [B, T, C] of the new tokens, or of all
+  if (cached_) {
+    const int64_t read = cache_.target.length();
+    hidden = model_.decoder.step(narrow(ids, 1, read, ids.size(1) - read), cache_);
+  } else {
+    hidden = model_.decode(memory_, cache_.src_mask, ids, causal_mask(ids.size(1)));
+  }
+  return model_.generator(hidden.select(1, -1));
+}
+
+void TransformerNext::reorder(const Tensor& rows) {
+  const PauseRecording pause;
+  if (!cached_) memory_ = index_select(memory_, 0, rows);
+  cache_.reorder(rows);
+}
+
+}  // namespace tapegrad::nn

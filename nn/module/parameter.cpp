@@ -1,0 +1,179 @@
+// Parameters and buffers: how they own their values, and how they are copied.
+#include <fmt/format.h>
+#include <tapegrad/autograd/leaf_names.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/parameter.h>
+
+#include <atomic>
+#include <unordered_map>
+
+namespace tapegrad::nn {
+
+namespace {
+
+std::atomic<int64_t> alive_parameters{0};
+thread_local int clone_scopes = 0;
+thread_local std::unordered_map<const void*, std::shared_ptr<void>>
+    clones_of_tied;  // by the leaf they were copied from
+
+// `values` itself if it is not shared, else a copy.
+Tensor own(Tensor&& values) {
+  if (values.unique() && values.is_contiguous() && values.tape_index().tape == 0) return std::move(values);
+  return values.clone();
+}
+
+// A floating tensor becomes a leaf.
+Tensor leaf_of(const Tensor& values) { return is_floating(values.dtype()) ? values.as_leaf() : values; }
+
+void require_clone(std::string_view what) {
+  if (clone_scopes == 0) {
+    fail(what, "expected a model to be moved or cloned, got a copy (use std::move, or clone(model))");
+  }
+}
+
+std::string quoted(std::string_view name) { return name.empty() ? "a parameter" : fmt::format("\"{}\"", name); }
+
+}  // namespace
+
+// --- Parameter ---
+
+Parameter::Leaf::Leaf(Tensor values) : tensor(std::move(values)) {
+  alive_parameters.fetch_add(1, std::memory_order_relaxed);
+}
+
+Parameter::Leaf::~Leaf() {
+  forget_name();
+  alive_parameters.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Removes the name of the leaf's id.
+void Parameter::Leaf::forget_name() const {
+  if (tensor.defined() && tensor.is_leaf() && !name.empty()) tapegrad::detail::name_leaf(tensor.tape_index(), "");
+}
+
+// Replaces the tensor, with the same name and frozen state.
+void Parameter::Leaf::become(Tensor values) {
+  forget_name();
+  tensor = std::move(values);
+  if (!tensor.is_leaf()) return;
+  tensor.set_frozen(frozen);
+  if (!name.empty()) tapegrad::detail::name_leaf(tensor.tape_index(), name);
+}
+
+Parameter::Parameter(Tensor&& values, Adopt) : leaf_(std::make_shared<Leaf>(own(std::move(values)).as_leaf())) {}
+
+Parameter::Parameter(Parameter& other) {
+  require_clone("parameter");
+  if (!other.defined()) return;
+  const bool tied = other.leaf_.use_count() > 1;
+  if (tied) {
+    if (const auto made = clones_of_tied.find(other.leaf_.get()); made != clones_of_tied.end()) {
+      leaf_ = std::static_pointer_cast<Leaf>(made->second);
+      return;
+    }
+  }
+  leaf_ = std::make_shared<Leaf>(Tensor());
+  leaf_->name = other.leaf_->name;
+  leaf_->frozen = other.leaf_->frozen;
+  leaf_->become(leaf_of(other.leaf_->tensor.clone()));
+  if (tied) clones_of_tied.emplace(other.leaf_.get(), leaf_);
+}
+
+int64_t Parameter::alive() { return alive_parameters.load(std::memory_order_relaxed); }
+
+void Parameter::set_name(std::string_view name) {
+  if (!leaf_ || leaf_->name == name) return;
+  leaf_->name = name;
+  if (leaf_->tensor.is_leaf()) tapegrad::detail::name_leaf(leaf_->tensor.tape_index(), name);
+}
+
+void Parameter::freeze(bool frozen) {
+  if (!leaf_) return;
+  leaf_->frozen = frozen;
+  if (leaf_->tensor.is_leaf()) leaf_->tensor.set_frozen(frozen);
+}
+
+void tie(Parameter& first, Parameter& second) {
+  if (!first.defined() || !second.defined()) fail("tie", "expected two parameters with values, got one without");
+  if (!(first->shape() == second->shape())) {
+    fail("tie",
+         fmt::format("expected two parameters of one shape, got {} and {}", str(first->shape()), str(second->shape())));
+  }
+  second->require_writable("tie", second.name());
+  second.leaf_ = first.leaf_;
+}
+
+void Parameter::prepare_write(Tensor::Values values) {
+  Tensor& leaf = leaf_->tensor;
+  // A tensor that is not a leaf (bfloat16, or substituted) is immutable for its other holders.
+  if (!leaf.is_leaf() && !leaf.unique()) leaf = leaf.clone();
+  leaf.prepare_write("parameter", name(), values);
+}
+
+void Parameter::substitute(const Tensor& values) {
+  if (!(values.shape() == tensor().shape())) {
+    fail("parameter", fmt::format("expected values of shape {} to substitute for {}, got {}", str(tensor().shape()),
+                                  quoted(name()), str(values.shape())));
+  }
+  if (!is_floating(values.dtype())) {
+    fail("parameter", fmt::format("expected float32 or float64 values to substitute for {}, got {}", quoted(name()),
+                                  tapegrad::name(values.dtype())));
+  }
+  leaf_->forget_name();
+  leaf_->tensor = values;
+}
+
+void Parameter::set(const Tensor& values) {
+  if (!(values.shape() == tensor().shape())) {
+    fail("parameter", fmt::format("expected values of shape {} for {}, got {}", str(tensor().shape()), quoted(name()),
+                                  str(values.shape())));
+  }
+  tensor().require_writable("parameter", name());
+  // Keeps memory shared with the leaf alive. Everything that allocates happens before the old values are dropped.
+  const Tensor source = values.dtype() == tensor().dtype() ? values.detach() : values.detach().to(tensor().dtype());
+  prepare_write(Tensor::Values::discard);
+  copy_into(leaf_->tensor, source);
+}
+
+void Parameter::convert(DType dtype) {
+  if (dtype == tensor().dtype()) return;
+  prepare_write(Tensor::Values::keep);
+  if (!is_floating(dtype) && dtype != kBFloat16) {
+    fail("parameter", fmt::format("{} cannot be converted to {} (expected float32, float64 or bfloat16)",
+                                  quoted(name()), tapegrad::name(dtype)));
+  }
+  leaf_->become(leaf_of(tensor().detach().to(dtype)));
+}
+
+// --- Buffer ---
+
+Buffer::Buffer(Tensor&& values, Adopt) : values_(own(std::move(values))) {}
+
+Buffer::Buffer(Buffer& other) {
+  require_clone("buffer");
+  if (other.defined()) values_ = other.values_.clone();
+}
+
+void Buffer::set(const Tensor& values) {
+  if (!(values.shape() == values_.shape())) {
+    fail("buffer", fmt::format("expected values of shape {}, got {}", str(values_.shape()), str(values.shape())));
+  }
+  values_ = values.dtype() == values_.dtype() ? values.clone() : values.detach().to(values_.dtype());
+}
+
+void Buffer::convert(DType dtype) {
+  if (is_floating(values_.dtype()) || values_.dtype() == kBFloat16) values_ = values_.detach().to(dtype);
+}
+
+// --- clones ---
+
+namespace detail {
+
+CloneScope::CloneScope() { ++clone_scopes; }
+CloneScope::~CloneScope() {
+  if (--clone_scopes == 0) clones_of_tied.clear();
+}
+
+}  // namespace detail
+
+}  // namespace tapegrad::nn

@@ -1,0 +1,106 @@
+// NAdam and RAdam.
+#include <tapegrad/optim/detail/check.h>
+#include <tapegrad/optim/kernels/updates.h>
+#include <tapegrad/optim/nadam.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tapegrad::optim {
+
+namespace {
+
+// A step without its rates, of a slot of either optimiser.
+template <class Slot, class Options>
+AdaptiveStep step_of(const Slot& slot, const Options& options, double weight_decay) {
+  return {.dtype = slot.parameter.dtype(),
+          .p = slot.parameter.mutable_raw_data(),
+          .m = slot.buffers[0].mutable_raw_data(),
+          .v = slot.buffers[1].mutable_raw_data(),
+          .g = slot.grad.raw_data(),
+          .beta1 = options.beta1,
+          .beta2 = options.beta2,
+          .eps = options.eps,
+          .l2 = weight_decay};
+}
+
+// The first product of at least so many steps.
+template <class Products>
+auto first_from(Products& products, int64_t steps) {
+  return std::lower_bound(products.begin(), products.end(), steps,
+                          [](const auto& product, int64_t t) { return product.steps < t; });
+}
+
+}  // namespace
+
+NAdam::NAdam(NamedTensors parameters, NAdamOptions options) : NAdam(one_group(std::move(parameters)), options) {}
+
+NAdam::NAdam(std::vector<ParameterGroup> groups, NAdamOptions options)
+    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
+  check_moments("nadam", options);
+  check_not_negative("nadam", "momentum_decay", options.momentum_decay);
+}
+
+double NAdam::mu(int64_t step) const {
+  return options_.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(step) * options_.momentum_decay));
+}
+
+void NAdam::begin_step(int64_t /*steps*/) {
+  std::swap(products_, previous_);
+  products_.clear();
+}
+
+// From the product of the previous step, or from the beginning if a parameter took no part in that (or was loaded).
+NAdam::Product NAdam::product_of(int64_t steps) const {
+  const auto later = std::upper_bound(previous_.begin(), previous_.end(), steps,
+                                      [](int64_t t, const Product& product) { return t < product.steps; });
+  Product product = later == previous_.begin() ? Product{0, 1} : *(later - 1);
+  while (product.steps < steps) {
+    const double next = product.value * mu(product.steps + 1);
+    if (next == product.value) break;  // subnormal or 0: it stays as it is, because mu does not decrease
+    product = {product.steps + 1, next};
+  }
+  return {steps, product.value};
+}
+
+void NAdam::update_all(const std::vector<Slot*>& slots) {
+  for (const Slot* slot : slots) {
+    const auto at = first_from(products_, slot->steps);
+    if (at == products_.end() || at->steps != slot->steps) products_.insert(at, product_of(slot->steps));
+  }
+  Optimizer::update_all(slots);
+}
+
+void NAdam::update(const Slot& slot, int64_t begin, int64_t end) {
+  const double lr = group_lr(slot.group), now = mu(slot.steps), next = mu(slot.steps + 1);
+  const double product = first_from(products_, slot.steps)->value;
+  AdaptiveStep step = step_of(slot, options_, weight_decay_of(slot));
+  step.grad_rate = lr * (1 - now) / (1 - product);
+  step.m_rate = lr * next / (1 - product * next);
+  step.bias2 = 1 - std::pow(options_.beta2, static_cast<double>(slot.steps));
+  adaptive_update(step, begin, end);
+}
+
+RAdam::RAdam(NamedTensors parameters, RAdamOptions options) : RAdam(one_group(std::move(parameters)), options) {}
+
+RAdam::RAdam(std::vector<ParameterGroup> groups, RAdamOptions options)
+    : Optimizer(std::move(groups), options.lr, options.weight_decay, {"m", "v"}), options_(options) {
+  check_moments("radam", options);
+}
+
+void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
+  const double t = static_cast<double>(slot.steps);
+  const double bias1 = 1 - std::pow(options_.beta1, t), power = std::pow(options_.beta2, t), bias2 = 1 - power;
+  const double longest = 2 / (1 - options_.beta2) - 1;    // length of the average in the limit
+  const double length = longest - 2 * t * power / bias2;  // at step t
+  AdaptiveStep step = step_of(slot, options_, weight_decay_of(slot));
+  step.m_rate = group_lr(slot.group) / bias1;
+  step.adaptive = length > 5;
+  if (step.adaptive) {
+    step.m_rate *= std::sqrt(bias2 * (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+  }
+  adaptive_update(step, begin, end);
+}
+
+}  // namespace tapegrad::optim

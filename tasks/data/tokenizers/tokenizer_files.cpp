@@ -1,0 +1,429 @@
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/tasks/data/byte_pair.h>
+#include <tapegrad/tasks/data/characters.h>
+#include <tapegrad/tasks/data/pieces.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/train/files.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+namespace tapegrad::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Json = nlohmann::json;
+using Vocabulary = std::unordered_map<std::string, int64_t>;
+
+constexpr int64_t kMostIds = int64_t{1} << 22;  // bounds the memory that a damaged id can take
+
+// The file that an Error is about: throws "[tokenizer] file: ...".
+struct FileName {
+  std::string file;
+  template <class... T>
+  [[noreturn]] void fail_with(fmt::format_string<const T&...> text, const T&... values) const {
+    fail("tokenizer", file + ": " + fmt::vformat(text, fmt::make_format_args(values...)));
+  }
+};
+
+// A value as JSON, shortened; structures only by their type.
+std::string shown(const Json& value) {
+  return value.is_structured() ? fmt::format("an {}", value.type_name()) : value.dump(-1, ' ', true).substr(0, 80);
+}
+
+Json parse_json(const FileName& place, std::string_view text) {
+  if (text.empty()) place.fail_with("the file is empty (was its download interrupted?)");
+  return json::parse(text, [&](const std::string& why) { place.fail_with("{}", why); });
+}
+
+Vocabulary parse_vocabulary(const FileName& place, const Json& json) {
+  if (!json.is_object() || json.empty()) place.fail_with("expected a vocabulary object of tokens and ids");
+  Vocabulary vocabulary;
+  std::unordered_map<int64_t, const std::string*> taken;
+  vocabulary.reserve(json.size());
+  for (const auto& [token, value] : json.items()) {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() >= kMostIds) {
+      place.fail_with("the token \"{}\" has the id {}, expected an integer from 0 to {}", token, shown(value),
+                      kMostIds - 1);
+    }
+    const auto id = value.get<int64_t>();
+    const auto entry = vocabulary.emplace(token, id).first;
+    const auto [other, free] = taken.emplace(id, &entry->first);
+    if (!free) place.fail_with("the tokens \"{}\" and \"{}\" have the same id {}", *other->second, token, id);
+    if (token.empty()) place.fail_with("the token of id {} is empty", id);
+  }
+  return vocabulary;
+}
+
+// Assembles a tokenizer from the parts of its files, and checks that they fit together.
+class Assembly {
+ public:
+  // Tokens are written in symbols of bytes, or as they are.
+  explicit Assembly(Vocabulary vocabulary, bool in_symbols = true) : vocabulary_(std::move(vocabulary)) {
+    int64_t largest = -1;
+    for (const auto& [token, id] : vocabulary_) largest = std::max(largest, id);
+    made_.assign(static_cast<std::size_t>(largest + 1), false);
+    pairs_.tokens.resize(made_.size());
+    for (const auto& [token, id] : vocabulary_) {
+      const std::optional<std::string> bytes = in_symbols ? symbol_bytes(token) : token;
+      text(id) = bytes.value_or(token);
+      if (bytes && bytes->size() == 1) made_[static_cast<std::size_t>(id)] = true;
+    }
+  }
+
+  void add_merge(const FileName& place, std::string_view at, const std::string& left, const std::string& right) {
+    const auto id_of = [&](const std::string& token, std::string_view what) {
+      const auto found = vocabulary_.find(token);
+      if (found == vocabulary_.end()) {
+        place.fail_with("{} merges \"{}\" and \"{}\": {} \"{}\" is not in the vocabulary", at, left, right, what,
+                        token);
+      }
+      return found->second;
+    };
+    const int64_t becomes = id_of(left + right, "the merged token");
+    made_[static_cast<std::size_t>(becomes)] = true;
+    pairs_.merges.push_back({id_of(left, "the token"), id_of(right, "the token"), becomes});
+  }
+
+  void add_special(const FileName& place, const std::string& content, int64_t id) {
+    const auto known = vocabulary_.find(content);
+    if (known != vocabulary_.end() && known->second != id) {
+      place.fail_with("the added token \"{}\" has the id {}, but {} in the vocabulary", content, id, known->second);
+    }
+    if (static_cast<std::size_t>(id) >= pairs_.tokens.size()) {
+      pairs_.tokens.resize(static_cast<std::size_t>(id) + 1);
+      made_.resize(pairs_.tokens.size(), false);
+    }
+    if (known == vocabulary_.end() && !text(id).empty()) {
+      place.fail_with("the added token \"{}\" has the id {} of another token", content, id);
+    }
+    text(id) = content;
+    made_[static_cast<std::size_t>(id)] = true;
+    pairs_.specials.push_back(id);
+  }
+
+  // Tokens that no merge makes are special if they look like <|endoftext|> or [PAD]; other ones show that merges are
+  // missing.
+  void take_specials(const FileName& merges) {
+    for (const auto& [token, id] : vocabulary_) {
+      if (made_[static_cast<std::size_t>(id)]) continue;
+      const bool marked = token.size() > 2 && ((token.front() == '<' && token.back() == '>') ||
+                                               (token.front() == '[' && token.back() == ']'));
+      if (!marked) {
+        merges.fail_with(
+            "none of the {} merges makes the token \"{}\" (id {}) of the vocabulary (was its download "
+            "interrupted?)",
+            pairs_.merges.size(), token, id);
+      }
+      add_special(merges, token, id);
+    }
+  }
+
+  BytePairs& pairs() { return pairs_; }
+  std::unique_ptr<Tokenizer> finish() { return std::make_unique<BytePairTokenizer>(std::move(pairs_)); }
+
+ private:
+  std::string& text(int64_t id) { return pairs_.tokens[static_cast<std::size_t>(id)]; }
+
+  Vocabulary vocabulary_;
+  BytePairs pairs_;
+  std::vector<bool> made_;  // by a merge, or one byte, or special
+};
+
+// "left right" -> both; false for anything else.
+bool split_pair(std::string_view line, std::string& left, std::string& right) {
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos || space == 0 || space + 1 == line.size()) return false;
+  if (line.find(' ', space + 1) != std::string_view::npos) return false;
+  left = line.substr(0, space);
+  right = line.substr(space + 1);
+  return true;
+}
+
+std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const fs::path& merges_path) {
+  const FileName vocabulary{vocabulary_path.string()}, merges{merges_path.string()};
+  Assembly assembly(
+      parse_vocabulary(vocabulary, parse_json(vocabulary, train::read_file(vocabulary_path, json::kMaxBytes))));
+  const std::string text = train::read_file(merges_path);
+  std::size_t number = 0;
+  std::string left, right;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
+    const std::string at = fmt::format("line {}", number);
+    if (!split_pair(line, left, right))
+      merges.fail_with("{}: expected two tokens separated by a space, got \"{}\"", at, line);
+    assembly.add_merge(merges, at, left, right);
+  }
+  assembly.take_specials(merges);
+  return assembly.finish();
+}
+
+// ---- tokenizer.json ----
+
+bool is_set(const Json& object, const char* key) {  // present, and neither null, false, "" nor []
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return false;
+  if (found->is_boolean()) return found->get<bool>();
+  if (found->is_string()) return !found->get_ref<const std::string&>().empty();
+  if (found->is_array() || found->is_object()) return !found->empty();
+  return *found != 0;
+}
+
+std::string kind_of(const Json& object, const char* key) {  // its "type"; empty where there is nothing
+  if (!is_set(object, key)) return "";
+  const auto found = object.find(key);
+  const auto type = found->is_object() ? found->find("type") : found->end();
+  return found->is_object() && type != found->end() && type->is_string() ? type->get<std::string>() : shown(*found);
+}
+
+// The token that a template post-processor puts before a text; an empty text for none, nothing for other templates.
+std::optional<std::string> template_start(const Json& after) {
+  const auto single = after.find("single");
+  if (single == after.end() || !single->is_array() || single->empty() || single->size() > 2) return {};
+  const auto has = [&](const Json& part, const char* key) { return part.is_object() && part.contains(key); };
+  if (!has(single->back(), "Sequence")) return {};
+  if (single->size() == 1) return is_set(after, "special_tokens") ? std::nullopt : std::optional<std::string>("");
+  const Json& first = single->front();
+  if (!has(first, "SpecialToken") || !first["SpecialToken"].is_object()) return {};
+  const auto id = first["SpecialToken"].find("id");
+  return id != first["SpecialToken"].end() && id->is_string() ? id->get<std::string>() : std::optional<std::string>();
+}
+
+// Finds the token that the post-processor puts before a text among the special ones; -1 for none.
+int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs) {
+  const std::string kind = kind_of(json, "post_processor");
+  if (kind.empty() || kind == "ByteLevel") return -1;
+  std::vector<const Json*> parts{&json["post_processor"]};
+  if (kind == "Sequence" && parts[0]->contains("processors") && (*parts[0])["processors"].is_array()) {
+    const Json& list = (*parts[0])["processors"];
+    parts.clear();
+    for (const Json& part : list) parts.push_back(&part);
+  }
+  int64_t begin = -1;
+  for (const Json* part : parts) {
+    const auto type = part->is_object() ? part->find("type") : part->end();
+    if (type != part->end() && *type == "ByteLevel") continue;
+    const auto start =
+        type != part->end() && *type == "TemplateProcessing" ? template_start(*part) : std::optional<std::string>();
+    if (start && start->empty()) continue;
+    const auto found = std::find_if(pairs.specials.begin(), pairs.specials.end(), [&](int64_t id) {
+      return start && pairs.tokens[static_cast<std::size_t>(id)] == *start;
+    });
+    if (found == pairs.specials.end() || begin >= 0) {
+      place.fail_with("the post-processor {} is not supported", kind);
+    }
+    begin = *found;
+  }
+  return begin;
+}
+
+// ---- the pattern of the words ----
+
+// A splitter by a known pattern, and then ByteLevel without its own: as in Llama-3.
+WordPattern pattern_of(const FileName& place, const Json& splitter) {
+  const auto list = splitter.find("pretokenizers");
+  const bool two = list != splitter.end() && list->is_array() && list->size() == 2;
+  if (!two || kind_of(Json{{"part", (*list)[0]}}, "part") != "Split" ||
+      kind_of(Json{{"part", (*list)[1]}}, "part") != "ByteLevel") {
+    place.fail_with("expected a pre_tokenizer of Split and ByteLevel, got another Sequence");
+  }
+  const Json &split = (*list)[0], &level = (*list)[1];
+  if (is_set(level, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
+  if (!level.contains("use_regex") || is_set(level, "use_regex")) {
+    place.fail_with("use_regex true of the pre_tokenizer's second part is not supported");
+  }
+  if (is_set(split, "invert") || !split.contains("behavior") || split["behavior"] != "Isolated") {
+    place.fail_with("expected a pre_tokenizer that isolates words, got another behavior");
+  }
+  const auto pattern = split.find("pattern");
+  const bool known = pattern != split.end() && pattern->is_object() && pattern->contains("Regex") &&
+                     (*pattern)["Regex"].is_string() &&
+                     (*pattern)["Regex"].get_ref<const std::string&>() == kLlama3Pattern;
+  if (!known) place.fail_with("expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
+  return WordPattern::llama3;
+}
+
+// ---- pieces: Llama-2, TinyLlama ----
+
+bool is_piece_space(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() && found->get_ref<const std::string&>() == kPieceSpace;
+}
+
+// The normalizer that puts U+2581 before the text and for its spaces.
+bool prepends_spaces(const Json& normalizer) {
+  const auto parts = normalizer.find("normalizers");
+  if (parts == normalizer.end() || !parts->is_array() || parts->size() != 2) return false;
+  const Json &prepend = (*parts)[0], &replace = (*parts)[1];
+  return prepend.is_object() && replace.is_object() && prepend.value("type", Json()) == "Prepend" &&
+         is_piece_space(prepend, "prepend") && replace.value("type", Json()) == "Replace" &&
+         replace.value("pattern", Json()) == Json{{"String", " "}} && is_piece_space(replace, "content");
+}
+
+PieceSpace piece_space_of(const FileName& place, const Json& json) {
+  const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer");
+  if (cut.empty() && normalizer == "Sequence" && prepends_spaces(json["normalizer"])) return PieceSpace::each;
+  if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
+  if (cut != "Metaspace") {
+    place.fail_with("expected the pre_tokenizer Metaspace with byte_fallback, got {}", cut.empty() ? "missing" : cut);
+  }
+  const Json& spaces = json["pre_tokenizer"];
+  if (!is_piece_space(spaces, "replacement") || !spaces.contains("split") || is_set(spaces, "split")) {
+    place.fail_with("expected a pre_tokenizer that writes spaces as U+2581 and does not split, got another Metaspace");
+  }
+  const Json scheme = spaces.value("prepend_scheme", Json("always"));
+  if (scheme == "never") return PieceSpace::never;
+  if (scheme == "first") return PieceSpace::first;
+  place.fail_with("expected the prepend_scheme first or never of the pre_tokenizer, got {}", shown(scheme));
+}
+
+const Json& model_of(const FileName& place, const Json& json) {
+  const auto model = json.is_object() ? json.find("model") : json.end();
+  if (!json.is_object() || model == json.end() || !model->is_object()) {
+    place.fail_with("has no \"model\" (is this a tokenizer.json?)");
+  }
+  if (is_set(*model, "type") && (*model)["type"] != "BPE") {
+    place.fail_with("expected a BPE model (byte pairs), got {}", shown((*model)["type"]));
+  }
+  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
+    if (is_set(*model, key)) place.fail_with("{} {} of the model is not supported", key, shown((*model)[key]));
+  }
+  if (!model->contains("vocab")) place.fail_with("the model has no \"vocab\"");
+  return *model;
+}
+
+void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
+  const auto merges = model.find("merges");
+  if (merges == model.end() || !merges->is_array()) place.fail_with("the model has no list of \"merges\"");
+  std::size_t number = 0;
+  std::string left, right;
+  for (const Json& merge : *merges) {
+    const std::string at = fmt::format("merge {}", ++number);
+    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+      left = merge[0].get<std::string>();
+      right = merge[1].get<std::string>();
+    } else if (!merge.is_string() || !split_pair(merge.get_ref<const std::string&>(), left, right)) {
+      place.fail_with("{}: expected two tokens, got {}", at, shown(merge));
+    }
+    assembly.add_merge(place, at, left, right);
+  }
+}
+
+void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
+  if (!is_set(json, "added_tokens")) return;
+  for (const Json& added : json["added_tokens"]) {
+    const auto content = added.is_object() ? added.find("content") : added.end();
+    const auto id = added.is_object() ? added.find("id") : added.end();
+    if (!added.is_object() || content == added.end() || !content->is_string() || content->empty() ||
+        content->get_ref<const std::string&>().empty() || id == added.end() || !id->is_number_unsigned() ||
+        id->get<uint64_t>() >= kMostIds) {
+      place.fail_with("expected added tokens with content and id, got {}", shown(added));
+    }
+    for (const char* key : {"single_word", "lstrip", "rstrip"}) {
+      if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(*content));
+    }
+    assembly.add_special(place, content->get<std::string>(), id->get<int64_t>());
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& where) {
+  const FileName place{where};
+  const Json json = parse_json(place, text);
+  const Json& model = model_of(place, json);
+  const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer"),
+                    after = kind_of(json, "post_processor");
+  const bool whole_words = is_set(model, "ignore_merges");
+  const auto finish = [&](Assembly& assembly) -> BytePairs& {
+    add_merges(place, model, assembly);
+    add_specials(place, json, assembly);
+    BytePairs& pairs = assembly.pairs();
+    if (const int64_t begin = begin_of(place, json, pairs); begin >= 0) pairs.begin = begin;
+    return pairs;
+  };
+  if (is_set(model, "byte_fallback") && is_set(model, "merges") && cut != "ByteLevel") {
+    const PieceSpace space = piece_space_of(place, json);
+    if (whole_words) place.fail_with("ignore_merges true of the model is not supported with byte_fallback");
+    Assembly assembly(parse_vocabulary(place, model["vocab"]), false);
+    BytePairs& pairs = finish(assembly);
+    pairs.source = text;
+    try {
+      return std::make_unique<PieceTokenizer>(std::move(pairs), space);
+    } catch (const Error& e) {
+      place.fail_with("{}", std::string_view(e.what()).substr(std::string_view("[tokenizer] ").size()));
+    }
+  }
+  if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
+  if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) {
+    if (begin_of(place, json, {}) >= 0) place.fail_with("the post-processor {} is not supported", after);
+    const Vocabulary vocabulary = parse_vocabulary(place, model["vocab"]);
+    return std::make_unique<CharacterTokenizer>(vocabulary, where);
+  }
+  if (is_set(model, "byte_fallback")) place.fail_with("byte_fallback true of the model is not supported");
+  WordPattern pattern = WordPattern::gpt2;
+  if (cut == "Sequence") {
+    pattern = pattern_of(place, json["pre_tokenizer"]);
+  } else {
+    if (cut != "ByteLevel") {
+      place.fail_with("expected the pre_tokenizer ByteLevel, got {}", cut.empty() ? "missing" : cut);
+    }
+    const Json& splitter = json["pre_tokenizer"];
+    if (is_set(splitter, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
+    if (splitter.contains("use_regex") && !is_set(splitter, "use_regex")) {
+      place.fail_with("use_regex false of the pre_tokenizer is not supported");
+    }
+  }
+  Assembly assembly(parse_vocabulary(place, model["vocab"]));
+  BytePairs& pairs = finish(assembly);
+  pairs.pattern = pattern;
+  pairs.whole_words = whole_words;
+  if (whole_words || pairs.begin || pattern != WordPattern::gpt2) pairs.source = text;
+  return assembly.finish();
+}
+
+bool has_tokenizer(const std::string& folder) {
+  for (const char* name : {"tokenizer.json", "vocab.json", "encoder.json"}) {
+    if (is_there(fs::path(folder) / name)) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
+  const fs::path path(folder);
+  if (folder.empty()) fail("tokenizer", "expected the name of a folder or a file, got an empty text");
+  const FileKind kind = kind_of_file(folder);
+  if (kind == FileKind::file) return parse_tokenizer(train::read_file(path, json::kMaxBytes), folder);
+  if (kind != FileKind::folder) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
+  if (is_there(path / "tokenizer.json")) {
+    return parse_tokenizer(train::read_file(path / "tokenizer.json", json::kMaxBytes),
+                           (path / "tokenizer.json").string());
+  }
+  for (const auto& [vocabulary, merges] : {std::pair{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}}) {
+    const bool one = is_there(path / vocabulary), other = is_there(path / merges);
+    if (one && other) return read_two_files(path / vocabulary, path / merges);
+    if (one || other) {
+      fail("tokenizer",
+           fmt::format("{} has {} but no {}", folder, one ? vocabulary : merges, one ? merges : vocabulary));
+    }
+  }
+  fail("tokenizer", fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or "
+                                "encoder.json and vocab.bpe",
+                                folder));
+}
+
+void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {
+  train::create_folder(folder);
+  train::replace_file(fs::path(folder) / "tokenizer.json", tokenizer.json() + "\n");
+}
+
+}  // namespace tapegrad::data

@@ -1,0 +1,93 @@
+// Makes the three datasets of package records, and adds the verb's options.
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/text/corpus/corpus.h>
+#include <tapegrad/tasks/text/corpus/data_verb.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <set>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr int64_t kListsBytes = 100'000'000, kCorporaBytes = 120'000'000;  // at most, of release bookworm
+constexpr int64_t kLeast = 20;                                             // examples of a class
+
+// Writes the corpora and reports their sizes.
+void write(const std::string& folder, const std::vector<Package>& packages, int64_t least, bool json) {
+  nlohmann::ordered_json facts{{"out", folder}, {"packages", packages.size()}};
+  std::string text = fmt::format("{} records with a description\n", packages.size());
+  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+    const Corpus corpus = make_corpus(task, packages, least);
+    save_corpus(folder, task, corpus);
+    nlohmann::ordered_json sizes;
+    text += fmt::format("{:<10}", name(task));
+    for (std::size_t part = 0; part < corpus.parts.size(); ++part) {
+      sizes[std::string(kPartNames[part])] = corpus.parts[part].size();
+      text += fmt::format("  {:>6} {}", corpus.parts[part].size(), kPartNames[part]);
+    }
+    if (task == TextTask::classify) {
+      std::set<std::string> classes;
+      for (const TextExample& example : corpus[Part::train]) classes.insert(example.target);
+      sizes["classes"] = classes.size();
+      text += fmt::format("  {} classes", classes.size());
+    }
+    text += '\n';
+    facts[std::string(name(task))] = sizes;
+  }
+  text += fmt::format("written to {}: TASK.train.jsonl, TASK.validation.jsonl, TASK.test.jsonl\n", folder);
+  json ? print_now(json::text_of(facts) + "\n") : print_text(text);
+}
+
+void add_options(CLI::App* app, DataRequest& request, const char* folder) {
+  request.out = folder;
+  app->add_option("--out", request.out, "folder for the datasets")->capture_default_str()->type_name("DIR");
+  app->add_flag("--json", request.json, "print one JSON object");
+}
+
+}  // namespace
+
+int data_sample(const DataRequest& request) {
+  const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  write(request.out, parse_packages(made_packages(), {}), 1, request.json);
+  return 0;
+}
+
+int data_debian(const DebianRequest& request) {
+  const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
+  as_bad_request("--out", [&] { folder->reserve(kCorporaBytes + (request.lists.empty() ? kListsBytes : 0)); });
+  fs::path lists = request.lists;
+  if (lists.empty()) {
+    print_note(fmt::format("fetching the package lists of {} (about 16 MB) from {} ...\n", request.source.release,
+                           request.source.mirror));
+    lists = fetch_lists(request.source, folder->path());
+  }
+  const PackageLists texts = read_lists(lists, request.lists.empty() ? "data debian" : "--lists");
+  const std::vector<Package> packages = parse_packages(texts.packages, texts.translations);
+  require(!packages.empty(), request.lists.empty() ? "data debian" : "--lists",
+          fmt::format("{} has no record with a long description", lists.string()));
+  write(request.out, packages, kLeast, request.json);
+  return 0;
+}
+
+void add_data(CLI::App* verb, std::function<int()>& run) {
+  CLI::App* debian =
+      verb->add_subcommand("debian", "the package descriptions in Debian's archive, downloaded by apt-get");
+  const auto d = std::make_shared<DebianRequest>();
+  add_options(debian, *d, "out/debian");
+  debian->add_option("--release", d->source.release, "release of the archive")
+      ->capture_default_str()
+      ->type_name("NAME");
+  debian->add_option("--mirror", d->source.mirror, "address of the archive")->capture_default_str()->type_name("URL");
+  debian->add_option("--lists", d->lists, "read this folder of apt's lists instead of downloading")->type_name("DIR");
+  debian->callback([d, &run] { run = [d] { return data_debian(*d); }; });
+  CLI::App* sample = verb->add_subcommand("sample", "200 invented records in the same format, to try the tasks");
+  const auto s = std::make_shared<DataRequest>();
+  add_options(sample, *s, "out/sample");
+  sample->callback([s, &run] { run = [s] { return data_sample(*s); }; });
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,113 @@
+// Parses stanzas and joins records with their descriptions.
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/text/corpus/packages.h>
+
+#include <unordered_map>
+
+namespace tapegrad::tasks {
+namespace {
+
+using FieldList = std::vector<std::pair<std::string_view, std::string>>;
+
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+// Reads one stanza, up to an empty line. Continuation lines keep their first space.
+FieldList next_stanza(std::string_view& text) {
+  FieldList fields;
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    if (trimmed(line).empty()) {
+      if (fields.empty()) continue;
+      break;
+    }
+    const std::size_t colon = line.find(':');
+    if (line.front() == ' ' || line.front() == '\t') {
+      if (!fields.empty()) fields.back().second.append("\n").append(line);
+    } else if (colon != std::string_view::npos) {
+      fields.emplace_back(line.substr(0, colon), trimmed(line.substr(colon + 1)));
+    }
+  }
+  return fields;
+}
+
+const std::string* find(const FieldList& fields, std::string_view name) {
+  for (const auto& [key, value] : fields)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+// The lines of a paragraph become one; lines of a list (two spaces or more) stay lines; " ." ends a paragraph.
+std::string joined_lines(std::string_view text) {
+  std::string out;
+  bool begins = true;
+  while (!text.empty()) {
+    const std::string_view line = next_line(text), words = trimmed(line);
+    const bool listed = line.starts_with("  ") || words.starts_with("* ") || words.starts_with("- ");
+    if (words.empty() || words == ".") {
+      begins = true;
+      continue;
+    }
+    if (!out.empty()) out += begins || listed ? '\n' : ' ';
+    out += words;
+    begins = false;
+  }
+  return data::valid_utf8(out);
+}
+
+void describe(Package& package, std::string_view description) {
+  package.synopsis = data::valid_utf8(trimmed(next_line(description)));
+  package.description = joined_lines(description);
+}
+
+std::unordered_map<std::string, std::string> read_translations(std::string_view text) {
+  std::unordered_map<std::string, std::string> by_sum;
+  while (!text.empty()) {
+    const FieldList fields = next_stanza(text);
+    const std::string *sum = find(fields, "Description-md5"), *description = find(fields, "Description-en");
+    if (sum != nullptr && description != nullptr) by_sum.emplace(*sum, *description);
+  }
+  return by_sum;
+}
+
+}  // namespace
+
+std::vector<Package> parse_packages(std::string_view packages, std::string_view translations) {
+  const std::unordered_map<std::string, std::string> descriptions = read_translations(translations);
+  std::vector<Package> all;
+  while (!packages.empty()) {
+    const FieldList fields = next_stanza(packages);
+    const std::string *name = find(fields, "Package"), *section = find(fields, "Section");
+    const std::string *sum = find(fields, "Description-md5"), *own = find(fields, "Description");
+    if (name == nullptr || section == nullptr) continue;
+    Package package{.name = data::valid_utf8(*name)};
+    package.section = data::valid_utf8(section->substr(section->rfind('/') + 1));
+    package.source = package.name;
+    if (const std::string* source = find(fields, "Source"))
+      package.source = data::valid_utf8(source->substr(0, source->find(' ')));
+    const auto translated = sum != nullptr ? descriptions.find(*sum) : descriptions.end();
+    if (translated != descriptions.end()) {
+      describe(package, translated->second);
+    } else if (own != nullptr) {
+      describe(package, *own);
+    }
+    if (package.synopsis.empty() || package.description.empty()) continue;
+    for (const auto& [key, value] : fields)
+      if (!key.starts_with("Description") && value.find('\n') == std::string::npos && !value.empty())
+        package.fields.emplace_back(key, data::valid_utf8(value));
+    all.push_back(std::move(package));
+  }
+  return all;
+}
+
+}  // namespace tapegrad::tasks

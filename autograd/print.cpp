@@ -1,5 +1,6 @@
 // Tensors as text, by PyTorch's rules: four digits, at most 80 columns, only the edges above 1000 elements. The type
 // follows the values unless it is float32, int64 or bool, without a prefix: dtype=float64.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/tensor.h>
 

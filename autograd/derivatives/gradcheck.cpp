@@ -1,4 +1,5 @@
 // The comparison of gradients with finite differences.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,4 +1,5 @@
 // Measures: the spans that are open on each thread, the modules that they belong to, and what remains of them.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/pool_peak.h>

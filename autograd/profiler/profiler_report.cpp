@@ -1,4 +1,5 @@
 // What a profiler tells: rows per operation and module, their table, and the trace.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/pool_peak.h>

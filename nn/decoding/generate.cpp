@@ -1,4 +1,5 @@
 // Greedy decoding and sampling, step by step for all rows.
+// build: -O3
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/weights_once.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,4 +1,5 @@
 // GPT-2's weights under Hugging Face's names and layout, and back.
+// build: fuzzed
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>

@@ -1,4 +1,5 @@
 // The inner loops of the optimisers, in PyTorch's order of operations and with its fused multiply-adds.
+// build: -O3
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #undef HWY_TARGET_INCLUDE

@@ -1,4 +1,5 @@
 // Columns, and texts that may hold any bytes.
+// build: fuzzed
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/text_reader.h>
 #include <tapegrad/tasks/settings/bad_request.h>

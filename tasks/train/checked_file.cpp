@@ -1,4 +1,5 @@
 // Model files with checksums.
+// build: fuzzed
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/tasks/train/checked_file.h>

@@ -1,4 +1,5 @@
 // Writes and reads checkpoints.
+// build: fuzzed
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/io/files.h>

@@ -1,4 +1,5 @@
 // Attention against its definition, and the effect of its masks.
+// ctest: families
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>

@@ -1,4 +1,5 @@
 // Elementwise operations: values, special values, types, broadcasting, strides, derivatives to second order.
+// ctest: families
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/kernels/simd/stream.h>
 #include <tapegrad/tapegrad.h>

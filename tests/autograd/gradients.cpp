@@ -1,4 +1,5 @@
 // Every operation's gradient, to second order, on every sample of the table.
+// ctest: families
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>

@@ -1,4 +1,6 @@
 // The kernels against plain loops: elementary functions on vectors, matrix products.
+// build: -O1
+// ctest: threads
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/kernels.cpp"

@@ -1,5 +1,6 @@
 // einsum and tensordot: orders of multiplication, views, gradients and errors. Linear algebra: large matrices, equal
 // values, arbitrary signs and errors.
+// ctest: families
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/linalg.h>

@@ -1,4 +1,5 @@
 // Values and gradients of every operation against PyTorch's, within the tolerances of torch.testing.assert_close.
+// ctest: families
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,4 +1,5 @@
 // parallel_for: every element once, errors reach the caller, and the number of threads.
+// ctest: threads
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>

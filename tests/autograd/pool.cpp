@@ -1,4 +1,5 @@
 // The memory pool: blocks are reused for other sizes, and it works after a fork.
+// ctest: unsanitized
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,4 +1,5 @@
 // Pooling, interpolation and normalisation per channel: special cases, errors, memory order of gradients.
+// ctest: families
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>

@@ -4,6 +4,7 @@
 // TAPEGRAD_PROGRAM_SEED and TAPEGRAD_PROGRAMS set the seed (by default a new one each day) and the number of programs;
 // TAPEGRAD_PROGRAM_FIRST is the number of the first. With TAPEGRAD_PROGRAMS_PYTHON, programs are not checked, but
 // written to that file for tests/random_programs.py.
+// ctest: sanitized:TAPEGRAD_PROGRAMS=200
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/op.h>

@@ -1,4 +1,5 @@
 // Reductions and scans: values, special cases, errors, derivatives.
+// ctest: threads families
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/near.h>

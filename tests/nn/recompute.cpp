@@ -1,4 +1,5 @@
 // Recomputation: the same values and gradients as without it, for any tensors that the function uses and draws.
+// ctest: threads
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

@@ -1,4 +1,5 @@
 // Optimisers, schedules and clipping against PyTorch, and saving and loading their state.
+// ctest: threads
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,4 +1,5 @@
 // Memory of the training loop: a steady step requests none from the system, and 10,000 steps use no more than 100.
+// ctest: unsanitized
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <tapegrad/tasks/seq2seq/trainer.h>

@@ -1,4 +1,5 @@
 // Datasets, samplers, collate functions and the loader: orders, padding, prefetch, positions and errors.
+// ctest: threads
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>

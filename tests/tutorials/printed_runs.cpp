@@ -2,6 +2,7 @@
 // their numbers. Limits that every run must meet with any seed: the loss of the first epoch, which shows that the model
 // starts and learns as the tutorial's does, and the accuracy at the end. One epoch of one seed by default; with
 // TAPEGRAD_LONG=1 whole runs of five seeds (of addition, one epoch of five seeds and six of one).
+// ctest: timeout=7200
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>

@@ -1,4 +1,5 @@
 // Computes tiles of matrix products with the innermost kernels; compiled for each instruction set.
+// build: -O2
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/product/blas_kernels.cpp"

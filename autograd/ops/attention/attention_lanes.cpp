@@ -1,5 +1,6 @@
 // Attention of many heads that have few queries and keys: each lane of a vector computes another head. Every sum has
 // the order of attention.cpp, so the bits are the same.
+// build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/attention_lanes.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

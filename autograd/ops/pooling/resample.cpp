@@ -1,4 +1,5 @@
 // The kernel of averages over windows and of interpolation: a linear map of the rows and one of the columns.
+// build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/pooling/resample.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

@@ -1,4 +1,5 @@
 // Reads and writes expressions, trees and tokens.
+// build: fuzzed
 #include <fmt/format.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
 #include <tapegrad/tasks/seq2seq/text_reader.h>

@@ -1,0 +1,32 @@
+# The command: everything but main.cpp is a library, which the tests use too.
+# Gradient checks separately: the tests of the library need no other part of the command.
+file(GLOB gradcheck_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/gradcheck/*.cpp)
+add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${PROJECT_SOURCE_DIR}/tasks/settings/nearest.cpp)
+target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad fmt::fmt PRIVATE tapegrad_flags)
+target_compile_options(tapegrad_gradcheck PRIVATE $<$<CONFIG:Release>:-O1>)  # no loops over elements; compiles faster
+file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp)
+list(FILTER task_sources EXCLUDE REGEX
+     "tasks/(main\\.cpp|settings/nearest\\.cpp|(tutorials|examples|data|drawing|train|gradcheck)/.*)$")
+add_library(tapegrad_tasks STATIC ${task_sources})
+target_compile_options(tapegrad_tasks PRIVATE $<$<CONFIG:Release>:-O1>)
+target_link_libraries(tapegrad_tasks PUBLIC tapegrad_gradcheck tapegrad_train nlohmann_json::nlohmann_json CLI11::CLI11 fmt::fmt Threads::Threads
+                      PRIVATE tapegrad_flags)
+set_target_properties(tapegrad_gradcheck tapegrad_tasks PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+
+if(TAPEGRAD_COMMAND)
+  add_executable(tapegrad_command tasks/main.cpp)
+  target_link_libraries(tapegrad_command PRIVATE tapegrad_tasks tapegrad_flags)
+  file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(tapegrad_command PROPERTIES OUTPUT_NAME tapegrad INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
+  install(TARGETS tapegrad_command RUNTIME)
+endif()
+
+# The examples: each file is a program of its own. Their tests are below.
+if(TAPEGRAD_COMMAND OR TAPEGRAD_TESTS)
+  file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/examples/*.cpp)
+  foreach(file IN LISTS examples)
+    cmake_path(GET file STEM name)
+    add_executable(${name} ${file})
+    target_link_libraries(${name} PRIVATE tapegrad_train tapegrad_flags)
+  endforeach()
+endif()

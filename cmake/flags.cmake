@@ -1,0 +1,43 @@
+# tapegrad_flags: how everything here is compiled. Results must not depend on the compiler's liberties with floating point.
+find_program(CCACHE ccache)
+mark_as_advanced(CCACHE)
+if(CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(tapegrad_flags INTERFACE)
+target_compile_features(tapegrad_flags INTERFACE cxx_std_20)
+target_compile_options(tapegrad_flags INTERFACE -Wall -Wextra $<$<BOOL:${TAPEGRAD_WERROR}>:-Werror>
+                       -ffp-contract=off -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
+target_link_options(tapegrad_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+if(TAPEGRAD_SANITIZE)
+  target_compile_options(tapegrad_flags INTERFACE -fsanitize=${TAPEGRAD_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_link_options(tapegrad_flags INTERFACE -fsanitize=${TAPEGRAD_SANITIZE})
+  if(TAPEGRAD_SANITIZE MATCHES "undefined")
+    target_compile_options(tapegrad_flags INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# tapegrad_marks(VARIABLE KIND FILE)   the words of the line "// KIND: words" among the first lines of a source: how it is
+# built ("// build: -O2") or tested ("// ctest: threads families").
+function(tapegrad_marks variable kind file)
+  file(STRINGS ${file} line LIMIT_COUNT 8 REGEX "^// ${kind}: ")
+  string(REGEX REPLACE "^// ${kind}: " "" words "${line}")
+  string(REPLACE " " ";" words "${words}")
+  set(${variable} "${words}" PARENT_SCOPE)
+endfunction()
+
+# tapegrad_optimise(DEFAULT FILE...)   compiles sources of a release with the option in their line "// build: -O...";
+# with DEFAULT, if it is not empty, those that have no such line.
+function(tapegrad_optimise default)
+  foreach(file IN LISTS ARGN)
+    tapegrad_marks(words build ${file})
+    list(FILTER words INCLUDE REGEX "^-O")
+    if(NOT words)
+      set(words ${default})
+    endif()
+    if(words)
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:${words}>)
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,42 @@
+# Installation: libraries, headers, CMake package and pkg-config files.
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tapegrad)
+install(TARGETS tapegrad tapegrad_distributed tapegrad_train EXPORT tapegrad)
+if(TARGET tapegrad_mpi)
+  install(TARGETS tapegrad_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+foreach(header IN LISTS public_headers distributed_headers train_headers)
+  string(REPLACE "|" ";" header ${header})
+  list(GET header 0 source)
+  list(GET header 1 name)
+  cmake_path(GET name PARENT_PATH folder)
+  install(FILES ${source} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad/${folder})
+endforeach()
+install(FILES ${include_dir}/tapegrad/tapegrad.h ${include_dir}/tapegrad/distributed.h ${include_dir}/tapegrad/train.h ${include_dir}/tapegrad/version.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad)
+install(FILES tasks/examples/digits.txt tasks/examples/the_verdict.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/tapegrad)
+install(EXPORT tapegrad NAMESPACE tapegrad:: FILE tapegrad-targets.cmake DESTINATION ${package_dir})
+set(find_private "")
+set(pc_private "")
+set(pc_train_private "")
+if(NOT BUILD_SHARED_LIBS)  # a static library leaves its own needs to whoever links it
+  set(find_private "list(APPEND CMAKE_MODULE_PATH \${CMAKE_CURRENT_LIST_DIR})
+find_dependency(Threads)\nfind_dependency(BLIS)\nfind_dependency(ReferenceLAPACK)\nfind_dependency(TBB CONFIG)\nfind_dependency(hwy CONFIG)\nfind_dependency(fmt CONFIG)\nfind_dependency(xxhash)")
+  install(FILES cmake/FindBLIS.cmake cmake/FindReferenceLAPACK.cmake cmake/Findxxhash.cmake DESTINATION ${package_dir})
+  set(pc_private "Requires.private: tbb libhwy fmt libxxhash
+Libs.private: ${ReferenceLAPACK_LIBRARY} ${ReferenceLAPACK_FORTRAN} ${BLIS_LIBRARY} -Wl,-rpath,${BLIS_LIBRARY_DIR} -pthread\n")
+  set(pc_train_private "Requires.private: fmt\nLibs.private: -pthread\n")
+endif()
+configure_file(cmake/tapegrad-config.cmake.in ${PROJECT_BINARY_DIR}/tapegrad-config.cmake @ONLY)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tapegrad-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tapegrad-config.cmake ${PROJECT_BINARY_DIR}/tapegrad-config-version.cmake
+        DESTINATION ${package_dir})
+file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+set(pc_folders "prefix=\${pcfiledir}/${prefix_from_pc}
+libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+")
+configure_file(cmake/tapegrad.pc.in ${PROJECT_BINARY_DIR}/tapegrad.pc @ONLY)
+configure_file(cmake/tapegrad-distributed.pc.in ${PROJECT_BINARY_DIR}/tapegrad-distributed.pc @ONLY)
+configure_file(cmake/tapegrad-train.pc.in ${PROJECT_BINARY_DIR}/tapegrad-train.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tapegrad.pc ${PROJECT_BINARY_DIR}/tapegrad-distributed.pc
+        ${PROJECT_BINARY_DIR}/tapegrad-train.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

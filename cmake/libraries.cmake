@@ -1,0 +1,45 @@
+# The libraries: tapegrad, tapegrad_distributed for several processes, tapegrad_train for training runs.
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS autograd/*.cpp nn/*.cpp optim/*.cpp)
+add_library(tapegrad ${sources})
+add_library(tapegrad::tapegrad ALIAS tapegrad)
+target_compile_features(tapegrad PUBLIC cxx_std_20)
+target_include_directories(tapegrad PUBLIC $<BUILD_INTERFACE:${include_dir}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(tapegrad PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
+                                       TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash Threads::Threads)
+# Code that only reads files or calls operations is compiled for size.
+set(small_sources ${sources})
+list(FILTER small_sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/(autograd/io|nn|optim)/")
+list(REMOVE_ITEM sources ${small_sources})
+tapegrad_optimise(-Os ${small_sources})
+tapegrad_optimise("" ${sources})
+# LAPACK's functions stay inside: a program may have others of the same names.
+target_link_options(tapegrad PRIVATE -Wl,-Bsymbolic-functions -Wl,--exclude-libs,liblapack.a)
+set_target_properties(tapegrad PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+                      POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "${BLIS_LIBRARY_DIR}")
+
+file(GLOB distributed_sources CONFIGURE_DEPENDS distributed/*.cpp)
+list(REMOVE_ITEM distributed_sources ${PROJECT_SOURCE_DIR}/distributed/mpi.cpp)
+add_library(tapegrad_distributed ${distributed_sources})
+add_library(tapegrad::distributed ALIAS tapegrad_distributed)
+target_link_libraries(tapegrad_distributed PUBLIC tapegrad PRIVATE $<BUILD_INTERFACE:tapegrad_flags> fmt::fmt ${CMAKE_DL_LIBS})
+set_target_properties(tapegrad_distributed PROPERTIES EXPORT_NAME distributed VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON
+                      BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+if(MPI_CXX_FOUND)  # loaded by processes that a launcher of MPI has started; nothing links it
+  add_library(tapegrad_mpi MODULE distributed/mpi.cpp)
+  target_compile_features(tapegrad_mpi PRIVATE cxx_std_20)
+  target_include_directories(tapegrad_mpi PRIVATE ${include_dir})
+  target_link_libraries(tapegrad_mpi PRIVATE tapegrad_flags MPI::MPI_CXX)
+  target_compile_definitions(tapegrad_distributed PRIVATE TAPEGRAD_MPI_FOLDER="${CMAKE_INSTALL_FULL_LIBDIR}")
+  add_dependencies(tapegrad_distributed tapegrad_mpi)
+endif()
+
+file(GLOB_RECURSE train_sources CONFIGURE_DEPENDS tasks/data/*.cpp tasks/drawing/*.cpp tasks/train/*.cpp)
+add_library(tapegrad_train ${train_sources})
+add_library(tapegrad::train ALIAS tapegrad_train)
+target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_flags> fmt::fmt
+                                     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:utf8cpp> Threads::Threads)
+target_compile_definitions(tapegrad_train INTERFACE $<BUILD_INTERFACE:TAPEGRAD_DATA_FOLDER="${PROJECT_SOURCE_DIR}/tasks/examples">)
+set_target_properties(tapegrad_train PROPERTIES EXPORT_NAME train VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "$ORIGIN"
+                      UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 16)

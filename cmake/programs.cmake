@@ -1,0 +1,46 @@
+# Tests that are programs: mistakes that must not compile, the tutorials, the examples, a project that uses an installed tapegrad.
+
+# Mistakes that must not compile: the compiler's message has the text of the file's first line.
+file(GLOB mistakes CONFIGURE_DEPENDS tests/nn/mistakes/*.cpp)
+foreach(file IN LISTS mistakes)
+  cmake_path(GET file STEM name)
+  file(STRINGS ${file} text LIMIT_COUNT 1)
+  string(REPLACE "// " "" text "${text}")
+  add_test(NAME nn_mistake_${name}
+           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -I${include_dir} ${file})
+  set_tests_properties(nn_mistake_${name} PROPERTIES TIMEOUT 120 LABELS core PASS_REGULAR_EXPRESSION "${text}")
+  add_custom_target(test_nn_mistake_${name})  # nothing to build
+endforeach()
+
+# The tutorials as programs: each is run, and must print the text file next to it.
+file(GLOB tutorials CONFIGURE_DEPENDS tasks/tutorials/*.cpp)
+foreach(file IN LISTS tutorials)
+  cmake_path(GET file STEM name)
+  add_executable(test_tutorials_example_${name} ${file})
+  target_link_libraries(test_tutorials_example_${name} PRIVATE tapegrad tapegrad_flags)
+  cmake_path(REPLACE_EXTENSION file txt OUTPUT_VARIABLE expected)
+  add_test(NAME tutorials_example_${name}
+           COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_tutorials_example_${name}> -D EXPECTED=${expected}
+                   -P ${PROJECT_SOURCE_DIR}/tests/support/prints.cmake)
+  set_tests_properties(tutorials_example_${name} PROPERTIES TIMEOUT 120 LABELS long)
+endforeach()
+
+# The examples: each is run with an empty folder, must reach its target and draw a picture. (Under sanitizers they take
+# too long.)
+if(NOT TAPEGRAD_SANITIZE)
+  foreach(file IN LISTS examples)
+    cmake_path(GET file STEM name)
+    add_custom_target(test_examples_${name} DEPENDS ${name})
+    add_test(NAME examples_${name}
+             COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${name}> -D FOLDER=${PROJECT_BINARY_DIR}/examples/${name}
+                     -P ${PROJECT_SOURCE_DIR}/tests/support/example.cmake WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(examples_${name} PROPERTIES TIMEOUT 600 LABELS long)
+  endforeach()
+endif()
+
+# An installed tapegrad, used from outside. (A sanitized library would need sanitized users.)
+if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE)
+  add_custom_target(test_consumer DEPENDS tapegrad tapegrad_train tapegrad_command)
+  add_test(NAME consumer COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/check.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
+  set_tests_properties(consumer PROPERTIES TIMEOUT 300 LABELS long)
+endif()

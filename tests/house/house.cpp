@@ -1,0 +1,284 @@
+// The rules of the house, checked on the sources: which room may include which, no circles, private folders, one door
+// for each library, sizes. exceptions.txt has what does not keep them yet, with reasons; that list may only shrink.
+#include <gtest/gtest.h>
+#include <tapegrad/test_paths.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Sources = std::map<std::string, std::string>;                // text by path: "nn/layers/linear.h"
+using Includes = std::map<std::string, std::vector<std::string>>;  // paths by path
+using Breaches = std::vector<std::string>;
+
+constexpr std::size_t kMostLines = 450, kMostLinesOfFunction = 60, kMostFiles = 26;
+
+const std::map<std::string, std::set<std::string>> kBelow{{"autograd", {}},
+                                                          {"nn", {"autograd"}},
+                                                          {"optim", {"autograd"}},
+                                                          {"distributed", {"autograd", "optim"}},
+                                                          {"tasks", {"autograd", "nn", "optim", "distributed"}}};
+struct Library {
+  std::string name, header;  // what its include begins with
+};
+const std::vector<Library> kLibraries{{"TBB", "tbb/"}, {"TBB", "oneapi/"}, {"BLIS", "blis"}, {"MPI", "mpi.h"}};
+
+std::string read_text(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+Sources read_sources(const fs::path& checkout) {
+  Sources sources;
+  for (const auto& [floor, below] : kBelow) {
+    for (const auto& entry : fs::recursive_directory_iterator(checkout / floor)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cpp") continue;
+      sources.emplace(fs::relative(entry.path(), checkout).generic_string(), read_text(entry.path()));
+    }
+  }
+  return sources;
+}
+
+std::string floor_of(const std::string& path) { return path.substr(0, path.find('/')); }
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string unit_of(const std::string& path) { return path.substr(0, path.rfind('.')); }
+
+// The folder to which a private file belongs: "nn/layers" for nn/layers/detail/x.h; empty for a public one.
+std::string owner_of(const std::string& path) {
+  for (const std::string_view folder : {"/detail/", "/kernels/"}) {
+    const std::size_t at = path.find(folder);
+    if (at != std::string::npos) return path.substr(0, at);
+  }
+  return {};
+}
+
+std::vector<std::string> included_names(const std::string& text) {
+  static const std::regex kInclude("(?:^|\n)#include <([^>]+)>");
+  std::vector<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), kInclude), end; at != end; ++at) names.push_back((*at)[1]);
+  return names;
+}
+
+// A public header is included by its installed name: <tapegrad/nn/linear.h> is nn/layers/linear.h.
+Includes includes_of(const Sources& sources) {
+  std::map<std::string, std::string> installed;
+  for (const auto& [path, text] : sources)
+    if (owner_of(path).empty()) installed.emplace(floor_of(path) + "/" + name_of(path), path);
+  Includes includes;
+  for (const auto& [path, text] : sources) {
+    for (std::string name : included_names(text)) {
+      if (!name.starts_with("tapegrad/")) continue;
+      name.erase(0, name.find('/') + 1);
+      if (!sources.contains(name) && installed.contains(name)) name = installed.at(name);
+      if (sources.contains(name)) includes[path].push_back(name);
+    }
+  }
+  return includes;
+}
+
+Breaches arrows_up(const Includes& includes) {
+  Breaches found;
+  for (const auto& [path, names] : includes) {
+    const std::string floor = floor_of(path);
+    for (const std::string& name : names)
+      if (floor_of(name) != floor && !kBelow.at(floor).contains(floor_of(name))) found.push_back(path + " -> " + name);
+  }
+  return found;
+}
+
+Breaches foreign_parts(const Includes& includes) {
+  Breaches found;
+  for (const auto& [path, names] : includes)
+    for (const std::string& name : names)
+      if (const std::string owner = owner_of(name); !owner.empty() && !path.starts_with(owner + "/"))
+        found.push_back(path + " -> " + name);
+  return found;
+}
+
+// Units (a header and its .cpp) that reach each other.
+Breaches circles(const Includes& includes) {
+  std::map<std::string, std::set<std::string>> graph;
+  for (const auto& [path, names] : includes)
+    for (const std::string& name : names)
+      if (unit_of(name) != unit_of(path)) graph[unit_of(path)].insert(unit_of(name));
+  const auto reached_from = [&](const std::string& start) {
+    std::set<std::string> seen;
+    std::vector<std::string> todo{start};
+    while (!todo.empty()) {
+      const std::string unit = todo.back();
+      todo.pop_back();
+      if (const auto at = graph.find(unit); at != graph.end())
+        for (const std::string& next : at->second)
+          if (seen.insert(next).second) todo.push_back(next);
+    }
+    return seen;
+  };
+  std::map<std::string, std::set<std::string>> reached;
+  for (const auto& [unit, next] : graph) reached[unit] = reached_from(unit);
+  std::set<std::string> found;
+  for (const auto& [unit, seen] : reached) {
+    if (!seen.contains(unit)) continue;
+    std::string knot;
+    for (const std::string& other : seen)
+      if (reached.contains(other) && reached.at(other).contains(unit)) knot += (knot.empty() ? "" : " ") + other;
+    found.insert(knot);
+  }
+  return {found.begin(), found.end()};
+}
+
+Breaches second_doors(const Sources& sources) {
+  std::map<std::string, std::vector<std::string>> doors;
+  Breaches found;
+  for (const auto& [path, text] : sources) {
+    std::set<std::string> used;
+    for (const std::string& name : included_names(text)) {
+      for (const Library& library : kLibraries)
+        if (name.starts_with(library.header)) used.insert(library.name);
+      if (name.starts_with("hwy/") && path.find("/kernels/") == std::string::npos)
+        found.push_back(path + " includes Highway");
+    }
+    for (const std::string& library : used) doors[library].push_back(path);
+  }
+  for (const auto& [library, paths] : doors)
+    for (std::size_t i = 1; i < paths.size(); ++i) found.push_back(paths[i] + " includes " + library);
+  return found;
+}
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+Breaches long_files(const Sources& sources, std::size_t most) {
+  Breaches found;
+  for (const auto& [path, text] : sources)
+    if (lines_of(text) > most) found.push_back(path);
+  return found;
+}
+
+// As clang-format leaves them: what begins in a column of its own and ends with "{" is closed by "}" in that column.
+Breaches long_functions(const Sources& sources, std::size_t most) {
+  static const std::regex kBegin(R"(^( *)[A-Za-z~].*\) (const |noexcept |override |mutable )*\{$)");
+  static const std::regex kStatement("^ *(if|for|while|switch|else|do|return|EXPECT|ASSERT)\\b.*");
+  Breaches found;
+  for (const auto& [path, text] : sources) {
+    std::istringstream stream(text);
+    std::string line, name, end;
+    std::size_t begin = 0;
+    std::smatch match;
+    for (std::size_t number = 1; std::getline(stream, line); ++number) {
+      if (end.empty() && std::regex_match(line, match, kBegin) && !std::regex_match(line, kStatement)) {
+        begin = number, end = match[1].str() + "}";
+        name = line.substr(end.size() - 1, line.find('(') - (end.size() - 1));
+        name = name.substr(name.find_last_of(" *&") + 1);
+      } else if (!end.empty() && line == end) {
+        if (number - begin > most) found.push_back(path + ": " + name);
+        end.clear();
+      }
+    }
+  }
+  return found;
+}
+
+Breaches full_folders(const Sources& sources, std::size_t most) {
+  std::map<std::string, std::size_t> files;
+  for (const auto& [path, text] : sources) ++files[folder_of(path)];
+  Breaches found;
+  for (const auto& [folder, count] : files)
+    if (count > most) found.push_back(folder);
+  return found;
+}
+
+// The lines "rule | breach | reason" of exceptions.txt.
+std::map<std::string, std::string> exceptions_to(const std::string& rule) {
+  std::ifstream file(fs::path(kTestsDir) / "house/exceptions.txt");
+  EXPECT_TRUE(file) << "tests/house/exceptions.txt is missing";
+  std::map<std::string, std::string> reasons;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.starts_with("#")) continue;
+    const std::size_t first = line.find(" | "), second = line.find(" | ", first + 1);
+    if (second == std::string::npos) {
+      ADD_FAILURE() << "expected \"rule | breach | reason\", got: " << line;
+    } else if (line.substr(0, first) == rule) {
+      reasons.emplace(line.substr(first + 3, second - first - 3), line.substr(second + 3));
+    }
+  }
+  return reasons;
+}
+
+void expect_kept(const std::string& rule, const Breaches& found) {
+  const std::map<std::string, std::string> allowed = exceptions_to(rule);
+  for (const std::string& breach : found) EXPECT_TRUE(allowed.contains(breach)) << rule << ": " << breach;
+  for (const auto& [breach, reason] : allowed) {
+    EXPECT_TRUE(std::find(found.begin(), found.end(), breach) != found.end())
+        << rule << ": delete this line of exceptions.txt, the rule is kept now: " << breach;
+    EXPECT_GT(reason.size(), 10U) << rule << ": expected a reason for " << breach;
+  }
+}
+
+const Sources& house() {
+  static const Sources kSources = read_sources(kSourceDir);
+  return kSources;
+}
+
+TEST(House, ArrowsRunOneWay) { expect_kept("arrow up", arrows_up(includes_of(house()))); }
+TEST(House, NoUnitsInACircle) { expect_kept("circle", circles(includes_of(house()))); }
+TEST(House, PrivateFoldersAreTheirOwners) { expect_kept("private folder", foreign_parts(includes_of(house()))); }
+TEST(House, OneFileIncludesALibrary) { expect_kept("second door", second_doors(house())); }
+TEST(House, FilesAreShort) { expect_kept("long file", long_files(house(), kMostLines)); }
+TEST(House, FunctionsAreShort) { expect_kept("long function", long_functions(house(), kMostLinesOfFunction)); }
+TEST(House, FoldersHaveFewFiles) { expect_kept("full folder", full_folders(house(), kMostFiles)); }
+
+TEST(House, PublicHeadersOfAFloorHaveDifferentNames) {  // they are installed into one folder
+  std::map<std::string, std::string> paths;
+  for (const auto& [path, text] : house()) {
+    const std::string floor = floor_of(path);
+    if (!path.ends_with(".h") || !owner_of(path).empty() || floor == "tasks" || path.starts_with("autograd/io/"))
+      continue;
+    const auto [at, fresh] = paths.emplace(floor + "/" + name_of(path), path);
+    EXPECT_TRUE(fresh) << path << " and " << at->second;
+  }
+}
+
+// --- the rules bite ---
+
+const Sources kPlanted{
+    {"autograd/ops/loss/loss.h", "#include <tapegrad/nn/linear.h>\n"},
+    {"autograd/kernels/simd.h", "#include <hwy/highway.h>\n"},
+    {"autograd/tape.cpp", "#include <hwy/highway.h>\n#include <tbb/parallel_for.h>\n"},
+    {"autograd/threads/parallel.cpp", "#include <oneapi/tbb/task_arena.h>\n"},
+    {"nn/layers/linear.h", "#include <tapegrad/nn/gpt.h>\n"},
+    {"nn/layers/detail/weights.h", "int f() {\n  return 1;\n}\nvoid g(int x) {\n  if (x) {\n  }\n  f();\n}\n"},
+    {"nn/models/gpt.cpp", "#include <tapegrad/nn/linear.h>\n#include <tapegrad/nn/layers/detail/weights.h>\n"},
+    {"nn/models/gpt.h", "\n\n\n\n\n\n\n\n\n"},
+};
+
+TEST(House, AWrongOfEachKindIsFound) {
+  const Includes includes = includes_of(kPlanted);
+  EXPECT_EQ(arrows_up(includes), Breaches{"autograd/ops/loss/loss.h -> nn/layers/linear.h"});
+  EXPECT_EQ(circles(includes), Breaches{"nn/layers/linear nn/models/gpt"});
+  EXPECT_EQ(foreign_parts(includes), Breaches{"nn/models/gpt.cpp -> nn/layers/detail/weights.h"});
+  EXPECT_EQ(second_doors(kPlanted),
+            (Breaches{"autograd/tape.cpp includes Highway", "autograd/threads/parallel.cpp includes TBB"}));
+  EXPECT_EQ(long_files(kPlanted, 8), Breaches{"nn/models/gpt.h"});
+  EXPECT_EQ(long_functions(kPlanted, 3), Breaches{"nn/layers/detail/weights.h: g"});
+  EXPECT_EQ(full_folders(kPlanted, 1), Breaches{"nn/models"});
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -1,4 +1,5 @@
 // softmax, norms and losses: values, special cases, errors, derivatives.
+// ctest: threads families
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>

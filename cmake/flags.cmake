@@ -13,8 +13,9 @@ target_link_options(tapegrad_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
 if(TAPEGRAD_SANITIZE)
   target_compile_options(tapegrad_flags INTERFACE -fsanitize=${TAPEGRAD_SANITIZE} -fno-omit-frame-pointer -g1)
   target_link_options(tapegrad_flags INTERFACE -fsanitize=${TAPEGRAD_SANITIZE})
-  if(TAPEGRAD_SANITIZE MATCHES "undefined")
-    target_compile_options(tapegrad_flags INTERFACE -fno-sanitize-recover=undefined)
+  if(TAPEGRAD_SANITIZE MATCHES "undefined")  # with conversions of numbers that int64 cannot hold
+    target_compile_options(tapegrad_flags INTERFACE -fsanitize=float-cast-overflow
+                           -fno-sanitize-recover=undefined,float-cast-overflow)
   endif()
 endif()
 

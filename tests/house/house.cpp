@@ -171,24 +171,26 @@ Breaches long_files(const Sources& sources, std::size_t most) {
   return found;
 }
 
-// As clang-format leaves them: what begins in a column of its own and ends with "{" is closed by "}" in that column.
+// What clang-format leaves: the first line and the closing brace of a definition are indented alike, what is between
+// them deeper. Definitions in a namespace and in a class are looked at.
 Breaches long_functions(const Sources& sources, std::size_t most) {
-  static const std::regex kBegin(R"(^( *)[A-Za-z~].*\) (const |noexcept |override |mutable )*\{$)");
-  static const std::regex kStatement("^ *(if|for|while|switch|else|do|return|EXPECT|ASSERT)\\b.*");
+  static const std::regex kOther("(namespace|class|struct|enum|union|extern)\\b.*");
   Breaches found;
   for (const auto& [path, text] : sources) {
     std::istringstream stream(text);
-    std::string line, name, end;
-    std::size_t begin = 0;
-    std::smatch match;
+    std::map<std::size_t, std::pair<std::size_t, std::string>> begun;  // number and text of a line, by indentation
+    std::string line;
     for (std::size_t number = 1; std::getline(stream, line); ++number) {
-      if (end.empty() && std::regex_match(line, match, kBegin) && !std::regex_match(line, kStatement)) {
-        begin = number, end = match[1].str() + "}";
-        name = line.substr(end.size() - 1, line.find('(') - (end.size() - 1));
-        name = name.substr(name.find_last_of(" *&") + 1);
-      } else if (!end.empty() && line == end) {
-        if (number - begin > most) found.push_back(path + ": " + name);
-        end.clear();
+      const std::size_t indentation = line.find_first_not_of(' ');
+      if (indentation == std::string::npos || indentation > 2 || line[indentation] == '#') continue;
+      if (line[indentation] != '}') {
+        begun[indentation] = {number, line.substr(indentation)};
+      } else if (line.size() == indentation + 1) {
+        const auto& [first, declaration] = begun[indentation];
+        const std::size_t bracket = declaration.find('(');
+        if (bracket == std::string::npos || std::regex_match(declaration, kOther) || number - first <= most) continue;
+        const std::string name = declaration.substr(0, bracket);
+        found.push_back(path + ": " + name.substr(name.find_last_of(" *&") + 1));
       }
     }
   }

@@ -1,7 +1,7 @@
 // DataLoader: batches of a dataset, in order or shuffled, made by a background thread where that is wanted.
 #pragma once
 
-#include <tapegrad/autograd/detail/thread_draws.h>
+#include <tapegrad/autograd/thread_draws.h>
 #include <tapegrad/tasks/data/collate.h>
 #include <tapegrad/tasks/data/dataset.h>
 #include <tapegrad/tasks/data/sampler.h>

@@ -1,4 +1,4 @@
-#include <tapegrad/autograd/detail/thread_draws.h>
+#include <tapegrad/autograd/thread_draws.h>
 
 #include <utility>
 

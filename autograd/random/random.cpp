@@ -434,7 +434,7 @@ Generator& Generator::make_default() {
 
 Generator& default_generator() {
   static Generator& generator = Generator::make_default();
-  Generator* const own = detail::ThreadDraws::current();
+  Generator* const own = ThreadDraws::current();
   return own ? *own : generator;
 }
 

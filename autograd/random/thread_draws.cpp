@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tapegrad::detail {
+namespace tapegrad {
 namespace {
 
 constinit thread_local Generator* own_of_thread = nullptr;
@@ -15,4 +15,4 @@ ThreadDraws::~ThreadDraws() { own_of_thread = outer_; }
 
 Generator* ThreadDraws::current() { return own_of_thread; }
 
-}  // namespace tapegrad::detail
+}  // namespace tapegrad

@@ -3,7 +3,7 @@
 
 #include <tapegrad/autograd/random.h>
 
-namespace tapegrad::detail {
+namespace tapegrad {
 
 /// As long as it lives, default_generator() is `own` on this thread: for work of a thread beside the one that trains,
 /// whose numbers must not depend on which of them draws first. They nest.
@@ -20,4 +20,4 @@ class ThreadDraws {
   Generator* const outer_;
 };
 
-}  // namespace tapegrad::detail
+}  // namespace tapegrad

@@ -68,7 +68,7 @@ class DrawsOfBatch {
 
  private:
   Generator own_;
-  tapegrad::detail::ThreadDraws draws_;
+  ThreadDraws draws_;
 };
 
 // Makes batches on a background thread, in order, at most `ahead` of them before they are requested. make(i) stores

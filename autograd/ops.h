@@ -20,7 +20,7 @@ namespace tapegrad {
 
 class Generator;
 
-// --- elementwise: arithmetic (ops/arithmetic.cpp) ---
+// --- elementwise: arithmetic (ops/elementwise/arithmetic.cpp) ---
 // Integers wrap around. With a number as one operand, a floating tensor keeps its type; an int64 or bool tensor becomes
 // int64 if the number is whole, float32 otherwise.
 
@@ -80,7 +80,7 @@ inline Tensor operator/(const Tensor& a, double b) { return div(a, b); }
 inline Tensor operator/(double a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 
-// --- elementwise: functions of one tensor (ops/elementwise.cpp) ---
+// --- elementwise: functions of one tensor (ops/elementwise/elementwise.cpp) ---
 // float32 and float64; Error for other types. abs, sign, square and the rounding functions also take int64.
 
 Tensor exp(const Tensor& x);
@@ -118,7 +118,7 @@ Tensor erf(const Tensor& x);
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
                   std::optional<double> neginf = {});
 
-// --- activations (ops/elementwise.cpp; ops/gate.cpp): float32 and float64 ---
+// --- activations (ops/elementwise/elementwise.cpp; ops/elementwise/gate.cpp): float32 and float64 ---
 
 Tensor sigmoid(const Tensor& x);      ///< 1 / (1 + exp(-x))
 Tensor log_sigmoid(const Tensor& x);  ///< log(sigmoid(x)) without overflow
@@ -151,7 +151,7 @@ Tensor glu(const Tensor& x, int64_t axis = -1);
 /// silu(a) b with the same a and b. Shazeer 2020.
 Tensor swiglu(const Tensor& x, int64_t axis = -1);
 
-// --- comparison and logic: bool results, no gradient (ops/compare.cpp) ---
+// --- comparison and logic: bool results, no gradient (ops/elementwise/compare.cpp) ---
 
 /// Elementwise comparisons. If either operand is NaN, only `ne` is true.
 Tensor eq(const Tensor& a, const Tensor& b);
@@ -206,7 +206,7 @@ inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(
 inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
 inline Tensor operator!(const Tensor& x) { return logical_not(x); }
 
-// --- selection (ops/select.cpp) ---
+// --- selection (ops/elementwise/select.cpp) ---
 
 /// a where the bool condition is true, b elsewhere; all three broadcast.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
@@ -220,7 +220,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
 Tensor triu(const Tensor& x, int64_t diagonal = 0);
 
-// --- reductions (ops/reduce.cpp, ops/extreme.cpp, ops/vector_norm.cpp) ---
+// --- reductions (ops/reduce/reduce.cpp, ops/reduce/extreme.cpp, ops/reduce/vector_norm.cpp) ---
 // They reduce `axes`, or all axes if none is given. Reduced axes are removed, or kept with size 1 (keepdim).
 
 /// The sum; 0 for no elements. bool is summed as int64.
@@ -256,7 +256,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, bool keepdim = fals
 /// For no elements 0, but an Error for p < 0 and p = infinity. float32 and float64.
 Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
 
-// --- along one axis, in the shape of x (ops/scan.cpp) ---
+// --- along one axis, in the shape of x (ops/reduce/scan.cpp) ---
 
 /// Running sums. bool is summed as int64.
 Tensor cumsum(const Tensor& x, int64_t axis);
@@ -266,7 +266,7 @@ Tensor cumprod(const Tensor& x, int64_t axis);
 /// float64.
 Tensor logcumsumexp(const Tensor& x, int64_t axis);
 
-// --- matrix products (ops/matmul.cpp): float32 or float64 ---
+// --- matrix products (ops/product/matmul.cpp): float32 or float64 ---
 
 /// a [..., m, k] @ b [..., k, n] -> [..., m, n]; leading axes broadcast. A vector on either side is treated as in
 /// NumPy. Error for scalars, for different types, and for different inner sizes.
@@ -283,7 +283,7 @@ Tensor dot(const Tensor& a, const Tensor& b);
 /// a [m], b [n] -> [m, n] with elements a[i] * b[j]. The types of mul.
 Tensor outer(const Tensor& a, const Tensor& b);
 
-// --- sums of products (ops/einsum.cpp): float32, float64 or int64, the same for all operands ---
+// --- sums of products (ops/product/einsum.cpp): float32, float64 or int64, the same for all operands ---
 
 /// Sums of products by subscripts, as in torch.einsum: "bthd,bshd->bhts". An operand has one letter per axis. Axes with
 /// the same letter have the same size, or size 1, which broadcasts. Letters that are not in the output are summed.
@@ -299,7 +299,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t count = 2);
 /// Sums over axis axes_a[i] of a and axis axes_b[i] of b for each i. Their sizes are equal, or 1, which broadcasts.
 Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& axes_a, const Axes& axes_b);
 
-// --- joining and cutting (ops/join.cpp) ---
+// --- joining and cutting (ops/shape/join.cpp) ---
 
 /// The parts, one after the other along an axis; the sizes of the other axes must be equal. A part of shape [0] is
 /// skipped. Error for no parts.
@@ -319,8 +319,8 @@ Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length);
 /// x with the order of elements reversed along each of `axes` (none: x itself).
 Tensor flip(const Tensor& x, const Axes& axes);
 
-// --- shape (ops/view.cpp, ops/diagonal.cpp, ops/unfold.cpp, ops/repeat.cpp, ops/pad.cpp) ---
-// Tensor has further views: reshape, flatten, transpose, permute, slice, select, expand, squeeze, unsqueeze.
+// --- shape (ops/shape/view.cpp, ops/shape/diagonal.cpp, ops/shape/unfold.cpp, ops/shape/repeat.cpp, ops/shape/pad.cpp)
+// --- Tensor has further views: reshape, flatten, transpose, permute, slice, select, expand, squeeze, unsqueeze.
 
 /// x expanded to a shape. A view.
 inline Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.expand(shape); }
@@ -375,7 +375,7 @@ enum class MeshIndexing { ij, xy };
 std::vector<Tensor> meshgrid(std::span<const Tensor> vectors, MeshIndexing indexing = MeshIndexing::ij);
 std::vector<Tensor> meshgrid(std::initializer_list<Tensor> vectors, MeshIndexing indexing = MeshIndexing::ij);
 
-// --- regions (ops/region.cpp) ---
+// --- regions (ops/shape/region.cpp) ---
 
 /// One axis of a region: {} is the whole axis; {start, stop} and {start, stop, step} are ranges by Python's rules, with
 /// kAll for a missing bound; a number is a single index, and removes the axis. A list of slices begins at the first
@@ -399,7 +399,8 @@ Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, const 
 Tensor slice_update(const Tensor& x, std::span<const Slice> slices, double value);
 Tensor slice_update(const Tensor& x, std::initializer_list<Slice> slices, double value);
 
-// --- reading by index (ops/index.cpp): int64 indices; Error for an index out of range, with its value and position ---
+// --- reading by index (ops/shape/index.cpp): int64 indices; Error for an index out of range, with its value and
+// position ---
 
 /// The slices of x at index [n] along an axis, whose size becomes n.
 Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index);
@@ -425,7 +426,7 @@ Tensor one_hot(const Tensor& index, int64_t classes);
 /// weight gives float32 rows.
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {});
 
-// --- writing by index (ops/scatter.cpp): copies of x with some elements replaced or increased ---
+// --- writing by index (ops/shape/scatter.cpp): copies of x with some elements replaced or increased ---
 // x and source have the same type. If several values are written to one place, the last in row-major order is kept, and
 // only it gets a gradient; sums are added in that order. Indices as for reading.
 
@@ -447,7 +448,7 @@ Tensor index_fill(const Tensor& x, int64_t axis, const Tensor& index, double val
 Tensor index_put(const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
 Tensor index_put(const Tensor& x, std::initializer_list<Tensor> indices, const Tensor& values, bool accumulate = false);
 
-// --- order (ops/sort.cpp, ops/extreme.cpp, ops/scan.cpp): values and their positions ---
+// --- order (ops/reduce/sort.cpp, ops/reduce/extreme.cpp, ops/reduce/scan.cpp): values and their positions ---
 
 struct Sorted {
   Tensor values;
@@ -472,14 +473,14 @@ Tensor median(const Tensor& x);
 /// The k largest (smallest) elements along an axis, sorted. Error unless k is between 0 and the size of the axis.
 Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);
 
-// --- softmax (ops/softmax.cpp), floating ---
+// --- softmax (ops/attention/softmax.cpp), floating ---
 
 /// exp(x) / sum(exp(x)) along an axis; zeros, with gradient 0, where all of x is -inf.
 Tensor softmax(const Tensor& x, int64_t axis = -1);
 /// The logarithm of softmax; -inf, with gradient 0, where all of x is -inf.
 Tensor log_softmax(const Tensor& x, int64_t axis = -1);
 
-// --- normalisation over the last axes (ops/norm.cpp), fused, floating ---
+// --- normalisation over the last axes (ops/norm/norm.cpp), fused, floating ---
 
 /// (x - mean) / sqrt(var + eps) * weight + bias over the axes of `weight` and `bias`; over the last axis if both are
 /// empty handles. Population variance. Ba, Kiros, Hinton 2016.
@@ -490,7 +491,7 @@ Tensor layer_norm_std(const Tensor& x, const Tensor& gamma, const Tensor& beta, 
 /// x / sqrt(mean(x^2) + eps) * weight over the last axis. Zhang, Sennrich 2019.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 
-// --- normalisation per channel (ops/batch_norm.cpp, ops/group_norm.cpp), fused, floating ---
+// --- normalisation per channel (ops/norm/batch_norm.cpp, ops/norm/group_norm.cpp), fused, floating ---
 // x [N, C, ...]; weight and bias [C]; either may be an empty handle. A NaN or an infinity makes all elements NaN that
 // are normalised together with it.
 
@@ -515,7 +516,7 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight = {}
 /// Ulyanov, Vedaldi, Lempitsky 2016.
 Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
 
-// --- dropout (ops/dropout.cpp), floating ---
+// --- dropout (ops/random/dropout.cpp), floating ---
 
 /// In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p). Draws one number per
 /// element in row-major order, as PyTorch does for contiguous tensors (for transposed ones it follows their memory);
@@ -523,7 +524,7 @@ Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& b
 /// Error unless 0 <= p <= 1.
 Tensor dropout(const Tensor& x, double p, bool training = true, Generator* generator = nullptr);
 
-// --- attention (ops/attention.cpp), fused, floating ---
+// --- attention (ops/attention/attention.cpp), fused, floating ---
 
 struct AttentionOptions {
   Tensor mask = {};  ///< bool (true: may be attended to), or floating (added to the scores); broadcasts to [..., T, S]
@@ -546,7 +547,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 std::pair<Tensor, Tensor> attention_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                  const AttentionOptions& options = {});
 
-// --- vectors along an axis (ops/vector_norm.cpp), floating ---
+// --- vectors along an axis (ops/reduce/vector_norm.cpp), floating ---
 
 /// x / max(norm(x, p, axis), eps): vectors of norm 1.
 Tensor normalize(const Tensor& x, double p = 2, int64_t axis = 1, double eps = 1e-12);

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/leaf_gradients.h>
-#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/running_backward.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/elementwise/detail/select.h>
 #include <tapegrad/autograd/tape.h>

@@ -1,4 +1,4 @@
-// Handles, factories and access to values. Views and copies are operations: ops/view.cpp.
+// Handles, factories and access to values. Views and copies are operations: ops/shape/view.cpp.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
 #include <tapegrad/autograd/detail/profile.h>

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/parallel.h>
 
 namespace tapegrad {

@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/leaf_gradients.h>
-#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/optim/detail/state.h>

@@ -9,8 +9,8 @@
 // same form: a Tensor for one tensor, a std::array for several, a std::vector for a span. float32 or float64.
 //
 // While a tape records, all of these are recorded, so that their results can be differentiated again, by Tape::backward
-// (a loss made of derivatives) or by each other (grad of grad). Without a tape nothing is kept. nn/module/derivatives.h has
-// derivatives with respect to the parameters of a model.
+// (a loss made of derivatives) or by each other (grad of grad). Without a tape nothing is kept. nn/module/derivatives.h
+// has derivatives with respect to the parameters of a model.
 #pragma once
 
 #include <tapegrad/autograd/gradcheck.h>

@@ -1,9 +1,9 @@
 // The comparison of gradients with finite differences.
 // build: -Os
 #include <fmt/format.h>
+#include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/detail/index_text.h>
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/descriptor.h>
 
 #include <cerrno>
 #include <cstring>

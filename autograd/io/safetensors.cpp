@@ -1,9 +1,9 @@
 // Reads safetensors files: u64 length of the header, the header in JSON, the tensors' bytes without gaps.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 

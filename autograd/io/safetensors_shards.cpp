@@ -1,7 +1,7 @@
 // Reads whole models: one safetensors file, the shards that an index names, or whichever of them a folder holds.
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 
 #include <filesystem>

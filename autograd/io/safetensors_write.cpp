@@ -1,6 +1,6 @@
 // Writes safetensors files: u64 length of the header, the header in JSON, the tensors' bytes without gaps.
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 
 #include <algorithm>

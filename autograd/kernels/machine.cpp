@@ -56,10 +56,10 @@ HWY_AFTER_NAMESPACE();
 #include <cstring>
 #include <vector>
 
-#include <tapegrad/autograd/kernels/product/blas.h>
-#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
 

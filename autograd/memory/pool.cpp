@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/pool_peak.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,12 +1,12 @@
 // Measures: the spans that are open on each thread, the modules that they belong to, and what remains of them.
 // build: -Os
 #include <fmt/format.h>
-#include <tapegrad/autograd/leaf_names.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/profile_log.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/leaf_names.h>
+#include <tapegrad/autograd/pool_peak.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,9 +1,9 @@
 // Generators: which words of the stream each call takes, and in which order.
 #include <tapegrad/autograd/check.h>
-#include <tapegrad/autograd/thread_draws.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/thread_draws.h>
 
 #include <fmt/format.h>
 #include <pthread.h>

@@ -6,8 +6,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/attention/detail/attention_core.h>
-#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/attention/detail/long_attention.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/performer.h>
 

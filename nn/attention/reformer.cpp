@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/attention/detail/attention_core.h>
-#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/attention/detail/long_attention.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/reformer.h>
 
 #include <bit>

@@ -3,8 +3,8 @@
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/attention/detail/attention_core.h>
-#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/attention/detail/long_attention.h>
+#include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/self_attention.h>
 
 namespace tapegrad::nn {

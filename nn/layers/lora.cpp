@@ -5,8 +5,8 @@
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/layers/detail/linear_layers.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/nn/layers/detail/linear_layers.h>
 #include <tapegrad/nn/lora.h>
 
 #include <algorithm>

@@ -1,15 +1,15 @@
 // Reads and writes adapters in PEFT's format.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/adapter.h>
-#include <tapegrad/nn/models/detail/config_reader.h>
-#include <tapegrad/nn/layers/detail/linear_layers.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/nn/layers/detail/linear_layers.h>
+#include <tapegrad/nn/models/detail/config_reader.h>
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/models/detail/config_reader.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/models/detail/config_reader.h>
 
 #include <unordered_map>
 

@@ -1,9 +1,9 @@
 // Llama's configuration and weights as Hugging Face's folders have them, and back.
 // build: fuzzed
 #include <fmt/format.h>
-#include <tapegrad/nn/models/detail/config_reader.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/nn/lora.h>
+#include <tapegrad/nn/models/detail/config_reader.h>
 
 namespace tapegrad::nn {
 

@@ -1,8 +1,8 @@
 // Runge-Kutta methods on states of several tensors, and the adjoint equation.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/derivatives.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/derivatives.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>

@@ -1,6 +1,6 @@
 // Positional encodings, without which attention ignores the order of its inputs: the kinds, their options, and tables.
-// nn/positions/added_positions.h has the kinds that are added to the embeddings, nn/positions/relative_positions.h those that act inside
-// attention.
+// nn/positions/added_positions.h has the kinds that are added to the embeddings, nn/positions/relative_positions.h
+// those that act inside attention.
 #pragma once
 
 #include <tapegrad/nn/module.h>

@@ -1,8 +1,8 @@
 // The topic attention-cost: time and memory of a layer of self-attention, forward and backward, by the length.
 #include <fmt/format.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/self_attention.h>

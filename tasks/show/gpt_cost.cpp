@@ -1,8 +1,8 @@
 // The topic gpt-cost: time and memory of a training step of a GPT, by the length of its input and by the batch.
 #include <fmt/format.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>

@@ -1,9 +1,9 @@
 // Products in bfloat16: all forms against one scalar rule bit by bit, and Autocast, which asks for them.
 #include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/kernels/product/bfloat16_product.h>
+#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/linalg.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>

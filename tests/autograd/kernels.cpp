@@ -128,10 +128,10 @@ HWY_AFTER_NAMESPACE();
 #include <random>
 #include <vector>
 
-#include <tapegrad/autograd/kernels/product/blas.h>
-#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tests/support/threads.h>
 

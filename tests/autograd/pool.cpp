@@ -1,10 +1,10 @@
 // The memory pool: blocks are reused for other sizes, and it works after a fork.
 // ctest: unsanitized
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 

@@ -1,8 +1,8 @@
 // softmax, norms and losses: values, special cases, errors, derivatives.
 // ctest: threads families
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>

@@ -1,8 +1,8 @@
 // Collectives and data parallel steps. The tests of the suite Ranks run in this process, and in three processes under
 // mpirun.
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/distributed/detail/buckets.h>
 #include <tapegrad/distributed/detail/tree.h>

@@ -1,8 +1,8 @@
 // Reversible layers: gradients of plain layers, draws, and memory that does not grow with the depth.
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/feed_forward.h>

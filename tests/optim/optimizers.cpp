@@ -1,10 +1,10 @@
 // Optimisers, schedules and clipping against PyTorch, and saving and loading their state.
 // ctest: threads
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/module.h>
 #include <tapegrad/optim/adam.h>

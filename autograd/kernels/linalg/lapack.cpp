@@ -1,7 +1,7 @@
 // LAPACK's Fortran interface: arguments by address, string lengths last, work areas allocated by the caller. Its BLAS
 // is BLIS.
-#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/linalg/lapack.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/pool.h>
 
 #include <algorithm>

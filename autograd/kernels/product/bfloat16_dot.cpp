@@ -1,6 +1,6 @@
 // The innermost kernel of products in bfloat16 with the instruction vdpbf16ps, and whether the processor has it.
-#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/kernels/product/bfloat16_forms.h>
+#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 
 #include <bit>
 #include <cmath>

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <bit>
 
+#include <tapegrad/autograd/kernels/product/bfloat16_product.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16-inl.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
-#include <tapegrad/autograd/kernels/product/bfloat16_product.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
 
 HWY_BEFORE_NAMESPACE();

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
 
 namespace tapegrad::blas {
 namespace {

@@ -90,8 +90,8 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/scratch.h>
-#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/parallel.h>
 
 #include <cmath>

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include <tapegrad/autograd/kernels/product/blas_dot.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16-inl.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
-#include <tapegrad/autograd/kernels/product/blas_dot.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {

@@ -52,9 +52,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
-#include <tapegrad/autograd/mask_check.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/mask_check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
 #include <tapegrad/autograd/ops/detail/matrices.h>

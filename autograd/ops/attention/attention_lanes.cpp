@@ -5,10 +5,10 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
-#include <tapegrad/autograd/kernels/kernel.h>
 
 #include <limits>
 
@@ -354,7 +354,7 @@ bool suits_lanes(const Attention& a) {
   constexpr int64_t kMostElements = 1536;  // of the queries and keys of a head: those of all lanes are then in cache
   const int64_t d = a.query.size(-1), e = a.value.size(-1), t = a.rows(), s = a.columns();
   const auto has_rows = [](const Tensor& x) { return x.strides()[-1] == 1; };
-  // One column, or as few rows as that, would be sums in another order (kernels/blas_dot.h).
+  // One column, or as few rows as that, would be sums in another order (kernels/product/blas_dot.h).
   return a.dtype == kFloat32 && !a.narrow && a.heads() >= kLeastHeads && t > blas::kDotRows && s > 1 && d > 1 &&
          e > 1 && (t + s) * std::max(d, e) <= kMostElements && a.sharing() == 1 && has_rows(a.query) &&
          has_rows(a.key) && has_rows(a.value);

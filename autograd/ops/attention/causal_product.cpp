@@ -1,10 +1,10 @@
 // The causal product of linear attention: blocks of rows, and a running sum over earlier rows.
 #include <fmt/format.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/batch.h>
-#include <tapegrad/autograd/kernels/kernel.h>
 
 #include <algorithm>
 #include <cmath>

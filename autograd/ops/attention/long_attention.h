@@ -1,4 +1,5 @@
-// Operations for attention with less than quadratic cost, which nn/attention/performer.h and nn/attention/reformer.h use.
+// Operations for attention with less than quadratic cost, which nn/attention/performer.h and nn/attention/reformer.h
+// use.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>

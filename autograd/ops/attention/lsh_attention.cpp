@@ -2,8 +2,8 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/lsh_attention.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/simd.h>
 
 #include <limits>
 

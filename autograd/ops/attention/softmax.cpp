@@ -3,10 +3,10 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/softmax.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/reduce.h>
 
 #ifndef TAPEGRAD_SOFTMAX_TYPES
 #define TAPEGRAD_SOFTMAX_TYPES

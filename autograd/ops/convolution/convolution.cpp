@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
-#include <tapegrad/autograd/kernels/kernel.h>
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,8 @@
 #define TAPEGRAD_AUTOGRAD_OPS_MOMENTS_INL_H_
 #endif
 
-#include <tapegrad/autograd/ops/detail/moments.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops/detail/moments.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {

@@ -1,7 +1,7 @@
 // Autocast, and tensors rounded to bfloat16 for products.
 #include <fmt/format.h>
-#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 #include <tapegrad/autograd/tape.h>
 

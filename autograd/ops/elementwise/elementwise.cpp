@@ -5,8 +5,8 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/elementwise/elementwise.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/ops/detail/formula_simd.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops/detail/formula_simd.h>
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 // Runs formulas: fused, or recorded.
 #include <tapegrad/autograd/detail/profile.h>
-#include <tapegrad/autograd/ops/detail/formula.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops/detail/formula.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 
 #include <algorithm>

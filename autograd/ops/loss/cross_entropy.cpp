@@ -2,11 +2,11 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss/cross_entropy.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/loss/detail/loss.h>
-#include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/reduce.h>
+#include <tapegrad/autograd/ops/loss/detail/loss.h>
 
 #ifndef TAPEGRAD_CROSS_ENTROPY_TYPES
 #define TAPEGRAD_CROSS_ENTROPY_TYPES

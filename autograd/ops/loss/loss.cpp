@@ -5,10 +5,10 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss/loss.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/ops/detail/formula_simd.h>
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/loss/detail/loss.h>
+#include <tapegrad/autograd/ops/detail/formula_simd.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
+#include <tapegrad/autograd/ops/loss/detail/loss.h>
 
 #ifndef TAPEGRAD_LOSS_FORMULAS
 #define TAPEGRAD_LOSS_FORMULAS

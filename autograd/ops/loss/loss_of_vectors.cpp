@@ -1,7 +1,7 @@
 // Losses of vectors by their distances and angles, made of recorded operations.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/loss/detail/loss.h>
 
 namespace tapegrad {

@@ -16,7 +16,7 @@ namespace tapegrad {
 /// How elementwise losses are combined; the mean of no losses is NaN, with gradient 0.
 enum class Reduction { none, sum, mean };
 
-// --- of classes (ops/cross_entropy.cpp, ops/loss_of_classes.cpp): [..., V] -> a scalar, or [...] ---
+// --- of classes (ops/loss/cross_entropy.cpp, ops/loss/loss_of_classes.cpp): [..., V] -> a scalar, or [...] ---
 
 struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
@@ -58,8 +58,8 @@ struct MultiMarginOptions {
 /// target [...]. Error for a target that is not a class.
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options = {});
 
-// --- of elements (ops/loss.cpp), fused. Operands broadcast to the shape of one of them, over all of which the mean is;
-// Error for [N, 1] and [N], which would give an N x N table. ---
+// --- of elements (ops/loss/loss.cpp), fused. Operands broadcast to the shape of one of them, over all of which the
+// mean is; Error for [N, 1] and [N], which would give an N x N table. ---
 
 /// (input - target)^2.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
@@ -111,7 +111,7 @@ struct GaussianNllOptions {
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
                          const GaussianNllOptions& options = {});
 
-// --- of elements (ops/loss_composed.cpp), made of recorded operations; an int64 target is converted ---
+// --- of elements (ops/loss/loss_composed.cpp), made of recorded operations; an int64 target is converted ---
 
 struct PoissonNllOptions {
   Reduction reduction = Reduction::mean;
@@ -136,7 +136,7 @@ struct MarginOptions {
 /// max(margin - target (a - b), 0): a should be larger than b where the target is 1, smaller where it is -1.
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options = {});
 
-// --- of vectors (ops/loss_of_vectors.cpp), made of recorded operations: [..., D] -> a scalar, or [...] ---
+// --- of vectors (ops/loss/loss_of_vectors.cpp), made of recorded operations: [..., D] -> a scalar, or [...] ---
 
 struct TripletMarginOptions {
   Reduction reduction = Reduction::mean;

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/moments-inl.h>
 #include <tapegrad/autograd/ops/norm/detail/batch_norm.h>
 #include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
-#include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/detail/moments-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {

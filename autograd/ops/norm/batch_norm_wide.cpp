@@ -1,6 +1,6 @@
 // batch_norm of channels whose squares overflow: plain loops in place of the kernels.
-#include <tapegrad/autograd/ops/norm/detail/batch_norm.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops/norm/detail/batch_norm.h>
 
 #include <cmath>
 

@@ -3,11 +3,11 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/moments-inl.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
+#include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 
 #ifndef TAPEGRAD_GROUP_NORM_ARGS
 #define TAPEGRAD_GROUP_NORM_ARGS

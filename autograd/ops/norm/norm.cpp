@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/detail/scratch.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/moments.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
-#include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 
 #ifndef TAPEGRAD_NORM_TYPES
 #define TAPEGRAD_NORM_TYPES

@@ -2,10 +2,10 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/pooling/max_pool.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/pooling/detail/pooling_windows.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/pooling/detail/pooling_windows.h>
 #include <tapegrad/autograd/pooling.h>
 
 #ifndef TAPEGRAD_MAX_POOL_ARGS

@@ -12,7 +12,7 @@
 
 namespace tapegrad {
 
-// --- maxima (ops/max_pool.cpp) ---
+// --- maxima (ops/pooling/max_pool.cpp) ---
 
 struct MaxPoolOptions {
   PerAxis<int64_t> stride = {};  ///< distance between windows; default: the kernel size
@@ -41,7 +41,7 @@ Tensor adaptive_max_pool2d(const Tensor& x, const PerAxis<int64_t>& output_size)
 MaxPooled adaptive_max_pool1d_with_indices(const Tensor& x, const PerAxis<int64_t>& output_size);
 MaxPooled adaptive_max_pool2d_with_indices(const Tensor& x, const PerAxis<int64_t>& output_size);
 
-// --- averages (ops/avg_pool.cpp) ---
+// --- averages (ops/pooling/avg_pool.cpp) ---
 
 struct AvgPoolOptions {
   PerAxis<int64_t> stride = {};                  ///< distance between windows; default: the kernel size
@@ -57,7 +57,7 @@ Tensor avg_pool2d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const Av
 Tensor adaptive_avg_pool1d(const Tensor& x, const PerAxis<int64_t>& output_size);
 Tensor adaptive_avg_pool2d(const Tensor& x, const PerAxis<int64_t>& output_size);
 
-// --- interpolation (ops/interpolate.cpp) ---
+// --- interpolation (ops/pooling/interpolate.cpp) ---
 
 enum class Interpolation {
   nearest,   ///< the element at floor(position)

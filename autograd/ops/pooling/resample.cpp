@@ -4,8 +4,8 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/pooling/detail/resample.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops/pooling/detail/resample.h>
 
 #ifndef TAPEGRAD_RESAMPLE_ARGS
 #define TAPEGRAD_RESAMPLE_ARGS

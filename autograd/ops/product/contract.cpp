@@ -1,8 +1,8 @@
 // The order in which terms are multiplied, and the product of two of them as one batch of matrix products.
 #include <fmt/format.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/product/detail/contract.h>
-#include <tapegrad/autograd/kernels/kernel.h>
 
 #include <algorithm>
 #include <array>

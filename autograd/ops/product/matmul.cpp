@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/detail/weights_once.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/batch.h>
-#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 
 #include <algorithm>

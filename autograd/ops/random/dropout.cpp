@@ -2,9 +2,9 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/random/dropout.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/detail/map.h>
 #include <tapegrad/autograd/random.h>
 

@@ -1,7 +1,7 @@
 // Tensors of random numbers: shapes and types for the fills of a Generator, and distributions derived from them.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Recurrent layers: the loop over the steps outside of the tape, and its backward with one product per weight.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/running_backward.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/recurrent/detail/recurrent_layer.h>
 
 #include <cstring>

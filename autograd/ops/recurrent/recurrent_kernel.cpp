@@ -2,10 +2,10 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/recurrent/recurrent_kernel.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/recurrent/detail/recurrent_kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/kernels/simd/simd.h>
+#include <tapegrad/autograd/ops/recurrent/detail/recurrent_kernel.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Reductions over axes: sum, mean, var, std, prod, logsumexp; and sum_to for the engine.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 
 #include <algorithm>

@@ -2,10 +2,10 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/reduce/reduce_kernel.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 
 #ifndef TAPEGRAD_REDUCE_TYPES

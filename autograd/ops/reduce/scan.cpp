@@ -2,9 +2,9 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/reduce/scan.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 
 #ifndef TAPEGRAD_SCAN_ARGS

@@ -1,8 +1,8 @@
 // Order along one axis: sort, topk and median. Elements are sorted together with their positions, which makes any sort
 // stable.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Reading by index: index_select, embedding, gather, take_along_axis, index, masked_select, nonzero, one_hot.
 #include <tapegrad/autograd/detail/running_backward.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/shape/detail/index.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
+#include <tapegrad/autograd/ops/shape/detail/index.h>
 
 #include <algorithm>
 #include <cstring>

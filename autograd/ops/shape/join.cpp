@@ -1,7 +1,7 @@
 // Joining and cutting: cat, stack, split, chunk, narrow, flip.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
 
 #include <algorithm>
 #include <cstring>

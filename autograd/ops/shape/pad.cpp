@@ -1,7 +1,7 @@
 // Padding at the edges: pad, and its gradient.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/ops.h>
 
 #include <algorithm>
 #include <cstring>

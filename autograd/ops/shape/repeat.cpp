@@ -1,8 +1,8 @@
 // Repetition and rotation: repeat, tile, repeat_interleave, roll, meshgrid.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/shape/detail/index.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
+#include <tapegrad/autograd/ops/shape/detail/index.h>
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Writing by index: scatter, scatter_add, index_add, index_copy, index_fill, index_put.
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/shape/detail/index.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
+#include <tapegrad/autograd/ops/shape/detail/index.h>
 
 #include <type_traits>
 

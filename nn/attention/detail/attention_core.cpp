@@ -1,7 +1,7 @@
 // What all attention modules do. Heads are strided views of the projections, never copies.
 #include <fmt/format.h>
-#include <tapegrad/autograd/mask_check.h>
 #include <tapegrad/autograd/detail/weights_once.h>
+#include <tapegrad/autograd/mask_check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/autograd/window_attention.h>

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tasks/data/byte_pair.h>
-#include <tapegrad/tasks/data/tokenizers/detail/special_parts.h>
 #include <tapegrad/tasks/data/split.h>
+#include <tapegrad/tasks/data/tokenizers/detail/special_parts.h>
 #include <tapegrad/tasks/data/utf8.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <tapegrad/tasks/data/tokenizers/detail/special_parts.h>
 #include <tapegrad/tasks/data/pieces.h>
+#include <tapegrad/tasks/data/tokenizers/detail/special_parts.h>
 #include <tapegrad/tasks/data/utf8.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Makes examples from package records, and reads and writes their files.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/checksum.h>
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
-#include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tasks/text/corpus/vocabulary.h>
+#include <tapegrad/tasks/text/options.h>
 
 #include <memory>
 #include <span>

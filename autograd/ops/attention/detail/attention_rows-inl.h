@@ -7,9 +7,9 @@
 #define TAPEGRAD_AUTOGRAD_OPS_ATTENTION_ROWS_INL_H_
 #endif
 
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_rows.h>
-#include <tapegrad/autograd/kernels/kernel.h>
 
 #include <limits>
 

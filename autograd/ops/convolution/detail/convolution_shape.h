@@ -53,7 +53,7 @@ void convolve_transposed_exactly(const ConvShape& shape, const T* y, const T* we
 template <class T>
 void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
 
-// The cases of the above for shape.depthwise() (ops/convolution_depthwise.cpp).
+// The cases of the above for shape.depthwise() (ops/convolution/convolution_depthwise.cpp).
 template <class T>
 void convolve_planes(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to);
 template <class T>

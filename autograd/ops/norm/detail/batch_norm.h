@@ -1,8 +1,8 @@
 // The arguments of batch_norm's kernels, and what replaces their results in channels of large numbers.
 #pragma once
 
-#include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 #include <tapegrad/autograd/ops/detail/moments.h>
+#include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 
 namespace tapegrad {
 

@@ -170,12 +170,21 @@ class LargeBlocks {
     return nullptr;
   }
 
-  // Gives a free block of the largest size back to the system: its bytes, or 0 if there is none.
+  // Gives the free block with the highest address back to the system: its bytes, or 0 if there is none. New memory is
+  // below the old, so what remains stays in one piece. The largest block would leave islands between unmapped memory,
+  // which nothing could merge with, and in time free memory would consist of them.
   std::size_t unmap_one() {
-    int bucket = kBuckets - 1;
-    while (bucket >= 0 && !free_[bucket]) --bucket;
-    if (bucket < 0) return 0;
-    FreeBlock* const block = pop(bucket);
+    FreeBlock** highest = nullptr;
+    int found = 0;
+    for (int bucket = 0; (bucket = first_from(bucket)) < kBuckets; ++bucket) {
+      for (FreeBlock** at = &free_[bucket]; *at; at = &(*at)->next) {
+        if (highest && std::less<>()(*at, *highest)) continue;
+        highest = at;
+        found = bucket;
+      }
+    }
+    if (!highest) return 0;
+    FreeBlock* const block = remove(found, highest);
     const std::size_t bytes = block->bytes;
     munmap(block, bytes);
     return bytes;

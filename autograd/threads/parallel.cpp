@@ -97,9 +97,9 @@ class WorkerPool {
     int64_t end = 0;
     std::atomic<bool> posted{false};    // there is work that it has not begun
     std::atomic<bool> occupied{false};  // a thread works or spins here
-    std::optional<tbb::task_arena>
-        arena;                  // where TBB brings a thread to it; one each, so that post() starts that thread
-    detail::WorkerShare share;  // while a profiler is alive
+    detail::WorkerShare share;          // while a profiler is alive
+    // Where TBB brings a thread to it. Each has its own, so that post() itself starts the thread.
+    std::optional<tbb::task_arena> arena;
   };
 
   // The thread sanitizer does not see how TBB passes this on; spin_then_park() synchronises before it accesses

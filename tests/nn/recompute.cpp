@@ -157,6 +157,16 @@ nn::GPTModel small_gpt() {
   return model;
 }
 
+// So Optimizer::step(tape, loss) need not wait, and a training step keeps its memory.
+TEST(Recompute, OfTheBlocksOfAModelReadsRecordedParametersOnly) {
+  const nn::GPTModel model = small_gpt();
+  Tape tape;
+  const Tensor y = model(tensor({1, 2, 3}).reshape({1, 3}));
+  EXPECT_FALSE(tape.reads_anything());
+  nn::recompute(y, [](const Tensor& in) { return in * 2; });
+  EXPECT_TRUE(tape.reads_anything());
+}
+
 TEST(Recompute, DoesNotChangeTheNamesOfAConstModel) {
   nn::GPTModel model = small_gpt();
   nn::parameters(model);

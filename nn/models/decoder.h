@@ -54,6 +54,7 @@ struct Decoder {
   /// ids [B, T] -> vectors [B, T, C], and what is added to these at positions from `start` on, with dropout.
   virtual Tensor embed(const Tensor& ids) const = 0;
   virtual Tensor placed(const Tensor& vectors, int64_t start, KVCache* cache) const = 0;
+  /// With recompute_blocks, both must read parameters only through recorded operations (Reads::inputs).
   virtual PositionBias positions(int64_t queries, int64_t start, DType dtype) const = 0;
   virtual Tensor block(std::size_t layer, const Tensor& x, const AttentionPass& pass) const = 0;
   virtual Tensor last_norm(const Tensor& x) const = 0;

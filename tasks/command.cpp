@@ -145,6 +145,9 @@ void add_info(CLI::App* app, Parsed& parsed) {
   const auto r = std::make_shared<InfoRequest>();
   app->add_flag("--json", r->json, "print one JSON object");
   add_threads(app, parsed);
+  app->footer(
+      "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
+      "or portable (default: the widest vectors that the processor has).");
   app->callback([r, &parsed] { parsed.run = [r] { return info(*r); }; });
 }
 

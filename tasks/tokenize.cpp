@@ -135,7 +135,7 @@ class TextProgress {
  private:
   void show(const std::string& line) const {
     if (!terminal_) return;
-    fmt::print(stderr, "\r\033[K{}", line);
+    std::fputs(fmt::format("\r\033[K{}", line).c_str(), stderr);  // where the terminal is gone, the work goes on
     std::fflush(stderr);
   }
   const bool terminal_ = ::isatty(STDERR_FILENO) == 1;

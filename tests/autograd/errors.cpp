@@ -17,6 +17,11 @@ const Tensor kNumber = scalar(1);
 TEST(Errors, AreOneLine) {
   EXPECT_EQ(error_text("config.json", "got \"a\nb\tc\r\x1b[1m\x7f\""),
             "[config.json] got \"a\\nb\\tc\\r\\x1b[1m\\x7f\"");
+  EXPECT_EQ(error_text("a\x1b[2J/config.json", "x"), "[a\\x1b[2J/config.json] x");
+  EXPECT_EQ(printable("a\n\tb\r\x1b", "\n\t"), "a\n\tb\\r\\x1b");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "1m \xc2\xa0 하늘 \x9b"),
+            "\\x9b1m \xc2\xa0 하늘 \x9b");  // U+009B begins a sequence, too
   EXPECT_EQ(error_of([] { fail("here", "one\ntwo"); }), "[here] one\\ntwo");
 }
 

@@ -1,11 +1,15 @@
 // The command line: help at every level, suggestions for mistyped words, numbers of base 10, and standard streams.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/tiny_run.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <sstream>
 
@@ -321,6 +325,56 @@ TEST(CommandOutput, OfEveryVerbWithClosedStreams) {
       expect_error(ran, 1, {"standard input: Bad file descriptor"});
     }
   }
+}
+
+// Names of folders, prompts and generated text cannot steer a terminal: it shows control characters as \x1b. A file
+// gets generated text as it is.
+TEST(CommandOutput, CannotSteerATerminal) {
+  const TemporaryFolder folder;
+  const std::string bad = folder / "a\x1b[2Jb\rc", shown = "a\\x1b[2Jb\\rc";
+  const auto expect_shown = [&](const std::string& text) {
+    EXPECT_NE(text.find(shown), std::string::npos) << text;
+    EXPECT_EQ(text.find_first_of("\x1b\r"), std::string::npos);
+  };
+  const auto out_of = [&](const Arguments& words) {
+    const Ran ran = run_command(words, {.folder = folder.path()});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.out;
+  };
+  expect_shown(out_of(tests::tiny_run("copy", bad)));
+  expect_shown(out_of({"test", "copy", "--model", bad, "--count", "5", "--target", "0"}));
+  expect_shown(out_of({"attention", "copy", "--model", bad, "--quiet"}));
+  expect_shown(out_of({"show", "padding-mask", "--quiet", "--out", bad}));
+  expect_shown(out_of({"data", "sample", "--out", bad}));
+  expect_shown(run_command({"test", "copy", "--model", folder / ("none/" + bad.substr(bad.rfind('/') + 1))}).err);
+
+  const std::string text = "x\x1b[2J\by";
+  tests::spill(folder / "text.txt", std::string(40, 'z') + text);
+  const Arguments train =
+      tests::small_gpt_run(folder, "gpt", {"--num-epochs", "1", "--tokenizer", "bytes", "--start-context", text});
+  ASSERT_EQ(run_command({"tokenize", "--train", "bpe", "--vocab-size", "257", "--text", folder / "text.txt", "--out",
+                         folder / "bytes"})
+                .code,
+            0);
+  const Ran trained = run_command(train, {.folder = folder.path()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_NE(trained.out.find("x\\x1b[2J\\x08y"), std::string::npos) << trained.out;
+  EXPECT_EQ(trained.out.find('\x1b'), std::string::npos);
+  const std::string attention = out_of({"attention", "gpt", "--model", folder / "gpt", "--prompt", text});
+  EXPECT_NE(attention.find("Text: x\\x1b[2J\\x08y\n"), std::string::npos) << attention;
+  EXPECT_EQ(attention.find('\x1b'), std::string::npos);
+
+  const Arguments generate{"generate", "gpt", "--model", folder / "gpt", "--prompt", text, "--max-new-tokens", "1"};
+  EXPECT_TRUE(out_of(generate).starts_with(text));
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
+  const int held = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);  // keeps what was written
+  EXPECT_EQ(run_command(generate, {.output = ::ptsname(terminal)}).code, 0);
+  std::string printed(4096, '\0');
+  printed.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(terminal, printed.data(), printed.size()))));
+  EXPECT_TRUE(printed.starts_with("x\\x1b[2J\\x08y")) << testing::PrintToString(printed);
+  ::close(held);
+  ::close(terminal);
 }
 
 TEST(CommandWords, TwoDashesAreNeitherVerbNorTask) {

@@ -404,7 +404,7 @@ int run_command(int argc, const char* const* argv) {
   } catch (const std::bad_alloc&) {
     message = "[memory] the system has no more memory";
   } catch (const std::exception& e) {
-    message = fmt::format("[tapegrad] {}", e.what());
+    message = error_text("tapegrad", e.what());
   }
   std::fflush(stdout);
   report_error(one_line(message), rank);

@@ -154,7 +154,8 @@ std::string read_stream(int descriptor, const std::string& name, uint64_t most) 
   const bool null = S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);  // /dev/null, an empty text
   if (S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && !null && ::isatty(descriptor) == 0))
     fail("file", fmt::format("cannot read {}: expected a file, a pipe or a terminal, got a device", name));
-  return read_to_end(descriptor, name, S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0, most);
+  const bool file = S_ISREG(status.st_mode);
+  return read_to_end(descriptor, name, file ? static_cast<uint64_t>(status.st_size) : 0, file ? UINT64_MAX : most);
 }
 
 std::string read_file_or_pipe(const std::string& path, uint64_t most) {

@@ -14,8 +14,8 @@ namespace tapegrad {
 /// and at once for a pipe, a socket or a device, which may have no end.
 std::string read_file(const std::string& path, uint64_t most = std::numeric_limits<uint64_t>::max());
 
-/// The same of a file, a pipe (a FIFO, /dev/stdin, what a shell makes of `<(program)`) or a terminal, whose end is
-/// awaited. Of devices, only /dev/null is read.
+/// The bytes of a file, or of a pipe (a FIFO, /dev/stdin, what a shell makes of `<(program)`) or a terminal, whose end
+/// is awaited, and which have at most `most` of them. Of devices, only /dev/null is read.
 std::string read_file_or_pipe(const std::string& path, uint64_t most);
 /// The same of an open descriptor, which errors call `name`.
 std::string read_stream(int descriptor, const std::string& name, uint64_t most);

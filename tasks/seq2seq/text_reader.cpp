@@ -12,17 +12,6 @@ namespace {
 // Bytes that continue a UTF-8 character do not count as columns.
 bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      out += fmt::format("\\x{:02x}", c);
-    else
-      out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
 void TextReader::skip_blanks() {
@@ -39,14 +28,14 @@ std::string TextReader::quoted() const {
   std::size_t begin = at_ > kAround ? at_ - kAround : 0, end = std::min(text_.size(), at_ + kAround);
   while (begin > 0 && goes_on(text_[begin])) --begin;
   while (end < text_.size() && goes_on(text_[end])) ++end;
-  return fmt::format("\"{}{}{}\"", begin > 0 ? "..." : "", printable(text_.substr(begin, end - begin)),
+  return fmt::format("\"{}{}{}\"", begin > 0 ? "..." : "", text_.substr(begin, end - begin),
                      end < text_.size() ? "..." : "");
 }
 
 void TextReader::fault(std::string_view expected, std::string_view hint) const {
   std::size_t end = at_ + 1;
   while (end < text_.size() && goes_on(text_[end])) ++end;
-  const std::string got = done() ? "the end" : fmt::format("'{}'", printable(text_.substr(at_, end - at_)));
+  const std::string got = done() ? "the end" : fmt::format("'{}'", text_.substr(at_, end - at_));
   bad_request("--expression",
               fmt::format("{}: column {}: expected {}, got {}{}", quoted(), column_of(at_), expected, got, hint));
 }

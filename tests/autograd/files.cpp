@@ -266,6 +266,8 @@ TEST(ReadFile, ReadsPipesWhereTheyAreTexts) {
   ASSERT_EQ(::write(ends[1], "12345", 5), 5);
   EXPECT_EQ(error_of([&] { read_stream(ends[0], "the pipe", 4); }),
             "[file] the pipe has more than 4 bytes, the most that is allowed here");
+  spill(folder / "file", text);
+  EXPECT_EQ(read_file_or_pipe(folder / "file", 4), text);  // a file has an end
   for (const int end : ends) ::close(end);
 }
 

@@ -399,7 +399,9 @@ TEST_F(SafeTensorsTest, PathsThatCannotBeWritten) {
   EXPECT_EQ(error_of([&] { save_safetensors(deeper, {}); }),
             "[file] cannot write " + deeper + ": No such file or directory");
   fs::create_directories(folder + "/full");
-  EXPECT_EQ(error_of([&] { save_safetensors(folder, {}); }), "[file] cannot replace " + folder + ": Is a directory");
+  EXPECT_EQ(
+      error_of([&] { save_safetensors(folder, {}); }),
+      "[file] cannot write " + folder + ": expected a regular file or none there, got a folder (name a file in it)");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1)
       << "a temporary file stayed";
 }

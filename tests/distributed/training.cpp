@@ -92,6 +92,18 @@ TEST(TrainTogether, Errors) {
   EXPECT_EQ(ran.err.find("rank 1:"), std::string::npos) << ran.err;
 }
 
+// A launcher also starts jobs that know nothing of each other: each prints its results.
+TEST(Launched, VerbsThatWorkAloneAllPrint) {
+  SKIP_WITHOUT_MPIRUN();
+  const TemporaryFolder folder;
+  spill(folder / "text.txt", "abc");
+  ASSERT_EQ(run_command({"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", folder / "tok"}).code,
+            0);
+  const Ran ran = run_ranks(2, {kCommand, "tokenize", "--tokenizer", folder / "tok", "--text", folder / "text.txt"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "0 1 2\n0 1 2\n");
+}
+
 TEST(TrainTogether, TheErrorOfAnotherProcessHasItsRank) {
   SKIP_WITHOUT_MPIRUN();
   prepare_mpirun();

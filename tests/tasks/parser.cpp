@@ -116,7 +116,7 @@ TEST(Expression, FaultsNameTheirColumn) {
       {"x=1+2)", "[--expression] \"x=1+2)\": column 6: expected an operator (+ - * /), got ')' without a matching ("},
       {"x=()", "[--expression] \"x=()\": column 4: expected a digit or (, got ')'"},
       {"x=1×2", "[--expression] \"x=1×2\": column 4: expected an operator (+ - * /), got '×'"},
-      {"x=1+\n2", "[--expression] \"x=1+\\x0a2\": column 5: expected a digit or (, got '\\x0a'"},
+      {"x=1+\n2", "[--expression] \"x=1+\\n2\": column 5: expected a digit or (, got '\\n'"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(error_of([&] { parse_expression(text); }), message);
 

@@ -81,7 +81,7 @@ TEST(ParserCommand, NestedRunFromTrainingToPicture) {
 
   expect_error(test({"--expression", "x=1%2"}), 2,
                {"[--expression] \"x=1%2\": column 4: expected an operator (+ - * /), got '%'"});
-  expect_error(test({"--expression", "x=1+\n2"}), 2, {"column 5: expected a digit or (, got '\\x0a'"});
+  expect_error(test({"--expression", "x=1+\n2"}), 2, {"column 5: expected a digit or (, got '\\n'"});
   expect_error(test({"--expression", "x=1+2*(3-4)"}), 2, {"nesting depth 3", "--depth 2"});
   expect_error(test({"--expression", "x=1+2", "--draw", folder / "tree.png"}), 2, {"[--draw]", "tree.png"});
   expect_error(test({"--expression", "x=1+2", "--draw", folder / "none/tree.svg"}), 2, {"[--draw]", "none/tree.svg"});

@@ -111,7 +111,8 @@ TEST(AtomicFile, FollowsLinks) {
 TEST(AtomicFile, KeepsWhatIsNotAFile) {
   const TemporaryFolder folder;
   const tests::SpecialFiles special(folder.path());
-  for (const auto& [path, what] : special.all()) {
+  for (const auto& entry : special.all()) {
+    const std::string &path = entry.first, &what = entry.second;
     const struct stat before = tests::status_of(path);
     for (const Writer& writer : writers()) {
       SCOPED_TRACE(std::string(writer.name) + " at " + path);
@@ -237,7 +238,8 @@ TEST(ReadFile, RejectsWhatMayHaveNoEnd) {
   const tests::SpecialFiles special(folder.path());
   std::vector<std::pair<std::string, std::string>> all = special.all();
   all.emplace_back(folder / "zero", "a device");
-  for (const auto& [path, what] : all) {
+  for (const auto& entry : all) {
+    const std::string &path = entry.first, &what = entry.second;
     SCOPED_TRACE(path);
     const std::string expected = what == "a folder" ? ": Is a directory" : ": expected a regular file, got " + what;
     EXPECT_EQ(error_of([&] { read_file(path); }), "[file] cannot read " + path + expected);

@@ -77,7 +77,11 @@ void add_square(SampleTable& table) {
   const auto turned = [](Inputs x) { return inverse(x[0]) + det(x[0]); };
   table.add("inverse", "transposed", {regular({3, 3}).t()}, turned);
   table.add("det", "every second row and column", {regular({6, 6}).slice(1, 0, kAll, 2).slice(0, 0, kAll, 2)}, turned);
-  table.add("det", "singular", {tensor({{1, 2}, {2, 4}}, kFloat64)}, [](Inputs x) { return det(x[0]); }, {.order = 1});
+  const Tensor singular = tensor({{1, 2}, {2, 4}}, kFloat64);
+  table.add("det", "singular", {singular}, [](Inputs x) { return det(x[0]); });
+  table.add("det", "singular in a batch", {stack({singular, regular({2, 2})})}, [](Inputs x) { return det(x[0]); });
+  table.add("det", "of rank 2", {tensor({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}, kFloat64)},
+            [](Inputs x) { return det(x[0]); });
 }
 
 void add_oblong(SampleTable& table) {

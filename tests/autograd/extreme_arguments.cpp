@@ -377,6 +377,8 @@ TEST(ExtremeArguments, ErrorTexts) {
        [] {
          chunk(zeros({5, 0}), int64_t{1} << 31, 1);
        }},
+      {"[chunk] expected at most 16777216 pieces, got 1099511627776",
+       [] { chunk(ones({1}).expand({int64_t{1} << 40}), kMax); }},
       {"[split] expected at most 16777216 pieces, got 1099511627776",
        [] { split(ones({1}).expand({int64_t{1} << 40}), 1); }},
       {"[conv_transpose1d] expected an axis of at most 2^60 elements, got 4503599627370496 with a stride of 2147483647",

@@ -144,11 +144,9 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
 std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis) {
   const int i = normal_axis(kChunk, axis, x.shape());
   if (count < 1) fail(kChunk, fmt::format("expected 1 chunk or more, got {}", count));
-  if (x.shape()[i] == 0) {
-    require_few(kChunk, count);
-    return std::vector<Tensor>(static_cast<std::size_t>(count), x);
-  }
-  return split(x, (x.shape()[i] - 1) / count + 1, i);
+  const int64_t total = x.shape()[i], size = total == 0 ? 0 : (total - 1) / count + 1;
+  require_few(kChunk, total == 0 ? count : (total - 1) / size + 1);
+  return total == 0 ? std::vector<Tensor>(static_cast<std::size_t>(count), x) : split(x, size, i);
 }
 
 Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length) {

@@ -119,6 +119,11 @@ TEST(Variance, DividesByNMinusCorrection) {
               {1000. / 999});
 }
 
+TEST(Variance, OverAnAxisBesideOneWithoutElements) {
+  EXPECT_EQ(tg::var(tg::zeros({2, 0}), 0).shape(), (tg::Shape{0}));
+  EXPECT_EQ(tg::std(tg::zeros({3, 2, 0}), {0, 1}, true).shape(), (tg::Shape{1, 1, 0}));
+}
+
 TEST(Variance, OfValuesWhoseSquaresOverflow) {
   for (double large : {2e19, 1e30, 3e38}) {
     const tg::Tensor x = tg::tensor({{large, -large, large, -large}, {1., 2., 3., 4.}, {large, large, large, large}});

@@ -82,6 +82,7 @@ void interleave(int64_t planes, int64_t n, const T* from, int64_t plane, T* to, 
     std::copy_n(from, n, to);
     return;
   }
+  if (planes == 0) return;
   // from the last planes to the first, so that a vector's excess lanes are overwritten afterwards
   for (int64_t p = (planes - 1) / kLanes<T> * kLanes<T>; p >= 0; p -= kLanes<T>) {
     transpose_lanes(n, std::min(kLanes<T>, planes - p), from + p * plane, plane, to + p, pitch);

@@ -221,7 +221,7 @@ ReduceView view_for_reduction(std::string_view where, const Tensor& x, const Axe
     (inside ? y.n : runs == 0 ? y.outer : y.inner) *= x.shape()[i];
   }
   y.x = x.detach();
-  if (runs > 1 || (rows && y.inner > 1)) {
+  if (runs > 1 || (rows && y.inner != 1)) {
     y.x = y.x.permute(reduced_axes_last(where, x.shape(), axes));
     y.outer *= y.inner;
     y.inner = 1;

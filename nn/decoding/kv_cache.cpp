@@ -117,9 +117,10 @@ KeysAndValues KVCache::append_to(Held& held, const KeysAndValues& fresh) const {
     require_like("keys", keys, fresh.keys);
     require_like("values", values, fresh.values);
   }
+  const Tensor all_keys = appended(keys, length_, fresh.keys);
+  const Tensor all_values = fresh.values.defined() ? appended(values, length_, fresh.values) : Tensor();
   held.written = length_ + fresh.keys.size(kTokens);
-  return {appended(keys, length_, fresh.keys),
-          fresh.values.defined() ? appended(values, length_, fresh.values) : Tensor()};
+  return {all_keys, all_values};
 }
 
 void KVCache::advance(int64_t tokens) {
@@ -151,6 +152,8 @@ void KVCache::truncate(int64_t length) {
     fail(kWhere, fmt::format("expected a length from 0 to {}, the tokens in the cache, got {}", length_, length));
   }
   length_ = length;
+  for (Held& layer : layers_) layer.written = length;
+  history_.written = length;
 }
 
 }  // namespace tapegrad::nn

@@ -211,10 +211,12 @@ Tensor clamped_variance(const Tensor& var, double eps) {
   if (var.numel() == 0) return var;
   const Tensor values = var.detach();
   const double least = reduced(kGaussian.name, ReduceKind::minimum, values, {}, false).item();
-  if (least >= eps) return var;  // false if there is a NaN, which says nothing about the other values
-  const Tensor negative = masked_select(values, values < 0);
-  if (negative.numel() > 0) {
-    kGaussian.fail(fmt::format("expected a variance of 0 or more, got {}", min(negative).item()));
+  if (least >= eps) return var;
+  if (!(least >= 0)) {  // NaN says nothing about the other values
+    const Tensor negative = masked_select(values, values < 0);
+    if (negative.numel() > 0) {
+      kGaussian.fail(fmt::format("expected a variance of 0 or more, got {}", min(negative).item()));
+    }
   }
   return var + where(values < eps, eps - values, 0.);
 }

@@ -58,8 +58,8 @@ struct MultiMarginOptions {
 /// target [...]. Error for a target that is not a class.
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options = {});
 
-// --- of elements (ops/loss/loss.cpp), fused. Operands broadcast to the shape of one of them, over all of which the
-// mean is; Error for [N, 1] and [N], which would give an N x N table. ---
+// --- of elements (ops/loss/loss.cpp), fused: operands broadcast to the shape of one of them, and the mean is over all
+// --- Error if no operand has that shape: an output [N, 1] and a target [N] would give a table of all pairs.
 
 /// (input - target)^2.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
@@ -111,7 +111,8 @@ struct GaussianNllOptions {
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
                          const GaussianNllOptions& options = {});
 
-// --- of elements (ops/loss/loss_composed.cpp), made of recorded operations; an int64 target is converted ---
+// --- of elements (ops/loss/loss_composed.cpp), of recorded operations: shapes as above; an int64 target is converted
+// ---
 
 struct PoissonNllOptions {
   Reduction reduction = Reduction::mean;

@@ -53,10 +53,6 @@ Tensor norm_in_range(const Tensor& x, double p, const Axes& axes, bool keepdim) 
   return range.defined() ? norm_value(x / range, p, axes, keepdim) * range.reshape(y.shape()) : y;
 }
 
-double smallest_normal(DType dtype) {
-  return with_floating_type(dtype, [](auto t) { return double{std::numeric_limits<decltype(t)>::min()}; });
-}
-
 Tensor norm_gradient(const Tensor& x, const Tensor& y, double p, const Axes& axes, const Tensor& dy) {
   if (x.numel() == 0) return zeros_like(x);
   const auto expanded = [&](const Tensor& value) { return expand_to_input(value, x.shape(), axes); };
@@ -78,7 +74,9 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, double p, const Axes& axe
   const Tensor size = masked_fill(abs(x), nothing, 1), share = size / expanded(safe);
   Tensor power;
   if (p > 0 && p < 1) {  // a share that underflows would have an infinite power
-    const Tensor lost = share < smallest_normal(x.dtype());
+    const double normal =
+        with_floating_type(x.dtype(), [](auto t) { return double{std::numeric_limits<decltype(t)>::min()}; });
+    const Tensor lost = share < normal;
     power = where(lost, pow(size, p - 1) / pow(expanded(safe), p - 1), pow(masked_fill(share, lost, 1), p - 1));
   } else {
     power = pow(share, p - 1);

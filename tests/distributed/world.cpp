@@ -418,6 +418,15 @@ TEST(Ranks, TermsThatCannotBeMeantAreErrors) {
   EXPECT_EQ(step(INFINITY), "[data_parallel] expected a finite number of terms of at least 0, got inf");
 }
 
+TEST(World, TwoProcesses) {
+  SKIP_WITHOUT_MPIRUN();
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const tests::Ran ran = tests::run_ranks(
+      2, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*Unequal*:Ranks.StepsHave*:Ranks.Terms*"});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("[  PASSED  ] 3 tests."), std::string::npos) << ran.out << ran.err;
+}
+
 TEST(World, ThreeProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");

@@ -182,6 +182,26 @@ TEST(Module, TrainAndEvalReachEveryDropout) {
   EXPECT_TRUE(model.drop.training && model.extra->training);
 }
 
+TEST(Module, EvalModeRestoresTheModeOfEachModule) {
+  Model model(1);
+  model.extra.emplace(0.1);
+  nn::eval(*model.extra);
+  try {
+    const nn::EvalMode outer(model);
+    EXPECT_FALSE(model.drop.training || model.extra->training);
+    {
+      nn::train(model);
+      const nn::EvalMode inner(model);
+      EXPECT_FALSE(model.drop.training || model.extra->training);
+    }
+    EXPECT_TRUE(model.drop.training && model.extra->training);
+    tg::fail("test", "an evaluation that fails");
+  } catch (const tg::Error&) {
+  }
+  EXPECT_TRUE(model.drop.training);
+  EXPECT_FALSE(model.extra->training);
+}
+
 TEST(Module, AParameterIsALeaf) {
   const tg::Tensor values = tg::ones({2});
   nn::Parameter p(values);

@@ -443,5 +443,14 @@ TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
   EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 
+// What an update has made infinite or NaN is saved nowhere.
+TEST(Faults, AModelThatIsNotFiniteIsNotSaved) {
+  const TemporaryFolder folder;
+  const tests::Ran ran = tests::run_command(
+      tiny_run("copy", folder / "run", {"--lr", "1e39", "--schedule", "constant", "--checkpoint-every", "1"}));
+  tests::expect_error(ran, 1, {"[train] \"", "\" is not finite after step 1, so that nothing was saved"});
+  for (const char* file : {"run/checkpoint", "run/model.safetensors"}) EXPECT_FALSE(fs::exists(folder / file)) << file;
+}
+
 }  // namespace
 }  // namespace tapegrad::train

@@ -199,6 +199,20 @@ TEST(GptRun, TrainsInBFloat16) {
   expect_error(other, 2, {"[train --resume]", "--dtype bfloat16 (not float32)"});
 }
 
+// The last batch of the validation part may be smaller.
+TEST(GptRun, TheValidationLossDoesNotDependOnTheBatches) {
+  const TemporaryFolder folder;
+  const auto loss_with = [&](int64_t batch_size) {
+    GPTOptions options = small_gpt_options(folder);
+    options.batch_size = batch_size;
+    resolve(options);
+    GPTTrainer trainer(options, load_gpt_data(options));
+    return trainer.untrained_losses().validation;
+  };
+  const double whole = loss_with(8);
+  for (const int64_t batch_size : {1, 2, 3, 4, 5}) EXPECT_NEAR(loss_with(batch_size), whole, 1e-6) << batch_size;
+}
+
 TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
   const TemporaryFolder folder;
   GPTOptions options = small_gpt_options(folder);

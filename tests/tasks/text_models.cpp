@@ -187,6 +187,20 @@ TEST(TextTrainer, ContinuesWithTheSameBits) {
   }
 }
 
+// The loss of summaries is a mean over tokens, of which batches have different numbers.
+TEST(TextTrainer, TheValidationLossDoesNotDependOnTheBatches) {
+  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+    const auto loss_with = [&](int64_t batch_size) {
+      TextOptions options = quick(task);
+      options.batch_size = batch_size;
+      TextTrainer trainer(options, load_text_data(options));
+      return trainer.loop().evaluate().validation;
+    };
+    const double whole = loss_with(200);
+    for (const int64_t batch_size : {1, 3, 7}) EXPECT_NEAR(loss_with(batch_size), whole, 1e-5) << batch_size;
+  }
+}
+
 // Trains and tests as a user would.
 Json trained(const TemporaryFolder& folder, const tests::Arguments& train, const tests::Arguments& test = {}) {
   const std::string task = train[0];

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/thread_draws.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/data/data_loader.h>
@@ -79,7 +80,7 @@ void BatchPlan::check(const LoaderPosition& position) const {
   }
 }
 
-// ---- DrawsOfBatch ----
+// ---- Prefetch ----
 
 namespace {
 
@@ -90,18 +91,17 @@ uint64_t mixed(uint64_t x) {
   return x ^ (x >> 33);
 }
 
-Generator generator_of(uint64_t seed, int64_t batch, MaskStream stream) {
-  Generator own(mixed(mixed(seed) + static_cast<uint64_t>(batch)));
-  own.set_mask_stream(stream);
-  return own;
+// make(i) with draws that depend on the epoch's seed and the batch alone, not on when the training step draws.
+std::function<void(int64_t)> with_own_draws(std::function<void(int64_t)> make, uint64_t seed) {
+  return [make = std::move(make), seed, stream = default_generator().mask_stream()](int64_t i) {
+    Generator own(mixed(mixed(seed) + static_cast<uint64_t>(i)));
+    own.set_mask_stream(stream);
+    const ThreadDraws draws(own);
+    make(i);
+  };
 }
 
 }  // namespace
-
-DrawsOfBatch::DrawsOfBatch(uint64_t seed, int64_t batch, MaskStream stream)
-    : own_(generator_of(seed, batch, stream)), draws_(own_) {}
-
-// ---- Prefetch ----
 
 struct Prefetch::State {
   std::mutex lock = {};
@@ -132,8 +132,8 @@ struct Prefetch::State {
   }
 };
 
-Prefetch::Prefetch(int64_t first, int64_t end, int64_t ahead, std::function<void(int64_t)> make)
-    : state_(new State{.made = first, .room = first + ahead, .make = std::move(make)}) {
+Prefetch::Prefetch(int64_t first, int64_t end, int64_t ahead, uint64_t draw_seed, std::function<void(int64_t)> make)
+    : state_(new State{.made = first, .room = first + ahead, .make = with_own_draws(std::move(make), draw_seed)}) {
   try {
     state_->thread = std::thread([state = state_.get(), end] { state->work(end); });
   } catch (const std::system_error&) {  // a limit of processes: then wait() makes the batches

@@ -1,7 +1,6 @@
 // DataLoader: batches of a dataset, in order or shuffled, made by a background thread where that is wanted.
 #pragma once
 
-#include <tapegrad/autograd/thread_draws.h>
 #include <tapegrad/tasks/data/collate.h>
 #include <tapegrad/tasks/data/dataset.h>
 #include <tapegrad/tasks/data/sampler.h>
@@ -60,22 +59,12 @@ class BatchPlan {
   bool drop_last_;
 };
 
-// The default generator of this thread while it makes a batch of a prefetching loader: its draws depend on the epoch's
-// seed and the batch alone, not on when the training step draws.
-class DrawsOfBatch {
- public:
-  DrawsOfBatch(uint64_t seed, int64_t batch, MaskStream stream);
-
- private:
-  Generator own_;
-  ThreadDraws draws_;
-};
-
 // Makes batches on a background thread, in order, at most `ahead` of them before they are requested. make(i) stores
-// batch i where the caller of wait(i) finds it. Where the system has no thread to give, wait(i) makes batch i.
+// batch i where the caller of wait(i) finds it. Its draws from the default generator come from a generator that is
+// seeded by `draw_seed` and i. Where the system has no thread to give, wait(i) makes batch i.
 class Prefetch {
  public:
-  Prefetch(int64_t first, int64_t end, int64_t ahead, std::function<void(int64_t)> make);
+  Prefetch(int64_t first, int64_t end, int64_t ahead, uint64_t draw_seed, std::function<void(int64_t)> make);
   ~Prefetch();           // waits for the call that is running; later ones do not start
   void wait(int64_t i);  // until make(i) has returned; throws what it threw, after which nothing more is made
   void taken();          // the oldest batch has been taken: there is room for one more
@@ -194,13 +183,11 @@ template <Dataset D, class Collate>
 void DataLoader<D, Collate>::Iteration::start_thread() {
   const detail::BatchPlan& plan = loader_->plan_;
   epoch_->made.resize(static_cast<std::size_t>(plan.prefetch()));
-  const auto make = [loader = loader_, epoch = epoch_.get(), seed = position_.draw_seed.value_or(0),
-                     stream = default_generator().mask_stream()](int64_t i) {
-    const detail::DrawsOfBatch draws(seed, i, stream);
+  const auto make = [loader = loader_, epoch = epoch_.get()](int64_t i) {
     epoch->made[static_cast<std::size_t>(i) % epoch->made.size()] =
         detail::make_batch(loader->dataset_, loader->collate_, loader->plan_.indices(i, epoch->order));
   };
-  epoch_->thread.emplace(position_.batch, plan.batches(), plan.prefetch(), make);
+  epoch_->thread.emplace(position_.batch, plan.batches(), plan.prefetch(), position_.draw_seed.value_or(0), make);
 }
 
 template <Dataset D, class Collate>

@@ -193,7 +193,7 @@ int train_gpt(GPTTrainRequest request) {
     std::fflush(stdout);
   }
   run_to_end(trainer.loop(), run_files(trainer, request), *folder, std::move(saved));
-  if (hugging_face) save_hugging_face(request.hugging_face, trainer, run);
+  if (hugging_face) save_hugging_face(hugging_face->now(), trainer, run);
   if (world.rank() == 0) remember_last_run(kGPTTask, folder->now());
   return 0;
 }

@@ -77,8 +77,8 @@ RunFolder::RunFolder(const fs::path& folder, Use use) : path_(folder) {
 }
 
 fs::path RunFolder::now() const {
-  struct stat own {
-  }, there{};
+  struct stat own {};
+  struct stat there {};
   if (file_ < 0 || ::fstat(file_, &own) != 0) return path_;
   const auto is_own = [&](const fs::path& path) {
     return ::stat(path.c_str(), &there) == 0 && there.st_dev == own.st_dev && there.st_ino == own.st_ino;

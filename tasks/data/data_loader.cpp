@@ -1,7 +1,7 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/thread_draws.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/autograd/thread_draws.h>
 #include <tapegrad/tasks/data/data_loader.h>
 
 #include <algorithm>

@@ -59,8 +59,8 @@ struct MultiMarginOptions {
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options = {});
 
 // --- of elements (ops/loss/loss.cpp), fused ---
-// Operands broadcast to the shape of one of them, and the mean is over all elements. Error if no operand has that shape:
-// an output [N, 1] and a target [N] would give a table of all pairs.
+// Operands broadcast to the shape of one of them, and the mean is over all elements. Error if no operand has that
+// shape: an output [N, 1] and a target [N] would give a table of all pairs.
 
 /// (input - target)^2.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);

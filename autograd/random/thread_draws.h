@@ -1,9 +1,9 @@
 // What a thread draws from in place of the default generator.
 #pragma once
 
-#include <tapegrad/autograd/random.h>
-
 namespace tapegrad {
+
+class Generator;
 
 /// As long as it lives, default_generator() is `own` on this thread: for work of a thread beside the one that trains,
 /// whose numbers must not depend on which of them draws first. They nest.

@@ -1,4 +1,5 @@
 // Derivatives as functions, implemented with Tape::backward.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/derivatives.h>
 #include <tapegrad/autograd/ops.h>

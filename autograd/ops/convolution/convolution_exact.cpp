@@ -2,6 +2,7 @@
 //
 // The products read zeros outside of the source, and a zero times NaN or infinity is NaN. Here such elements of the
 // weight are replaced by finite ones for the product, and then added to the elements that they contribute to.
+// build: -Os
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
 #include <tapegrad/autograd/parallel.h>

@@ -1,4 +1,5 @@
 // Systems of equations: solve, triangular_solve, inverse, lstsq; matrix_power.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/kernels/linalg/triangular.h>

@@ -1,4 +1,5 @@
 // Losses of vectors by their distances and angles, made of recorded operations.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>

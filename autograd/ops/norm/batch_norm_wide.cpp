@@ -1,4 +1,5 @@
 // batch_norm of channels whose squares overflow: plain loops in place of the kernels.
+// build: -Os
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/norm/detail/batch_norm.h>
 

@@ -1,4 +1,5 @@
 // The common parts of normalisations per channel, except kernels.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,4 +1,5 @@
 // einsum and tensordot: sums of products by subscripts or by lists of axes.
+// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/product/detail/contract.h>

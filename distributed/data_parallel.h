@@ -60,7 +60,7 @@ class BatchDraws {
 /// The loss of a batch, and the number of terms that it is the mean of: examples, or targets that are not padding, or
 /// the sum of their weights. With the default, all batches count alike, however large they are.
 struct MeanLoss {
-  MeanLoss(Tensor loss, double terms = 1) : loss(std::move(loss)), terms(terms) {}  // NOLINT: a Tensor is one, too
+  MeanLoss(Tensor mean, double count = 1) : loss(std::move(mean)), terms(count) {}  // NOLINT: a Tensor is one, too
   Tensor loss;
   double terms;  ///< 0: nothing of the batch counts, and its loss may be NaN
 };

@@ -1,4 +1,5 @@
 // Llamas in Hugging Face's folders, read and written.
+#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>

@@ -490,7 +490,7 @@ void Tape::accumulate(const Op& op, int64_t position, Tensor grad, bool create_g
   }
   Tensor& sum = memory_->sums[static_cast<std::size_t>(position)];
   if (!sum.defined()) {
-    sum = constant_value(std::move(grad), create_graph);  // the first one is adopted
+    sum = grad.is_leaf() ? constant_value(std::move(grad), create_graph) : std::move(grad);  // the first one is adopted
   } else if (!create_graph && sum.unique() && sum.is_contiguous()) {
     accumulate_into(sum, grad);
   } else {

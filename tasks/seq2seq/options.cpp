@@ -34,7 +34,7 @@ void check_length(RunOptions& o, int64_t longest) {
   for (const Field& field : example_fields(o)) {
     const std::string value = field.text();
     bad_request(
-        fmt::format("--{}", field.setting.name),
+        field.setting.option(),
         fmt::format("{} {} longer than {} {}", value,
                     value == std::to_string(longest) ? "is" : fmt::format("makes sequences of {} tokens,", longest),
                     option, bound));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/settings/command_line.h>
+#include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/option_types.h>
 
 #include <CLI/CLI.hpp>
@@ -11,19 +12,25 @@ namespace {
 
 constexpr std::size_t kWidestType = 60;  // lines of --help are broken at spaces
 
-std::string option_of(const Setting& setting) { return fmt::format("--{}", setting.name); }
+// The name of a type as --help shows it, with the choices instead where there are some.
+std::string type_of(const Setting& s, std::string_view by_member) {
+  if (s.choices.empty()) return std::string(s.type.empty() ? by_member : s.type);
+  const std::string type = fmt::format("{{{}}}", fmt::join(s.choices, ","));
+  return type.size() > kWidestType ? fmt::format("{{{}}}", fmt::join(s.choices, ", ")) : type;
+}
 
+CLI::Option* add_option(CLI::App* app, const Setting& s, bool* flag) {
+  return app->add_flag(s.option(), *flag, std::string(s.help));
+}
+CLI::Option* add_option(CLI::App* app, const Setting& s, const nn::Named& named) {
+  const auto set = [s, named](const std::string& name) {
+    if (!named.set(name)) bad_request(s.option(), must_be_one_of({s.choices.begin(), s.choices.end()}, name));
+  };
+  return app->add_option_function<std::string>(s.option(), set, std::string(s.help))->type_name(type_of(s, ""));
+}
 template <class T>
-void add_option(CLI::App* app, const Setting& s, T& value, const std::string& default_text) {
-  const std::string help(s.help), group(name(s.group));
-  if constexpr (std::is_same_v<T, bool>) {
-    app->add_flag(option_of(s), value, help)->group(group);
-  } else {
-    std::string type = s.type.empty() ? type_name_of<T>() : std::string(s.type);
-    if (!s.choices.empty()) type = fmt::format("{{{}}}", fmt::join(s.choices, ","));
-    if (type.size() > kWidestType) type = fmt::format("{{{}}}", fmt::join(s.choices, ", "));
-    app->add_option(option_of(s), value, help)->group(group)->type_name(type)->default_str(default_text);
-  }
+CLI::Option* add_option(CLI::App* app, const Setting& s, T* value) {
+  return app->add_option(s.option(), *value, std::string(s.help))->type_name(type_of(s, type_name_of<T>()));
 }
 
 }  // namespace
@@ -31,15 +38,18 @@ void add_option(CLI::App* app, const Setting& s, T& value, const std::string& de
 void add_options(CLI::App* app, const Fields& fields, const std::string& shown_default) {
   for (const Field& field : fields) {
     const std::string text = shown_default.empty() ? field.default_text() : shown_default;
-    std::visit([&](auto* value) { add_option(app, field.setting, *value, text); }, field.value);
+    CLI::Option* option =
+        std::visit([&](const auto& value) { return add_option(app, field.setting, value); }, field.value);
+    option->group(std::string(field.setting.group));
+    if (!std::holds_alternative<bool*>(field.value)) option->default_str(text);
   }
 }
 
 Given given_on(const CLI::App* app, const Fields& fields) {
   Given given;
   for (const Field& field : fields) {
-    const CLI::Option* option = app->get_option_no_throw(option_of(field.setting));
-    if (option != nullptr && option->count() > 0) given.emplace_back(field.setting.name);
+    const CLI::Option* option = app->get_option_no_throw(field.setting.option());
+    if (option != nullptr && option->count() > 0) given.push_back(field.setting.option().substr(2));
   }
   return given;
 }

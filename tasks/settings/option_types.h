@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,8 +19,8 @@ template <class T>
 constexpr const char* type_name_of() {
   if (std::is_same_v<T, std::string>) return "NAME";
   if (std::is_same_v<T, std::vector<std::string>>) return "PATTERN";
-  if (std::is_same_v<T, double>) return "X";
-  return std::is_same_v<T, uint64_t> ? "SEED" : "N";
+  if (std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>) return "X";
+  return std::is_same_v<T, uint64_t> || std::is_same_v<T, std::optional<uint64_t>> ? "SEED" : "N";
 }
 
 // Makes every option of `app` and of its subcommands read its value by its type name: N, K, B and SEED are whole

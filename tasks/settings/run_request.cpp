@@ -105,7 +105,7 @@ void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::Ru
 std::vector<train::ReportText::Setting> report_settings(const Fields& fields) {
   std::vector<train::ReportText::Setting> rows;
   for (const Field& field : fields)
-    if (field.used) rows.push_back({fmt::format("--{}", field.setting.name), field.text(), field.report_text()});
+    if (field.used) rows.push_back({field.setting.option(), field.text(), field.report_text()});
   return rows;
 }
 

@@ -9,48 +9,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace tapegrad::tasks {
 namespace {
 
 constexpr int64_t kVersion = 2;  // of the JSON; 1, of files without "version", had fewer settings
-
-std::string dashed(const Setting& setting) { return fmt::format("--{}", setting.name); }
-
-std::string key_of(const Setting& setting) {
-  std::string key(setting.name);
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key;
-}
-
-// "must be between 1 and 10"
-std::string wording(const Limits& l) {
-  const bool least = std::isfinite(l.least), most = std::isfinite(l.most);
-  if (least && !most) {
-    if (!l.open_below) return fmt::format("must be at least {}", l.least);
-    return l.least == 0 ? "must be positive" : fmt::format("must be greater than {}", l.least);
-  }
-  if (!least && !most) return "must be a finite number";
-  if (!l.open_below && !l.open_above) return fmt::format("must be between {:.0f} and {:.0f}", l.least, l.most);
-  return fmt::format("must be {} {} and {} {}", l.open_below ? "greater than" : "at least", l.least,
-                     l.open_above ? "less than" : "at most", l.most);
-}
-
-bool within(double value, const Limits& l) {
-  return std::isfinite(value) && (l.open_below ? value > l.least : value >= l.least) &&
-         (l.open_above ? value < l.most : value <= l.most);
-}
-
-void check_limits(const Field& field) {
-  const Setting& s = field.setting;
-  if (const auto* number = std::get_if<int64_t*>(&field.value))
-    tasks::check_limits(dashed(s), static_cast<double>(**number), s.limits);
-  if (const auto* number = std::get_if<double*>(&field.value)) tasks::check_limits(dashed(s), **number, s.limits);
-  if (s.choices.empty()) return;
-  const std::string text = field.text();
-  require(std::find(s.choices.begin(), s.choices.end(), text) != s.choices.end(), dashed(s),
-          must_be_one_of({s.choices.begin(), s.choices.end()}, text));
-}
 
 // Of JSON that json::text_of() wrote; nothing for other JSON.
 std::optional<std::string> string_of(const nlohmann::json& json) {
@@ -75,78 +39,83 @@ std::string text_setting(std::string_view where, std::string_view key, const nlo
   return *text;
 }
 
-void read_value(std::string_view where, const nlohmann::json& json, const Field& field) {
-  std::visit(
-      [&](auto* value) {
-        using T = std::remove_pointer_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, std::string>) {
-          *value = text_setting(where, key_of(field.setting), json);
-        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          if (!json.is_array()) refuse_setting(where, key_of(field.setting), json);
-          value->clear();
-          for (const nlohmann::json& element : json)
-            value->push_back(text_setting(where, key_of(field.setting), element));
-        } else {
-          const bool same_kind = std::is_same_v<T, bool>     ? json.is_boolean()
-                                 : std::is_same_v<T, double> ? json.is_number()
-                                                             : json.is_number_integer();
-          if (!same_kind) refuse_setting(where, key_of(field.setting), json);
-          *value = json.get<T>();
-        }
-      },
-      field.value);
+void read_number(std::string_view where, const nlohmann::json& json, std::string_view key, auto& number) {
+  using T = std::decay_t<decltype(number)>;
+  const bool same_kind = std::is_same_v<T, bool>     ? json.is_boolean()
+                         : std::is_same_v<T, double> ? json.is_number()
+                                                     : json.is_number_integer();
+  if (!same_kind) refuse_setting(where, key, json);
+  number = json.get<T>();
 }
+
+[[noreturn]] void refuse_choice(const Setting& s, std::string_view got) {
+  bad_request(s.option(), must_be_one_of({s.choices.begin(), s.choices.end()}, got));
+}
+
+// Reads and writes the value of a member in JSON.
+struct ReadValue {
+  std::string_view where;
+  const nlohmann::json& json;
+  const Setting& setting;
+  std::string key = setting.key();
+
+  void operator()(std::string* text) const { *text = text_setting(where, key, json); }
+  void operator()(std::vector<std::string>* texts) const {
+    if (!json.is_array()) refuse_setting(where, key, json);
+    texts->clear();
+    for (const nlohmann::json& element : json) texts->push_back(text_setting(where, key, element));
+  }
+  void operator()(const nn::Named& named) const {
+    const std::string name = text_setting(where, key, json);
+    if (!named.set(name)) refuse_choice(setting, name);
+  }
+  template <class T>
+  void operator()(std::optional<T>* number) const {
+    if (json.is_null()) return number->reset();
+    read_number(where, json, key, number->emplace());
+  }
+  template <class T>
+  void operator()(T* number) const {
+    read_number(where, json, key, *number);
+  }
+};
+
+struct WriteValue {
+  nlohmann::ordered_json operator()(const nn::Named& named) const { return named.name(); }
+  template <class T>
+  nlohmann::ordered_json operator()(const std::optional<T>* number) const {
+    return *number ? nlohmann::ordered_json(**number) : nlohmann::ordered_json();
+  }
+  template <class T>
+  nlohmann::ordered_json operator()(const T* value) const {
+    return *value;
+  }
+};
 
 }  // namespace
 
-std::string_view name(Group group) {
-  switch (group) {
-    case Group::model: return "Model";
-    case Group::positions: return "Positions";
-    case Group::data: return "Data";
-    case Group::start: return "Fine-tuning";
-    case Group::training: return "Training";
-    case Group::rate: return "Learning rate";
-    default: return "Run";
+void add_fields(Fields& fields, const Fields& more) {
+  for (Field field : more) {
+    Limits& limits = field.setting.limits;
+    if (std::holds_alternative<int64_t*>(field.value)) {
+      if (limits.open_below) limits = {.least = limits.least + 1, .most = limits.most};
+      limits.most = std::min(limits.most, kMost);
+    }
+    fields.add(field);
   }
 }
 
-std::string Field::text() const {
-  return std::visit(
-      [](const auto* value) {
-        using T = std::remove_const_t<std::remove_pointer_t<decltype(value)>>;
-        if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          return fmt::format("{}", fmt::join(*value, " "));
-        } else {
-          return fmt::format("{}", *value);
-        }
-      },
-      value);
-}
-
-std::string Field::default_text() const {
-  const std::string value = text();
-  if (setting.special.empty()) return value;
-  if (!setting.special.starts_with(value + ": ")) return fmt::format("{}; {}", value, setting.special);
-  return fmt::format("{}, which means {}", value, setting.special.substr(value.size() + 2));
-}
-
-std::string Field::report_text() const {
-  return setting.special.empty() ? std::string(setting.help) : fmt::format("{} ({})", setting.help, setting.special);
-}
-
-const Field* Fields::find(std::string_view name) const {
-  for (const Field& field : fields_)
-    if (field.setting.name == name) return &field;
-  return nullptr;
-}
-
 void check_limits(std::string_view option, double value, const Limits& limits) {
-  require(within(value, limits), option, fmt::format("{}, got {}", wording(limits), value));
+  require(limits.accept(value), option, fmt::format("{}, got {}", limits.wording(), value));
 }
 
 void check_limits(const Fields& fields) {
-  for (const Field& field : fields) check_limits(field);
+  for (const Field& field : fields) {
+    const std::string fault = field.fault();
+    if (fault.empty()) continue;
+    if (!field.setting.choices.empty()) refuse_choice(field.setting, field.text());
+    bad_request(field.setting.option(), fault);
+  }
 }
 
 bool contains(const Given& given, std::string_view name) {
@@ -156,8 +125,7 @@ bool contains(const Given& given, std::string_view name) {
 void override_with(const Fields& fields, const Fields& asked, const Given& given) {
   for (const std::string& name : given) {
     const Field *to = fields.find(name), *from = asked.find(name);
-    if (to == nullptr || from == nullptr) continue;
-    std::visit([&](auto* value) { *value = *std::get<decltype(value)>(from->value); }, to->value);
+    if (to != nullptr && from != nullptr) to->copy_from(*from);
   }
 }
 
@@ -175,8 +143,7 @@ void require_same(const Fields& run, const Fields& asked, const Given& given, st
 
 std::string to_json(std::string_view task, const Fields& fields) {
   nlohmann::ordered_json json{{"task", task}, {"version", kVersion}};
-  for (const Field& field : fields)
-    std::visit([&](const auto* value) { json[key_of(field.setting)] = *value; }, field.value);
+  for (const Field& field : fields) json[field.setting.key()] = std::visit(WriteValue(), field.value);
   return json::text_of(json);
 }
 
@@ -197,8 +164,8 @@ void from_json(std::string_view where, std::string_view text, std::string_view t
                             kVersion, version.dump()));
   }
   for (const Field& field : fields) {
-    const auto entry = json.find(key_of(field.setting));
-    if (entry != json.end()) read_value(where, *entry, field);
+    const auto entry = json.find(field.setting.key());
+    if (entry != json.end()) std::visit(ReadValue{where, *entry, field.setting}, field.value);
   }
 }
 

@@ -1,95 +1,43 @@
-// The table of a run's settings. Each setting is declared once, with its name, help, group and limits; the command
-// line, range errors, JSON and the report's table all come from that declaration.
+// The table of a run's settings, in the grammar of nn/module/fields.h. Each setting is declared once, with its name,
+// help, group and limits; the command line, range errors, JSON and the report's table all come from that declaration.
 //
 // A struct of settings lists its members in `void list(Fields& f)`:
 //   f.add({.name = "lr", .help = "learning rate", .group = Group::rate, .limits = kPositive}, lr);
 #pragma once
 
+#include <tapegrad/nn/fields.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 
 #include <cstdint>
-#include <limits>
-#include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 namespace tapegrad::tasks {
 
-/// Where --help and the report show a setting.
-enum class Group { model, positions, data, start, training, rate, run };
-/// "Model", "Positions", "Data", "Fine-tuning", "Training", "Learning rate", "Run".
-std::string_view name(Group group);
+using nn::Field;
+using nn::Fields;
+using nn::fields_of;
+using nn::kNotNegative;
+using nn::kPositive;
+using nn::Limits;
+using nn::Setting;
 
-/// The numbers that a setting accepts: from `least` to `most`, without the bounds that are open. NaN and the infinities
-/// are never accepted.
-struct Limits {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-  bool open_below = false, open_above = false;
+/// Where --help and the report show a setting.
+struct Group {
+  static constexpr std::string_view model = "Model", positions = "Positions", data = "Data", start = "Fine-tuning",
+                                    training = "Training", rate = "Learning rate", run = "Run";
 };
+
 inline constexpr double kMost = 10'000'000;  // of one size: products of sizes are checked as doubles
 inline constexpr Limits kCount{.least = 1, .most = kMost};
 inline constexpr Limits kCountOrNone{.least = 0, .most = kMost};
-inline constexpr Limits kPositive{.least = 0, .open_below = true};
-inline constexpr Limits kNotNegative{.least = 0};
 inline constexpr Limits kProbability{.least = 0, .most = 1, .open_above = true};  // of dropping
 inline constexpr Limits kBeams{.least = 1, .most = 1000};
 
-/// The declaration of one setting.
-struct Setting {
-  std::string_view name;  // on the command line, without dashes; JSON keys have _ for -
-  std::string_view help;
-  Group group = Group::model;
-  Limits limits = {};
-  std::span<const std::string_view> choices = {};  // the values of a text; empty: any text
-  std::string_view type = {};                      // in --help: "FILE"; empty: by the member's type
-  bool example = false;           // decides how long an example is: test, explain and attention offer it
-  std::string_view special = {};  // what one value means, as "0: no clipping"
-};
-
-/// A declaration and the member that holds the value.
-struct Field {
-  Setting setting;
-  /// A list of texts is an option that may be given several times.
-  std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*> value;
-  bool used = true;  // false: another setting makes it moot, as the sizes of a form of attention that is not chosen
-
-  /// The value as errors and reports show it.
-  std::string text() const;
-  /// The value as the default in --help, with the special one: "0, which means no clipping" or "1; 0: no clipping".
-  std::string default_text() const;
-  /// The help of a report: with the special value, "clip gradients to this norm (0: no clipping)".
-  std::string report_text() const;
-};
-
-/// The settings of one run, in order. Refers to the members of the struct that listed them.
-class Fields {
- public:
-  template <class T>
-  void add(const Setting& setting, T& value, bool used = true) {
-    fields_.push_back({setting, &value, used});
-  }
-  void add(const Field& field) { fields_.push_back(field); }
-  std::vector<Field>::const_iterator begin() const { return fields_.begin(); }
-  std::vector<Field>::const_iterator end() const { return fields_.end(); }
-  /// nullptr if there is no such setting.
-  const Field* find(std::string_view name) const;
-
- private:
-  std::vector<Field> fields_;
-};
-
-/// The table of any struct of settings.
-template <class Settings>
-Fields fields_of(Settings& settings) {
-  Fields fields;
-  settings.list(fields);
-  return fields;
-}
+/// Adds the members of a configuration of nn. What nn does not limit, a command does: sizes to kMost, and dropout to
+/// less than 1.
+void add_fields(Fields& fields, const Fields& more);
 
 /// BadRequest about an option whose value is outside of its limits.
 void check_limits(std::string_view option, double value, const Limits& limits);

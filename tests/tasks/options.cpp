@@ -323,7 +323,7 @@ TEST(TaskOptions, Generation) {
   }
   EXPECT_EQ(generate({"--beams", "3", "--length-penalty", "0.8"}).code, 0);
   expect_error(generate({"--length-penalty", "1"}), 2, {"[--length-penalty] expected --beams above 1, got 1"});
-  expect_error(generate({"--beams", "2", "--length-penalty", "-1"}), 2, {"[--length-penalty] must be at least 0"});
+  expect_error(generate({"--beams", "2", "--length-penalty", "-1"}), 2, {"[--length-penalty] must not be negative"});
   expect_error(generate({"--num-samples", "2"}), 2, {"[--num-samples] expected a --temperature above 0, got 0"});
   expect_error(generate({"--num-samples", "0"}), 2, {"[--num-samples] must be between 1 and 1000, got 0"});
   expect_error(run_command({"test", "copy", "--length-penalty", "1"}), 2,
@@ -338,7 +338,7 @@ TEST(TaskOptions, Generation) {
   EXPECT_EQ(nlohmann::json::parse(tested({"--max-tokens", "1000000"}).out)["tokens"],
             nlohmann::json::parse(tested({}).out)["tokens"]);
   expect_error(tested({"--max-tokens", "9"}), 2, {"[--text] expected at least 17 tokens"});
-  expect_error(tested({"--max-tokens", "-1"}), 2, {"[--max-tokens] must be at least 0, got -1"});
+  expect_error(tested({"--max-tokens", "-1"}), 2, {"[--max-tokens] must not be negative, got -1"});
 }
 
 }  // namespace

@@ -1,0 +1,151 @@
+// Shows, checks and copies the members of configurations.
+// build: -Os
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/nn/fields.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tapegrad::nn {
+namespace {
+
+constexpr std::string_view kWhere = "fields";
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+std::string joined_by(char mark, std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), mark == '_' ? '-' : '_', mark);
+  return out;
+}
+
+std::string fault_of(const Limits& limits, double value) {
+  return limits.accept(value) ? "" : fmt::format("{}, got {}", limits.wording(), value);
+}
+
+}  // namespace
+
+// --- limits ---
+
+bool Limits::accept(double value) const {
+  return std::isfinite(value) && (open_below ? value > least : value >= least) &&
+         (open_above ? value < most : value <= most);
+}
+
+std::string Limits::wording() const {
+  const bool from = std::isfinite(least), to = std::isfinite(most);
+  if (from && !to) {
+    if (least == 0) return open_below ? "must be positive" : "must not be negative";
+    return fmt::format("must be {} {}", open_below ? "greater than" : "at least", least);
+  }
+  if (!from && !to) return "must be a finite number";
+  if (!open_below && !open_above) return fmt::format("must be between {:.0f} and {:.0f}", least, most);
+  return fmt::format("must be {} {} and {} {}", open_below ? "greater than" : "at least", least,
+                     open_above ? "less than" : "at most", most);
+}
+
+// --- one member ---
+
+std::string Setting::key() const { return joined_by('_', name); }
+std::string Setting::option() const { return "--" + joined_by('-', name); }
+bool Setting::is(std::string_view other) const { return key() == joined_by('_', other); }
+
+bool Named::set(std::string_view name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (found != names_.end()) set_(member_, static_cast<std::size_t>(found - names_.begin()));
+  return found != names_.end();
+}
+
+std::string Field::text() const {
+  return std::visit(
+      [](const auto& member) -> std::string {
+        using T = std::decay_t<decltype(member)>;
+        if constexpr (std::is_same_v<T, Named>) {
+          return std::string(member.name());
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>*>) {
+          return fmt::format("{}", fmt::join(*member, " "));
+        } else if constexpr (kIsOptional<std::remove_pointer_t<T>>) {
+          return *member ? fmt::format("{}", **member) : "";
+        } else {
+          return fmt::format("{}", *member);
+        }
+      },
+      value);
+}
+
+std::string Field::default_text() const {
+  const std::string shown = text();
+  if (setting.special.empty()) return shown;
+  if (!setting.special.starts_with(shown + ": ")) return fmt::format("{}; {}", shown, setting.special);
+  return fmt::format("{}, which means {}", shown, setting.special.substr(shown.size() + 2));
+}
+
+std::string Field::report_text() const {
+  return setting.special.empty() ? std::string(setting.help) : fmt::format("{} ({})", setting.help, setting.special);
+}
+
+std::string Field::fault() const {
+  const Limits& limits = setting.limits;
+  if (const auto* count = std::get_if<int64_t*>(&value)) return fault_of(limits, static_cast<double>(**count));
+  if (const auto* number = std::get_if<double*>(&value)) return fault_of(limits, **number);
+  if (const auto* count = std::get_if<std::optional<int64_t>*>(&value))
+    return **count ? fault_of(limits, static_cast<double>(***count)) : "";
+  if (const auto* number = std::get_if<std::optional<double>*>(&value))
+    return **number ? fault_of(limits, ***number) : "";
+  const std::span<const std::string_view> choices = setting.choices;
+  if (choices.empty() || std::find(choices.begin(), choices.end(), text()) != choices.end()) return "";
+  return fmt::format("must be one of {}, got {}", fmt::join(choices, ", "), text());
+}
+
+void Field::copy_from(const Field& other) const {
+  std::visit(
+      [&](const auto& member) {
+        using T = std::decay_t<decltype(member)>;
+        if constexpr (std::is_same_v<T, Named>) {
+          member.set(std::get<Named>(other.value).name());
+        } else {
+          *member = *std::get<T>(other.value);
+        }
+      },
+      value);
+}
+
+// --- all members ---
+
+void Fields::add(Field field) {
+  if (const Named* named = std::get_if<Named>(&field.value); named != nullptr && field.setting.choices.empty())
+    field.setting.choices = named->names();
+  fields_.push_back(std::move(field));
+}
+
+const Field* Fields::find(std::string_view name) const {
+  const auto found =
+      std::find_if(fields_.begin(), fields_.end(), [&](const Field& field) { return field.setting.is(name); });
+  return found == fields_.end() ? nullptr : &*found;
+}
+
+Setting& Fields::operator[](std::string_view name) {
+  for (Field& field : fields_)
+    if (field.setting.is(name)) return field.setting;
+  fail(kWhere, fmt::format("expected the name of a member, got \"{}\"", name));
+}
+
+void Fields::move_last_behind(std::string_view name) {
+  const auto at =
+      std::find_if(fields_.begin(), fields_.end(), [&](const Field& field) { return field.setting.is(name); });
+  if (at != fields_.end()) std::rotate(at + 1, fields_.end() - 1, fields_.end());
+}
+
+void check_fields(std::string_view where, const Fields& fields) {
+  for (const Field& field : fields) {
+    const std::string fault = field.fault();
+    if (!fault.empty()) fail(where, fmt::format("{} {}", field.setting.key(), fault));
+  }
+}
+
+}  // namespace tapegrad::nn

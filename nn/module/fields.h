@@ -1,0 +1,140 @@
+// The members of a configuration, each declared once: name, help and limits. The check, JSON, the options of a command,
+// their help, range errors and the rows of a report all follow from that declaration.
+//
+// A struct lists its members in `void list(nn::Fields& f)`; so does a variant (a form of attention, a positional
+// encoding) that has options:
+//   f.add({.name = "window", .help = "keys on each side of a query", .limits = kNotNegative}, window, kind ==
+//   "window"); f.add_named({.name = "solver", .help = "the method"}, solver, kSolverNames);  // an enum, whose values
+//   have names
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tapegrad::nn {
+
+/// The numbers that a member accepts: from `least` to `most`, without the bounds that are open. NaN and the infinities
+/// are never accepted.
+struct Limits {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool open_below = false, open_above = false;
+
+  bool accept(double value) const;
+  /// "must be between 1 and 10"
+  std::string wording() const;
+};
+inline constexpr Limits kPositive{.least = 0, .open_below = true};
+inline constexpr Limits kNotNegative{.least = 0};
+inline constexpr Limits kShare{.least = 0, .most = 1};
+
+/// The declaration of one member. Texts are literals: they outlive it.
+struct Setting {
+  std::string_view name;  // words joined by _ or -
+  std::string_view help;
+  std::string_view group = "Model";  // the heading under which help and reports show it
+  Limits limits = {};
+  std::span<const std::string_view> choices = {};  // the values of a text; empty: any text, or all names of an enum
+  std::string_view type = {};                      // what help calls the value, as "FILE"; empty: by the member's type
+  bool example = false;           // decides how long an example is: test, explain and attention offer it
+  std::string_view special = {};  // what one value means, as "0: no clipping"
+
+  std::string key() const;                ///< in JSON and in errors: "drop_rate"
+  std::string option() const;             ///< on the command line: "--drop-rate"
+  bool is(std::string_view other) const;  ///< whether this is the name, whichever way its words are joined
+};
+
+/// Refers to a member whose values have names: an enum, or a bool.
+class Named {
+ public:
+  /// Value i is called names[i].
+  template <class T>
+  Named(T& member, std::span<const std::string_view> names)
+      : member_(&member),
+        names_(names),
+        get_([](const void* at) { return static_cast<std::size_t>(*static_cast<const T*>(at)); }),
+        set_([](void* at, std::size_t i) { *static_cast<T*>(at) = static_cast<T>(i); }) {}
+
+  std::string_view name() const { return names_[get_(member_)]; }
+  /// False, and no change, for a name that there is not.
+  bool set(std::string_view name) const;
+  std::span<const std::string_view> names() const { return names_; }
+
+ private:
+  void* member_;
+  std::span<const std::string_view> names_;
+  std::size_t (*get_)(const void*);
+  void (*set_)(void*, std::size_t);
+};
+
+/// A declaration and the member that holds the value.
+struct Field {
+  Setting setting;
+  /// A list of texts is an option that may be given several times; a number without a value is one that was not given.
+  std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*, std::optional<int64_t>*,
+               std::optional<uint64_t>*, std::optional<double>*, Named>
+      value;
+  bool used = true;  // false: another member makes it moot, as the sizes of a form of attention that is not chosen
+
+  /// The value as errors and reports show it; empty for a number that has none.
+  std::string text() const;
+  /// The value as the default in --help, with the special one: "0, which means no clipping" or "1; 0: no clipping".
+  std::string default_text() const;
+  /// The help of a report: with the special value, "clip gradients to this norm (0: no clipping)".
+  std::string report_text() const;
+  /// What is wrong with the value, as "must be positive, got 0"; empty if nothing is.
+  std::string fault() const;
+  /// Takes the value of the same member of another struct.
+  void copy_from(const Field& other) const;
+};
+
+/// The members of a struct, in order. Refers to them.
+class Fields {
+ public:
+  template <class T>
+  void add(const Setting& setting, T& member, bool used = true) {
+    fields_.push_back({setting, &member, used});
+  }
+  /// A member whose value i is called names[i]: an enum, or a bool.
+  template <class T>
+  void add_named(const Setting& setting, T& member, std::span<const std::string_view> names, bool used = true) {
+    add({setting, Named(member, names), used});
+  }
+  void add(Field field);
+
+  std::vector<Field>::const_iterator begin() const { return fields_.begin(); }
+  std::vector<Field>::const_iterator end() const { return fields_.end(); }
+  /// nullptr if there is no such member.
+  const Field* find(std::string_view name) const;
+  /// The declaration of a member that has been added, to say what differs where it is used. Error if there is none.
+  Setting& operator[](std::string_view name);
+  /// Moves the last member that was added behind the one that is called so.
+  void move_last_behind(std::string_view name);
+
+ private:
+  std::vector<Field> fields_;
+};
+
+/// The members of any struct that lists them.
+template <class Config>
+Fields fields_of(Config& config) {
+  Fields fields;
+  config.list(fields);
+  return fields;
+}
+
+/// Error "[where] vocab_size must be positive, got 0" about the first member outside of its limits or choices.
+void check_fields(std::string_view where, const Fields& fields);
+template <class Config>
+void check_fields(std::string_view where, Config config) {
+  check_fields(where, fields_of(config));
+}
+
+}  // namespace tapegrad::nn

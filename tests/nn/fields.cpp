@@ -1,0 +1,114 @@
+// The declarations of a configuration's members: limits, names, texts, and what follows from them.
+#include <gtest/gtest.h>
+#include <tapegrad/nn/fields.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+
+enum class Colour : uint8_t { red, green, blue };
+constexpr std::string_view kColours[] = {"red", "green", "blue"}, kWarm[] = {"red"}, kOrders[] = {"pre", "post"};
+
+struct Sample {
+  int64_t size = 3, count = 0;
+  double share = 0.5, rate = 0.1;
+  Colour colour = Colour::red, warm = Colour::red;
+  bool flag = false, post = false;
+  std::vector<std::string> words = {"a", "b"};
+  std::optional<int64_t> limit = {};
+
+  void list(nn::Fields& f) {
+    f.add({.name = "size", .help = "of all", .limits = nn::kPositive}, size);
+    f.add({.name = "item_count",
+           .help = "how many",
+           .group = "Data",
+           .limits = {.least = 0, .most = 10},
+           .special = "0: all"},
+          count);
+    f.add({.name = "share", .help = "of one", .limits = nn::kShare}, share);
+    f.add({.name = "rate", .help = "", .limits = nn::kNotNegative}, rate);
+    f.add_named({.name = "colour", .help = ""}, colour, kColours);
+    f.add_named({.name = "warm", .help = "", .choices = kWarm}, warm, kColours, colour == Colour::red);
+    f.add({.name = "flag", .help = ""}, flag);
+    f.add_named({.name = "order", .help = ""}, post, kOrders);
+    f.add({.name = "words", .help = ""}, words);
+    f.add({.name = "limit", .help = "", .limits = {.least = 2, .open_below = true}}, limit);
+  }
+};
+
+std::string wrong(auto change) {
+  Sample sample;
+  change(sample);
+  return error_of([&] { nn::check_fields("sample", sample); });
+}
+
+TEST(Fields, TheFirstMemberOutsideOfItsLimitsIsNamed) {
+  nn::check_fields("sample", Sample());
+  EXPECT_EQ(wrong([](Sample& s) { s.size = 0; }), "[sample] size must be positive, got 0");
+  EXPECT_EQ(wrong([](Sample& s) { s.count = 11; }), "[sample] item_count must be between 0 and 10, got 11");
+  EXPECT_EQ(wrong([](Sample& s) { s.share = 1.5; }), "[sample] share must be between 0 and 1, got 1.5");
+  EXPECT_EQ(wrong([](Sample& s) { s.rate = -1; }), "[sample] rate must not be negative, got -1");
+  EXPECT_EQ(wrong([](Sample& s) { s.rate = std::nan(""); }), "[sample] rate must not be negative, got nan");
+  EXPECT_EQ(wrong([](Sample& s) { s.warm = Colour::blue; }), "[sample] warm must be one of red, got blue");
+  EXPECT_EQ(wrong([](Sample& s) { s.limit = 2; }), "[sample] limit must be greater than 2, got 2");
+  EXPECT_EQ((nn::Limits{.least = 0, .most = 1, .open_above = true}.wording()), "must be at least 0 and less than 1");
+  EXPECT_EQ(nn::Limits().wording(), "must be a finite number");
+}
+
+TEST(Fields, NamesAreFoundWhicheverWayTheirWordsAreJoined) {
+  Sample sample;
+  nn::Fields fields = nn::fields_of(sample);
+  ASSERT_NE(fields.find("item-count"), nullptr);
+  EXPECT_EQ(fields.find("item-count"), fields.find("item_count"));
+  EXPECT_EQ(fields["item-count"].key(), "item_count");
+  EXPECT_EQ(fields["item-count"].option(), "--item-count");
+  EXPECT_EQ(fields.find("none"), nullptr);
+  EXPECT_EQ(error_of([&] { fields["none"]; }), "[fields] expected the name of a member, got \"none\"");
+}
+
+TEST(Fields, TextsOfValues) {
+  Sample sample{.colour = Colour::green, .post = true};
+  const nn::Fields fields = nn::fields_of(sample);
+  EXPECT_EQ(fields.find("colour")->text(), "green");
+  EXPECT_EQ(fields.find("order")->text(), "post");
+  EXPECT_EQ(fields.find("words")->text(), "a b");
+  EXPECT_EQ(fields.find("limit")->text(), "");
+  EXPECT_EQ(fields.find("share")->text(), "0.5");
+  EXPECT_EQ(fields.find("item_count")->default_text(), "0, which means all");
+  EXPECT_EQ(fields.find("item_count")->report_text(), "how many (0: all)");
+  EXPECT_FALSE(fields.find("warm")->used);
+  sample.count = 1;
+  EXPECT_EQ(fields.find("item_count")->default_text(), "1; 0: all");
+}
+
+TEST(Fields, ValuesAreCopiedBetweenStructs) {
+  Sample from{.size = 7, .colour = Colour::blue, .post = true, .words = {"c"}, .limit = 5}, to;
+  const nn::Fields theirs = nn::fields_of(from), ours = nn::fields_of(to);
+  for (const nn::Field& field : ours) field.copy_from(*theirs.find(field.setting.name));
+  EXPECT_EQ(to.size, 7);
+  EXPECT_EQ(to.colour, Colour::blue);
+  EXPECT_TRUE(to.post);
+  EXPECT_EQ(to.words, from.words);
+  EXPECT_EQ(to.limit, 5);
+}
+
+TEST(Fields, WhoUsesADeclarationMaySayWhatDiffers) {
+  Sample sample;
+  nn::Fields fields = nn::fields_of(sample);
+  fields["size"].limits = nn::kNotNegative;
+  sample.size = 0;
+  nn::check_fields("sample", fields);
+  bool more = false;
+  fields.add({.name = "more", .help = ""}, more);
+  fields.move_last_behind("size");
+  std::string names;
+  for (const nn::Field& field : fields) names += std::string(field.setting.name) + " ";
+  EXPECT_EQ(names, "size more item_count share rate colour warm flag order words limit ");
+}
+
+}  // namespace
+}  // namespace tapegrad

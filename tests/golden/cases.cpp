@@ -1,8 +1,11 @@
 // Reads golden files, and finds the operations that a header declares.
 #include <fmt/format.h>
+#include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/arguments.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -59,6 +62,21 @@ std::vector<GoldenCase> read_goldens(const std::string& path) {
     if (entry.contains("grads")) fresh.grads = tensors(entry["grads"]);
   }
   return cases;
+}
+
+std::vector<std::string> operation_headers() {
+  // Helpers of modules, and a format of weights.
+  const std::set<std::string> others{"int8.h", "mask_check.h", "spatial.h"};
+  std::vector<std::string> headers;
+  for (const auto& room : std::filesystem::directory_iterator(std::string(kSourceDir) + "/autograd/ops")) {
+    for (const auto& file : std::filesystem::directory_iterator(room)) {
+      const std::string name = file.path().filename().string();
+      const bool shared = room.path().filename() == "detail";
+      if (file.path().extension() == ".h" && !shared && !others.contains(name)) headers.push_back(file.path().string());
+    }
+  }
+  std::sort(headers.begin(), headers.end());
+  return headers;
 }
 
 std::vector<std::string> operations_in(const std::string& header) {

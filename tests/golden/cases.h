@@ -44,5 +44,7 @@ void add_long_attention_calls(GoldenCalls& calls);
 
 // The names of the functions that a header declares.
 std::vector<std::string> operations_in(const std::string& header);
+// The public headers of autograd/ops that declare operations.
+std::vector<std::string> operation_headers();
 
 }  // namespace tapegrad::tests

@@ -1,0 +1,147 @@
+// Arithmetic, comparisons, logic and selection, elementwise, with the operators of C++.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+#include <optional>
+
+namespace tapegrad {
+
+// --- elementwise: arithmetic (ops/elementwise/arithmetic.cpp) ---
+// Integers wrap around. With a number as one operand, a floating tensor keeps its type; an int64 or bool tensor becomes
+// int64 if the number is whole, float32 otherwise.
+
+/// a + b; for two bools, logical or.
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor add(const Tensor& a, double b);
+/// a - b. Error for two bools.
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, double b);
+Tensor sub(double a, const Tensor& b);
+/// a * b; for two bools, logical and.
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, double b);
+/// a / b, true division: int64 and bool become float32.
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, double b);
+Tensor div(double a, const Tensor& b);
+/// a^b. The gradient of b is 0 where a is 0 and b >= 0, as in PyTorch. Error for a negative int64 exponent.
+Tensor pow(const Tensor& a, const Tensor& b);
+Tensor pow(const Tensor& a, double exponent);
+/// -x. Error for bool.
+Tensor neg(const Tensor& x);
+/// The larger (smaller) of a and b; NaN if either is NaN. If they are equal, each operand gets half of the gradient.
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor maximum(const Tensor& a, double b);
+Tensor minimum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, double b);
+/// x limited to [low, high]; gradient 0 for elements outside the bounds. NaN stays NaN. Error if both bounds are
+/// missing.
+Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
+/// The remainder of a / b: fmod has the sign of a, as in C; remainder has the sign of b, as in Python. NaN for b = 0
+/// and for infinite a. Error for a zero int64 divisor and for two bools. The gradient is dy for a, and -dy times the
+/// integer quotient for b.
+Tensor fmod(const Tensor& a, const Tensor& b);
+Tensor fmod(const Tensor& a, double b);
+Tensor remainder(const Tensor& a, const Tensor& b);
+Tensor remainder(const Tensor& a, double b);
+/// The angle of the point (x, y), in [-pi, pi]. The signs of x and y select the quadrant, including the signs of zeros.
+/// float32 or float64, the same for both. The gradient at (0, 0) is 0.
+Tensor atan2(const Tensor& y, const Tensor& x);
+/// a + weight (b - a), computed from the nearer end, so that it is exact for weights 0 and 1. float32 or float64, the
+/// same for all operands, which broadcast.
+Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
+Tensor lerp(const Tensor& a, const Tensor& b, double weight);
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator+(const Tensor& a, double b) { return add(a, b); }
+inline Tensor operator+(double a, const Tensor& b) { return add(b, a); }
+inline Tensor operator-(const Tensor& a, double b) { return sub(a, b); }
+inline Tensor operator-(double a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, double b) { return mul(a, b); }
+inline Tensor operator*(double a, const Tensor& b) { return mul(b, a); }
+inline Tensor operator/(const Tensor& a, double b) { return div(a, b); }
+inline Tensor operator/(double a, const Tensor& b) { return div(a, b); }
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+
+// --- comparison and logic: bool results, no gradient (ops/elementwise/compare.cpp) ---
+
+/// Elementwise comparisons. If either operand is NaN, only `ne` is true.
+Tensor eq(const Tensor& a, const Tensor& b);
+Tensor ne(const Tensor& a, const Tensor& b);
+Tensor lt(const Tensor& a, const Tensor& b);
+Tensor le(const Tensor& a, const Tensor& b);
+Tensor gt(const Tensor& a, const Tensor& b);
+Tensor ge(const Tensor& a, const Tensor& b);
+Tensor eq(const Tensor& a, double b);
+Tensor ne(const Tensor& a, double b);
+Tensor lt(const Tensor& a, double b);
+Tensor le(const Tensor& a, double b);
+Tensor gt(const Tensor& a, double b);
+Tensor ge(const Tensor& a, double b);
+/// Logical operations on bool tensors. Error for other types.
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_xor(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& x);
+/// True where x is NaN, infinite, or neither. Any type, also bfloat16.
+Tensor isnan(const Tensor& x);
+Tensor isinf(const Tensor& x);
+Tensor isfinite(const Tensor& x);
+/// True where |a - b| <= atol + rtol |b|. Equal infinities are close; NaN is close to NaN only with equal_nan. int64
+/// and bool are compared as float64. Error for a negative tolerance.
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+/// Whether isclose is true for all elements; true if there are none.
+bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+/// Whether shapes and all elements are equal. NaN is not equal to NaN; types may differ.
+bool equal(const Tensor& a, const Tensor& b);
+/// Whether all elements (any element) of a bool tensor are true; true (false) for an empty tensor. Error for other
+/// types.
+bool all(const Tensor& x);
+bool any(const Tensor& x);
+/// The same along one axis, which is removed, or kept with size 1.
+Tensor all(const Tensor& x, int64_t axis, bool keepdim = false);
+Tensor any(const Tensor& x, int64_t axis, bool keepdim = false);
+
+inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, const Tensor& b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, const Tensor& b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, const Tensor& b) { return ge(a, b); }
+inline Tensor operator==(const Tensor& a, double b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, double b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, double b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, double b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, double b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, double b) { return ge(a, b); }
+inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
+inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
+inline Tensor operator!(const Tensor& x) { return logical_not(x); }
+
+// --- selection (ops/elementwise/select.cpp) ---
+
+/// a where the bool condition is true, b elsewhere; all three broadcast.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, double b);
+Tensor where(const Tensor& condition, double a, const Tensor& b);
+/// `value` where the bool mask is true, x elsewhere; both broadcast. Error if x is int64 and the value is not an
+/// integer.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+/// x [..., m, n] with zeros above (below) a diagonal of the last two axes: 0 is the main diagonal, 1 the next one above
+/// it.
+Tensor tril(const Tensor& x, int64_t diagonal = 0);
+Tensor triu(const Tensor& x, int64_t diagonal = 0);
+
+// --- for the engine ---
+
+/// sum += x in place, for a tensor that is unique(); x broadcasts to it. Not recorded. float32 or float64, the same for
+/// both.
+void accumulate_into(Tensor& sum, const Tensor& x);
+/// Whether all elements are finite; true for int64 and bool.
+bool all_finite(const Tensor& x);
+
+}  // namespace tapegrad

@@ -8,6 +8,7 @@
 namespace tapegrad::nn {
 
 enum class Activation : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid };
+inline constexpr std::string_view kActivationNames[] = {"relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid"};
 
 Tensor activate(Activation activation, const Tensor& x);
 /// "relu", "gelu", ...; and back, with an Error for an unknown name that lists the known ones.

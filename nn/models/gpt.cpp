@@ -46,13 +46,26 @@ SelfAttentionConfig attention_of(const GPTConfig& c) {
 
 // --- configuration ---
 
+void GPTConfig::list(Fields& f) {
+  f.add({.name = "vocab_size", .help = "number of tokens", .limits = kPositive}, vocab_size);
+  f.add({.name = "context_length", .help = "longest sequence of tokens that the model reads", .limits = kPositive},
+        context_length);
+  f.add({.name = "emb_dim", .help = "width of the model; a multiple of the number of heads", .limits = kPositive},
+        emb_dim);
+  f.add({.name = "n_heads", .help = "heads per attention", .limits = kPositive}, n_heads);
+  f.add({.name = "n_kv_heads",
+         .help = "heads of keys and values, each shared by a group of queries",
+         .limits = kNotNegative,
+         .special = "0: as many as of queries"},
+        n_kv_heads);
+  f.add({.name = "n_layers", .help = "number of blocks", .limits = kPositive}, n_layers);
+  f.add({.name = "drop_rate", .help = "dropout probability, everywhere in the model", .limits = kShare}, drop_rate);
+  f.add({.name = "qkv_bias", .help = "biases on query, key and value"}, qkv_bias);
+  f.add({.name = "tied_head", .help = "the output head shares the weight of the token embedding"}, tied_head);
+}
+
 void GPTConfig::check() const {
-  require_positive(kConfig, "vocab_size", vocab_size);
-  require_positive(kConfig, "context_length", context_length);
-  require_positive(kConfig, "emb_dim", emb_dim);
-  require_positive(kConfig, "n_heads", n_heads);
-  require_positive(kConfig, "n_layers", n_layers);
-  require_probability(kConfig, "drop_rate", drop_rate);
+  check_fields(kConfig, *this);
   require_divisible(kConfig, "emb_dim", emb_dim, "n_heads", n_heads);
   kv_width(kConfig, emb_dim, n_heads, n_kv_heads);
   position_options.check();

@@ -4,6 +4,7 @@
 
 #include <tapegrad/nn/added_positions.h>
 #include <tapegrad/nn/decoder.h>
+#include <tapegrad/nn/fields.h>
 #include <tapegrad/nn/norm.h>
 #include <tapegrad/nn/self_attention.h>
 
@@ -28,6 +29,8 @@ struct GPTConfig {
   int64_t n_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: n_heads
   AttentionChoice attention = {};
 
+  /// The members, with help and limits; `positions` and `attention` list their options themselves.
+  void list(Fields& fields);
   /// The longest input: context_length, or more if `positions` allows it (nn::longest_input).
   int64_t longest_input() const;
   /// Error that names the first invalid member.

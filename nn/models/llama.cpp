@@ -16,6 +16,7 @@ namespace tapegrad::nn {
 namespace {
 
 constexpr std::string_view kLlamaConfig = "llama_config";
+constexpr std::string_view kRopeTypes[] = {"default", "linear", "llama3"};
 
 // A layer that starts as in Hugging Face's models.
 Linear llama_linear(const LlamaConfig& c, int64_t in, int64_t out, bool bias) {
@@ -32,13 +33,57 @@ Linear llama_linear(const LlamaConfig& c, int64_t in, int64_t out, bool bias) {
 
 // --- configuration ---
 
+void RopeScaling::list(Fields& f) {
+  f.add_named({.name = "rope_type", .help = "how RoPE's angles are slowed down"}, kind, kRopeTypes);
+  f.add({.name = "factor", .help = "by how much", .limits = {.least = 1}}, factor, kind != Kind::none);
+  const bool mixes = kind == Kind::llama3;
+  f.add({.name = "low_freq_factor",
+         .help = "llama3: pairs that rotate less often are slowed down by the factor",
+         .limits = kPositive},
+        low, mixes);
+  f.add({.name = "high_freq_factor",
+         .help = "llama3: pairs that rotate more often are not slowed down",
+         .limits = kPositive},
+        high, mixes);
+  f.add({.name = "original_max_position_embeddings",
+         .help = "llama3: length in which these rotations are counted",
+         .limits = kPositive},
+        trained_length, mixes);
+}
+
+void LlamaConfig::list(Fields& f) {
+  f.add({.name = "vocab_size", .help = "number of tokens", .limits = kPositive}, vocab_size);
+  f.add({.name = "hidden_size", .help = "width of the model", .limits = kPositive}, hidden_size);
+  f.add({.name = "intermediate_size", .help = "width inside the feed-forward blocks", .limits = kPositive},
+        intermediate_size);
+  f.add({.name = "num_hidden_layers", .help = "number of blocks", .limits = kPositive}, num_hidden_layers);
+  f.add({.name = "num_attention_heads", .help = "heads per attention", .limits = kPositive}, num_attention_heads);
+  f.add({.name = "num_key_value_heads",
+         .help = "heads of keys and values, each shared by a group of queries",
+         .limits = kNotNegative,
+         .special = "0: as many as of queries"},
+        num_key_value_heads);
+  f.add({.name = "head_dim", .help = "size of a head", .limits = kNotNegative, .special = "0: an equal share"},
+        head_dim);
+  f.add({.name = "max_position_embeddings",
+         .help = "longest sequence of tokens that the model reads",
+         .limits = kPositive},
+        max_position_embeddings);
+  f.add({.name = "rms_norm_eps", .help = "added to the mean square in RMSNorm", .limits = kNotNegative}, rms_norm_eps);
+  f.add({.name = "rope_theta", .help = "base of RoPE's angles", .limits = {.least = 1, .open_below = true}},
+        rope_theta);
+  f.add({.name = "attention_dropout", .help = "dropout probability of attention weights", .limits = kShare},
+        attention_dropout);
+  f.add({.name = "attention_bias", .help = "biases on attention's projections"}, attention_bias);
+  f.add({.name = "mlp_bias", .help = "biases in the feed-forward blocks"}, mlp_bias);
+  f.add({.name = "tie_word_embeddings", .help = "the output head shares the weight of the token embedding"},
+        tie_word_embeddings);
+  f.add({.name = "initializer_range", .help = "standard deviation of the initial weights", .limits = kPositive},
+        initializer_range);
+}
+
 void LlamaConfig::check() const {
-  require_positive(kLlamaConfig, "vocab_size", vocab_size);
-  require_positive(kLlamaConfig, "hidden_size", hidden_size);
-  require_positive(kLlamaConfig, "intermediate_size", intermediate_size);
-  require_positive(kLlamaConfig, "num_hidden_layers", num_hidden_layers);
-  require_positive(kLlamaConfig, "num_attention_heads", num_attention_heads);
-  require_positive(kLlamaConfig, "max_position_embeddings", max_position_embeddings);
+  check_fields(kLlamaConfig, *this);
   if (head_dim == 0)
     require_divisible(kLlamaConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
   if (num_key_value_heads < 0 || num_attention_heads % kv_heads() != 0) {
@@ -49,21 +94,11 @@ void LlamaConfig::check() const {
     fail(kLlamaConfig,
          fmt::format("rope rotates pairs of elements: the size of a head must be even, got {}", head_size()));
   }
-  if (!(rms_norm_eps >= 0)) fail(kLlamaConfig, fmt::format("rms_norm_eps must not be negative, got {}", rms_norm_eps));
-  if (!(rope_theta > 1)) fail(kLlamaConfig, fmt::format("rope_theta must be larger than 1, got {}", rope_theta));
-  require_probability(kLlamaConfig, "attention_dropout", attention_dropout);
-  if (!(initializer_range > 0)) {
-    fail(kLlamaConfig, fmt::format("initializer_range must be positive, got {}", initializer_range));
-  }
   const RopeScaling& s = rope_scaling;
-  if (s.kind == RopeScaling::Kind::none) return;
-  if (!(s.factor >= 1))
-    fail(kLlamaConfig, fmt::format("the factor of rope_scaling must be at least 1, got {}", s.factor));
-  if (s.kind == RopeScaling::Kind::linear) return;
-  if (!(s.low > 0 && s.high > s.low)) {
+  check_fields(kLlamaConfig, s);
+  if (s.kind == RopeScaling::Kind::llama3 && !(s.high > s.low)) {
     fail(kLlamaConfig, fmt::format("expected 0 < low_freq_factor < high_freq_factor, got {} and {}", s.low, s.high));
   }
-  require_positive(kLlamaConfig, "original_max_position_embeddings", s.trained_length);
 }
 
 int64_t LlamaConfig::parameter_count() const {

@@ -8,6 +8,7 @@
 
 #include <tapegrad/nn/decoder.h>
 #include <tapegrad/nn/dropout.h>
+#include <tapegrad/nn/fields.h>
 #include <tapegrad/nn/norm.h>
 
 #include <vector>
@@ -25,6 +26,8 @@ struct RopeScaling {
   double factor = 1;
   double low = 1, high = 4;
   int64_t trained_length = 8192;
+
+  void list(Fields& fields);
 };
 
 /// Names of Hugging Face's LlamaConfig; defaults of Llama-2 7B.
@@ -46,6 +49,8 @@ struct LlamaConfig {
   bool tie_word_embeddings = false;  ///< the head uses the token table as its weight
   double initializer_range = 0.02;   ///< standard deviation of the initial weights; biases start as zeros
 
+  /// The members, with help and limits.
+  void list(Fields& fields);
   int64_t kv_heads() const { return num_key_value_heads > 0 ? num_key_value_heads : num_attention_heads; }
   int64_t head_size() const { return head_dim > 0 ? head_dim : hidden_size / num_attention_heads; }
   /// Error that names the first invalid member.

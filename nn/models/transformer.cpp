@@ -15,6 +15,7 @@ namespace tapegrad::nn {
 namespace {
 
 constexpr std::string_view kConfig = "transformer_config";
+constexpr std::string_view kNorms[] = {"pre", "post"};
 
 LayerNormStd norm_of(const TransformerConfig& c) { return LayerNormStd(c.hidden_size, c.layer_norm_eps); }
 // Linformer cannot be causal, so the decoder then has full attention.
@@ -66,18 +67,40 @@ const Preset kPresets[] = {
 
 }  // namespace
 
+void TransformerConfig::list(Fields& f) {
+  f.add({.name = "vocab_size", .help = "number of tokens, including the padding token", .limits = kPositive},
+        vocab_size);
+  f.add({.name = "hidden_size", .help = "width of the model; a multiple of the number of heads", .limits = kPositive},
+        hidden_size);
+  f.add({.name = "num_hidden_layers", .help = "layers of the encoder, and of the decoder", .limits = kPositive},
+        num_hidden_layers);
+  f.add({.name = "num_attention_heads", .help = "heads per attention", .limits = kPositive}, num_attention_heads);
+  f.add({.name = "intermediate_size", .help = "width inside the feed-forward blocks", .limits = kPositive},
+        intermediate_size);
+  f.add({.name = "max_position_embeddings", .help = "longest sequence that the model accepts", .limits = kPositive},
+        max_position_embeddings);
+  f.add_named({.name = "activation", .help = "activation of the feed-forward blocks"}, activation, kActivationNames);
+  f.add_named(
+      {.name = "norm", .help = "layer normalisation before each block (pre), or after each residual sum (post)"},
+      post_norm, kNorms);
+  f.add({.name = "dropout_prob",
+         .help = "dropout probability in the feed-forward blocks and after the decoder's blocks",
+         .limits = kShare},
+        dropout_prob);
+  f.add({.name = "hidden_dropout_prob",
+         .help = "dropout probability after the embeddings and after the encoder's blocks",
+         .limits = kShare},
+        hidden_dropout_prob);
+  f.add({.name = "attention_probs_dropout_prob", .help = "dropout probability of attention weights", .limits = kShare},
+        attention_probs_dropout_prob);
+  f.add({.name = "layer_norm_eps", .help = "added to the deviation in layer normalisation", .limits = kNotNegative},
+        layer_norm_eps);
+  f.add({.name = "pad_token_id", .help = "the padding token"}, pad_token_id);
+}
+
 void TransformerConfig::check() const {
-  require_positive(kConfig, "vocab_size", vocab_size);
-  require_positive(kConfig, "hidden_size", hidden_size);
-  require_positive(kConfig, "num_hidden_layers", num_hidden_layers);
-  require_positive(kConfig, "num_attention_heads", num_attention_heads);
-  require_positive(kConfig, "intermediate_size", intermediate_size);
-  require_positive(kConfig, "max_position_embeddings", max_position_embeddings);
-  require_probability(kConfig, "dropout_prob", dropout_prob);
-  require_probability(kConfig, "hidden_dropout_prob", hidden_dropout_prob);
-  require_probability(kConfig, "attention_probs_dropout_prob", attention_probs_dropout_prob);
+  check_fields(kConfig, *this);
   require_divisible(kConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
-  if (!(layer_norm_eps >= 0)) fail(kConfig, fmt::format("layer_norm_eps must not be negative, got {}", layer_norm_eps));
   if (!(pad_token_id >= 0 && pad_token_id < vocab_size)) {
     fail(kConfig, fmt::format("pad_token_id must be in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
   }

@@ -5,6 +5,7 @@
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
+#include <tapegrad/nn/fields.h>
 #include <tapegrad/nn/next_token.h>
 
 #include <string_view>
@@ -32,6 +33,8 @@ struct TransformerConfig {
   Activation activation = Activation::relu;  ///< of the feed-forward blocks
   bool post_norm = false;  ///< normalise after each residual sum (Vaswani et al.), not before each block (Pre-LN)
 
+  /// The members, with help and limits; `positions` and `attention` list their options themselves.
+  void list(Fields& fields);
   /// The longest source or target: max_position_embeddings, or more if `positions` allows it (nn::longest_input).
   int64_t longest_input() const;
   /// Error that names the first invalid member.

@@ -129,17 +129,20 @@ const Field* Fields::find(std::string_view name) const {
   return found == fields_.end() ? nullptr : &*found;
 }
 
-Setting& Fields::operator[](std::string_view name) {
-  for (Field& field : fields_)
-    if (field.setting.is(name)) return field.setting;
-  fail(kWhere, fmt::format("expected the name of a member, got \"{}\"", name));
+std::vector<Field>::iterator Fields::at(std::string_view name) {
+  const auto found =
+      std::find_if(fields_.begin(), fields_.end(), [&](const Field& field) { return field.setting.is(name); });
+  if (found == fields_.end()) fail(kWhere, fmt::format("expected the name of a member, got \"{}\"", name));
+  return found;
 }
 
-void Fields::move_last_behind(std::string_view name) {
-  const auto at =
-      std::find_if(fields_.begin(), fields_.end(), [&](const Field& field) { return field.setting.is(name); });
-  if (at != fields_.end()) std::rotate(at + 1, fields_.end() - 1, fields_.end());
+Setting& Fields::operator[](std::string_view name) { return at(name)->setting; }
+
+void Fields::insert_after(std::string_view name, const Fields& more) {
+  fields_.insert(at(name) + 1, more.begin(), more.end());
 }
+
+void Fields::erase(std::string_view name) { fields_.erase(at(name)); }
 
 void check_fields(std::string_view where, const Fields& fields) {
   for (const Field& field : fields) {

@@ -27,6 +27,7 @@ struct Limits {
   double most = std::numeric_limits<double>::infinity();
   bool open_below = false, open_above = false;
 
+  bool operator==(const Limits&) const = default;
   bool accept(double value) const;
   /// "must be between 1 and 10"
   std::string wording() const;
@@ -115,10 +116,14 @@ class Fields {
   const Field* find(std::string_view name) const;
   /// The declaration of a member that has been added, to say what differs where it is used. Error if there is none.
   Setting& operator[](std::string_view name);
-  /// Moves the last member that was added behind the one that is called so.
-  void move_last_behind(std::string_view name);
+  /// Adds members after the one that is called so. Error if there is none.
+  void insert_after(std::string_view name, const Fields& more);
+  /// Leaves out members that are not wanted where the others are used. Error for a name that there is not.
+  void erase(std::string_view name);
 
  private:
+  std::vector<Field>::iterator at(std::string_view name);
+
   std::vector<Field> fields_;
 };
 

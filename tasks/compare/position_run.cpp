@@ -27,14 +27,14 @@ RunOptions options_of(const ComparePositionsRequest& r, const std::string& task,
   if (task == AdditionTask::kName) o.of<AdditionTask>().max_digits = size;
   if (task == ParserTask::kName) {
     o.of<ParserTask>().depth = size;
-    o.vocab_size = ExpressionTokens::kCount;
+    o.config.vocab_size = ExpressionTokens::kCount;
   }
   static_cast<PositionSettings&>(o) = r;
-  o.hidden_size = r.hidden_size;
-  o.num_hidden_layers = r.num_hidden_layers;
-  o.num_attention_heads = r.num_attention_heads;
-  o.intermediate_size = r.intermediate_size;
-  o.dropout = r.dropout;
+  o.config.hidden_size = r.hidden_size;
+  o.config.num_hidden_layers = r.num_hidden_layers;
+  o.config.num_attention_heads = r.num_attention_heads;
+  o.config.intermediate_size = r.intermediate_size;
+  o.config.dropout_prob = r.dropout;
   o.num_epochs = 1;
   o.steps_per_epoch = r.steps;
   o.batch_size = r.batch_size;
@@ -51,7 +51,7 @@ class Examples {
         most_(addition_ ? r.max_digits : r.depth),
         beyond_(most_ + r.longer),
         options_(options_of(r, task, beyond_, seed)) {
-    options_.max_position_embeddings = std::max(options_.info->longest(options_), options_.info->least_positions);
+    options_.config.max_position_embeddings = std::max(options_.info->longest(options_), options_.info->least_positions);
     for (int64_t size = addition_ ? 1 : most_; size <= most_; ++size)
       shorter_.push_back(options_.info->make(options_of(r, task, size, seed)));
     longer_ = options_.info->make(options_);

@@ -32,9 +32,9 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_
 }
 
 void require_room(const GPTOptions& o, const data::Tokenizer& tokenizer) {
-  require(
-      o.vocab_size == 0 || o.vocab_size >= tokenizer.size(), "--vocab-size",
-      fmt::format("must be at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), o.vocab_size));
+  const int64_t tokens = o.sizes().vocab;
+  require(tokens == 0 || tokens >= tokenizer.size(), "--vocab-size",
+          fmt::format("must be at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), tokens));
 }
 
 // Batches of token files are made beside the step, so that no step waits for a disk. Batches of a text in memory take
@@ -68,15 +68,14 @@ data::LoaderOptions loader_options(const GPTOptions& o, const PartOfTexts& part,
 }
 
 data::TextLoader loader(const GPTOptions& o, PartOfTexts part) {
-  const int64_t length = o.seq_length > 0 ? o.seq_length : o.context_length;
+  const int64_t context = o.sizes().context, length = o.seq_length > 0 ? o.seq_length : context;
   for (const data::Tokens& tokens : part.tokens) {
     if (tokens.size() > length) continue;
-    bad_request("--text",
-                fmt::format("the {} part{} has {} tokens, a window of {} {} takes {} (a longer text, "
-                            "shorter windows, or another --train-ratio)",
-                            part.training ? "training" : "validation",
-                            part.weights.empty() ? "" : " of one of the files", tokens.size(),
-                            length == o.context_length ? "--context-length" : "--seq-length", length, length + 1));
+    bad_request("--text", fmt::format("the {} part{} has {} tokens, a window of {} {} takes {} (a longer text, "
+                                      "shorter windows, or another --train-ratio)",
+                                      part.training ? "training" : "validation",
+                                      part.weights.empty() ? "" : " of one of the files", tokens.size(),
+                                      length == context ? "--context-length" : "--seq-length", length, length + 1));
   }
   data::Windows windows(std::move(part.tokens), length, o.stride);
   const data::LoaderOptions options = loader_options(o, part, windows);

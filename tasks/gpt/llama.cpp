@@ -31,9 +31,7 @@ TrainedGPT llama_of_folder(const FoundModel& found, const LoadOptions& o) {
   if (ends.empty() && tokenizer && tokenizer->end_of_text()) ends.push_back(*tokenizer->end_of_text());
   GPTOptions options;
   options.preset = "gpt2";
-  options.set_llama(config, nn::to_hugging_face_config(
-                                config, tokenizer ? tokenizer->begin_of_text() : std::optional<int64_t>(), ends));
-  options.drop_rate = config.attention_dropout;
+  options.set_llama({config, tokenizer ? tokenizer->begin_of_text() : std::optional<int64_t>(), ends});
   return {std::move(model), std::move(tokenizer), std::move(ends), std::move(options)};
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/nn/llama.h>
-#include <tapegrad/tasks/gpt/start_from.h>
+#include <tapegrad/tasks/gpt/loading.h>
 
 #include <string_view>
 

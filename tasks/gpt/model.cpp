@@ -10,7 +10,6 @@
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
-#include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/train/checked_file.h>
 
@@ -36,58 +35,9 @@ nn::AdapterNames adapter_names(const nn::AnyDecoder& model) {
   return gpt2 ? nn::gpt2_adapter_names : nn::AdapterNames();
 }
 
-double share_of_memory(WeightType type) {
-  return type == WeightType::float32 ? 1 : type == WeightType::bfloat16 ? 0.5 : 0.27;
-}
-
-template <class Model, class Config>
-nn::AnyDecoder unfilled_model(const Config& config, WeightType type, const fs::path& path, const GPTOptions* run) {
-  require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
-                 model_bytes(config) * share_of_memory(type));
-  const nn::init::Skip skip;
-  nn::AnyDecoder model{Model(config)};
-  if (run != nullptr && !run->lora_merge) add_lora(model, *run);
-  if (type == WeightType::bfloat16) model->store_in_bfloat16();
-  if (type == WeightType::int8) model->store_in_int8();
-  nn::eval(model);
-  return model;
-}
-
-// Loads a state that was read from `path`, in the types of the model. Error that begins with the path.
-void fill_from_state(nn::AnyDecoder& model, const NamedTensors& state, const fs::path& path) {
-  try {
-    nn::load_state_dict(model, state);
-  } catch (const Error& e) {
-    constexpr std::size_t kMostShown = 400;  // a model that does not fit names all of its parameters
-    std::string what = e.what();
-    if (what.size() > kMostShown) what = what.substr(0, what.rfind(';', kMostShown)) + "; and more";
-    fail(kWhere, fmt::format("{}: {}", path.string(), what));
-  }
-}
-
 void override_with(nn::PositionOptions& options, const ReachSettings& reach, const Given& given) {
   if (contains(given, "interpolate-to")) options.interpolate_to = reach.interpolate_to;
   if (contains(given, "ntk-scale")) options.ntk_scale = reach.ntk_scale;
-}
-
-void require_no_reach(const LoadOptions& o, const fs::path& path) {
-  require(o.given.empty(), fmt::format("--{}", o.given.empty() ? "" : o.given[0]),
-          fmt::format("expected a GPT, got the Llama in {}", path.string()));
-}
-
-// The settings that follow from a configuration of GPT-2.
-GPTOptions options_of(const nn::GPTConfig& config) {
-  GPTOptions options;
-  options.preset = "gpt2";
-  options.vocab_size = config.vocab_size;
-  options.context_length = config.context_length;
-  options.emb_dim = config.emb_dim;
-  options.n_heads = config.n_heads;
-  options.n_layers = config.n_layers;
-  options.drop_rate = config.drop_rate;
-  options.qkv_bias = config.qkv_bias;
-  options.tied_head = config.tied_head;
-  return options;
 }
 
 std::vector<int64_t> ends_of(std::optional<int64_t> end) {
@@ -98,7 +48,9 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
   const fs::path& folder = found.path;
   const std::string& text = found.config;
   nn::GPTConfig config = nn::gpt_config_of_hugging_face(text, (folder / "config.json").string());
-  const GPTOptions options = options_of(config);
+  GPTOptions options;
+  options.preset = "gpt2";
+  options.config = config;
   override_with(config.position_options, o.reach, o.given);
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
   nn::AnyDecoder model = unfilled(config, o.type, folder);
@@ -129,14 +81,14 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
   }
   std::vector<int64_t> ends = ends_of(tokenizer->end_of_text());
   nn::AnyDecoder model = [&] {
-    if (!options.llama.empty()) {
+    if (const LlamaSettings* llama = options.llama()) {
       require_no_reach(o, file);
-      ends = nn::ends_of_hugging_face(options.llama, file.string());
-      return unfilled(options.llama_config(), type, file, &options);
+      ends = llama->ends;
+      return unfilled(llama->config, type, file, &options);
     }
     nn::GPTConfig config = options.model(tokenizer->size());
     override_with(config.position_options, o.reach, o.given);
-    options.vocab_size = config.vocab_size;
+    options.gpt().vocab_size = config.vocab_size;
     return unfilled(config, type, file, &options);
   }();
   fill_from_state(model, nn::int8_state(nn::without_masks(loaded.tensors), *model), file);
@@ -156,47 +108,6 @@ std::string chat_template_of(const fs::path& folder) {
 }
 
 }  // namespace
-
-bool TrainedGPT::is_end(int64_t id) const { return std::find(ends.begin(), ends.end(), id) != ends.end(); }
-
-std::string TrainedGPT::text(std::span<const int64_t> ids) const {
-  std::vector<int64_t> known;
-  std::copy_if(ids.begin(), ids.end(), std::back_inserter(known), [&](int64_t id) { return id < tokenizer->size(); });
-  return tokenizer->decode(known);
-}
-
-nn::AnyDecoder unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path, const GPTOptions* run) {
-  return unfilled_model<nn::GPTModel>(config, type, path, run);
-}
-
-nn::AnyDecoder unfilled(const nn::LlamaConfig& config, WeightType type, const fs::path& path, const GPTOptions* run) {
-  return unfilled_model<nn::LlamaModel>(config, type, path, run);
-}
-
-std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted) {
-  if (!wanted || !data::has_tokenizer(folder.string())) return nullptr;
-  std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(folder.string());
-  if (tokenizer->size() > vocab_size) {
-    fail(kWhere, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
-                             tokenizer->size(), vocab_size));
-  }
-  return tokenizer;
-}
-
-void fill_from_folder(nn::AnyDecoder& model, const fs::path& folder,
-                      const std::function<NamedTensors(NamedTensor)>& ours) {
-  std::map<std::string, DType> dtypes;  // of parameters
-  for (const NamedTensor& p : nn::state_dict(model)) dtypes[p.name] = p.tensor.dtype();
-  NamedTensors state;
-  read_safetensors(folder.string(), [&](NamedTensor theirs) {
-    for (NamedTensor& t : ours(std::move(theirs))) {
-      const auto kept = dtypes.find(t.name);
-      if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
-      for (NamedTensor& fits : nn::int8_state({std::move(t)}, *model)) state.push_back(std::move(fits));
-    }
-  });
-  fill_from_state(model, state, folder);
-}
 
 void save_gpt(const fs::path& path, const nn::AnyDecoder& model, const GPTOptions& options,
               const data::Tokenizer& tokenizer, int64_t steps, bool with_masks) {
@@ -273,14 +184,6 @@ TrainedGPT load_gpt(const std::string& model, const LoadOptions& options) {
     nn::eval(trained.model);
   }
   return trained;
-}
-
-void add_lora(nn::AnyDecoder& model, const GPTOptions& o) {
-  if (o.lora_rank == 0) return;
-  as_bad_request("--lora-targets", [&] {
-    nn::lora(model, {.rank = o.lora_rank, .alpha = o.lora_alpha, .targets = o.lora_targets, .dropout = o.lora_dropout},
-             o.llama.empty() ? nn::gpt2_adapter_names : nn::AdapterNames());
-  });
 }
 
 void save_gpt_adapter(const fs::path& folder, const nn::AnyDecoder& model, const GPTOptions& options) {

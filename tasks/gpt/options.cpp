@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace tapegrad::tasks {
 namespace {
@@ -37,6 +38,44 @@ void set_rates(GPTOptions& o) {
   o.eval_interval = small ? 50 : 100;
 }
 
+// The model's, as options. A GPT's number of key heads is none, and a vocabulary of 0 tokens is the tokenizer's.
+Fields model_fields(nn::GPTConfig& config) {
+  Fields f = fields_of(config);
+  f.erase("n_kv_heads");
+  Setting& vocabulary = f["vocab_size"];
+  vocabulary.help = "size of the model's vocabulary, at least the tokenizer's";
+  vocabulary.limits = kCountOrNone;
+  vocabulary.special = "0: the tokenizer's";
+  return f;
+}
+
+// A Llama's have the names of a GPT's.
+Fields model_fields(LlamaSettings& llama) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"vocab_size", "vocab_size"},      {"context_length", "max_position_embeddings"},
+      {"emb_dim", "hidden_size"},        {"n_heads", "num_attention_heads"},
+      {"n_layers", "num_hidden_layers"}, {"drop_rate", "attention_dropout"},
+      {"qkv_bias", "attention_bias"},    {"tied_head", "tie_word_embeddings"}};
+  nn::GPTConfig gpt;
+  const Fields names = model_fields(gpt), values = fields_of(llama.config);
+  Fields f;
+  for (const auto& [name, theirs] : kNames) f.add({names.find(name)->setting, values.find(theirs)->value});
+  return f;
+}
+
+// The text of its config.json, and back.
+std::string text_of(const LlamaSettings& llama) {
+  return nn::to_hugging_face_config(llama.config, llama.begin, llama.ends);
+}
+LlamaSettings llama_of_text(const std::string& text, std::string_view where) {
+  const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
+  LlamaSettings llama{.config = nn::llama_config_of_hugging_face(text, where),
+                      .ends = nn::ends_of_hugging_face(text, where)};
+  const auto begin = json.find("bos_token_id");
+  if (begin != json.end() && begin->is_number_unsigned()) llama.begin = begin->get<int64_t>();
+  return llama;
+}
+
 }  // namespace
 
 GPTOptions::GPTOptions() {
@@ -48,23 +87,7 @@ GPTOptions::GPTOptions() {
   warmup = 0;
 }
 
-void GPTOptions::list(Fields& f) {
-  f.add({.name = "preset", .help = "default sizes and rates", .choices = kPresets}, preset);
-  f.add({.name = "vocab-size",
-         .help = "size of the model's vocabulary, at least the tokenizer's",
-         .limits = kCountOrNone,
-         .special = "0: the tokenizer's"},
-        vocab_size);
-  f.add({"context-length", "longest sequence of tokens that the model reads", Group::model, kCount}, context_length);
-  f.add({"emb-dim", "width of the model; a multiple of the number of heads", Group::model, kCount}, emb_dim);
-  f.add({"n-heads", "heads per attention", Group::model, kCount}, n_heads);
-  f.add({"n-layers", "number of blocks", Group::model, kCount}, n_layers);
-  f.add({"drop-rate", "dropout probability, everywhere in the model", Group::model, kProbability}, drop_rate);
-  f.add({"qkv-bias", "biases on query, key and value", Group::model}, qkv_bias);
-  f.add({"tied-head", "the output head shares the weight of the token embedding", Group::model}, tied_head);
-  attention.list(f);
-  f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
-  PositionSettings::list(f);
+void TextSettings::list(Fields& f) {
   f.add(
       {.name = "text",
        .help = "text or token file to train on (default: sums in words, generated here), or several token files, each "
@@ -99,6 +122,9 @@ void GPTOptions::list(Fields& f) {
   f.add({"train-ratio", "share of the text, from its start, to train on; the rest is for validation", Group::data,
          kShare},
         train_ratio);
+}
+
+void StartSettings::list(Fields& f) {
   f.add({.name = "from",
          .help = "start from this model: a folder of Hugging Face's GPT-2 or Llama, or a run's folder or model",
          .group = Group::start,
@@ -128,6 +154,23 @@ void GPTOptions::list(Fields& f) {
         lora_targets, lora);
   f.add({"lora-dropout", "dropout probability of the updates' inputs", Group::start, kProbability}, lora_dropout, lora);
   f.add({"lora-merge", "write the model with the updates added to its weights", Group::start}, lora_merge, lora);
+}
+
+void StartSettings::check() const {
+  require(adapter.empty() || !from.empty(), "--adapter", "expected --from, the model that it belongs to, got none");
+  require(freeze.empty() || lora_rank == 0, "--freeze",
+          "expected no --lora-rank, which freezes the whole model, got both");
+  require(lora_rank == 0 || !lora_targets.empty(), "--lora-targets", "expected names of layers, got none");
+}
+
+void GPTOptions::list(Fields& f) {
+  f.add({.name = "preset", .help = "default sizes and rates", .choices = kPresets}, preset);
+  add_fields(f, std::visit([](auto& c) { return model_fields(c); }, config));
+  attention.list(f);
+  f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
+  PositionSettings::list(f);
+  TextSettings::list(f);
+  StartSettings::list(f);
   TrainingSettings::list(f);
   f.add({"eval-interval", "steps between two evaluations", Group::training, kCount}, eval_interval);
   f.add({"eval-batches", "batches of each part of the text per evaluation", Group::training, kCount}, eval_batches);
@@ -149,47 +192,34 @@ void GPTOptions::list(Fields& f) {
         sample_tokens);
 }
 
+DecoderSizes GPTOptions::sizes() const {
+  if (const LlamaSettings* l = llama()) {
+    const nn::LlamaConfig& c = l->config;
+    return {c.vocab_size, c.max_position_embeddings, c.hidden_size, c.num_attention_heads, c.num_hidden_layers};
+  }
+  const auto& c = std::get<nn::GPTConfig>(config);
+  return {c.vocab_size, c.context_length, c.emb_dim, c.n_heads, c.n_layers};
+}
+
 nn::GPTConfig GPTOptions::model(int64_t tokens) const {
-  return {.vocab_size = vocab_size > 0 ? vocab_size : tokens,
-          .context_length = context_length,
-          .emb_dim = emb_dim,
-          .n_heads = n_heads,
-          .n_layers = n_layers,
-          .drop_rate = drop_rate,
-          .qkv_bias = qkv_bias,
-          .tied_head = tied_head,
-          .positions = kind(),
-          .position_options = position_options(),
-          .attention = attention.choice()};
+  auto model = std::get<nn::GPTConfig>(config);
+  if (model.vocab_size == 0) model.vocab_size = tokens;
+  model.positions = kind();
+  model.position_options = position_options();
+  model.attention = attention.choice();
+  return model;
 }
 
-nn::LlamaConfig GPTOptions::llama_config() const {
-  nn::LlamaConfig config = nn::llama_config_of_hugging_face(llama, "llama");
-  config.attention_dropout = drop_rate;
-  return config;
-}
-
-void GPTOptions::set_llama(const nn::LlamaConfig& c, std::string json_text) {
-  llama = std::move(json_text);
-  vocab_size = c.vocab_size;
-  context_length = c.max_position_embeddings;
-  emb_dim = c.hidden_size;
-  n_heads = c.num_attention_heads;
-  n_layers = c.num_hidden_layers;
-  qkv_bias = c.attention_bias;
-  tied_head = c.tie_word_embeddings;
+void GPTOptions::set_llama(LlamaSettings settings) {
+  config = std::move(settings);
   positions = "rope";
 }
 
 GPTOptions gpt_options(const std::string& preset) {
   GPTOptions options;
   options.preset = preset;
-  const nn::GPTConfig sizes = as_bad_request("--preset", [&] { return nn::gpt_preset(preset); });
-  options.context_length = sizes.context_length;
-  options.emb_dim = sizes.emb_dim;
-  options.n_heads = sizes.n_heads;
-  options.n_layers = sizes.n_layers;
-  options.drop_rate = sizes.drop_rate;
+  options.config = as_bad_request("--preset", [&] { return nn::gpt_preset(preset); });
+  options.gpt().vocab_size = 0;
   set_rates(options);
   return options;
 }
@@ -202,27 +232,26 @@ GPTOptions with_preset(GPTOptions asked, const Given& given) {
 }
 
 void fill_in(GPTOptions& o) {
-  if (o.seq_length == 0) o.seq_length = o.llama.empty() ? o.context_length : std::min(o.context_length, kLlamaWindow);
+  const int64_t context = o.sizes().context;
+  if (o.seq_length == 0) o.seq_length = o.llama() == nullptr ? context : std::min(context, kLlamaWindow);
   if (o.stride == 0) o.stride = o.seq_length;
 }
 
 void resolve(GPTOptions& o) {
   check_limits(fields_of(o));
   o.TrainingSettings::check();
-  if (o.llama.empty()) {
-    require(o.emb_dim % o.n_heads == 0, "--emb-dim",
-            fmt::format("{} is not divisible by --n-heads {}", o.emb_dim, o.n_heads));
-    o.PositionSettings::check(o.emb_dim, o.emb_dim / o.n_heads,
-                              fmt::format("--emb-dim {} over --n-heads {}", o.emb_dim, o.n_heads));
+  const DecoderSizes sizes = o.sizes();
+  if (o.llama() == nullptr) {
+    require(sizes.width % sizes.heads == 0, "--emb-dim",
+            fmt::format("{} is not divisible by --n-heads {}", sizes.width, sizes.heads));
+    o.PositionSettings::check(sizes.width, sizes.width / sizes.heads,
+                              fmt::format("--emb-dim {} over --n-heads {}", sizes.width, sizes.heads));
     o.attention.check(nn::relative_kind(o.kind(), o.position_options()), true);
   }
   fill_in(o);
-  require(o.seq_length <= o.context_length, "--seq-length",
-          fmt::format("expected at most --context-length {}, got {}", o.context_length, o.seq_length));
-  require(o.adapter.empty() || !o.from.empty(), "--adapter", "expected --from, the model that it belongs to, got none");
-  require(o.freeze.empty() || o.lora_rank == 0, "--freeze",
-          "expected no --lora-rank, which freezes the whole model, got both");
-  require(o.lora_rank == 0 || !o.lora_targets.empty(), "--lora-targets", "expected names of layers, got none");
+  require(o.seq_length <= sizes.context, "--seq-length",
+          fmt::format("expected at most --context-length {}, got {}", sizes.context, o.seq_length));
+  o.StartSettings::check();
 }
 
 void check_given(const GPTOptions& o, const Given& given) {
@@ -249,36 +278,38 @@ double model_bytes(const nn::LlamaConfig& c) {
 }
 
 double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer, int64_t processes) {
-  const nn::GPTConfig config = o.model(tokens_of_tokenizer);
-  const double model = o.llama.empty() ? model_bytes(config) : model_bytes(o.llama_config());
-  const auto c = static_cast<double>(o.emb_dim), tokens = static_cast<double>(o.batch_size * o.seq_length);
-  const auto layers = static_cast<double>(o.n_layers);
+  const DecoderSizes sizes = o.sizes();
+  const double model =
+      o.llama() == nullptr ? model_bytes(o.model(tokens_of_tokenizer)) : model_bytes(o.llama()->config);
+  const auto c = static_cast<double>(sizes.width), tokens = static_cast<double>(o.batch_size * o.seq_length);
+  const auto layers = static_cast<double>(sizes.layers), heads = static_cast<double>(sizes.heads);
+  const auto vocab = static_cast<double>(sizes.vocab > 0 ? sizes.vocab : tokens_of_tokenizer);
   // Numbers that a block keeps per token for backward, with attention's weights.
-  const double block =
-      18 * c + 2 * static_cast<double>(o.n_heads) * static_cast<double>(o.attention.keys_per_query(o.seq_length));
+  const double block = 18 * c + 2 * heads * static_cast<double>(o.attention.keys_per_query(o.seq_length));
   const double kept = o.recompute ? layers * c + block : layers * block;
   // Two moments, and the gradients of the batches of a step that wait for their sum.
   const double state = 2 + static_cast<double>(train::gradients_at_once(o.accumulate, o.clip_grad, processes));
   const double copies = o.lora_rank > 0 ? 1 + 0.025 * (1 + state) : 1 + state;  // of the parameters
-  return copies * model + 4 * tokens * (kept + 2 * static_cast<double>(config.vocab_size));
+  return copies * model + 4 * tokens * (kept + 2 * vocab);
 }
 
 std::string to_json(GPTOptions options) {
   const std::string text = to_json(kGPTTask, fields_of(options));
-  if (options.llama.empty()) return text;
+  if (options.llama() == nullptr) return text;
   nlohmann::ordered_json all = nlohmann::ordered_json::parse(text);
-  all[kLlamaKey] = options.llama;
+  all[kLlamaKey] = text_of(*options.llama());
   return json::text_of(all);
 }
 
 GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) {
   GPTOptions options;
-  from_json(where, text, kGPTTask, fields_of(options));
-  const nlohmann::json all = json::parse(text, [&](const std::string& why) { fail(where, why); });
+  const nlohmann::json all =
+      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
   if (const auto llama = all.find(kLlamaKey); llama != all.end()) {
     if (!llama->is_string()) fail(where, fmt::format("expected a text for llama, got {}", json::shown(*llama)));
-    options.set_llama(nn::llama_config_of_hugging_face(llama->get<std::string>(), where), llama->get<std::string>());
+    options.set_llama(llama_of_text(llama->get<std::string>(), where));
   }
+  from_json(where, text, kGPTTask, fields_of(options));
   resolve(options);
   return options;
 }

@@ -8,8 +8,10 @@
 #include <tapegrad/tasks/settings/training.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace tapegrad::tasks {
@@ -21,35 +23,56 @@ inline constexpr const char* kGPTDefaultPreset = "tiny";  // of the command
 enum class WeightType : uint8_t { float32, bfloat16, int8 };
 inline constexpr std::string_view kWeightTypes[] = {"float32", "bfloat16", "int8"};
 
-/// The values here are those of the preset "book": chapter 5's run.
-struct GPTOptions : TrainingSettings, PositionSettings {
-  GPTOptions();
+/// A Llama: its configuration and the tokens that begin and end a text, as its config.json has them.
+struct LlamaSettings {
+  nn::LlamaConfig config;
+  std::optional<int64_t> begin = {};
+  std::vector<int64_t> ends = {};
+};
 
-  std::string preset = "book";
-  std::string from;     // a model to start from: a folder of Hugging Face's, or a run's; empty: none
+/// What every kind of model has.
+struct DecoderSizes {
+  int64_t vocab = 0;  // 0: the tokenizer's
+  int64_t context = 0, width = 0, heads = 0, layers = 0;
+};
+
+/// The text, and how it is cut.
+struct TextSettings {
+  std::string text;                // file, or files with weights; empty: a text that is made here
+  std::string tokenizer = "char";  // folder, or "char"
+  int64_t seq_length = 0;          // tokens of a window; 0: the context
+  int64_t stride = 0;              // 0: seq_length
+  std::string window_order = "auto";
+  double train_ratio = 0.9;
+
+  void list(Fields& fields);
+};
+
+/// The model to start from, and what of it is trained.
+struct StartSettings {
+  std::string from;     // a folder of Hugging Face's, or a run's; empty: none
   std::string adapter;  // of that model; merged first; empty: none
-  std::string llama;    // the configuration of a Llama, as config.json has it; not an option; empty: the model is a GPT
   std::vector<std::string> freeze;
   int64_t lora_rank = 0;  // 0: all parameters are trained
   double lora_alpha = 8;
   std::vector<std::string> lora_targets{"c_attn"};
   double lora_dropout = 0;
   bool lora_merge = false;
-  std::string text;                // file, or files with weights; empty: a text that is made here
-  std::string tokenizer = "char";  // folder, or "char"
-  int64_t vocab_size = 0;          // 0: the tokenizer's
-  int64_t context_length = 256;
-  int64_t emb_dim = 768;
-  int64_t n_heads = 12;
-  int64_t n_layers = 12;
-  double drop_rate = 0.1;
-  bool qkv_bias = false;
-  bool tied_head = false;
+
+  void list(Fields& fields);
+  /// BadRequest about an option that another one excludes or needs.
+  void check() const;
+};
+
+/// The values here are those of the preset "book": chapter 5's run.
+struct GPTOptions : TextSettings, StartSettings, TrainingSettings, PositionSettings {
+  GPTOptions();
+
+  std::string preset = "book";
+  /// Of a GPT, the vocabulary may be 0, for the tokenizer's; its positions and attention are those of the settings:
+  /// model() has them all. The positions of a Llama are "rope".
+  std::variant<nn::GPTConfig, LlamaSettings> config = nn::GPTConfig{.vocab_size = 0, .context_length = 256};
   AttentionSettings attention;
-  int64_t seq_length = 0;  // tokens of a window; 0: context_length
-  int64_t stride = 0;      // 0: seq_length
-  std::string window_order = "auto";
-  double train_ratio = 0.9;
   bool recompute = false;
   int64_t eval_interval = 5;
   int64_t eval_batches = 5;
@@ -58,12 +81,15 @@ struct GPTOptions : TrainingSettings, PositionSettings {
   int64_t sample_tokens = 50;
 
   void list(Fields& fields);
-  /// The model for a tokenizer with that many tokens.
+  DecoderSizes sizes() const;
+  /// The configuration of a GPT; an error of the program for a Llama.
+  nn::GPTConfig& gpt() { return std::get<nn::GPTConfig>(config); }
+  /// nullptr for a GPT.
+  const LlamaSettings* llama() const { return std::get_if<LlamaSettings>(&config); }
+  /// The GPT for a tokenizer with that many tokens.
   nn::GPTConfig model(int64_t tokens) const;
-  /// The model where `llama` is set.
-  nn::LlamaConfig llama_config() const;
-  /// Makes these the settings of a Llama: its configuration, and the sizes that follow from it.
-  void set_llama(const nn::LlamaConfig& config, std::string json_text);
+  /// Makes these the settings of a Llama.
+  void set_llama(LlamaSettings settings);
 };
 
 /// Sizes and rates of a preset. BadRequest for an unknown name.

@@ -59,27 +59,6 @@ int64_t first_difference(const data::Tokenizer& a, const data::Tokenizer& b) {
 
 }  // namespace
 
-FoundModel find_model(std::string_view option, const std::filesystem::path& path) {
-  const auto has = [&](const fs::path& file) { return as_bad_request(option, [&] { return is_there(file); }); };
-  require(has(path), option, fmt::format("there is no {}", path.string()));
-  if (kind_of_file(path) != FileKind::folder) return {ModelSource::run, path};
-  if (has(path / "config.json")) {
-    FoundModel found{ModelSource::hugging_face, path, train::read_file(path / "config.json", json::kMaxBytes)};
-    const std::string where = (path / "config.json").string();
-    const nlohmann::json json = json::parse(found.config, [&](const std::string& why) { fail(where, why); });
-    const auto type = json.is_object() ? json.find("model_type") : json.end();
-    found.model_type = json.is_object() && type != json.end() && type->is_string() ? type->get<std::string>() : "gpt2";
-    if (found.model_type != "gpt2" && found.model_type != "llama")
-      fail(where, fmt::format("expected the model_type gpt2 or llama, got \"{}\"", found.model_type));
-    return found;
-  }
-  if (has(path / train::kModelFile)) return {ModelSource::run, path / train::kModelFile};
-  require(
-      !has(path / nn::kAdapterConfigFile), option,
-      fmt::format("{} has an adapter, not a model (name its model here, and the folder as --adapter)", path.string()));
-  bad_request(option, fmt::format("{} has neither config.json nor {}", path.string(), train::kModelFile));
-}
-
 TrainedGPT load_start(const GPTOptions& options, const Given& given) {
   require_one_dropout(find_model(kFrom, options.from), given);
   TrainedGPT start = load_gpt(options.from, {.adapter = options.adapter, .option = kFrom});
@@ -92,8 +71,9 @@ TrainedGPT load_start(const GPTOptions& options, const Given& given) {
 
 GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& given) {
   GPTOptions model = start.options;
-  const std::span<const std::string_view> changeable =
-      model.llama.empty() ? std::span<const std::string_view>(kFree) : std::span<const std::string_view>(kFreeOfLlama);
+  const std::span<const std::string_view> changeable = model.llama() == nullptr
+                                                           ? std::span<const std::string_view>(kFree)
+                                                           : std::span<const std::string_view>(kFreeOfLlama);
   const Fields theirs = fields_of(model), ours = fields_of(asked);
   for (const std::string& name : given) {
     const Field* field = theirs.find(name);
@@ -115,15 +95,16 @@ GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& gi
   }
   if (!contains(given, "preset")) asked.preset = model.preset;
   GPTOptions options = with_preset(asked, given);
-  Given names;
+  options.config = model.config;
+  Given names, changed;
   for (const Field& field : theirs) {
-    const std::string name(field.setting.name);
-    const bool keep = name == "preset" || (is_one_of(name, changeable) && contains(given, name));
-    if (of_model(field.setting) && !keep) names.push_back(name);
+    const std::string name = field.setting.option().substr(2);
+    if (!of_model(field.setting) || name == "preset") continue;
+    (is_one_of(name, changeable) && contains(given, name) ? changed : names).push_back(name);
   }
   override_with(fields_of(options), theirs, names);
-  options.llama = model.llama;
-  if (!options.llama.empty() && !contains(given, "lora-targets")) options.lora_targets = {"q_proj", "v_proj"};
+  override_with(fields_of(options), ours, changed);
+  if (options.llama() != nullptr && !contains(given, "lora-targets")) options.lora_targets = {"q_proj", "v_proj"};
   if (!contains(given, "lr")) options.lr = options.lora_rank > 0 ? kLoraRate : kFineTuningRate;
   return options;
 }

@@ -13,18 +13,6 @@
 
 namespace tapegrad::tasks {
 
-enum class ModelSource : uint8_t { run, hugging_face };
-
-struct FoundModel {
-  ModelSource source;
-  std::filesystem::path path;   // the file of a run's model; the folder of Hugging Face's
-  std::string config = {};      // Hugging Face's: the text of config.json
-  std::string model_type = {};  // and what it names: "gpt2" or "llama"
-};
-// What is at a path: the model of a run (a file, or the folder of a run), or a folder with config.json. BadRequest
-// about `option` where nothing is there, for a folder with neither, and for the folder of an adapter.
-FoundModel find_model(std::string_view option, const std::filesystem::path& path);
-
 // The model that options.from names, with the adapter that they name merged, in float32. BadRequest about --from or
 // --adapter, or an Error that names the file.
 TrainedGPT load_start(const GPTOptions& options, const Given& given);

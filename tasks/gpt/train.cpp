@@ -1,6 +1,5 @@
 // The verb `train gpt`.
 #include <fmt/format.h>
-#include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/drawing/svg.h>
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/start_from.h>
@@ -35,9 +34,9 @@ std::unique_ptr<train::RunFolder> take_hugging_face_folder(const GPTTrainRequest
                                                            std::string_view run, const distributed::World& world) {
   constexpr std::string_view kOption = "--save-hugging-face";
   if (request.hugging_face.empty() || world.rank() != 0) return nullptr;
-  if (options.llama.empty() && options.positions != "learned")
+  if (options.llama() == nullptr && options.positions != "learned")
     bad_request(kOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
-  if (options.llama.empty() && options.attention.kind != "full")
+  if (options.llama() == nullptr && options.attention.kind != "full")
     bad_request(kOption, fmt::format("expected full attention, as GPT-2 has, got {}", options.attention.kind));
   std::error_code code;
   if (fs::weakly_canonical(request.hugging_face, code) == fs::weakly_canonical(request.out, code))
@@ -73,9 +72,7 @@ std::string announcement(GPTTrainer& trainer) {
 void save_hugging_face(const fs::path& folder, const GPTTrainer& trainer, std::string_view run) {
   const nn::AnyDecoder& model = trainer.model();
   if (const auto* gpt = model.as<nn::GPTModel>()) return save_gpt_folder(folder, *gpt, trainer.tokenizer(), run);
-  const std::string& config = trainer.options().llama;
-  save_llama_folder(folder, *model.as<nn::LlamaModel>(), trainer.tokenizer(), nn::ends_of_hugging_face(config, "llama"),
-                    run);
+  save_llama_folder(folder, *model.as<nn::LlamaModel>(), trainer.tokenizer(), trainer.options().llama()->ends, run);
 }
 
 std::string samples_html(const train::Metrics& metrics) {
@@ -91,8 +88,8 @@ std::string samples_html(const train::Metrics& metrics) {
 std::string maps_html(GPTTrainer& trainer) {
   constexpr int64_t kTokens = 24;
   std::vector<int64_t> ids = trainer.continued(kTokens);
-  ids.resize(
-      std::min<std::size_t>(static_cast<std::size_t>(std::min(kTokens, trainer.options().context_length)), ids.size()));
+  ids.resize(std::min<std::size_t>(static_cast<std::size_t>(std::min(kTokens, trainer.options().sizes().context)),
+                                   ids.size()));
   bool cut = false;
   return "<h2>Attention</h2>\n<p>The start context and its greedy continuation. Each row has the attention weights of "
          "one token, which add up to 1.</p>\n" +
@@ -169,7 +166,7 @@ int train_gpt(GPTTrainRequest request) {
   const GPTOptions options =
       saved ? settings_of_run(*saved, request) : settings_of_request(request, start ? &*start : nullptr);
   options.check_processes(world);
-  require(options.llama.empty() || !request.with_masks, "--with-masks", "expected a GPT, got a Llama");
+  require(options.llama() == nullptr || !request.with_masks, "--with-masks", "expected a GPT, got a Llama");
   GPTData data = saved ? load_gpt_data(options, GPTTrainer::tokenizer_of(*saved), GPTTrainer::text_of(*saved))
                        : load_gpt_data(options, start ? take_tokenizer(*start, options, request.given) : nullptr);
   require_memory("train", kModelAndBatch, training_bytes(options, data.tokenizer->size(), world.size()));

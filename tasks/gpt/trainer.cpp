@@ -26,8 +26,8 @@ GPTOptions seeded(const GPTOptions& options) {
 nn::AnyDecoder first_model(const GPTOptions& options, int64_t tokens, const nn::AnyDecoder* start) {
   std::optional<nn::init::Skip> skip;
   if (start != nullptr) skip.emplace();
-  nn::AnyDecoder model = options.llama.empty() ? nn::AnyDecoder(nn::GPTModel(options.model(tokens)))
-                                               : nn::AnyDecoder(nn::LlamaModel(options.llama_config()));
+  nn::AnyDecoder model = options.llama() == nullptr ? nn::AnyDecoder(nn::GPTModel(options.model(tokens)))
+                                                    : nn::AnyDecoder(nn::LlamaModel(options.llama()->config));
   skip.reset();
   if (start != nullptr) nn::load_state_dict(model, nn::state_dict(*start));
   add_lora(model, options);
@@ -76,7 +76,7 @@ train::LoopOptions GPTTrainer::loop_options(const distributed::World& world) {
           .accumulate = o.accumulate,
           .clip_grad_norm = o.clip_grad,
           .dtype = o.products(),
-          .schedule = o.schedule_of(o.emb_dim, o.limited(o.num_epochs * steps_per_epoch)),
+          .schedule = o.schedule_of(o.sizes().width, o.limited(o.num_epochs * steps_per_epoch)),
           .evaluate = [this] { return losses(options_.eval_batches); },
           .evaluate_every = o.eval_interval,
           .patience = o.patience,

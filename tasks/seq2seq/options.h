@@ -17,23 +17,19 @@ namespace tapegrad::tasks {
 /// The values here are the tutorial's for the copy task (8.5.1).
 struct RunOptions : TrainingSettings, PositionSettings {
   /// The options of a task, with its own settings.
-  RunOptions(const TaskInfo& task, std::any own) : info(&task), own(std::move(own)) {
-    num_epochs = 50;
-    batch_size = 40;
-  }
+  RunOptions(const TaskInfo& task, std::any own);
 
   const TaskInfo* info;
-  int64_t vocab_size = 20;
-  int64_t hidden_size = 64;
-  int64_t num_hidden_layers = 2;
-  int64_t num_attention_heads = 2;
-  int64_t intermediate_size = 128;
-  int64_t max_position_embeddings = 0;  // 0: as long as the sequences
-  std::string preset = "tutorial";      // sizes: the task's, or those of nn::transformer_preset
-  std::string activation = "relu";      // of the feed-forward blocks: an nn::Activation
-  std::string norm = "pre";             // pre: before each block; post: after each residual sum
+  std::string preset = "tutorial";  // sizes: the task's, or those of nn::transformer_preset
+  /// The model's, with one dropout probability, and 0 for positions as long as the sequences. Its positions and
+  /// attention are those of the settings: model() has them.
+  nn::TransformerConfig config = {.vocab_size = 20,
+                                  .hidden_size = 64,
+                                  .num_hidden_layers = 2,
+                                  .num_attention_heads = 2,
+                                  .intermediate_size = 128,
+                                  .max_position_embeddings = 0};
   AttentionSettings attention;
-  double dropout = 0.1;
   int64_t steps_per_epoch = 100;
   std::any own;  // the settings that only this task has
 

@@ -34,7 +34,7 @@ train::LoopOptions Trainer::loop_options(const distributed::World& world) {
           .clip_grad_norm = o.clip_grad,
           .dtype = o.products(),
           // A run that is shorter than the warm-up ends while the rate rises.
-          .schedule = o.schedule_of(o.hidden_size, std::max(o.total_steps(), o.warmup + 1)),
+          .schedule = o.schedule_of(o.config.hidden_size, std::max(o.total_steps(), o.warmup + 1)),
           .save = [&o](train::Checkpoint& out) { out.set("options", to_json(o)); },
           .begin_step =
               [this] {

@@ -100,6 +100,8 @@ void add_fields(Fields& fields, const Fields& more) {
     if (std::holds_alternative<int64_t*>(field.value)) {
       if (limits.open_below) limits = {.least = limits.least + 1, .most = limits.most};
       limits.most = std::min(limits.most, kMost);
+    } else if (limits == nn::kShare) {
+      limits = kProbability;
     }
     fields.add(field);
   }

@@ -22,19 +22,19 @@ constexpr Limits kSeconds{.least = 0, .most = 1e6, .open_below = true};
 struct Case {
   std::string_view name;
   TextTask task;
-  std::string_view encoder;
+  TextEncoderKind encoder;
   int64_t context = kContext;
   bool no_copy = false;
 };
 constexpr Case kCases[] = {
-    {"flat, 64 tokens", TextTask::classify, "flat", kCut},
-    {"flat, 256 tokens", TextTask::classify, "flat"},
-    {"window, 256 tokens", TextTask::classify, "window"},
-    {"hierarchy, 256 tokens", TextTask::classify, "hierarchy"},
-    {"vocabulary only", TextTask::summarize, "flat", kContext, true},
-    {"with copies", TextTask::summarize, "flat"},
-    {"flat, 256 tokens", TextTask::answer, "flat"},
-    {"window, 256 tokens", TextTask::answer, "window"},
+    {"flat, 64 tokens", TextTask::classify, TextEncoderKind::flat, kCut},
+    {"flat, 256 tokens", TextTask::classify, TextEncoderKind::flat},
+    {"window, 256 tokens", TextTask::classify, TextEncoderKind::window},
+    {"hierarchy, 256 tokens", TextTask::classify, TextEncoderKind::hierarchy},
+    {"vocabulary only", TextTask::summarize, TextEncoderKind::flat, kContext, true},
+    {"with copies", TextTask::summarize, TextEncoderKind::flat},
+    {"flat, 256 tokens", TextTask::answer, TextEncoderKind::flat},
+    {"window, 256 tokens", TextTask::answer, TextEncoderKind::window},
 };
 
 struct Result {
@@ -49,9 +49,9 @@ TextOptions options_of(const Case& one, const CompareTextRequest& request) {
   TextOptions options(one.task);
   options.data = request.data;
   options.seed = request.seed;
-  options.encoder = one.encoder;
-  options.context = one.context;
-  options.no_copy = one.no_copy;
+  options.config.encoder = one.encoder;
+  options.config.context = one.context;
+  options.config.no_copy = one.no_copy;
   options.schedule = "constant";
   options.num_epochs = options.eval_interval = static_cast<int64_t>(kMost);  // the time ends it
   resolve(options);

@@ -107,9 +107,9 @@ Tensor mix_with_copies(const Tensor& vocabulary, const Tensor& weights, const Te
 
 Summarizer::Summarizer(const TextModelConfig& config)
     : transformer(config.transformer(std::max(config.context, config.summary_context), config.num_hidden_layers)),
-      query(linear_if(config.copy, config.hidden_size, config.hidden_size)),
-      key(linear_if(config.copy, config.hidden_size, config.hidden_size)),
-      gate(linear_if(config.copy, 2 * config.hidden_size, 1)) {}
+      query(linear_if(!config.no_copy, config.hidden_size, config.hidden_size)),
+      key(linear_if(!config.no_copy, config.hidden_size, config.hidden_size)),
+      gate(linear_if(!config.no_copy, 2 * config.hidden_size, 1)) {}
 
 Tensor Summarizer::predict(const Tensor& hidden, const Tensor& memory, const Tensor& source) const {
   if (!gate) return transformer.predict(hidden);

@@ -26,12 +26,12 @@ struct TextModelConfig {
   int64_t hidden_size = 64, num_hidden_layers = 2, num_attention_heads = 4, intermediate_size = 128;
   double dropout = 0.1;
   int64_t context = 256;         ///< tokens of a text
-  int64_t summary_context = 64;  ///< tokens of a summary
+  int64_t summary_context = 48;  ///< tokens of a summary
   TextEncoderKind encoder = TextEncoderKind::hierarchy;
   int64_t window = 32;
   int64_t segment = 32;        ///< hierarchy: tokens of a segment
   int64_t segment_layers = 1;  ///< hierarchy: layers over the segments' vectors
-  bool copy = true;            ///< of the summariser
+  bool no_copy = false;        ///< the summariser generates all words from the vocabulary
 
   /// Of the encoder of tokens, and for a summariser of the decoder.
   nn::TransformerConfig transformer(int64_t positions, int64_t layers) const;

@@ -10,14 +10,10 @@ namespace {
 
 constexpr std::string_view kAnswerEncoders[] = {"flat", "window"};
 
-TextEncoderKind encoder_named(std::string_view name) {
-  const auto found = std::find(std::begin(kTextEncoderNames), std::end(kTextEncoderNames), name);
-  return static_cast<TextEncoderKind>(found - std::begin(kTextEncoderNames));
-}
-
 }  // namespace
 
-TextOptions::TextOptions(TextTask task) : task(task), encoder(task == TextTask::classify ? "hierarchy" : "flat") {
+TextOptions::TextOptions(TextTask task) : task(task) {
+  if (task != TextTask::classify) config.encoder = TextEncoderKind::flat;
   num_epochs = 10;
   batch_size = 32;
   lr = 1e-3;
@@ -27,37 +23,37 @@ TextOptions::TextOptions(TextTask task) : task(task), encoder(task == TextTask::
 }
 
 void TextOptions::list(Fields& f) {
+  TextModelConfig& c = config;
   f.add({"vocab-size", "size of the byte-pair vocabulary that is trained on the texts", Group::model, {300, 100'000}},
-        vocab_size);
-  f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, hidden_size);
-  f.add({"num-hidden-layers", "layers over the tokens", Group::model, kCount}, num_hidden_layers);
-  f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, num_attention_heads);
-  f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, intermediate_size);
-  f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, dropout);
-  f.add({"context", "maximum number of tokens of a text; the rest is cut off", Group::model, kCount}, context);
+        c.vocab_size);
+  f.add({"hidden-size", "width of the model; a multiple of the number of heads", Group::model, kCount}, c.hidden_size);
+  f.add({"num-hidden-layers", "layers over the tokens", Group::model, kCount}, c.num_hidden_layers);
+  f.add({"num-attention-heads", "heads per attention", Group::model, kCount}, c.num_attention_heads);
+  f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, c.intermediate_size);
+  f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, c.dropout);
+  f.add({"context", "maximum number of tokens of a text; the rest is cut off", Group::model, kCount}, c.context);
   if (task == TextTask::classify) {
-    f.add(
+    f.add_named(
         {.name = "encoder",
          .help = "flat: attention to the whole text; window: to nearby tokens; hierarchy: an encoder for each segment, "
-                 "and one over the segments",
-         .choices = kTextEncoderNames},
-        encoder);
-    const bool cut = encoder == "hierarchy";
-    f.add({"segment", "hierarchy: tokens per segment", Group::model, kCount}, segment, cut);
-    f.add({"segment-layers", "hierarchy: layers over the segments", Group::model, kCount}, segment_layers, cut);
+                 "and one over the segments"},
+        c.encoder, kTextEncoderNames);
+    const bool cut = c.encoder == TextEncoderKind::hierarchy;
+    f.add({"segment", "hierarchy: tokens per segment", Group::model, kCount}, c.segment, cut);
+    f.add({"segment-layers", "hierarchy: layers over the segments", Group::model, kCount}, c.segment_layers, cut);
   }
   if (task == TextTask::answer) {
-    f.add({.name = "encoder",
-           .help = "flat: attention to the whole text; window: to nearby tokens",
-           .choices = kAnswerEncoders},
-          encoder);
+    f.add_named({.name = "encoder",
+                 .help = "flat: attention to the whole text; window: to nearby tokens",
+                 .choices = kAnswerEncoders},
+                c.encoder, kTextEncoderNames);
   }
   if (task != TextTask::summarize)
-    f.add({"window", "window: tokens on each side that a token attends to", Group::model, kCount}, window,
-          encoder == "window");
+    f.add({"window", "window: tokens on each side that a token attends to", Group::model, kCount}, c.window,
+          c.encoder == TextEncoderKind::window);
   if (task == TextTask::summarize) {
-    f.add({"summary-length", "maximum number of tokens of a summary", Group::model, kCount}, summary_length);
-    f.add({"no-copy", "generate all words from the vocabulary, and copy none from the text", Group::model}, no_copy);
+    f.add({"summary-length", "maximum number of tokens of a summary", Group::model, kCount}, c.summary_context);
+    f.add({"no-copy", "generate all words from the vocabulary, and copy none from the text", Group::model}, c.no_copy);
   }
   f.add({.name = "data",
          .help = "folder written by 'tapegrad data' (default: 200 invented records)",
@@ -69,28 +65,19 @@ void TextOptions::list(Fields& f) {
   f.add({"eval-examples", "examples of the validation part per evaluation", Group::training, kCount}, eval_examples);
 }
 
-TextModelConfig TextOptions::model(int64_t vocab, int64_t classes) const {
-  TextModelConfig config{.vocab_size = vocab, .classes = classes};
-  config.hidden_size = hidden_size;
-  config.num_hidden_layers = num_hidden_layers;
-  config.num_attention_heads = num_attention_heads;
-  config.intermediate_size = intermediate_size;
-  config.dropout = dropout;
-  config.context = context;
-  config.summary_context = summary_length;
-  config.encoder = encoder_named(encoder);
-  config.window = window;
-  config.segment = segment;
-  config.segment_layers = segment_layers;
-  config.copy = !no_copy;
-  return config;
+TextModelConfig TextOptions::model(int64_t vocab_size, int64_t classes) const {
+  TextModelConfig model = config;
+  model.vocab_size = vocab_size;
+  model.classes = classes;
+  return model;
 }
 
 void resolve(TextOptions& o) {
   check_limits(fields_of(o));
   o.check();
-  require(o.hidden_size % o.num_attention_heads == 0, "--hidden-size",
-          fmt::format("{} is not divisible by --num-attention-heads {}", o.hidden_size, o.num_attention_heads));
+  const int64_t width = o.config.hidden_size, heads = o.config.num_attention_heads;
+  require(width % heads == 0, "--hidden-size",
+          fmt::format("{} is not divisible by --num-attention-heads {}", width, heads));
   // However many processes there are: with the fewest gradients.
   require_memory("train", kModelAndBatch, training_bytes(o, o.accumulate));
 }
@@ -98,14 +85,15 @@ void resolve(TextOptions& o) {
 double training_bytes(const TextOptions& o, int64_t processes) {
   // Parameters, two moments, and the gradients of the batches of a step that wait for their sum.
   const double copies = 3 + static_cast<double>(train::gradients_at_once(o.accumulate, o.clip_grad, processes));
-  const auto c = static_cast<double>(o.hidden_size), f = static_cast<double>(o.intermediate_size);
-  const auto layers = static_cast<double>(o.num_hidden_layers), vocab = static_cast<double>(o.vocab_size);
-  const auto tokens = static_cast<double>(o.batch_size * o.context), heads = static_cast<double>(o.num_attention_heads);
-  const bool decodes = o.task == TextTask::summarize;
-  const double seen = static_cast<double>(o.encoder == "hierarchy" ? std::min(o.segment, o.context) : o.context);
+  const TextModelConfig& m = o.config;
+  const auto c = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size);
+  const auto layers = static_cast<double>(m.num_hidden_layers), vocab = static_cast<double>(m.vocab_size);
+  const auto tokens = static_cast<double>(o.batch_size * m.context), heads = static_cast<double>(m.num_attention_heads);
+  const bool decodes = o.task == TextTask::summarize, cut = m.encoder == TextEncoderKind::hierarchy;
+  const auto seen = static_cast<double>(cut ? std::min(m.segment, m.context) : m.context);
   const double parameters = (decodes ? 3 : 1) * vocab * c + (decodes ? 2 : 1) * layers * (8 * c * c + 2 * c * f);
   const double kept = tokens * layers * (20 * c + 2 * f + 3 * heads * seen) * (decodes ? 1.5 : 1);
-  const double logits = decodes ? 6 * vocab * static_cast<double>(o.batch_size * o.summary_length) : 0;
+  const double logits = decodes ? 6 * vocab * static_cast<double>(o.batch_size * m.summary_context) : 0;
   return 4 * (copies * parameters + kept + logits);
 }
 

@@ -14,24 +14,13 @@ struct TextOptions : TrainingSettings {
   explicit TextOptions(TextTask task);
 
   TextTask task;
-  std::string data;  // folder; empty: invented records
-  int64_t vocab_size = 4000;
-  int64_t hidden_size = 64;
-  int64_t num_hidden_layers = 2;
-  int64_t num_attention_heads = 4;
-  int64_t intermediate_size = 128;
-  double dropout = 0.1;
-  int64_t context = 256;
-  std::string encoder;  // classify and answer
-  int64_t segment = 32;
-  int64_t segment_layers = 1;
-  int64_t window = 32;
-  int64_t summary_length = 48;
-  bool no_copy = false;
+  std::string data;                               // folder; empty: invented records
+  TextModelConfig config = {.vocab_size = 4000};  // the model's; the encoder is that of classify and answer
   int64_t eval_interval = 100;
   int64_t eval_examples = 256;
 
   void list(Fields& fields);
+  /// The model for a vocabulary that was trained, and for so many classes.
   TextModelConfig model(int64_t vocab_size, int64_t classes) const;
 };
 

@@ -60,7 +60,7 @@ std::vector<std::string> summaries(const Summarizer& model, const TextSetup& set
   SummarizerNext next(model, batch.text);
   const int64_t rows = batch.text.size(0);
   const nn::Generated found = nn::generate(next, full({rows, 1}, TextVocabulary::kBegin, kInt64),
-                                           {.max_new_tokens = setup.options.summary_length,
+                                           {.max_new_tokens = setup.options.config.summary_context,
                                             .end_token = TextVocabulary::kEnd,
                                             .pad_token = TextVocabulary::kPadding,
                                             .beams = beams});

@@ -33,7 +33,7 @@ EncodedExamples encode_part(const TextSetup& setup, const Corpus& corpus, Part p
   EncodedExamples encoded = encode(setup.options, corpus[part], setup.vocabulary, setup.classes, true);
   const std::string learnable = setup.options.task == TextTask::classify
                                     ? "whose label occurs in the train part"
-                                    : fmt::format("whose answer is within --context {}", setup.options.context);
+                                    : fmt::format("whose answer is within --context {}", setup.options.config.context);
   require(encoded.size() > 0, "--data",
           fmt::format("the {} part has no example {}", kPartNames[static_cast<std::size_t>(part)], learnable));
   return encoded;
@@ -48,7 +48,7 @@ TextData load_text_data(const TextOptions& options, const train::Checkpoint* sav
           fmt::format("the training examples in {} are not those that the run was started with", options.data));
   TextVocabulary vocabulary =
       saved != nullptr ? TextVocabulary(data::parse_tokenizer(saved->get<std::string>("tokenizer"), "checkpoint"))
-                       : TextVocabulary::train(corpus[Part::train], options.vocab_size);
+                       : TextVocabulary::train(corpus[Part::train], options.config.vocab_size);
   std::vector<std::string> classes;
   if (options.task == TextTask::classify) classes = classes_of(corpus[Part::train]);
   return {std::move(corpus), std::move(vocabulary), std::move(classes), checksum};
@@ -75,7 +75,7 @@ train::LoopOptions TextTrainer::loop_options(uint64_t checksum, const distribute
           .accumulate = o.accumulate,
           .clip_grad_norm = o.clip_grad,
           .dtype = o.products(),
-          .schedule = o.schedule_of(o.hidden_size, o.limited(o.num_epochs * steps)),
+          .schedule = o.schedule_of(o.config.hidden_size, o.limited(o.num_epochs * steps)),
           .evaluate = [this] { return train::Evaluation{.validation = validation_loss()}; },
           .evaluate_every = o.eval_interval,
           .save =

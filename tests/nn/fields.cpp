@@ -103,11 +103,13 @@ TEST(Fields, WhoUsesADeclarationMaySayWhatDiffers) {
   sample.size = 0;
   nn::check_fields("sample", fields);
   bool more = false;
-  fields.add({.name = "more", .help = ""}, more);
-  fields.move_last_behind("size");
+  nn::Fields others;
+  others.add({.name = "more", .help = ""}, more);
+  fields.insert_after("size", others);
+  fields.erase("share");
   std::string names;
   for (const nn::Field& field : fields) names += std::string(field.setting.name) + " ";
-  EXPECT_EQ(names, "size more item_count share rate colour warm flag order words limit ");
+  EXPECT_EQ(names, "size more item_count rate colour warm flag order words limit ");
 }
 
 }  // namespace

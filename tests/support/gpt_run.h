@@ -23,10 +23,10 @@ inline tasks::GPTOptions small_gpt_options(const TemporaryFolder& folder) {
   tasks::GPTOptions o = tasks::gpt_options(tasks::kGPTDefaultPreset);
   o.text = folder / "text.txt";
   spill(o.text, kGPTText);
-  o.emb_dim = 16;
-  o.n_heads = 2;
-  o.n_layers = 1;
-  o.context_length = 16;
+  o.gpt().emb_dim = 16;
+  o.gpt().n_heads = 2;
+  o.gpt().n_layers = 1;
+  o.gpt().context_length = 16;
   o.num_epochs = 2;
   o.eval_interval = 5;
   o.sample_tokens = 8;

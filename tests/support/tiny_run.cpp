@@ -10,14 +10,14 @@ namespace {
 
 tasks::RunOptions unresolved(const std::string& task) {
   tasks::RunOptions o = tasks::task_named(task).defaults();
-  o.hidden_size = 8;
-  o.num_hidden_layers = 1;
-  o.intermediate_size = 16;
+  o.config.hidden_size = 8;
+  o.config.num_hidden_layers = 1;
+  o.config.intermediate_size = 16;
   o.batch_size = 4;
   o.num_epochs = 2;
   o.steps_per_epoch = 10;
   if (task == "copy") {
-    o.vocab_size = 6;
+    o.config.vocab_size = 6;
     o.of<tasks::CopyTask>().seq_length = 4;
   }
   return o;
@@ -36,7 +36,7 @@ Arguments as_arguments(const tasks::Fields& settings, const tasks::Fields& usual
   for (const tasks::Field& field : settings) {
     const tasks::Field* other = usual.find(field.setting.name);
     if (other != nullptr && field.text() == other->text()) continue;
-    out.push_back("--" + std::string(field.setting.name));
+    out.push_back(field.setting.option());
     if (!std::holds_alternative<bool*>(field.value)) out.push_back(field.text());
   }
   return out;

@@ -119,7 +119,7 @@ TEST(GptCommand, TrainsWithEveryKindOfPositions) {
       run_command(small_gpt_run(folder, "foreign", {"--positions", "t5", "--save-hugging-face", folder / "hf"})), 2,
       {"[--save-hugging-face] GPT-2's positions are learned"});
   GPTOptions odd = gpt_options("tiny");
-  odd.positions = "rope", odd.emb_dim = 6, odd.n_heads = 2;
+  odd.positions = "rope", odd.gpt().emb_dim = 6, odd.gpt().n_heads = 2;
   EXPECT_EQ(error_of([&] { resolve(odd); }),
             "[--positions] rope rotates pairs of elements, got heads of size 3 (--emb-dim 6 over --n-heads 2)");
 }

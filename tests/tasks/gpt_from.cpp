@@ -84,7 +84,7 @@ Started started(const std::string& from, const std::function<void(GPTOptions&)>&
   asked.seq_length = 24;
   asked.batch_size = 8;
   asked.max_steps = 6;
-  asked.drop_rate = 0.1;
+  asked.gpt().drop_rate = 0.1;
   change(asked);
   for (const char* name : {"from", "text", "seq-length", "batch-size", "max-steps", "drop-rate"})
     given.emplace_back(name);

@@ -32,18 +32,18 @@ using tests::tiny_run;
 TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section 8.4.3
   RunOptions options = task_named("copy").defaults();
   options.preset = "base";
-  options.num_hidden_layers = 1;
+  options.config.num_hidden_layers = 1;
   apply_preset(options, {"preset", "num-hidden-layers"});
-  EXPECT_EQ(options.hidden_size, 512);
-  EXPECT_EQ(options.num_attention_heads, 8);
-  EXPECT_EQ(options.intermediate_size, 2048);
-  EXPECT_EQ(options.num_hidden_layers, 1);
-  EXPECT_EQ(options.vocab_size, 20);
+  EXPECT_EQ(options.config.hidden_size, 512);
+  EXPECT_EQ(options.config.num_attention_heads, 8);
+  EXPECT_EQ(options.config.intermediate_size, 2048);
+  EXPECT_EQ(options.config.num_hidden_layers, 1);
+  EXPECT_EQ(options.config.vocab_size, 20);
   options = task_named("copy").defaults();
   apply_preset(options, {});
-  EXPECT_EQ(options.hidden_size, 64);
-  options.norm = "post";
-  options.activation = "gelu";
+  EXPECT_EQ(options.config.hidden_size, 64);
+  options.config.post_norm = true;
+  options.config.activation = nn::Activation::gelu;
   EXPECT_TRUE(options.model().post_norm);
   EXPECT_EQ(options.model().activation, nn::Activation::gelu);
 
@@ -113,16 +113,16 @@ TEST(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
                  {"[train] a model with batches of these sizes takes about", " GB, this machine has "});
   };
   GPTOptions gpt = gpt_options(kGPTDefaultPreset);
-  gpt.emb_dim = 4096;
+  gpt.gpt().emb_dim = 4096;
   resolve(gpt);
   expect({"gpt", "--emb-dim", "4096", "--n-layers", layers([&](int64_t n) {
-            gpt.n_layers = n;
+            gpt.gpt().n_layers = n;
             return training_bytes(gpt, 60, 1);
           })});
   RunOptions copy = task_named("copy").defaults();
-  copy.hidden_size = 4096;
+  copy.config.hidden_size = 4096;
   expect({"copy", "--hidden-size", "4096", "--num-hidden-layers", layers([&](int64_t n) {
-            copy.num_hidden_layers = n;
+            copy.config.num_hidden_layers = n;
             return training_bytes(copy, 1);
           })});
 }

@@ -204,7 +204,7 @@ TEST(ParserTask, PaddingIsMaskedAndNotCounted) {
   EXPECT_EQ(both.target[0].to_vector<int64_t>().back(), 0);
 
   // Log-probabilities that say p at every right token, and anything at padding.
-  const int64_t vocab = options.vocab_size;
+  const int64_t vocab = options.config.vocab_size;
   const auto outputs = [&](const Batch& batch, double p, double at_padding) {
     const Tensor hot = one_hot(batch.target, vocab).to(kFloat32);
     const Tensor real = ne(batch.target, 0.0).unsqueeze(-1);
@@ -248,9 +248,9 @@ TEST(ParserTask, StreamsAreRestored) {
 // An untrained model gets a low score, and the test set has no expression of the training.
 TEST(ParserTask, TestSetIsUnseen) {
   RunOptions options = options_of(2);
-  options.hidden_size = 8;
-  options.num_hidden_layers = 1;
-  options.intermediate_size = 8;
+  options.config.hidden_size = 8;
+  options.config.num_hidden_layers = 1;
+  options.config.intermediate_size = 8;
   options.num_epochs = 1;
   options.steps_per_epoch = 5;
   resolve(options);
@@ -299,9 +299,9 @@ TEST(ParserTask, AnswersEndWithTheirTree) {
 TEST(ParserTask, HasExtraMetrics) {
   for (int64_t depth = 1; depth <= 4; ++depth) {
     RunOptions options = options_of(depth);
-    options.hidden_size = 8;
-    options.num_hidden_layers = 1;
-    options.intermediate_size = 8;
+    options.config.hidden_size = 8;
+    options.config.num_hidden_layers = 1;
+    options.config.intermediate_size = 8;
     options.num_epochs = 1;
     options.steps_per_epoch = 2;
     const ParserTask task(options);
@@ -320,12 +320,12 @@ TEST(ParserTask, InvalidSettings) {
   RunOptions o = ParserTask::defaults();
   o.of<ParserTask>().depth = 3;
   EXPECT_EQ(error_of([&] { resolve(o); }), "[--depth] 3 needs brackets: --vocab-size must be at least 29, got 25");
-  o.vocab_size = 29;
-  o.max_position_embeddings = 32;
+  o.config.vocab_size = 29;
+  o.config.max_position_embeddings = 32;
   EXPECT_EQ(error_of([&] { resolve(o); }),
             "[--depth] 3 makes sequences of 33 tokens, longer than --max-position-embeddings 32");
   o = ParserTask::defaults();
-  o.vocab_size = 24;
+  o.config.vocab_size = 24;
   EXPECT_EQ(error_of([&] { resolve(o); }), "[--vocab-size] must be at least 25, the tokens of expressions, got 24");
   EXPECT_EQ(error_of([] { ParserTask(options_of(2)).read_expression("x=1+2*(3-4)"); }),
             "[--expression] x=1+2*(3-4): its operators have the nesting depth 3, the model was trained with --depth 2");

@@ -181,9 +181,9 @@ TEST(ParserResume, EndsInTheSameBytes) {
 TEST(ParserResume, InProcessIsExact) {
   for (const int64_t depth : {1, 2}) {
     RunOptions options = ParserTask::defaults();
-    options.hidden_size = 8;
-    options.intermediate_size = 8;
-    options.num_hidden_layers = 1;
+    options.config.hidden_size = 8;
+    options.config.intermediate_size = 8;
+    options.config.num_hidden_layers = 1;
     options.batch_size = 4;
     options.of<ParserTask>().depth = depth;
     ParserTask::adapt(options, {"depth"});

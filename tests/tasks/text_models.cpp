@@ -69,7 +69,7 @@ TEST(Summarizer, DecodesWithACacheAsWithout) {
   manual_seed(3);
   for (const bool copy : {true, false}) {
     TextModelConfig config = tiny_config();
-    config.copy = copy;
+    config.no_copy = !copy;
     const Summarizer model(config);
     EXPECT_EQ(model.gate.has_value(), copy);
     const Tensor source = tensor({{3, 5, 3, 1, 0}, {2, 4, 7, 8, 9}}), target = tensor({{1, 4, 5}, {1, 5, 6}});
@@ -141,7 +141,7 @@ TEST(Answer, TokensOfASpanAndBack) {
     EXPECT_NE(back.find(examples[i].target), std::string::npos) << back << " of " << examples[i].target;
     EXPECT_LE(back.size(), examples[i].target.size() + 12);
   }
-  options.context = 8;  // most answers are cut off
+  options.config.context = 8;  // most answers are cut off
   EXPECT_LT(encode(options, examples, vocabulary, {}, true).size(), static_cast<int64_t>(examples.size() / 2));
 }
 
@@ -160,10 +160,10 @@ TEST(Scores, OfBaselines) {
 
 TextOptions quick(TextTask task) {
   TextOptions options(task);
-  options.vocab_size = 400;
-  options.hidden_size = 16;
-  options.num_attention_heads = 2;
-  options.intermediate_size = 16;
+  options.config.vocab_size = 400;
+  options.config.hidden_size = 16;
+  options.config.num_attention_heads = 2;
+  options.config.intermediate_size = 16;
   options.num_epochs = 2;
   options.eval_interval = 3;
   return options;

@@ -44,12 +44,12 @@ TEST(Tutorial003_8_5_2, OperandsAreDrawnUpTo499) {
 TEST(Tutorial003_8_5_2, Configuration) {
   RunOptions o = AdditionTask::defaults();
   resolve(o);
-  EXPECT_EQ(o.vocab_size, 11);
-  EXPECT_EQ(o.hidden_size, 256);
-  EXPECT_EQ(o.num_hidden_layers, 3);
-  EXPECT_EQ(o.num_attention_heads, 4);
-  EXPECT_EQ(o.intermediate_size, 512);
-  EXPECT_EQ(o.max_position_embeddings, 10);
+  EXPECT_EQ(o.config.vocab_size, 11);
+  EXPECT_EQ(o.config.hidden_size, 256);
+  EXPECT_EQ(o.config.num_hidden_layers, 3);
+  EXPECT_EQ(o.config.num_attention_heads, 4);
+  EXPECT_EQ(o.config.intermediate_size, 512);
+  EXPECT_EQ(o.config.max_position_embeddings, 10);
   EXPECT_EQ(o.num_epochs, 10);
   EXPECT_EQ(o.steps_per_epoch, 300);
   EXPECT_EQ(o.batch_size, 128);

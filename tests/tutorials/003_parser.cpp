@@ -70,7 +70,7 @@ void follow(const char* curve, double dropout) {
   const std::vector<double> losses = tests::stored("parser_curves.json")[curve];
   ASSERT_EQ(losses.size(), 100U);
   RunOptions options = parser_options();
-  options.dropout = dropout;
+  options.config.dropout_prob = dropout;
   Trainer trainer(options);
   double worst_20 = 0, worst_100 = 0;
   for (std::size_t i = 0; i < losses.size(); ++i) {

@@ -48,7 +48,7 @@ TEST(Tutorial003_8_5_2, FirstHundredSteps) { follow(tutorial_options(), "losses"
 
 TEST(Tutorial003_8_5_2, FirstHundredStepsWithoutDropout) {
   RunOptions options = tutorial_options();
-  options.dropout = 0;
+  options.config.dropout_prob = 0;
   follow(options, "losses_nodropout");
 }
 
@@ -82,7 +82,7 @@ TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
 TEST(Tutorial003_8_5_2, FirstBatches) {
   const nlohmann::json expected = tests::stored("curves_addition.json");
   RunOptions options = tutorial_options();
-  options.dropout = 0;  // the reference drew no dropout masks between its batches
+  options.config.dropout_prob = 0;  // the reference drew no dropout masks between its batches
   Trainer trainer(options);
   for (std::size_t batch = 0; batch < expected["first_source"].size(); ++batch) {
     trainer.step();

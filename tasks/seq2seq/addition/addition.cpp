@@ -85,11 +85,11 @@ void AdditionTask::Settings::list(Fields& f) {
 
 RunOptions AdditionTask::defaults() {
   RunOptions o(kInfo, Settings{});
-  o.vocab_size = 11;
-  o.hidden_size = 256;
-  o.num_hidden_layers = 3;
-  o.num_attention_heads = 4;
-  o.intermediate_size = 512;
+  o.config.vocab_size = 11;
+  o.config.hidden_size = 256;
+  o.config.num_hidden_layers = 3;
+  o.config.num_attention_heads = 4;
+  o.config.intermediate_size = 512;
   o.num_epochs = 10;
   o.steps_per_epoch = 300;
   o.batch_size = 128;
@@ -109,9 +109,9 @@ void AdditionTask::adapt(RunOptions& options, const Given& given) {
 }
 
 void AdditionTask::check(const RunOptions& options) {
-  if (options.vocab_size <= kPlus)
+  if (options.config.vocab_size <= kPlus)
     bad_request("--vocab-size",
-                fmt::format("must be at least {}, ten digits and +, got {}", kPlus + 1, options.vocab_size));
+                fmt::format("must be at least {}, ten digits and +, got {}", kPlus + 1, options.config.vocab_size));
 }
 
 AdditionTask::AdditionTask(const RunOptions& options)

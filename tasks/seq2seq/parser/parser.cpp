@@ -11,7 +11,7 @@ namespace {
 
 using T = ExpressionTokens;
 
-TreeForm form_of(const RunOptions& o) { return o.vocab_size < T::kCount ? TreeForm::flat : TreeForm::brackets; }
+TreeForm form_of(const RunOptions& o) { return o.config.vocab_size < T::kCount ? TreeForm::flat : TreeForm::brackets; }
 
 struct FlatDraw {
   int64_t variable, left, op, right;  // from 0
@@ -119,11 +119,11 @@ void ParserTask::Settings::list(Fields& f) {
 
 RunOptions ParserTask::defaults() {
   RunOptions o(kInfo, Settings{});
-  o.vocab_size = T::kFlatCount;
-  o.hidden_size = 128;
-  o.num_hidden_layers = 3;
-  o.num_attention_heads = 4;
-  o.intermediate_size = 512;
+  o.config.vocab_size = T::kFlatCount;
+  o.config.hidden_size = 128;
+  o.config.num_hidden_layers = 3;
+  o.config.num_attention_heads = 4;
+  o.config.intermediate_size = 512;
   o.num_epochs = 6;
   o.steps_per_epoch = 100;
   o.batch_size = 64;
@@ -138,12 +138,12 @@ int64_t ParserTask::longest(const RunOptions& options) {
 
 void ParserTask::check(const RunOptions& o) {
   const int64_t depth = o.of<ParserTask>().depth;
-  if (o.vocab_size < T::kFlatCount)
+  if (o.config.vocab_size < T::kFlatCount)
     bad_request("--vocab-size",
-                fmt::format("must be at least {}, the tokens of expressions, got {}", T::kFlatCount, o.vocab_size));
+                fmt::format("must be at least {}, the tokens of expressions, got {}", T::kFlatCount, o.config.vocab_size));
   if (depth > 1 && form_of(o) == TreeForm::flat)
     bad_request("--depth", fmt::format("{} needs brackets: --vocab-size must be at least {}, got {}", depth, T::kCount,
-                                       o.vocab_size));
+                                       o.config.vocab_size));
   const int64_t padded_to = o.of<ParserTask>().max_tokens;
   const int64_t least =
       std::max(longest_expression(static_cast<int>(depth)), longest_tree(static_cast<int>(depth), form_of(o)));
@@ -153,9 +153,9 @@ void ParserTask::check(const RunOptions& o) {
   if (padded_to > least && form_of(o) == TreeForm::flat)
     bad_request("--max-tokens",
                 fmt::format("trees without brackets are not padded: expected {}, got {}", least, padded_to));
-  if (o.max_position_embeddings != 0 && o.model().longest_input() < longest(o))
+  if (o.config.max_position_embeddings != 0 && o.model().longest_input() < longest(o))
     bad_request("--depth", fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}",
-                                       depth, longest(o), o.max_position_embeddings));
+                                       depth, longest(o), o.config.max_position_embeddings));
 }
 
 void ParserTask::adapt(RunOptions& o, const Given& given) {
@@ -163,8 +163,8 @@ void ParserTask::adapt(RunOptions& o, const Given& given) {
   const auto otherwise = [&](std::string_view name, auto& setting, auto value) {
     if (!contains(given, name)) setting = value;
   };
-  otherwise("vocab-size", o.vocab_size, T::kCount);
-  otherwise("dropout", o.dropout, 0.0);
+  otherwise("vocab-size", o.config.vocab_size, T::kCount);
+  otherwise("dropout", o.config.dropout_prob, 0.0);
   otherwise("num-epochs", o.num_epochs, int64_t{40});
   otherwise("lr", o.lr, 1e-3);
   otherwise("schedule", o.schedule, "warmup-cosine");

@@ -32,7 +32,7 @@ bool encode_one(const TextOptions& o, const TextExample& example, const TextVoca
     encoded.asked = static_cast<int64_t>(encoded.text.size());
   }
   encoded.text.insert(encoded.text.end(), text.begin(), text.end());
-  cut(encoded.text, o.context);
+  cut(encoded.text, o.config.context);
   encoded.asked = std::min(encoded.asked, static_cast<int64_t>(encoded.text.size()));
   if (encoded.text.empty()) encoded.text.push_back(TextVocabulary::kEnd);
   if (o.task == TextTask::classify) {
@@ -42,7 +42,7 @@ bool encode_one(const TextOptions& o, const TextExample& example, const TextVoca
   }
   if (o.task == TextTask::summarize) {
     encoded.target = vocabulary.encode(example.target);
-    cut(encoded.target, o.summary_length - 1);
+    cut(encoded.target, o.config.summary_context - 1);
     encoded.target.push_back(TextVocabulary::kEnd);
     return true;
   }

@@ -35,7 +35,7 @@ nn::AdapterNames adapter_names(const nn::AnyDecoder& model) {
   return gpt2 ? nn::gpt2_adapter_names : nn::AdapterNames();
 }
 
-void override_with(nn::PositionOptions& options, const ReachSettings& reach, const Given& given) {
+void stretch(nn::PositionOptions& options, const ReachSettings& reach, const Given& given) {
   if (contains(given, "interpolate-to")) options.interpolate_to = reach.interpolate_to;
   if (contains(given, "ntk-scale")) options.ntk_scale = reach.ntk_scale;
 }
@@ -51,7 +51,7 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
   GPTOptions options;
   options.preset = "gpt2";
   options.config = config;
-  override_with(config.position_options, o.reach, o.given);
+  stretch(config.position_options, o.reach, o.given);
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
   nn::AnyDecoder model = unfilled(config, o.type, folder);
   fill_from_folder(model, folder,
@@ -87,7 +87,7 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
       return unfilled(llama->config, type, file, &options);
     }
     nn::GPTConfig config = options.model(tokenizer->size());
-    override_with(config.position_options, o.reach, o.given);
+    stretch(config.position_options, o.reach, o.given);
     options.gpt().vocab_size = config.vocab_size;
     return unfilled(config, type, file, &options);
   }();

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/llama.h>
+#include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>

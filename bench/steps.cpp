@@ -7,9 +7,10 @@
 #include <sys/resource.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tapegrad.h>
+#include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/version.h>
 
 #include <chrono>
@@ -38,9 +39,9 @@ class Work {
 // The tutorial's run.
 class SequenceWork final : public Work {
  public:
-  explicit SequenceWork(const json& row) : trainer_(options(row)) {}
-  double step() override { return trainer_.step().loss; }
-  NamedTensors state() const override { return nn::state_dict(trainer_.model()); }
+  explicit SequenceWork(const json& row) : recipe_(options(row)), training_(opened(recipe_)) {}
+  double step() override { return training_.loop().step().loss; }
+  NamedTensors state() const override { return nn::state_dict(recipe_.transformer()); }
 
  private:
   static tasks::RunOptions options(const json& row) {
@@ -55,7 +56,13 @@ class SequenceWork final : public Work {
     return options;
   }
 
-  tasks::Trainer trainer_;
+  static tasks::Recipe& opened(tasks::Recipe& recipe) {
+    recipe.open(nullptr);
+    return recipe;
+  }
+
+  tasks::Seq2SeqRecipe recipe_;
+  tasks::Training training_;
 };
 
 // A GPT on batches that are drawn beforehand, by a generator that is easy to write in any language.

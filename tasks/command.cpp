@@ -11,8 +11,7 @@
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/info.h>
-#include <tapegrad/tasks/seq2seq/command.h>
-#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/option_types.h>
@@ -20,11 +19,11 @@
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/corpus/data_verb.h>
-#include <tapegrad/tasks/text/verbs.h>
 #include <tapegrad/tasks/tokenize.h>
 #include <tapegrad/version.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -54,29 +53,15 @@ void add_threads(CLI::App* app, Parsed& parsed) {
       ->type_name("N");
 }
 
-using AddToTask = void (*)(CLI::App*, const TaskInfo&, std::function<int()>&);
-using AddToGPT = void (*)(CLI::App*, std::function<int()>&);
-
-void add_tasks(CLI::App* verb, Parsed& parsed, AddToTask add) {
-  for (const TaskInfo* task : all_tasks()) {
-    CLI::App* app = verb->add_subcommand(std::string(task->name), std::string(task->help));
-    add(app, *task, parsed.run);
-    add_threads(app, parsed);
-  }
-}
-
-void add_gpt(CLI::App* verb, Parsed& parsed, AddToGPT add) {
-  CLI::App* app = verb->add_subcommand("gpt", "predict the next token of a text, with a GPT");
-  add(app, parsed.run);
-  add_threads(app, parsed);
-}
-
-using AddToText = void (*)(CLI::App*, TextTask, std::function<int()>&);
-
-void add_text(CLI::App* verb, Parsed& parsed, AddToText add) {
-  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
-    CLI::App* app = verb->add_subcommand(std::string(name(task)), std::string(summary(task)));
-    add(app, task, parsed.run);
+// The kinds of runs that a verb has.
+void add_kinds(CLI::App* verb, Parsed& parsed) {
+  const std::string word = verb->get_name();
+  for (const Kind& kind : kinds()) {
+    const auto own = std::find_if(kind.verbs.begin(), kind.verbs.end(), [&](const auto& v) { return v.first == word; });
+    const bool trains = word == "train" && kind.make;
+    if (own == kind.verbs.end() && !trains) continue;
+    CLI::App* app = verb->add_subcommand(std::string(kind.name), std::string(kind.help));
+    trains ? add_train(app, kind, parsed.run) : own->second(app, parsed.run);
     add_threads(app, parsed);
   }
 }
@@ -158,34 +143,17 @@ struct Verb {
   bool distributed = false;  // the processes that a launcher starts work together; otherwise each works for itself
 };
 constexpr Verb kVerbs[] = {
-    {"train", "train a model; writes checkpoints and a report",
-     [](CLI::App* verb, Parsed& parsed) {
-       add_tasks(verb, parsed, add_train);
-       add_gpt(verb, parsed, add_gpt_train);
-       add_text(verb, parsed, add_text_train);
-     },
-     true},
-    {"test", "test a trained model on new examples",
-     [](CLI::App* verb, Parsed& parsed) {
-       add_tasks(verb, parsed, add_test);
-       add_gpt(verb, parsed, add_gpt_test);
-       add_text(verb, parsed, add_text_test);
-     }},
+    {"train", "train a model; writes checkpoints and a report", add_kinds, true},
+    {"test", "test a trained model on new examples", add_kinds},
     {"data", "make text datasets", [](CLI::App* verb, Parsed& parsed) { add_data(verb, parsed.run); }},
-    {"generate", "continue a text with a trained model",
-     [](CLI::App* verb, Parsed& parsed) { add_gpt(verb, parsed, add_gpt_generate); }},
+    {"generate", "continue a text with a trained model", add_kinds},
     {"chat", "talk with a trained model at the terminal",
      [](CLI::App* app, Parsed& parsed) {
        add_chat(app, parsed.run);
        add_threads(app, parsed);
      }},
-    {"explain", "explain a task's data, masks and loss",
-     [](CLI::App* verb, Parsed& parsed) { add_tasks(verb, parsed, add_explain); }},
-    {"attention", "draw a trained model's attention weights",
-     [](CLI::App* verb, Parsed& parsed) {
-       add_tasks(verb, parsed, add_attention);
-       add_gpt(verb, parsed, add_gpt_attention);
-     }},
+    {"explain", "explain a task's data, masks and loss", add_kinds},
+    {"attention", "draw a trained model's attention weights", add_kinds},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
     {"compare", "train variants of a model, and tabulate accuracy, time and memory",
      [](CLI::App* verb, Parsed& parsed) {

@@ -182,4 +182,8 @@ struct CloneCheck {
 
 }  // namespace detail
 
+/// A reference to a model of any type, which the functions on models take as a model: nn::state_dict(AnyModel(model)).
+/// The model must outlive it and stay where it is.
+using detail::AnyModel;
+
 }  // namespace tapegrad::nn

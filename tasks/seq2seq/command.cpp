@@ -1,9 +1,8 @@
-// The options of `train`, `test`, `explain` and `attention` of copy, addition and parser.
-#include <fmt/format.h>
+// The options of `test`, `explain` and `attention` of copy, addition and parser.
+#include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/seq2seq/command.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/command_line.h>
-#include <tapegrad/tasks/train/files.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -35,28 +34,7 @@ void add_example(CLI::App* app, const std::shared_ptr<Request>& r, const TaskInf
   });
 }
 
-void add_model_option(CLI::App* app, std::string& model) {
-  app->add_option("--model", model,
-                  fmt::format("{} of a run, or its folder (default: the last run's)", train::kModelFile))
-      ->type_name("FILE_OR_DIR");
-}
-
 }  // namespace
-
-void add_train(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
-  const auto r = std::make_shared<TrainRequest>(task);
-  r->out = default_folder(task.name).string();
-  add_options(app, fields_of(r->options));
-  add_options(app, fields_of<RunRequest>(*r));
-  app->callback([app, r, &task, &run] {
-    run = [app, r, &task] {
-      r->given = given_on(app, fields_of(r->options));
-      apply_preset(r->options, r->given);
-      task.adapt(r->options, r->given);
-      return train(*r);
-    };
-  });
-}
 
 void add_test(CLI::App* app, const TaskInfo& task, std::function<int()>& run) {
   const auto r = std::make_shared<TestRequest>(task);

@@ -12,7 +12,6 @@ class App;
 namespace tapegrad::tasks {
 
 // Each adds one verb's options to a task's subcommand; once they are parsed, `run` holds what to do.
-void add_train(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
 void add_test(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
 void add_explain(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
 void add_attention(CLI::App* app, const TaskInfo& task, std::function<int()>& run);

@@ -3,7 +3,8 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/attention/files.h>
 #include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/seq2seq/model_file.h>
+#include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
@@ -37,18 +38,19 @@ int attention(const AttentionRequest& request) {
   require(!request.json || request.analyze, "--json", "expected --analyze, whose figures it prints");
   const TaskInfo& info = *request.options.info;
   const fs::path file = model_file(fmt::format("attention {}", info.name), info.name, request.model);
-  TrainedModel trained = load_model(file, info, request.reach, request.given);
-  override_examples(trained, request.options, request.given);
-  const Task& task = *trained.task;
-  nn::eval(trained.model);
+  Seq2SeqRecipe trained(info);
+  ReachSettings reach = request.reach;
+  load_model(trained, file, fields_of(reach), request.given);
+  trained.override_examples(request.options, request.given);
+  const Task& task = trained.task();
   Generator generator(request.seed);
   const AttentionSample sample =
-      attend(task, trained.model,
+      attend(task, trained.transformer(),
              request.expression.empty() ? task.draw(1, generator) : task.read_expression(request.expression));
 
   const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
   const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};
-  files.write(draw(sample.heads), attention_html(task, trained.options, sample, figures));
+  files.write(draw(sample.heads), attention_html(task, trained.options(), sample, figures));
   if (request.json) {
     nlohmann::ordered_json json{{"task", info.name},
                                 {"model", file.string()},

@@ -5,7 +5,8 @@
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
-#include <tapegrad/tasks/seq2seq/model_file.h>
+#include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
@@ -68,14 +69,14 @@ void draw_answer(const Task& task, const Answer& answer, const fs::path& file) {
 }
 
 // `test --expression`: one answer, right or wrong.
-int answer_expression(const TestRequest& request, const fs::path& file, const TrainedModel& trained) {
-  const Task& task = *trained.task;
+int answer_expression(const TestRequest& request, const fs::path& file, const Seq2SeqRecipe& trained) {
+  const Task& task = trained.task();
   const Batch example = task.read_expression(request.expression);
-  const Answer answer =
-      answers_of(
-          task, example,
-          decode(task, trained.model, example.source, example.target.size(1), request.beams, request.length_penalty), 1)
-          .front();
+  const Answer answer = answers_of(task, example,
+                                   decode(task, trained.transformer(), example.source, example.target.size(1),
+                                          request.beams, request.length_penalty),
+                                   1)
+                            .front();
   if (request.json) {
     const nlohmann::ordered_json json{{"task", request.options.info->name},
                                       {"model", file.string()},
@@ -117,20 +118,22 @@ int test(const TestRequest& request) {
   const std::string_view name = info.name;
   const std::string where = fmt::format("test {}", name);
   const fs::path file = model_file(where, name, request.model);
-  TrainedModel trained = load_model(file, info, request.reach, request.given);
-  override_examples(trained, request.options, request.given);
-  const Task& task = *trained.task;
-  nn::eval(trained.model);
+  Seq2SeqRecipe trained(info);
+  ReachSettings reach = request.reach;
+  load_model(trained, file, fields_of(reach), request.given);
+  trained.override_examples(request.options, request.given);
+  const Task& task = trained.task();
+  const nn::Transformer& model = trained.transformer();
   if (!request.expression.empty()) return answer_expression(request, file, trained);
 
-  const uint64_t seed = request.seed.value_or(trained.options.seed + 1);
+  const uint64_t seed = request.seed.value_or(trained.options().seed + 1);
   Generator fresh(seed);
-  const Answer shown = answers(task, trained.model, 1, fresh).front();
+  const Answer shown = answers(task, model, 1, fresh).front();
   const TestSet test_set = task.test_set(request.count, fresh);
-  const Tensor predicted = decode(task, trained.model, test_set.examples.source, test_set.examples.target.size(1),
+  const Tensor predicted = decode(task, model, test_set.examples.source, test_set.examples.target.size(1),
                                   request.beams, request.length_penalty);
-  const Score score = score_of(task, test_set.examples, predicted, forced(task, trained.model, test_set.examples));
-  const ExtraMetrics extra = task.extra_metrics(trained.model, test_set.examples, predicted, fresh);
+  const Score score = score_of(task, test_set.examples, predicted, forced(task, model, test_set.examples));
+  const ExtraMetrics extra = task.extra_metrics(model, test_set.examples, predicted, fresh);
   const double target = request.target.value_or(task.test_target());
   const bool passed = score.exact() >= target;
 

@@ -11,13 +11,6 @@
 
 namespace tapegrad::tasks {
 
-struct TrainRequest : RunRequest {
-  explicit TrainRequest(const TaskInfo& task) : options(task.defaults()) {}
-  RunOptions options;
-  Given given;  // the settings named on the command line
-};
-int train(TrainRequest request);
-
 /// Common to the verbs that show or test examples.
 struct ExampleRequest {
   explicit ExampleRequest(const TaskInfo& task) : options(task.defaults()) {}

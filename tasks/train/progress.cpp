@@ -115,4 +115,14 @@ void Progress::finish() {
   style_ = Style::kSilent;
 }
 
+std::string evaluation_text(const StepMetrics& m) {
+  const std::string training = m.train_loss ? fmt::format("training loss {:.4f}, ", *m.train_loss) : "";
+  return fmt::format("step {}: {}validation loss {:.4f}", m.step, training, *m.validation_loss);
+}
+
+std::string epoch_text(const EpochMetrics& m, const StepMetrics& last) {
+  const std::string accuracy = std::isnan(m.accuracy) ? "" : fmt::format("accuracy {:.4f}, ", m.accuracy);
+  return fmt::format("epoch {}: loss {:.4f}, {}learning rate {:.3g}", m.epoch, m.loss, accuracy, last.lr);
+}
+
 }  // namespace tapegrad::train

@@ -50,6 +50,10 @@ class Progress {
   bool bar_shown_ = false;
 };
 
+/// The lines about an evaluation and about an epoch, where the program has none of its own.
+std::string evaluation_text(const StepMetrics& step);
+std::string epoch_text(const EpochMetrics& epoch, const StepMetrics& last);
+
 /// "4 s", "2 min 05 s", "3 h 07 min".
 std::string duration(double seconds);
 

@@ -9,7 +9,6 @@
 #include <tapegrad/tasks/train/loop.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace tapegrad::train {
 namespace {
@@ -61,16 +60,6 @@ fs::path metrics_file(const RunFolder& folder, int64_t steps) {
   if (steps > 0 && !is_there(path.string()))
     print_to(stderr, fmt::format("note: {} is missing; a new one begins after step {}\n", path.string(), steps));
   return path;
-}
-
-std::string evaluation_text(const StepMetrics& m) {
-  const std::string training = m.train_loss ? fmt::format("training loss {:.4f}, ", *m.train_loss) : "";
-  return fmt::format("step {}: {}validation loss {:.4f}", m.step, training, *m.validation_loss);
-}
-
-std::string epoch_text(const EpochMetrics& m, const StepMetrics& last) {
-  const std::string accuracy = std::isnan(m.accuracy) ? "" : fmt::format("accuracy {:.4f}, ", m.accuracy);
-  return fmt::format("epoch {}: loss {:.4f}, {}learning rate {:.3g}", m.epoch, m.loss, accuracy, last.lr);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline void expect_first_losses_of_other_seeds(tasks::RunOptions options, double
     const std::vector<double> losses = row;
     ASSERT_EQ(losses.size(), 20U);
     options.seed = std::stoull(seed);
-    tasks::Trainer trainer(options);
+    Trainer trainer(options);
     double worst = 0;
     for (const double loss : losses) {
       const train::StepMetrics step = trainer.step();

@@ -1,9 +1,11 @@
 // The addition task in the command: its options, answers and files, and every wrong request.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/model_file.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
 #include <nlohmann/json.hpp>
@@ -22,6 +24,7 @@ using tests::slurp;
 using tests::TemporaryFolder;
 using tests::tiny_options;
 using tests::tiny_run;
+using tests::Trainer;
 
 std::string refused(const AdditionTask& task, const std::string& expression) {
   try {
@@ -223,10 +226,11 @@ TEST(Run, TutorialMasksAndNoamReachTheSettings) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command(tiny_run("addition", folder / "masks", {"--tutorial-masks"}), {.folder = folder.path()}).code,
             0);
-  const TrainedModel masks = load_model(folder / "masks/model.safetensors", AdditionTask::kInfo);
-  EXPECT_TRUE(masks.options.of<AdditionTask>().tutorial_masks);
-  EXPECT_EQ(masks.options.schedule, "constant");
-  EXPECT_EQ(masks.options.lr, 1e-4);
+  Seq2SeqRecipe masks(AdditionTask::kInfo);
+  load_model(masks, folder / "masks/model.safetensors");
+  EXPECT_TRUE(masks.options().of<AdditionTask>().tutorial_masks);
+  EXPECT_EQ(masks.options().schedule, "constant");
+  EXPECT_EQ(masks.options().lr, 1e-4);
   ASSERT_EQ(
       run_command(tiny_run("addition", folder / "noam", {"--schedule", "noam", "--warmup", "5", "--factor", "0.5"}),
                   {.folder = folder.path()})
@@ -243,13 +247,14 @@ TEST(Resume, KeepsTheRecordOfDraws) {
   for (int i = 0; i < 5; ++i) first.step();
   first.checkpoint().save(folder / "checkpoint");
   const train::Checkpoint loaded = train::Checkpoint::load(folder / "checkpoint");
-  Trainer second(Trainer::options_of(loaded, AdditionTask::kInfo));
-  second.restore(loaded);
+  Trainer second(loaded, AdditionTask::kInfo);
   for (int i = 5; i < 12; ++i) second.step();
-  save_model(folder / "whole", whole);
-  save_model(folder / "second", second);
+  whole->write_model(folder / "whole", 12);
+  second->write_model(folder / "second", 12);
   EXPECT_EQ(slurp(folder / "second"), slurp(folder / "whole"));
-  EXPECT_EQ(load_model(folder / "second", AdditionTask::kInfo).task->state(), whole.task().state());
+  Seq2SeqRecipe trained(AdditionTask::kInfo);
+  load_model(trained, folder / "second");
+  EXPECT_EQ(trained.task().state(), whole->task().state());
 }
 
 TEST(Threads, AnyNumberGivesTheSameBytes) {

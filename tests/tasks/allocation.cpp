@@ -2,13 +2,14 @@
 // ctest: unsanitized
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
 namespace tapegrad::tasks {
 namespace {
 
 using tests::tiny_options;
+using tests::Trainer;
 
 TEST(Memory, ASteadyStepAllocatesNothing) {
   Trainer trainer(tiny_options("copy"));

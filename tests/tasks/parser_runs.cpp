@@ -1,8 +1,8 @@
 // The parser task in the command: explaining, training, testing, drawing, resuming, and every wrong request.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
 #include <chrono>
@@ -22,6 +22,7 @@ using tests::RunSetting;
 using tests::slurp;
 using tests::TemporaryFolder;
 using tests::tiny_run;
+using tests::Trainer;
 
 void expect_parts(const std::string& text, const Arguments& parts) {
   for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
@@ -195,8 +196,7 @@ TEST(ParserResume, InProcessIsExact) {
     Trainer first(options);
     for (int i = 0; i < 5; ++i) first.step();
     const train::Checkpoint checkpoint = first.checkpoint();
-    Trainer second(Trainer::options_of(checkpoint, ParserTask::kInfo));
-    second.restore(checkpoint);
+    Trainer second(checkpoint, ParserTask::kInfo);
     for (std::size_t i = 5; i < 12; ++i) EXPECT_EQ(second.step().loss, losses[i]) << i;
   }
 }

@@ -1,9 +1,11 @@
 // The copy task in the command: runs, files, resumption, damage, and every wrong request.
 #include <gtest/gtest.h>
+#include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
-#include <tapegrad/tasks/seq2seq/model_file.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/train/progress.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
 #include <algorithm>
@@ -28,6 +30,7 @@ using tests::spill;
 using tests::TemporaryFolder;
 using tests::tiny_options;
 using tests::tiny_run;
+using tests::Trainer;
 
 std::string text_of(const train::Checkpoint& checkpoint) {
   std::string all;
@@ -310,8 +313,7 @@ TEST(Resume, InProcessIsExact) {
   for (int i = 0; i < 9; ++i) first.step();
   first.checkpoint().save(folder / "checkpoint");
   const train::Checkpoint loaded = train::Checkpoint::load(folder / "checkpoint");
-  Trainer second(Trainer::options_of(loaded, CopyTask::kInfo));
-  second.restore(loaded);
+  Trainer second(loaded, CopyTask::kInfo);
   EXPECT_EQ(second.steps(), 9);
   for (int i = 9; i < 16; ++i) second.step();
   EXPECT_EQ(text_of(second.checkpoint()), wanted);
@@ -397,20 +399,24 @@ TEST(Damage, EveryByteOfACheckpointCounts) {
 TEST(Damage, EveryByteOfAModelCounts) {
   const TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
-  const Trainer trainer(tiny_options("copy"));
-  save_model(file, trainer);
-  const TrainedModel loaded = load_model(file, CopyTask::kInfo);
-  EXPECT_EQ(to_json(loaded.options), to_json(trainer.options()));
+  Trainer trainer(tiny_options("copy"));
+  trainer->write_model(file, 0);
+  const auto load = [&] {
+    Seq2SeqRecipe trained(CopyTask::kInfo);
+    load_model(trained, file);
+    return settings_of(trained);
+  };
+  EXPECT_EQ(load(), settings_of(trainer.recipe()));
   const std::string good = slurp(file);
   for (std::size_t i = 0; i < good.size(); i += i < 1200 ? 1 : 997) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
     spill(file, bad);
-    EXPECT_THROW(load_model(file, CopyTask::kInfo), Error) << "byte " << i;
+    EXPECT_THROW(load(), Error) << "byte " << i;
   }
   for (const std::size_t size : {std::size_t{0}, std::size_t{7}, good.size() / 2, good.size() - 1}) {
     spill(file, good.substr(0, size));
-    EXPECT_THROW(load_model(file, CopyTask::kInfo), Error) << size;
+    EXPECT_THROW(load(), Error) << size;
   }
 }
 

@@ -2,7 +2,7 @@
 // against the tutorial's own run in PyTorch.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/stored.h>
 
 #include <cmath>
@@ -12,6 +12,8 @@
 
 namespace tapegrad::tasks {
 namespace {
+
+using tests::Trainer;
 
 using Row = std::vector<int64_t>;
 

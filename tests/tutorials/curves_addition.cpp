@@ -3,8 +3,8 @@
 // TAPEGRAD_LONG=1, the whole run.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tests/support/curves.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/stored.h>
 
@@ -15,6 +15,8 @@
 
 namespace tapegrad::tasks {
 namespace {
+
+using tests::Trainer;
 
 // What `tapegrad train addition --seed 0 --tutorial-masks` trains.
 RunOptions tutorial_options() {
@@ -86,7 +88,8 @@ TEST(Tutorial003_8_5_2, FirstBatches) {
   Trainer trainer(options);
   for (std::size_t batch = 0; batch < expected["first_source"].size(); ++batch) {
     trainer.step();
-    const std::vector<Answer> rows = answers_of(trainer.task(), trainer.last_batch(), trainer.last_batch().target, 8);
+    const std::vector<Answer> rows =
+        answers_of(trainer->task(), trainer->last_batch(), trainer->last_batch().target, 8);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(rows[i].input, expected["first_source"][batch][i].get<Tokens>()) << "batch " << batch << ", row " << i;
       EXPECT_EQ(rows[i].target, expected["first_target"][batch][i].get<Tokens>());

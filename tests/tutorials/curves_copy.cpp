@@ -2,8 +2,8 @@
 // with TAPEGRAD_LONG=1, and the first steps of two others.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tests/support/curves.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/stored.h>
 
@@ -12,6 +12,8 @@
 
 namespace tapegrad::tasks {
 namespace {
+
+using tests::Trainer;
 
 std::vector<double> reference(const std::string& file, const std::string& key) { return tests::stored(file)[key]; }
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
 #include <tapegrad/tests/support/curves.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/stored.h>
 
 #include <algorithm>
@@ -12,6 +12,8 @@
 
 namespace tapegrad::tasks {
 namespace {
+
+using tests::Trainer;
 
 // The means of the epochs within 5 % or 0.02; at the end every expression is right.
 TEST(Tutorial003_8_5_3, WholeRun) {
@@ -33,11 +35,11 @@ TEST(Tutorial003_8_5_3, WholeRun) {
     EXPECT_NEAR(epoch->loss, means[e], std::max(0.05 * means[e], 0.02)) << "epoch " << e;
     EXPECT_NEAR(epoch->accuracy, accuracies[e], 0.02) << "epoch " << e;
   }
-  nn::eval(trainer.model());
-  const Task& task = trainer.task();
+  nn::eval(trainer->transformer());
+  const Task& task = trainer->task();
   Generator generator(1);
   const Batch all = task.test_set(1200, generator).examples;
-  const Tensor predicted = decode(task, trainer.model(), all.source, all.target.size(1));
+  const Tensor predicted = decode(task, trainer->transformer(), all.source, all.target.size(1));
   const ParserScore score = score_trees(TreeForm::flat, answers_of(task, all, predicted, 1200));
   EXPECT_EQ(score.expressions, 1200);
   EXPECT_EQ(score.exact, 1200);
@@ -45,7 +47,7 @@ TEST(Tutorial003_8_5_3, WholeRun) {
 
   // Digits are decoded with the id that encodes them; the tutorial's program prints ADD 2 3.
   const Tensor source = task.read_expression("x=1+2").source;
-  const auto answer = decode(task, trainer.model(), source, 5)[0].to_vector<int64_t>();
+  const auto answer = decode(task, trainer->transformer(), source, 5)[0].to_vector<int64_t>();
   EXPECT_EQ(list_text(answer), "['ASSIGN', 'x', 'ADD', '1', '2']");
 }
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
-#include <tapegrad/tasks/seq2seq/trainer.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
 
 #include <cstdio>
@@ -15,6 +15,8 @@
 
 namespace tapegrad::tasks {
 namespace {
+
+using tests::Trainer;
 
 // What the tutorial prints, and limits that every run must meet.
 struct PrintedRun {

@@ -1,0 +1,46 @@
+// The kinds of runs: what a word after `train` and the other verbs means. No kind depends on it.
+#include <tapegrad/tasks/gpt/command.h>
+#include <tapegrad/tasks/run/command.h>
+#include <tapegrad/tasks/seq2seq/command.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
+#include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/text/verbs.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+Kind kind_of(const TaskInfo& task) {
+  const auto with = [&task](auto add) { return [&task, add](CLI::App* app, Run& run) { add(app, task, run); }; };
+  return {.name = task.name,
+          .help = task.help,
+          .make = [&task] { return std::make_unique<Seq2SeqRecipe>(task); },
+          .verbs = {{"test", with(add_test)}, {"explain", with(add_explain)}, {"attention", with(add_attention)}}};
+}
+
+Kind kind_of(TextTask task) {
+  const auto with = [task](auto add) { return [task, add](CLI::App* app, Run& run) { add(app, task, run); }; };
+  return {.name = name(task),
+          .help = summary(task),
+          .verbs = {{"train", with(add_text_train)}, {"test", with(add_text_test)}}};
+}
+
+}  // namespace
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> kKinds = [] {
+    std::vector<Kind> kinds;
+    for (const TaskInfo* task : all_tasks()) kinds.push_back(kind_of(*task));
+    kinds.push_back({.name = "gpt",
+                     .help = "predict the next token of a text, with a GPT",
+                     .verbs = {{"train", add_gpt_train},
+                               {"test", add_gpt_test},
+                               {"generate", add_gpt_generate},
+                               {"attention", add_gpt_attention}}});
+    for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer})
+      kinds.push_back(kind_of(task));
+    return kinds;
+  }();
+  return kKinds;
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,34 @@
+// The kinds of runs on the command line.
+#pragma once
+
+#include <tapegrad/tasks/run/train.h>
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tapegrad::tasks {
+
+using Run = std::function<int()>;                      // what a command line requests; returns the exit code
+using AddVerb = std::function<void(CLI::App*, Run&)>;  // adds options to a subcommand, whose callback sets what to run
+
+/// A kind of run: a word after `train`, and the recipe behind it.
+struct Kind {
+  std::string_view name, help;
+  MakeRecipe make = {};
+  /// Other verbs that it has, and their options: {"test", add}.
+  std::vector<std::pair<std::string_view, AddVerb>> verbs = {};
+};
+/// All kinds, in the order of --help: the one list of them (kinds.cpp).
+const std::vector<Kind>& kinds();
+
+/// The options of `train`.
+void add_train(CLI::App* app, const Kind& kind, Run& run);
+/// The option --model of verbs that read a trained model.
+void add_model_option(CLI::App* app, std::string& model);
+
+}  // namespace tapegrad::tasks

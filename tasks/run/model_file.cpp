@@ -1,0 +1,30 @@
+// Reads model files.
+#include <fmt/format.h>
+#include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/train/checked_file.h>
+
+namespace tapegrad::tasks {
+
+const std::string& text_of(const ModelText& text, const fs::path& path, std::string_view key) {
+  const auto found = text.find(std::string(key));
+  if (found == text.end()) fail("model", fmt::format("{}: its metadata has no \"{}\"", path.string(), key));
+  return found->second;
+}
+
+void load_model(Recipe& recipe, const fs::path& path, const Fields& asked, const Given& given) {
+  const SafeTensors loaded = train::load_checked(path);
+  const std::string& config = text_of(loaded.metadata, path, "config");
+  const std::string trained_for = task_of_json(path.string(), config);
+  require(trained_for == recipe.name(), "--model",
+          fmt::format("{} was trained for the task {}, not for {}", path.string(), trained_for, recipe.name()));
+  from_json(path.string(), config, recipe.name(), fields_of(recipe));
+  override_with(fields_of(recipe), asked, given);
+  recipe.resolve();
+  recipe.open_trained(path, loaded.metadata);
+  recipe.make();
+  nn::AnyModel model = recipe.model();
+  nn::load_state_dict(model, loaded.tensors);
+  nn::eval(model);
+}
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,19 @@
+// Trained models in files: the parameters under PyTorch's names; in __metadata__ the settings as JSON ("config"), the
+// task, the steps trained, and what else the kind of run needs.
+#pragma once
+
+#include <tapegrad/tasks/run/recipe.h>
+
+#include <filesystem>
+#include <string_view>
+
+namespace tapegrad::tasks {
+
+/// Fills a recipe with a trained model, which is then in eval mode. Settings that are `given` by name are those of
+/// `asked` instead of the run's. Error for a file that is damaged, BadRequest for a model of another task.
+void load_model(Recipe& recipe, const fs::path& path, const Fields& asked = {}, const Given& given = {});
+
+/// The text of a model file under this key. Error that names the file where there is none.
+const std::string& text_of(const ModelText& text, const fs::path& path, std::string_view key);
+
+}  // namespace tapegrad::tasks

@@ -1,0 +1,27 @@
+// What kinds of runs do unless they say otherwise.
+#include <tapegrad/tasks/run/recipe.h>
+#include <tapegrad/tasks/train/checked_file.h>
+
+namespace tapegrad::tasks {
+
+void Recipe::write_model(const fs::path& path, int64_t steps) {
+  ModelText text = model_text();
+  text.insert({{"config", settings_of(*this)},
+               {"format", "pt"},
+               {"steps", std::to_string(steps)},
+               {"task", std::string(name())}});
+  train::save_checked(path, nn::state_dict(model()), text);
+}
+
+std::string Recipe::evaluation_text(const train::StepMetrics& step, const train::Loop& /*loop*/) {
+  return train::evaluation_text(step);
+}
+
+std::string Recipe::epoch_text(train::EpochMetrics& epoch, const train::StepMetrics& last,
+                               const train::Loop& /*loop*/) {
+  return train::epoch_text(epoch, last);
+}
+
+std::string settings_of(Recipe& recipe) { return to_json(recipe.name(), fields_of(recipe)); }
+
+}  // namespace tapegrad::tasks

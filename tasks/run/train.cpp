@@ -1,0 +1,133 @@
+// The verb `train`, for every kind of run.
+#include <fmt/format.h>
+#include <tapegrad/nn/lora.h>
+#include <tapegrad/tasks/run/train.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tapegrad::tasks {
+namespace {
+
+train::LoopOptions loop_options(Recipe& recipe, const distributed::World& world) {
+  const TrainingSettings& s = recipe.training();
+  const int64_t steps_per_epoch = (recipe.batches_per_epoch() + s.accumulate - 1) / s.accumulate;
+  return {.epochs = s.num_epochs,
+          .max_steps = s.max_steps,
+          .accumulate = s.accumulate,
+          .clip_grad_norm = s.clip_grad,
+          .dtype = s.products(),
+          .schedule = recipe.schedule(s.limited(s.num_epochs * steps_per_epoch)),
+          .evaluate = [&recipe] { return recipe.evaluate(); },
+          .evaluate_every = recipe.evaluate_every(),
+          .patience = recipe.patience(),
+          .save =
+              [&recipe](train::Checkpoint& out) {
+                out.set("options", settings_of(recipe));
+                recipe.save(out);
+              },
+          .world = &world,
+          .wire = s.wire_type()};
+}
+
+nn::AnyModel made(Recipe& recipe) {
+  recipe.training().seed_draws();
+  recipe.make();
+  return recipe.model();
+}
+
+train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop& loop) {
+  train::RunFiles files = run_files(request);
+  const bool results = recipe.prints_results();
+  if (results) files.messages = stderr;
+  files.keep_best = recipe.keep_best();
+  files.announcement = recipe.announcement(loop);
+  files.report = recipe.report();
+  files.report.rate = fmt::format("Learning rate ({})", recipe.training().schedule);
+  files.report.settings = report_settings(fields_of(recipe));
+  const auto show = [results, json = request.json](const std::string& text, train::Progress& progress) {
+    if (!text.empty()) results && !json ? progress.result(text) : progress.line(text);
+  };
+  files.evaluated = [&recipe, &loop, show](const train::StepMetrics& m, train::Progress& progress) {
+    show(recipe.evaluation_text(m, loop), progress);
+  };
+  files.ended_epoch = [&recipe, &loop, show](train::EpochMetrics& epoch, const train::StepMetrics& last,
+                                             train::Progress& progress) {
+    show(recipe.epoch_text(epoch, last, loop), progress);
+  };
+  files.ended = [&recipe, &request](const train::StepMetrics& last) {
+    // Where this cannot be written, the run still gets its files: the command fails at its end.
+    if (!request.no_progress) std::fputs(recipe.end_text(last).c_str(), request.json ? stderr : stdout);
+  };
+  files.save_model = [&recipe, &loop](const std::string& path) { recipe.write_model(path, loop.steps()); };
+  return files;
+}
+
+}  // namespace
+
+Training::Training(Recipe& recipe, const distributed::World& world)
+    : model_(made(recipe)), adam_(nn::trainable_parameters(model_), recipe.optimizer()) {
+  train::LoopOptions options = loop_options(recipe, world);
+  options.begin_step = [this, &recipe] { recipe.begin_step(loop_->steps()); };
+  loop_ = recipe.loop(adam_, std::move(options));
+}
+
+Fields request_fields(RunRequest& request, Recipe& recipe) {
+  Fields fields = fields_of(request);
+  recipe.list_request(fields);
+  return fields;
+}
+
+void read_settings(Recipe& recipe, const train::Checkpoint& saved) {
+  from_json("checkpoint", settings_json(saved), recipe.name(), fields_of(recipe));
+  recipe.resolve();
+}
+
+std::unique_ptr<Recipe> continued(const MakeRecipe& make, const train::Checkpoint& saved, Recipe& asked,
+                                  const Given& given, const std::string& out) {
+  require_run_of(asked.name(), saved, out);
+  std::unique_ptr<Recipe> run = make(), other = make();
+  read_settings(*run, saved);
+  read_settings(*other, saved);
+  override_with(fields_of(*other), fields_of(asked), given);
+  other->fill_in();
+  require_same(fields_of(*run), fields_of(*other), given, out);
+  return run;
+}
+
+int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest request, const Given& given) {
+  if (request.out.empty()) request.out = default_folder(recipe->name()).string();
+  check_limits(request_fields(request, *recipe));
+  request.check();
+  check_limits(fields_of(*recipe));
+  // A run that is resumed is locked before its checkpoint is read, since another process may be writing it. Otherwise
+  // everything that may be rejected is read before the folder is touched.
+  const distributed::World world;
+  std::unique_ptr<train::RunFolder> folder;
+  if (has_checkpoint(request)) folder = take_out(request.out, world);
+  std::optional<train::Checkpoint> saved = saved_run(request);
+  if (saved) {
+    std::unique_ptr<Recipe> run = continued(make, *saved, *recipe, given, request.out);
+    recipe = std::move(run);
+  } else {
+    recipe->adapt(given);
+    recipe->resolve();
+  }
+  recipe->training().check_processes(world);
+  recipe->open(saved ? &*saved : nullptr);
+  require_memory("train", kModelAndBatch, recipe->bytes(world.size()));
+  Training training(*recipe, world);
+  recipe->prepare(request, world);
+  if (!folder) folder = take_out(request.out, world);
+  if (!saved) {
+    const std::string first = recipe->before_first_step();
+    if (world.rank() == 0) std::fputs(first.c_str(), request.json ? stderr : stdout);
+    std::fflush(stdout);
+  }
+  run_to_end(training.loop(), files_of(*recipe, request, training.loop()), *folder, std::move(saved));
+  recipe->finish();
+  if (world.rank() == 0) remember_last_run(recipe->name(), folder->now());
+  return 0;
+}
+
+}  // namespace tapegrad::tasks

@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/seq2seq/command.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
+#include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tasks/text/verbs.h>
 
 namespace tapegrad::tasks {
@@ -17,11 +18,11 @@ Kind kind_of(const TaskInfo& task) {
           .verbs = {{"test", with(add_test)}, {"explain", with(add_explain)}, {"attention", with(add_attention)}}};
 }
 
-Kind kind_of(TextTask task) {
-  const auto with = [task](auto add) { return [task, add](CLI::App* app, Run& run) { add(app, task, run); }; };
-  return {.name = name(task),
-          .help = summary(task),
-          .verbs = {{"train", with(add_text_train)}, {"test", with(add_text_test)}}};
+Kind kind_of(const TextTask& task) {
+  return {.name = task.words.name,
+          .help = task.words.help,
+          .make = [&task] { return std::make_unique<TextRecipe>(task); },
+          .verbs = {{"test", [&task](CLI::App* app, Run& run) { add_text_test(app, task, run); }}}};
 }
 
 }  // namespace
@@ -36,8 +37,7 @@ const std::vector<Kind>& kinds() {
                                {"test", add_gpt_test},
                                {"generate", add_gpt_generate},
                                {"attention", add_gpt_attention}}});
-    for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer})
-      kinds.push_back(kind_of(task));
+    for (const TextTask* task : text_tasks()) kinds.push_back(kind_of(*task));
     return kinds;
   }();
   return kKinds;

@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/drawing/charts.h>
+#include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/text/compare.h>
-#include <tapegrad/tasks/text/trainer.h>
+#include <tapegrad/tasks/text/recipe.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -20,33 +21,32 @@ constexpr int64_t kContext = 256, kCut = 64;  // tokens
 constexpr Limits kSeconds{.least = 0, .most = 1e6, .open_below = true};
 
 struct Case {
-  std::string_view name;
-  TextTask task;
+  std::string_view name, task;
   TextEncoderKind encoder;
   int64_t context = kContext;
   bool no_copy = false;
 };
 constexpr Case kCases[] = {
-    {"flat, 64 tokens", TextTask::classify, TextEncoderKind::flat, kCut},
-    {"flat, 256 tokens", TextTask::classify, TextEncoderKind::flat},
-    {"window, 256 tokens", TextTask::classify, TextEncoderKind::window},
-    {"hierarchy, 256 tokens", TextTask::classify, TextEncoderKind::hierarchy},
-    {"vocabulary only", TextTask::summarize, TextEncoderKind::flat, kContext, true},
-    {"with copies", TextTask::summarize, TextEncoderKind::flat},
-    {"flat, 256 tokens", TextTask::answer, TextEncoderKind::flat},
-    {"window, 256 tokens", TextTask::answer, TextEncoderKind::window},
+    {"flat, 64 tokens", "classify", TextEncoderKind::flat, kCut},
+    {"flat, 256 tokens", "classify", TextEncoderKind::flat},
+    {"window, 256 tokens", "classify", TextEncoderKind::window},
+    {"hierarchy, 256 tokens", "classify", TextEncoderKind::hierarchy},
+    {"vocabulary only", "summarize", TextEncoderKind::flat, kContext, true},
+    {"with copies", "summarize", TextEncoderKind::flat},
+    {"flat, 256 tokens", "answer", TextEncoderKind::flat},
+    {"window, 256 tokens", "answer", TextEncoderKind::window},
 };
 
 struct Result {
   std::string name;
-  TextTask task;
+  const TextTask* task;
   TextScores scores;
   int64_t steps = 0, examples = 0;  // of training; 0: a baseline
   double seconds = 0;
 };
 
 TextOptions options_of(const Case& one, const CompareTextRequest& request) {
-  TextOptions options(one.task);
+  TextOptions options(text_task(one.task));
   options.data = request.data;
   options.seed = request.seed;
   options.config.encoder = one.encoder;
@@ -59,26 +59,27 @@ TextOptions options_of(const Case& one, const CompareTextRequest& request) {
 }
 
 Result run(const Case& one, const CompareTextRequest& request, int64_t count) {
-  const TextOptions options = options_of(one, request);
-  TextTrainer trainer(options, load_text_data(options));
-  trainer.step();  // evaluates, too: the time begins after it
-  Result result{.name = std::string(one.name), .task = one.task, .scores = {}, .steps = 1};
+  TextRecipe recipe(options_of(one, request));
+  recipe.open(nullptr);
+  Training training(recipe);
+  training.loop().step();  // evaluates, too: the time begins after it
+  Result result{.name = std::string(one.name), .task = &recipe.task(), .scores = {}, .steps = 1};
   const double start = processor_seconds();
-  for (; result.seconds < request.seconds; result.seconds = processor_seconds() - start, ++result.steps) trainer.step();
-  result.examples = result.steps * options.batch_size;
-  result.scores = trainer.scores(Part::test, count, trainer.predict_part(Part::test, count));
+  for (; result.seconds < request.seconds; result.seconds = processor_seconds() - start, ++result.steps)
+    training.loop().step();
+  result.examples = result.steps * recipe.options().batch_size;
+  const std::span<const TextExample> examples = first_of(recipe.corpus()[Part::test], count);
+  result.scores = recipe.score(examples, recipe.predict(examples));
   return result;
 }
 
-Result run_baseline(TextTask task, const CompareTextRequest& request, int64_t count) {
+Result run_baseline(const TextTask& task, const CompareTextRequest& request, int64_t count) {
   const Corpus corpus = load_corpus(request.data, task);
-  const std::vector<TextExample>& all = corpus[Part::test];
-  const std::span<const TextExample> examples =
-      std::span(all).first(std::min(all.size(), static_cast<std::size_t>(count)));
-  return {
-      .name = std::string(baseline_name(task)),
-      .task = task,
-      .scores = score(task, examples, baseline(task, corpus[Part::train], examples), classes_of(corpus[Part::train]))};
+  const std::span<const TextExample> examples = first_of(corpus[Part::test], count);
+  const std::vector<std::string> predictions = task.baseline(corpus[Part::train], examples);
+  return {.name = std::string(task.words.baseline),
+          .task = &task,
+          .scores = task.score(examples, predictions, classes_of(corpus[Part::train]))};
 }
 
 std::string heading(const TextScores& scores) {
@@ -94,7 +95,8 @@ std::string row(const Result& result) {
 }
 
 nlohmann::ordered_json json_of(const Result& result) {
-  nlohmann::ordered_json json{{"task", name(result.task)}, {"name", result.name}, {"tested", result.scores.examples}};
+  nlohmann::ordered_json json{
+      {"task", result.task->words.name}, {"name", result.name}, {"tested", result.scores.examples}};
   if (result.steps > 0) {
     json["steps"] = result.steps;
     json["examples"] = result.examples;
@@ -107,7 +109,7 @@ nlohmann::ordered_json json_of(const Result& result) {
 // One chart per task: the first measure of every model.
 drawing::Drawing picture(const std::vector<Result>& results) {
   std::vector<drawing::Drawing> charts;
-  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+  for (const TextTask* task : text_tasks()) {
     drawing::BarChart chart{.width = 720, .height = 120};
     drawing::Series bars;
     for (const Result& result : results) {
@@ -116,7 +118,7 @@ drawing::Drawing picture(const std::vector<Result>& results) {
       bars.y.push_back(result.scores.values.front().second);
       chart.labels.push_back(result.name);
     }
-    chart.title = fmt::format("{}: {}", name(task), bars.name);
+    chart.title = fmt::format("{}: {}", task->words.name, bars.name);
     chart.series = {bars};
     charts.push_back(draw(chart));
   }
@@ -136,14 +138,15 @@ int compare_text(const CompareTextRequest& request) {
   const auto add = [&](Result result) {
     const bool first = results.empty() || results.back().task != result.task;
     if (!request.json && first)
-      print_now(fmt::format("{}{:<26}{:>7}{}\n", results.empty() ? "" : "\n", name(result.task), "steps",
+      print_now(fmt::format("{}{:<26}{:>7}{}\n", results.empty() ? "" : "\n", result.task->words.name, "steps",
                             heading(result.scores)));
     if (!request.json) print_now(row(result));
     rows.push_back(json_of(result));
     results.push_back(std::move(result));
   };
   for (const Case& one : kCases) {
-    if (results.empty() || results.back().task != one.task) add(run_baseline(one.task, request, count));
+    const TextTask& task = text_task(one.task);
+    if (results.empty() || results.back().task != &task) add(run_baseline(task, request, count));
     add(run(one, request, count));
   }
   replace_file((folder->now() / kDrawing).string(), drawing::svg_file(picture(results)));

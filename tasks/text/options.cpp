@@ -6,20 +6,16 @@
 #include <algorithm>
 
 namespace tapegrad::tasks {
-namespace {
 
-constexpr std::string_view kAnswerEncoders[] = {"flat", "window"};
-
-}  // namespace
-
-TextOptions::TextOptions(TextTask task) : task(task) {
-  if (task != TextTask::classify) config.encoder = TextEncoderKind::flat;
+TextOptions::TextOptions(const TextTask& task) : task(&task) {
+  config.encoder = TextEncoderKind::flat;
   num_epochs = 10;
   batch_size = 32;
   lr = 1e-3;
   schedule = "warmup-cosine";
   warmup = 50;
   clip_grad = 1;
+  task.set_defaults(*this);
 }
 
 void TextOptions::list(Fields& f) {
@@ -32,29 +28,7 @@ void TextOptions::list(Fields& f) {
   f.add({"intermediate-size", "width inside the feed-forward blocks", Group::model, kCount}, c.intermediate_size);
   f.add({"dropout", "dropout probability, everywhere in the model", Group::model, kProbability}, c.dropout);
   f.add({"context", "maximum number of tokens of a text; the rest is cut off", Group::model, kCount}, c.context);
-  if (task == TextTask::classify) {
-    f.add_named(
-        {.name = "encoder",
-         .help = "flat: attention to the whole text; window: to nearby tokens; hierarchy: an encoder for each segment, "
-                 "and one over the segments"},
-        c.encoder, kTextEncoderNames);
-    const bool cut = c.encoder == TextEncoderKind::hierarchy;
-    f.add({"segment", "hierarchy: tokens per segment", Group::model, kCount}, c.segment, cut);
-    f.add({"segment-layers", "hierarchy: layers over the segments", Group::model, kCount}, c.segment_layers, cut);
-  }
-  if (task == TextTask::answer) {
-    f.add_named({.name = "encoder",
-                 .help = "flat: attention to the whole text; window: to nearby tokens",
-                 .choices = kAnswerEncoders},
-                c.encoder, kTextEncoderNames);
-  }
-  if (task != TextTask::summarize)
-    f.add({"window", "window: tokens on each side that a token attends to", Group::model, kCount}, c.window,
-          c.encoder == TextEncoderKind::window);
-  if (task == TextTask::summarize) {
-    f.add({"summary-length", "maximum number of tokens of a summary", Group::model, kCount}, c.summary_context);
-    f.add({"no-copy", "generate all words from the vocabulary, and copy none from the text", Group::model}, c.no_copy);
-  }
+  task->list(*this, f);
   f.add({.name = "data",
          .help = "folder written by 'tapegrad data' (default: 200 invented records)",
          .group = Group::data,
@@ -70,6 +44,11 @@ TextModelConfig TextOptions::model(int64_t vocab_size, int64_t classes) const {
   model.vocab_size = vocab_size;
   model.classes = classes;
   return model;
+}
+
+void list_window(TextOptions& o, Fields& f) {
+  f.add({"window", "window: tokens on each side that a token attends to", Group::model, kCount}, o.config.window,
+        o.config.encoder == TextEncoderKind::window);
 }
 
 void resolve(TextOptions& o) {
@@ -89,21 +68,12 @@ double training_bytes(const TextOptions& o, int64_t processes) {
   const auto c = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size);
   const auto layers = static_cast<double>(m.num_hidden_layers), vocab = static_cast<double>(m.vocab_size);
   const auto tokens = static_cast<double>(o.batch_size * m.context), heads = static_cast<double>(m.num_attention_heads);
-  const bool decodes = o.task == TextTask::summarize, cut = m.encoder == TextEncoderKind::hierarchy;
+  const bool decodes = o.task->generates, cut = m.encoder == TextEncoderKind::hierarchy;
   const auto seen = static_cast<double>(cut ? std::min(m.segment, m.context) : m.context);
   const double parameters = (decodes ? 3 : 1) * vocab * c + (decodes ? 2 : 1) * layers * (8 * c * c + 2 * c * f);
   const double kept = tokens * layers * (20 * c + 2 * f + 3 * heads * seen) * (decodes ? 1.5 : 1);
   const double logits = decodes ? 6 * vocab * static_cast<double>(o.batch_size * m.summary_context) : 0;
   return 4 * (copies * parameters + kept + logits);
-}
-
-std::string to_json(TextOptions options) { return to_json(name(options.task), fields_of(options)); }
-
-TextOptions text_options_from_json(std::string_view where, std::string_view json, TextTask task) {
-  TextOptions options(task);
-  from_json(where, json, name(task), fields_of(options));
-  resolve(options);
-  return options;
 }
 
 }  // namespace tapegrad::tasks

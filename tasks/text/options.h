@@ -2,18 +2,17 @@
 #pragma once
 
 #include <tapegrad/tasks/settings/training.h>
-#include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/models.h>
+#include <tapegrad/tasks/text/task.h>
 
 #include <string>
-#include <string_view>
 
 namespace tapegrad::tasks {
 
 struct TextOptions : TrainingSettings {
-  explicit TextOptions(TextTask task);
+  explicit TextOptions(const TextTask& task);
 
-  TextTask task;
+  const TextTask* task;
   std::string data;                               // folder; empty: invented records
   TextModelConfig config = {.vocab_size = 4000};  // the model's; the encoder is that of classify and answer
   int64_t eval_interval = 100;
@@ -24,13 +23,11 @@ struct TextOptions : TrainingSettings {
   TextModelConfig model(int64_t vocab_size, int64_t classes) const;
 };
 
+/// Adds --window, which counts where the encoder is "window".
+void list_window(TextOptions& options, Fields& fields);
 /// Checks. BadRequest that names the first option that is not possible.
 void resolve(TextOptions& options);
 /// An estimate of the bytes that training takes at its peak, in each of so many processes.
 double training_bytes(const TextOptions& options, int64_t processes);
-
-/// As JSON, and back, resolved. Error about `where` as from_json says.
-std::string to_json(TextOptions options);
-TextOptions text_options_from_json(std::string_view where, std::string_view json, TextTask task);
 
 }  // namespace tapegrad::tasks

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/tasks/text/scores.h>
-#include <tapegrad/tasks/text/text_model.h>
+#include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tasks/text/verbs.h>
 
 #include <algorithm>
@@ -35,11 +35,11 @@ nlohmann::ordered_json values_json(const TextScores& scores) {
 
 std::string text_of(const TextTestRequest& request, const TextScores& found, const TextScores& naive,
                     std::span<const TextExample> examples, const std::vector<std::string>& predictions) {
-  std::string out = fmt::format("=== Test: {} ===\n", name(request.task));
+  std::string out = fmt::format("=== Test: {} ===\n", request.task->words.name);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, predictions.size()); ++i)
     out += fmt::format("  expected  {}\n  predicted {}\n", examples[i].target, predictions[i]);
   out += fmt::format("{} examples of the {} part\n{:<14}{:>8}  {}\n", found.examples, request.part, "", "model",
-                     baseline_name(request.task));
+                     baseline_request.task->words.name);
   for (std::size_t i = 0; i < found.values.size(); ++i)
     out += fmt::format("  {:<12}{:>8.4f}  {:.4f}\n", found.values[i].first, found.values[i].second,
                        naive.values[i].second);
@@ -50,24 +50,26 @@ std::string text_of(const TextTestRequest& request, const TextScores& found, con
 
 int test_text(const TextTestRequest& request) {
   check(request);
-  const std::string where = fmt::format("test {}", name(request.task));
-  const fs::path file = model_file(where, name(request.task), request.model);
-  const TrainedText trained = load_text_model(file, request.task);
-  const Corpus corpus = load_corpus(request.data.empty() ? trained.setup.options.data : request.data, request.task);
-  std::span<const TextExample> examples = corpus[part_named(request.part)];
-  if (request.count > 0) examples = examples.first(std::min(examples.size(), static_cast<std::size_t>(request.count)));
-  const std::vector<std::string> predictions = predict(trained.model, trained.setup, examples, request.beams);
-  const TextScores found = score(request.task, examples, predictions, trained.setup.classes);
-  const TextScores naive =
-      score(request.task, examples, baseline(request.task, corpus[Part::train], examples), trained.setup.classes);
+  const std::string where = fmt::format("test {}", request.task->words.name);
+  const fs::path file = model_file(where, request.task->words.name, request.model);
+  TextRecipe trained(*request.task);
+  load_model(trained, file);
+  const Corpus corpus = load_corpus(request.data.empty() ? trained.options().data : request.data, *request.task);
+  const std::vector<TextExample>& all = corpus[part_named(request.part)];
+  const std::span<const TextExample> examples = request.count > 0 ? first_of(all, request.count) : std::span(all);
+  const std::vector<std::string> predictions = trained.predict(examples, request.beams);
+  const TextScores found = trained.score(examples, predictions),
+                   naive = trained.baseline(corpus[Part::train], examples);
   const auto& [measure, value] = found.values.front();
   const bool passed = !request.target || value >= *request.target;
   if (request.json) {
-    nlohmann::ordered_json json{
-        {"task", name(request.task)}, {"model", file.string()}, {"part", request.part}, {"examples", found.examples}};
+    nlohmann::ordered_json json{{"task", request.task->words.name},
+                                {"model", file.string()},
+                                {"part", request.part},
+                                {"examples", found.examples}};
     json.update(values_json(found));
     json["baseline"] = values_json(naive);
-    json["baseline"]["name"] = baseline_name(request.task);
+    json["baseline"]["name"] = baseline_request.task->words.name;
     if (request.target) json["target"] = *request.target;
     json["passed"] = passed;
     print_now(json::text_of(json) + "\n");

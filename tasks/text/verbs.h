@@ -1,9 +1,9 @@
-// The verbs of the text tasks: train and test. Each returns the exit code: 0 done, 1 failed or below the target;
-// a BadRequest thrown is 2, any other Error 1.
+// The verb `test` of the text tasks. It returns the exit code: 0 done, 1 failed or below the target; a BadRequest
+// thrown is 2, any other Error 1.
 #pragma once
 
 #include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/tasks/text/options.h>
+#include <tapegrad/tasks/text/task.h>
 
 #include <functional>
 #include <optional>
@@ -15,15 +15,8 @@ class App;
 
 namespace tapegrad::tasks {
 
-struct TextTrainRequest : RunRequest {
-  explicit TextTrainRequest(TextTask task) : options(task) {}
-  TextOptions options;
-  Given given;  // the settings named on the command line
-};
-int train_text(TextTrainRequest request);
-
 struct TextTestRequest {
-  TextTask task;
+  const TextTask* task;
   std::string model = {};  // file, or folder of a run; empty: the last run's
   std::string data = {};   // folder; empty: the run's
   std::string part = "test";
@@ -35,10 +28,7 @@ struct TextTestRequest {
 };
 int test_text(const TextTestRequest& request);
 
-// Adds a verb's options to its subcommand; once they are parsed, `run` executes the request.
-void add_text_train(CLI::App* app, TextTask task, std::function<int()>& run);
-void add_text_test(CLI::App* app, TextTask task, std::function<int()>& run);
-// What the task is, in the list of a verb's tasks.
-std::string_view summary(TextTask task);
+// Adds the options of `test` to its subcommand; once they are parsed, `run` executes the request.
+void add_text_test(CLI::App* app, const TextTask& task, std::function<int()>& run);
 
 }  // namespace tapegrad::tasks

@@ -92,7 +92,7 @@ TEST(TaskOptions, TheMemoryOfTrainingHasAllGradientsOfAStep) {
   resolve(copy);
   const auto bytes_of_copy = [](const RunOptions& o, int64_t n) { return training_bytes(o, n); };
   check(copy, bytes_of_copy, static_cast<double>(nn::count_parameters(nn::Transformer(copy.model()))));
-  TextOptions text(TextTask::classify);
+  TextOptions text(text_task("classify"));
   text.clip_grad = 1;
   const auto bytes_of_text = [](const TextOptions& o, int64_t n) { return training_bytes(o, n); };
   const auto of_text = added(text, bytes_of_text, 2, 1);

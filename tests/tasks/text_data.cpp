@@ -1,6 +1,7 @@
 // Datasets of package records: parsing, splitting, files, and the verb `data`.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
+#include <tapegrad/tasks/text/task.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/near.h>
 
@@ -58,20 +59,20 @@ TEST(Corpus, NothingLeaks) {
   again.synopsis = "a small thing 2";
   packages[0].synopsis = "a small thing 1";
   packages.push_back(again);
-  const Corpus corpus = make_corpus(TextTask::classify, packages, 1);
+  const Corpus corpus = make_corpus(text_task("classify"), packages, 1);
   EXPECT_EQ(corpus.parts[0].size() + corpus.parts[1].size() + corpus.parts[2].size(), 2U);
-  EXPECT_EQ(make_corpus(TextTask::classify, packages, 2).parts[0].size(), 0U);
+  EXPECT_EQ(make_corpus(text_task("classify"), packages, 2).parts[0].size(), 0U);
 }
 
 TEST(Corpus, OfTheInventedRecords) {
   const std::vector<Package> packages = parse_packages(made_packages(), {});
   EXPECT_EQ(packages.size(), 200U);
-  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
-    const Corpus corpus = load_corpus("", task);
+  for (const TextTask* task : text_tasks()) {
+    const Corpus corpus = load_corpus("", *task);
     EXPECT_GT(corpus[Part::train].size(), 130U);
     EXPECT_GT(corpus[Part::validation].size(), 8U);
     EXPECT_GT(corpus[Part::test].size(), 8U);
-    if (task != TextTask::answer) continue;
+    if (!task->asks) continue;
     std::set<std::string> asked;
     for (const TextExample& example : corpus[Part::train]) {
       asked.insert(example.question);
@@ -84,39 +85,39 @@ TEST(Corpus, OfTheInventedRecords) {
 
 TEST(Corpus, FilesAndBack) {
   const TemporaryFolder folder;
-  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
-    const Corpus corpus = load_corpus("", task);
-    save_corpus(folder.path(), task, corpus);
-    EXPECT_EQ(load_corpus(folder.path(), task).parts, corpus.parts);
+  for (const TextTask* task : text_tasks()) {
+    const Corpus corpus = load_corpus("", *task);
+    save_corpus(folder.path(), *task, corpus);
+    EXPECT_EQ(load_corpus(folder.path(), *task).parts, corpus.parts);
   }
 }
 
 TEST(Corpus, FaultsOfFiles) {
   const TemporaryFolder folder;
-  const auto fault = [&](TextTask task, const std::string& line) {
+  const auto fault = [&](const char* name, const std::string& line) {
     for (const std::string_view part : kPartNames)
-      spill(folder / (std::string(name(task)) + "." + std::string(part) + ".jsonl"), line);
-    std::string text = error_of([&] { load_corpus(folder.path(), task); });
-    const std::string path = folder.path().string() + "/" + std::string(name(task)) + ".train.jsonl";
+      spill(folder / (std::string(name) + "." + std::string(part) + ".jsonl"), line);
+    std::string text = error_of([&] { load_corpus(folder.path(), text_task(name)); });
+    const std::string path = folder.path().string() + "/" + std::string(name) + ".train.jsonl";
     const std::size_t at = text.find(path);
     return at == std::string::npos ? text : text.replace(at, path.size(), "FILE");
   };
-  EXPECT_EQ(fault(TextTask::classify, ""), "[--data] FILE has no examples");
-  EXPECT_EQ(fault(TextTask::classify, "{\"text\":\"a\",\"label\":\"b\"}\n[1"),
+  EXPECT_EQ(fault("classify", ""), "[--data] FILE has no examples");
+  EXPECT_EQ(fault("classify", "{\"text\":\"a\",\"label\":\"b\"}\n[1"),
             "[--data] FILE, line 2, is not complete JSON: it ends after 2 bytes (was its download interrupted?)");
-  EXPECT_EQ(fault(TextTask::classify, R"({"text":"a","label":"b","label":"c"})"),
+  EXPECT_EQ(fault("classify", R"({"text":"a","label":"b","label":"c"})"),
             "[--data] FILE, line 1, has the key \"label\" twice");
-  EXPECT_EQ(fault(TextTask::classify, "[1]"), "[--data] FILE, line 1, is not a JSON object");
-  EXPECT_EQ(fault(TextTask::classify, "{\"text\":1,\"label\":\"b\"}"), "[--data] FILE, line 1, has no text \"text\"");
-  EXPECT_EQ(fault(TextTask::classify, "{\"text\":\"a\"}"), "[--data] FILE, line 1, has no text \"label\"");
-  EXPECT_EQ(fault(TextTask::summarize, "{\"text\":\"a\"}"), "[--data] FILE, line 1, has no text \"summary\"");
-  EXPECT_EQ(fault(TextTask::answer, R"({"text":"a b","question":"q","answer":"b"})"),
+  EXPECT_EQ(fault("classify", "[1]"), "[--data] FILE, line 1, is not a JSON object");
+  EXPECT_EQ(fault("classify", "{\"text\":1,\"label\":\"b\"}"), "[--data] FILE, line 1, has no text \"text\"");
+  EXPECT_EQ(fault("classify", "{\"text\":\"a\"}"), "[--data] FILE, line 1, has no text \"label\"");
+  EXPECT_EQ(fault("summarize", "{\"text\":\"a\"}"), "[--data] FILE, line 1, has no text \"summary\"");
+  EXPECT_EQ(fault("answer", R"({"text":"a b","question":"q","answer":"b"})"),
             "[--data] FILE, line 1, has no whole number \"start\"");
-  EXPECT_EQ(fault(TextTask::answer, R"({"text":"a b","question":"q","answer":"b","start":1})"),
+  EXPECT_EQ(fault("answer", R"({"text":"a b","question":"q","answer":"b","start":1})"),
             "[--data] FILE, line 1, has no answer at byte 1 of its text");
-  EXPECT_EQ(fault(TextTask::answer, R"({"text":"a b","question":"q","answer":"b","start":-9})"),
+  EXPECT_EQ(fault("answer", R"({"text":"a b","question":"q","answer":"b","start":-9})"),
             "[--data] FILE, line 1, has no answer at byte -9 of its text");
-  EXPECT_EQ(error_of([] { load_corpus("/nowhere", TextTask::classify); }),
+  EXPECT_EQ(error_of([] { load_corpus("/nowhere", text_task("classify")); }),
             "[--data] there is no file /nowhere/classify.train.jsonl");
 }
 
@@ -127,7 +128,7 @@ TEST(DataVerb, Sample) {
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["packages"], 200);
   EXPECT_EQ(json["classify"]["classes"], 8);
-  EXPECT_EQ(load_corpus(folder / "sample", TextTask::answer).parts, load_corpus("", TextTask::answer).parts);
+  EXPECT_EQ(load_corpus(folder / "sample", text_task("answer")).parts, load_corpus("", text_task("answer")).parts);
 }
 
 // Lists as apt has them, of 40 records in two sections.

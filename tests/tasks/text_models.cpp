@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/gradcheck.h>
-#include <tapegrad/tasks/text/trainer.h>
+#include <tapegrad/tasks/text/models.h>
+#include <tapegrad/tasks/text/predict.h>
+#include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/svg_check.h>
 #include <tapegrad/tests/support/threads.h>
@@ -130,11 +133,11 @@ TEST(Answer, BestSpan) {
 }
 
 TEST(Answer, TokensOfASpanAndBack) {
-  TextOptions options(TextTask::answer);
-  const Corpus corpus = load_corpus("", TextTask::answer);
+  TextOptions options(text_task("answer"));
+  const Corpus corpus = load_corpus("", *options.task);
   const std::vector<TextExample>& examples = corpus[Part::train];
   const TextVocabulary vocabulary = TextVocabulary::train(examples, 400);
-  const EncodedExamples encoded = encode(options, examples, vocabulary, {}, false);
+  const EncodedExamples encoded = encode(options, examples, {vocabulary, {}}, false);
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const EncodedExample& one = encoded[static_cast<int64_t>(i)];
     const std::string back = text_between(examples[i], one, vocabulary, one.target[0], one.target[1]);
@@ -142,23 +145,23 @@ TEST(Answer, TokensOfASpanAndBack) {
     EXPECT_LE(back.size(), examples[i].target.size() + 12);
   }
   options.config.context = 8;  // most answers are cut off
-  EXPECT_LT(encode(options, examples, vocabulary, {}, true).size(), static_cast<int64_t>(examples.size() / 2));
+  EXPECT_LT(encode(options, examples, {vocabulary, {}}, true).size(), static_cast<int64_t>(examples.size() / 2));
 }
 
 TEST(Scores, OfBaselines) {
   const std::vector<TextExample> texts{{.text = "It reads. It writes.\nMore", .target = "reads"},
                                        {.text = "Version: 1.2 b\nx", .target = "1.2 b"}};
-  EXPECT_EQ(baseline(TextTask::summarize, texts, texts), (std::vector<std::string>{"It reads", "Version: 1.2 b"}));
-  EXPECT_EQ(baseline(TextTask::answer, texts, texts)[1], "1.2 b");
-  EXPECT_EQ(score(TextTask::answer, texts, baseline(TextTask::answer, texts, texts), {}).values[0].second, 0.5);
+  const TextTask &summarize = text_task("summarize"), &answer = text_task("answer"), &classify = text_task("classify");
+  EXPECT_EQ(summarize.baseline(texts, texts), (std::vector<std::string>{"It reads", "Version: 1.2 b"}));
+  EXPECT_EQ(answer.baseline(texts, texts)[1], "1.2 b");
+  EXPECT_EQ(answer.score(texts, answer.baseline(texts, texts), {}).values[0].second, 0.5);
   const std::vector<TextExample> classes{{.target = "a"}, {.target = "b"}, {.target = "b"}, {.target = "c"}};
-  const TextScores found =
-      score(TextTask::classify, classes, baseline(TextTask::classify, classes, classes), {"a", "b"});
+  const TextScores found = classify.score(classes, classify.baseline(classes, classes), {"a", "b"});
   EXPECT_EQ(found.values[0].second, 0.5);  // c is not among the classes that training had
   EXPECT_NEAR(found.values[1].second, 2.0 / 9, 1e-12);
 }
 
-TextOptions quick(TextTask task) {
+TextOptions quick(const TextTask& task) {
   TextOptions options(task);
   options.config.vocab_size = 400;
   options.config.hidden_size = 16;
@@ -169,19 +172,18 @@ TextOptions quick(TextTask task) {
   return options;
 }
 
-NamedTensors parameters_of(const TextTrainer& trainer) { return nn::state_dict(trainer.model()); }
+using Trainer = tests::InTraining<TextRecipe>;
 
 TEST(TextTrainer, ContinuesWithTheSameBits) {
-  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
-    const TextOptions options = quick(task);
-    TextTrainer whole(options, load_text_data(options));
+  for (const TextTask* task : text_tasks()) {
+    const TextOptions options = quick(*task);
+    Trainer whole(options);
     for (int i = 0; i < 2; ++i) whole.step();
     const train::Checkpoint saved = whole.checkpoint();
     for (int i = 0; i < 3; ++i) whole.step();
-    TextTrainer resumed(options_of(saved, task), load_text_data(options, &saved));
-    resumed.restore(saved);
+    Trainer resumed(saved, *task);
     for (int i = 0; i < 3; ++i) resumed.step();
-    const NamedTensors a = parameters_of(whole), b = parameters_of(resumed);
+    const NamedTensors a = nn::state_dict(whole->model()), b = nn::state_dict(resumed->model());
     for (std::size_t i = 0; i < a.size(); ++i)
       EXPECT_EQ(a[i].tensor.to_vector<float>(), b[i].tensor.to_vector<float>()) << a[i].name;
   }
@@ -189,11 +191,11 @@ TEST(TextTrainer, ContinuesWithTheSameBits) {
 
 // The loss of summaries is a mean over tokens, of which batches have different numbers.
 TEST(TextTrainer, TheValidationLossDoesNotDependOnTheBatches) {
-  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
+  for (const TextTask* task : text_tasks()) {
     const auto loss_with = [&](int64_t batch_size) {
-      TextOptions options = quick(task);
+      TextOptions options = quick(*task);
       options.batch_size = batch_size;
-      TextTrainer trainer(options, load_text_data(options));
+      Trainer trainer(options);
       return trainer.loop().evaluate().validation;
     };
     const double whole = loss_with(200);

@@ -5,10 +5,10 @@
 #include <tapegrad/tasks/settings/run_request.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/corpus/data_verb.h>
+#include <tapegrad/tasks/text/task.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <set>
 
 namespace tapegrad::tasks {
 namespace {
@@ -20,23 +20,22 @@ constexpr int64_t kLeast = 20;                                             // ex
 void write(const std::string& folder, const std::vector<Package>& packages, int64_t least, bool json) {
   nlohmann::ordered_json facts{{"out", folder}, {"packages", packages.size()}};
   std::string text = fmt::format("{} records with a description\n", packages.size());
-  for (const TextTask task : {TextTask::classify, TextTask::summarize, TextTask::answer}) {
-    const Corpus corpus = make_corpus(task, packages, least);
-    save_corpus(folder, task, corpus);
+  for (const TextTask* task : text_tasks()) {
+    const Corpus corpus = make_corpus(*task, packages, least);
+    save_corpus(folder, *task, corpus);
     nlohmann::ordered_json sizes;
-    text += fmt::format("{:<10}", name(task));
+    text += fmt::format("{:<10}", task->words.name);
     for (std::size_t part = 0; part < corpus.parts.size(); ++part) {
       sizes[std::string(kPartNames[part])] = corpus.parts[part].size();
       text += fmt::format("  {:>6} {}", corpus.parts[part].size(), kPartNames[part]);
     }
-    if (task == TextTask::classify) {
-      std::set<std::string> classes;
-      for (const TextExample& example : corpus[Part::train]) classes.insert(example.target);
-      sizes["classes"] = classes.size();
-      text += fmt::format("  {} classes", classes.size());
+    if (task->has_classes) {
+      const std::size_t classes = classes_of(corpus[Part::train]).size();
+      sizes["classes"] = classes;
+      text += fmt::format("  {} classes", classes);
     }
     text += '\n';
-    facts[std::string(name(task))] = sizes;
+    facts[std::string(task->words.name)] = sizes;
   }
   text += fmt::format("written to {}: TASK.train.jsonl, TASK.validation.jsonl, TASK.test.jsonl\n", folder);
   json ? print_now(json::text_of(facts) + "\n") : print_text(text);

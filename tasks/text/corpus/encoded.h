@@ -3,7 +3,6 @@
 
 #include <tapegrad/autograd/tensor.h>
 #include <tapegrad/tasks/text/corpus/vocabulary.h>
-#include <tapegrad/tasks/text/options.h>
 
 #include <memory>
 #include <span>
@@ -19,16 +18,16 @@ struct EncodedExample {
 };
 
 struct EncodedBatch {
-  Tensor text;        ///< [B, T]
-  Tensor target;      ///< classify [B], summarize [B, U], answer [B, 2]
-  Tensor answerable;  ///< answer: bool [B, T], the tokens of the text
+  Tensor text;    ///< [B, T]
+  Tensor target;  ///< [B, U]; classify: U is 1, answer: 2
+  Tensor asked;   ///< [B]
 };
 
 /// A data::Dataset that makes whole batches.
 class EncodedExamples {
  public:
-  EncodedExamples(TextTask task, std::vector<EncodedExample> examples)
-      : task_(task), examples_(std::make_shared<const std::vector<EncodedExample>>(std::move(examples))) {}
+  explicit EncodedExamples(std::vector<EncodedExample> examples)
+      : examples_(std::make_shared<const std::vector<EncodedExample>>(std::move(examples))) {}
 
   int64_t size() const { return static_cast<int64_t>(examples_->size()); }
   const EncodedExample& operator[](int64_t i) const { return (*examples_)[static_cast<std::size_t>(i)]; }
@@ -36,15 +35,11 @@ class EncodedExamples {
   std::vector<int64_t> lengths() const;
 
  private:
-  TextTask task_;
   std::shared_ptr<const std::vector<EncodedExample>> examples_;
 };
 
-/// Encodes examples. For training (`complete`), those are left out whose class is not in `classes` or whose answer is
-/// beyond the context; otherwise their targets are 0.
-EncodedExamples encode(const TextOptions& options, std::span<const TextExample> examples,
-                       const TextVocabulary& vocabulary, const std::vector<std::string>& classes, bool complete);
-
+/// The number of the token of encoded.text, from `asked` on, that has byte `at` of the text; -1 where it was cut off.
+int64_t token_at(const EncodedExample& encoded, const TextVocabulary& vocabulary, int64_t at);
 /// The part of the text of the tokens first to last, counted from the first token of `encoded.text`.
 std::string text_between(const TextExample& example, const EncodedExample& encoded, const TextVocabulary& vocabulary,
                          int64_t first, int64_t last);

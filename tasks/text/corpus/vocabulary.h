@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/tasks/data/tokenizer.h>
-#include <tapegrad/tasks/text/corpus/corpus.h>
+#include <tapegrad/tasks/text/corpus/example.h>
 
 #include <memory>
 #include <span>

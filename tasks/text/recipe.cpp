@@ -1,0 +1,178 @@
+// Reads the data of a run, evaluates its model, and says what a run is.
+#include <fmt/format.h>
+#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/json.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/drawing/page.h>
+#include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/text/predict.h>
+#include <tapegrad/tasks/text/recipe.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr int64_t kReported = 500;  // examples of the validation part that the report is about
+constexpr std::size_t kShown = 10;
+
+uint64_t checksum_of(const std::vector<TextExample>& examples) {
+  uint64_t sum = 0;
+  for (const TextExample& example : examples)
+    for (const std::string* text : {&example.text, &example.question, &example.target})
+      sum = checksum(bytes_of(*text), sum);
+  return sum;
+}
+
+std::vector<std::string> classes_from_json(std::string_view where, std::string_view text) {
+  const nlohmann::json json =
+      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the list of classes {}", why)); });
+  const bool list =
+      json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& one) { return one.is_string(); });
+  if (!list) fail(where, "the list of classes is not a list of texts");
+  return json.get<std::vector<std::string>>();
+}
+
+TextVocabulary vocabulary_of(const std::string& tokenizer, const std::string& where) {
+  return TextVocabulary(data::parse_tokenizer(tokenizer, where));
+}
+
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMost = 240;
+  return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, text.rfind(' ', kMost))) + " ...";
+}
+
+}  // namespace
+
+std::span<const TextExample> first_of(const std::vector<TextExample>& examples, int64_t count) {
+  return std::span(examples).first(std::min(examples.size(), static_cast<std::size_t>(count)));
+}
+
+std::vector<std::string> TextRecipe::predict(std::span<const TextExample> examples, int64_t beams) {
+  nn::AnyModel all = model();
+  const nn::EvalMode eval(all);
+  return tasks::predict(*model_, options_, code(), examples, beams);
+}
+
+TextScores TextRecipe::score(std::span<const TextExample> examples, std::span<const std::string> predictions) const {
+  return task().score(examples, predictions, classes_);
+}
+
+TextScores TextRecipe::baseline(std::span<const TextExample> training, std::span<const TextExample> examples) const {
+  return score(examples, task().baseline(training, examples));
+}
+
+// --- data and model ---
+
+// Training examples that can be learned from; BadRequest where there are none.
+EncodedExamples TextRecipe::encode_part(Part part) const {
+  EncodedExamples encoded = encode(options_, corpus_[part], code(), true);
+  const std::string learnable = task().has_classes
+                                    ? "whose label occurs in the train part"
+                                    : fmt::format("whose answer is within --context {}", options_.config.context);
+  require(encoded.size() > 0, "--data",
+          fmt::format("the {} part has no example {}", kPartNames[static_cast<std::size_t>(part)], learnable));
+  return encoded;
+}
+
+void TextRecipe::open(const train::Checkpoint* saved) {
+  corpus_ = load_corpus(options_.data, task());
+  const std::vector<TextExample>& examples = corpus_[Part::train];
+  checksum_ = checksum_of(examples);
+  require(saved == nullptr || saved->get<uint64_t>("examples") == checksum_, "train --resume",
+          fmt::format("the training examples in {} are not those that the run was started with", options_.data));
+  vocabulary_ = saved != nullptr ? vocabulary_of(saved->get<std::string>("tokenizer"), "checkpoint")
+                                 : TextVocabulary::train(examples, options_.config.vocab_size);
+  if (task().has_classes) classes_ = classes_of(examples);
+  const EncodedExamples training = encode_part(Part::train);
+  validation_ = encode_part(Part::validation);
+  loader_.emplace(training, data::LoaderOptions{.batch_size = options_.batch_size,
+                                                .sampler = data::by_length(training.lengths(), options_.batch_size)});
+}
+
+void TextRecipe::open_trained(const fs::path& path, const ModelText& text) {
+  vocabulary_ = vocabulary_of(text_of(text, path, "tokenizer"), path.string());
+  classes_ = classes_from_json(path.string(), text_of(text, path, "classes"));
+  require(!task().has_classes || !classes_.empty(), "--model", fmt::format("{} has no classes", path.string()));
+}
+
+void TextRecipe::make() {
+  model_ = task().model(options_.model(vocabulary_->size(), static_cast<int64_t>(classes_.size())));
+}
+
+std::unique_ptr<train::Loop> TextRecipe::loop(optim::Optimizer& optimizer, train::LoopOptions options) {
+  return std::make_unique<train::Loop>(
+      *model_, optimizer, *loader_, [this](const EncodedBatch& batch) { return model_->loss(batch); },
+      std::move(options));
+}
+
+train::Evaluation TextRecipe::evaluate() {
+  const int64_t count = std::min(validation_->size(), options_.eval_examples);
+  double sum = 0, terms = 0;
+  for (int64_t at = 0; at < count; at += options_.batch_size) {
+    std::vector<int64_t> indices;
+    for (int64_t i = at; i < std::min(count, at + options_.batch_size); ++i) indices.push_back(i);
+    const train::BatchLoss found = model_->loss(validation_->batch(indices));
+    sum += found.loss.item() * found.terms;
+    terms += found.terms;
+  }
+  return {.validation = sum / terms};
+}
+
+// --- files and texts ---
+
+void TextRecipe::save(train::Checkpoint& out) {
+  out.set("tokenizer", vocabulary_->tokenizer().json());
+  out.set("examples", checksum_);
+}
+
+ModelText TextRecipe::model_text() {
+  return {{"classes", json::text_of(nlohmann::json(classes_))}, {"tokenizer", vocabulary_->tokenizer().json()}};
+}
+
+std::string TextRecipe::announcement(const train::Loop& loop) {
+  return fmt::format(
+      "{}=== Training: {} ===\n{} parameters, vocabulary of {}, {} examples, {} epochs of {} steps, seed {}",
+      options_.data.empty() ? "no --data was given: training on 200 invented records\n" : "", name(),
+      nn::count_parameters(*model_), vocabulary_->size(), corpus_[Part::train].size(), options_.num_epochs,
+      loop.steps_per_epoch(), options_.seed);
+}
+
+std::string TextRecipe::sections() {
+  const std::span<const TextExample> examples = first_of(corpus_[Part::validation], kReported);
+  const std::vector<std::string> predictions = predict(examples);
+  const TextScores found = score(examples, predictions), naive = baseline(corpus_[Part::train], examples);
+  std::string out = fmt::format(
+      "<h2>Validation part</h2>\n<p>{} examples.</p>\n<div class=\"card\"><table>\n<tr><th></th><th>model</th><th>{}"
+      "</th></tr>\n",
+      found.examples, task().words.baseline);
+  for (std::size_t i = 0; i < found.values.size(); ++i)
+    out += fmt::format("<tr><th>{}</th><td>{:.4f}</td><td>{:.4f}</td></tr>\n", found.values[i].first,
+                       found.values[i].second, naive.values[i].second);
+  out += "</table></div>\n";
+  if (found.confusion) drawing::card(out, metrics::draw(*found.confusion, "Confusion matrix"));
+  out += fmt::format(
+      "<h2>Samples</h2>\n<div class=\"card\"><table>\n<tr><th>{}text</th><th>expected</th><th>predicted"
+      "</th></tr>\n",
+      task().asks ? "question, " : "");
+  for (std::size_t i = 0; i < std::min(kShown, predictions.size()); ++i) {
+    const TextExample& example = examples[i];
+    const std::string text = task().asks ? fmt::format("{}: {}", example.question, example.text) : example.text;
+    out += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>\n",
+                       drawing::escape_markup(shortened(text)), drawing::escape_markup(example.target),
+                       predictions[i] == example.target ? "good" : "wrong", drawing::escape_markup(predictions[i]));
+  }
+  return out + "</table></div>\n";
+}
+
+train::ReportText TextRecipe::report() {
+  return {.title = fmt::format("{} task", name()),
+          .about = fmt::format("Seed {}.", options_.seed),
+          .loss = fmt::format("Loss (mean over the {})", task().words.terms),
+          .accuracy = fmt::format("Accuracy (share of the {})", task().words.terms),
+          .sections = [this](const train::Metrics&) { return sections(); }};
+}
+
+}  // namespace tapegrad::tasks

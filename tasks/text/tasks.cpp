@@ -1,0 +1,31 @@
+// The list of text tasks; no task depends on it.
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/text/task.h>
+
+#include <set>
+
+namespace tapegrad::tasks {
+
+const TextTask& classify_task();
+const TextTask& summarize_task();
+const TextTask& answer_task();
+
+std::span<const TextTask* const> text_tasks() {
+  static const TextTask* const kTasks[] = {&classify_task(), &summarize_task(), &answer_task()};
+  return kTasks;
+}
+
+const TextTask& text_task(std::string_view name) {
+  for (const TextTask* task : text_tasks())
+    if (task->words.name == name) return *task;
+  fail("task", fmt::format("expected a text task, got \"{}\"", name));
+}
+
+std::vector<std::string> classes_of(std::span<const TextExample> examples) {
+  std::set<std::string> classes;
+  for (const TextExample& example : examples) classes.insert(example.target);
+  return {classes.begin(), classes.end()};
+}
+
+}  // namespace tapegrad::tasks

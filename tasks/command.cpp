@@ -58,7 +58,7 @@ void add_kinds(CLI::App* verb, Parsed& parsed) {
   const std::string word = verb->get_name();
   for (const Kind& kind : kinds()) {
     const auto own = std::find_if(kind.verbs.begin(), kind.verbs.end(), [&](const auto& v) { return v.first == word; });
-    const bool trains = word == "train" && kind.make;
+    const bool trains = word == "train";
     if (own == kind.verbs.end() && !trains) continue;
     CLI::App* app = verb->add_subcommand(std::string(kind.name), std::string(kind.help));
     trains ? add_train(app, kind, parsed.run) : own->second(app, parsed.run);

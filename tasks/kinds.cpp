@@ -1,5 +1,6 @@
 // The kinds of runs: what a word after `train` and the other verbs means. No kind depends on it.
 #include <tapegrad/tasks/gpt/command.h>
+#include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/seq2seq/command.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
@@ -33,8 +34,8 @@ const std::vector<Kind>& kinds() {
     for (const TaskInfo* task : all_tasks()) kinds.push_back(kind_of(*task));
     kinds.push_back({.name = "gpt",
                      .help = "predict the next token of a text, with a GPT",
-                     .verbs = {{"train", add_gpt_train},
-                               {"test", add_gpt_test},
+                     .make = [] { return std::make_unique<GPTRecipe>(); },
+                     .verbs = {{"test", add_gpt_test},
                                {"generate", add_gpt_generate},
                                {"attention", add_gpt_attention}}});
     for (const TextTask* task : text_tasks()) kinds.push_back(kind_of(*task));

@@ -3,16 +3,15 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/clip.h>
 #include <tapegrad/tasks/compare/positions.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tasks/settings/processor_time.h>
+#include <tapegrad/tasks/train/loop.h>
 
 #include <algorithm>
 #include <cmath>
@@ -51,7 +50,8 @@ class Examples {
         most_(addition_ ? r.max_digits : r.depth),
         beyond_(most_ + r.longer),
         options_(options_of(r, task, beyond_, seed)) {
-    options_.config.max_position_embeddings = std::max(options_.info->longest(options_), options_.info->least_positions);
+    options_.config.max_position_embeddings =
+        std::max(options_.info->longest(options_), options_.info->least_positions);
     for (int64_t size = addition_ ? 1 : most_; size <= most_; ++size)
       shorter_.push_back(options_.info->make(options_of(r, task, size, seed)));
     longer_ = options_.info->make(options_);
@@ -104,16 +104,29 @@ Rates rates_of(const Task& task, const nn::Transformer& model, const Batch& batc
           share(sum(logical_and(right, counted)).item<int64_t>(), sum(counted).item<int64_t>())};
 }
 
+// The loop's source of batches. The time that they take does not count.
+struct Draws {
+  const Examples& examples;
+  int64_t batch_size, steps;
+  double seconds = 0;  // of all draws
+  std::pair<Task*, Batch> next() {
+    const double start = processor_seconds();
+    auto drawn = examples.draw(batch_size);
+    seconds += processor_seconds() - start;
+    return drawn;
+  }
+  int64_t size() const { return steps; }
+  void save(train::Checkpoint&) const {}
+  void load(const train::Checkpoint&) {}
+};
+
 // The median time of a step in milliseconds.
 double train_model(const ComparePositionsRequest& r, const Examples& examples, nn::Transformer& model) {
   optim::AdamW adam(nn::parameters(model), {.lr = r.lr, .beta2 = 0.98, .eps = 1e-9});
-  const optim::Schedule rate =
-      optim::WarmupCosine{.lr = r.lr, .warmup = std::min(r.warmup, r.steps - 1), .total = r.steps};
-  std::vector<double> times;
-  for (int64_t step = 1; step <= r.steps; ++step) {
-    const auto [task, batch] = examples.draw(r.batch_size);
-    const double start = processor_seconds();
-    Tape tape;
+  Draws draws{examples, r.batch_size, r.steps};
+  int64_t step = 0;
+  const auto loss_of = [&](const std::pair<Task*, Batch>& drawn) {
+    const auto& [task, batch] = drawn;
     const Tensor outputs = model(batch.source, shifted(*task, batch.target), task->source_mask(batch.source),
                                  nn::causal_mask(batch.target.size(1)));
     const Tensor loss = task->loss(outputs, batch.target) / static_cast<double>(batch.target.size(1));
@@ -121,11 +134,18 @@ double train_model(const ComparePositionsRequest& r, const Examples& examples, n
       fail("compare", fmt::format("{} with {}, seed {}: the loss of step {} is not finite (a smaller --lr may help)",
                                   examples.options().info->name, r.positions, examples.options().seed, step));
     }
-    Gradients grads = tape.backward(loss);
-    optim::clip_grad_norm(grads, 1);
-    adam.set_lr(rate(step));
-    adam.step(grads);
-    times.push_back(1e3 * (processor_seconds() - start));
+    return train::BatchLoss{.loss = loss};
+  };
+  train::Loop loop(
+      model, adam, draws, loss_of,
+      {.clip_grad_norm = 1,
+       .schedule = optim::WarmupCosine{.lr = r.lr, .warmup = std::min(r.warmup, r.steps - 1), .total = r.steps}});
+  std::vector<double> times;
+  while (!loop.finished()) {
+    const double start = processor_seconds() - draws.seconds;
+    ++step;
+    loop.step();
+    times.push_back(1e3 * (processor_seconds() - draws.seconds - start));
   }
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());

@@ -1,4 +1,4 @@
-// The options of `train gpt`, `generate gpt`, `attention gpt`, `test gpt` and `chat`.
+// The options of `generate gpt`, `attention gpt`, `test gpt` and `chat`.
 #include <fmt/format.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gpt/verbs.h>
@@ -47,19 +47,6 @@ void add_dtype(CLI::App* app, WeightType& type) {
 }
 
 }  // namespace
-
-void add_gpt_train(CLI::App* app, std::function<int()>& run) {
-  const auto r = std::make_shared<GPTTrainRequest>();
-  r->out = default_folder(kGPTTask).string();
-  add_options(app, fields_of(r->options));
-  add_options(app, fields_of(*r));
-  app->callback([app, r, &run] {
-    run = [app, r] {
-      r->given = given_on(app, fields_of(r->options));
-      return train_gpt(*r);
-    };
-  });
-}
 
 void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   const auto r = std::make_shared<GPTGenerateRequest>();

@@ -9,12 +9,12 @@
 #include <tapegrad/tasks/data/windows.h>
 #include <tapegrad/tasks/gpt/prompt.h>
 #include <tapegrad/tasks/gpt/verbs.h>
+#include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/settings/output.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 
@@ -46,14 +46,26 @@ void check(const GPTGenerateRequest& r) {
 class Shown {
  public:
   Shown(const GPTGenerateRequest& request, const TrainedGPT& trained, bool several)
-      : tokenizer_(request.ids ? nullptr : trained.tokenizer.get()), several_(several) {
+      : trained_(trained),
+        tokenizer_(request.ids ? nullptr : trained.tokenizer.get()),
+        several_(several),
+        streams_(request.beams == 1 && !several) {
     begin();
   }
-  void token(int64_t id) {
-    if (!stream_) return print_now(fmt::format("{}{}", std::exchange(first_, false) ? "" : " ", id));
-    if (id < tokenizer_->size()) print_generated(stream_->push(id));  // vocabularies are padded to round numbers
+  // Without the token that begins texts, unless ids are shown.
+  void prompt(const std::vector<int64_t>& ids) {
+    const std::optional<int64_t> begin = trained_.tokenizer ? trained_.tokenizer->begin_of_text() : std::nullopt;
+    for (const int64_t id : ids)
+      if (!stream_ || id != begin) token(id);
   }
-  void end() {
+  // A token that was generated just now, but for those that end a text.
+  void next(int64_t id) {
+    if (streams_ && !trained_.is_end(id)) token(id);
+  }
+  // The first `length` generated tokens, but for those that next() has shown; then the end of the sequence.
+  void sequence(const Tensor& tokens, int64_t length) {
+    for (const int64_t id : narrow(tokens, 0, 0, length).to_vector<int64_t>())
+      if (trained_.is_end(id) ? !stream_ : !streams_) token(id);
     print_generated(stream_ ? stream_->finish() + (several_ ? "\n\n" : "\n") : "\n");
     begin();
   }
@@ -63,38 +75,49 @@ class Shown {
     first_ = true;
     if (tokenizer_ != nullptr) stream_.emplace(*tokenizer_);
   }
+  void token(int64_t id) {
+    if (!stream_) return print_now(fmt::format("{}{}", std::exchange(first_, false) ? "" : " ", id));
+    if (id < tokenizer_->size()) print_generated(stream_->push(id));  // vocabularies are padded to round numbers
+  }
 
-  const data::Tokenizer* tokenizer_;
+  const TrainedGPT& trained_;
+  const data::Tokenizer* tokenizer_;  // nullptr: ids
   bool several_;
+  bool streams_;  // tokens are printed as they come
   bool first_ = true;
   std::optional<data::TextStream> stream_;
 };
 
-// Each prompt `times` times in a row.
-std::vector<std::vector<int64_t>> repeated(const std::vector<std::vector<int64_t>>& prompts, int64_t times) {
+// The prompts, each as many times in a row as continuations are asked for.
+std::vector<std::vector<int64_t>> prompts_of(const GPTGenerateRequest& request, const TrainedGPT& trained) {
+  std::vector<std::vector<int64_t>> prompts;
+  if (request.prompt_file.empty()) {
+    prompts.push_back(prompt_ids_of(request.prompt, request.prompt_ids, trained));
+  } else {
+    prompts = prompts_of_file(request.prompt_file, trained);
+  }
   std::vector<std::vector<int64_t>> all;
-  for (const std::vector<int64_t>& prompt : prompts) all.insert(all.end(), static_cast<std::size_t>(times), prompt);
+  for (const std::vector<int64_t>& prompt : prompts)
+    all.insert(all.end(), static_cast<std::size_t>(request.num_samples), prompt);
   return all;
+}
+
+TrainedGPT load(const GPTGenerateRequest& request) {
+  const bool needs_tokenizer =
+      request.prompt_ids.empty() || !request.prompt_file.empty() || !request.ids || !request.stop.empty();
+  return load_gpt(request.model, {.type = request.type,
+                                  .with_tokenizer = needs_tokenizer,
+                                  .reach = request.reach,
+                                  .given = request.given,
+                                  .adapter = request.adapter});
 }
 
 }  // namespace
 
 int generate_gpt(const GPTGenerateRequest& request) {
   check(request);
-  const bool needs_tokenizer =
-      request.prompt_ids.empty() || !request.prompt_file.empty() || !request.ids || !request.stop.empty();
-  const TrainedGPT trained = load_gpt(request.model, {.type = request.type,
-                                                      .with_tokenizer = needs_tokenizer,
-                                                      .reach = request.reach,
-                                                      .given = request.given,
-                                                      .adapter = request.adapter});
-  std::vector<std::vector<int64_t>> prompts;  // one for each sequence
-  if (request.prompt_file.empty()) {
-    prompts.push_back(prompt_ids_of(request.prompt, request.prompt_ids, trained));
-  } else {
-    prompts = prompts_of_file(request.prompt_file, trained);
-  }
-  prompts = repeated(prompts, request.num_samples);
+  const TrainedGPT trained = load(request);
+  const std::vector<std::vector<int64_t>> prompts = prompts_of(request, trained);
   if (!request.ids && !trained.tokenizer)
     bad_request("--model", "its folder has no tokenizer (--ids prints token ids)");
   require(request.stop.empty() || trained.tokenizer != nullptr, "--stop", "the model's folder has no tokenizer");
@@ -107,42 +130,26 @@ int generate_gpt(const GPTGenerateRequest& request) {
                               .beams = request.beams,
                               .length_penalty = request.length_penalty};
   if (!trained.ends.empty()) options.end_token = trained.ends[0];
-  const bool several = prompts.size() > 1, streams = request.beams == 1 && !several;  // prints tokens as they come
+  const bool several = prompts.size() > 1;
   Shown shown(request, trained, several);
-  const auto stops = [&](std::span<const int64_t> row) {
-    return !request.stop.empty() && trained.text(row).find(request.stop) != std::string::npos;
-  };
   options.stop = [&](std::span<const int64_t> row) {
-    const bool end = trained.is_end(row.back());
-    if (streams && !end) shown.token(row.back());
-    return end || stops(row);
-  };
-  const auto show = [&](const Tensor& tokens, int64_t length) {
-    for (const int64_t id : narrow(tokens, 0, 0, length).to_vector<int64_t>()) {
-      const bool end = trained.is_end(id);
-      if (end ? request.ids : !streams) shown.token(id);
-    }
-    shown.end();
-  };
-  const auto show_prompt = [&](const std::vector<int64_t>& prompt) {
-    const std::optional<int64_t> begin = trained.tokenizer ? trained.tokenizer->begin_of_text() : std::nullopt;
-    for (const int64_t id : prompt) {
-      if (request.ids || id != begin) shown.token(id);
-    }
+    shown.next(row.back());
+    return trained.is_end(row.back()) ||
+           (!request.stop.empty() && trained.text(row).find(request.stop) != std::string::npos);
   };
   if (several && request.beams == 1) {
     const nn::Generated found = nn::generate_each(*trained.model, prompts, options, request.seed);
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      show_prompt(prompts[i]);
-      show(found.tokens[static_cast<int64_t>(i)], found.lengths[i]);
+      shown.prompt(prompts[i]);
+      shown.sequence(found.tokens[static_cast<int64_t>(i)], found.lengths[i]);
     }
     return 0;
   }
   nn::DecoderNext next(*trained.model);
   for (const std::vector<int64_t>& prompt : prompts) {
-    show_prompt(prompt);
+    shown.prompt(prompt);
     const nn::Generated found = nn::generate(next, tensor(prompt, {1, static_cast<int64_t>(prompt.size())}), options);
-    show(found.tokens[0], found.lengths[0]);
+    shown.sequence(found.tokens[0], found.lengths[0]);
   }
   return 0;
 }
@@ -188,15 +195,11 @@ int test_gpt(const GPTTestRequest& request) {
          fmt::format("the loss over {} tokens is not finite (the training diverged, or the weights are damaged)",
                      count));
   }
-  if (request.json) {
-    const nlohmann::ordered_json json{
-        {"loss", loss}, {"perplexity", std::exp(loss)}, {"tokens", count}, {"tokens_per_s", rate}};
-    print_now(json.dump() + "\n");
-  } else {
-    print_now(fmt::format("loss {:.5f}, perplexity {:.6g} over {} tokens, {:.0f} tokens/s\n", loss, std::exp(loss),
-                          count, rate));
-  }
-  return 0;
+  return report_test(
+      {.json = {{"loss", loss}, {"perplexity", std::exp(loss)}, {"tokens", count}, {"tokens_per_s", rate}},
+       .text = fmt::format("loss {:.5f}, perplexity {:.6g} over {} tokens, {:.0f} tokens/s\n", loss, std::exp(loss),
+                           count, rate)},
+      "test gpt", request.json);
 }
 
 }  // namespace tapegrad::tasks

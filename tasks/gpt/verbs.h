@@ -1,4 +1,4 @@
-// The verbs of a GPT: train, generate, attention, test, chat. Each returns the exit code: 0 done, 1 failed; a
+// The verbs of a GPT: generate, attention, test, chat. Each returns the exit code: 0 done, 1 failed; a
 // BadRequest thrown is 2, any other Error 1.
 #pragma once
 
@@ -8,20 +8,6 @@
 #include <string>
 
 namespace tapegrad::tasks {
-
-struct GPTTrainRequest : RunRequest {
-  GPTOptions options = gpt_options(kGPTDefaultPreset);
-  Given given;               // the settings named on the command line
-  std::string hugging_face;  // folder for the model as Hugging Face's GPT-2; empty: none
-  bool keep_best = false;
-  bool with_masks = false;  // nn::with_masks: the model's files load in tutorial 000's code
-  bool untrained_losses = false;
-
-  void list(Fields& fields);  // those that are not `options`
-};
-// Prints the losses of every evaluation and a sample after every epoch to standard output, in the format of chapter 5,
-// and nothing else there.
-int train_gpt(GPTTrainRequest request);
 
 struct GPTGenerateRequest {
   std::string model;    // file or folder; empty: the last run's

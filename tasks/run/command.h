@@ -19,7 +19,7 @@ using AddVerb = std::function<void(CLI::App*, Run&)>;  // adds options to a subc
 /// A kind of run: a word after `train`, and the recipe behind it.
 struct Kind {
   std::string_view name, help;
-  MakeRecipe make = {};
+  MakeRecipe make;
   /// Other verbs that it has, and their options: {"test", add}.
   std::vector<std::pair<std::string_view, AddVerb>> verbs = {};
 };

@@ -17,7 +17,7 @@ void load_model(Recipe& recipe, const fs::path& path, const Fields& asked, const
   const std::string trained_for = task_of_json(path.string(), config);
   require(trained_for == recipe.name(), "--model",
           fmt::format("{} was trained for the task {}, not for {}", path.string(), trained_for, recipe.name()));
-  from_json(path.string(), config, recipe.name(), fields_of(recipe));
+  recipe.read_json(path.string(), config);
   override_with(fields_of(recipe), asked, given);
   recipe.resolve();
   recipe.open_trained(path, loaded.metadata);

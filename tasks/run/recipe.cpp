@@ -6,10 +6,7 @@ namespace tapegrad::tasks {
 
 void Recipe::write_model(const fs::path& path, int64_t steps) {
   ModelText text = model_text();
-  text.insert({{"config", settings_of(*this)},
-               {"format", "pt"},
-               {"steps", std::to_string(steps)},
-               {"task", std::string(name())}});
+  text.insert({{"config", json()}, {"format", "pt"}, {"steps", std::to_string(steps)}, {"task", std::string(name())}});
   train::save_checked(path, nn::state_dict(model()), text);
 }
 
@@ -21,7 +18,5 @@ std::string Recipe::epoch_text(train::EpochMetrics& epoch, const train::StepMetr
                                const train::Loop& /*loop*/) {
   return train::epoch_text(epoch, last);
 }
-
-std::string settings_of(Recipe& recipe) { return to_json(recipe.name(), fields_of(recipe)); }
 
 }  // namespace tapegrad::tasks

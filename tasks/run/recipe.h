@@ -37,6 +37,11 @@ class Recipe {
   virtual void list(Fields& fields) = 0;
   /// Those that every run has; list() lists them, too.
   virtual TrainingSettings& training() = 0;
+  /// The settings as JSON, as those files have them, and back. Error about `where`, as tasks::from_json says.
+  virtual std::string json() { return to_json(name(), fields_of(*this)); }
+  virtual void read_json(std::string_view where, std::string_view text) {
+    from_json(where, text, name(), fields_of(*this));
+  }
   /// Options of `train` that are not settings of the run.
   virtual void list_request(Fields& /*fields*/) {}
   /// For a new run: changes defaults that depend on the options `given` by name.
@@ -51,7 +56,7 @@ class Recipe {
   /// nullptr for a new run.
   virtual void open(const train::Checkpoint* saved) = 0;
   /// For a trained model instead: reads what a model file has besides settings and parameters. Error about `path`.
-  virtual void open_trained(const fs::path& path, const ModelText& text) = 0;
+  virtual void open_trained(const fs::path& /*path*/, const ModelText& /*text*/) {}
   /// An estimate of the bytes that training takes at its peak, in each of so many processes.
   virtual double bytes(int64_t processes) = 0;
   /// Makes the model. The default generator has been seeded.
@@ -100,8 +105,5 @@ class Recipe {
   /// The words of the report: title, about, loss, accuracy and unit. The model is in eval mode for `sections`.
   virtual train::ReportText report() = 0;
 };
-
-/// The settings of a recipe as JSON.
-std::string settings_of(Recipe& recipe);
 
 }  // namespace tapegrad::tasks

@@ -23,7 +23,7 @@ train::LoopOptions loop_options(Recipe& recipe, const distributed::World& world)
           .patience = recipe.patience(),
           .save =
               [&recipe](train::Checkpoint& out) {
-                out.set("options", settings_of(recipe));
+                out.set("options", recipe.json());
                 recipe.save(out);
               },
           .world = &world,
@@ -79,7 +79,7 @@ Fields request_fields(RunRequest& request, Recipe& recipe) {
 }
 
 void read_settings(Recipe& recipe, const train::Checkpoint& saved) {
-  from_json("checkpoint", settings_json(saved), recipe.name(), fields_of(recipe));
+  recipe.read_json("checkpoint", settings_json(saved));
   recipe.resolve();
 }
 
@@ -92,6 +92,9 @@ std::unique_ptr<Recipe> continued(const MakeRecipe& make, const train::Checkpoin
   override_with(fields_of(*other), fields_of(asked), given);
   other->fill_in();
   require_same(fields_of(*run), fields_of(*other), given, out);
+  Fields request, theirs;
+  run->list_request(request), asked.list_request(theirs);
+  for (const Field& field : theirs) override_with(request, theirs, {std::string(field.setting.name)});
   return run;
 }
 

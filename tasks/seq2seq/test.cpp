@@ -1,19 +1,17 @@
 // The verb `test`: one example as the tutorial shows it, then examples by the thousand against a target.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/run/model_file.h>
+#include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/report.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/tasks/settings/output.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
@@ -58,18 +56,15 @@ Score score_of(const Task& task, const Batch& batch, const Tensor& predicted, co
 }
 
 // The picture of an answer, as SVG or as a page.
-void draw_answer(const Task& task, const Answer& answer, const fs::path& file) {
+std::string picture_of(const Task& task, const Answer& answer, const fs::path& file) {
   const std::optional<drawing::Drawing> drawing = task.picture(answer);
   if (!drawing) bad_request("--draw", "this task has no pictures of answers");
   const bool page = file.extension() == ".html";
-  as_bad_request("--draw", [&] {
-    train::replace_file(file,
-                        page ? drawing_html(task.source_text(answer.input), *drawing) : drawing::svg_file(*drawing));
-  });
+  return page ? drawing_html(task.source_text(answer.input), *drawing) : drawing::svg_file(*drawing);
 }
 
 // `test --expression`: one answer, right or wrong.
-int answer_expression(const TestRequest& request, const fs::path& file, const Seq2SeqRecipe& trained) {
+Tested answer_expression(const TestRequest& request, const fs::path& file, const Seq2SeqRecipe& trained) {
   const Task& task = trained.task();
   const Batch example = task.read_expression(request.expression);
   const Answer answer = answers_of(task, example,
@@ -77,55 +72,24 @@ int answer_expression(const TestRequest& request, const fs::path& file, const Se
                                           request.beams, request.length_penalty),
                                    1)
                             .front();
-  if (request.json) {
-    const nlohmann::ordered_json json{{"task", request.options.info->name},
-                                      {"model", file.string()},
-                                      {"expression", request.expression},
-                                      {"input", answer.input},
-                                      {"output", answer.output},
-                                      {"target", answer.target},
-                                      {"answer", task.target_text(answer.output)},
-                                      {"expected", task.target_text(answer.target)},
-                                      {"correct", answer.right()}};
-    print_now(json::text_of(json) + "\n");
-  } else {
-    print_text(task.answer_text(answer));
-  }
-  if (!request.draw.empty()) draw_answer(task, answer, request.draw);
-  return 0;
+  return {.json = {{"task", trained.name()},
+                   {"model", file.string()},
+                   {"expression", request.expression},
+                   {"input", answer.input},
+                   {"output", answer.output},
+                   {"target", answer.target},
+                   {"answer", task.target_text(answer.output)},
+                   {"expected", task.target_text(answer.target)},
+                   {"correct", answer.right()}},
+          .text = task.answer_text(answer),
+          .drawing = request.draw.empty() ? "" : picture_of(task, answer, request.draw)};
 }
 
-void check(const TestRequest& request) {
-  check_limits("--count", static_cast<double>(request.count), kCount);
-  if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
-  check_limits("--beams", static_cast<double>(request.beams), kBeams);
-  check_limits("--length-penalty", request.length_penalty, kNotNegative);
-  require(request.length_penalty == 0 || request.beams > 1, "--length-penalty", "expected --beams above 1, got 1");
-  if (!request.draw.empty() && request.expression.empty())
-    bad_request("--draw", "draws the answer to --expression, which is missing");
-  if (request.draw.empty()) return;
-  const std::string suffix = fs::path(request.draw).extension();
-  if (suffix != ".svg" && suffix != ".html")
-    bad_request("--draw", fmt::format("{} ends neither in .svg nor in .html", request.draw));
-  as_bad_request("--draw", [&] { check_replaceable(request.draw); });
-}
-
-}  // namespace
-
-int test(const TestRequest& request) {
-  check(request);
-  const TaskInfo& info = *request.options.info;
-  const std::string_view name = info.name;
-  const std::string where = fmt::format("test {}", name);
-  const fs::path file = model_file(where, name, request.model);
-  Seq2SeqRecipe trained(info);
-  ReachSettings reach = request.reach;
-  load_model(trained, file, fields_of(reach), request.given);
-  trained.override_examples(request.options, request.given);
+// New examples, against the target.
+Tested test_examples(const TestRequest& request, const fs::path& file, const Seq2SeqRecipe& trained) {
   const Task& task = trained.task();
   const nn::Transformer& model = trained.transformer();
-  if (!request.expression.empty()) return answer_expression(request, file, trained);
-
+  const std::string_view name = trained.name();
   const uint64_t seed = request.seed.value_or(trained.options().seed + 1);
   Generator fresh(seed);
   const Answer shown = answers(task, model, 1, fresh).front();
@@ -137,34 +101,55 @@ int test(const TestRequest& request) {
   const double target = request.target.value_or(task.test_target());
   const bool passed = score.exact() >= target;
 
-  if (request.json) {
-    nlohmann::ordered_json json{{"task", name},
-                                {"model", file.string()},
-                                {"seed", seed},
-                                {"beams", request.beams},
-                                {"count", score.examples},
-                                {"exact_match", score.exact()},
-                                {"token_accuracy", score.token()},
-                                {"teacher_forced_exact_match", score.forced()},
-                                {"target", target},
-                                {"passed", passed}};
-    if (!extra.json.empty()) json.update(nlohmann::ordered_json::parse(extra.json));
-    print_now(json::text_of(json) + "\n");
-  } else {
-    print_text(fmt::format("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown)));
-    const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
-    print_text(drawing::wrapped(fmt::format("{} (seed {}), decoded {}:", test_set.what, seed, how), 2));
-    print_text(fmt::format("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right,
-                           score.examples, target));
-    print_text(
-        fmt::format("  correct tokens  {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced()));
-    print_text(extra.text);
-  }
-  if (!passed) {
-    std::fflush(stdout);
-    fail(where, fmt::format("exact match {} is below the target {}", score.exact(), target));
-  }
-  return 0;
+  Tested tested;
+  tested.json = {{"task", name},
+                 {"model", file.string()},
+                 {"seed", seed},
+                 {"beams", request.beams},
+                 {"count", score.examples},
+                 {"exact_match", score.exact()},
+                 {"token_accuracy", score.token()},
+                 {"teacher_forced_exact_match", score.forced()},
+                 {"target", target},
+                 {"passed", passed}};
+  if (!extra.json.empty()) tested.json.update(nlohmann::ordered_json::parse(extra.json));
+  const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
+  tested.text =
+      fmt::format("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown)) +
+      drawing::wrapped(fmt::format("{} (seed {}), decoded {}:", test_set.what, seed, how), 2) +
+      fmt::format("  exact match     {:.4f} ({} of {}), the target is {}\n", score.exact(), score.right, score.examples,
+                  target) +
+      fmt::format("  correct tokens  {:.5f}\n  teacher-forced  {:.4f} exact\n", score.token(), score.forced()) +
+      extra.text;
+  if (!passed) tested.failure = fmt::format("exact match {} is below the target {}", score.exact(), target);
+  return tested;
+}
+
+void check(const TestRequest& request) {
+  check_limits("--count", static_cast<double>(request.count), kCount);
+  if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
+  check_limits("--beams", static_cast<double>(request.beams), kBeams);
+  check_limits("--length-penalty", request.length_penalty, kNotNegative);
+  require(request.length_penalty == 0 || request.beams > 1, "--length-penalty", "expected --beams above 1, got 1");
+  if (!request.draw.empty() && request.expression.empty())
+    bad_request("--draw", "draws the answer to --expression, which is missing");
+  check_drawing(request.draw, ".svg", ".html");
+}
+
+}  // namespace
+
+int test(const TestRequest& request) {
+  check(request);
+  const TaskInfo& info = *request.options.info;
+  const std::string where = fmt::format("test {}", info.name);
+  const fs::path file = model_file(where, info.name, request.model);
+  Seq2SeqRecipe trained(info);
+  ReachSettings reach = request.reach;
+  load_model(trained, file, fields_of(reach), request.given);
+  trained.override_examples(request.options, request.given);
+  const Tested tested =
+      request.expression.empty() ? test_examples(request, file, trained) : answer_expression(request, file, trained);
+  return report_test(tested, where, request.json, request.draw);
 }
 
 }  // namespace tapegrad::tasks

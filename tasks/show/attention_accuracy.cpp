@@ -10,10 +10,10 @@
 #include <tapegrad/nn/positions.h>
 #include <tapegrad/nn/self_attention.h>
 #include <tapegrad/optim/adam.h>
-#include <tapegrad/optim/clip.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/processor_time.h>
 #include <tapegrad/tasks/show/show.h>
+#include <tapegrad/tasks/train/loop.h>
 
 #include <algorithm>
 
@@ -149,23 +149,32 @@ double accuracy_of(Reader& model, const Task& task, int64_t length, uint64_t see
   return right / static_cast<double>(task.evaluated);
 }
 
+// The loop's source of batches.
+struct Draws {
+  const Task& task;
+  int64_t length;
+  Generator generator;
+  Batch next() { return task.draw(length, generator); }
+  static int64_t size() { return 1'000'000'000; }  // the time ends it
+  static void save(train::Checkpoint&) {}
+  static void load(const train::Checkpoint&) {}
+};
+
 Run train_for(double seconds, const Task& task, int64_t length, const nn::AttentionChoice& choice, uint64_t seed) {
   constexpr int kEvaluations = 12;
   manual_seed(seed);
   Reader model(length, choice);
   optim::Adam adam(nn::parameters(model), {.lr = 3e-3});
-  Generator generator(seed + 1);
+  Draws draws{task, length, Generator(seed + 1)};
+  const auto loss_of = [&](const Batch& batch) {
+    return train::BatchLoss{.loss = cross_entropy(model(batch), batch.targets)};
+  };
+  train::Loop loop(model, adam, draws, loss_of, {.clip_grad_norm = 1});
   Run run;
   run.accuracies.push_back(accuracy_of(model, task, length, seed + 2));
   for (double used = 0; used < seconds; ++run.steps) {
     const double start = processor_seconds();
-    {
-      const Batch batch = task.draw(length, generator);
-      Tape tape;
-      Gradients grads = tape.backward(cross_entropy(model(batch), batch.targets));
-      optim::clip_grad_norm(grads, 1.0);
-      adam.step(grads);
-    }
+    loop.step();
     used += processor_seconds() - start;
     if (used < seconds && used < seconds * static_cast<double>(run.seconds.size()) / kEvaluations) continue;
     run.seconds.push_back(used);

@@ -1,7 +1,6 @@
 // The task answer: the part of a text that answers a question, which in the datasets is the value of a field of a
 // package's record.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/metrics/spans.h>
@@ -57,8 +56,6 @@ class AnswerModel final : public TextModel {
   AnswerFinder model_;
 };
 
-uint64_t hash(std::string_view text) { return checksum(bytes_of(text)); }
-
 std::string first_value(std::string_view text) {
   text = text.substr(0, text.find('\n'));
   const std::size_t colon = text.find(": ");
@@ -85,9 +82,9 @@ class AnswerTask final : public TextTask {
     fields.emplace_back("Package", p.name);
     fields.emplace_back("Description", p.synopsis);
     std::sort(fields.begin(), fields.end(), [&](const auto& a, const auto& b) {
-      return hash(a.first + ' ' + p.name) < hash(b.first + ' ' + p.name);
+      return text_hash(a.first + ' ' + p.name) < text_hash(b.first + ' ' + p.name);
     });
-    const std::size_t chosen = hash(p.name) % fields.size();
+    const std::size_t chosen = text_hash(p.name) % fields.size();
     TextExample example{.question = fields[chosen].first};
     for (std::size_t i = 0; i < fields.size(); ++i) {
       example.text += fields[i].first + ": ";

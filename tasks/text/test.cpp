@@ -1,9 +1,8 @@
 // The verb `test` of the text tasks.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/drawing/svg.h>
 #include <tapegrad/tasks/run/model_file.h>
-#include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/run/test.h>
 #include <tapegrad/tasks/text/recipe.h>
 #include <tapegrad/tasks/text/verbs.h>
 
@@ -22,9 +21,7 @@ void check(const TextTestRequest& request) {
   check_limits("--count", static_cast<double>(request.count), kCountOrNone);
   check_limits("--beams", static_cast<double>(request.beams), kBeams);
   if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
-  if (!request.draw.empty() && fs::path(request.draw).extension() != ".svg")
-    bad_request("--draw", fmt::format("{} does not end in .svg", request.draw));
-  if (!request.draw.empty()) as_bad_request("--draw", [&] { check_replaceable(request.draw); });
+  check_drawing(request.draw, ".svg");
 }
 
 nlohmann::ordered_json values_json(const TextScores& scores) {
@@ -39,7 +36,7 @@ std::string text_of(const TextTestRequest& request, const TextScores& found, con
   for (std::size_t i = 0; i < std::min<std::size_t>(3, predictions.size()); ++i)
     out += fmt::format("  expected  {}\n  predicted {}\n", examples[i].target, predictions[i]);
   out += fmt::format("{} examples of the {} part\n{:<14}{:>8}  {}\n", found.examples, request.part, "", "model",
-                     baseline_request.task->words.name);
+                     request.task->words.baseline);
   for (std::size_t i = 0; i < found.values.size(); ++i)
     out += fmt::format("  {:<12}{:>8.4f}  {:.4f}\n", found.values[i].first, found.values[i].second,
                        naive.values[i].second);
@@ -62,27 +59,19 @@ int test_text(const TextTestRequest& request) {
                    naive = trained.baseline(corpus[Part::train], examples);
   const auto& [measure, value] = found.values.front();
   const bool passed = !request.target || value >= *request.target;
-  if (request.json) {
-    nlohmann::ordered_json json{{"task", request.task->words.name},
-                                {"model", file.string()},
-                                {"part", request.part},
-                                {"examples", found.examples}};
-    json.update(values_json(found));
-    json["baseline"] = values_json(naive);
-    json["baseline"]["name"] = baseline_request.task->words.name;
-    if (request.target) json["target"] = *request.target;
-    json["passed"] = passed;
-    print_now(json::text_of(json) + "\n");
-  } else {
-    print_text(text_of(request, found, naive, examples, predictions));
-  }
-  if (!request.draw.empty()) {
-    as_bad_request("--draw", [&] {
-      replace_file(request.draw, drawing::svg_file(metrics::draw(*found.confusion, "Confusion matrix")));
-    });
-  }
-  if (!passed) fail(where, fmt::format("{} {:.4f} is below the target {}", measure, value, *request.target));
-  return 0;
+  Tested tested{.json = {{"task", trained.name()},
+                         {"model", file.string()},
+                         {"part", request.part},
+                         {"examples", found.examples}},
+                .text = text_of(request, found, naive, examples, predictions)};
+  tested.json.update(values_json(found));
+  tested.json["baseline"] = values_json(naive);
+  tested.json["baseline"]["name"] = request.task->words.baseline;
+  if (request.target) tested.json["target"] = *request.target;
+  tested.json["passed"] = passed;
+  if (!request.draw.empty()) tested.drawing = drawing::svg_file(metrics::draw(*found.confusion, "Confusion matrix"));
+  if (!passed) tested.failure = fmt::format("{} {:.4f} is below the target {}", measure, value, *request.target);
+  return report_test(tested, where, request.json, request.draw);
 }
 
 }  // namespace tapegrad::tasks

@@ -1,8 +1,9 @@
 // Training runs of a small GPT on a short text.
 #pragma once
 
-#include <tapegrad/tasks/gpt/options.h>
+#include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/tiny_run.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include <vector>
 
 namespace tapegrad::tests {
+
+using GPTTrainer = InTraining<tasks::GPTRecipe>;
 
 inline const std::string kGPTText = [] {
   std::string text;

@@ -18,6 +18,14 @@ class InTraining {
     recipe_.open(nullptr);
     training_.emplace(recipe_);
   }
+  /// As the command starts it: with the options that were `given` by name.
+  template <class... Arguments>
+  explicit InTraining(const tasks::Given& given, const Arguments&... arguments) : recipe_(arguments...) {
+    recipe_.adapt(given);
+    recipe_.resolve();
+    recipe_.open(nullptr);
+    training_.emplace(recipe_);
+  }
   template <class... Arguments>
   explicit InTraining(const train::Checkpoint& saved, const Arguments&... arguments) : recipe_(arguments...) {
     tasks::read_settings(recipe_, saved);

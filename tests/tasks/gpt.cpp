@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/model.h>
-#include <tapegrad/tasks/gpt/trainer.h>
+#include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/near.h>

@@ -4,7 +4,6 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/tasks/gpt/start_from.h>
-#include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/near.h>
@@ -22,6 +21,7 @@ namespace {
 
 using tests::Arguments;
 using tests::expect_error;
+using tests::GPTTrainer;
 using tests::joined;
 using tests::kVerdict;
 using tests::losses_in;
@@ -89,10 +89,8 @@ Started started(const std::string& from, const std::function<void(GPTOptions&)>&
   for (const char* name : {"from", "text", "seq-length", "batch-size", "max-steps", "drop-rate"})
     given.emplace_back(name);
   Started s{load_start(asked, given), {}, nullptr};
-  s.options = start_with(s.start, asked, given);
-  resolve(s.options);
-  GPTData data = load_gpt_data(s.options, take_tokenizer(s.start, s.options, given));
-  s.trainer = std::make_unique<GPTTrainer>(s.options, std::move(data), &s.start.model);
+  s.trainer = std::make_unique<GPTTrainer>(given, asked);
+  s.options = (*s.trainer)->options();
   return s;
 }
 
@@ -100,11 +98,9 @@ Started started(const std::string& from, const std::function<void(GPTOptions&)>&
 std::map<std::string, std::vector<float>> resumed_values(GPTTrainer& broken) {
   for (int i = 0; i < 3; ++i) broken.step();
   const train::Checkpoint saved = broken.checkpoint();
-  const GPTOptions options = GPTTrainer::options_of(saved);
-  GPTTrainer again(options, load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
-  again.restore(saved);
+  GPTTrainer again(saved);
   while (!again.finished()) again.step();
-  return values_of(again.model());
+  return values_of(again->decoder());
 }
 
 TEST(GptFrom, FreezesAndResumes) {
@@ -112,7 +108,7 @@ TEST(GptFrom, FreezesAndResumes) {
   const Started whole = started(kHuggingFace, freeze, {"freeze"});
   EXPECT_EQ(whole.options.lr, 5e-5);
   while (!whole.trainer->finished()) whole.trainer->step();
-  const auto first = values_of(whole.start.model), last = values_of(whole.trainer->model());
+  const auto first = values_of(whole.start.model), last = values_of((*whole.trainer)->decoder());
   for (const auto& [name, values] : last) {
     const bool frozen = name.starts_with("tok_emb.") || name.starts_with("trf_blocks.0.") ||
                         name.ends_with("norm1.scale") || name.ends_with("norm2.scale");
@@ -373,7 +369,7 @@ TEST(GptLora, AResumedRunEndsInTheSameBits) {
   const Started whole = started(kHuggingFace, good, given);
   EXPECT_EQ(whole.options.lr, 2e-4);
   while (!whole.trainer->finished()) whole.trainer->step();
-  const auto last = values_of(whole.trainer->model());
+  const auto last = values_of((*whole.trainer)->decoder());
   const Started broken = started(kHuggingFace, good, given);
   EXPECT_TRUE(resumed_values(*broken.trainer) == last);
 }

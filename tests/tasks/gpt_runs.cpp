@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/gpt/model.h>
-#include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/gpt_run.h>
@@ -16,6 +15,7 @@ namespace {
 
 using tests::Arguments;
 using tests::expect_error;
+using tests::GPTTrainer;
 using tests::joined;
 using tests::kGPTText;
 using tests::lines;
@@ -39,15 +39,14 @@ TEST(GptRun, AResumedRunEndsInTheSameBits) {
     resolve(o);
     return o;
   }();
-  GPTTrainer unbroken(options, load_gpt_data(options));
-  GPTTrainer broken(options, load_gpt_data(options));  // seeds again
+  GPTTrainer unbroken(options);
+  GPTTrainer broken(options);  // seeds again
   for (int i = 0; i < 3; ++i) broken.step();
   const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
-  resumed.restore(saved);
+  GPTTrainer resumed(saved);
   while (!resumed.finished()) resumed.step();
   const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed.model())) {
+  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
     EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
   }
 
@@ -95,14 +94,13 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   GPTOptions options = small_gpt_options(folder);
   options.text = mixed, options.tokenizer = cut;
   resolve(options);
-  GPTTrainer broken(options, load_gpt_data(options));
+  GPTTrainer broken(options);
   for (int i = 0; i < 3; ++i) broken.step();
   const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
-  resumed.restore(saved);
+  GPTTrainer resumed(saved);
   while (!resumed.finished()) resumed.step();
   const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed.model()))
+  for (const NamedTensor& own : nn::state_dict(resumed->decoder()))
     EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
 
   // A single file: PyTorch's order unless another one is asked for.
@@ -185,14 +183,13 @@ TEST(GptRun, TrainsInBFloat16) {
   GPTOptions options = small_gpt_options(folder);
   options.dtype = "bfloat16";
   resolve(options);
-  GPTTrainer broken(options, load_gpt_data(options));
+  GPTTrainer broken(options);
   for (int i = 0; i < 3; ++i) broken.step();
   const train::Checkpoint saved = broken.checkpoint();
-  GPTTrainer resumed(GPTTrainer::options_of(saved), load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
-  resumed.restore(saved);
+  GPTTrainer resumed(saved);
   while (!resumed.finished()) resumed.step();
   const SafeTensors expected = load_safetensors(folder / "whole/model.safetensors");
-  for (const NamedTensor& own : nn::state_dict(resumed.model())) {
+  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
     EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
   }
   const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--dtype", "float32"});
@@ -206,8 +203,8 @@ TEST(GptRun, TheValidationLossDoesNotDependOnTheBatches) {
     GPTOptions options = small_gpt_options(folder);
     options.batch_size = batch_size;
     resolve(options);
-    GPTTrainer trainer(options, load_gpt_data(options));
-    return trainer.untrained_losses().validation;
+    GPTTrainer trainer(options);
+    return trainer->untrained_losses().validation;
   };
   const double whole = loss_with(8);
   for (const int64_t batch_size : {1, 2, 3, 4, 5}) EXPECT_NEAR(loss_with(batch_size), whole, 1e-6) << batch_size;
@@ -217,12 +214,11 @@ TEST(GptRun, ATrainerIsNotContinuedWithAnotherText) {
   const TemporaryFolder folder;
   GPTOptions options = small_gpt_options(folder);
   resolve(options);
-  GPTTrainer trainer(options, load_gpt_data(options));
+  GPTTrainer trainer(options);
   for (int i = 0; i < 7; ++i) trainer.step();
   const train::Checkpoint saved = trainer.checkpoint();
   spill(options.text, kGPTText.substr(0, kGPTText.size() / 4));  // fewer batches than were read
-  GPTTrainer other(options, load_gpt_data(options, GPTTrainer::tokenizer_of(saved)));
-  EXPECT_THROW(other.restore(saved), BadRequest);
+  EXPECT_THROW(GPTTrainer other(saved), BadRequest);
 }
 
 // The same command line with --resume continues the run, also with a 0 that selects a default.
@@ -249,8 +245,35 @@ TEST(GptRun, AResumedRunIsLockedBeforeItIsRead) {
   const TemporaryFolder folder;
   const train::RunFolder taken(folder / "run");
   spill(folder / "run/checkpoint", "half");
-  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume"}), 2,
-               {"[--out] another process is training in"});
+  for (const char* kind : {"gpt", "copy", "classify"})
+    expect_error(run_command({"train", kind, "--out", folder / "run", "--resume"}), 2,
+                 {"[--out] another process is training in"});
+}
+
+// What may be rejected is read before the folder is touched.
+TEST(GptRun, ARejectedRunLeavesNoFolder) {
+  const TemporaryFolder folder;
+  for (const Arguments& words : {Arguments{"gpt", "--text", "/nowhere"}, Arguments{"gpt", "--freeze", "nothing"},
+                                 Arguments{"copy", "--hidden-size", "15"}, Arguments{"classify", "--data", "/nowhere"},
+                                 Arguments{"answer", "--context", "1"}}) {
+    EXPECT_EQ(run_command(joined(joined({"train"}, words), {"--out", folder / "run"})).code, 2);
+    EXPECT_FALSE(std::filesystem::exists(folder / "run")) << words[0];
+  }
+}
+
+// Options that are not settings of the run are those of the command that resumes it.
+TEST(GptRun, AResumedRunHasTheOptionsOfItsCommand) {
+  const TemporaryFolder folder;
+  const std::string model = folder / "run/model.safetensors";
+  ASSERT_EQ(run_command(small_gpt_run(folder, "run", {"--max-steps", "2"})).code, 0);
+  const auto masks = [&] {
+    int64_t count = 0;
+    for (const NamedTensor& entry : load_safetensors(model).tensors) count += entry.name.ends_with("att.mask") ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(masks(), 0);
+  ASSERT_EQ(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--with-masks"}).code, 0);
+  EXPECT_EQ(masks(), 1);
 }
 
 // A run that breaks in the second of its two epochs keeps the first one's sample.
@@ -259,10 +282,10 @@ TEST(GptRun, AResumedRunReportsEverySample) {
   ASSERT_EQ(run_command(small_gpt_run(folder, "whole")).code, 0);
   GPTOptions options = small_gpt_options(folder);
   resolve(options);
-  GPTTrainer trainer(options, load_gpt_data(options));
+  GPTTrainer trainer(options);
   for (int i = 0; i < 10; ++i) {
     trainer.step();
-    if (trainer.ended_epoch()) trainer.sample();
+    if (trainer.ended_epoch()) trainer->sample();
   }
   fs::create_directories(folder / "part");
   trainer.checkpoint().save(folder / "part/checkpoint");

@@ -6,9 +6,9 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
-#include <tapegrad/tasks/gpt/trainer.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/gpt_run.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/stored.h>
 
@@ -178,9 +178,9 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
   const std::size_t wanted = tests::long_tests_are_wanted() ? lines.size() : 2;
 
   const GPTOptions options = book_options();
-  GPTTrainer trainer(options, load_gpt_data(options));
-  EXPECT_EQ(nn::count_parameters(trainer.model()), 162'419'712);
-  const train::Evaluation untrained = trainer.untrained_losses();
+  tests::GPTTrainer trainer(options);
+  EXPECT_EQ(nn::count_parameters(trainer->decoder()), 162'419'712);
+  const train::Evaluation untrained = trainer->untrained_losses();
   EXPECT_EQ(rounded(*untrained.training, 5), rounded(expected["untrained"]["train"], 5));
   EXPECT_EQ(rounded(untrained.validation, 5), rounded(expected["untrained"]["validation"], 5));
 
@@ -199,7 +199,7 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
       print(fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", trainer.loop().epoch() + 1,
                         step.step - 1, *step.train_loss, *step.validation_loss));
     }
-    if (trainer.ended_epoch()) print(trainer.sample());
+    if (trainer.ended_epoch()) print(trainer->sample());
   }
   EXPECT_EQ(trainer.finished(), tests::long_tests_are_wanted());
   std::printf("%zu of the run's %zu lines compared\n", printed.size(), lines.size());

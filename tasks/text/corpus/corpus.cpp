@@ -1,6 +1,5 @@
 // Makes examples from package records, and reads and writes their files.
 #include <fmt/format.h>
-#include <tapegrad/autograd/io/checksum.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/settings/run_request.h>
@@ -21,8 +20,6 @@ std::string without_digits(std::string_view text) {
     if (c < '0' || c > '9') out += c;
   return out;
 }
-
-uint64_t hash(std::string_view text) { return checksum(bytes_of(text)); }
 
 std::string line_of(const TextTask& task, const TextExample& example) {
   nlohmann::ordered_json json{{"text", example.text}};
@@ -76,7 +73,7 @@ std::vector<TextExample> read_examples(const std::string& path, const TextTask& 
 }  // namespace
 
 Part part_of(std::string_view source) {
-  const uint64_t share = hash(without_digits(source)) % 10;
+  const uint64_t share = text_hash(without_digits(source)) % 10;
   return share < 8 ? Part::train : share == 8 ? Part::validation : Part::test;
 }
 

@@ -1,4 +1,6 @@
 // Parses stanzas and joins records with their descriptions.
+#include <tapegrad/autograd/io/checksum.h>
+#include <tapegrad/autograd/io/files.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/text/corpus/packages.h>
 
@@ -109,5 +111,7 @@ std::vector<Package> parse_packages(std::string_view packages, std::string_view 
   }
   return all;
 }
+
+uint64_t text_hash(std::string_view text) { return checksum(bytes_of(text)); }
 
 }  // namespace tapegrad::tasks

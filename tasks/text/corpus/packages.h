@@ -1,6 +1,7 @@
 // Records of software packages as Debian's archive lists them, and their descriptions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,5 +22,8 @@ struct Package {
 /// of the archive, has under the record's Description-md5; otherwise with its own. Records without a name, a section or
 /// a long description are left out. Bytes that are not UTF-8 become U+FFFD.
 std::vector<Package> parse_packages(std::string_view packages, std::string_view translations);
+
+/// A hash of a text, by which names decide what is made of a record.
+uint64_t text_hash(std::string_view text);
 
 }  // namespace tapegrad::tasks

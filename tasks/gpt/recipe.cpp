@@ -1,0 +1,245 @@
+// The data, the model and the loss of a run, and what it says.
+#include <fmt/format.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/tasks/data/tokenizer_files.h>
+#include <tapegrad/tasks/data/utf8.h>
+#include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/tasks/gpt/attention.h>
+#include <tapegrad/tasks/gpt/llama.h>
+#include <tapegrad/tasks/gpt/recipe.h>
+#include <tapegrad/tasks/gpt/start_from.h>
+
+#include <algorithm>
+
+namespace tapegrad::tasks {
+namespace {
+
+constexpr std::string_view kSaveOption = "--save-hugging-face";
+
+train::BatchLoss loss_of(const nn::Decoder& model, const data::TextBatch& batch) {
+  const Tensor logits = model(batch.inputs), loss = cross_entropy(logits, batch.targets);
+  const PauseRecording pause;
+  const double accuracy = mean((argmax(logits, -1) == batch.targets).to(kFloat64)).item();
+  const int64_t tokens = batch.targets.numel();
+  return {.loss = loss, .accuracy = accuracy, .tokens = tokens, .terms = static_cast<double>(tokens)};
+}
+
+double mean_loss(const nn::Decoder& model, const data::TextLoader& loader, int64_t batches) {
+  const int64_t count = std::min(batches, loader.size());
+  data::TextLoader::Iteration iteration = loader.begin();
+  data::TextBatch batch;
+  train::MeanOfGroups mean;  // the last batch may be smaller
+  for (int64_t i = 0; i < count && iteration.next(batch); ++i) {
+    mean.add(cross_entropy(model(batch.inputs), batch.targets).item(), static_cast<double>(batch.targets.numel()));
+  }
+  return mean.mean();
+}
+
+// BadRequest where the model cannot be written as Hugging Face's.
+void check_hugging_face(const GPTOptions& options, const std::string& folder, const std::string& out,
+                        std::string_view run) {
+  if (options.llama() == nullptr && options.positions != "learned")
+    bad_request(kSaveOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
+  if (options.llama() == nullptr && options.attention.kind != "full")
+    bad_request(kSaveOption, fmt::format("expected full attention, as GPT-2 has, got {}", options.attention.kind));
+  std::error_code code;
+  if (fs::weakly_canonical(folder, code) == fs::weakly_canonical(out, code))
+    bad_request(kSaveOption, fmt::format("{} is also --out: both would have a {}", folder, train::kModelFile));
+  const std::string there = as_bad_request(kSaveOption, [&] { return other_model_in(folder, run); });
+  if (!there.empty())
+    bad_request(kSaveOption, fmt::format("expected a folder without a model, got one that has a {} (choose another "
+                                         "folder, or move its files away)",
+                                         there));
+}
+
+std::string samples_html(const train::Metrics& metrics) {
+  std::string out = "<h2>Samples</h2>\n";
+  for (const train::EpochMetrics& epoch : metrics.epochs)
+    if (epoch.sample)
+      out += fmt::format("<p>After epoch {}:</p>\n<div class=\"card\">{}</div>\n", epoch.epoch + 1,
+                         drawing::escape_markup(*epoch.sample));
+  return out;
+}
+
+}  // namespace
+
+// --- settings ---
+
+void GPTRecipe::list_request(Fields& f) {
+  f.add({.name = "save-hugging-face",
+         .help = "also write the trained model into this folder as Hugging Face's GPT-2 or Llama",
+         .group = Group::run,
+         .type = "DIR"},
+        hugging_face_);
+  f.add({"keep-best", "also write best.safetensors, the model with the lowest validation loss", Group::run},
+        keep_best_);
+  f.add(
+      {"with-masks", "also save the causal masks, att.mask, which tutorial 000's code expects in a model", Group::run},
+      with_masks_);
+  f.add({"untrained-losses", "print the losses before the first step, over all batches", Group::run},
+        untrained_losses_);
+}
+
+void GPTRecipe::adapt(const Given& given) {
+  check_given(options_, given);
+  given_ = given;
+  if (!options_.from.empty()) start_ = load_start(options_, given);
+  options_ = start_ ? start_with(*start_, options_, given) : with_preset(options_, given);
+}
+
+// --- data and model ---
+
+void GPTRecipe::open(const train::Checkpoint* saved) {
+  require(options_.llama() == nullptr || !with_masks_, "--with-masks", "expected a GPT, got a Llama");
+  if (saved != nullptr) {
+    data_ = load_gpt_data(options_, data::parse_tokenizer(saved->get<std::string>("tokenizer"), "checkpoint"),
+                          saved->get<uint64_t>("text"));
+  } else {
+    data_ = load_gpt_data(options_, start_ ? take_tokenizer(*start_, options_, given_) : nullptr);
+  }
+}
+
+void GPTRecipe::make() {
+  std::optional<nn::init::Skip> skip;
+  if (start_) skip.emplace();
+  model_.reset();
+  if (options_.llama() == nullptr) {
+    model_.emplace(nn::GPTModel(options_.model(tokenizer().size())));
+  } else {
+    model_.emplace(nn::LlamaModel(options_.llama()->config));
+  }
+  skip.reset();
+  if (start_) nn::load_state_dict(*model_, nn::state_dict(start_->model));
+  start_.reset();
+  add_lora(*model_, options_);
+  freeze_parameters(nn::named_parameters(*model_), options_.freeze);
+  (*model_)->recompute_blocks = options_.recompute;
+}
+
+void GPTRecipe::prepare(const RunRequest& request, const distributed::World& world) {
+  if (hugging_face_.empty() || world.rank() != 0) return;
+  check_hugging_face(options_, hugging_face_, request.out, run());
+  folder_ = take_folder(hugging_face_, kSaveOption);
+  as_bad_request(kSaveOption, [&] { check_folder_files(folder_->path()); });
+  folder_->reserve(4 * nn::count_parameters(*model_));
+}
+
+// --- training ---
+
+std::unique_ptr<train::Loop> GPTRecipe::loop(optim::Optimizer& optimizer, train::LoopOptions options) {
+  return std::make_unique<train::Loop>(
+      *model_, optimizer, data_->train, [this](const data::TextBatch& batch) { return loss_of(**model_, batch); },
+      std::move(options));
+}
+
+void GPTRecipe::begin_step(int64_t steps) {
+  auto* const gpt = model_->as<nn::GPTModel>();
+  if (gpt != nullptr && options_.attention.redraws(steps)) gpt->redraw_features();
+}
+
+train::Evaluation GPTRecipe::losses(int64_t batches) const {
+  const double training = mean_loss(**model_, data_->train, batches);
+  return {.validation = mean_loss(**model_, data_->validation, batches), .training = training};
+}
+
+train::Evaluation GPTRecipe::untrained_losses() {
+  const Generator now = default_generator();
+  manual_seed(options_.seed);
+  const nn::EvalMode eval(*model_);
+  const train::Evaluation found = losses(std::max(data_->train.size(), data_->validation.size()));
+  default_generator() = now;
+  return found;
+}
+
+std::vector<int64_t> GPTRecipe::continued(int64_t count) {
+  std::vector<int64_t> ids = data_->start;
+  const nn::EvalMode eval(*model_);
+  nn::DecoderNext next(**model_);
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor scores = next.logits(tensor(ids, {1, static_cast<int64_t>(ids.size())}));
+    ids.push_back(argmax(narrow(scores, -1, 0, tokenizer().size())).item<int64_t>());  // the rest is padding
+  }
+  return ids;
+}
+
+std::string GPTRecipe::sample() {
+  std::string text = data::valid_utf8(tokenizer().decode(continued(options_.sample_tokens)));
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// --- files ---
+
+void GPTRecipe::save(train::Checkpoint& out) {
+  out.set("tokenizer", tokenizer().json());
+  out.set("text", data_->checksum);
+}
+
+void GPTRecipe::write_model(const fs::path& path, int64_t steps) {
+  save_gpt(path, *model_, options_, tokenizer(), steps, with_masks_);
+  if (options_.lora_rank > 0 && path.filename() == train::kModelFile)
+    save_gpt_adapter(path.parent_path() / train::kAdapterFolder, *model_, options_);
+}
+
+void GPTRecipe::finish() {
+  if (!folder_) return;
+  if (const auto* gpt = model_->as<nn::GPTModel>()) return save_gpt_folder(folder_->now(), *gpt, tokenizer(), run());
+  save_llama_folder(folder_->now(), *model_->as<nn::LlamaModel>(), tokenizer(), options_.llama()->ends, run());
+}
+
+// --- texts ---
+
+std::string GPTRecipe::announcement(const train::Loop& loop) {
+  const GPTOptions& o = options_;
+  const std::string note =
+      o.text.empty()
+          ? "no --text was given: training on sums in words that are generated here (\"two plus five is seven.\")\n"
+          : "";
+  const int64_t parameters = nn::count_parameters(*model_), trained = nn::count_trainable_parameters(*model_);
+  return fmt::format(
+      "{}=== Training: gpt ({}) ===\n{} parameters{}, vocabulary of {}, {} epochs of {} steps, {} windows of {} tokens "
+      "per step, seed {}",
+      note, o.from.empty() ? o.preset : "from " + o.from, parameters,
+      trained == parameters ? "" : fmt::format(" ({} are trained)", trained), (*model_)->vocab_size(), o.num_epochs,
+      loop.steps_per_epoch(), o.batch_size * std::min(o.accumulate, batches_per_epoch()), o.seq_length, o.seed);
+}
+
+std::string GPTRecipe::before_first_step() {
+  if (!untrained_losses_) return {};
+  const train::Evaluation found = untrained_losses();
+  return fmt::format("Untrained: Train loss {:.5f}, Val loss {:.5f}\n", *found.training, found.validation);
+}
+
+std::string GPTRecipe::evaluation_text(const train::StepMetrics& m, const train::Loop& loop) {
+  return fmt::format("Ep {} (Step {:06}): Train loss {:.3f}, Val loss {:.3f}", loop.epoch() + 1, m.step - 1,
+                     *m.train_loss, *m.validation_loss);
+}
+
+std::string GPTRecipe::epoch_text(train::EpochMetrics& epoch, const train::StepMetrics&, const train::Loop&) {
+  if (options_.sample_tokens == 0) return {};
+  epoch.sample = sample();
+  return printable(*epoch.sample, "\n\t");
+}
+
+std::string GPTRecipe::maps_html() {
+  constexpr int64_t kTokens = 24;
+  std::vector<int64_t> ids = continued(kTokens);
+  ids.resize(std::min<std::size_t>(static_cast<std::size_t>(std::min(kTokens, options_.sizes().context)), ids.size()));
+  bool cut = false;
+  const nn::EvalMode eval(*model_);
+  return "<h2>Attention</h2>\n<p>The start context and its greedy continuation. Each row has the attention weights of "
+         "one token, which add up to 1.</p>\n" +
+         heads_html(drawable(attend(**model_, ids, &tokenizer()), cut));
+}
+
+train::ReportText GPTRecipe::report() {
+  return {.title = "GPT",
+          .about = fmt::format("Seed {}.", options_.seed),
+          .loss = "Loss (mean over the tokens)",
+          .accuracy = "Accuracy (share of the tokens)",
+          .sections = [this](const train::Metrics& metrics) { return samples_html(metrics) + maps_html(); }};
+}
+
+}  // namespace tapegrad::tasks

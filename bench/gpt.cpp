@@ -9,15 +9,12 @@
 namespace tapegrad {
 namespace {
 
-enum class Weights { float32, bfloat16, int8 };
-
-nn::GPTModel gpt2(Weights weights) {
+nn::GPTModel gpt2(const std::string& dtype) {
   nn::GPTConfig config = nn::gpt_preset("gpt2");
   config.qkv_bias = config.tied_head = true;
   nn::GPTModel model(config);
   nn::eval(model);
-  if (weights == Weights::bfloat16) model.store_in_bfloat16();
-  if (weights == Weights::int8) model.store_in_int8();
+  nn::store(model, dtype);
   return model;
 }
 
@@ -32,9 +29,9 @@ int64_t bytes_per_step(const nn::GPTModel& model) {
 }
 
 // Several sequences at once.
-void generate(benchmark::State& state, Weights weights, std::size_t sequences) {
+void generate(benchmark::State& state, const std::string& dtype, std::size_t sequences) {
   constexpr int64_t kTokens = 64;
-  const nn::GPTModel model = gpt2(weights);
+  const nn::GPTModel model = gpt2(dtype);
   const std::vector<std::vector<int64_t>> prompts(sequences, {0});
   const double bandwidth = measure_read_gb_s();
   for (auto _ : state) {
@@ -49,9 +46,9 @@ void generate(benchmark::State& state, Weights weights, std::size_t sequences) {
 }
 
 // A prompt is read; without `cached`, as training reads it, but with nothing recorded.
-void prompt(benchmark::State& state, Weights weights, bool cached) {
+void prompt(benchmark::State& state, const std::string& dtype, bool cached) {
   constexpr int64_t kTokens = 1024;
-  const nn::GPTModel model = gpt2(weights);
+  const nn::GPTModel model = gpt2(dtype);
   const Tensor ids = zeros({1, kTokens}, kInt64);
   for (auto _ : state) {
     if (cached) {
@@ -71,16 +68,13 @@ void add(const std::string& name, const F& f) {
 }
 
 const bool kAdded = [] {
-  for (const auto& [name, weights] : {std::pair("float32", Weights::float32), std::pair("bfloat16", Weights::bfloat16),
-                                      std::pair("int8", Weights::int8)}) {
-    const std::string type = name;
+  for (const std::string& dtype : weight_format_names()) {
     for (const std::size_t n : {1, 4, 16}) {
-      add("generate/" + type + "/" + std::to_string(n),
-          [weights = weights, n](benchmark::State& state) { generate(state, weights, n); });
+      add("generate/" + dtype + "/" + std::to_string(n), [=](benchmark::State& state) { generate(state, dtype, n); });
     }
-    add("prompt/" + type, [weights = weights](benchmark::State& state) { prompt(state, weights, true); });
+    add("prompt/" + dtype, [=](benchmark::State& state) { prompt(state, dtype, true); });
   }
-  add("prompt/training", [](benchmark::State& state) { prompt(state, Weights::float32, false); });
+  add("prompt/training", [](benchmark::State& state) { prompt(state, "float32", false); });
   return true;
 }();
 

@@ -33,7 +33,7 @@ std::array<Linear, 4> projections(int64_t hidden_size, int64_t heads, int64_t kv
   checked(hidden_size, heads);
   const int64_t width = kv_width(kWhere, hidden_size, heads, kv_heads);
   if (choice.is_module()) {
-    return {detail::no_linear(), detail::no_linear(), detail::no_linear(), detail::no_linear()};
+    return {};
   }
   return {Linear(hidden_size, hidden_size), Linear(hidden_size, width), Linear(hidden_size, width),
           Linear(hidden_size, hidden_size)};

@@ -55,11 +55,4 @@ void LongSelfAttention::redraw() {
   if (performer) performer->redraw();
 }
 
-std::vector<Linear*> LongSelfAttention::projections() {
-  if (linformer) return {&linformer->W_query, &linformer->W_key, &linformer->W_value, &linformer->out_proj};
-  if (performer) return {&performer->W_query, &performer->W_key, &performer->W_value, &performer->out_proj};
-  if (reformer) return {&reformer->W_query_key, &reformer->W_value, &reformer->out_proj};
-  return {};
-}
-
 }  // namespace tapegrad::nn

@@ -25,7 +25,6 @@ struct LongSelfAttention {
 
   Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;  ///< [B, T, d_in] -> [B, T, d_out]
   void redraw();                                                             ///< Performer: draws new features
-  std::vector<Linear*> projections();
   void visit(auto&& field) {
     field("linformer", linformer);
     field("performer", performer);

@@ -15,7 +15,7 @@ constexpr std::string_view kWhere = "multi_head_self_attention";
 
 // Of query, key or value; none if the form of attention has its own.
 Linear projection(const SelfAttentionConfig& c, int64_t in, int64_t out) {
-  return c.attention.is_module() ? detail::no_linear() : Linear(in, out, c.qkv_bias);
+  return c.attention.is_module() ? Linear() : Linear(in, out, c.qkv_bias);
 }
 
 AttentionChoice with_length(AttentionChoice choice, int64_t length) {
@@ -42,7 +42,7 @@ MultiHeadSelfAttention::MultiHeadSelfAttention(const SelfAttentionConfig& c)
       W_query(projection(c, c.d_in, c.d_out)),
       W_key(projection(c, c.d_in, kv_width(kWhere, c.d_out, c.num_heads, c.num_kv_heads))),
       W_value(projection(c, c.d_in, kv_width(kWhere, c.d_out, c.num_heads, c.num_kv_heads))),
-      out_proj(c.attention.is_module() ? detail::no_linear() : Linear(c.d_out, c.d_out)),
+      out_proj(c.attention.is_module() ? Linear() : Linear(c.d_out, c.d_out)),
       dropout(c.dropout),
       shaw(shaw_positions(c.positions, c.d_out / c.num_heads, c.position_options)),
       long_attention(with_length(c.attention, c.context_length), {.d_in = c.d_in,

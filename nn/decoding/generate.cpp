@@ -1,7 +1,7 @@
 // Greedy decoding and sampling, step by step for all rows.
 // build: -O3
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/weights_once.h>
+#include <tapegrad/autograd/inference.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -197,8 +197,7 @@ Tensor next_logits(const Decoder& model, std::span<Sequence* const> of) {
 
 Generated generate_each(const Decoder& model, std::span<const std::vector<int64_t>> prompts,
                         const GenerateOptions& options, uint64_t seed) {
-  const PauseRecording pause;
-  const tapegrad::detail::WeightsOnce once;
+  const InferenceMode inference;
   if (options.beams != 1) fail(kWhere, fmt::format("several sequences at once take one beam, got {}", options.beams));
   std::vector<Sequence> all;
   all.reserve(prompts.size());

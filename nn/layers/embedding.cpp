@@ -1,6 +1,5 @@
 // The lookup table of token vectors.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/init.h>
@@ -20,16 +19,12 @@ Shape table_shape(int64_t count, int64_t dim) {
 }  // namespace
 
 Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
-    : weight(Tensor::empty(table_shape(count, dim))), padding(padding), dim(dim) {
+    : weight(Parameter(Tensor::empty(table_shape(count, dim)))), padding(padding) {
   if (padding && !(*padding >= 0 && *padding < count)) {
     fail("embedding", fmt::format("the padding id must be in [0, {}), got {}", count, *padding));
   }
   init::normal(weight);
   if (padding) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);
-}
-
-Tensor Embedding::operator()(const Tensor& ids) const {
-  return int8.defined() ? embedding(int8.matrix(), dim, ids) : embedding(weight, ids, padding);
 }
 
 }  // namespace tapegrad::nn

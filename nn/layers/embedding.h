@@ -1,7 +1,7 @@
 // The lookup table of token vectors.
 #pragma once
 
-#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/weight.h>
 
 #include <optional>
 
@@ -11,17 +11,11 @@ namespace tapegrad::nn {
 /// Error for an id outside [0, count).
 struct Embedding {
   Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding = {});
-  Tensor operator()(const Tensor& ids) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("weight_int8", int8.values);
-    field("weight_scales", int8.scales);
-  }
+  Tensor operator()(const Tensor& ids) const { return weight.rows(ids, padding); }
+  void visit(auto&& field) { field("weight", weight); }
 
-  Parameter weight;  // [count, dim], or none if it is in int8
+  Weight weight;  // [count, dim]
   std::optional<int64_t> padding;
-  Int8Weight int8;
-  int64_t dim;
 };
 
 }  // namespace tapegrad::nn

@@ -8,7 +8,6 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/adapter.h>
 #include <tapegrad/nn/init.h>
-#include <tapegrad/nn/layers/detail/linear_layers.h>
 #include <tapegrad/nn/models/detail/config_reader.h>
 
 #include <algorithm>
@@ -30,14 +29,14 @@ constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight";
 // A layer of an adapter: the parts of one layer there, in order.
 struct Joined {
   std::string name;
-  std::vector<NamedLinear> parts;
+  std::vector<NamedWeight> parts;
   int64_t outputs() const {
     int64_t sum = 0;
-    for (const NamedLinear& part : parts) sum += outputs_of(part.layer);
+    for (const NamedWeight& part : parts) sum += part.weight.outputs();
     return sum;
   }
   bool updated() const {
-    return std::any_of(parts.begin(), parts.end(), [](const NamedLinear& l) { return l.layer.low_rank.has_value(); });
+    return std::any_of(parts.begin(), parts.end(), [](const NamedWeight& l) { return l.weight.low_rank.has_value(); });
   }
 };
 
@@ -45,12 +44,12 @@ struct Joined {
 std::vector<Joined> joined_layers(const AnyModel& model, const AdapterNames& names) {
   struct Found {
     std::string name;
-    std::map<int64_t, NamedLinear> parts;
+    std::map<int64_t, NamedWeight> parts;
     int64_t expected;
   };
   std::vector<Found> found;
   std::map<std::string, std::size_t> places;
-  for (const NamedLinear& l : linear_layers(model)) {
+  for (const NamedWeight& l : updatable_weights(model)) {
     const AdapterLayer theirs = names ? names(l.path) : AdapterLayer{l.path};
     const auto [at, is_new] = places.emplace(theirs.name, found.size());
     if (is_new) found.push_back({theirs.name, {}, theirs.parts});
@@ -106,28 +105,28 @@ struct Update {
 
 // The updates of a layer's parts as one: [A1; A2 ...] and the parts of B along the diagonal, or one A if they share it.
 Update update_of(const Joined& layer) {
-  std::vector<const NamedLinear*> updated;
-  for (const NamedLinear& part : layer.parts)
-    if (part.layer.low_rank) updated.push_back(&part);
-  const LowRank& first = *updated[0]->layer.low_rank;
+  std::vector<const NamedWeight*> updated;
+  for (const NamedWeight& part : layer.parts)
+    if (part.weight.low_rank) updated.push_back(&part);
+  const LowRank& first = *updated[0]->weight.low_rank;
   const bool shared = std::all_of(updated.begin(), updated.end(),
-                                  [&](const NamedLinear* l) { return l->layer.low_rank->a.tied_to(first.a); });
+                                  [&](const NamedWeight* l) { return l->weight.low_rank->a.tied_to(first.a); });
   std::vector<Tensor> a, b;
   int64_t rank = 0;
-  for (const NamedLinear* l : updated) {
+  for (const NamedWeight* l : updated) {
     if (shared && !a.empty()) continue;
-    a.push_back(l->layer.low_rank->a.tensor().detach());
+    a.push_back(l->weight.low_rank->a.tensor().detach());
     rank += a.back().size(0);
   }
   int64_t before = 0;  // columns of B that belong to earlier parts
-  for (const NamedLinear& part : layer.parts) {
-    const int64_t rows = outputs_of(part.layer);
+  for (const NamedWeight& part : layer.parts) {
+    const int64_t rows = part.weight.outputs();
     const auto blank = [&](int64_t columns) { return zeros({rows, columns}, a[0].dtype()); };
-    if (!part.layer.low_rank) {
+    if (!part.weight.low_rank) {
       b.push_back(blank(rank));
       continue;
     }
-    const LowRank& update = *part.layer.low_rank;
+    const LowRank& update = *part.weight.low_rank;
     const Tensor own = update.scale == first.scale ? update.b.tensor().detach()
                                                    : update.b.tensor().detach() * (update.scale / first.scale);
     b.push_back(shared ? own : cat({blank(before), own, blank(rank - before - own.size(1))}, 1));
@@ -157,8 +156,8 @@ void save_adapter(const AnyModel& model, const std::string& folder, const Adapte
     tensors.push_back({fmt::format("{}{}{}", kBasePrefix, layer.name, kB), update.b});
     if (!usual) {
       usual = update;
-      for (const NamedLinear& part : layer.parts)
-        if (part.layer.low_rank) dropout = part.layer.low_rank->dropout.p;
+      for (const NamedWeight& part : layer.parts)
+        if (part.weight.low_rank) dropout = part.weight.low_rank->dropout.p;
     }
     // Some versions of PEFT expect a name before the pattern.
     const std::string_view name = std::string_view(layer.name).substr(layer.name.find('.') + 1);
@@ -335,12 +334,10 @@ void load_adapter(const AnyModel& model, const std::string& folder, const Adapte
     const auto at =
         std::find_if(layers.begin(), layers.end(), [&name = layer](const Joined& l) { return l.name == name; });
     if (at == layers.end()) refuse(fmt::format("it has no linear layer \"{}\"", layer));
-    if (!takes_inputs(at->parts[0].layer, update.a.size(1)) || update.b.size(0) != at->outputs()) {
-      refuse(fmt::format("\"{}\" is {}, got A {} and B {}", layer,
-                         at->parts[0].layer.weight.defined()
-                             ? fmt::format("[{}, {}]", at->outputs(), at->parts[0].layer.weight->size(1))
-                             : fmt::format("[{}, ...]", at->outputs()),
-                         str(update.a.shape()), str(update.b.shape())));
+    const int64_t inputs = at->parts[0].weight.inputs();
+    if (update.a.size(1) != inputs || update.b.size(0) != at->outputs()) {
+      refuse(fmt::format("\"{}\" is [{}, {}], got A {} and B {}", layer, at->outputs(), inputs, str(update.a.shape()),
+                         str(update.b.shape())));
     }
   }
   for (const Joined& layer : layers) {
@@ -355,12 +352,12 @@ void load_adapter(const AnyModel& model, const std::string& folder, const Adapte
     const int64_t rank = update.rank();
     Parameter* shared = nullptr;
     int64_t row = 0;
-    for (const NamedLinear& part : layer.parts) {
-      Linear& linear = part.layer;
-      const int64_t rows = outputs_of(linear);
-      const bool wide = linear.weight.defined() && linear.weight->dtype() == kFloat64;
+    for (const NamedWeight& part : layer.parts) {
+      Weight& weight = part.weight;
+      const int64_t rows = weight.outputs();
+      const bool wide = weight.defined() && weight->dtype() == kFloat64;
       LowRank& own =
-          linear.low_rank.emplace(update.a.size(1), rows, rank, 1.0, config.dropout(), wide ? kFloat64 : kFloat32);
+          weight.low_rank.emplace(update.a.size(1), rows, rank, 1.0, config.dropout(), wide ? kFloat64 : kFloat32);
       own.scale = config.scale_of(layer.name, rank);
       own.b.set(narrow(update.b, 0, row, rows));
       row += rows;

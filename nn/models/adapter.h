@@ -36,7 +36,7 @@ void save_adapter(const Model& model, const std::string& folder, const AdapterFo
 }
 
 /// Freezes the model and gives it the updates of an adapter, which may then be trained further or merged. Works with
-/// weights of any type, also bfloat16 and int8. Error, and an unchanged model, for one that has updates, for an adapter
+/// weights in any format. Error, and an unchanged model, for one that has updates, for an adapter
 /// of another model (layers that the model does not have, or has in other sizes; layers of the model that the adapter's
 /// target_modules name and that it lacks), and for what is more than LoRA of linear layers: DoRA, biases,
 /// modules_to_save, embeddings.

@@ -1,7 +1,7 @@
-// The passes through a causal language model, its weights in fewer bytes, and its next token.
+// The passes through a causal language model, and its next token.
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
-#include <tapegrad/autograd/detail/weights_once.h>
+#include <tapegrad/autograd/inference.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/decoder.h>
@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
 namespace tapegrad::nn {
 
@@ -21,12 +20,6 @@ void require_length(const Decoder& model, int64_t tokens) {
   fail(model.names().model,
        fmt::format("{} tokens are more than the {} {}", tokens, model.names().limit, model.longest_input()));
 }
-
-// For code that walks through modules of any type.
-struct Walked {
-  Decoder& model;
-  void walk(Visitor& visitor) { model.walk_in(visitor); }
-};
 
 }  // namespace
 
@@ -108,58 +101,10 @@ LanguageHead::LanguageHead(int64_t vocab_size, int64_t width, bool tied) {
   init::kaiming_uniform(weight, std::sqrt(5.0));
 }
 
-Tensor LanguageHead::operator()(const Tensor& x, const Tensor& table) const {
-  return int8.defined() ? linear(x, int8.matrix()) : linear(x, weight.defined() ? weight : table);
-}
-
-Tensor LanguageHead::operator()(const Tensor& x, const Embedding& tied) const {
-  const bool own = weight.defined() || int8.defined();
-  return !own && tied.int8.defined() ? linear(x, tied.int8.matrix()) : (*this)(x, tied.weight.tensor());
-}
-
-// --- weights in fewer bytes ---
-
-void Decoder::store_in_bfloat16() {
-  for (const Matrix& matrix : matrices()) {
-    if (matrix.weight->defined()) matrix.weight->convert(kBFloat16);
-  }
-}
-
-void Decoder::store_in_int8() {
-  for (const Matrix& matrix : matrices()) {
-    if (matrix.weight->defined()) matrix.int8->replace(*matrix.weight);
-  }
-}
-
-NamedTensors int8_state(NamedTensors state, const Decoder& model) {
-  std::unordered_set<std::string> quantised;
-  const Walked walked{const_cast<Decoder&>(model)};  // a state is read only
-  for (const NamedTensor& entry : state_dict(walked)) quantised.insert(entry.name);
-  NamedTensors out;
-  for (NamedTensor& entry : state) {
-    const std::string values = entry.name + "_int8", scales = entry.name + "_scales";
-    if (!quantised.contains(values) || !entry.tensor.defined() || entry.tensor.dim() != 2 ||
-        !is_floating(entry.tensor.dtype())) {
-      out.push_back(std::move(entry));
-      continue;
-    }
-    const Int8Matrix matrix = quantize_int8(entry.tensor.to(kFloat32));
-    out.push_back({values, matrix.values});
-    out.push_back({scales, matrix.scales});
-  }
-  return out;
-}
-
-bool is_int8(const NamedTensors& state) {
-  return std::any_of(state.begin(), state.end(),
-                     [](const NamedTensor& entry) { return entry.name.ends_with(".weight_int8"); });
-}
-
 // --- decoding ---
 
 Tensor DecoderNext::logits(const Tensor& ids) {
-  const PauseRecording pause;
-  const tapegrad::detail::WeightsOnce once;
+  const InferenceMode inference;
   const int64_t longest = model_.longest_input(), read = cache_.length(), length = ids.size(1);
   const bool continues = cached_ && length <= longest;
   const Tensor given = continues ? narrow(ids, 1, read, length - read) : ids.slice(1, -std::min(length, longest));

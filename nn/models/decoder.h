@@ -32,14 +32,6 @@ struct Decoder {
   virtual int64_t context_length() const = 0;  ///< tokens per input in training
   virtual int64_t longest_input() const = 0;
 
-  /// For generation: stores the matrices that every token reads (linear layers, token table, head) in bfloat16, which
-  /// halves their memory, and still computes in float32. No gradients afterwards.
-  void store_in_bfloat16();
-  /// The same in int8, a quarter of the memory (Int8Matrix): `weight` of these layers becomes the buffers weight_int8
-  /// and weight_scales. Inside an init::Skip scope they are zeros, to be loaded: see int8_state. Error for weights that
-  /// are not finite. Training is then an Error.
-  void store_in_int8();
-
   /// Training keeps only the input of each block and runs the block again in backward, with the same draws: the same
   /// bits in less memory.
   bool recompute_blocks = false;
@@ -58,15 +50,6 @@ struct Decoder {
   virtual PositionBias positions(int64_t queries, int64_t start, DType dtype) const = 0;
   virtual Tensor block(std::size_t layer, const Tensor& x, const AttentionPass& pass) const = 0;
   virtual Tensor last_norm(const Tensor& x) const = 0;
-  /// The matrices that store_in_bfloat16 and store_in_int8 convert; those without a weight are skipped.
-  struct Matrix {
-    Parameter* weight;
-    Int8Weight* int8;
-    Matrix(Linear& layer) : weight(&layer.weight), int8(&layer.int8) {}     // NOLINT: a layer stands for its matrix
-    Matrix(Embedding& table) : weight(&table.weight), int8(&table.int8) {}  // NOLINT
-    Matrix(Parameter& w, Int8Weight& w8) : weight(&w), int8(&w8) {}
-  };
-  virtual std::vector<Matrix> matrices() = 0;
   /// visitor.go(*this), for code that does not know the model's type.
   virtual void walk_in(Visitor& visitor) = 0;
 };
@@ -104,23 +87,14 @@ class AnyDecoder {
 /// The projection to the vocabulary, without bias: [..., C] -> logits [..., V]. Starts as nn::Linear does.
 struct LanguageHead {
   LanguageHead(int64_t vocab_size, int64_t width, bool tied);
-  Tensor operator()(const Tensor& x, const Tensor& table = {}) const;  ///< `table` [V, C]: a tied head's weight
-  Tensor operator()(const Tensor& x, const Embedding& tied) const;
-  void visit(auto&& field) {
-    field("weight", weight);
-    field("weight_int8", int8.values);
-    field("weight_scales", int8.scales);
+  Tensor operator()(const Tensor& x) const { return weight.product(x); }  ///< of a head that is not tied
+  Tensor operator()(const Tensor& x, const Embedding& tied) const {
+    return weight.exists() ? weight.product(x) : tied.weight.product(x);
   }
+  void visit(auto&& field) { field("weight", weight); }
 
-  Parameter weight;  // [V, C], or none if the head is tied or in int8
-  Int8Weight int8;
+  Weight weight;  // [V, C], or none if the head is tied
 };
-
-/// A state for load_state_dict of a model in int8, from one of floating weights or of int8 ones: quantises "x.weight"
-/// where the model has "x.weight_int8".
-NamedTensors int8_state(NamedTensors state, const Decoder& model);
-/// Does a state have int8 weights?
-bool is_int8(const NamedTensors& state);
 
 /// A decoder in decoding. If there are more tokens than its longest input, it reads the last ones, all of them at every
 /// step. Otherwise, if `cached`, it reads every token once. The model should be in eval mode.

@@ -164,27 +164,6 @@ GPTModel::GPTModel(const GPTConfig& config)
   if (config.tied_head && !init::Skip::on()) tok_emb.weight.set(tok_emb.weight.tensor().detach() * 0.02);
 }
 
-namespace {
-
-// Linear layers of a block; some have no weight.
-std::vector<Linear*> linear_layers(GPTBlock& block) {
-  MultiHeadSelfAttention& att = block.att;
-  std::vector<Linear*> layers = att.long_attention.projections();
-  layers.insert(layers.end(),
-                {&att.W_query, &att.W_key, &att.W_value, &att.out_proj, &block.ff.expand, &block.ff.contract});
-  return layers;
-}
-
-}  // namespace
-
-std::vector<Decoder::Matrix> GPTModel::matrices() {
-  std::vector<Matrix> found{tok_emb, {out_head.weight, out_head.int8}};
-  for (GPTBlock& block : trf_blocks) {
-    for (Linear* layer : linear_layers(block)) found.push_back(*layer);
-  }
-  return found;
-}
-
 void GPTModel::redraw_features() {
   for (GPTBlock& block : trf_blocks) block.att.long_attention.redraw();
 }

@@ -109,7 +109,6 @@ struct GPTModel final : Decoder {
   PositionBias positions(int64_t queries, int64_t start, DType dtype) const override;
   Tensor block(std::size_t layer, const Tensor& x, const AttentionPass& pass) const override;
   Tensor last_norm(const Tensor& x) const override { return final_norm(x); }
-  std::vector<Matrix> matrices() override;
   void walk_in(Visitor& visitor) override { visitor.go(*this); }
 
   GPTConfig config;

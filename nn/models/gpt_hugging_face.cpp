@@ -171,7 +171,8 @@ NamedTensors to_hugging_face(const GPTModel& model) {
   }
   std::unordered_map<std::string, Tensor> own;
   const NamedTensors state = state_dict(model);
-  if (is_int8(state)) fail("hugging_face", "expected floating weights, got int8");
+  if (const WeightFormat* quantized = quantized_format(state))
+    fail("hugging_face", fmt::format("expected floating weights, got {}", quantized->name));
   for (const NamedTensor& t : state) own.emplace(t.name, t.tensor);
   NamedTensors out;
   const auto add = [&](const auto& table, std::string_view theirs, std::string_view ours) {

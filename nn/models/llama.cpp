@@ -192,14 +192,4 @@ PositionBias LlamaModel::positions(int64_t queries, int64_t start, DType dtype) 
   return bias;
 }
 
-std::vector<Decoder::Matrix> LlamaModel::matrices() {
-  std::vector<Matrix> found{embed_tokens, {lm_head.weight, lm_head.int8}};
-  for (LlamaBlock& block : layers) {
-    LlamaAttention& a = block.self_attn;
-    LlamaMLP& m = block.mlp;
-    found.insert(found.end(), {a.q_proj, a.k_proj, a.v_proj, a.o_proj, m.gate_proj, m.up_proj, m.down_proj});
-  }
-  return found;
-}
-
 }  // namespace tapegrad::nn

@@ -9,6 +9,7 @@
 #include <tapegrad/nn/decoder.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/fields.h>
+#include <tapegrad/nn/linear.h>
 #include <tapegrad/nn/norm.h>
 
 #include <vector>
@@ -132,7 +133,6 @@ struct LlamaModel final : Decoder {
     return layers[layer](x, pass);
   }
   Tensor last_norm(const Tensor& x) const override { return norm(x); }
-  std::vector<Matrix> matrices() override;
   void walk_in(Visitor& visitor) override { visitor.go(*this); }
 
   LlamaConfig config;

@@ -130,7 +130,8 @@ NamedTensors to_hugging_face(const LlamaModel& model) {
     return to_hugging_face(merged);
   }
   NamedTensors state = state_dict(model);
-  if (is_int8(state)) fail("hugging_face", "expected floating weights, got int8");
+  if (const WeightFormat* quantized = quantized_format(state))
+    fail("hugging_face", fmt::format("expected floating weights, got {}", quantized->name));
   return state;
 }
 

@@ -23,7 +23,7 @@ std::string to_hugging_face_config(const LlamaConfig& config, std::optional<int6
 /// The state of LlamaForCausalLM is that of LlamaModel. This removes what older files have besides: the angles of RoPE,
 /// and the head of a model whose head is tied.
 NamedTensors from_hugging_face(const NamedTensors& state, const LlamaConfig& config);
-/// Updates of low rank are merged. Error for int8 weights.
+/// Updates of low rank are merged. Error for quantised weights.
 NamedTensors to_hugging_face(const LlamaModel& model);
 
 }  // namespace tapegrad::nn

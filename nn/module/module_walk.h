@@ -15,7 +15,7 @@ namespace tapegrad::nn {
 
 class Parameter;
 class Buffer;
-struct Linear;
+class Weight;
 
 /// Besides a parameter, a buffer or a module, a field may be an optional or a pointer, or a list.
 template <class Field>
@@ -77,28 +77,32 @@ constexpr bool may_be_visited() {
 
 }  // namespace detail
 
-/// Called for every module, parameter, buffer and `training` flag of a model, in the order of the visits. A subclass
-/// overrides the functions it needs; path() is the path of the current member: "encoder.layers.0.norm.gamma".
+/// Called for every module, weight, parameter, buffer and `training` flag of a model, in the order of the visits. A
+/// subclass overrides the functions it needs; path() is the path of the current member: "encoder.layers.0.norm.gamma".
 class Visitor {
  public:
   virtual ~Visitor() = default;
 
-  /// field(name, member), as `visit` writes it: a Parameter, a Buffer, a module, or a list, optional or pointer of
-  /// these.
+  /// field(name, member), as `visit` writes it: a Parameter, a Buffer, a Weight, a module, or a list, optional or
+  /// pointer of these.
   template <class Field>
   void operator()(std::string_view name, Field& field) {
-    const std::size_t length = path_.size();
-    if (length > 0) path_ += '.';
-    path_ += name;
-    go(field);
-    path_.resize(length);
+    if constexpr (requires { field.visit_as(name, *this); }) {  // a weight, whose tensors' names begin with this one
+      field.visit_as(name, *this);
+    } else {
+      const std::size_t length = path_.size();
+      if (length > 0) path_ += '.';
+      path_ += name;
+      go(field);
+      path_.resize(length);
+    }
   }
-  /// Every Linear calls this before its members are visited.
-  virtual void linear(Linear&) {}
+  /// For the matrix of a layer, whose path is path(), before its tensors.
+  virtual void weight(std::string_view /*name*/, Weight&) {}
   /// Walks through a whole model.
   template <class Field>
   void go(Field& field) {
-    if constexpr (std::is_same_v<Field, Parameter>) {
+    if constexpr (std::is_convertible_v<Field*, Parameter*>) {  // a weight alone, too
       if (field.defined()) parameter(field);
     } else if constexpr (std::is_same_v<Field, Buffer>) {
       if (field.defined()) buffer(field);

@@ -128,10 +128,7 @@ Tensor OdePositions::operator()(int64_t length, int64_t start, KVCache* cache) c
       return std::vector<Tensor>{matmul(dz, p[0]), matmul(dz.t(), h), db,
                                  db * t,           matmul(a.t(), z),  a.reshape({a.size(1)})};
     };
-    const auto weight_of = [](const Linear& layer) -> Tensor {  // with an update, whose dropout has no place here
-      return layer.low_rank ? layer.weight.tensor() + layer.low_rank->product() : layer.weight.tensor();
-    };
-    const Tensor parameters[] = {weight_of(w_1), w_1.bias, time, weight_of(w_2), w_2.bias};
+    const Tensor parameters[] = {w_1.weight.matrix(), w_1.bias, time, w_2.weight.matrix(), w_2.bias};
     const Tensor from = start_value->reshape({1, dim});
     return odeint(slope, from, parameters, times, options, gradients).reshape({count, dim}) - from;
   };

@@ -197,7 +197,7 @@ bool next_line(std::string& line) {
 int chat(const ChatRequest& request) {
   check(request);
   const TrainedGPT trained =
-      load_gpt(request.model, {.type = request.type, .adapter = request.adapter, .option = "chat"});
+      load_gpt(request.model, {.dtype = request.dtype, .adapter = request.adapter, .option = "chat"});
   require(trained.tokenizer != nullptr, "chat", "the model's folder has no tokenizer");
   Conversation conversation(request, trained);
   const bool at_terminal = ::isatty(STDIN_FILENO) == 1;

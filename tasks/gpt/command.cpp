@@ -1,5 +1,6 @@
 // The options of `generate gpt`, `attention gpt`, `test gpt` and `chat`.
 #include <fmt/format.h>
+#include <tapegrad/autograd/weight_format.h>
 #include <tapegrad/tasks/gpt/command.h>
 #include <tapegrad/tasks/gpt/verbs.h>
 #include <tapegrad/tasks/settings/command_line.h>
@@ -34,16 +35,13 @@ void add_prompt(CLI::App* app, std::string& prompt, std::string& ids, const char
       ->excludes(numbers);
 }
 
-void add_dtype(CLI::App* app, WeightType& type) {
-  const auto set = [&type](const std::string& name) {
-    type = static_cast<WeightType>(std::find(std::begin(kWeightTypes), std::end(kWeightTypes), name) -
-                                   std::begin(kWeightTypes));
-  };
-  choose_from(
-      app->add_option_function<std::string>(
-          "--dtype", set, "type of the model's matrices; bfloat16 takes half the memory of float32, int8 a quarter"),
-      {std::begin(kWeightTypes), std::end(kWeightTypes)})
-      ->default_str("float32");
+void add_dtype(CLI::App* app, std::string& dtype) {
+  std::string help;  // "bfloat16 takes half the memory of float32, int8 a quarter"
+  for (const WeightFormat* format : weight_formats().subspan(1))
+    help += help.empty() ? fmt::format("{} takes {} the memory of float32", format->name, format->memory)
+                         : fmt::format(", {} {}", format->name, format->memory);
+  choose_from(app->add_option("--dtype", dtype, "type of the model's matrices; " + help), weight_format_names())
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -77,7 +75,7 @@ void add_gpt_generate(CLI::App* app, std::function<int()>& run) {
   app->add_option("--stop", r->stop, "stop after the token that completes this text")->type_name("TEXT");
   app->add_option("--seed", r->seed, "random seed of the samples")->capture_default_str()->type_name("SEED");
   add_options(app, fields_of(r->reach), "the run's");
-  add_dtype(app, r->type);
+  add_dtype(app, r->dtype);
   app->callback([app, r, &run] {
     run = [app, r] {
       r->given = given_on(app, fields_of(r->reach));
@@ -108,7 +106,7 @@ void add_gpt_test(CLI::App* app, std::function<int()>& run) {
   add_model_options(app, r->model, r->adapter);
   app->add_option("--text", r->text, "text or token file to test on")->type_name("FILE");
   app->add_option("--max-tokens", r->max_tokens, "test on the first N tokens only (default: 0, all)")->type_name("N");
-  add_dtype(app, r->type);
+  add_dtype(app, r->dtype);
   app->add_flag("--json", r->json, "print one JSON object");
   app->callback([r, &run] { run = [r] { return test_gpt(*r); }; });
 }
@@ -134,7 +132,7 @@ void add_chat(CLI::App* app, std::function<int()>& run) {
       ->capture_default_str()
       ->type_name("P");
   app->add_option("--seed", r->seed, "random seed of the answers")->capture_default_str()->type_name("SEED");
-  add_dtype(app, r->type);
+  add_dtype(app, r->dtype);
   app->callback([r, &run] { run = [r] { return chat(*r); }; });
 }
 

@@ -105,7 +105,7 @@ std::vector<std::vector<int64_t>> prompts_of(const GPTGenerateRequest& request, 
 TrainedGPT load(const GPTGenerateRequest& request) {
   const bool needs_tokenizer =
       request.prompt_ids.empty() || !request.prompt_file.empty() || !request.ids || !request.stop.empty();
-  return load_gpt(request.model, {.type = request.type,
+  return load_gpt(request.model, {.dtype = request.dtype,
                                   .with_tokenizer = needs_tokenizer,
                                   .reach = request.reach,
                                   .given = request.given,
@@ -158,7 +158,7 @@ int test_gpt(const GPTTestRequest& request) {
   check_limits("--max-tokens", static_cast<double>(request.max_tokens), kNotNegative);
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
   require_file("--text", request.text);
-  const TrainedGPT trained = load_gpt(request.model, {.type = request.type, .adapter = request.adapter});
+  const TrainedGPT trained = load_gpt(request.model, {.dtype = request.dtype, .adapter = request.adapter});
   const int64_t length = std::min(trained.model->context_length(), kLongestWindow);
   if (!trained.tokenizer && !data::is_safetensors_file(request.text))
     bad_request("--model", "its folder has no tokenizer (give --text a token file)");

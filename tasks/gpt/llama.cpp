@@ -25,7 +25,7 @@ TrainedGPT llama_of_folder(const FoundModel& found, const LoadOptions& o) {
   const fs::path& folder = found.path;
   const nn::LlamaConfig config = nn::llama_config_of_hugging_face(found.config, (folder / "config.json").string());
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
-  nn::AnyDecoder model = unfilled(config, o.type, folder);
+  nn::AnyDecoder model = unfilled(config, o.dtype, folder);
   fill_from_folder(model, folder, [&](NamedTensor entry) { return nn::from_hugging_face({std::move(entry)}, config); });
   std::vector<int64_t> ends = ends_of_folder(folder, found.config);
   if (ends.empty() && tokenizer && tokenizer->end_of_text()) ends.push_back(*tokenizer->end_of_text());

@@ -18,19 +18,15 @@ namespace {
 
 constexpr std::string_view kWhere = "model";
 
-double share_of_memory(WeightType type) {
-  return type == WeightType::float32 ? 1 : type == WeightType::bfloat16 ? 0.5 : 0.27;
-}
-
 template <class Model, class Config>
-nn::AnyDecoder unfilled_model(const Config& config, WeightType type, const fs::path& path, const GPTOptions* run) {
+nn::AnyDecoder unfilled_model(const Config& config, std::string_view dtype, const fs::path& path,
+                              const GPTOptions* run) {
   require_memory(kWhere, fmt::format("{}: a model of its sizes", path.string()),
-                 model_bytes(config) * share_of_memory(type));
+                 model_bytes(config) * weight_format(dtype).bytes_per_element() / sizeof(float));
   const nn::init::Skip skip;
   nn::AnyDecoder model{Model(config)};
   if (run != nullptr && !run->lora_merge) add_lora(model, *run);
-  if (type == WeightType::bfloat16) model->store_in_bfloat16();
-  if (type == WeightType::int8) model->store_in_int8();
+  nn::store(model, dtype);
   nn::eval(model);
   return model;
 }
@@ -79,12 +75,14 @@ void add_lora(nn::AnyDecoder& model, const GPTOptions& o) {
   });
 }
 
-nn::AnyDecoder unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path, const GPTOptions* run) {
-  return unfilled_model<nn::GPTModel>(config, type, path, run);
+nn::AnyDecoder unfilled(const nn::GPTConfig& config, std::string_view dtype, const fs::path& path,
+                        const GPTOptions* run) {
+  return unfilled_model<nn::GPTModel>(config, dtype, path, run);
 }
 
-nn::AnyDecoder unfilled(const nn::LlamaConfig& config, WeightType type, const fs::path& path, const GPTOptions* run) {
-  return unfilled_model<nn::LlamaModel>(config, type, path, run);
+nn::AnyDecoder unfilled(const nn::LlamaConfig& config, std::string_view dtype, const fs::path& path,
+                        const GPTOptions* run) {
+  return unfilled_model<nn::LlamaModel>(config, dtype, path, run);
 }
 
 std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted) {
@@ -106,7 +104,7 @@ void fill_from_folder(nn::AnyDecoder& model, const fs::path& folder,
     for (NamedTensor& t : ours(std::move(theirs))) {
       const auto kept = dtypes.find(t.name);
       if (kept != dtypes.end() && is_floating(t.tensor.dtype())) t.tensor = t.tensor.to(kept->second);
-      for (NamedTensor& fits : nn::int8_state({std::move(t)}, *model)) state.push_back(std::move(fits));
+      for (NamedTensor& fits : nn::stored_state({std::move(t)}, model)) state.push_back(std::move(fits));
     }
   });
   fill_from_state(model, state, folder);

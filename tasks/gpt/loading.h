@@ -33,9 +33,9 @@ struct TrainedGPT {
 };
 
 struct LoadOptions {
-  // What the matrices are kept in (GPTModel::store_in_bfloat16, store_in_int8). A file of an int8 model is read as
-  // int8; BadRequest about --dtype if bfloat16 is asked for.
-  WeightType type = WeightType::float32;
+  // The WeightFormat of the matrices. A file of an int8 model is read as int8; BadRequest about --dtype if another
+  // format than float32 is asked for.
+  std::string dtype = "float32";
   bool with_tokenizer = true;  // of a folder
   ReachSettings reach = {};    // those `given` by name override the model's
   Given given = {};
@@ -60,9 +60,9 @@ void require_no_reach(const LoadOptions& options, const fs::path& path);
 void add_lora(nn::AnyDecoder& model, const GPTOptions& options);
 // A model whose parameters will be loaded, in eval mode, with the updates of the run that it belongs to. BadRequest
 // about the memory that it takes.
-nn::AnyDecoder unfilled(const nn::GPTConfig& config, WeightType type, const fs::path& path,
+nn::AnyDecoder unfilled(const nn::GPTConfig& config, std::string_view dtype, const fs::path& path,
                         const GPTOptions* run = nullptr);
-nn::AnyDecoder unfilled(const nn::LlamaConfig& config, WeightType type, const fs::path& path,
+nn::AnyDecoder unfilled(const nn::LlamaConfig& config, std::string_view dtype, const fs::path& path,
                         const GPTOptions* run = nullptr);
 // The tokenizer in a folder; none where there is none or it is not wanted. Error if the vocabulary is too small for it.
 std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int64_t vocab_size, bool wanted);

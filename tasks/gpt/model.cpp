@@ -53,7 +53,7 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
   options.config = config;
   stretch(config.position_options, o.reach, o.given);
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
-  nn::AnyDecoder model = unfilled(config, o.type, folder);
+  nn::AnyDecoder model = unfilled(config, o.dtype, folder);
   fill_from_folder(model, folder,
                    [&](NamedTensor theirs) { return nn::from_hugging_face({std::move(theirs)}, config); });
   std::optional<int64_t> end = nn::end_of_text_of_hugging_face(text);
@@ -62,7 +62,7 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
 }
 
 TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
-  WeightType type = o.type;
+  std::string dtype = o.dtype;
   const SafeTensors loaded = train::load_checked(file);
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
@@ -75,23 +75,24 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
   require(task == kGPTTask, o.option, fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
   GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
-  if (nn::is_int8(loaded.tensors)) {
-    require(type != WeightType::bfloat16, "--dtype", fmt::format("{} has int8 weights, not bfloat16", file.string()));
-    type = WeightType::int8;
+  if (const WeightFormat* quantized = nn::quantized_format(loaded.tensors)) {
+    require(dtype == LoadOptions().dtype || dtype == quantized->name, "--dtype",
+            fmt::format("{} has {} weights, not {}", file.string(), quantized->name, dtype));
+    dtype = quantized->name;
   }
   std::vector<int64_t> ends = ends_of(tokenizer->end_of_text());
   nn::AnyDecoder model = [&] {
     if (const LlamaSettings* llama = options.llama()) {
       require_no_reach(o, file);
       ends = llama->ends;
-      return unfilled(llama->config, type, file, &options);
+      return unfilled(llama->config, dtype, file, &options);
     }
     nn::GPTConfig config = options.model(tokenizer->size());
     stretch(config.position_options, o.reach, o.given);
     options.gpt().vocab_size = config.vocab_size;
-    return unfilled(config, type, file, &options);
+    return unfilled(config, dtype, file, &options);
   }();
-  fill_from_state(model, nn::int8_state(nn::without_masks(loaded.tensors), *model), file);
+  fill_from_state(model, nn::stored_state(nn::without_masks(loaded.tensors), model), file);
   return {std::move(model), std::move(tokenizer), std::move(ends), options};
 }
 

@@ -19,10 +19,6 @@ namespace tapegrad::tasks {
 inline constexpr const char* kGPTTask = "gpt";
 inline constexpr const char* kGPTDefaultPreset = "tiny";  // of the command
 
-/// What the matrices of a model that generates are kept in.
-enum class WeightType : uint8_t { float32, bfloat16, int8 };
-inline constexpr std::string_view kWeightTypes[] = {"float32", "bfloat16", "int8"};
-
 /// A Llama: its configuration and the tokens that begin and end a text, as its config.json has them.
 struct LlamaSettings {
   nn::LlamaConfig config;

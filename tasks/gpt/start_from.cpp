@@ -62,8 +62,9 @@ int64_t first_difference(const data::Tokenizer& a, const data::Tokenizer& b) {
 TrainedGPT load_start(const GPTOptions& options, const Given& given) {
   require_one_dropout(find_model(kFrom, options.from), given);
   TrainedGPT start = load_gpt(options.from, {.adapter = options.adapter, .option = kFrom});
-  require(!nn::is_int8(nn::state_dict(start.model)), kFrom,
-          fmt::format("{} has int8 weights, which cannot be trained", options.from));
+  const WeightFormat* quantized = nn::quantized_format(nn::state_dict(start.model));
+  require(quantized == nullptr, kFrom,
+          fmt::format("{} has {} weights, which cannot be trained", options.from, quantized ? quantized->name : ""));
   nn::merge_lora(start.model);
   nn::unfreeze(start.model);
   return start;

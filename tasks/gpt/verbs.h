@@ -27,7 +27,7 @@ struct GPTGenerateRequest {
   int64_t num_samples = 1;    // continuations of each prompt; the i-th of all draws with seed + i
   std::string stop;           // text after which generation ends; empty: none
   uint64_t seed = 123;
-  WeightType type = WeightType::float32;
+  std::string dtype = "float32";  // a WeightFormat
 };
 int generate_gpt(const GPTGenerateRequest& request);
 
@@ -44,9 +44,9 @@ int attention_gpt(const GPTAttentionRequest& request);
 
 struct GPTTestRequest {
   std::string model, adapter;
-  std::string text;        // file, a text or tokens
-  int64_t max_tokens = 0;  // of the text; 0: all
-  WeightType type = WeightType::float32;
+  std::string text;               // file, a text or tokens
+  int64_t max_tokens = 0;         // of the text; 0: all
+  std::string dtype = "float32";  // a WeightFormat
   bool json = false;
 };
 int test_gpt(const GPTTestRequest& request);
@@ -61,7 +61,7 @@ struct ChatRequest {
   int64_t top_k = 0;
   double top_p = 0.95;
   uint64_t seed = 123;
-  WeightType type = WeightType::float32;
+  std::string dtype = "float32";  // a WeightFormat
 };
 // Answers the lines of standard input until it ends.
 int chat(const ChatRequest& request);

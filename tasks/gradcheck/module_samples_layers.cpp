@@ -34,7 +34,7 @@ void add_layers(ModuleTable& table) {
       "Linear", "with an update of low rank", {spread({2, 3})},
       [] {
         nn::Linear layer(3, 4);
-        nn::init::normal(layer.low_rank.emplace(3, 4, 2, 3.0).b);
+        nn::init::normal(layer.weight.low_rank.emplace(3, 4, 2, 3.0).b);
         return layer;
       },
       apply);

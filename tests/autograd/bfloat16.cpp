@@ -155,7 +155,7 @@ TEST(BFloat16, AModelStoredInItGeneratesNearlyTheSame) {
     const Tensor ids = tensor({5, 17, 99, 0, 3}).reshape({1, 5});
     const Tensor before = model(ids);
     const int64_t count = nn::count_parameters(model);
-    model.store_in_bfloat16();
+    nn::store(model, "bfloat16");
     EXPECT_EQ(nn::count_parameters(model), count);
     const Tensor after = model(ids);
     const double change = (amax(abs(after - before)) / amax(abs(before))).item();

@@ -174,8 +174,8 @@ TEST(Llama, WeightsInFewerBytes) {
   const nn::LlamaModel wide = loaded("llama2_tiny");
   const Tensor in = ids(tests::stored("llama2_tiny/expected.json")["ids"]), logits = wide(in);
   nn::LlamaModel half = loaded("llama2_tiny"), quarter = loaded("llama2_tiny");
-  half.store_in_bfloat16();
-  quarter.store_in_int8();
+  nn::store(half, "bfloat16");
+  nn::store(quarter, "int8");
   EXPECT_EQ(half.layers[1].mlp.down_proj.weight->dtype(), kBFloat16);
   EXPECT_LT(difference(half(in), logits), 0.5);
   EXPECT_LT(difference(quarter(in), logits), 0.5);
@@ -183,10 +183,10 @@ TEST(Llama, WeightsInFewerBytes) {
   nn::LlamaModel again = [&] {
     const nn::init::Skip skip;
     nn::LlamaModel model(wide.config);
-    model.store_in_int8();
+    nn::store(model, "int8");
     return model;
   }();
-  nn::load_state_dict(again, nn::int8_state(nn::state_dict(wide), again));
+  nn::load_state_dict(again, nn::stored_state(nn::state_dict(wide), again));
   EXPECT_TRUE(same_bits(again(in), quarter(in)));
   EXPECT_EQ(error_of([&] { nn::to_hugging_face(again); }), "[hugging_face] expected floating weights, got int8");
 }
@@ -202,7 +202,7 @@ TEST(Llama, UpdatesOfLowRank) {
   manual_seed(4);
   for (nn::LlamaBlock& block : model.layers) {
     for (nn::Linear* layer : {&block.self_attn.q_proj, &block.self_attn.v_proj}) {
-      nn::init::normal(layer->low_rank->b, 0, 0.3);
+      nn::init::normal(layer->weight.low_rank->b, 0, 0.3);
     }
   }
   const Tensor expected = model(in);

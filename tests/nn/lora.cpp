@@ -69,7 +69,7 @@ TEST(Lora, AddsAnUpdateToEveryTarget) {
   EXPECT_EQ(count_trainable_parameters(net), 2 * 3 + 5 * 2);
   EXPECT_EQ(net(x).to_vector<float>(), before.to_vector<float>());  // B is 0
   fill_updates(net);
-  const LowRank& update = *net.up.low_rank;
+  const LowRank& update = *net.up.weight.low_rank;
   const Tensor up = linear(x, net.up.weight, net.up.bias) + 3 * matmul(matmul(x, update.a->t()), update.b->t());
   expect_near(net(x), linear(tanh(up), net.down.weight));
 
@@ -136,11 +136,11 @@ TEST(Lora, ErrorsNameWhatIsWrong) {
   EXPECT_EQ(error_of([] { LowRank(2, 3, 1, 0); }), "[lora] alpha must be positive, got 0");
   GPTModel model = small_gpt();
   lora(model, {.targets = {"W_query"}});
-  model.store_in_int8();
+  store(model, "int8");
   EXPECT_EQ(error_of([&] { merge_lora(model); }),
             "[lora] expected float32 or float64 weights to merge into, got int8 for \"trf_blocks.0.att.W_query\"");
   GPTModel packed = small_gpt();
-  packed.store_in_int8();
+  store(packed, "int8");
   EXPECT_EQ(error_of([&] { lora(packed, {.targets = {"W_query"}}); }),
             "[lora] expected floating weights, got int8 for \"trf_blocks.0.att.W_query\"");
 }
@@ -150,7 +150,7 @@ TEST(Lora, GivesTheSameBitsForAnyNumberOfThreads) {
   manual_seed(5);
   Linear layer(96, 200);
   lora(layer, {.rank = 5, .targets = {"*"}, .dropout = 0.2});
-  init::normal(layer.low_rank->b);
+  init::normal(layer.weight.low_rank->b);
   const Tensor x = randn({700, 96});
   std::vector<std::vector<float>> first;
   for (const int threads : {1, 2, 3, 7}) {
@@ -159,8 +159,9 @@ TEST(Lora, GivesTheSameBitsForAnyNumberOfThreads) {
     Tape tape;
     const Tensor y = layer(x);
     const Gradients grads = tape.backward(sum(y * y));
-    const std::vector<std::vector<float>> found{y.to_vector<float>(), grads[layer.low_rank->a].to_vector<float>(),
-                                                grads[layer.low_rank->b].to_vector<float>()};
+    const std::vector<std::vector<float>> found{y.to_vector<float>(),
+                                                grads[layer.weight.low_rank->a].to_vector<float>(),
+                                                grads[layer.weight.low_rank->b].to_vector<float>()};
     if (first.empty()) first = found;
     EXPECT_TRUE(found == first) << threads << " threads";
   }
@@ -174,8 +175,10 @@ TEST(Adapter, IsWrittenAndReadUnderPeftsNames) {
   const TemporaryFolder folder;
   GPTModel model = small_gpt();
   lora(model, {.rank = 3, .alpha = 6, .targets = {"c_attn", "mlp.c_proj"}, .dropout = 0.1}, gpt2_adapter_names);
-  EXPECT_TRUE(model.trf_blocks[0].att.W_query.low_rank->a.tied_to(model.trf_blocks[0].att.W_value.low_rank->a));
-  EXPECT_FALSE(model.trf_blocks[0].att.W_query.low_rank->a.tied_to(model.trf_blocks[1].att.W_query.low_rank->a));
+  EXPECT_TRUE(
+      model.trf_blocks[0].att.W_query.weight.low_rank->a.tied_to(model.trf_blocks[0].att.W_value.weight.low_rank->a));
+  EXPECT_FALSE(
+      model.trf_blocks[0].att.W_query.weight.low_rank->a.tied_to(model.trf_blocks[1].att.W_query.weight.low_rank->a));
   fill_updates(model);
   eval(model);
   save_adapter(model, folder / "adapter", {.base_model = "gpt2", .names = gpt2_adapter_names, .fan_in_fan_out = true});
@@ -203,7 +206,7 @@ TEST(Adapter, IsWrittenAndReadUnderPeftsNames) {
   load_state_dict(merged, from_hugging_face(to_hugging_face(other), merged.config));
   expect_near(merged(kIds), expected);
   GPTModel packed = small_gpt();
-  packed.store_in_int8();
+  store(packed, "int8");
   const Tensor plain = packed(kIds);
   load_adapter(packed, folder / "adapter", gpt2_adapter_names);
   eval(packed);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/weight_format.h>
 #include <tapegrad/tasks/data/utf8.h>
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/gpt/recipe.h>
@@ -86,13 +87,13 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   const double int8_loss = nlohmann::json::parse(quantised.out)["loss"].get<double>();
   EXPECT_NE(int8_loss, loss);
   EXPECT_LT(std::abs(int8_loss - loss), 0.01);
-  for (const char* type : {"bfloat16", "int8"}) {
+  for (const std::string& type : weight_format_names()) {
     const Ran brief = run_command({"generate", "gpt", "--model", model, "--prompt", "The", "--dtype", type});
     EXPECT_EQ(brief.code, 0) << brief.err;
     EXPECT_TRUE(brief.out.starts_with("The"));
   }
   // A file of an int8 model.
-  const TrainedGPT int8 = load_gpt(model, {.type = WeightType::int8});
+  const TrainedGPT int8 = load_gpt(model, {.dtype = "int8"});
   save_gpt(folder / "int8.safetensors", int8.model, small_gpt_options(folder), *int8.tokenizer, 0);
   const auto generated = [&](const std::string& file, const std::string& type) {
     return run_command({"generate", "gpt", "--model", file, "--prompt", "The", "--dtype", type});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/weight_format.h>
 #include <tapegrad/tasks/data/tokenizer_files.h>
 #include <tapegrad/tasks/gpt/llama.h>
 #include <tapegrad/tasks/gpt/model.h>
@@ -155,7 +156,7 @@ TEST(LlamaCommand, GeneratesTransformersTokensAndTests) {
     const Ran text = generate({"--prompt", "Hello, I", "--max-new-tokens", "4"});
     ASSERT_EQ(text.code, 0) << text.err;
     EXPECT_TRUE(text.out.starts_with("Hello, I")) << text.out;
-    for (const char* type : {"bfloat16", "int8"}) {
+    for (const std::string& type : weight_format_names()) {
       EXPECT_EQ(generate({"--prompt", "Hello", "--max-new-tokens", "4", "--dtype", type}).code, 0);
     }
   }

@@ -1,41 +1,74 @@
 // Products of a few rows with weights that are read once, from memory: what generation spends its time on.
 #pragma once
 
+#include <tapegrad/autograd/detail/pieces.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
 namespace tapegrad {
 
-/// Elements of a row of an int8 weight that share a scale. Rows are padded with zeros to whole groups.
-inline constexpr int64_t kInt8Group = 64;
-inline constexpr int64_t int8_groups(int64_t columns) {
-  return columns / kInt8Group + (columns % kInt8Group > 0 ? 1 : 0);
-}
+struct StreamedWeight;
 
-enum class WeightFormat : uint8_t { float32, bfloat16, int8 };
+/// How the rows of a weight lie in memory, and the kernels for that.
+struct RowsFormat {
+  int64_t group = 1;         // elements of a row that are kept together; zeros follow the last ones, to whole groups
+  int64_t group_bytes = 0;   // of the values of a group
+  int64_t group_scales = 0;  // float32 numbers of a group, apart from its values
+
+  /// C[:, begin:end] = A W^T + bias for rows [begin, end) of W. A has m rows of k elements, `stride` apart, with zeros
+  /// after each to whole groups. The sums of a row of C do not depend on the other rows: the same bits for every m.
+  void (*multiply)(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
+                   int64_t stride) = nullptr;
+  /// Rows of k elements to float32, on several threads.
+  void (*widen)(const void* data, const float* scales, int64_t rows, int64_t k, float* w) = nullptr;
+  /// And from float32; none if tensors of that type are converted as such.
+  void (*narrow)(const float* w, int64_t rows, int64_t k, void* data, float* scales) = nullptr;
+
+  int64_t groups(int64_t columns) const { return columns / group + (columns % group > 0 ? 1 : 0); }
+  int64_t row_bytes(int64_t columns) const { return groups(columns) * (group_bytes + 4 * group_scales); }
+};
+
+extern const RowsFormat kFloat32Rows, kBFloat16Rows;
 
 /// A weight W [n, k] with contiguous rows, and where its product goes.
 struct StreamedWeight {
-  WeightFormat format = WeightFormat::float32;
+  const RowsFormat* format = nullptr;
   int64_t n = 0;
-  const void* data = nullptr;     // int8: rows of int8_groups(k) groups
-  const float* scales = nullptr;  // int8: [n, int8_groups(k)]
+  const void* data = nullptr;     // [n, groups of k]
+  const float* scales = nullptr;  // [n, scales of these groups]
   const float* bias = nullptr;    // [n], or none
   float* c = nullptr;             // [m, n]
+
+  void store(int64_t row, int64_t column, float sum) const {
+    c[row * n + column] = bias == nullptr ? sum : sum + bias[column];
+  }
 };
 
 /// The most rows for which reading W is what takes the time.
 inline constexpr int64_t kFewRows = 16;
 
 /// C [m, n] = A [m, k] W^T + bias for each of the weights, in one parallel loop; rows of A are contiguous, m is at most
-/// kFewRows. The sums of a row of C do not depend on the other rows: the same bits for every m.
+/// kFewRows. The same bits for every m and any number of threads.
 void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const StreamedWeight> weights);
 
 /// The same with one weight, which is not float32, for any m: if there are many rows, W is converted to float32.
 void multiply_rows(int64_t m, int64_t k, const float* a, const StreamedWeight& weight);
 
-/// Rows of k numbers to int8 and back: w = scale q with q from -127 to 127, and scale the largest |w| of a group / 127.
-void round_to_int8(const float* w, int64_t rows, int64_t k, int8_t* q, float* scales);
-void widen_int8(const int8_t* q, const float* scales, int64_t rows, int64_t k, float* w);
+/// Calls f(group, offset, count) for each group of the rows of a matrix [rows, k]: its number, the offset of its first
+/// element in the matrix, and its elements. On several threads.
+template <class F>
+void for_each_group(int64_t rows, int64_t k, int64_t group, const F& f) {
+  constexpr int64_t kElements = 64 << 10;  // for one thread to take at a time
+  const int64_t groups = pieces_of(k, group);
+  parallel_for(rows, std::max<int64_t>(1, kElements / (k + 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin * groups; at < end * groups; ++at) {
+      const int64_t first = at % groups * group;
+      f(at, at / groups * k + first, std::min(group, k - first));
+    }
+  });
+}
 
 }  // namespace tapegrad

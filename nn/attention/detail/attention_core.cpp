@@ -1,15 +1,12 @@
 // What all attention modules do. Heads are strided views of the projections, never copies.
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/weights_once.h>
 #include <tapegrad/autograd/mask_check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/autograd/window_attention.h>
 #include <tapegrad/nn/attention/detail/attention_core.h>
-#include <tapegrad/nn/init.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -124,14 +121,6 @@ Tensor split_heads(const Tensor& x, int64_t heads) {
 
 Tensor join_heads(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
 
-Linear no_linear() {
-  const init::Skip skip;
-  Linear layer(1, 1);
-  layer.weight = Parameter();
-  layer.bias = Parameter();
-  return layer;
-}
-
 Tensor AttentionCore::query_heads(const Tensor& q, const AttentionPass& pass) const {
   return apply_rope(split_heads(q, heads), pass.positions);
 }
@@ -155,15 +144,7 @@ Tensor AttentionCore::attend(const Tensor& q, const KeysAndValues& from, const A
 }
 
 Tensor AttentionCore::self_attend(const Tensor& x, const AttentionPass& pass) const {
-  const auto weight_of = [](const Linear& layer) -> tapegrad::detail::LinearWeight {
-    return {layer.weight, layer.int8.matrix(), layer.bias};
-  };
-  Tensor y[3];
-  tapegrad::detail::linear_each(x, std::array{weight_of(query), weight_of(key), weight_of(value)}, y);
-  const Linear* const layers[] = {&query, &key, &value};
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (layers[i]->low_rank) y[i] = y[i] + (*layers[i]->low_rank)(x);
-  }
+  const auto y = Weight::product_each(x, query, key, value);
   if (pass.each.empty()) return attend(query_heads(y[0], pass), kv_heads_of(y[1], y[2], pass), pass);
   std::vector<Tensor> rows;
   for (std::size_t b = 0; b < pass.each.size(); ++b) {

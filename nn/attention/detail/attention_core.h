@@ -12,9 +12,6 @@ namespace tapegrad::nn::detail {
 Tensor split_heads(const Tensor& x, int64_t heads);
 Tensor join_heads(const Tensor& x);
 
-// A layer without parameters.
-Linear no_linear();
-
 // The parts of one module, by reference, for the time of a call.
 struct AttentionCore {
   const Linear &query, &key, &value, &output;

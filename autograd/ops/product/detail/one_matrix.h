@@ -1,0 +1,40 @@
+// Products of one matrix, for matmul and linear.
+#pragma once
+
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/ops/detail/batch.h>
+#include <tapegrad/autograd/ops/detail/rounded.h>
+
+#include <type_traits>
+
+namespace tapegrad {
+
+template <class T>
+MatrixView<const T> matrix_view(const Tensor& x) {
+  return {x.data<T>(), x.strides()[-2], x.strides()[-1]};
+}
+
+/// x as a matrix [rows, last axis]; a view if the strides allow one.
+inline Tensor rows_of(const Tensor& x) {
+  int64_t count = 1;
+  for (int i = 0; i < x.dim() - 1; ++i) count *= x.shape()[i];
+  return x.reshape({count, x.size(-1)});
+}
+
+inline Shape with_last(const Tensor& x, int64_t last) {
+  Shape shape = x.shape();
+  shape[-1] = last;
+  return shape;
+}
+
+/// y = a b for one matrix, in bfloat16 if `narrow`.
+template <class T>
+void multiply_matrices(const Tensor& a, const Tensor& b, bool narrow, MatrixView<T> y, Epilogue done = {}) {
+  const int64_t m = a.size(0), n = b.size(1), k = a.size(1);
+  if constexpr (std::is_same_v<T, float>) {
+    if (narrow) return rounded_gemm(m, n, k, rounded_view(a), rounded_view(b), false, y, done);
+  }
+  gemm<T>(m, n, k, T{1}, matrix_view<T>(a), matrix_view<T>(b), T{0}, y, done);
+}
+
+}  // namespace tapegrad

@@ -1,0 +1,61 @@
+// Weights that stay tensors: float32 and bfloat16.
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/product/formats/dense.cpp"
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
+
+#include <tapegrad/autograd/kernels/product/blas_dot.h>
+#include <tapegrad/autograd/kernels/product/few_rows.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+template <class B>
+HWY_INLINE void multiply_dense(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
+                               const float* a, int64_t stride) {
+  const auto done = [&](int64_t i, int64_t j, float sum) HWY_ATTR { w.store(i, begin + j, sum); };
+  dot_rows(m, end - begin, k, a, stride, static_cast<const B*>(w.data) + begin * k, k, done);
+}
+void multiply_float32(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
+                      int64_t stride) {
+  multiply_dense<float>(w, begin, end, m, k, a, stride);
+}
+void multiply_bfloat16(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
+                       int64_t stride) {
+  multiply_dense<uint16_t>(w, begin, end, m, k, a, stride);
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tapegrad/autograd/kernels/simd/bfloat16.h>
+#include <tapegrad/autograd/weight_format.h>
+
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(multiply_float32);
+HWY_EXPORT(multiply_bfloat16);
+
+}  // namespace
+
+extern const RowsFormat kFloat32Rows, kBFloat16Rows;
+const RowsFormat kFloat32Rows{.group_bytes = 4,
+                              .multiply = [](const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
+                                             const float* a, int64_t stride) {
+                                kernel_of(HWY_DISPATCH_TABLE(multiply_float32))(w, begin, end, m, k, a, stride);
+                              }};
+const RowsFormat kBFloat16Rows{
+    .group_bytes = 2,
+    .multiply =
+        [](const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a, int64_t stride) {
+          kernel_of(HWY_DISPATCH_TABLE(multiply_bfloat16))(w, begin, end, m, k, a, stride);
+        },
+    .widen = [](const void* data, const float*, int64_t rows, int64_t k,
+                float* w) { widen_bfloat16(static_cast<const uint16_t*>(data), rows * k, w); }};
+
+extern const WeightFormat kFloat32Format, kBFloat16Format;
+const WeightFormat kFloat32Format{.name = "float32", .memory = "", .dtype = kFloat32, .rows = &kFloat32Rows};
+const WeightFormat kBFloat16Format{.name = "bfloat16", .memory = "half", .dtype = kBFloat16, .rows = &kBFloat16Rows};
+
+}  // namespace tapegrad
+#endif

@@ -1,0 +1,25 @@
+// The scope in which a model generates.
+#pragma once
+
+#include <tapegrad/autograd/op.h>
+
+namespace tapegrad {
+
+/// While one is alive on this thread, nothing is recorded, as with PauseRecording, and linear() with float32 weights
+/// reads these once for up to 16 rows of x: the bits of a row then do not depend on the other rows, as is always so
+/// with weights in fewer bits. (Elsewhere products of few rows have the bits of training.)
+class InferenceMode {
+ public:
+  InferenceMode() : before_(on_) { on_ = true; }
+  ~InferenceMode() { on_ = before_; }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+  static bool on() { return on_; }
+
+ private:
+  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local bool on_ = false;
+  const PauseRecording pause_;
+  const bool before_;
+};
+
+}  // namespace tapegrad

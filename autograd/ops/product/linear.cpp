@@ -1,0 +1,192 @@
+// The affine product of layers: for training, and for generation, where few rows meet weights that are read from
+// memory.
+#include <fmt/format.h>
+#include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/inference.h>
+#include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/product/few_rows.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/product/detail/one_matrix.h>
+#include <tapegrad/autograd/ops/product/detail/quantized_matrix.h>
+#include <tapegrad/autograd/weight_format.h>
+
+namespace tapegrad {
+namespace {
+
+const Op kLinear{"linear"};
+
+int64_t row_count(const Tensor& x) {
+  int64_t count = 1;
+  for (int i = 0; i + 1 < x.dim(); ++i) count *= x.shape()[i];
+  return count;
+}
+
+bool no_gradient(const Tensor& x) { return !x.defined() || !needs_grad(x); }
+
+// --- checks ---
+
+// Stored in bfloat16, for float32 inputs.
+bool is_stored(const Tensor& x, const Tensor& weight) { return weight.dtype() == kBFloat16 && x.dtype() == kFloat32; }
+
+void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const bool stored = is_stored(x, weight);
+  if (!stored) require_floating(kLinear.name, {&x, &weight});
+  if (weight.dim() != 2) kLinear.fail(fmt::format("expected a weight [out, in], got {}", str(weight.shape())));
+  const int64_t out = weight.size(0), in = weight.size(1);
+  if (x.dim() == 0 || x.size(-1) != in) {
+    kLinear.fail(fmt::format("the last axis of the input must be {} for weight {} [out, in], got {}", in,
+                             str(weight.shape()), str(x.shape())));
+  }
+  if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != x.dtype())) {
+    kLinear.fail(
+        fmt::format("expected a bias {} [{}], got {} {}", name(x.dtype()), out, name(bias.dtype()), str(bias.shape())));
+  }
+  if (stored && !(no_gradient(x) && no_gradient(bias))) {
+    kLinear.fail("a bfloat16 weight cannot be used while a tape records (use PauseRecording, or to(kFloat32))");
+  }
+}
+
+void check(const Tensor& x, const QuantizedMatrix& weight, const Tensor& bias) {
+  const std::string_view format = weight.format->name;
+  if (x.dtype() != kFloat32 || x.dim() == 0) {
+    kLinear.fail(fmt::format("expected an input float32 [..., in] with an {} weight, got {} {}", format,
+                             name(x.dtype()), str(x.shape())));
+  }
+  require_quantized(kLinear.name, weight, x.size(-1));
+  const int64_t out = weight.values.size(0);
+  if (bias.defined() && (bias.dtype() != kFloat32 || !(bias.shape() == Shape{out}))) {
+    kLinear.fail(fmt::format("expected a bias float32 [{}], got {} {}", out, name(bias.dtype()), str(bias.shape())));
+  }
+  if (!no_gradient(x) || !no_gradient(bias)) {
+    kLinear.fail(fmt::format(
+        "an {} weight cannot be used while a tape records (use PauseRecording, or float32 weights)", format));
+  }
+}
+
+void check(const Tensor& x, const LinearWeight& w) {
+  return w.quantized.defined() ? check(x, w.quantized, w.bias) : check(x, w.weight, w.bias);
+}
+
+// --- weights that are read once ---
+
+// Of checked arguments.
+bool reads_once(const Tensor& x, const LinearWeight& w) {
+  if (w.quantized.defined() || is_stored(x, w.weight)) return true;
+  return InferenceMode::on() && x.dtype() == kFloat32 && w.weight.is_contiguous() && row_count(x) <= kFewRows &&
+         no_gradient(x) && no_gradient(w.weight) && no_gradient(w.bias);
+}
+
+constexpr std::size_t kMostStreams = 4;
+
+// At most kMostStreams weights.
+void stream(const Tensor& x, std::span<const LinearWeight> weights, std::span<Tensor> results) {
+  StreamedWeight streams[kMostStreams];
+  Tensor contiguous[kMostStreams], biases[kMostStreams];
+  const Tensor from = x.detach().contiguous();
+  const int64_t rows = row_count(x), in = x.size(-1);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const LinearWeight& w = weights[i];
+    StreamedWeight& s = streams[i];
+    if (w.quantized.defined()) {
+      s = {.format = w.quantized.format->rows, .n = w.quantized.values.size(0), .data = w.quantized.values.raw_data()};
+      s.scales = w.quantized.scales.data<float>();
+    } else {
+      contiguous[i] = w.weight.contiguous();
+      s = {.format = w.weight.dtype() == kFloat32 ? &kFloat32Rows : &kBFloat16Rows,
+           .n = w.weight.size(0),
+           .data = contiguous[i].raw_data()};
+    }
+    results[i] = Tensor::empty(with_last(x, s.n));
+    s.c = results[i].mutable_data<float>();
+    if (!w.bias.defined()) continue;
+    biases[i] = w.bias.detach().contiguous();
+    s.bias = biases[i].data<float>();
+  }
+  if (rows <= kFewRows) return multiply_few_rows(rows, in, from.data<float>(), {streams, weights.size()});
+  for (std::size_t i = 0; i < weights.size(); ++i) multiply_rows(rows, in, from.data<float>(), streams[i]);
+}
+
+// --- floating weights ---
+
+// The epilogue of linear: adds the bias to each finished tile of y, whose rows are contiguous. Without a bias, none.
+template <class T>
+class AddBias {
+ public:
+  AddBias(const Tensor& bias, const Tensor& y) : y_(y.mutable_data<T>()), out_(y.size(-1)) {
+    if (bias.defined()) bias_ = bias.detach().contiguous();
+  }
+  void operator()(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
+    const T* const bias = bias_.data<T>();
+    for (int64_t i = row; i < row_end; ++i) {
+      for (int64_t j = column; j < column_end; ++j) y_[i * out_ + j] += bias[j];
+    }
+  }
+  Epilogue done() const { return bias_.defined() ? Epilogue(*this) : Epilogue(); }
+
+ private:
+  Tensor bias_;
+  T* y_;
+  int64_t out_;
+};
+
+// In bfloat16 if `narrow`.
+Tensor affine(const Tensor& input, const Tensor& weight, const Tensor& bias, bool narrow) {
+  const int64_t out = weight.size(0);
+  const bool wants_x = needs_grad(input), wants_weight = needs_grad(weight),
+             wants_bias = bias.defined() && needs_grad(bias);
+  const Tensor x = narrow && wants_weight ? rounded(input) : input;
+  const Tensor w = narrow && wants_x ? rounded(weight) : weight;
+  const Tensor y = Tensor::empty(with_last(x, out), input.dtype());
+  with_floating_type(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const AddBias<T> add_bias(bias, y);
+    multiply_matrices<T>(rows_of(x.detach()), transposed_view(w), narrow, {y.mutable_data<T>(), out, 1},
+                         add_bias.done());
+  });
+  if (!wants_x && !wants_weight && !wants_bias) return y;
+  return record(kLinear, y, {x, w, bias},
+                [x = kept_if(wants_weight, x), w = kept_if(wants_x, w), wants_bias, narrow](const Tensor& dy) -> Grads {
+                  Tensor dx, dweight, dbias;
+                  if (w.defined()) dx = matmul_of(dy, w, narrow);
+                  if (x.defined()) dweight = matmul_of(rows_of(dy).t(), rows_of(x), narrow);
+                  if (wants_bias) dbias = sum(rows_of(dy), 0);
+                  return {dx, dweight, dbias};
+                });
+}
+
+// The choice, for checked arguments.
+Tensor product(const Tensor& x, const LinearWeight& w) {
+  const OpTimer timer(kLinear, {x, w.weight, w.bias});
+  if (!reads_once(x, w)) return affine(x, w.weight, w.bias, multiplies_rounded(x, w.weight));
+  Tensor y;
+  stream(x, {&w, 1}, {&y, 1});
+  return y;
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check(x, weight, bias);
+  return product(x, {weight, {}, bias});
+}
+
+Tensor linear(const Tensor& x, const QuantizedMatrix& weight, const Tensor& bias) {
+  static const Tensor kNone;
+  check(x, weight, bias);
+  return product(x, {kNone, weight, bias});
+}
+
+void linear_each(const Tensor& x, std::span<const LinearWeight> weights, std::span<Tensor> results) {
+  bool once = weights.size() <= kMostStreams && row_count(x) <= kFewRows;
+  for (const LinearWeight& w : weights) {
+    check(x, w);
+    once = once && reads_once(x, w);
+  }
+  if (once) {
+    const OpTimer timer(kLinear, {x});
+    return stream(x, weights, results);
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) results[i] = product(x, weights[i]);
+}
+
+}  // namespace tapegrad

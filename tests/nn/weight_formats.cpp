@@ -1,0 +1,260 @@
+// Weights in every format, products of few rows, and several sequences at once.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/inference.h>
+#include <tapegrad/autograd/int8.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/generate.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/init.h>
+#include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace tapegrad {
+namespace {
+
+using tests::error_of;
+
+std::vector<const WeightFormat*> quantised_formats() {
+  std::vector<const WeightFormat*> formats;
+  for (const WeightFormat* format : weight_formats())
+    if (!format->dtype) formats.push_back(format);
+  return formats;
+}
+
+// The bytes of a matrix, with signs.
+std::vector<int> bytes_of(const QuantizedMatrix& m) {
+  const auto* q = static_cast<const int8_t*>(m.values.raw_data());
+  return {q, q + 8 * m.values.numel()};
+}
+
+void expect_matrix_of_pytorch(const WeightFormat& format, const nlohmann::json& expected) {
+  const auto columns = expected.at("columns").get<int64_t>();
+  Generator draws(expected.at("seed").get<uint64_t>());
+  const Tensor w = randn({6, columns}, kFloat32, &draws), x = randn({4, columns}, kFloat32, &draws);
+  const Tensor bias = randn({6}, kFloat32, &draws);
+  std::fill_n(w.mutable_data<float>() + 2 * columns, 64, 0.0F);
+  const QuantizedMatrix m = quantize(w, format);
+  EXPECT_EQ(bytes_of(m), expected.at("q").get<std::vector<int>>());
+  tests::expect_close(m.scales, expected.at("scales"), {0, 0}, "scales");
+  tests::expect_close(linear(x, m, bias), expected.at("y"), {1e-5, 1e-5}, "y");
+  tests::expect_near(linear(x, m, bias), linear(x, dequantize(m, columns), bias));
+  tests::expect_near(embedding(m, columns, tensor({{5, 0}, {2, 5}}))[1], dequantize(m, columns).slice(0, 2, 6, 3));
+}
+
+TEST(WeightFormats, MatricesAndProductsAreThoseOfPlainPyTorch) {
+  for (const WeightFormat* format : quantised_formats()) {
+    SCOPED_TRACE(format->name);
+    for (const nlohmann::json& expected : tests::stored(std::string(format->name) + ".json")) {
+      expect_matrix_of_pytorch(*format, expected);
+    }
+  }
+}
+
+// Each row of a product has the same bits alone, among others, and with any number of threads.
+TEST(WeightFormats, RowsOfAProductDoNotDependOnOthers) {
+  const tests::KeepThreads keep;
+  const InferenceMode inference;
+  Generator draws(1);
+  for (const int64_t in : {5, 64, 776}) {
+    const int64_t out = in == 776 ? 300 : 7;
+    const Tensor w = randn({out, in}, kFloat32, &draws), bias = randn({out}, kFloat32, &draws);
+    const Tensor narrow_w = w.to(kBFloat16), x = randn({16, in}, kFloat32, &draws);
+    std::vector<std::function<Tensor(const Tensor&)>> products{
+        [&](const Tensor& a) { return linear(a, w, bias); },
+        [&](const Tensor& a) { return linear(a, narrow_w, bias); }};
+    for (const WeightFormat* format : quantised_formats())
+      products.push_back([q = quantize(w, *format), bias](const Tensor& a) { return linear(a, q, bias); });
+    for (const auto& product : products) {
+      set_num_threads(1);
+      const Tensor all = product(x);
+      for (const int64_t rows : {1, 2, 3, 5, 8, 15}) {
+        set_num_threads(static_cast<int>(rows % 3) + 1);
+        EXPECT_EQ(product(narrow(x, 0, 1, rows)).to_vector<float>(), narrow(all, 0, 1, rows).to_vector<float>());
+      }
+    }
+    tests::expect_near(products[0](x) / std::sqrt(double(in)), (matmul(x, w.t()) + bias) / std::sqrt(double(in)));
+    // Many rows: the weight is converted.
+    const Tensor many = randn({40, in}, kFloat32, &draws);
+    for (const WeightFormat* format : quantised_formats()) {
+      const QuantizedMatrix q = quantize(w, *format);
+      tests::expect_near(linear(many, q, bias) / std::sqrt(double(in)),
+                         linear(many, dequantize(q, in), bias) / std::sqrt(double(in)));
+    }
+  }
+}
+
+TEST(WeightFormats, Errors) {
+  EXPECT_EQ(error_of([] { quantize_int8(ones({2})); }), "[quantize_int8] expected a float32 matrix, got float32 [2]");
+  EXPECT_EQ(error_of([] {
+              quantize_int8(ones({2, 2}, kFloat64));
+            }),
+            "[quantize_int8] expected a float32 matrix, got float64 [2, 2]");
+  EXPECT_EQ(error_of([] {
+              quantize_int8(ones({2, 2}) * std::numeric_limits<double>::infinity());
+            }),
+            "[quantize_int8] expected finite numbers, got NaN or infinity (are the weights damaged?)");
+  const Int8Matrix m = quantize_int8(ones({3, 70}));
+  EXPECT_EQ(
+      error_of([&] {
+        linear(ones({2, 60}), m);
+      }),
+      "[linear] expected an int8 matrix with 60 columns: values int64 [rows, 8] and scales float32 [rows, 1], got "
+      "int64 [3, 16] and float32 [3, 2]");
+  EXPECT_EQ(error_of([&] {
+              linear(ones({2, 70}, kFloat64), m);
+            }),
+            "[linear] expected an input float32 [..., in] with an int8 weight, got float64 [2, 70]");
+  EXPECT_EQ(error_of([&] {
+              linear(ones({2, 70}), m, ones({2}));
+            }),
+            "[linear] expected a bias float32 [3], got float32 [2]");
+  Tape tape;
+  const Tensor x = ones({1, 70}).as_leaf();
+  EXPECT_EQ(error_of([&] { linear(x, m); }),
+            "[linear] an int8 weight cannot be used while a tape records (use PauseRecording, or float32 weights)");
+}
+
+nn::GPTModel small_model(bool tied, nn::Positions positions = nn::Positions::learned) {
+  manual_seed(3);
+  nn::GPTModel model({.vocab_size = 100,
+                      .context_length = 12,
+                      .emb_dim = 72,
+                      .n_heads = 4,
+                      .n_layers = 2,
+                      .drop_rate = 0,
+                      .tied_head = tied,
+                      .positions = positions});
+  nn::eval(model);
+  return model;
+}
+
+// How far a model's logits may be from those of its float32 weights, as a share of the largest.
+double most_change(const WeightFormat& format) { return format.bytes_per_element() > 1 ? 2e-2 : 0.3; }
+
+void expect_saved_and_loaded(const WeightFormat& format, bool tied) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors", name(format.name);
+  const Tensor ids = tensor({{5, 17, 99, 0, 3}});
+  nn::GPTModel model = small_model(tied);
+  const Tensor before = model(ids);
+  const NamedTensors floating = nn::state_dict(model);
+  nn::store(model, format.name);
+  const Tensor after = model(ids);
+  const double change = (amax(abs(after - before)) / amax(abs(before))).item();
+  EXPECT_GT(change, 1e-5);
+  EXPECT_LT(change, most_change(format));
+  EXPECT_EQ(nn::clone(model)(ids).to_vector<float>(), after.to_vector<float>());
+  EXPECT_EQ(nn::quantized_format(nn::state_dict(model)), &format);
+  EXPECT_EQ(nn::quantized_format(floating), nullptr);
+  EXPECT_EQ(error_of([&] { nn::to_hugging_face(model); }), "[hugging_face] expected floating weights, got " + name);
+  EXPECT_EQ(error_of([&] { nn::store(model, "float32"); }), "[weight] expected a floating weight, got " + name);
+
+  save_safetensors(path, nn::state_dict(model));
+  const auto unfilled = [&] {
+    const nn::init::Skip skip;
+    nn::GPTModel fresh(model.config);
+    nn::store(fresh, format.name);
+    nn::eval(fresh);
+    return fresh;
+  };
+  nn::GPTModel loaded = unfilled(), converted = unfilled();
+  nn::load_state_dict(loaded, load_safetensors(path).tensors);
+  EXPECT_EQ(loaded(ids).to_vector<float>(), after.to_vector<float>());
+  nn::load_state_dict(converted, nn::stored_state(floating, converted));
+  EXPECT_EQ(converted(ids).to_vector<float>(), after.to_vector<float>());
+  nn::GPTModel plain = small_model(tied);
+  const std::string said = error_of([&] { nn::load_state_dict(plain, nn::state_dict(model)); });
+  EXPECT_NE(said.find("\"tok_emb.weight\" is missing"), std::string::npos) << said;
+  EXPECT_NE(said.find("\"tok_emb.weight_" + name + "\" is unexpected"), std::string::npos) << said;
+
+  Tape tape;
+  EXPECT_EQ(
+      error_of([&] { model(ids); }),
+      "[linear] an " + name + " weight cannot be used while a tape records (use PauseRecording, or float32 weights)");
+}
+
+TEST(WeightFormats, AModelIsStoredSavedAndLoaded) {
+  for (const WeightFormat* format : quantised_formats()) {
+    for (const bool tied : {false, true}) {
+      SCOPED_TRACE(testing::Message() << format->name << tied);
+      expect_saved_and_loaded(*format, tied);
+    }
+  }
+}
+
+TEST(WeightFormats, AWeightKnowsItself) {
+  Generator draws(2);
+  for (const WeightFormat* format : weight_formats()) {
+    SCOPED_TRACE(format->name);
+    nn::Linear layer(70, 6);
+    const Tensor x = randn({3, 70}, kFloat32, &draws), exact = layer(x);
+    layer.weight.store(*format);
+    EXPECT_EQ(layer.weight.type(), format->name);
+    EXPECT_EQ(layer.weight.outputs(), 6);
+    EXPECT_EQ(layer.weight.inputs(), 70);
+    EXPECT_TRUE(layer.weight.exists());
+    EXPECT_EQ(layer.weight.defined(), format->dtype.has_value());
+    const PauseRecording pause;
+    tests::expect_near(layer(x), linear(x, layer.weight.matrix(), layer.bias));
+    EXPECT_LT(amax(abs(layer(x) - exact)).item(), most_change(*format));
+    EXPECT_EQ(layer.weight.rows(tensor({4})).to(kFloat32).to_vector<float>(),
+              narrow(layer.weight.matrix(), 0, 4, 1).to_vector<float>());
+  }
+  EXPECT_FALSE(nn::Linear().weight.exists());
+  EXPECT_EQ(error_of([] { weight_format("int3"); }),
+            fmt::format("[weight_format] expected one of {}, got \"int3\"", fmt::join(weight_format_names(), ", ")));
+}
+
+// Prompts of different lengths, also longer than the context while they continue, drawn together and alone.
+TEST(WeightFormats, SequencesDrawnTogetherAreThoseDrawnAlone) {
+  const std::vector<std::vector<int64_t>> prompts{
+      {7}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {42, 3, 5}, {42, 3, 5}, {99, 98}};
+  for (const nn::Positions positions : {nn::Positions::learned, nn::Positions::rope, nn::Positions::alibi}) {
+    for (const WeightFormat* format : weight_formats()) {
+      nn::GPTModel model = small_model(true, positions);
+      nn::store(model, format->name);
+      for (const double temperature : {0.0, 1.0}) {
+        const nn::GenerateOptions options{
+            .max_new_tokens = 8, .end_token = 11, .temperature = temperature, .top_k = 60};
+        const nn::Generated all = nn::generate_each(model, prompts, options, 20);
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+          SCOPED_TRACE(testing::Message() << nn::name(positions) << format->name << temperature << ", sequence " << i);
+          Generator draws(20 + i);
+          nn::GenerateOptions own{.max_new_tokens = 8, .end_token = 11, .temperature = temperature, .top_k = 60};
+          own.generator = &draws;
+          nn::GPTNext next(model);
+          const nn::Generated one =
+              nn::generate(next, tensor(prompts[i], {1, static_cast<int64_t>(prompts[i].size())}), own);
+          EXPECT_EQ(one.lengths[0], all.lengths[i]);
+          EXPECT_EQ(narrow(all.tokens[static_cast<int64_t>(i)], 0, 0, all.lengths[i]).to_vector<int64_t>(),
+                    one.tokens[0].to_vector<int64_t>());
+          EXPECT_EQ(all.scores[i], one.scores[0]);
+        }
+      }
+    }
+  }
+  const nn::GPTModel model = small_model(true);
+  EXPECT_EQ(error_of([&] { nn::generate_each(model, prompts, {.max_new_tokens = 1, .beams = 2}, 0); }),
+            "[generate] several sequences at once take one beam, got 2");
+  nn::KVCache cache;
+  nn::KVCache* const caches[] = {&cache};
+  EXPECT_EQ(error_of([&] {
+              model.hidden_each(zeros({2, 1}, kInt64), caches);
+            }),
+            "[gpt] expected ids int64 [1, 1], one for each cache, got int64 [2, 1]");
+}
+
+}  // namespace
+}  // namespace tapegrad

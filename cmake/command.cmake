@@ -1,9 +1,9 @@
 # The command: everything but main.cpp is a library, which the tests use too.
 # Gradient checks separately: the tests of the library need no other part of the command.
-file(GLOB gradcheck_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/gradcheck/*.cpp)
+file(GLOB_RECURSE gradcheck_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/gradcheck/*.cpp)
 add_library(tapegrad_gradcheck STATIC ${gradcheck_sources} ${PROJECT_SOURCE_DIR}/tasks/settings/nearest.cpp
             ${PROJECT_SOURCE_DIR}/tasks/settings/output.cpp)
-target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad fmt::fmt PRIVATE tapegrad_flags)
+target_link_libraries(tapegrad_gradcheck PUBLIC tapegrad nlohmann_json::nlohmann_json fmt::fmt PRIVATE tapegrad_flags)
 target_compile_options(tapegrad_gradcheck PRIVATE $<$<CONFIG:Release>:-O1>)  # no loops over elements; compiles faster
 file(GLOB_RECURSE task_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.cpp)
 list(FILTER task_sources EXCLUDE REGEX

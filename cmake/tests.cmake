@@ -14,7 +14,7 @@ file(GLOB golden_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*.
 file(GLOB core_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/program*.cpp)
 list(APPEND core_support ${PROJECT_SOURCE_DIR}/tests/support/command_runner.cpp ${PROJECT_SOURCE_DIR}/tests/support/stored.cpp)
 add_library(tapegrad_test_core STATIC ${golden_sources} ${core_support})
-target_link_libraries(tapegrad_test_core PUBLIC tapegrad_gradcheck nlohmann_json::nlohmann_json GTest::gtest Threads::Threads
+target_link_libraries(tapegrad_test_core PUBLIC tapegrad_gradcheck GTest::gtest Threads::Threads
                       PRIVATE tapegrad_flags tapegrad_test_flags)
 file(GLOB test_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
 list(REMOVE_ITEM test_support ${core_support})

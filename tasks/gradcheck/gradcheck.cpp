@@ -1,8 +1,8 @@
 // The table of `tapegrad gradcheck`.
 #include <fmt/format.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
-#include <tapegrad/tasks/gradcheck/op_samples.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>

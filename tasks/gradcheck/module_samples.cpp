@@ -1,6 +1,6 @@
 // Small copies of every module of nn/, and how they are called.
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tasks/gradcheck/module_table.h>
+#include <tapegrad/tasks/gradcheck/module_samples.h>
 
 #include <cstddef>
 

@@ -2,22 +2,11 @@
 #pragma once
 
 #include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/tasks/gradcheck/module_table.h>
 
-#include <functional>
-#include <string>
 #include <vector>
 
 namespace tapegrad::tasks {
-
-struct ModuleSample {
-  std::string label;
-  std::function<GradcheckReport()> check;  // to second order
-};
-
-struct ModuleSamples {
-  std::string module;  // the type's name: "Linear"
-  std::vector<ModuleSample> samples;
-};
 
 // One entry for every module of nn/.
 const std::vector<ModuleSamples>& module_samples();

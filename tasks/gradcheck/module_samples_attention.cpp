@@ -11,8 +11,8 @@
 #include <tapegrad/nn/reformer.h>
 #include <tapegrad/nn/reversible.h>
 #include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
-#include <tapegrad/tasks/gradcheck/op_samples.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -118,6 +118,9 @@ void add_long_attention(ModuleTable& table) {
         [=] { return nn::MultiHeadAttention(3, 1, 0.2, nn::Positions::none, {}, 0, choice); },
         [](auto& module, X x) { return module(x[0], x[0], x[0], nn::padding_mask(x[1])); });
   }
+}
+
+void add_reversible(ModuleTable& table) {
   const auto block = [] {
     return nn::ReversibleBlock<nn::FeedForward, nn::Linear>(nn::FeedForward(2, 3, 0.1, nn::Activation::tanh),
                                                             nn::Linear(2, 2));
@@ -136,7 +139,7 @@ void add_long_attention(ModuleTable& table) {
         stack.store_activations = true;
         return stack;
       },
-      apply);
+      [](auto& module, X x) { return module(x[0]); });
 }
 
 // Positions inside attention: gradients flow through what is added to the scores.
@@ -236,6 +239,7 @@ void add_positions(ModuleTable& table) {
 void add_attention_samples(ModuleTable& table) {
   add_attention(table);
   add_long_attention(table);
+  add_reversible(table);
   add_added_positions(table);
   add_positions(table);
 }

@@ -16,8 +16,8 @@
 #include <tapegrad/nn/recurrent.h>
 #include <tapegrad/nn/reshape.h>
 #include <tapegrad/nn/sequential.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
-#include <tapegrad/tasks/gradcheck/op_samples.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -64,6 +64,22 @@ void add_layers(ModuleTable& table) {
         nn::eval(module);
         return module(x[0]) * 2;
       });
+  for (const auto& [activation, label] : {std::pair{nn::Activation::relu, "relu"},
+                                          {nn::Activation::gelu, "gelu"},
+                                          {nn::Activation::gelu_tanh, "gelu_tanh"},
+                                          {nn::Activation::silu, "silu"},
+                                          {nn::Activation::tanh, "tanh"},
+                                          {nn::Activation::sigmoid, "sigmoid"}}) {
+    table.add(
+        "FeedForward", label, {spread({2, 3})},
+        [activation = activation] { return nn::FeedForward(3, 4, 0.1, activation); }, apply);
+  }
+  table.add(
+      "SublayerConnection", "around tanh", {spread({2, 3, 4})}, [] { return nn::SublayerConnection(4, 0.2, 1e-6); },
+      [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
+}
+
+void add_tables_of_positions(ModuleTable& table) {
   table.add(
       "LearnedPositions", "three of five", {spread({3, 4})}, [] { return nn::LearnedPositions(5, 4); },
       [](auto& module, X x) { return x[0] * module(3, 1); });
@@ -79,19 +95,6 @@ void add_layers(ModuleTable& table) {
   table.add(
       "AddedPositions", "learned", {spread({2, 3, 4})}, [] { return nn::AddedPositions(nn::Positions::learned, 3, 4); },
       [](auto& module, X x) { return sin(module(x[0])); });
-  for (const auto& [activation, label] : {std::pair{nn::Activation::relu, "relu"},
-                                          {nn::Activation::gelu, "gelu"},
-                                          {nn::Activation::gelu_tanh, "gelu_tanh"},
-                                          {nn::Activation::silu, "silu"},
-                                          {nn::Activation::tanh, "tanh"},
-                                          {nn::Activation::sigmoid, "sigmoid"}}) {
-    table.add(
-        "FeedForward", label, {spread({2, 3})},
-        [activation = activation] { return nn::FeedForward(3, 4, 0.1, activation); }, apply);
-  }
-  table.add(
-      "SublayerConnection", "around tanh", {spread({2, 3, 4})}, [] { return nn::SublayerConnection(4, 0.2, 1e-6); },
-      [](auto& module, X x) { return module(x[0], [](const Tensor& v) { return tanh(v); }); });
 }
 
 void add_channel_norms(ModuleTable& table) {
@@ -296,6 +299,7 @@ void add_recurrent(ModuleTable& table) {
 
 void add_layer_samples(ModuleTable& table) {
   add_layers(table);
+  add_tables_of_positions(table);
   add_channel_norms(table);
   add_pooling(table);
   add_convolutions(table);

@@ -3,8 +3,8 @@
 #include <tapegrad/nn/llama.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
-#include <tapegrad/tasks/gradcheck/op_samples.h>
 
 namespace tapegrad::tasks {
 namespace {

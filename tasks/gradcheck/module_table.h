@@ -3,9 +3,9 @@
 
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/gradcheck.h>
-#include <tapegrad/tasks/gradcheck/module_samples.h>
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +13,16 @@
 #include <vector>
 
 namespace tapegrad::tasks {
+
+struct ModuleSample {
+  std::string label;
+  std::function<GradcheckReport()> check;  // to second order
+};
+
+struct ModuleSamples {
+  std::string module;  // the type's name: "Linear"
+  std::vector<ModuleSample> samples;
+};
 
 class ModuleTable {
  public:

@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tasks/gradcheck/op_samples.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 
 #include <cstring>
 #include <functional>

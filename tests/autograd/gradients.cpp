@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
-#include <tapegrad/tasks/gradcheck/op_samples.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/test_paths.h>
 
@@ -35,7 +35,7 @@ std::set<std::string> modules_in(const std::string& folder) {
 
 TEST(Gradients, EveryOperationHasSamples) {
   for (const std::string& op : ops_without_samples())
-    ADD_FAILURE() << op << " has no sample in tasks/gradcheck/op_samples_*.cpp";
+    ADD_FAILURE() << op << " has no sample in tasks/gradcheck/cases";
   for (const std::string& op : samples_without_op()) ADD_FAILURE() << op << " has samples, and is no operation";
 }
 

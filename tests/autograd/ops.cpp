@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 namespace tapegrad::tests {
@@ -69,7 +72,7 @@ std::string difference(const Tensor& ours, const Tensor& theirs, int ulp) {
   return with_type(theirs.dtype(), [&](auto t) { return difference<decltype(t)>(ours, theirs, ulp); });
 }
 
-std::string check(const GoldenCase& golden, const GoldenCall& call) {
+std::string check(const GoldenCase& golden, const tasks::OpCall& call) {
   Tape tape;
   std::vector<Tensor> inputs = golden.inputs;
   for (std::size_t i = 0; i < golden.grads.size(); ++i) {
@@ -106,9 +109,9 @@ class Operations : public testing::TestWithParam<std::string> {};
 
 TEST_P(Operations, EqualPyTorch) {
   for (const GoldenCase& golden : cases_of(GetParam())) {
-    const auto call = golden_calls().find(golden.op);
-    if (call == golden_calls().end()) {
-      ADD_FAILURE() << golden.op << " has goldens, and no entry in tests/golden/calls.cpp";
+    const auto call = tasks::op_cases().calls.find(golden.op);
+    if (call == tasks::op_cases().calls.end()) {
+      ADD_FAILURE() << golden.op << " has goldens, and no call in tasks/gradcheck/cases";
       continue;
     }
     try {
@@ -123,6 +126,17 @@ TEST_P(Operations, EqualPyTorch) {
 INSTANTIATE_TEST_SUITE_P(Goldens, Operations, testing::ValuesIn(golden_files()), [](const auto& file) {
   return file.param.substr(4, file.param.find('.') - 4);  // ops_<family>.bin
 });
+
+// With TAPEGRAD_CASES, writes the functions of one tensor to that file, for golden/families_cases.py.
+TEST(Goldens, ListCases) {
+  tasks::json all = tasks::json::object();
+  for (const auto& [name, of] : tasks::op_cases().unaries) {
+    EXPECT_TRUE(of.pytorch.starts_with("torch.") || of.pytorch.starts_with("F.")) << name << ": " << of.pytorch;
+    all[name] = {{"pytorch", of.pytorch}, {"low", of.low}, {"high", of.high}, {"kinks", of.kinks}};
+  }
+  EXPECT_GE(all.size(), 42u);
+  if (const char* const file = std::getenv("TAPEGRAD_CASES")) std::ofstream(file) << all.dump(1) << "\n";
+}
 
 TEST(Goldens, CoverEveryOperation) {
   std::set<std::string> covered;
@@ -146,7 +160,7 @@ TEST(Goldens, CoverEveryOperation) {
                                            "ode_adjoint", "variable",   "on_grad"};
     EXPECT_TRUE(inner.contains(op->name) || covered.contains(std::string(op->name))) << op->name << " has no golden";
   }
-  for (const auto& [op, call] : golden_calls()) EXPECT_TRUE(covered.contains(op)) << op << " has no golden";
+  for (const auto& [op, call] : tasks::op_cases().calls) EXPECT_TRUE(covered.contains(op)) << op << " has no golden";
 }
 
 }  // namespace

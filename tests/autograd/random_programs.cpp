@@ -120,7 +120,7 @@ TEST(RandomPrograms, AreMadeOfEveryRule) {
     const bool excused = without.contains(op->name);
     EXPECT_NE(recorded.contains(op->name), excused)
         << op->name
-        << (excused ? " is drawn: remove it from the list" : " needs a rule in support/program_rules_*.cpp");
+        << (excused ? " is drawn: remove it from the list" : " needs a rule in tasks/gradcheck/cases");
   }
   std::cout << fmt::format("{:.1f} operations per program\n", static_cast<double>(steps) / 1500);
 }

@@ -1,7 +1,8 @@
 // Reads golden files, and finds the operations that a header declares.
 #include <fmt/format.h>
+#include <tapegrad/tasks/gradcheck/cases/call.h>
 #include <tapegrad/test_paths.h>
-#include <tapegrad/tests/golden/arguments.h>
+#include <tapegrad/tests/golden/cases.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,6 +14,9 @@
 
 namespace tapegrad::tests {
 namespace {
+
+using nlohmann::json;
+using tasks::dims;
 
 std::string contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

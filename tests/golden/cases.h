@@ -4,8 +4,6 @@
 
 #include <tapegrad/autograd/tensor.h>
 
-#include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -24,23 +22,6 @@ struct GoldenCase {
 };
 
 std::vector<GoldenCase> read_goldens(const std::string& path);
-
-// How to call the operations that golden files name.
-using GoldenCall = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const nlohmann::json& args)>;
-using GoldenCalls = std::map<std::string, GoldenCall>;
-const GoldenCalls& golden_calls();
-
-// For the files calls_*.cpp, which enter the calls of their families.
-void add_reduce_calls(GoldenCalls& calls);
-void add_loss_calls(GoldenCalls& calls);
-void add_linalg_calls(GoldenCalls& calls);
-void add_pooling_calls(GoldenCalls& calls);
-void add_shape_calls(GoldenCalls& calls);
-void add_convolution_calls(GoldenCalls& calls);
-void add_function_calls(GoldenCalls& calls);
-void add_recurrent_calls(GoldenCalls& calls);
-void add_window_calls(GoldenCalls& calls);
-void add_long_attention_calls(GoldenCalls& calls);
 
 // The names of the functions that a header declares.
 std::vector<std::string> operations_in(const std::string& header);

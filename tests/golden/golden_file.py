@@ -112,6 +112,8 @@ class Family:
         self.cases.append(entry)
 
     def write(self, folder):
+        if not self.cases:
+            return
         header = json.dumps(self.cases, separators=(",", ":"), allow_nan=False).encode()
         header += b" " * (-len(header) % 8)
         path = folder / f"ops_{self.name}.bin"

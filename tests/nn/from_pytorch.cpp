@@ -2,12 +2,14 @@
 // word.
 #include <gtest/gtest.h>
 #include <tapegrad/tapegrad.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/golden/cases.h>
 #include <tapegrad/tests/support/command_runner.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -272,6 +274,29 @@ TEST(FromPyTorch, EveryOperationIsInTheTable) {
     }
   }
   EXPECT_GT(count, 230u);
+}
+
+// The row of a function of one tensor follows from its case. With TAPEGRAD_WRITE_ROWS, missing ones are written to the
+// page: in the place of the row that says that the function is not here, or below that of exp.
+TEST(FromPyTorch, EveryCaseIsInARowWithItsNameInPyTorch) {
+  std::string text = page();
+  const std::vector<Row> rows = rows_of(text);
+  std::vector<std::string> missing;
+  for (const auto& [name, of] : tg::tasks::op_cases().unaries) {
+    const std::string theirs = of.pytorch.starts_with("torch.") ? of.pytorch.substr(6) : of.pytorch;
+    const auto row = std::ranges::find_if(rows, [&](const Row& r) { return all_of(r.left, kCode).contains(theirs); });
+    if (row != rows.end() && all_of(row->here, kCode).contains(name)) continue;
+    const bool replaces = row != rows.end() && row->here == "not here";
+    const std::string fresh = "| " + (replaces ? row->left : "`" + theirs + "`") + " | `" + name + "` | |";
+    missing.push_back(fresh);
+    const std::string old = replaces ? row->line : "| `exp`,";
+    text.replace(text.find(old), replaces ? old.size() : 0, replaces ? fresh : fresh + "\n");
+  }
+  if (!missing.empty() && std::getenv("TAPEGRAD_WRITE_ROWS")) {
+    std::ofstream(std::filesystem::path(tg::tests::kSourceDir) / "nn/FROM_PYTORCH.md") << text;
+  } else {
+    for (const std::string& row : missing) ADD_FAILURE() << "no row in nn/FROM_PYTORCH.md: " << row;
+  }
 }
 
 TEST(FromPyTorch, EveryModuleOptimiserAndScheduleIsInTheTable) {

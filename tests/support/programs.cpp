@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/program_table.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tests/support/programs.h>
 #include <tapegrad/tests/support/threads.h>
 
@@ -12,13 +12,13 @@
 #include <cctype>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 namespace tapegrad::tests {
 
 namespace {
 
 constexpr int64_t kMostElements = 24;
-constexpr double kLargest = 3;  // larger values are scaled down before they are used
 
 // --- text ---
 
@@ -88,8 +88,6 @@ Dims reversed_axes(int rank) {
   return axes;
 }
 
-double largest(const Tensor& x) { return x.numel() == 0 ? 0 : max(abs(x)).item(); }
-
 bool is_smooth(const Call& call, std::span<const Tensor> values) {
   if (!call.rule->smooth) return true;
   Arguments arguments{call, {}, kFloat64};
@@ -125,23 +123,7 @@ std::vector<int> unused(const Program& program) {
 
 }  // namespace
 
-const std::vector<Rule>& rules() {
-  static const std::vector<Rule> all = [] {
-    Table table;
-    add_elementwise(table);
-    add_pairs(table);
-    add_reductions(table);
-    add_shapes(table);
-    add_indexing(table);
-    add_products(table);
-    add_linalg(table);
-    add_norms_and_losses(table);
-    add_images(table);
-    add_layers(table);
-    return std::move(table.rules);
-  }();
-  return all;
-}
+const std::vector<Rule>& rules() { return tasks::op_cases().rules; }
 
 // --- values ---
 
@@ -151,35 +133,6 @@ Tensor computed(const Call& call, std::span<const Tensor> values, DType type) {
   Arguments arguments{call, {}, type};
   for (int k : call.t) arguments.t.push_back(values[static_cast<std::size_t>(k)]);
   return call.rule->run(arguments);
-}
-
-// --- Draw ---
-
-int64_t Draw::below(int64_t n) const {
-  int64_t drawn = 0;
-  generator_.randint(&drawn, 1, 0, n);
-  return drawn;
-}
-
-double Draw::number(double low, double high) const {
-  return static_cast<double>(between(std::llround(low * 100), std::llround(high * 100))) / 100;
-}
-
-Tensor Draw::index(const Shape& shape, int64_t size) const {
-  const Tensor index = Tensor::empty(shape, kInt64);
-  for (int64_t k = 0; k < index.numel(); ++k) index.mutable_data<int64_t>()[k] = below(size);
-  return index;
-}
-
-bool Draw::operand(Call& call, const std::function<bool(const Tensor&)>& fits) const {
-  std::vector<int> fit;
-  for (int k = 0; k < static_cast<int>(values_.size()); ++k) {
-    if (largest(value(k)) <= kLargest && fits(value(k))) fit.push_back(k);
-  }
-  if (fit.empty()) return false;
-  const auto count = static_cast<int64_t>(fit.size());
-  call.t.push_back(fit[static_cast<std::size_t>(std::max(below(count), below(count)))]);
-  return true;
 }
 
 // --- ProgramInput, Program ---
@@ -309,11 +262,11 @@ Program draw_program(uint64_t seed, int64_t number, std::span<const Rule> more) 
     if (!call.rule->draw(draw(), call) || !is_smooth(call, values)) continue;
     const Tensor y = computed(call, values, kFloat64);
     if (y.numel() > kMostElements || y.dim() > 5 || !all_finite(y)) continue;
-    const double size = largest(y);
+    const double size = tasks::largest(y);
     if (size > 1e4) continue;
     program.steps.push_back(std::move(call));
     values.push_back(y);
-    if (size > kLargest) {
+    if (size > tasks::kLargestOperand) {
       Call scale;
       scale.rule = &kScale;
       scale.t = {static_cast<int>(values.size()) - 1};

@@ -7,73 +7,22 @@
 #pragma once
 
 #include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tensor.h>
+#include <tapegrad/tasks/gradcheck/cases/rule.h>
 
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace tapegrad::tests {
 
-struct Rule;
+using tasks::Arguments;
+using tasks::Call;
+using tasks::Draw;
+using tasks::Rule;
 
-/// A call of a rule with everything that was drawn for it. In the texts of the rule, {t0} is the first of `t`, and so
-/// on.
-struct Call {
-  const Rule* rule = nullptr;
-  std::vector<int> t;                   // operands by index: inputs first, then the results of steps
-  std::vector<int64_t> i;               // integers
-  std::vector<double> d;                // numbers
-  std::vector<std::vector<int64_t>> l;  // lists of integers
-  std::vector<Tensor> c;                // int64 tensors
-};
-
-/// Draws for a rule, from the values so far.
-class Draw {
- public:
-  Draw(Generator& generator, std::span<const Tensor> values) : generator_(generator), values_(values) {}
-  int64_t below(int64_t n) const;  // in [0, n)
-  int64_t between(int64_t low, int64_t high) const { return low + below(high - low + 1); }
-  double number(double low, double high) const;  // with two decimals
-  Tensor index(const Shape& shape, int64_t size) const;
-  const Tensor& value(int k) const { return values_[static_cast<std::size_t>(k)]; }
-  /// Adds a value that fits to the operands of the call; newer values are more likely. Returns false if none fits.
-  bool operand(Call& call, const std::function<bool(const Tensor&)>& fits) const;
-  bool operand(Call& call) const {
-    return operand(call, [](const Tensor&) { return true; });
-  }
-  /// The operand that was drawn last, and a random axis of a tensor, which must have one.
-  const Tensor& last(const Call& call) const { return value(call.t.back()); }
-  int64_t axis(const Tensor& x) const { return between(-x.dim(), x.dim() - 1); }
-
- private:
-  Generator& generator_;
-  std::span<const Tensor> values_;
-};
-
-/// A call with its operands, for the rule to compute.
-struct Arguments {
-  const Call& call;
-  std::vector<Tensor> t;
-  DType type;
-  int64_t i(std::size_t k) const { return call.i[k]; }
-  double d(std::size_t k) const { return call.d[k]; }
-  const std::vector<int64_t>& l(std::size_t k) const { return call.l[k]; }
-  const Tensor& c(std::size_t k) const { return call.c[k]; }
-};
-
-struct Rule {
-  std::string cpp, python;  // with {t0} {i0} {d0} {l0} {c0}, and {T} for the element type
-  std::function<bool(const Draw&, Call&)> draw;
-  std::function<Tensor(const Arguments&)> run;
-  /// Whether all operands are far from kinks; empty: the operation has no kinks.
-  std::function<bool(const Arguments&)> smooth;
-};
+// The rules of all cases (tasks/gradcheck/cases).
 const std::vector<Rule>& rules();
 
 /// An input: its values in row-major order, and its layout.

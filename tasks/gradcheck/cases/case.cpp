@@ -1,6 +1,6 @@
-// The table of samples, how one is checked, and the numbers that samples are made of.
+// The table of cases, how one is checked, and the numbers that samples are made of.
 #include <fmt/format.h>
-#include <tapegrad/tasks/gradcheck/op_samples.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 
 #include <algorithm>
 #include <optional>
@@ -31,30 +31,38 @@ bool records(std::string_view op, const OpSample& sample) {
   return false;
 }
 
+CaseTable filled(CaseTable::Size size) {
+  CaseTable table(size);
+  add_arithmetic_cases(table);
+  add_elementwise_cases(table);
+  add_view_cases(table);
+  add_shape_cases(table);
+  add_index_cases(table);
+  add_reduction_cases(table);
+  add_order_cases(table);
+  add_product_cases(table);
+  add_attention_cases(table);
+  add_norm_cases(table);
+  add_loss_cases(table);
+  add_pooling_cases(table);
+  add_convolution_cases(table);
+  add_recurrent_cases(table);
+  add_linalg_cases(table);
+  add_long_attention_cases(table);
+  add_engine_cases(table);
+  return table;
+}
+
 }  // namespace
 
-const std::vector<OpSamples>& op_samples() {
-  static const std::vector<OpSamples> all = [] {
-    SampleTable table;
-    add_elementwise_samples(table);
-    add_function_samples(table);
-    add_view_samples(table);
-    add_shape_samples(table);
-    add_index_samples(table);
-    add_scatter_samples(table);
-    add_reduction_samples(table);
-    add_product_samples(table);
-    add_loss_samples(table);
-    add_pooling_samples(table);
-    add_convolution_samples(table);
-    add_recurrent_samples(table);
-    add_linalg_samples(table);
-    add_window_samples(table);
-    add_long_attention_samples(table);
-    return std::move(table.ops);
-  }();
-  return all;
+const CaseTable& op_cases() {
+  static const CaseTable table = filled(CaseTable::Size::small);
+  return table;
 }
+
+CaseTable large_cases() { return filled(CaseTable::Size::large); }
+
+const std::vector<OpSamples>& op_samples() { return op_cases().ops; }
 
 const Op* find_op(std::string_view name) {
   const auto at = std::ranges::find(Op::all(), name, &Op::name);
@@ -91,16 +99,6 @@ GradcheckReport check_sample(std::string_view op, const OpSample& sample) {
   }
 }
 
-OpSamples& SampleTable::of(std::string_view op) {
-  const auto at = std::find_if(ops.begin(), ops.end(), [&](const OpSamples& s) { return s.op == op; });
-  return at != ops.end() ? *at : ops.emplace_back(OpSamples{.op = std::string(op)});
-}
-
-void SampleTable::add(std::string_view op, std::string_view label, std::vector<Tensor> inputs, Function f,
-                      GradcheckOptions options) {
-  of(op).samples.push_back({std::string(label), std::move(inputs), std::move(f), options});
-}
-
 Tensor spread(const Shape& shape, double low, double high) {
   const Tensor x = Tensor::empty(shape, kFloat64);
   const std::vector<int64_t> order = shuffled(x.numel());
@@ -133,57 +131,28 @@ std::vector<LaidOut> layouts(int64_t rows, int64_t columns, double low, double h
           {"reversed rows", spread({rows, columns}, low, high).slice(0, kAll, kAll, -1)}};
 }
 
-void add_unary(SampleTable& table, std::string_view op, const std::function<Tensor(const Tensor&)>& f, double low,
-               double high, const GradcheckOptions& options) {
-  table.of(op).unary.push_back({f, low, high});
-  const auto call = [f](std::span<const Tensor> x) { return f(x[0]); };
-  for (const Shape& shape : {Shape{}, Shape{1}, Shape{5}, Shape{0}, Shape{2, 0, 3}, Shape{2, 3, 2}, Shape{37}}) {
-    table.add(op, str(shape), {spread(shape, low, high)}, call, options);
-  }
-  for (const LaidOut& laid : layouts(3, 4, low, high)) table.add(op, laid.label, {laid.x}, call, options);
-  table.add(op, "reversed columns", {spread({3, 4}, low, high).slice(1, kAll, kAll, -1)}, call, options);
-  table.add(op, "permuted", {spread({2, 3, 2}, low, high).permute({2, 0, 1})}, call, options);
-  table.add(op, "expanded", {spread({3, 1}, low, high).expand({3, 4})}, call, options);
-  table.add(op, "expanded scalar", {spread({}, low, high).expand({5})}, call, options);
-}
-
-void add_binary(SampleTable& table, std::string_view op, const std::function<Tensor(const Tensor&, const Tensor&)>& f,
-                double low, double high, int64_t at_least) {
-  table.of(op).binary.push_back({f, low, high});
-  const auto call = [f](std::span<const Tensor> x) { return f(x[0], x[1]); };
-  // In the other direction and from a slightly other range, so that no element of a equals one of b.
-  const double from = high + 0.05, to = low + 0.03;
-  const auto pair = [&](const Shape& a, const Shape& b) {
-    if (broadcast(op, a, b).numel() < at_least) return;
-    table.add(op, fmt::format("{}, {}", str(a), str(b)), {spread(a, low, high), spread(b, from, to)}, call);
+std::vector<Tensor> queries_keys_values(const Shape& batch, int64_t t, int64_t s, int64_t d, int64_t e) {
+  const auto shaped = [&](int64_t rows, int64_t columns) {
+    Shape shape = batch;
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return shape;
   };
-  const Shape shapes[] = {{}, {1}, {3}, {2, 3}, {2, 1}, {1, 3}, {1, 1}};
-  for (const Shape& a : shapes) {
-    for (const Shape& b : shapes) pair(a, b);
-  }
-  pair({2, 1, 3}, {4, 1});
-  pair({4, 1}, {2, 1, 3});
-  pair({2, 1, 2, 1}, {3, 1, 2});
-  pair({0}, {1});
-  pair({}, {0});
-  pair({2, 0}, {2, 1});
-  pair({0, 3}, {3});
-  pair({1, 3}, {0, 3});
-  pair({37}, {37});
-  for (const LaidOut& a : layouts(3, 4, low, high)) {
-    for (const LaidOut& b : layouts(3, 4, from, to)) {
-      if (a.label != b.label || a.label != "contiguous") table.add(op, a.label + ", " + b.label, {a.x, b.x}, call);
-    }
-    table.add(op, a.label + ", row", {a.x, spread({4}, from, to)}, call);
-    table.add(op, "column, " + a.label, {spread({3, 1}, from, to), a.x}, call);
-  }
-  table.add(op, "expanded, expanded", {spread({3, 1}, low, high).expand({3, 4}), spread({4}, from, to).expand({3, 4})},
-            call);
+  return {spread(shaped(t, d)), spread(shaped(s, d), -1.9, 2.1), spread(shaped(s, e), -1, 1.3)};
 }
 
-void add_cubes(SampleTable& table, std::string_view op, const std::string& label,
+Tensor numbers(const Shape& shape, double low, double high) {
+  Generator generator(static_cast<uint64_t>(shape.numel()));
+  return rand(shape, kFloat32, &generator) * (high - low) + low;
+}
+
+Tensor ids(const Shape& shape, int64_t bound) {
+  return (numbers(shape, 0, 1) * static_cast<double>(bound)).to(kInt64);  // truncates
+}
+
+void add_cubes(CaseTable& table, std::string_view op, const std::string& label,
                const std::function<Tensor(const Tensor&)>& f) {
-  const auto call = [f](std::span<const Tensor> x) { return f(x[0]); };
+  const Function call = [f](std::span<const Tensor> x) { return f(x[0]); };
   table.add(op, label, {spread({2, 3, 4})}, call);
   table.add(op, label + ", permuted", {spread({4, 2, 3}).permute({1, 2, 0})}, call);
   table.add(op, label + ", strided", {spread({2, 3, 8}).slice(2, 0, kAll, 2)}, call);

@@ -1,0 +1,88 @@
+// Cases of extremes, medians and orders.
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
+
+namespace tapegrad::tasks {
+namespace {
+
+using A = Arguments;
+using Along = Sorted (*)(const Tensor&, int64_t, bool);
+using Whole = Tensor (*)(const Tensor&);
+
+// max, min, median: of all elements without the attribute "axis".
+void add_extreme(CaseTable& t, const std::string& name, Along along, Whole whole) {
+  t.function(name, along, "axis keepdim", "." + name, with_axis_and_flag, apart);
+  t.rule(
+      name + "({t0})", "{t0}." + name + "()", not_empty, [whole](const A& a) { return whole(a.t[0]); }, apart);
+  t.call(name, [=, of_axis = call_of(along, "axis keepdim")](const Inputs& x, const json& args) -> Outputs {
+    return args.contains("axis") ? of_axis(x, args) : outputs(whole(x[0]));
+  });
+  const auto both = [&](const std::string& label, const Tensor& x, int axis) {
+    t.add(name, label, {x}, {{"axis", axis}});
+    t.add(name, label + ", kept", {x}, {{"axis", axis}, {"keepdim", true}});
+    t.add(name, label + ", all", {x});
+  };
+  for (const LaidOut& a : layouts(3, 4)) {
+    both(a.label, a.x, -1);
+    both(a.label + ", columns", a.x, 0);
+  }
+  both("[19]", spread({19}), 0);
+  both("[2, 3, 2]", spread({2, 3, 2}), 1);
+  both("scalar", spread({}), 0);
+  t.add(name, "no row is left", {spread({0, 3})}, {{"axis", 1}});
+}
+
+void add_positions(CaseTable& t, const char* name, Tensor (*along)(const Tensor&, int64_t, bool), Whole whole) {
+  t.call(name, [=, of_axis = call_of(along, "axis keepdim")](const Inputs& x, const json& args) -> Outputs {
+    return args.contains("axis") ? of_axis(x, args) : outputs(whole(x[0]));
+  });
+}
+
+void add_orders(CaseTable& t) {
+  t.function("sort", sort, "axis=-1 descending", ".sort", with_filled_axis, apart, 1);
+  t.call("topk", topk, "k axis=-1 largest=1");
+  t.rule(
+      "topk({t0}, {i1}, {i0}).values", "{t0}.topk({i1}, {i0})[0]",
+      [](const Draw& d, Call& c) {
+        if (!with_filled_axis(d, c)) return false;
+        c.i.push_back(d.between(1, d.last(c).size(c.i[0])));
+        return true;
+      },
+      [](const A& a) { return topk(a.t[0], a.i(1), a.i(0)).values; }, apart);
+  for (bool down : {false, true}) {
+    const std::string way = down ? ", falling" : ", rising";
+    for (const LaidOut& a : layouts(3, 4)) {
+      for (int axis : {-1, 0}) {
+        const std::string label = a.label + way + (axis == 0 ? ", rows" : "");
+        t.add("sort", label, {a.x}, {{"axis", axis}, {"descending", down}});
+        t.add("topk", label, {a.x}, {{"k", 2}, {"axis", axis}, {"largest", down}});
+      }
+    }
+  }
+  t.add("sort", "[7]", {spread({7})});
+  t.add("sort", "[0]", {spread({0})});
+  t.add("topk", "none of them", {spread({3})}, {{"k", 0}});
+  t.add("topk", "all of them", {spread({5})}, {{"k", 5}});
+}
+
+}  // namespace
+
+void add_order_cases(CaseTable& t) {
+  add_extreme(t, "max", max, max);
+  add_extreme(t, "min", min, min);
+  add_extreme(t, "median", median, median);
+  add_positions(t, "argmax", argmax, argmax);
+  add_positions(t, "argmin", argmin, argmin);
+  add_orders(t);
+  if (!t.large()) return;
+  const Tensor x = numbers({kRows, kColumns});
+  for (int axis : {0, 1}) {
+    t.add_large("max", {x}, {{"axis", axis}});
+    t.add_large("min", {numbers({kColumns, kRows}).t()}, {{"axis", axis}});
+    t.add_large("median", {x}, {{"axis", axis}});
+    t.add_large("sort", {x}, {{"axis", axis}});
+    t.add_large("topk", {x}, {{"k", 5}, {"axis", axis}});
+  }
+}
+
+}  // namespace tapegrad::tasks

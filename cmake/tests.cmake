@@ -1,4 +1,4 @@
-# Tests: one executable per file of a folder, with what its line "// ctest: WORDS" says:
+# Tests: one executable per file of a folder and of its rooms, with what its line "// ctest: WORDS" says:
 #   threads          the thread sanitizer runs it       families     also runs under the other kernel families
 #   unsanitized      sanitizers have their own allocator
 #   timeout=S        seconds, instead of 900            sanitized:NAME=VALUE   in the environment under sanitizers
@@ -11,7 +11,7 @@ if(TAPEGRAD_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 # Shared by all tests, and by those that need the command's parts.
 file(GLOB golden_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*.cpp)
-file(GLOB core_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/program*.cpp)
+file(GLOB core_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp)
 list(APPEND core_support ${PROJECT_SOURCE_DIR}/tests/support/command_runner.cpp ${PROJECT_SOURCE_DIR}/tests/support/stored.cpp)
 add_library(tapegrad_test_core STATIC ${golden_sources} ${core_support})
 target_link_libraries(tapegrad_test_core PUBLIC tapegrad_gradcheck GTest::gtest Threads::Threads
@@ -83,7 +83,8 @@ function(tapegrad_test folder file)
 endfunction()
 
 foreach(folder house autograd nn optim ${long_folders})
-  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp ${PROJECT_SOURCE_DIR}/tests/${folder}/*/*.cpp)
+  list(FILTER files EXCLUDE REGEX "/mistakes/")  # must not compile
   foreach(file IN LISTS files)
     tapegrad_test(${folder} ${file})
   endforeach()

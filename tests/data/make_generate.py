@@ -1,4 +1,4 @@
-"""Writes generate.json: tokens sampled by torch.multinomial, for tests/nn/sampling.cpp. Needs torch 1.13.1.
+"""Writes generate.json: tokens sampled by torch.multinomial, for tests/nn/models/sampling.cpp. Needs torch 1.13.1.
 
 Scores are a formula of step and place that is exact in float32, so the test computes them itself.
 """

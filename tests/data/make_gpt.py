@@ -1,5 +1,5 @@
 """Writes gpt.json: logits, loss and every gradient of small GPTs in float64, the first parameters of one, and its losses
-in training with dropout, for tests/nn/gpt.cpp. Needs torch 1.13.1.
+in training with dropout, for tests/nn/models/gpt.cpp. Needs torch 1.13.1.
 
 Fixed weights are a formula of the index that is exact in float32, so the test computes them itself.
 """

@@ -1,4 +1,4 @@
-"""Writes int8.json: a matrix in int8 by groups of 64, and its product, in plain PyTorch, for tests/nn/int8.cpp. Needs
+"""Writes int8.json: a matrix in int8 by groups of 64, and its product, in plain PyTorch, for tests/nn/models/int8.cpp. Needs
 torch."""
 import json
 import pathlib

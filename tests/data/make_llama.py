@@ -1,6 +1,6 @@
 """Writes llama2_tiny/ and llama3_tiny/: folders of random Llamas as Hugging Face writes them, each with expected.safetensors
 (logits, loss and the gradient of every parameter), expected.json (greedy tokens, and what the tokenizer makes of texts) and
-losses.json (the losses of 50 steps of training), for tests/nn/llama.cpp and tests/tasks/llama.cpp. Needs transformers 5, tokenizers and torch from PyPI.
+losses.json (the losses of 50 steps of training), for tests/nn/models/llama.cpp and tests/tasks/llama.cpp. Needs transformers 5, tokenizers and torch from PyPI.
 
 llama2_tiny: an untied head, pieces of characters with byte fallback. llama3_tiny: a tied head, scaled RoPE, heads that are wider than
 hidden_size / num_attention_heads, two shards, byte pairs with Llama-3's pattern.

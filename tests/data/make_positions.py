@@ -1,5 +1,5 @@
 """Writes positions.json: ways of telling positions, written in PyTorch from the formulas of their papers, for
-tests/nn/positions.cpp: tables, and a self-attention of two heads with every gradient in float64. Needs torch 1.13.1.
+tests/nn/positions/positions.cpp: tables, and a self-attention of two heads with every gradient in float64. Needs torch 1.13.1.
 
 Inputs and weights are formulas of the index that are exact in float32, so the test computes them itself.
 """

@@ -1,5 +1,5 @@
 """Writes transformer.json: the encoder-decoder Transformer of the tutorial's sections 8.2.4 to 8.5.1 in PyTorch, for
-tests/nn/transformer.cpp: logits, loss and every gradient of a small model in float64. Needs torch 1.13.1.
+tests/nn/models/transformer.cpp: logits, loss and every gradient of a small model in float64. Needs torch 1.13.1.
 
 Weights are a formula of the index that is exact in float32, so the test computes them itself.
 """

@@ -88,7 +88,7 @@ class Family:
         return entry if x.base is x.values else entry + [x.base.numel(), x.strides, x.offset]
 
     def case(self, op, reference, inputs, grad=False, ulp=0, label="", **args):
-        """One case: reference(*inputs) is the truth, `args` is what tests/autograd/ops.cpp hands to the operation of that name."""
+        """One case: reference(*inputs) is the truth, `args` is what tests/autograd/cases/ops.cpp hands to the operation of that name."""
         laid = [x if isinstance(x, Laid) else Laid(x) for x in inputs]
         values = [x.values.clone() for x in laid]
         if grad:

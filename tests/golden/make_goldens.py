@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes PyTorch's results for every operation: tests/golden/ops_<family>.bin, read by tests/autograd/ops.cpp.
+"""Writes PyTorch's results for every operation: tests/golden/ops_<family>.bin, read by tests/autograd/cases/ops.cpp.
 
     /usr/bin/python3 tests/golden/make_goldens.py [FAMILY ...]     (Debian's python3-torch, 1.13.1; all families by default)
 

@@ -8,7 +8,7 @@
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/nadam.h>
 #include <tapegrad/optim/sgd.h>
-#include <tapegrad/tests/support/programs.h>
+#include <tapegrad/tests/programs/programs.h>
 
 #include <cstring>
 #include <memory>

@@ -3,7 +3,7 @@
 // ctest: threads
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/kernels.cpp"
+#define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/ops/kernels.cpp"
 #include <hwy/foreach_target.h>
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>

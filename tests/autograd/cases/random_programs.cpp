@@ -10,7 +10,7 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
-#include <tapegrad/tests/support/programs.h>
+#include <tapegrad/tests/programs/programs.h>
 
 #include <algorithm>
 #include <chrono>

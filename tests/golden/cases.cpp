@@ -69,8 +69,8 @@ std::vector<GoldenCase> read_goldens(const std::string& path) {
 }
 
 std::vector<std::string> operation_headers() {
-  // Helpers of modules, and a format of weights.
-  const std::set<std::string> others{"int8.h", "mask_check.h", "spatial.h"};
+  // Helpers of modules, and formats of weights.
+  const std::set<std::string> others{"inference.h", "mask_check.h", "spatial.h", "weight_format.h"};
   std::vector<std::string> headers;
   for (const auto& room : std::filesystem::directory_iterator(std::string(kSourceDir) + "/autograd/ops")) {
     for (const auto& file : std::filesystem::directory_iterator(room)) {

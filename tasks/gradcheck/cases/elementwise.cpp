@@ -55,7 +55,7 @@ void add_functions(CaseTable& t) {
 void add_activations(CaseTable& t) {
   t.unary("sigmoid", sigmoid, {"torch.sigmoid", -5, 5});
   t.unary("log_sigmoid", log_sigmoid, {"F.logsigmoid", -4, 4});
-  t.unary("relu", relu, {.pytorch = "torch.relu", .low = -1, .kinks = {0}});
+  t.unary("relu", relu, {.pytorch = "F.relu", .low = -1, .kinks = {0}});
   t.unary("relu6", relu6, {.pytorch = "F.relu6", .low = -2.9, .high = 5.8, .kinks = {0, 6}, .op = "hardtanh"});
   t.unary("silu", silu, {"F.silu", -4, 4});
   t.unary("mish", mish, {"F.mish", -4, 4});

@@ -10,6 +10,18 @@
 
 namespace tapegrad {
 
+/// Takes the gradients of leaves while backward runs (BackwardOptions::sink), each as soon as it is complete: for
+/// updates during backward, and for sending gradients to other processes meanwhile.
+class GradientSink {
+ public:
+  virtual ~GradientSink() = default;
+  /// The place of the leaf, and its gradient.
+  virtual void take(const TapeIndex& leaf, const Tensor& grad) = 0;
+  /// Called after every operation's backward, and after take(). `may_write`: nothing that is still to run reads the
+  /// leaves that were taken so far (Reads), so, unless the graph is retained, their values may be changed.
+  virtual void ran_node(bool may_write) = 0;
+};
+
 /// A gradient for every leaf that took part in the loss, and for every tensor that BackwardOptions::keep named. Each
 /// has the shape and element type of its tensor.
 class Gradients {

@@ -11,7 +11,7 @@
 namespace tapegrad {
 
 /// As std::function, but move-only. Captures of up to kBytes are stored in place, larger ones in a block of the pool;
-/// they must move without throwing.
+/// they must move without throwing. A function may leave out all parameters but the first.
 template <class Signature, std::size_t kBytes = 96>
 class InplaceFunction;
 
@@ -64,9 +64,17 @@ class InplaceFunction<Result(Args...), kBytes> {
       return **std::launder(static_cast<Stored**>(buffer));
     }
   }
+  template <class Stored, class First, class... Rest>
+  static Result call(Stored& f, First&& first, Rest&&... rest) {
+    if constexpr (std::is_invocable_v<Stored&, First, Rest...>) {
+      return f(std::forward<First>(first), std::forward<Rest>(rest)...);
+    } else {
+      return f(std::forward<First>(first));
+    }
+  }
   template <class Stored>
   static constexpr Actions kActions = {
-      [](void* buffer, Args... args) -> Result { return stored<Stored>(buffer)(std::forward<Args>(args)...); },
+      [](void* buffer, Args... args) -> Result { return call(stored<Stored>(buffer), std::forward<Args>(args)...); },
       [](void* from, void* to) noexcept {
         if constexpr (kFits<Stored>) {
           new (to) Stored(std::move(stored<Stored>(from)));

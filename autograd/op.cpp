@@ -12,7 +12,7 @@ std::vector<const Op*>& registry() {
 
 }  // namespace
 
-Op::Op(std::string_view name, bool twice) : name(name), twice(twice) { registry().push_back(this); }
+Op::Op(std::string_view name, OpTraits traits) : OpTraits(traits), name(name) { registry().push_back(this); }
 
 const std::vector<const Op*>& Op::all() { return registry(); }
 

@@ -9,6 +9,7 @@
 
 #include <tapegrad/autograd/inplace_function.h>
 #include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/recording.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <cstddef>
@@ -22,15 +23,21 @@
 
 namespace tapegrad {
 
+struct OpTraits {
+  /// The backward is itself made of recorded operations; otherwise create_graph is an Error that names the operation.
+  bool twice = true;
+  /// It puts given numbers, which may be infinite, in the place of elements: Tape::trap_nan() accepts them.
+  bool selects = false;
+};
+
 /// One constant per operation, with static lifetime, next to its definition: const Op kTanh{"tanh"}. Constructing it
 /// enters it in Op::all().
-struct Op {
-  /// `twice`: the backward is itself made of recorded operations; otherwise create_graph is an Error that names it.
-  Op(std::string_view name, bool twice = true);  // NOLINT: const Op kTanh{"tanh"}
+struct Op : OpTraits {
+  Op(std::string_view name, bool twice = true) : Op(name, OpTraits{.twice = twice}) {}  // NOLINT: Op kTanh{"tanh"}
+  Op(std::string_view name, OpTraits traits);
   Op(const Op&) = delete;
 
   std::string_view name;
-  bool twice;
 
   /// Throws Error "[name] message".
   [[noreturn]] void fail(std::string_view message) const { tapegrad::fail(name, message); }
@@ -65,9 +72,25 @@ class Grads {
   std::size_t count_ = 0;
 };
 
+/// What an operation's backward may know of the pass that runs it.
+struct BackwardPass {
+  /// Whether the operation may run again: it must not change what it captured.
+  bool retained = false;
+  /// For operations whose gradient is 0 almost everywhere: what other operations have added to the gradient of this
+  /// input so far. The operation may add to it in place, and then returns no gradient for the input. nullptr if there
+  /// is nothing yet, if someone else holds that sum, if backward itself is recorded, or if every gradient is to be
+  /// checked.
+  Tensor* gradient_so_far(std::size_t input) const;
+
+  // The tape fills in these.
+  std::span<Tensor> sums = {};              // by position; empty if they must not be changed
+  std::span<const int64_t> positions = {};  // of the inputs
+};
+
 /// Computes the gradients of the inputs from dy = dL/dy, which has the result's shape. A gradient may also have a shape
-/// that the input broadcasts to: the tape sums it. What the closure captures is exactly what the tape keeps.
-using Backward = InplaceFunction<Grads(const Tensor& dy)>;
+/// that the input broadcasts to: the tape sums it. What the closure captures is exactly what the tape keeps. A closure
+/// that reuses what it captured takes a BackwardPass, too; others leave it out: [x](const Tensor& dy) -> Grads {...}.
+using Backward = InplaceFunction<Grads(const Tensor& dy, const BackwardPass& pass)>;
 
 /// A tensor named as an operation's input. Refers to the tensor: an initializer_list of tensors would copy each handle,
 /// which costs two atomic increments per call.
@@ -99,20 +122,6 @@ Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&&
 /// The same; with Reads::anything, `backward` may read any leaf.
 Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward, Reads reads);
 Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward, Reads reads);
-
-/// While one is alive on this thread, the tapes that are alive on it record nothing: for kernels made of operations,
-/// metrics and samples. A tape that begins meanwhile records as usual, so that a function that differentiates
-/// internally works in there, too.
-class PauseRecording {
- public:
-  PauseRecording();
-  ~PauseRecording();
-  PauseRecording(const PauseRecording&) = delete;
-  PauseRecording& operator=(const PauseRecording&) = delete;
-
- private:
-  const uint64_t newest_;  // the newest tape that it pauses
-};
 
 /// An operation of your own: runs forward(inputs...) without recording what it does, and records its result as `op`.
 /// `backward` takes dy, or dy and the result y, and returns Grads. If it is made of tapegrad's operations, it can be

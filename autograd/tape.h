@@ -1,5 +1,5 @@
 // The tape: while one is alive, operations are recorded; backward is one loop from the end. Start reading here, then
-// read tape.cpp.
+// read backward.cpp and tape.cpp.
 #pragma once
 
 #include <tapegrad/autograd/gradients.h>
@@ -30,6 +30,8 @@ struct BackwardOptions {
   /// If not empty: return only the gradients of these recorded tensors and leaves, and run only the operations that
   /// they need. A tensor that took no part in the loss gets no gradient.
   std::vector<Tensor> only = {};
+  /// If given, it takes the gradients of leaves, which backward then does not return.
+  GradientSink* sink = nullptr;
 };
 
 /// How a tape treats tensors that an enclosing tape of this thread has recorded.
@@ -88,15 +90,13 @@ class Tape {
   template <class Inputs>
   friend Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads);
   enum class State { recording, running_backward, spent };
-  class BackwardScope;
+  class BackwardRun;
   void require_position(int64_t position) const;
   int64_t enter_leaf(const Tensor& x);
   void hold_frozen(const Tensor& x);
+  bool on_its_thread() const;
   void require_differentiable(const Tensor& loss, const BackwardOptions& options);
-  int64_t mark_needed(int64_t start, const std::vector<Tensor>& only);
-  void run_node(int64_t position, const Tensor& dy, bool create_graph, bool retain);
-  void accumulate(const Op& op, int64_t position, Tensor grad, bool create_graph);
-  void check_finite(const Tensor& x, std::string_view op, int64_t position, std::string_view what) const;
+  void leave_to_backward();
 
   Tape** const thread_;  // the innermost tape of the thread that it belongs to
   Tape* outer_;          // the tape that was innermost before
@@ -105,7 +105,7 @@ class Tape {
   int pauses_ = 0;  // number of live PauseRecordings that began after it
   State state_ = State::recording;
   const OuterTensors outer_tensors_;
-  BackwardScope* running_ = nullptr;  // the backward that runs
+  BackwardRun* running_ = nullptr;  // the backward that runs
   bool trap_nan_ = false;
 };
 

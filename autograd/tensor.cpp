@@ -1,8 +1,9 @@
 // Handles, factories and access to values. Views and copies are operations: ops/shape/view.cpp.
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
-#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>

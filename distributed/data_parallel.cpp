@@ -1,6 +1,5 @@
 // Sums of gradients over the batches of a step, by one process or several.
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/leaf_gradients.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/distributed/detail/share.h>
 #include <tapegrad/optim/clip.h>
@@ -136,7 +135,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
     sums_->push(batch, tape.backward(share));
     return;
   }
-  struct Taker : tapegrad::detail::TakeLeafGradients {
+  struct Taker : GradientSink {
     explicit Taker(Share& share) : share(share) {}
     void take(const TapeIndex& leaf, const Tensor& grad) override {
       const auto found = share.parameter_of.find(leaf.position);
@@ -151,7 +150,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
   };
   share_->post_receives();
   Taker taker(*share_);
-  tape.backward(share);
+  tape.backward(share, {.sink = &taker});
 }
 
 double DataParallel::update() {

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/detail/leaf_gradients.h>
-#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/profiler.h>
 #include <tapegrad/optim/detail/state.h>
 #include <tapegrad/optim/optimizer.h>
 
@@ -237,7 +237,7 @@ void Optimizer::update_slots(const std::vector<Slot*>& slots) {
 }
 
 // Small parameters wait for others, so that all threads have work; all wait for functions that may read any of them.
-class Optimizer::UpdateInBackward : public tapegrad::detail::TakeLeafGradients {
+class Optimizer::UpdateInBackward : public GradientSink {
  public:
   explicit UpdateInBackward(Optimizer& owner) : owner_(owner), waits_(owner.slots_.size()) {
     for (const Slot* slot : owner.active_) waits_[index_of(slot)] = true;
@@ -330,7 +330,7 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
   // and the activations of the next step would need new memory.
   for (Slot* slot : active_) make_buffers(*slot);
   UpdateInBackward updates(*this);
-  tape.backward(loss);
+  tape.backward(loss, {.sink = &updates});
   const PauseRecording pause;
   updates.end();
   if (tapegrad::detail::is_profiling()) tapegrad::detail::end_step();

@@ -1,20 +1,14 @@
 // Times an operation while a Profiler is alive.
 #pragma once
 
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/op.h>
 
-#include <atomic>
 #include <initializer_list>
 #include <span>
 #include <string_view>
 
 namespace tapegrad {
-
-namespace detail {
-/// Whether a Profiler is alive: every operation looks at it.
-extern constinit std::atomic<bool> profiling;
-inline bool is_profiling() { return profiling.load(std::memory_order_relaxed); }
-}  // namespace detail
 
 /// Times the function that it is in as an operation, while a Profiler is alive; otherwise it costs the test of a flag.
 /// An operation without one is timed by record(), from the first tensor that it makes. So it is needed only by a

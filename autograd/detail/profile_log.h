@@ -1,8 +1,6 @@
 // What a profiler has measured: sums and events of each thread, and the names that they refer to.
 #pragma once
 
-#include <tapegrad/autograd/profiler.h>
-
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -15,7 +13,11 @@
 #include <unordered_map>
 #include <vector>
 
-namespace tapegrad::detail {
+namespace tapegrad {
+
+enum class ProfilePhase;  // forward, ...: profiler.h
+
+namespace detail {
 
 /// Texts by number: names of operations, paths of modules, shapes. Number 0 is the empty text.
 class Texts {
@@ -33,8 +35,8 @@ class Texts {
 /// What is added up together. A module is known only for operations that no other one calls.
 struct SumKey {
   uint32_t name = 0, within = 0, module = 0;
-  ProfilePhase phase = ProfilePhase::forward;
-  bool scope = false;  // operations in it are listed by themselves
+  ProfilePhase phase{};  // forward
+  bool scope = false;    // operations in it are listed by themselves
   friend bool operator==(const SumKey&, const SumKey&) = default;
 };
 struct SumKeyHash {
@@ -84,12 +86,13 @@ struct ThreadLog {
 /// Everything since a profiler was constructed.
 struct ProfileSession {
   std::mutex mutex;
+  std::atomic<uint64_t> number{0};  // of the session: threads whose logs are of an earlier one begin new ones
   std::vector<std::shared_ptr<ThreadLog>> logs;  // the first one is that of the thread that constructed the profiler
   std::vector<int64_t> step_ends;                // the first ones
   int64_t steps = 0;
   int64_t begin = 0, end = 0;  // end: 0 while it goes on
   int64_t interruptions = 0;   // nanoseconds in which the machine was measured
-  std::atomic<int64_t> events_left_out{0};
+  std::atomic<int64_t> event_room{0}, events_left_out{0};
   std::shared_ptr<Texts> texts;
   int64_t peak_bytes = 0;  // at its end
   bool alive = false;      // the profiler exists
@@ -98,8 +101,12 @@ struct ProfileSession {
   static ProfileSession& get();
 };
 
+/// Makes the log of this thread, if it has none in this session.
+void join_session();
+
 int64_t profile_clock();  // nanoseconds
 /// The path of what contains both: "a.b" for "a.b.c" and "a.b.d".
 std::string_view common_module(std::string_view a, std::string_view b);
 
-}  // namespace tapegrad::detail
+}  // namespace detail
+}  // namespace tapegrad

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <span>
 #include <vector>
 
 namespace tapegrad::detail {
@@ -66,6 +67,10 @@ struct TapeMemory {
 
   int64_t size() const { return count_; }
   Node& node(int64_t position) const { return chunks_[static_cast<std::size_t>(position / kChunk)][position % kChunk]; }
+  /// Their positions, -1 for a constant; valid until more is recorded.
+  std::span<const int64_t> inputs_of(const Node& node) const {
+    return {inputs.data() + node.first_input, node.input_count};
+  }
   Node& push(const Op* op, const Tensor& y) {
     if (count_ == static_cast<int64_t>(chunks_.size()) * kChunk) add_chunk();
     Node& fresh = *new (&node(count_)) Node(op, y);

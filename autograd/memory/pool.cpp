@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
+#include <tapegrad/autograd/detail/thread_cache.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
@@ -492,6 +493,8 @@ void release(void* block, std::size_t bytes) noexcept {
   ThreadCache* cache = thread_cache();
   if (!cache || !cache->keep(block, bucket)) shared_pool().release(block, bucket);
 }
+
+void make_thread_cache() { release(acquire(1), 1); }
 
 Stats stats() { return shared_pool().stats(); }
 

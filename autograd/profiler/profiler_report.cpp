@@ -8,6 +8,7 @@
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool_peak.h>
+#include <tapegrad/autograd/profiler.h>
 
 #include <algorithm>
 #include <map>

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/thread_draws.h>
 

@@ -4,11 +4,11 @@
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/task_arena.h>
 #include <pthread.h>
-#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/detail/thread_cache.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/recording.h>
 
 #include <algorithm>
 #include <array>
@@ -125,8 +125,7 @@ class WorkerPool {
   }
 
   void spin_then_park(int w) {
-    pool::release(pool::acquire(1),
-                  1);  // creates the thread's cache, which requests memory from the system, before any work
+    pool::make_thread_cache();
     Worker& worker = workers_[w];
     do {
       int turn = 0;

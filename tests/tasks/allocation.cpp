@@ -2,6 +2,7 @@
 // ctest: unsanitized
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/tiny_run.h>
 

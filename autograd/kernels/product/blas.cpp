@@ -1,7 +1,7 @@
 // Cuts matrix products into tiles, and chooses the kernel for each.
 #include <tapegrad/autograd/detail/pieces.h>
-#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>

@@ -1,6 +1,6 @@
 // Products of a few rows with weights in any format.
-#include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 

@@ -306,7 +306,7 @@ void lanes_backward(const AttentionLanes& call, int64_t begin, int64_t end) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/parallel.h>
 

@@ -1,7 +1,8 @@
 // conv1d, conv2d, and their transposes: checks, and what is recorded.
 #include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
-#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>

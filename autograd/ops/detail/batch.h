@@ -1,6 +1,7 @@
 // Batches of matrices: where each matrix of a tensor starts, and fresh tensors with the layout of another one.
 #pragma once
 
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/tensor.h>
 
 namespace tapegrad {

@@ -29,6 +29,7 @@ struct Unary {
   Formula value;
   Formula gradient;
   bool keeps_y;
+  bool keeps_rounded = false;  // with an Autocast, what it keeps is rounded to bfloat16
 };
 
 /// The same formulas, which have so little arithmetic that they wait for memory.
@@ -36,7 +37,16 @@ constexpr Formula light(Formula formula) {
   formula.work = MapWork::light;
   return formula;
 }
-constexpr Unary light(Unary function) { return {light(function.value), light(function.gradient), function.keeps_y}; }
+constexpr Unary light(Unary function) {
+  function.value = light(function.value);
+  function.gradient = light(function.gradient);
+  return function;
+}
+/// An activation function: most of its inputs are results of products, which an Autocast has rounded as much.
+constexpr Unary activation(Unary function) {
+  function.keeps_rounded = true;
+  return function;
+}
 
 /// Runs the kernel on operands of one floating type, which broadcast to `shape`. Not recorded.
 Tensor compute(const Formula& formula, const Shape& shape, std::initializer_list<const Tensor*> operands,

@@ -106,24 +106,25 @@ constexpr NamedFunction kFunctions[] = {
                        [](auto dy, auto x, auto, auto, auto) { return where(abs(x) < kInfinity, dy, 0); })},
     // --- activations ---
     {"sigmoid", from_y([](auto x) { return sigmoid(x); }, [](auto dy, auto y) { return dy * (y * (1 - y)); })},
-    // NaN is not <= 0: it stays, and passes the gradient.
-    {"relu",
-     light(from_y([](auto x) { return where(x <= 0, 0, x); }, [](auto dy, auto y) { return where(y <= 0, 0, dy); }))},
-    {"silu", from_x([](auto x) { return silu(x); },
-                    [](auto dy, auto x) {
-                      const auto s = sigmoid(x);
-                      return dy * (s * (1 + x * (1 - s)));
-                    })},
+    // NaN is not <= 0: it stays, and passes the gradient. Of y, backward needs the sign alone.
+    {"relu", activation(light(from_y([](auto x) { return where(x <= 0, 0, x); },
+                                     [](auto dy, auto y) { return where(y <= 0, 0, dy); })))},
+    {"silu", activation(from_x([](auto x) { return silu(x); },
+                               [](auto dy, auto x) {
+                                 const auto s = sigmoid(x);
+                                 return dy * (s * (1 + x * (1 - s)));
+                               }))},
     // x P(X <= x), X standard normal. Hendrycks, Gimpel 2016.
-    {"gelu", from_x([](auto x) { return x * normal_cdf(x); },
-                    [](auto dy, auto x) { return dy * (normal_cdf(x) + x * (kNormal * exp(-0.5 * (x * x)))); })},
+    {"gelu",
+     activation(from_x([](auto x) { return x * normal_cdf(x); },
+                       [](auto dy, auto x) { return dy * (normal_cdf(x) + x * (kNormal * exp(-0.5 * (x * x)))); }))},
     // 0.5 x (1 + tanh(u)) = x sigmoid(2u), which stays exact where tanh(u) is near -1.
-    {"gelu_tanh", from_x([](auto x) { return x * sigmoid(kTwiceRoot * (x + kCubic * (x * x * x))); },
-                         [](auto dy, auto x) {
-                           const auto s = sigmoid(kTwiceRoot * (x + kCubic * (x * x * x)));
-                           const auto inner = kTwiceRoot * (1 + 3 * kCubic * (x * x));
-                           return dy * (s + x * (s * (1 - s) * inner));
-                         })},
+    {"gelu_tanh", activation(from_x([](auto x) { return x * sigmoid(kTwiceRoot * (x + kCubic * (x * x * x))); },
+                                    [](auto dy, auto x) {
+                                      const auto s = sigmoid(kTwiceRoot * (x + kCubic * (x * x * x)));
+                                      const auto inner = kTwiceRoot * (1 + 3 * kCubic * (x * x));
+                                      return dy * (s + x * (s * (1 - s) * inner));
+                                    }))},
     {"log_sigmoid", from_x([](auto x) { return -softplus(-x); }, [](auto dy, auto x) { return dy * sigmoid(-x); })},
     {"softplus", from_x<2>([](auto x, auto beta,
                               auto threshold) { return where(x * beta > threshold, x, softplus(x * beta) / beta); },

@@ -1,21 +1,18 @@
 // Runs formulas: fused, or recorded.
-#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace tapegrad {
 namespace {
 
-// With an Autocast, activation functions keep bfloat16: most of their inputs are results of products, which the
-// rounding of operands has changed as much. Of relu's y, backward needs the sign alone.
-bool keeps_rounded(const Op& op, const Tensor& x) {
-  constexpr std::string_view kActivations[] = {"gelu", "relu", "silu"};
-  return Autocast::dtype() == kBFloat16 && x.dtype() == kFloat32 &&
-         std::find(std::begin(kActivations), std::end(kActivations), op.name) != std::end(kActivations);
+bool keeps_rounded(const Unary& function, const Tensor& x) {
+  return function.keeps_rounded && x.dtype() == kFloat32 && Autocast::dtype() == kBFloat16;
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ Tensor unary(const Op& op, const Tensor& x, const Unary& function, const Scalars
     detail::count_bytes(y.numel() * item_size(y.dtype()));
     return y;
   }
-  if (keeps_rounded(op, x)) {
+  if (keeps_rounded(function, x)) {
     return record(op, y, {x}, [&function, kept = rounded(function.keeps_y ? y : x)](const Tensor& dy) -> Grads {
       const Tensor wide = kept.to(kFloat32);
       return derive(function.gradient, {&dy, &wide});

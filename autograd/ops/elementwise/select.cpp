@@ -4,7 +4,6 @@
 
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/detail/formula_simd.h>
-#include <tapegrad/autograd/ops/elementwise/detail/select.h>
 
 #ifndef TAPEGRAD_SELECT_KERNELS
 #define TAPEGRAD_SELECT_KERNELS
@@ -83,8 +82,8 @@ HWY_EXPORT(select_kernels);
 
 const Selections& kernels() { return chosen<HWY_DISPATCH_TABLE(select_kernels)>(); }
 
-const Op kWhere{"where"};
-const Op kMaskedFill{"masked_fill"};
+const Op kWhere{"where", {.selects = true}};
+const Op kMaskedFill{"masked_fill", {.selects = true}};
 const Op kTril{"tril"};
 const Op kTriu{"triu"};
 
@@ -112,8 +111,6 @@ Tensor where_number(const Selection& selection, const Tensor& condition, const T
 }
 
 }  // namespace
-
-bool selects(const Op& op) { return &op == &kWhere || &op == &kMaskedFill; }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   require_bool(kWhere.name, condition, "condition");

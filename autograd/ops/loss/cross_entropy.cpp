@@ -190,7 +190,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/running_backward.h>
 
 namespace tapegrad {
 
@@ -223,8 +222,9 @@ Tensor composed_gradient(const Tensor& logits, const Tensor& target, const Tenso
 
 // dy times the gradient of the loss. Logits that nobody else holds, such as those of a training step, become it: they
 // may be the largest tensor of the step.
-Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows, const Tensor& dy) {
-  const bool ours = logits.unique() && !detail::graph_is_retained();
+Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows, const Tensor& dy,
+                   const BackwardPass& pass) {
+  const bool ours = logits.unique() && !pass.retained;
   const Tensor gradient = ours ? logits.detach() : Tensor::empty(logits.shape(), logits.dtype());
   const Tensor factors = packed(dy);
   args.gradient = gradient.mutable_raw_data();
@@ -300,11 +300,12 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target_given, const Cros
   const Tensor y = reduce_losses(losses, options.reduction, counted);
   if (!wanted) return y;
   args.losses = nullptr;  // backward outlives them
-  return record(kCrossEntropy, y, {logits}, [logits, target, weight, kept, options, args](const Tensor& dy) -> Grads {
-    if (!Tape::current()) return gradient_of(args, logits, target.numel(), dy);
+  auto backward = [logits, target, weight, kept, options, args](const Tensor& dy, const BackwardPass& pass) -> Grads {
+    if (!Tape::current()) return gradient_of(args, logits, target.numel(), dy, pass);
     const Tensor each = options.reduction == Reduction::none ? dy.unsqueeze(-1) : dy;
     return composed_gradient(logits, target, weight, options, args.factor) * each;
-  });
+  };
+  return record(kCrossEntropy, y, {logits}, std::move(backward));
 }
 
 }  // namespace tapegrad

@@ -1,6 +1,5 @@
 // Recurrent layers: the loop over the steps outside of the tape, and its backward with one product per weight.
 #include <fmt/format.h>
-#include <tapegrad/autograd/detail/running_backward.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/ops.h>
@@ -248,9 +247,9 @@ Grads fused_backward(const RecurrentLayer& layer, const Wanted& wants, const Ten
   return grads;
 }
 
-Grads layer_backward(const RecurrentLayer& layer, const Wanted& wants, const Tensor& dy) {
+Grads layer_backward(const RecurrentLayer& layer, const Wanted& wants, const Tensor& dy, const BackwardPass& pass) {
   if (Tape::current()) return recorded_backward(layer, dy);
-  if (detail::graph_is_retained()) {  // backward writes over the gates
+  if (pass.retained) {  // backward writes over the gates
     RecurrentLayer copy = layer;
     copy.gates = layer.gates.clone();
     return with_floating_type(dy.dtype(), [&](auto t) { return fused_backward<decltype(t)>(copy, wants, dy); });
@@ -334,8 +333,9 @@ LSTMResult run_layer(Recurrent kind, const Tensor& given, const RecurrentWeights
                      .hidden = needs_grad(layer.hidden),
                      .cell = needs_grad(layer.cell)};
   const int64_t first = layer.after(0), last = shorter ? layer.first_row() : layer.last_row();
-  const Tensor all = record(op, y, {layer.x, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, layer.hidden, layer.cell},
-                            [layer, wants](const Tensor& dy) { return layer_backward(layer, wants, dy); });
+  const Tensor all = record(
+      op, y, {layer.x, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, layer.hidden, layer.cell},
+      [layer, wants](const Tensor& dy, const BackwardPass& pass) { return layer_backward(layer, wants, dy, pass); });
   return {all.slice(0, first, first + steps), all[last], lstm ? all[steps + 1] : Tensor()};
 }
 

@@ -1,5 +1,4 @@
 // Reading by index: index_select, embedding, gather, take_along_axis, index, masked_select, nonzero, one_hot.
-#include <tapegrad/autograd/detail/running_backward.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
@@ -218,13 +217,14 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t>
   const Tensor y = Tensor::empty(shape, weight.dtype());
   copy_rows(weight, OuterAxisInner(weight.shape(), 0), flat, y);
   if (weight.dtype() == kBFloat16) return y.to(kFloat32);
-  return record(kEmbedding, y, {weight}, [shape = weight.shape(), flat, skipped](const Tensor& dy) -> Grads {
+  auto backward = [shape = weight.shape(), flat, skipped](const Tensor& dy, const BackwardPass& pass) -> Grads {
     const Tensor rows = dy.reshape({flat.numel(), shape[1]});
-    Tensor* const sum = detail::gradient_so_far(0);
+    Tensor* const sum = pass.gradient_so_far(0);
     if (!sum) return rows_added(rows, shape, 0, flat, skipped);
     add_used_rows(*sum, rows, flat, skipped);
     return Tensor();
-  });
+  };
+  return record(kEmbedding, y, {weight}, std::move(backward));
 }
 
 // --- elements along an axis ---

@@ -1,6 +1,7 @@
 // Sums of products of tensors with labelled axes: the implementation of einsum and tensordot.
 #pragma once
 
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <cstdint>

@@ -1,0 +1,282 @@
+// Tape::backward: one loop from the loss to the first node.
+#include <fmt/format.h>
+#include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/detail/nan_trap.h>
+#include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace tapegrad {
+
+namespace {
+
+constexpr std::string_view kBackward = "backward";
+
+// In TapeMemory::needed.
+constexpr uint8_t kWanted = 1;  // its gradient is requested
+constexpr uint8_t kLeads = 2;   // an input of it is wanted, or leads to one that is
+
+}  // namespace
+
+// One run of backward. However it ends, it undoes what it has begun: nodes that ran are gone by then, and the tape is
+// spent.
+class Tape::BackwardRun {
+ public:
+  BackwardRun(Tape& tape, const Tensor& loss, const BackwardOptions& options);
+  ~BackwardRun();
+  BackwardRun(const BackwardRun&) = delete;
+  BackwardRun& operator=(const BackwardRun&) = delete;
+
+  int64_t last() const { return last_; }
+  int64_t first() const { return first_; }
+  Tensor take_gradient(int64_t position);
+  void give(int64_t position, const Tensor& dy);
+  void propagate(int64_t position, const Tensor& dy);
+  void end_node(int64_t position);
+  Gradients gradients() { return Gradients(std::move(found_)); }
+  // The tape is destroyed by a function that one of its nodes calls: the node must stay until that has returned.
+  void outlive_tape() { tape_ = nullptr; }
+
+ private:
+  BackwardRun(Tape& tape, int64_t last, const BackwardOptions& options);
+  void mark_needed();
+  void require_tape() const;
+  bool is_needed(int64_t position, uint8_t why) const {
+    return memory_.needed.empty() || (memory_.needed[static_cast<std::size_t>(position)] & why) != 0;
+  }
+  Tensor& sum_of(int64_t position) const { return memory_.sums[static_cast<std::size_t>(position)]; }
+  Tensor constant_value(Tensor grad) const;
+  Grads run_node(int64_t position, const Tensor& dy);
+  void accumulate(const Op& op, int64_t position, Tensor grad);
+
+  Tape* tape_;
+  detail::TapeMemory& memory_;
+  const BackwardOptions& options_;
+  const bool retain_;
+  const int64_t last_;
+  int64_t first_ = 0;
+  PoolVector<int64_t> kept_;  // of BackwardOptions::keep and only
+  Gradients::Entries found_;
+  const detail::BackwardTimer timer_;
+  const Autocast as_recorded_{kFloat32};  // each operation's backward computes in the type of its forward
+};
+
+Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
+  require_differentiable(loss, options);
+  BackwardRun run(*this, loss, options);
+  for (int64_t position = run.last(); position >= run.first(); --position) {
+    // Complete: the operations that used this result are later on the tape, and have run.
+    const Tensor dy = run.take_gradient(position);
+    if (dy.defined()) {
+      run.give(position, dy);       // to the caller: of a leaf, or of a tensor in BackwardOptions::keep
+      run.propagate(position, dy);  // to the inputs
+    }
+    run.end_node(position);
+  }
+  return run.gradients();
+}
+
+// --- beginning and end of a run ---
+
+Tape::BackwardRun::BackwardRun(Tape& tape, int64_t last, const BackwardOptions& options)
+    : tape_(&tape),
+      memory_(*tape.memory_),
+      options_(options),
+      retain_(options.create_graph || options.retain_graph),
+      last_(last),
+      timer_(memory_, last) {
+  tape.running_ = this;
+  if (!options.create_graph) tape.state_ = State::running_backward;  // records nothing
+}
+
+Tape::BackwardRun::BackwardRun(Tape& tape, const Tensor& loss, const BackwardOptions& options)
+    : BackwardRun(tape, tape.position_of(loss), options) {
+  for (const std::vector<Tensor>* wanted : {&options.keep, &options.only})
+    for (const Tensor& x : *wanted) kept_.push_back(tape.position_of(x));
+  if (!options.only.empty()) mark_needed();
+  memory_.sums.clear();
+  memory_.sums.resize(static_cast<std::size_t>(last_) + 1);
+  sum_of(last_) =
+      options.grad_output.defined() ? constant_value(options.grad_output) : ones(loss.shape(), loss.dtype());
+}
+
+Tape::BackwardRun::~BackwardRun() {
+  memory_.sums.clear();
+  memory_.needed.clear();
+  if (!retain_ || !tape_) memory_.release_nodes();
+  if (!tape_) {
+    memory_.give_back();
+    return;
+  }
+  tape_->running_ = nullptr;
+  tape_->state_ = retain_ ? State::recording : State::spent;
+}
+
+void Tape::leave_to_backward() { running_->outlive_tape(); }
+
+// Marks the nodes that are in BackwardOptions::only or lead to one that is. The run ends at the first of them.
+void Tape::BackwardRun::mark_needed() {
+  PoolVector<uint8_t>& needed = memory_.needed;
+  needed.clear();
+  needed.resize(static_cast<std::size_t>(last_) + 1, 0);
+  first_ = last_ + 1;
+  for (const Tensor& x : options_.only) {
+    const int64_t position = tape_->position_of(x);
+    if (position > last_) continue;  // later than the loss
+    needed[static_cast<std::size_t>(position)] = kWanted;
+    first_ = std::min(first_, position);
+  }
+  for (int64_t position = first_; position <= last_; ++position) {
+    for (const int64_t from : memory_.inputs_of(memory_.node(position))) {
+      if (from >= first_ && needed[static_cast<std::size_t>(from)])
+        needed[static_cast<std::size_t>(position)] |= kLeads;
+    }
+  }
+}
+
+// --- one node ---
+
+Tensor Tape::BackwardRun::take_gradient(int64_t position) {
+  Tensor dy = std::move(sum_of(position));
+  if (tape_->trap_nan_ && dy.defined())
+    detail::require_finite(memory_, dy, tape_->op_name(position), position, "gradient");
+  return dy;
+}
+
+void Tape::BackwardRun::give(int64_t position, const Tensor& dy) {
+  const Tensor& leaf = memory_.node(position).leaf;
+  if (!leaf.defined()) {
+    const bool wanted = std::find(kept_.begin(), kept_.end(), position) != kept_.end();
+    if (wanted) found_.push_back({TapeIndex{tape_->id_, position}, dy});
+    return;
+  }
+  TapeIndex place = leaf.tape_index();
+  if (place.tape == TapeIndex::kFrozenLeaf) place.tape = TapeIndex::kLeaf;  // frozen after it was recorded
+  if (!options_.sink) {
+    found_.push_back({place, dy});
+    return;
+  }
+  if (!retain_) memory_.release_leaf(position);  // all that has it as an input is gone
+  options_.sink->take(place, dy);
+}
+
+void Tape::BackwardRun::propagate(int64_t position, const Tensor& dy) {
+  const detail::Node& node = memory_.node(position);
+  if (node.leaf.defined() || !node.op || !is_needed(position, kLeads)) return;
+  const Op& op = *node.op;
+  const detail::NodeTimer timer(op, position);
+  Grads grads = run_node(position, dy);
+  timer.note(dy, grads);
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    const int64_t to = memory_.inputs_of(node)[i];  // looked up each time: what is recorded here makes them move
+    if (to >= 0 && grads[i].defined() && is_needed(to, kWanted | kLeads)) accumulate(op, to, std::move(grads[i]));
+  }
+}
+
+// Gradients of the node's inputs from that of its result.
+Grads Tape::BackwardRun::run_node(int64_t position, const Tensor& dy) {
+  detail::Node& node = memory_.node(position);
+  const Op& op = *node.op;
+  if (options_.create_graph && !op.twice)
+    op.fail("cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
+  BackwardPass pass{.retained = retain_, .sums = {}, .positions = memory_.inputs_of(node)};
+  if (!options_.create_graph && !tape_->trap_nan_ && memory_.needed.empty()) pass.sums = memory_.sums;
+  Grads grads = node.backward(dy, pass);
+  require_tape();
+  if (!retain_) node.backward.reset();  // before the gradients are summed
+  if (grads.size() != node.input_count)
+    op.fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), node.input_count));
+  for (std::size_t i = 0; tape_->trap_nan_ && i < grads.size(); ++i) {
+    if (grads[i].defined())
+      detail::require_finite(memory_, grads[i], op.name, position, fmt::format("gradient of input {}", i));
+  }
+  return grads;
+}
+
+void Tape::BackwardRun::end_node(int64_t position) {
+  if (!retain_) memory_.node(position).backward.reset();  // frees what it captured
+  if (!options_.sink) return;
+  options_.sink->ran_node(position <= memory_.first_reader);
+  require_tape();
+}
+
+Tensor* BackwardPass::gradient_so_far(std::size_t input) const {
+  if (sums.empty()) return nullptr;
+  Tensor& sum = sums[static_cast<std::size_t>(positions[input])];
+  return sum.defined() && sum.unique() && sum.is_contiguous() ? &sum : nullptr;
+}
+
+// --- sums of gradients ---
+
+// A gradient that is a leaf's own handle would change with the leaf's next update: another handle keeps the values.
+Tensor Tape::BackwardRun::constant_value(Tensor grad) const {
+  if (!grad.is_leaf()) return grad;
+  return options_.create_graph && !grad.is_frozen() ? Tape::variable(grad) : grad.detach();
+}
+
+// Adds to the gradient of the node at `position`. Broadcasting is undone here, once for all operations.
+void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) {
+  const detail::Node& target = memory_.node(position);
+  if (grad.dtype() != (target.dtype == kBFloat16 ? kFloat32 : target.dtype))
+    op.fail(fmt::format("backward returned a {} gradient for a {} input", name(grad.dtype()), name(target.dtype)));
+  if (!(grad.shape() == target.shape)) {
+    if (!broadcasts_to(target.shape, grad.shape())) {
+      op.fail(fmt::format("backward returned a gradient of shape {} for an input of shape {}", str(grad.shape()),
+                          str(target.shape)));
+    }
+    grad = sum_to(grad, target.shape);
+  }
+  Tensor& sum = sum_of(position);
+  if (!sum.defined()) {
+    sum = grad.is_leaf() ? constant_value(std::move(grad)) : std::move(grad);  // the first one is adopted
+  } else if (!options_.create_graph && sum.unique() && sum.is_contiguous()) {
+    accumulate_into(sum, grad);
+  } else {
+    sum = add(sum, grad);
+  }
+}
+
+// --- errors ---
+
+void Tape::BackwardRun::require_tape() const {
+  if (!tape_) fail(kBackward, "the tape was destroyed by a function that its backward called (end it afterwards)");
+}
+
+void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& options) {
+  if (running_) fail(kBackward, "this tape is running backward (an operation's backward must not start it again)");
+  if (options.create_graph && pauses_ > 0) {
+    fail(kBackward, "create_graph records backward, but recording is paused (end the PauseRecording first)");
+  }
+  if (state_ != State::recording) {
+    fail(kBackward, "this tape has been run backward and holds nothing any more (start a new Tape for each step)");
+  }
+  if (!on_its_thread())
+    fail(kBackward, "expected the thread that began this tape, got another one (a tape belongs to its thread)");
+  if (*thread_ != this) fail(kBackward, "an inner tape is still alive (end its scope first)");
+  if (position_of(loss) < 0) fail(kBackward, "the loss was not recorded on this tape: no leaf takes part in it");
+  if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));
+  const Tensor& dy = options.grad_output;
+  if (!dy.defined() && loss.numel() != 1) {
+    fail(kBackward, fmt::format("expected a loss of one element, got shape {} (or give BackwardOptions::grad_output)",
+                                str(loss.shape())));
+  }
+  if (dy.defined() && (!(dy.shape() == loss.shape()) || dy.dtype() != loss.dtype())) {
+    fail(kBackward, fmt::format("expected a grad_output of the loss's {} {}, got {} {}", name(loss.dtype()),
+                                str(loss.shape()), name(dy.dtype()), str(dy.shape())));
+  }
+  for (const auto& [tensors, what] : {std::pair{&options.keep, "keep"}, {&options.only, "only"}}) {
+    for (const Tensor& x : *tensors) {
+      if (position_of(x) < 0) {
+        fail(kBackward, fmt::format("expected tensors of this tape in {}, got one of shape {} that is not on it", what,
+                                    str(x.shape())));
+      }
+    }
+  }
+}
+
+}  // namespace tapegrad

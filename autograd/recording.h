@@ -1,0 +1,22 @@
+// Pauses what the tapes of this thread record.
+#pragma once
+
+#include <cstdint>
+
+namespace tapegrad {
+
+/// While one is alive on this thread, the tapes that are alive on it record nothing: for kernels made of operations,
+/// metrics and samples. A tape that begins meanwhile records as usual, so that a function that differentiates
+/// internally works in there, too.
+class PauseRecording {
+ public:
+  PauseRecording();
+  ~PauseRecording();
+  PauseRecording(const PauseRecording&) = delete;
+  PauseRecording& operator=(const PauseRecording&) = delete;
+
+ private:
+  const uint64_t newest_;  // the newest tape that it pauses
+};
+
+}  // namespace tapegrad

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/distributed/detail/share.h>
 #include <tapegrad/optim/clip.h>
+#include <tapegrad/optim/internal/share.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,14 +21,6 @@ uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
-}
-
-// The gradients of these leaves alone.
-Gradients of_parameters(const Gradients& all, const NamedTensors& parameters) {
-  Gradients own;
-  for (const NamedTensor& p : parameters)
-    if (const Tensor* grad = all.find(p.tensor)) own.set(p.tensor, *grad);
-  return own;
 }
 
 // In steps of one batch, by one process.
@@ -164,9 +157,8 @@ double DataParallel::update() {
   Gradients grads = std::move(sums_->nodes.front().grads);
   sums_->nodes.clear();
   if (factor != 1) grads *= factor;
-  if (optimizer_.allows_unknown() && options_.clip_grad_norm > 0)
-    grads = of_parameters(grads, optimizer_.parameters());  // as several processes have them
-  const double norm = options_.clip_grad_norm > 0 ? optim::clip_grad_norm(grads, options_.clip_grad_norm) : 0;
+  const double norm =
+      options_.clip_grad_norm > 0 ? optim::clip_grad_norm(grads, options_.clip_grad_norm, optimizer_) : 0;
   optimizer_.step(grads);
   return norm;
 }
@@ -202,13 +194,14 @@ NamedTensors DataParallel::state() const {
   if (!share_) return optimizer_.state();
   NamedTensors out;
   const bool first = world_.rank() == 0;
-  if (first) out = optimizer_.state_counts();
-  for (const optim::Optimizer::StateEntry& entry : optimizer_.state_entries()) {
+  const optim::UpdateShare update_share(optimizer_);
+  if (first) out = update_share.state_counts();
+  for (const optim::UpdateShare::StateEntry& entry : update_share.state_entries()) {
     const DType dtype = share_->parameters[entry.parameter].tensor.dtype();
     const int64_t item = item_size(dtype), numel = entry.shape.numel();
-    const bool cut = optimizer_.is_elementwise();
+    const bool cut = update_share.may_cut();
     const auto& pieces = share_->pieces_of[entry.parameter];
-    const Tensor own = optimizer_.state_share(entry).contiguous();
+    const Tensor own = update_share.state_of(entry).contiguous();
     if (!first) {
       if (own.numel() == 0) continue;
       const auto exchange = world_.transport()->exchange();
@@ -228,7 +221,7 @@ NamedTensors DataParallel::state() const {
       }
     }
     if (pieces.empty() && numel > 0)  // frozen: it never had state
-      std::memcpy(whole.mutable_raw_data(), optimizer_.state_start(entry).raw_data(),
+      std::memcpy(whole.mutable_raw_data(), update_share.state_start(entry).raw_data(),
                   static_cast<std::size_t>(numel * item));
     exchange->wait();
     out.push_back({entry.name, whole});

@@ -6,8 +6,8 @@
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/distributed/detail/share.h>
 #include <tapegrad/optim/clip.h>
-#include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
+#include <tapegrad/optim/internal/clipping.h>
+#include <tapegrad/optim/internal/share.h>
 
 #include <algorithm>
 #include <chrono>
@@ -83,13 +83,14 @@ DataParallel::Share::Share(const World& world, optim::Optimizer& optimizer, cons
     : world(world), optimizer(optimizer), options(options), sums(sums), parameters(optimizer.parameters()) {
   require_same_parameters(world, parameters);
   copy_parameters();
+  optim::UpdateShare update_share(optimizer);
   constexpr int64_t kBucketBytes = int64_t{4} << 20, kBytesPerProcess = int64_t{512} << 10;
   const int64_t bytes =
       options.bucket_bytes > 0 ? options.bucket_bytes : std::max(kBucketBytes, size() * kBytesPerProcess);
-  buckets = detail::make_buckets(parameters, size(), bytes, optimizer.is_elementwise());
+  buckets = detail::make_buckets(parameters, size(), bytes, update_share.may_cut());
   bucket_of.resize(parameters.size(), buckets.size());
   pieces_of.resize(parameters.size());
-  std::vector<optim::Optimizer::Range> own(parameters.size());
+  std::vector<optim::UpdateShare::Range> own(parameters.size());
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     for (const std::size_t p : buckets[b].parameters) bucket_of[p] = b;
     for (int r = 0; r < size(); ++r) {
@@ -104,7 +105,7 @@ DataParallel::Share::Share(const World& world, optim::Optimizer& optimizer, cons
   std::iota(by_leaf.begin(), by_leaf.end(), std::size_t{0});
   std::sort(by_leaf.begin(), by_leaf.end(), [&](std::size_t a, std::size_t b) { return leaf(a) < leaf(b); });
   for (std::size_t p = 0; p < parameters.size(); ++p) parameter_of.emplace(leaf(p), p);
-  optimizer.keep_share(std::move(own));
+  update_share.keep(std::move(own));
 }
 
 // Every process begins with the parameters of rank 0.
@@ -386,7 +387,7 @@ double DataParallel::Share::update() {
   for (std::size_t b = 0; b < buckets.size(); ++b)
     for (const Piece& piece : buckets[b].pieces[me()])
       if (present[piece.parameter]) grads[piece.parameter] = sums_of[b].view({piece.size()}, {1}, piece.at);
-  optimizer.step_share(grads);
+  optim::UpdateShare(optimizer).step(grads);
   send_parameters(present);
   ++times.steps;
   return norm;

@@ -3,10 +3,10 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/optim/clip.h>
-#include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
+#include <tapegrad/optim/internal/clipping.h>
 
 #include <cmath>
+#include <utility>
 
 namespace tapegrad::optim {
 
@@ -41,6 +41,12 @@ double squares_of(const Tensor& grad) {
 
 }  // namespace
 
+double clip_factor(double norm, double max_norm) {
+  if (!std::isfinite(norm))
+    fail("clip_grad_norm", fmt::format("the norm of the gradients is {} (Tape::trap_nan finds the operation)", norm));
+  return max_norm / (norm + 1e-6);
+}
+
 double clip_grad_norm(Gradients& grads, double max_norm) {
   if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("max_norm must be positive, got {}", max_norm));
   const ProfileScope scope("clip_grad_norm", ProfilePhase::optimizer);
@@ -53,6 +59,16 @@ double clip_grad_norm(Gradients& grads, double max_norm) {
     if (is_of_leaf(entry)) rewrite(entry.grad, scale, factor);
   }
   return norm;
+}
+
+double clip_grad_norm(Gradients& grads, double max_norm, const Optimizer& optimizer) {
+  if (optimizer.allows_unknown()) {
+    Gradients own;
+    for (const NamedTensor& p : optimizer.parameters())
+      if (const Tensor* grad = grads.find(p.tensor)) own.set(p.tensor, *grad);
+    grads = std::move(own);
+  }
+  return clip_grad_norm(grads, max_norm);
 }
 
 void clip_grad_value(Gradients& grads, double limit) {

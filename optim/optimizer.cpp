@@ -21,12 +21,8 @@ namespace {
 constexpr std::string_view kWhere = "optimizer";
 constexpr int64_t kGrain = int64_t{1} << 15;  // elements a thread takes at a time
 
-std::string describe(const std::string& name, const Tensor& parameter) {
-  return name.empty() ? fmt::format("the parameter of shape {}", str(parameter.shape())) : fmt::format("\"{}\"", name);
-}
-
 // A leaf that is no parameter, by its place and a tensor of its shape.
-std::string describe(const TapeIndex& leaf, const Tensor& like) {
+std::string describe_unknown(const TapeIndex& leaf, const Tensor& like) {
   const std::string called = tapegrad::detail::leaf_name(leaf);
   return fmt::format("{}{}", called.empty() ? "" : fmt::format("\"{}\" ", called), str(like.shape()));
 }
@@ -45,6 +41,11 @@ double checked(std::string_view what, double value) {
 }
 
 }  // namespace
+
+std::string Optimizer::describe(const Slot& slot) {
+  return slot.name.empty() ? fmt::format("the parameter of shape {}", str(slot.parameter.shape()))
+                           : fmt::format("\"{}\"", slot.name);
+}
 
 std::vector<ParameterGroup> Optimizer::one_group(NamedTensors parameters) {
   std::vector<ParameterGroup> groups(1);
@@ -79,7 +80,7 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
                                         [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice != slot_of_leaf_.end()) {
     const Slot& slot = slots_[twice->second];
-    fail(kWhere, fmt::format("{} is given twice", describe(slot.name, slot.parameter)));
+    fail(kWhere, fmt::format("{} is given twice", describe(slot)));
   }
   std::vector<std::string_view> names;
   for (const Slot& slot : slots_) {
@@ -139,7 +140,7 @@ void Optimizer::require_missing_allowed(const Slot& slot) const {
       kWhere,
       fmt::format("{} has no gradient: it took no part in the loss (allow_missing(true) leaves such parameters as they "
                   "are; call nn::to before the optimiser is made)",
-                  describe(slot.name, slot.parameter)));
+                  describe(slot)));
 }
 
 const Optimizer::Slot* Optimizer::find(const TapeIndex& leaf) const {
@@ -150,9 +151,8 @@ const Optimizer::Slot* Optimizer::find(const TapeIndex& leaf) const {
 
 void Optimizer::take_gradient(Slot& slot, const Tensor& grad) const {
   if (!(grad.shape() == slot.parameter.shape()) || grad.dtype() != slot.parameter.dtype()) {
-    fail(kWhere,
-         fmt::format("{} is {} {}, its gradient {} {}", describe(slot.name, slot.parameter),
-                     name(slot.parameter.dtype()), str(slot.parameter.shape()), name(grad.dtype()), str(grad.shape())));
+    fail(kWhere, fmt::format("{} is {} {}, its gradient {} {}", describe(slot), name(slot.parameter.dtype()),
+                             str(slot.parameter.shape()), name(grad.dtype()), str(grad.shape())));
   }
   slot.grad = grad.detach().contiguous();
 }
@@ -193,7 +193,7 @@ void Optimizer::require_known(const Gradients& grads) const {
   std::vector<std::string> unknown;
   for (const Gradients::Entry& entry : grads) {
     if (entry.place.tape == TapeIndex::kLeaf && !find(entry.place))
-      unknown.push_back(describe(entry.place, entry.grad));
+      unknown.push_back(describe_unknown(entry.place, entry.grad));
   }
   require_none(unknown);
 }
@@ -313,7 +313,7 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
     if (slot) {
       used[static_cast<std::size_t>(slot - slots_.data())] = true;
     } else if (!allow_unknown_) {
-      unknown.push_back(describe(leaf.tape_index(), leaf));
+      unknown.push_back(describe_unknown(leaf.tape_index(), leaf));
     }
   }
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -351,8 +351,6 @@ void Optimizer::update_all(const std::vector<Slot*>& slots) {
   });
 }
 
-// --- a share of the update ---
-
 NamedTensors Optimizer::parameters() const {
   NamedTensors all;
   for (const Slot& slot : slots_) all.push_back({slot.name, slot.parameter});
@@ -364,85 +362,6 @@ NamedTensors Optimizer::parameters() const {
 Tensor Optimizer::part_of(std::size_t slot, const Tensor& whole) const {
   if (!is_elementwise()) return whole;
   return whole.view({share_[slot].size()}, {1}, share_[slot].begin);
-}
-
-void Optimizer::keep_share(std::vector<Range> share) {
-  if (share.size() != slots_.size())
-    fail(kWhere, fmt::format("expected a range for each of {} parameters, got {}", slots_.size(), share.size()));
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const int64_t n = slots_[i].parameter.numel();
-    const auto& [begin, end] = share[i];
-    if (begin < 0 || begin > end || end > n)
-      fail(kWhere, fmt::format("expected a range of at most {} elements, got {} to {}", n, begin, end));
-    if (!is_elementwise() && begin < end && end - begin < n)
-      fail(kWhere, fmt::format("{} cannot be cut: its update is not elementwise",
-                               describe(slots_[i].name, slots_[i].parameter)));
-  }
-  if (has_share()) fail(kWhere, "this optimiser has a share already");
-  share_ = std::move(share);
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    for (Tensor& buffer : slots_[i].buffers) {
-      if (buffer.defined()) buffer = share_[i].size() > 0 ? part_of(i, buffer).clone() : Tensor();
-    }
-  }
-}
-
-// As long as it lives, each active slot's parameter is the view of its share; update() sees nothing else.
-class Optimizer::ShareViews {
- public:
-  explicit ShareViews(Optimizer& owner) : owner_(owner), whole_(owner.slots_.size()) {}
-  void take(std::size_t i) {
-    whole_[i] = owner_.slots_[i].parameter;
-    owner_.slots_[i].parameter = owner_.part_of(i, whole_[i].detach());
-  }
-  ~ShareViews() {
-    for (std::size_t i = 0; i < whole_.size(); ++i) {
-      if (!whole_[i].defined()) continue;
-      owner_.slots_[i].parameter = std::move(whole_[i]);
-      owner_.slots_[i].grad = Tensor();
-    }
-  }
-  ShareViews(const ShareViews&) = delete;
-  ShareViews& operator=(const ShareViews&) = delete;
-
- private:
-  Optimizer& owner_;
-  std::vector<Tensor> whole_;
-};
-
-void Optimizer::step_share(const std::vector<Tensor>& grads) {
-  const ProfileScope scope("optimizer.step", ProfilePhase::optimizer);
-  const PauseRecording pause;
-  if (!has_share() || grads.size() != slots_.size()) fail(kWhere, "step_share() needs keep_share() and all gradients");
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].parameter.is_frozen()) continue;
-    if (!grads[i].defined()) require_missing_allowed(slots_[i]);
-    slots_[i].parameter.require_writable(kWhere, slots_[i].name);
-  }
-  active_.clear();
-  ShareViews views(*this);
-  int64_t start = 0;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Slot& slot = slots_[i];
-    if (!grads[i].defined() || slot.parameter.is_frozen()) continue;
-    slot.parameter.prepare_write(kWhere, slot.name);
-    if (share_[i].size() == 0) {  // counted like the others: the state has its steps
-      ++slot.steps;
-      continue;
-    }
-    views.take(i);
-    make_buffers(slot);
-    for (Tensor& buffer : slot.buffers) {
-      if (buffer.defined() && !buffer.unique()) buffer = buffer.clone();
-    }
-    slot.grad = grads[i].reshape(slot.parameter.shape());
-    slot.start = start;
-    start += slot.parameter.numel();
-    active_.push_back(&slot);
-  }
-  begin_update();
-  update_slots(active_);
-  if (tapegrad::detail::is_profiling()) tapegrad::detail::end_step();
 }
 
 // --- state ---
@@ -467,14 +386,6 @@ std::vector<Optimizer::StateEntry> Optimizer::state_entries() const {
   return entries;
 }
 
-Tensor Optimizer::state_share(const StateEntry& entry) const {
-  const Slot& slot = slots_[entry.parameter];
-  const Tensor& buffer = slot.buffers[entry.buffer];
-  if (buffer.defined()) return buffer;
-  const bool cut = has_share() && (is_elementwise() || share_[entry.parameter].size() == 0);
-  return cut ? full({share_[entry.parameter].size()}, buffer_start_, slot.parameter.dtype()) : state_start(entry);
-}
-
 Tensor Optimizer::state_start(const StateEntry& entry) const {
   return full(entry.shape, buffer_start_, slots_[entry.parameter].parameter.dtype());
 }
@@ -482,7 +393,10 @@ Tensor Optimizer::state_start(const StateEntry& entry) const {
 NamedTensors Optimizer::state() const {
   if (has_share()) fail(kWhere, "this optimiser has a share of the state (call state() of its DataParallel)");
   NamedTensors state = state_counts();
-  for (const StateEntry& entry : state_entries()) state.push_back({entry.name, state_share(entry)});
+  for (const StateEntry& entry : state_entries()) {
+    const Tensor& buffer = slots_[entry.parameter].buffers[entry.buffer];
+    state.push_back({entry.name, buffer.defined() ? buffer : state_start(entry)});
+  }
   return state;
 }
 

@@ -76,37 +76,8 @@ class Optimizer {
   /// Error with the name of a missing, unexpected or mis-shaped entry; nothing is changed then.
   void load_state(const NamedTensors& state);
 
-  // --- a share of the update, for distributed::DataParallel (ZeRO stage 1) ---
-
   /// All parameters, in the order in which the constructor received them.
   NamedTensors parameters() const;
-  /// Whether an element's update depends on that element alone, so that parameters may be cut anywhere.
-  virtual bool is_elementwise() const { return true; }
-  /// Elements [begin, end) of a parameter, in row-major order.
-  struct Range {
-    int64_t begin = 0, end = 0;
-    int64_t size() const { return end - begin; }
-  };
-  /// From now on this object updates these elements only, one range per parameter, and has state tensors for them only.
-  /// step() and state() are then Errors; load_state() takes the state of whole parameters. Error if the update is not
-  /// elementwise and a range is neither empty nor the whole parameter.
-  void keep_share(std::vector<Range> share);
-  /// step() with the gradients of the share, one per parameter, with as many elements as its range; an empty handle
-  /// for a parameter without a gradient. Its other elements may then be written to, by whoever has their values.
-  void step_share(const std::vector<Tensor>& grads);
-  /// An entry of state() but for "steps" and "lr".
-  struct StateEntry {
-    std::string name;
-    Shape shape;  ///< of the whole
-    std::size_t parameter, buffer;
-  };
-  std::vector<StateEntry> state_entries() const;
-  /// The entry's elements in the share.
-  Tensor state_share(const StateEntry& entry) const;
-  /// The entry's initial value, whole.
-  Tensor state_start(const StateEntry& entry) const;
-  /// The first two entries of state(), "steps" and "lr".
-  NamedTensors state_counts() const;
 
  protected:
   /// One parameter.
@@ -134,6 +105,8 @@ class Optimizer {
   /// whose update is not elementwise overrides it and is_elementwise(), and uses tensor operations, which are not
   /// recorded.
   virtual void update_all(const std::vector<Slot*>& slots);
+  /// Whether an element's update depends on that element alone, so that processes may share a parameter's update.
+  virtual bool is_elementwise() const { return true; }
   /// Sets the initial value of all state tensors, if not 0.
   void start_buffers_at(double value);
   double weight_decay_of(const Slot& slot) const { return groups_[slot.group].weight_decay; }
@@ -143,8 +116,22 @@ class Optimizer {
     std::optional<double> lr;
     double weight_decay;
   };
-  // The tensors of a parameter and its gradient in a step with a share: those of its range.
-  class ShareViews;
+  // An entry of state() but for "steps" and "lr".
+  struct StateEntry {
+    std::string name;
+    Shape shape;  // of the whole
+    std::size_t parameter, buffer;
+  };
+  std::vector<StateEntry> state_entries() const;
+  NamedTensors state_counts() const;
+  Tensor state_start(const StateEntry& entry) const;
+  // Elements [begin, end) of a parameter, in row-major order.
+  struct Range {
+    int64_t begin = 0, end = 0;
+    int64_t size() const { return end - begin; }
+  };
+  friend class UpdateShare;  // internal/share.h
+  static std::string describe(const Slot& slot);
   bool has_share() const { return !share_.empty(); }
   Tensor part_of(std::size_t slot, const Tensor& whole) const;
   // Updates each parameter as soon as backward has its gradient.

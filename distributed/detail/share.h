@@ -6,7 +6,7 @@
 #include <tapegrad/distributed/detail/buckets.h>
 #include <tapegrad/distributed/detail/transport.h>
 #include <tapegrad/distributed/detail/tree.h>
-#include <tapegrad/optim/kernels/updates.h>
+#include <tapegrad/optim/internal/clipping.h>
 
 #include <algorithm>
 #include <memory>

@@ -23,13 +23,6 @@ inline void check_not_negative(std::string_view where, std::string_view name, do
 
 inline void check_eps(std::string_view where, double eps) { check_not_negative(where, "eps", eps); }
 
-/// What clipping multiplies gradients of this norm by, if it is below 1. Error for a norm that is not finite.
-inline double clip_factor(double norm, double max_norm) {
-  if (!std::isfinite(norm))
-    fail("clip_grad_norm", fmt::format("the norm of the gradients is {} (Tape::trap_nan finds the operation)", norm));
-  return max_norm / (norm + 1e-6);
-}
-
 /// beta1, beta2 and eps of Adam and its relatives.
 template <class Options>
 void check_moments(std::string_view where, const Options& options) {

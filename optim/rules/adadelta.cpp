@@ -1,9 +1,33 @@
 // Adadelta.
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adadelta.cpp"
 #include <tapegrad/optim/adadelta.h>
-#include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
+#include <tapegrad/optim/kernels/update-inl.h>
 
-namespace tapegrad::optim {
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void adadelta(const optim::Elements& x, const optim::AdadeltaOptions& options, double lr, double l2) {
+  const double rho = options.rho, eps = options.eps;
+  update<2>(x, [=](auto p, auto g, auto& v, auto& w) {
+    g = fma(p, l2, g);
+    v = v * rho + (1 - rho) * g * g;
+    const auto delta = sqrt(w + eps) / sqrt(v + eps) * g;
+    w = w * rho + (1 - rho) * delta * delta;
+    return p - lr * delta;
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tapegrad/optim/detail/check.h>
+
+namespace tapegrad {
+HWY_EXPORT(adadelta);
+
+namespace optim {
 
 Adadelta::Adadelta(NamedTensors parameters, AdadeltaOptions options)
     : Adadelta(one_group(std::move(parameters)), options) {}
@@ -15,16 +39,10 @@ Adadelta::Adadelta(std::vector<ParameterGroup> groups, AdadeltaOptions options)
 }
 
 void Adadelta::update(const Slot& slot, int64_t begin, int64_t end) {
-  adadelta_update({.dtype = slot.parameter.dtype(),
-                   .p = slot.parameter.mutable_raw_data(),
-                   .v = slot.buffers[0].mutable_raw_data(),
-                   .w = slot.buffers[1].mutable_raw_data(),
-                   .g = slot.grad.raw_data(),
-                   .lr = group_lr(slot.group),
-                   .rho = options_.rho,
-                   .eps = options_.eps,
-                   .l2 = weight_decay_of(slot)},
-                  begin, end);
+  kernel_of(HWY_DISPATCH_TABLE(adadelta))(elements_of(slot, begin, end), options_, group_lr(slot.group),
+                                          weight_decay_of(slot));
 }
 
-}  // namespace tapegrad::optim
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -22,9 +22,8 @@ class Adafactor : public Optimizer {
   explicit Adafactor(NamedTensors parameters, AdafactorOptions options = {});
   explicit Adafactor(std::vector<ParameterGroup> groups, AdafactorOptions options = {});
 
-  bool is_elementwise() const override { return false; }
-
  private:
+  bool is_elementwise() const override { return false; }
   void update_all(const std::vector<Slot*>& slots) override;
   void update(const Slot&, int64_t, int64_t) override {}
   AdafactorOptions options_;

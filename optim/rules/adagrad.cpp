@@ -1,9 +1,30 @@
 // Adagrad.
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adagrad.cpp"
 #include <tapegrad/optim/adagrad.h>
-#include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
+#include <tapegrad/optim/kernels/update-inl.h>
 
-namespace tapegrad::optim {
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void adagrad(const optim::Elements& x, double lr, double eps, double l2) {
+  update<1>(x, [=](auto p, auto g, auto& sum) {
+    g = fma(p, l2, g);
+    sum = sum + g * g;
+    return p - lr * g / (sqrt(sum) + eps);
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tapegrad/optim/detail/check.h>
+
+namespace tapegrad {
+HWY_EXPORT(adagrad);
+
+namespace optim {
 
 Adagrad::Adagrad(NamedTensors parameters, AdagradOptions options)
     : Adagrad(one_group(std::move(parameters)), options) {}
@@ -17,14 +38,10 @@ Adagrad::Adagrad(std::vector<ParameterGroup> groups, AdagradOptions options)
 }
 
 void Adagrad::update(const Slot& slot, int64_t begin, int64_t end) {
-  adagrad_update({.dtype = slot.parameter.dtype(),
-                  .p = slot.parameter.mutable_raw_data(),
-                  .sum = slot.buffers[0].mutable_raw_data(),
-                  .g = slot.grad.raw_data(),
-                  .lr = group_lr(slot.group) / (1 + static_cast<double>(slot.steps - 1) * options_.lr_decay),
-                  .eps = options_.eps,
-                  .l2 = weight_decay_of(slot)},
-                 begin, end);
+  const double lr = group_lr(slot.group) / (1 + static_cast<double>(slot.steps - 1) * options_.lr_decay);
+  kernel_of(HWY_DISPATCH_TABLE(adagrad))(elements_of(slot, begin, end), lr, options_.eps, weight_decay_of(slot));
 }
 
-}  // namespace tapegrad::optim
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

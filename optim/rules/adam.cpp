@@ -1,12 +1,39 @@
 // Adam and AdamW.
-#include <fmt/format.h>
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adam.cpp"
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/kernels/update-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void adam(const optim::Elements& x, const optim::AdamOptions& options, double step_size, double bias2_sqrt, double l2,
+          double shrink) {
+  const double beta1 = options.beta1, beta2 = options.beta2, eps = options.eps;
+  const bool amsgrad = options.amsgrad;
+  update<3>(x, [=](auto p, auto g, auto& m, auto& v, auto& v_max) {
+    if (l2 != 0) g = fma(p, l2, g);
+    m = fma(g, 1 - beta1, m * beta1);
+    v = v * beta2 + (1 - beta2) * g * g;
+    auto square = v;
+    if (amsgrad) square = v_max = maximum(v_max, v);
+    return p * shrink - step_size * m / (sqrt(square) / bias2_sqrt + eps);
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
 #include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
 
 #include <cmath>
 
-namespace tapegrad::optim {
+namespace tapegrad {
+HWY_EXPORT(adam);
+
+namespace optim {
 
 Adam::Adam(NamedTensors parameters, AdamOptions options) : Adam(one_group(std::move(parameters)), options, false) {}
 Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : Adam(std::move(groups), options, false) {}
@@ -24,20 +51,12 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, AdamWOptions options) : Adam(st
 
 void Adam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), decay = weight_decay_of(slot), t = static_cast<double>(slot.steps);
-  adam_update({.dtype = slot.parameter.dtype(),
-               .p = slot.parameter.mutable_raw_data(),
-               .m = slot.buffers[0].mutable_raw_data(),
-               .v = slot.buffers[1].mutable_raw_data(),
-               .v_max = options_.amsgrad ? slot.buffers[2].mutable_raw_data() : nullptr,
-               .g = slot.grad.raw_data(),
-               .beta1 = options_.beta1,
-               .beta2 = options_.beta2,
-               .eps = options_.eps,
-               .step_size = lr / (1 - std::pow(options_.beta1, t)),
-               .bias2_sqrt = std::sqrt(1 - std::pow(options_.beta2, t)),
-               .l2 = decoupled_ ? 0 : decay,
-               .shrink = decoupled_ ? 1 - lr * decay : 1},
-              begin, end);
+  const double step_size = lr / (1 - std::pow(options_.beta1, t));
+  const double bias2_sqrt = std::sqrt(1 - std::pow(options_.beta2, t));
+  kernel_of(HWY_DISPATCH_TABLE(adam))(elements_of(slot, begin, end), options_, step_size, bias2_sqrt,
+                                      decoupled_ ? 0 : decay, decoupled_ ? 1 - lr * decay : 1);
 }
 
-}  // namespace tapegrad::optim
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

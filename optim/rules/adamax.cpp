@@ -1,9 +1,34 @@
 // Adamax.
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adamax.cpp"
 #include <tapegrad/optim/adamax.h>
-#include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
+#include <tapegrad/optim/kernels/update-inl.h>
 
-namespace tapegrad::optim {
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void adamax(const optim::Elements& x, const optim::AdamaxOptions& options, double rate, double l2) {
+  const double beta1 = options.beta1, beta2 = options.beta2, eps = options.eps;
+  update<2>(x, [=](auto p, auto g, auto& m, auto& u) {
+    g = fma(p, l2, g);
+    m = fma(g - m, 1 - beta1, m);
+    u = maximum(u * beta2, abs(g) + eps);
+    return p - rate * m / u;
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tapegrad/optim/detail/check.h>
+
+#include <cmath>
+
+namespace tapegrad {
+HWY_EXPORT(adamax);
+
+namespace optim {
 
 Adamax::Adamax(NamedTensors parameters, AdamaxOptions options) : Adamax(one_group(std::move(parameters)), options) {}
 
@@ -15,17 +40,10 @@ Adamax::Adamax(std::vector<ParameterGroup> groups, AdamaxOptions options)
 }
 
 void Adamax::update(const Slot& slot, int64_t begin, int64_t end) {
-  adamax_update({.dtype = slot.parameter.dtype(),
-                 .p = slot.parameter.mutable_raw_data(),
-                 .m = slot.buffers[0].mutable_raw_data(),
-                 .u = slot.buffers[1].mutable_raw_data(),
-                 .g = slot.grad.raw_data(),
-                 .beta1 = options_.beta1,
-                 .beta2 = options_.beta2,
-                 .eps = options_.eps,
-                 .l2 = weight_decay_of(slot),
-                 .rate = group_lr(slot.group) / (1 - std::pow(options_.beta1, static_cast<double>(slot.steps)))},
-                begin, end);
+  const double rate = group_lr(slot.group) / (1 - std::pow(options_.beta1, static_cast<double>(slot.steps)));
+  kernel_of(HWY_DISPATCH_TABLE(adamax))(elements_of(slot, begin, end), options_, rate, weight_decay_of(slot));
 }
 
-}  // namespace tapegrad::optim
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

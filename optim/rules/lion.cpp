@@ -1,9 +1,31 @@
 // Lion.
-#include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/lion.cpp"
+#include <tapegrad/optim/kernels/update-inl.h>
 #include <tapegrad/optim/lion.h>
 
-namespace tapegrad::optim {
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void lion(const optim::Elements& x, const optim::LionOptions& options, double lr, double decay) {
+  const double beta1 = options.beta1, beta2 = options.beta2;
+  update<1>(x, [=](auto p, auto g, auto& m) {
+    const auto direction = sign(m * beta1 + g * (1 - beta1));
+    m = m * beta2 + g * (1 - beta2);
+    return p * (1 - lr * decay) - lr * direction;
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tapegrad/optim/detail/check.h>
+
+namespace tapegrad {
+HWY_EXPORT(lion);
+
+namespace optim {
 
 Lion::Lion(NamedTensors parameters, LionOptions options) : Lion(one_group(std::move(parameters)), options) {}
 
@@ -14,16 +36,10 @@ Lion::Lion(std::vector<ParameterGroup> groups, LionOptions options)
 }
 
 void Lion::update(const Slot& slot, int64_t begin, int64_t end) {
-  const double lr = group_lr(slot.group);
-  lion_update({.dtype = slot.parameter.dtype(),
-               .p = slot.parameter.mutable_raw_data(),
-               .m = slot.buffers[0].mutable_raw_data(),
-               .g = slot.grad.raw_data(),
-               .lr = lr,
-               .beta1 = options_.beta1,
-               .beta2 = options_.beta2,
-               .shrink = 1 - lr * weight_decay_of(slot)},
-              begin, end);
+  kernel_of(HWY_DISPATCH_TABLE(lion))(elements_of(slot, begin, end), options_, group_lr(slot.group),
+                                      weight_decay_of(slot));
 }
 
-}  // namespace tapegrad::optim
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

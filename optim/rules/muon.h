@@ -33,9 +33,8 @@ class Muon : public Optimizer {
   explicit Muon(NamedTensors parameters, MuonOptions options = {});
   explicit Muon(std::vector<ParameterGroup> groups, MuonOptions options = {});
 
-  bool is_elementwise() const override { return false; }
-
  private:
+  bool is_elementwise() const override { return false; }
   void update_all(const std::vector<Slot*>& slots) override;
   void update(const Slot&, int64_t, int64_t) override {}
   MuonOptions options_;

@@ -1,29 +1,52 @@
 // NAdam and RAdam.
-#include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/nadam.cpp"
+#include <tapegrad/optim/kernels/update-inl.h>
 #include <tapegrad/optim/nadam.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void nadam(const optim::Elements& x, const optim::NAdamOptions& options, double l2, double g_rate, double m_rate,
+           double bias2) {
+  const double beta1 = options.beta1, beta2 = options.beta2, eps = options.eps;
+  update<2>(x, [=](auto p, auto g, auto& m, auto& v) {
+    g = fma(p, l2, g);
+    m = fma(g, 1 - beta1, m * beta1);
+    v = v * beta2 + (1 - beta2) * g * g;
+    return p - (g_rate * g + m_rate * m) / (sqrt(v / bias2) + eps);
+  });
+}
+
+// Not adaptive: without the division by the root of v.
+void radam(const optim::Elements& x, const optim::RAdamOptions& options, double l2, double rate, bool adaptive) {
+  const double beta1 = options.beta1, beta2 = options.beta2, eps = options.eps;
+  update<2>(x, [=](auto p, auto g, auto& m, auto& v) {
+    g = fma(p, l2, g);
+    m = fma(g, 1 - beta1, m * beta1);
+    v = v * beta2 + (1 - beta2) * g * g;
+    const auto direction = rate * m;
+    return p - (adaptive ? direction / (sqrt(v) + eps) : direction);
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tapegrad/optim/detail/check.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace tapegrad::optim {
+namespace tapegrad {
+HWY_EXPORT(nadam);
+HWY_EXPORT(radam);
+
+namespace optim {
 
 namespace {
-
-// A step without its rates, of a slot of either optimiser.
-template <class Slot, class Options>
-AdaptiveStep step_of(const Slot& slot, const Options& options, double weight_decay) {
-  return {.dtype = slot.parameter.dtype(),
-          .p = slot.parameter.mutable_raw_data(),
-          .m = slot.buffers[0].mutable_raw_data(),
-          .v = slot.buffers[1].mutable_raw_data(),
-          .g = slot.grad.raw_data(),
-          .beta1 = options.beta1,
-          .beta2 = options.beta2,
-          .eps = options.eps,
-          .l2 = weight_decay};
-}
 
 // The first product of at least so many steps.
 template <class Products>
@@ -75,11 +98,10 @@ void NAdam::update_all(const std::vector<Slot*>& slots) {
 void NAdam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), now = mu(slot.steps), next = mu(slot.steps + 1);
   const double product = first_from(products_, slot.steps)->value;
-  AdaptiveStep step = step_of(slot, options_, weight_decay_of(slot));
-  step.grad_rate = lr * (1 - now) / (1 - product);
-  step.m_rate = lr * next / (1 - product * next);
-  step.bias2 = 1 - std::pow(options_.beta2, static_cast<double>(slot.steps));
-  adaptive_update(step, begin, end);
+  const double g_rate = lr * (1 - now) / (1 - product), m_rate = lr * next / (1 - product * next);
+  const double bias2 = 1 - std::pow(options_.beta2, static_cast<double>(slot.steps));
+  kernel_of(HWY_DISPATCH_TABLE(nadam))(elements_of(slot, begin, end), options_, weight_decay_of(slot), g_rate, m_rate,
+                                       bias2);
 }
 
 RAdam::RAdam(NamedTensors parameters, RAdamOptions options) : RAdam(one_group(std::move(parameters)), options) {}
@@ -94,13 +116,13 @@ void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double bias1 = 1 - std::pow(options_.beta1, t), power = std::pow(options_.beta2, t), bias2 = 1 - power;
   const double longest = 2 / (1 - options_.beta2) - 1;    // length of the average in the limit
   const double length = longest - 2 * t * power / bias2;  // at step t
-  AdaptiveStep step = step_of(slot, options_, weight_decay_of(slot));
-  step.m_rate = group_lr(slot.group) / bias1;
-  step.adaptive = length > 5;
-  if (step.adaptive) {
-    step.m_rate *= std::sqrt(bias2 * (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
-  }
-  adaptive_update(step, begin, end);
+  const bool adaptive = length > 5;
+  double rate = group_lr(slot.group) / bias1;
+  if (adaptive)
+    rate *= std::sqrt(bias2 * (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+  kernel_of(HWY_DISPATCH_TABLE(radam))(elements_of(slot, begin, end), options_, weight_decay_of(slot), rate, adaptive);
 }
 
-}  // namespace tapegrad::optim
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -1,9 +1,41 @@
 // RMSprop.
-#include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/rmsprop.cpp"
+#include <tapegrad/optim/kernels/update-inl.h>
 #include <tapegrad/optim/rmsprop.h>
 
-namespace tapegrad::optim {
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void rmsprop(const optim::Elements& x, const optim::RMSpropOptions& options, double lr, double l2) {
+  const double alpha = options.alpha, eps = options.eps, decay = options.momentum;
+  const bool centered = options.centered;
+  update<3>(x, [=](auto p, auto g, auto& v, auto& momentum, auto& mean) {
+    g = fma(p, l2, g);
+    v = v * alpha + (1 - alpha) * g * g;
+    auto square = v;
+    if (centered) {
+      mean = fma(g, 1 - alpha, mean * alpha);
+      square = v - mean * mean;
+    }
+    auto direction = g / (sqrt(square) + eps);
+    if (decay != 0) direction = momentum = momentum * decay + direction;
+    return p - lr * direction;
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tapegrad/optim/detail/check.h>
+
+#include <utility>
+
+namespace tapegrad {
+HWY_EXPORT(rmsprop);
+
+namespace optim {
 
 namespace {
 
@@ -27,18 +59,11 @@ RMSprop::RMSprop(std::vector<ParameterGroup> groups, RMSpropOptions options)
 }
 
 void RMSprop::update(const Slot& slot, int64_t begin, int64_t end) {
-  rmsprop_update({.dtype = slot.parameter.dtype(),
-                  .p = slot.parameter.mutable_raw_data(),
-                  .v = slot.buffers[0].mutable_raw_data(),
-                  .mean = options_.centered ? slot.buffers.back().mutable_raw_data() : nullptr,
-                  .momentum = options_.momentum != 0 ? slot.buffers[1].mutable_raw_data() : nullptr,
-                  .g = slot.grad.raw_data(),
-                  .lr = group_lr(slot.group),
-                  .alpha = options_.alpha,
-                  .eps = options_.eps,
-                  .decay = options_.momentum,
-                  .l2 = weight_decay_of(slot)},
-                 begin, end);
+  Elements x = elements_of(slot, begin, end);
+  if (options_.momentum == 0) std::swap(x.buffers[1], x.buffers[2]);  // the second one is the mean
+  kernel_of(HWY_DISPATCH_TABLE(rmsprop))(x, options_, group_lr(slot.group), weight_decay_of(slot));
 }
 
-}  // namespace tapegrad::optim
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -1,12 +1,38 @@
 // Stochastic gradient descent.
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/sgd.cpp"
+#include <tapegrad/optim/kernels/update-inl.h>
+#include <tapegrad/optim/sgd.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void sgd(const optim::Elements& x, const optim::SGDOptions& options, double lr, double l2, bool first) {
+  const double momentum = options.momentum, dampening = options.dampening;
+  const bool nesterov = options.nesterov;
+  update<1>(x, [=](auto p, auto g, auto& buffer) {
+    if (l2 != 0) g = fma(p, l2, g);
+    if (momentum != 0) {
+      buffer = first ? g : fma(g, 1 - dampening, buffer * momentum);
+      g = nesterov ? fma(buffer, momentum, g) : buffer;
+    }
+    return fma(g, -lr, p);
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 #include <fmt/format.h>
 #include <tapegrad/optim/detail/check.h>
-#include <tapegrad/optim/kernels/updates.h>
-#include <tapegrad/optim/sgd.h>
 
 #include <cmath>
 
-namespace tapegrad::optim {
+namespace tapegrad {
+HWY_EXPORT(sgd);
+
+namespace optim {
 
 SGD::SGD(NamedTensors parameters, SGDOptions options) : SGD(one_group(std::move(parameters)), options) {}
 
@@ -24,17 +50,10 @@ SGD::SGD(std::vector<ParameterGroup> groups, SGDOptions options)
 }
 
 void SGD::update(const Slot& slot, int64_t begin, int64_t end) {
-  sgd_update({.dtype = slot.parameter.dtype(),
-              .p = slot.parameter.mutable_raw_data(),
-              .buffer = slot.buffers.empty() ? nullptr : slot.buffers[0].mutable_raw_data(),
-              .g = slot.grad.raw_data(),
-              .lr = group_lr(slot.group),
-              .momentum = options_.momentum,
-              .dampening = options_.dampening,
-              .l2 = weight_decay_of(slot),
-              .nesterov = options_.nesterov,
-              .first = slot.steps == 1},
-             begin, end);
+  kernel_of(HWY_DISPATCH_TABLE(sgd))(elements_of(slot, begin, end), options_, group_lr(slot.group),
+                                     weight_decay_of(slot), slot.steps == 1);
 }
 
-}  // namespace tapegrad::optim
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

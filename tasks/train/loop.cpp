@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
+#include <tapegrad/optim/clip.h>
 #include <tapegrad/tasks/train/interrupts.h>
 #include <tapegrad/tasks/train/loop.h>
 
@@ -98,7 +99,11 @@ void Loop::begin() {
       world, optimizer_, steps_of(options_.accumulate, options_.clip_grad_norm, options_.wire));
 }
 
-// The means over the terms of all batches.
+Loop::Figures Loop::figures_of(const BatchLoss& found) {
+  return {found.loss.item(), found.accuracy, static_cast<double>(found.tokens), found.terms};
+}
+
+// The means over the terms of all batches. Error if they have none.
 void Loop::add_up(const std::vector<Figures>& figures, StepMetrics& metrics) {
   std::vector<double> terms;
   for (const Figures& one : figures) terms.push_back(one.terms);
@@ -115,32 +120,56 @@ void Loop::add_up(const std::vector<Figures>& figures, StepMetrics& metrics) {
   }
 }
 
-// Every process reads all batches of the step, so that all draw the same numbers, and computes its own.
-void Loop::backward(StepMetrics& metrics) {
+void Loop::next_batch(bool first) {
+  source_.next();
+  ++batch_;
+  if (first && options_.begin_step) options_.begin_step();
+}
+
+// The loss of the batch that was read last.
+BatchLoss Loop::forward(Tape& tape, int64_t step) const {
+  if (trap_nan_) tape.trap_nan();
+  const Autocast autocast(options_.dtype);
+  BatchLoss found = source_.loss();
+  if (!std::isfinite(found.loss.item()) && found.terms != 0)
+    fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", step));
+  return found;
+}
+
+// A step of one batch, in one process: forward, backward, update.
+void Loop::plain_step(StepMetrics& metrics) {
+  next_batch(true);
+  Tape tape;
+  const BatchLoss found = forward(tape, metrics.step);
+  add_up({figures_of(found)}, metrics);
+  if (options_.clip_grad_norm == 0) {
+    optimizer_.step(tape, found.loss);  // backward, and the update of each parameter as soon as it has its gradient
+    return;
+  }
+  Gradients grads = tape.backward(found.loss);
+  optim::clip_grad_norm(grads, options_.clip_grad_norm, optimizer_);
+  optimizer_.step(grads);
+}
+
+// A step of several batches or processes. Every process reads all batches, so that all draw the same numbers, and
+// computes its own.
+void Loop::shared_step(StepMetrics& metrics) {
   const int64_t batches = std::min(options_.accumulate, source_.size() - batch_);
   parallel_->begin_step(batches);
   std::vector<Figures> figures(static_cast<std::size_t>(batches));
   for (int64_t i = 0; i < batches; ++i) {
-    source_.next();
-    ++batch_;
-    if (i == 0 && options_.begin_step) options_.begin_step();
+    next_batch(i == 0);
     if (!parallel_->is_mine(i)) continue;
     std::optional<distributed::BatchDraws> draws;
     if (options_.accumulate > 1) draws.emplace(steps_, i);
     Tape tape;
-    if (trap_nan_) tape.trap_nan();
-    const BatchLoss found = [&] {
-      const Autocast autocast(options_.dtype);
-      return source_.loss();
-    }();
-    const double loss = found.loss.item();
-    if (!std::isfinite(loss) && found.terms != 0)
-      fail("train", fmt::format("the loss of step {} is not finite (a smaller learning rate may help)", metrics.step));
-    figures[static_cast<std::size_t>(i)] = {loss, found.accuracy, static_cast<double>(found.tokens), found.terms};
+    const BatchLoss found = forward(tape, metrics.step);
+    figures[static_cast<std::size_t>(i)] = figures_of(found);
     parallel_->backward(tape, found.loss, found.terms);
   }
   if (parallel_->world().size() > 1) exchange(figures, metrics.step);
   add_up(figures, metrics);
+  parallel_->update();
 }
 
 // Every process receives the figures of all batches, and hears whether one was interrupted. Error if their generators
@@ -178,8 +207,8 @@ StepMetrics Loop::step() {
   metrics.step = steps_ + 1;
   if (options_.schedule) optimizer_.set_lr((*options_.schedule)(metrics.step));
   metrics.lr = optimizer_.lr();
-  backward(metrics);
-  parallel_->update();
+  const bool alone = !parallel_->world().transport();
+  alone&& options_.accumulate == 1 ? plain_step(metrics) : shared_step(metrics);
   ++steps_;
   loss_.add(metrics.loss, metrics.terms);
   accuracy_.add(metrics.accuracy, metrics.terms);

@@ -177,10 +177,14 @@ class Loop {
   void check_options() const;
   void begin();
   bool is_first() const { return parallel_->world().rank() == 0; }
-  void backward(StepMetrics& metrics);
   struct Figures {  // of a batch
     double loss = 0, accuracy = 0, tokens = 0, terms = 0;
   };
+  static Figures figures_of(const BatchLoss& found);
+  void next_batch(bool first);
+  BatchLoss forward(Tape& tape, int64_t step) const;
+  void plain_step(StepMetrics& metrics);
+  void shared_step(StepMetrics& metrics);
   static void add_up(const std::vector<Figures>& figures, StepMetrics& metrics);
   void exchange(std::vector<Figures>& figures, int64_t step);
   void require_same_start(const std::string& folder) const;

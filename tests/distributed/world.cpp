@@ -11,6 +11,7 @@
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/adafactor.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/optim/internal/share.h>
 #include <tapegrad/optim/sgd.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/ranks.h>
@@ -287,7 +288,8 @@ TEST(Ranks, SharesTheState) {
   parallel.step([&](int64_t) { return mean(net(ones({1, 40}), true)); });
   if (world().size() == 1) return;
   int64_t held = 0, all = 0;
-  for (const auto& entry : adam.state_entries()) held += adam.state_share(entry).numel(), all += entry.shape.numel();
+  const optim::UpdateShare share(adam);
+  for (const auto& entry : share.state_entries()) held += share.state_of(entry).numel(), all += entry.shape.numel();
   const Tensor total = world().all_reduce(scalar(static_cast<double>(held), kFloat64));
   EXPECT_EQ(total.item(), static_cast<double>(all));
   EXPECT_LT(held, all);

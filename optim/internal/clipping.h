@@ -1,0 +1,20 @@
+// The parts of clipping: loops over elements [begin, end) of contiguous gradients, on the calling thread.
+#pragma once
+
+#include <tapegrad/autograd/dtype.h>
+
+#include <cstdint>
+
+namespace tapegrad::optim {
+
+/// Sums in double; the order depends only on the number of elements.
+double sum_of_squares(DType dtype, const void* x, int64_t begin, int64_t end);
+/// x *= factor.
+void scale(DType dtype, void* x, double factor, int64_t begin, int64_t end);
+/// Clamps x to [-limit, limit]; NaN stays.
+void clamp(DType dtype, void* x, double limit, int64_t begin, int64_t end);
+
+/// What clipping multiplies gradients of this norm by, if it is below 1. Error for a norm that is not finite.
+double clip_factor(double norm, double max_norm);
+
+}  // namespace tapegrad::optim

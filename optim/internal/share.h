@@ -1,0 +1,42 @@
+// A share of an optimiser's update, for distributed::DataParallel (ZeRO stage 1).
+#pragma once
+
+#include <tapegrad/optim/optimizer.h>
+
+#include <vector>
+
+namespace tapegrad::optim {
+
+/// Lets an optimiser update only some elements of its parameters, and keep the state of those alone. Refers to the
+/// optimiser, which knows its share; so this can be made anew each time.
+class UpdateShare {
+ public:
+  using Range = Optimizer::Range;
+  using StateEntry = Optimizer::StateEntry;
+  explicit UpdateShare(Optimizer& optimizer) : optimizer_(optimizer) {}
+
+  /// Whether parameters may be cut anywhere.
+  bool may_cut() const { return optimizer_.is_elementwise(); }
+  /// From now on the optimiser updates these elements only, one range per parameter. Its own step() and state() are
+  /// then Errors; load_state() takes the state of whole parameters. Error if parameters cannot be cut and a range is
+  /// neither empty nor the whole parameter.
+  void keep(std::vector<Range> share);
+  /// Optimizer::step with the gradients of the share, one per parameter, with as many elements as its range; an empty
+  /// handle for a parameter without a gradient. Its other elements may then be written to, by whoever has their values.
+  void step(const std::vector<Tensor>& grads);
+
+  /// The entries of Optimizer::state() but for the first two, and those two: "steps" and "lr".
+  std::vector<StateEntry> state_entries() const { return optimizer_.state_entries(); }
+  NamedTensors state_counts() const { return optimizer_.state_counts(); }
+  /// The entry's elements in the share.
+  Tensor state_of(const StateEntry& entry) const;
+  /// The entry's initial value, whole.
+  Tensor state_start(const StateEntry& entry) const { return optimizer_.state_start(entry); }
+
+ private:
+  class Views;
+  using Slot = Optimizer::Slot;
+  Optimizer& optimizer_;
+};
+
+}  // namespace tapegrad::optim

@@ -2,12 +2,56 @@
 #include <fmt/format.h>
 #include <tapegrad/nn/lora.h>
 #include <tapegrad/tasks/run/train.h>
+#include <tapegrad/tasks/train/profile.h>
 
 #include <algorithm>
 #include <cstdio>
 
 namespace tapegrad::tasks {
 namespace {
+
+// The first of several processes takes the folder; the others read it.
+std::unique_ptr<train::RunFolder> take_out(const RunRequest& request, const distributed::World& world) {
+  return take_folder(request.out, "--out",
+                     world.rank() == 0 ? train::RunFolder::Use::writes : train::RunFolder::Use::reads);
+}
+
+std::string checkpoint_of(const RunRequest& request) { return fs::path(request.out) / train::kCheckpointFile; }
+
+std::string settings_json(const train::Checkpoint& checkpoint) { return checkpoint.get<std::string>("options"); }
+
+void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
+  const std::string found = task_of_json("checkpoint", settings_json(checkpoint));
+  require(found.empty() || found == task, "train --resume",
+          fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
+}
+
+bool has_checkpoint(const RunRequest& request) {
+  return request.resume && as_bad_request("--out", [&] { return is_there(checkpoint_of(request)); });
+}
+
+std::optional<train::Checkpoint> saved_run(const RunRequest& request) {
+  if (!has_checkpoint(request)) return {};
+  return train::Checkpoint::load(checkpoint_of(request));
+}
+
+// An interrupted run is an Error that says how the command continues it.
+void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::RunFolder& folder,
+                std::optional<train::Checkpoint> saved) {
+  try {
+    loop.run(files, folder, std::move(saved));
+  } catch (const train::Interrupted& e) {
+    const std::string_view text = e.what();  // "[train] message"
+    fail("train", fmt::format("{} (use --resume --out {})", text.substr(text.find("] ") + 2), folder.now().string()));
+  }
+}
+
+std::vector<train::ReportText::Setting> report_settings(const Fields& fields) {
+  std::vector<train::ReportText::Setting> rows;
+  for (const Field& field : fields)
+    if (field.used) rows.push_back({field.setting.option(), field.text(), field.report_text()});
+  return rows;
+}
 
 train::LoopOptions loop_options(Recipe& recipe, const distributed::World& world) {
   const TrainingSettings& s = recipe.training();
@@ -37,12 +81,17 @@ nn::AnyModel made(Recipe& recipe) {
 }
 
 train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop& loop) {
-  train::RunFiles files = run_files(request);
   const bool results = recipe.prints_results();
-  if (results) files.messages = stderr;
-  files.keep_best = recipe.keep_best();
-  files.announcement = recipe.announcement(loop);
-  files.report = recipe.report();
+  train::RunFiles files{.folder = request.out,
+                        .resume = request.resume,
+                        .checkpoint_every = request.checkpoint_every,
+                        .keep_best = recipe.keep_best(),
+                        .progress = !request.no_progress,
+                        .trap_nan = request.trap_nan,
+                        .profile_steps = request.profile ? request.profile_steps : 0,
+                        .messages = results || request.json ? stderr : stdout,
+                        .announcement = recipe.announcement(loop),
+                        .report = recipe.report()};
   files.report.rate = fmt::format("Learning rate ({})", recipe.training().schedule);
   files.report.settings = report_settings(fields_of(recipe));
   const auto show = [results, json = request.json](const std::string& text, train::Progress& progress) {
@@ -59,6 +108,11 @@ train::RunFiles files_of(Recipe& recipe, const RunRequest& request, train::Loop&
     // Where this cannot be written, the run still gets its files: the command fails at its end.
     if (!request.no_progress) std::fputs(recipe.end_text(last).c_str(), request.json ? stderr : stdout);
   };
+  if (request.json) {
+    files.profiled = [](const ProfileReport& report, train::Progress& progress) {
+      progress.result(train::profile_json(report));
+    };
+  }
   files.save_model = [&recipe, &loop](const std::string& path) { recipe.write_model(path, loop.steps()); };
   return files;
 }
@@ -107,7 +161,7 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   // everything that may be rejected is read before the folder is touched.
   const distributed::World world;
   std::unique_ptr<train::RunFolder> folder;
-  if (has_checkpoint(request)) folder = take_out(request.out, world);
+  if (has_checkpoint(request)) folder = take_out(request, world);
   std::optional<train::Checkpoint> saved = saved_run(request);
   if (saved) {
     std::unique_ptr<Recipe> run = continued(make, *saved, *recipe, given, request.out);
@@ -121,7 +175,7 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   require_memory("train", kModelAndBatch, recipe->bytes(world.size()));
   Training training(*recipe, world);
   recipe->prepare(request, world);
-  if (!folder) folder = take_out(request.out, world);
+  if (!folder) folder = take_out(request, world);
   if (!saved) {
     const std::string first = recipe->before_first_step();
     if (world.rank() == 0) std::fputs(first.c_str(), request.json ? stderr : stdout);

@@ -135,12 +135,4 @@ double training_bytes(const RunOptions& o, int64_t processes) {
   return 4 * (copies * parameters_of(o) + b * t * (per_token * layers + 3.0 * vocab)) + kBytesPerLayer * layers;
 }
 
-std::string to_json(RunOptions options) { return to_json(options.info->name, fields_of(options)); }
-
-RunOptions options_from_json(std::string_view where, std::string_view json, const TaskInfo& task) {
-  RunOptions options = task.defaults();
-  from_json(where, json, task.name, fields_of(options));
-  return options;
-}
-
 }  // namespace tapegrad::tasks

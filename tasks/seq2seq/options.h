@@ -57,10 +57,6 @@ void fill_in(RunOptions& options);
 /// Fills in, and checks. BadRequest that names the first option that is not possible.
 void resolve(RunOptions& options);
 
-/// As JSON, and back, over the defaults of the task. Error about `where` as from_json says.
-std::string to_json(RunOptions options);
-RunOptions options_from_json(std::string_view where, std::string_view json, const TaskInfo& task);
-
 /// An estimate of the bytes that training takes at its peak, in each of so many processes.
 double training_bytes(const RunOptions& options, int64_t processes);
 

@@ -49,12 +49,10 @@ void Seq2SeqRecipe::open_trained(const fs::path& path, const ModelText& text) {
 }
 
 void Seq2SeqRecipe::override_examples(RunOptions asked, const Given& given) {
-  RunOptions options = options_;
-  override_with(fields_of(options), example_fields(asked), given);
-  tasks::resolve(options);
-  if (to_json(options) == to_json(options_)) return;
-  options_ = std::move(options);
-  task_ = options_.info->make(options_);
+  const std::string before = json();
+  override_with(fields_of(options_), example_fields(asked), given);
+  resolve();
+  if (json() != before) task_ = options_.info->make(options_);
 }
 
 optim::AdamWOptions Seq2SeqRecipe::optimizer() {

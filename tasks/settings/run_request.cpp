@@ -1,14 +1,11 @@
 // Finds, takes and remembers the folders of runs.
 #include <fmt/format.h>
 #include <tapegrad/tasks/settings/run_request.h>
-#include <tapegrad/tasks/train/profile.h>
 
 namespace tapegrad::tasks {
 namespace {
 
 fs::path note(std::string_view task) { return fs::path("out") / fmt::format("{}.last", task); }
-
-std::string checkpoint_of(const RunRequest& request) { return fs::path(request.out) / train::kCheckpointFile; }
 
 }  // namespace
 
@@ -48,65 +45,11 @@ std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::st
   return as_bad_request(option, [&] { return std::make_unique<train::RunFolder>(folder, use); });
 }
 
-std::unique_ptr<train::RunFolder> take_out(const std::string& folder, const distributed::World& world) {
-  return take_folder(folder, "--out", world.rank() == 0 ? train::RunFolder::Use::writes : train::RunFolder::Use::reads);
-}
-
 void require_file(std::string_view option, const std::string& path) {
   const FileKind kind = as_bad_request(option, [&] { return kind_of_file(path); });
   require(kind != FileKind::none, option, fmt::format("there is no file {}", path));
   require(kind != FileKind::folder, option, fmt::format("expected a file, got the folder {}", path));
   require(kind == FileKind::file, option, fmt::format("expected a regular file, got the device or pipe {}", path));
-}
-
-std::string settings_json(const train::Checkpoint& checkpoint) { return checkpoint.get<std::string>("options"); }
-
-void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
-  const std::string found = task_of_json("checkpoint", settings_json(checkpoint));
-  require(found.empty() || found == task, "train --resume",
-          fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
-}
-
-bool has_checkpoint(const RunRequest& request) {
-  return request.resume && as_bad_request("--out", [&] { return is_there(checkpoint_of(request)); });
-}
-
-std::optional<train::Checkpoint> saved_run(const RunRequest& request) {
-  if (!has_checkpoint(request)) return {};
-  return train::Checkpoint::load(checkpoint_of(request));
-}
-
-train::RunFiles run_files(const RunRequest& request) {
-  train::RunFiles files{.folder = request.out,
-                        .resume = request.resume,
-                        .checkpoint_every = request.checkpoint_every,
-                        .progress = !request.no_progress,
-                        .trap_nan = request.trap_nan,
-                        .profile_steps = request.profile ? request.profile_steps : 0};
-  if (request.json) {
-    files.messages = stderr;
-    files.profiled = [](const ProfileReport& report, train::Progress& progress) {
-      progress.result(train::profile_json(report));
-    };
-  }
-  return files;
-}
-
-void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::RunFolder& folder,
-                std::optional<train::Checkpoint> saved) {
-  try {
-    loop.run(files, folder, std::move(saved));
-  } catch (const train::Interrupted& e) {
-    const std::string_view text = e.what();  // "[train] message"
-    fail("train", fmt::format("{} (use --resume --out {})", text.substr(text.find("] ") + 2), folder.now().string()));
-  }
-}
-
-std::vector<train::ReportText::Setting> report_settings(const Fields& fields) {
-  std::vector<train::ReportText::Setting> rows;
-  for (const Field& field : fields)
-    if (field.used) rows.push_back({field.setting.option(), field.text(), field.report_text()});
-  return rows;
 }
 
 fs::path last_run(std::string_view task) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
+#include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/tasks.h>
 #include <tapegrad/tests/support/near.h>
 
@@ -107,8 +108,9 @@ TEST(Settings, AttentionIsAChoiceOfTheModel) {
   EXPECT_EQ(options.model().attention.kind, nn::AttentionKind::full);
   options.attention = {.kind = "window", .window = 3, .dilation = 2, .global_tokens = 1};
   resolve(options);
-  const RunOptions again = options_from_json("here", to_json(options), CopyTask::kInfo);
-  const nn::AttentionChoice choice = again.model().attention;
+  Seq2SeqRecipe again(CopyTask::kInfo);
+  again.read_json("here", Seq2SeqRecipe(options).json());
+  const nn::AttentionChoice choice = again.options().model().attention;
   EXPECT_EQ(choice.kind, nn::AttentionKind::window);
   EXPECT_EQ(choice.window, 3);
   EXPECT_EQ(choice.dilation, 2);
@@ -128,8 +130,10 @@ TEST(Settings, OldModelFilesAreRead) {
       R"({"task":"copy","vocab_size":6,"hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,)"
       R"("intermediate_size":16,"max_position_embeddings":4,"dropout":0.1,"num_epochs":2,"steps_per_epoch":10,)"
       R"("batch_size":4,"seq_length":4,"seed":0,"lr":0.0001,"schedule":"constant","warmup":4000,"factor":1.0})";
-  RunOptions options = options_from_json("here", json, CopyTask::kInfo);
-  resolve(options);
+  Seq2SeqRecipe recipe(CopyTask::kInfo);
+  recipe.read_json("here", json);
+  recipe.resolve();
+  const RunOptions& options = recipe.options();
   EXPECT_EQ(options.positions, "learned");
   EXPECT_EQ(options.clip_grad, 0);
   EXPECT_EQ(options.of<CopyTask>().seq_length, 4);

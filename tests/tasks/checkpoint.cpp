@@ -1,8 +1,9 @@
-// Checkpoints of any program, the files of training runs, and those of older versions.
+// Checkpoints of any program, the files of training runs, and those of older versions; the order of a run.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/adam.h>
+#include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/train/checked_file.h>
 #include <tapegrad/tasks/train/checkpoint.h>
 #include <tapegrad/tasks/train/loop.h>
@@ -11,10 +12,16 @@
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/small_loop.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace tapegrad::train {
 namespace {
@@ -295,6 +302,84 @@ TEST(RunFiles, ARunWhoseFolderIsReplacedWritesNothingIntoTheOtherOne) {
                 " is no longer the folder that this run began in, which was moved or removed (the files of the other "
                 "run are as they were)");
   EXPECT_TRUE(fs::is_empty(place));
+}
+
+// The smallest kind of run: a line through Numbers. It notes what is called, and whether the folder was there.
+class LineRecipe final : public tasks::Recipe {
+ public:
+  LineRecipe(std::vector<std::string>& calls, std::string out, std::string fails)
+      : calls_(calls), out_(std::move(out)), fails_(std::move(fails)) {
+    settings_.lr = 0.1;
+    settings_.batch_size = 4;
+  }
+  std::string_view name() const override { return "line"; }
+  void list(nn::Fields& fields) override { settings_.list(fields); }
+  tasks::TrainingSettings& training() override { return settings_; }
+  void adapt(const tasks::Given&) override { note("adapt"); }
+  void resolve() override { note("resolve"); }
+  void open(const Checkpoint* saved) override {
+    note(saved != nullptr ? "open saved" : "open");
+    loader_.emplace(tests::Numbers(), data::LoaderOptions{.batch_size = settings_.batch_size, .shuffle = true});
+  }
+  double bytes(int64_t) override { return note("bytes"), 1; }
+  void make() override { note("make"), model_.emplace(2, 1); }
+  nn::AnyModel model() override { return nn::AnyModel(*model_); }
+  void prepare(const tasks::RunRequest&, const distributed::World&) override { note("prepare"); }
+  optim::Schedule schedule(int64_t steps) override { return settings_.schedule_of(2, steps); }
+  int64_t batches_per_epoch() const override { return loader_->size(); }
+  std::unique_ptr<Loop> loop(optim::Optimizer& optimizer, LoopOptions options) override {
+    note("loop");
+    const auto loss = [this](const auto& batch) {
+      return BatchLoss{.loss = mse_loss((*model_)(batch.first).reshape({-1}), batch.second)};
+    };
+    return std::make_unique<Loop>(*model_, optimizer, *loader_, loss, std::move(options));
+  }
+  std::string announcement(const Loop&) override { return note("announcement"), ""; }
+  ReportText report() override { return note("report"), ReportText(); }
+  void finish() override { note("finish"); }
+
+ private:
+  void note(const std::string& call) {
+    calls_.push_back(std::filesystem::exists(out_) ? call + " /" : call);
+    if (call == fails_) tasks::bad_request("--line", "no " + call);
+  }
+
+  std::vector<std::string>& calls_;
+  std::string out_, fails_;
+  tasks::TrainingSettings settings_;
+  std::optional<data::DataLoader<tests::Numbers>> loader_;
+  std::optional<nn::Linear> model_;
+};
+
+TEST(Recipe, IsCalledInOneOrderAndRejectsBeforeTheFolderIsMade) {
+  const TemporaryFolder folder;
+  std::vector<std::string> calls;
+  const std::string out = folder / "run";
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());  // where the last run is noted
+  const auto run = [&](const std::string& fails, bool resume = false) {
+    calls.clear();
+    const tasks::MakeRecipe make = [&] { return std::make_unique<LineRecipe>(calls, out, fails); };
+    tasks::RunRequest request;
+    request.out = out, request.resume = resume, request.no_progress = true;
+    return tasks::train(make, make(), request, {});
+  };
+  const std::vector<std::string> all{"adapt", "resolve", "open", "bytes", "make", "loop", "prepare"};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(error_of([&] { run(all[i]); }), "[--line] no " + all[i]);
+    EXPECT_EQ(calls, std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i + 1)));
+  }
+  EXPECT_EQ(run(""), 0);
+  std::vector<std::string> whole = all;
+  for (const char* call : {"announcement /", "report /", "finish /"}) whole.emplace_back(call);
+  EXPECT_EQ(calls, whole);
+  const std::string model = slurp(out + "/model.safetensors");
+  EXPECT_EQ(run("", true), 0);
+  for (const char* call : {"resolve /", "open saved /", "make /"})
+    EXPECT_NE(std::find(calls.begin(), calls.end(), call), calls.end()) << call;
+  EXPECT_EQ(std::find(calls.begin(), calls.end(), "adapt /"), calls.end());
+  fs::current_path(before);
+  EXPECT_EQ(slurp(out + "/model.safetensors"), model);
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ class Training {
   /// Seeds the default generator, and makes model, optimiser and loop of a recipe whose data is open. The recipe must
   /// outlive it.
   explicit Training(Recipe& recipe, const distributed::World& world = distributed::World::alone());
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
   train::Loop& loop() { return *loop_; }
 
  private:

@@ -21,7 +21,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-constexpr std::string_view kWhere = "model";
 constexpr const char* kFolderFiles[] = {"model.safetensors", "model.safetensors.index.json", "config.json",
                                         "tokenizer.json", "tokenizer_config.json"};
 
@@ -67,9 +66,9 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
     if (found != loaded.metadata.end()) return found->second;
-    fail(kWhere, fmt::format("{}: its metadata has no \"{}\" (not written by tapegrad? a folder with config.json is "
-                             "read, too)",
-                             file.string(), key));
+    fail("model", fmt::format("{}: its metadata has no \"{}\" (not written by tapegrad? a folder with config.json is "
+                              "read, too)",
+                              file.string(), key));
   };
   const std::string task = task_of_json(file.string(), text("config"));
   require(task == kGPTTask, o.option, fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));

@@ -21,7 +21,8 @@ class CopyTask : public Task {
   // The tutorial explains the task with a shorter sequence than it trains with.
   static void for_explain(RunOptions& options, std::string_view) { options.of<CopyTask>().seq_length = 5; }
 
-  explicit CopyTask(const RunOptions& options) : vocab_size_(options.config.vocab_size), seq_length_(longest(options)) {}
+  explicit CopyTask(const RunOptions& options)
+      : vocab_size_(options.config.vocab_size), seq_length_(longest(options)) {}
   Batch draw(int64_t count, Generator& generator) const override;
   // The accuracy over the last ten batches of the tutorial's run: nine with 40 of 40 right, one with 38.
   double test_target() const override { return 0.995; }

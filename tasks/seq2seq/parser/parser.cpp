@@ -139,8 +139,8 @@ int64_t ParserTask::longest(const RunOptions& options) {
 void ParserTask::check(const RunOptions& o) {
   const int64_t depth = o.of<ParserTask>().depth;
   if (o.config.vocab_size < T::kFlatCount)
-    bad_request("--vocab-size",
-                fmt::format("must be at least {}, the tokens of expressions, got {}", T::kFlatCount, o.config.vocab_size));
+    bad_request("--vocab-size", fmt::format("must be at least {}, the tokens of expressions, got {}", T::kFlatCount,
+                                            o.config.vocab_size));
   if (depth > 1 && form_of(o) == TreeForm::flat)
     bad_request("--depth", fmt::format("{} needs brackets: --vocab-size must be at least {}, got {}", depth, T::kCount,
                                        o.config.vocab_size));

@@ -12,8 +12,8 @@ namespace tapegrad::nn {
 /// Projects query, key and value, attends in every head (softmax(q k^T / sqrt(head_dim)) v), and projects the result.
 /// Scores are scaled by the size of a head, not of the model.
 struct MultiHeadAttention {
-  /// Error unless num_attention_heads divides hidden_size. For Positions::shaw the module has its own vectors; the
-  /// other relative kinds come with each pass. num_kv_heads key and value heads are shared by groups of query heads
+  /// Error unless num_attention_heads divides hidden_size. Relative positions come with each pass; the module has
+  /// AttentionPositions of its own. num_kv_heads key and value heads are shared by groups of query heads
   /// (grouped-query attention; 0: as many as query heads); Error unless they divide num_attention_heads. Forms other
   /// than full attention are for self-attention; there, `causal` hides later keys in addition to the mask.
   /// Linformer needs choice.length.
@@ -34,7 +34,7 @@ struct MultiHeadAttention {
   void visit(auto&& field) {
     field("linear_layers", linear_layers);
     field("dropout", dropout);
-    field("shaw", shaw);
+    positions.visit(field);  // "shaw"
     long_attention.visit(field);
   }
 
@@ -42,7 +42,7 @@ struct MultiHeadAttention {
   Dropout dropout;                      // on the weights
   int64_t num_attention_heads;
   int64_t num_kv_heads;
-  ShawPositions shaw;  // or none
+  AttentionPositions positions;
   AttentionChoice choice;
   bool causal;
   LongSelfAttention long_attention;  // or none

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/nn/attention_choice.h>
 #include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/position_kind.h>
 
 #include <algorithm>
 
@@ -11,10 +12,6 @@ namespace tapegrad::nn {
 namespace {
 
 constexpr std::string_view kWhere = "attention_choice";
-
-bool adds_to_scores(Positions positions) {
-  return positions == Positions::shaw || positions == Positions::t5 || positions == Positions::alibi;
-}
 
 }  // namespace
 
@@ -55,7 +52,7 @@ void AttentionChoice::check(Positions positions, bool causal, bool grouped) cons
   if (is_module() && grouped) {
     fail(kWhere, fmt::format("expected as many key heads as query heads for {} attention", nn::name(kind)));
   }
-  if (kind != AttentionKind::full && adds_to_scores(positions)) {
+  if (kind != AttentionKind::full && kind_of(positions).adds_to_scores()) {
     fail(kWhere, fmt::format("{} positions add to the score of every pair, which only full attention has, got {}",
                              nn::name(positions), nn::name(kind)));
   }

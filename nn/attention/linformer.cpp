@@ -34,8 +34,8 @@ Tensor project(const Tensor& p, const Tensor& x, std::string_view what) {
 }
 
 Parameter projection(const LinformerConfig& c) {
-  Parameter p(c.share_heads ? Tensor::empty({c.projected, c.context_length})
-                            : Tensor::empty({c.num_heads, c.projected, c.context_length}));
+  Parameter p(c.share_heads ? init::blank({c.projected, c.context_length})
+                            : init::blank({c.num_heads, c.projected, c.context_length}));
   init::normal(p, 0, 1 / std::sqrt(static_cast<double>(c.projected)));
   return p;
 }

@@ -12,8 +12,8 @@ struct SelfAttentionConfig {
   int64_t context_length = 0;  ///< the longest input; 0: any length
   double dropout = 0;          ///< on the attention weights, in training
   bool qkv_bias = false;
-  bool causal = true;                     ///< position t attends to 0 .. t
-  Positions positions = Positions::none;  ///< shaw: the module has its own vectors
+  bool causal = true;  ///< position t attends to 0 .. t
+  Positions positions = Positions::none;
   PositionOptions position_options = {};
   int64_t num_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: num_heads
   AttentionChoice attention = {};
@@ -37,15 +37,15 @@ struct MultiHeadSelfAttention {
     field("W_value", W_value);
     field("out_proj", out_proj);
     field("dropout", dropout);
-    field("shaw", shaw);
+    positions.visit(field);  // "shaw"
     long_attention.visit(field);
   }
 
   SelfAttentionConfig config;
   Linear W_query, W_key, W_value, out_proj;  // none if the form of attention is a module
   Dropout dropout;                           // on the weights
-  ShawPositions shaw;                        // or none
-  LongSelfAttention long_attention;          // or none
+  AttentionPositions positions;
+  LongSelfAttention long_attention;  // or none
 };
 
 }  // namespace tapegrad::nn

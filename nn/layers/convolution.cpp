@@ -30,14 +30,14 @@ Parameter make_weight(std::string_view where, Direction direction, int64_t in, i
     require_positive(where, "the size of the kernel", kernel[i]);
     shape.push_back(kernel[i]);
   }
-  Parameter weight(Tensor::empty(shape));
+  Parameter weight(init::blank(shape));
   init::kaiming_uniform(weight, std::sqrt(5.0));
   return weight;
 }
 
 Parameter make_bias(int64_t out, const Parameter& weight, bool wanted) {
   if (!wanted) return {};
-  Parameter bias(Tensor::empty({out}));
+  Parameter bias(init::blank({out}));
   const double bound = 1 / std::sqrt(static_cast<double>(init::fans(weight).in));
   init::uniform(bias, -bound, bound);
   return bias;

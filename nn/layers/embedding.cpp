@@ -19,12 +19,12 @@ Shape table_shape(int64_t count, int64_t dim) {
 }  // namespace
 
 Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
-    : weight(Parameter(Tensor::empty(table_shape(count, dim)))), padding(padding) {
+    : weight(Parameter(init::blank(table_shape(count, dim)))), padding(padding) {
   if (padding && !(*padding >= 0 && *padding < count)) {
     fail("embedding", fmt::format("the padding id must be in [0, {}), got {}", count, *padding));
   }
   init::normal(weight);
-  if (padding) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);
+  if (padding && !init::ShapesOnly::on()) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);
 }
 
 }  // namespace tapegrad::nn

@@ -17,11 +17,11 @@ Shape weight_shape(int64_t in, int64_t out) {
 
 }  // namespace
 
-Linear::Linear(int64_t in, int64_t out, bool bias) : weight(Parameter(Tensor::empty(weight_shape(in, out)))) {
+Linear::Linear(int64_t in, int64_t out, bool bias) : weight(Parameter(init::blank(weight_shape(in, out)))) {
   weight.updatable = true;
   init::kaiming_uniform(weight, std::sqrt(5.0));
   if (!bias) return;
-  this->bias = Parameter(Tensor::empty({out}));
+  this->bias = Parameter(init::blank({out}));
   const double bound = 1 / std::sqrt(static_cast<double>(in));
   init::uniform(this->bias, -bound, bound);
 }

@@ -1,6 +1,7 @@
 // Normalisations over the last axis.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
+#include <tapegrad/nn/init.h>
 #include <tapegrad/nn/norm.h>
 
 namespace tapegrad::nn {
@@ -9,7 +10,7 @@ namespace {
 
 Parameter filled(std::string_view where, int64_t dim, double value) {
   require_positive(where, "the size of the last axis", dim);
-  return Parameter(full({dim}, value));
+  return Parameter(init::ShapesOnly::on() ? init::blank({dim}) : full({dim}, value));
 }
 
 }  // namespace

@@ -110,11 +110,11 @@ LSTMState run_cell(std::string_view where, const detail::RecurrentDirection& cel
 namespace detail {
 
 RecurrentDirection::RecurrentDirection(int64_t inputs, int64_t hidden_size, int64_t gates, bool bias)
-    : weight_ih(Tensor::empty({gates * hidden_size, inputs})),
-      weight_hh(Tensor::empty({gates * hidden_size, hidden_size})) {
+    : weight_ih(init::blank({gates * hidden_size, inputs})),
+      weight_hh(init::blank({gates * hidden_size, hidden_size})) {
   if (bias) {
-    bias_ih = Parameter(Tensor::empty({gates * hidden_size}));
-    bias_hh = Parameter(Tensor::empty({gates * hidden_size}));
+    bias_ih = Parameter(init::blank({gates * hidden_size}));
+    bias_hh = Parameter(init::blank({gates * hidden_size}));
   }
   const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
   for (Parameter* p : {&weight_ih, &weight_hh, &bias_ih, &bias_hh}) {

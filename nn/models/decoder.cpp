@@ -97,7 +97,7 @@ Tensor Decoder::operator()(const Tensor& ids, KVCache* cache, AttentionMaps* map
 
 LanguageHead::LanguageHead(int64_t vocab_size, int64_t width, bool tied) {
   if (tied) return;
-  weight = Parameter(Tensor::empty({vocab_size, width}));
+  weight = Parameter(init::blank({vocab_size, width}));
   init::kaiming_uniform(weight, std::sqrt(5.0));
 }
 

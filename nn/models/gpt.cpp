@@ -5,6 +5,7 @@
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/init.h>
+#include <tapegrad/nn/models/detail/counted.h>
 
 namespace tapegrad::nn {
 
@@ -74,24 +75,7 @@ void GPTConfig::check() const {
 
 int64_t GPTConfig::longest_input() const { return nn::longest_input(positions, context_length, position_options); }
 
-int64_t GPTConfig::parameter_count() const {
-  const int64_t c = emb_dim, norm = 2 * c;
-  const int64_t kv = kv_width(kConfig, c, n_heads, n_kv_heads);
-  const int64_t attention = 2 * c * (c + kv) + c + (qkv_bias ? c + 2 * kv : 0), feed_forward = 8 * c * c + 5 * c;
-  // Reformer has one projection for queries and keys.
-  const int64_t shared = this->attention.kind == AttentionKind::reformer ? c * c + (qkv_bias ? c : 0) : 0;
-  const int64_t table = vocab_size * c;
-  const PositionOptions& o = position_options;
-  const Positions relative = relative_kind(positions, o);
-  int64_t position_count = added_parameter_count(positions, context_length, c, o);
-  if (positions == Positions::composite) ++position_count;  // beta
-  if (relative == Positions::t5) position_count += o.t5_buckets * n_heads;
-  if (relative == Positions::shaw) {
-    position_count += n_layers * (2 * o.shaw_distance + 1) * (c / n_heads) * (o.shaw_values ? 2 : 1);
-  }
-  return table + position_count + n_layers * (attention - shared + feed_forward + 2 * norm) + norm +
-         (tied_head ? 0 : table);
-}
+int64_t GPTConfig::parameter_count() const { return detail::counted<GPTModel>(*this, &GPTConfig::n_layers); }
 
 GPTConfig gpt_preset(std::string_view name) {
   std::string known;

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama.h>
+#include <tapegrad/nn/models/detail/counted.h>
 
 #include <algorithm>
 #include <cmath>
@@ -102,10 +103,7 @@ void LlamaConfig::check() const {
 }
 
 int64_t LlamaConfig::parameter_count() const {
-  const int64_t c = hidden_size, q = num_attention_heads * head_size(), kv = kv_heads() * head_size();
-  const int64_t attention = 2 * c * (q + kv) + (attention_bias ? q + 2 * kv + c : 0);
-  const int64_t mlp = 3 * c * intermediate_size + (mlp_bias ? 2 * intermediate_size + c : 0);
-  return vocab_size * c * (tie_word_embeddings ? 1 : 2) + num_hidden_layers * (attention + mlp + 2 * c) + c;
+  return detail::counted<LlamaModel>(*this, &LlamaConfig::num_hidden_layers);
 }
 
 std::vector<double> rope_speeds(const LlamaConfig& config) {
@@ -133,14 +131,14 @@ LlamaAttention::LlamaAttention(const LlamaConfig& c)
       kv_heads(c.kv_heads()) {}
 
 Tensor LlamaAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
-  const ShawPositions no_shaw;
+  const AttentionPositions no_positions;
   const AttentionChoice full;
   const detail::AttentionCore core{.query = q_proj,
                                    .key = k_proj,
                                    .value = v_proj,
                                    .output = o_proj,
                                    .dropout = dropout,
-                                   .shaw = no_shaw,
+                                   .positions = no_positions,
                                    .heads = heads,
                                    .kv_heads = kv_heads,
                                    .choice = full,

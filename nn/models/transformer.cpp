@@ -6,6 +6,7 @@
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/models/detail/counted.h>
 #include <tapegrad/nn/transformer.h>
 
 #include <algorithm>
@@ -108,6 +109,10 @@ void TransformerConfig::check() const {
   attention.check(relative_kind(positions, position_options), false);
 }
 
+int64_t TransformerConfig::parameter_count() const {
+  return detail::counted<Transformer>(*this, &TransformerConfig::num_hidden_layers);
+}
+
 TransformerConfig transformer_preset(std::string_view name) {
   std::string known;
   for (const Preset& preset : kPresets) {
@@ -132,7 +137,7 @@ Embeddings::Embeddings(const TransformerConfig& config, bool causal)
       norm(norm_of(config)),
       dropout(config.hidden_dropout_prob) {
   init::xavier_uniform(token_embeddings.weight);
-  if (position_embeddings.kind == Positions::learned) init::xavier_uniform(position_embeddings.learned.weight);
+  if (Parameter* const table = position_embeddings.table()) init::xavier_uniform(*table);
 }
 
 Tensor Embeddings::operator()(const Tensor& ids, int64_t start, const Tensor& mask, KVCache* cache) const {

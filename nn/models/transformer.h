@@ -39,6 +39,8 @@ struct TransformerConfig {
   int64_t longest_input() const;
   /// Error that names the first invalid member.
   void check() const;
+  /// Number of parameters of a model with these settings, without making one.
+  int64_t parameter_count() const;
 };
 
 /// base, big (Vaswani et al. 2017), bert-base (of the encoder; Devlin et al. 2018), t5-base (Raffel et al. 2020). Error

@@ -13,7 +13,6 @@ namespace tapegrad::nn::init {
 namespace {
 
 constexpr std::string_view kWhere = "init";
-thread_local int skips = 0;
 
 Generator& generator_or_default(Generator* generator) { return generator ? *generator : default_generator(); }
 
@@ -28,10 +27,6 @@ double glorot_std(const Parameter& p, double gain) {
 }
 
 }  // namespace
-
-Skip::Skip() { ++skips; }
-Skip::~Skip() { --skips; }
-bool Skip::on() { return skips > 0; }
 
 Fans fans(const Tensor& weight) {
   if (weight.dim() < 2 || weight.numel() == 0) {

@@ -38,17 +38,6 @@ void eye(Parameter& p);
 /// outputs. Error unless there are three axes or more and groups divides out. Zagoruyko, Komodakis 2017.
 void dirac(Parameter& p, int64_t groups = 1);
 
-/// While one is alive on this thread, initialisers draw nothing and leave parameters with unspecified values: for a
-/// model whose weights are loaded next.
-class Skip {
- public:
-  Skip();
-  ~Skip();
-  Skip(const Skip&) = delete;
-  Skip& operator=(const Skip&) = delete;
-  static bool on();
-};
-
 /// fan_in and fan_out of a weight [out, in, ...]; the axes after the second are the receptive field.
 struct Fans {
   int64_t in, out;

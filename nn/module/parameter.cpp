@@ -18,6 +18,7 @@ thread_local std::unordered_map<const void*, std::shared_ptr<void>>
 
 // `values` itself if it is not shared, else a copy.
 Tensor own(Tensor&& values) {
+  if (init::ShapesOnly::on()) return std::move(values);
   if (values.unique() && values.is_contiguous() && values.tape_index().tape == 0) return std::move(values);
   return values.clone();
 }
@@ -177,3 +178,24 @@ CloneScope::~CloneScope() {
 }  // namespace detail
 
 }  // namespace tapegrad::nn
+
+namespace tapegrad::nn::init {
+
+namespace {
+
+thread_local int skips = 0, shapes_only = 0;
+
+}  // namespace
+
+Skip::Skip() { ++skips; }
+Skip::~Skip() { --skips; }
+bool Skip::on() { return skips > 0; }
+
+ShapesOnly::ShapesOnly() { ++shapes_only; }
+ShapesOnly::~ShapesOnly() { --shapes_only; }
+bool ShapesOnly::on() { return shapes_only > 0; }
+
+// Only the shape of a view of one number is real.
+Tensor blank(const Shape& shape) { return ShapesOnly::on() ? Tensor::empty({}).expand(shape) : Tensor::empty(shape); }
+
+}  // namespace tapegrad::nn::init

@@ -118,3 +118,35 @@ class CloneScope {
 }  // namespace detail
 
 }  // namespace tapegrad::nn
+
+namespace tapegrad::nn::init {
+
+/// While one is alive on this thread, initialisers draw nothing and leave parameters with unspecified values: for a
+/// model whose weights are loaded next.
+class Skip {
+ public:
+  Skip();
+  ~Skip();
+  Skip(const Skip&) = delete;
+  Skip& operator=(const Skip&) = delete;
+  static bool on();
+};
+
+/// While one is alive on this thread, blank() takes no memory, and initialisers do nothing: a model that is made then
+/// has only the shapes of its parameters, to be counted. (PyTorch's device "meta".)
+class ShapesOnly {
+ public:
+  ShapesOnly();
+  ~ShapesOnly();
+  ShapesOnly(const ShapesOnly&) = delete;
+  ShapesOnly& operator=(const ShapesOnly&) = delete;
+  static bool on();
+
+ private:
+  Skip skip_;
+};
+
+/// The float32 values of a new parameter, unspecified until it is initialised.
+Tensor blank(const Shape& shape);
+
+}  // namespace tapegrad::nn::init

@@ -262,7 +262,7 @@ std::vector<std::string> ComparePositionsRequest::all_tasks() const {
   return words_of("--tasks", tasks, {"addition", "parser"});
 }
 std::vector<std::string> ComparePositionsRequest::all_kinds() const {
-  const std::vector<std::string> known(std::begin(nn::kPositionNames), std::end(nn::kPositionNames));
+  const std::vector<std::string> known(nn::position_names().begin(), nn::position_names().end());
   return kinds.empty() ? known : words_of("--kinds", kinds, known);
 }
 

@@ -34,11 +34,6 @@ nn::AdapterNames adapter_names(const nn::AnyDecoder& model) {
   return gpt2 ? nn::gpt2_adapter_names : nn::AdapterNames();
 }
 
-void stretch(nn::PositionOptions& options, const ReachSettings& reach, const Given& given) {
-  if (contains(given, "interpolate-to")) options.interpolate_to = reach.interpolate_to;
-  if (contains(given, "ntk-scale")) options.ntk_scale = reach.ntk_scale;
-}
-
 std::vector<int64_t> ends_of(std::optional<int64_t> end) {
   return end ? std::vector<int64_t>{*end} : std::vector<int64_t>();
 }
@@ -50,7 +45,7 @@ TrainedGPT of_folder(const FoundModel& found, const LoadOptions& o) {
   GPTOptions options;
   options.preset = "gpt2";
   options.config = config;
-  stretch(config.position_options, o.reach, o.given);
+  override_with(config.position_options, o.reach, o.given);
   std::unique_ptr<data::Tokenizer> tokenizer = tokenizer_of_folder(folder, config.vocab_size, o.with_tokenizer);
   nn::AnyDecoder model = unfilled(config, o.dtype, folder);
   fill_from_folder(model, folder,
@@ -87,7 +82,7 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
       return unfilled(llama->config, dtype, file, &options);
     }
     nn::GPTConfig config = options.model(tokenizer->size());
-    stretch(config.position_options, o.reach, o.given);
+    override_with(config.position_options, o.reach, o.given);
     options.gpt().vocab_size = config.vocab_size;
     return unfilled(config, dtype, file, &options);
   }();

@@ -205,7 +205,7 @@ nn::GPTConfig GPTOptions::model(int64_t tokens) const {
   auto model = std::get<nn::GPTConfig>(config);
   if (model.vocab_size == 0) model.vocab_size = tokens;
   model.positions = kind();
-  model.position_options = position_options();
+  model.position_options = position_options;
   model.attention = attention.choice();
   return model;
 }
@@ -246,7 +246,7 @@ void resolve(GPTOptions& o) {
             fmt::format("{} is not divisible by --n-heads {}", sizes.width, sizes.heads));
     o.PositionSettings::check(sizes.width, sizes.width / sizes.heads,
                               fmt::format("--emb-dim {} over --n-heads {}", sizes.width, sizes.heads));
-    o.attention.check(nn::relative_kind(o.kind(), o.position_options()), true);
+    o.attention.check(nn::relative_kind(o.kind(), o.position_options), true);
   }
   fill_in(o);
   require(o.seq_length <= sizes.context, "--seq-length",
@@ -261,20 +261,13 @@ void check_given(const GPTOptions& o, const Given& given) {
   }
 }
 
-double model_bytes(const nn::GPTConfig& config) {  // parameter_count() of sizes that are not possible would overflow
-  const auto c = static_cast<double>(config.emb_dim), vocab = static_cast<double>(config.vocab_size);
-  const auto layers = static_cast<double>(config.n_layers);
-  const double positions = static_cast<double>(
-      nn::added_parameter_count(config.positions, config.context_length, config.emb_dim, config.position_options));
-  return 4 * (12 * c * c * layers + (config.tied_head ? 1 : 2) * vocab * c + positions) + kBytesPerBlock * layers;
+double model_bytes(const nn::GPTConfig& config) {
+  return 4 * static_cast<double>(config.parameter_count()) + kBytesPerBlock * static_cast<double>(config.n_layers);
 }
 
-double model_bytes(const nn::LlamaConfig& c) {
-  const auto width = static_cast<double>(c.hidden_size), layers = static_cast<double>(c.num_hidden_layers);
-  const double heads = static_cast<double>(c.num_attention_heads + c.kv_heads()) * static_cast<double>(c.head_size());
-  const double block = 2 * width * heads + 3 * width * static_cast<double>(c.intermediate_size);
-  const double tables = (c.tie_word_embeddings ? 1 : 2) * static_cast<double>(c.vocab_size) * width;
-  return 4 * (tables + layers * block) + kBytesPerBlock * layers;
+double model_bytes(const nn::LlamaConfig& config) {
+  return 4 * static_cast<double>(config.parameter_count()) +
+         kBytesPerBlock * static_cast<double>(config.num_hidden_layers);
 }
 
 double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer, int64_t processes) {

@@ -18,7 +18,7 @@ constexpr double kFineTuningRate = 5e-5;  // the default of Hugging Face's Train
 constexpr double kLoraRate = 2e-4;        // Hu et al. 2021, table 11
 
 // Settings of the model that weights do not depend on.
-constexpr std::string_view kFree[] = {"drop-rate", "recompute", "interpolate-to", "ntk-scale", "performer-redraw"};
+constexpr std::string_view kFree[] = {"drop-rate", "recompute", "performer-redraw"};
 constexpr std::string_view kFreeOfLlama[] = {"drop-rate", "recompute"};
 constexpr std::string_view kModelSizes[] = {"context-length", "emb-dim", "n-heads", "n-layers"};
 
@@ -72,9 +72,12 @@ TrainedGPT load_start(const GPTOptions& options, const Given& given) {
 
 GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& given) {
   GPTOptions model = start.options;
-  const std::span<const std::string_view> changeable = model.llama() == nullptr
-                                                           ? std::span<const std::string_view>(kFree)
-                                                           : std::span<const std::string_view>(kFreeOfLlama);
+  std::vector<std::string_view> changeable(std::begin(kFreeOfLlama), std::end(kFreeOfLlama));
+  if (model.llama() == nullptr) {
+    changeable.assign(std::begin(kFree), std::end(kFree));
+    ReachSettings reach;
+    for (const Field& field : fields_of(reach)) changeable.push_back(field.setting.name);
+  }
   const Fields theirs = fields_of(model), ours = fields_of(asked);
   for (const std::string& name : given) {
     const Field* field = theirs.find(name);

@@ -158,6 +158,8 @@ struct PositionedAttention {
   }
 };
 
+const nn::PositionOptions kLearned = nn::CompositePositionOptions{.added = "learned"};
+
 // Positions that are added to x, with what they read of it.
 void add_added_positions(ModuleTable& table) {
   const auto apply = [](auto& module, X x) { return module(x[0]); };
@@ -179,8 +181,8 @@ void add_added_positions(ModuleTable& table) {
       "ComplexPositions", "three positions", {spread({3, 4})}, [] { return nn::ComplexPositions(4); }, table_of);
   for (const nn::OdeSolver solver : {nn::OdeSolver::rk4, nn::OdeSolver::dopri5}) {
     for (const bool adjoint : {false, true}) {
-      const nn::PositionOptions options{.ode_size = 2,
-                                        .ode = {.solver = solver, .steps = 4, .tolerance = 1e-11, .adjoint = adjoint}};
+      const nn::OdePositionOptions options{
+          .size = 2, .solver = {.solver = solver, .steps = 4, .tolerance = 1e-11, .adjoint = adjoint}};
       table.add(
           "OdePositions",
           fmt::format("{}{}", nn::kOdeSolverNames[static_cast<int>(solver)], adjoint ? ", adjoint" : ""),
@@ -188,17 +190,16 @@ void add_added_positions(ModuleTable& table) {
           [](auto& module, X x) { return x[0] * module(2, 1); });
     }
   }
-  for (const nn::Positions kind :
-       {nn::Positions::conv, nn::Positions::conv_multiscale, nn::Positions::lstm, nn::Positions::ode,
-        nn::Positions::complex, nn::Positions::composite, nn::Positions::dynamic}) {
+  for (const nn::PositionKind* kind : nn::position_kinds()) {
+    const nn::Positions positions = kind->positions();
+    if (nn::added_kind(positions, kLearned) == nn::Positions::none) continue;
     table.add(
-        "AddedPositions", nn::name(kind), {x, ids},
-        [=] { return nn::AddedPositions(kind, 3, 4, {.composite_added = nn::Positions::learned}); }, masked);
+        "AddedPositions", kind->name, {x, ids}, [=] { return nn::AddedPositions(positions, 3, 4, kLearned); }, masked);
   }
 }
 
 void add_positions(ModuleTable& table) {
-  const nn::PositionOptions options{.shaw_distance = 1, .t5_buckets = 4, .t5_distance = 4};
+  nn::PositionOptions options(nn::ShawOptions{.distance = 1}, nn::T5Options{.buckets = 4, .distance = 4});
   const auto scores = [](auto& module, X x) { return module.scores(x[0], 3, 1); };
   table.add(
       "ShawPositions", "scores", {spread({1, 2, 2, 2})}, [] { return nn::ShawPositions(1, 2); }, scores);
@@ -213,24 +214,19 @@ void add_positions(ModuleTable& table) {
       "RelativePositions", "t5", {spread({1, 2, 2, 3})},
       [=] { return nn::RelativePositions(nn::Positions::t5, 2, 2, true, options); },
       [](auto& module, X x) { return sin(x[0] + module(2, 3, 1, kFloat64).bias); });
-  for (const nn::Positions kind : {nn::Positions::rope, nn::Positions::shaw, nn::Positions::t5, nn::Positions::alibi}) {
+  const auto add = [&table](const std::string& label, nn::Positions kind, const nn::PositionOptions& of) {
     table.add(
-        "MultiHeadAttention", nn::name(kind), {spread({1, 3, 4})}, [=] { return PositionedAttention(kind, options); },
+        "MultiHeadAttention", label, {spread({1, 3, 4})}, [=] { return PositionedAttention(kind, of); },
         [](auto& module, X x) { return module(x[0]); });
+  };
+  for (const std::string_view kind : nn::relative_position_names()) {
+    add(std::string(kind), nn::positions_named(kind), options);
   }
-  nn::PositionOptions with_values = options;
-  with_values.shaw_values = true;
-  table.add(
-      "MultiHeadAttention", "shaw with values", {spread({1, 3, 4})},
-      [=] { return PositionedAttention(nn::Positions::shaw, with_values); },
-      [](auto& module, X x) { return module(x[0]); });
-  for (const nn::Positions kind : {nn::Positions::rope, nn::Positions::shaw, nn::Positions::t5, nn::Positions::alibi}) {
-    nn::PositionOptions pair = with_values;
-    pair.composite_relative = kind;
-    table.add(
-        "MultiHeadAttention", fmt::format("composite with {}", nn::name(kind)), {spread({1, 3, 4})},
-        [=] { return PositionedAttention(nn::Positions::composite, pair); },
-        [](auto& module, X x) { return module(x[0]); });
+  options.of<nn::ShawOptions>().values = true;
+  add("shaw with values", nn::Positions::shaw, options);
+  for (const std::string_view kind : nn::relative_position_names()) {
+    options.of<nn::CompositePositionOptions>().relative = kind;
+    add(fmt::format("composite with {}", kind), nn::Positions::composite, options);
   }
 }
 

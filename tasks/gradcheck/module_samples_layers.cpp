@@ -89,12 +89,6 @@ void add_tables_of_positions(ModuleTable& table) {
   table.add(
       "LearnedPositions", "interpolated", {spread({3, 4})}, [] { return nn::LearnedPositions(3, 4); },
       [](auto& module, X x) { return x[0] * module.interpolated(3, 2, 7); });
-  table.add(
-      "AddedPositions", "index", {spread({2, 3, 4})}, [] { return nn::AddedPositions(nn::Positions::index, 3, 4); },
-      [](auto& module, X x) { return sin(module(x[0])); });
-  table.add(
-      "AddedPositions", "learned", {spread({2, 3, 4})}, [] { return nn::AddedPositions(nn::Positions::learned, 3, 4); },
-      [](auto& module, X x) { return sin(module(x[0])); });
 }
 
 void add_channel_norms(ModuleTable& table) {

@@ -30,21 +30,14 @@ Fields model_fields(nn::TransformerConfig& config, AttentionSettings& attention)
   return f;
 }
 
-double parameters_of(const RunOptions& o) {
-  const nn::TransformerConfig& m = o.config;
-  const auto v = static_cast<double>(m.vocab_size), c = static_cast<double>(m.hidden_size);
-  const auto f = static_cast<double>(m.intermediate_size);
-  return static_cast<double>(m.num_hidden_layers) * (12 * c * c + 4 * c * f) + 3 * v * c +
-         2 * o.added_parameters(m.max_position_embeddings, m.hidden_size);
-}
-
 // Learned positions and Linformer bound the length of the sequences. The task's options that decide the length are
 // named.
 void check_length(RunOptions& o, int64_t longest) {
   if (longest <= o.model().longest_input()) return;
-  const auto [option, bound] = o.model().longest_input() > o.config.max_position_embeddings
-                                   ? std::pair{"--interpolate-to", o.position_details.interpolate_to}
-                                   : std::pair{"--max-position-embeddings", o.config.max_position_embeddings};
+  const int64_t bound = o.model().longest_input();
+  std::string option = "--max-position-embeddings";
+  if (bound > o.config.max_position_embeddings)
+    for (const Field& field : o.stretching()) option = field.setting.option();
   for (const Field& field : example_fields(o)) {
     const std::string value = field.text();
     bad_request(
@@ -79,7 +72,7 @@ nn::TransformerConfig RunOptions::model() const {
   nn::TransformerConfig model = config;
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = model.dropout_prob;
   model.positions = kind();
-  model.position_options = position_options();
+  model.position_options = position_options;
   model.attention = attention.choice();
   return model;
 }
@@ -115,7 +108,7 @@ void resolve(RunOptions& o) {
           fmt::format("{} is not divisible by --num-attention-heads {}", width, heads));
   o.PositionSettings::check(width, width / heads,
                             fmt::format("--hidden-size {} over --num-attention-heads {}", width, heads));
-  o.attention.check(nn::relative_kind(o.kind(), o.position_options()), false);
+  o.attention.check(nn::relative_kind(o.kind(), o.position_options), false);
   o.info->check(o);
   fill_in(o);
   check_length(o, o.info->longest(o));
@@ -132,7 +125,8 @@ double training_bytes(const RunOptions& o, int64_t processes) {
   const double per_token = 40.0 * static_cast<double>(m.hidden_size) + 4.0 * static_cast<double>(m.intermediate_size) +
                            9.0 * static_cast<double>(m.num_attention_heads) *
                                static_cast<double>(o.attention.keys_per_query(o.info->longest(o)));
-  return 4 * (copies * parameters_of(o) + b * t * (per_token * layers + 3.0 * vocab)) + kBytesPerLayer * layers;
+  return 4 * (copies * static_cast<double>(o.model().parameter_count()) + b * t * (per_token * layers + 3.0 * vocab)) +
+         kBytesPerLayer * layers;
 }
 
 }  // namespace tapegrad::tasks

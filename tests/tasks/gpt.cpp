@@ -104,7 +104,7 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
 
 TEST(GptCommand, TrainsWithEveryKindOfPositions) {
   const TemporaryFolder folder;
-  for (const std::string_view name : nn::kPositionNames) {
+  for (const std::string_view name : nn::position_names()) {
     const std::string kind(name);
     SCOPED_TRACE(kind);
     const Ran ran = run_command(small_gpt_run(folder, kind, {"--positions", kind, "--max-steps", "2"}));

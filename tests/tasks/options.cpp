@@ -164,7 +164,7 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
   const TemporaryFolder folder;
   const tests::RunSetting here{.folder = folder.path()};
   // Masks with infinite scores are not a fault, whatever the positions and the form of attention.
-  for (const std::string_view kind : nn::kPositionNames) {
+  for (const std::string_view kind : nn::position_names()) {
     const std::string positions(kind);
     SCOPED_TRACE(positions);
     const Arguments more{"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions", positions};

@@ -23,7 +23,7 @@ using tests::tiny_run;
 
 TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
   const TemporaryFolder folder;
-  for (const std::string_view positions : nn::kPositionNames) {
+  for (const std::string_view positions : nn::position_names()) {
     SCOPED_TRACE(positions);
     const std::string out = folder / std::string(positions);
     const Ran trained =

@@ -37,35 +37,26 @@ Tensor shared_heads(const Tensor& x, int64_t heads) {
   return x.unsqueeze(2).expand({x.size(0), x.size(1), heads / x.size(1), x.size(2), x.size(3)}).flatten(1, 2);
 }
 
-int64_t start_of(const AttentionPass& pass) { return pass.positions ? pass.positions->start : 0; }
-
-// What Shaw's vectors add, as a part of composite positions.
-Tensor weighted(const Tensor& x, const AttentionPass& pass) {
-  return pass.positions && pass.positions->shaw_scale.defined() ? x * pass.positions->shaw_scale : x;
-}
-
-// With vectors for the values' distances the weights are needed on the tape, so nothing is fused.
+// With positions that change the values the weights are needed on the tape, so nothing is fused.
 Tensor composed_attention(const Tensor& q, const KeysAndValues& from, const AttentionOptions& options,
-                          const ShawPositions& shaw, const AttentionPass& pass, double scale) {
+                          const AttentionPositions& positions, const AttentionPass& pass, double scale) {
   Tensor added = options.mask;
   if (options.causal) added = add_mask(added, tril(ones({q.size(2), from.keys.size(2)}, kBool)));
   const Tensor w = softmax(matmul(q, shared_heads(from.keys, q.size(1)).t()) * scale + added, -1);  // [B, H, T, S]
   if (pass.weights) *pass.weights = w.detach();
   const Tensor kept = tapegrad::dropout(w, options.dropout, options.training, options.generator);
-  return matmul(kept, shared_heads(from.values, q.size(1))) +
-         weighted(shaw.weighted_values(kept, start_of(pass)), pass);
+  return matmul(kept, shared_heads(from.values, q.size(1))) + positions.values(kept, pass.positions);
 }
 
 // Attention with what the positions add to the scores: [B, H, T, D] -> the same.
 Tensor positioned_attention(const Tensor& q, const KeysAndValues& from, AttentionOptions options,
-                            const ShawPositions& shaw, const AttentionPass& pass) {
+                            const AttentionPositions& positions, const AttentionPass& pass) {
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
   if (pass.positions && pass.positions->bias.defined()) options.mask = add_mask(pass.positions->bias, options.mask);
-  if (shaw.defined()) {
-    const Tensor scores = weighted(shaw.scores(q, from.keys.size(2), start_of(pass)) * scale, pass);
-    options.mask = add_mask(scores, options.mask);
+  if (positions.defined()) {
+    options.mask = add_mask(positions.scores(q, from.keys.size(2), scale, pass.positions), options.mask);
   }
-  if (shaw.values.defined()) return composed_attention(q, from, options, shaw, pass, scale);
+  if (positions.changes_values()) return composed_attention(q, from, options, positions, pass, scale);
   if (!pass.weights) return scaled_dot_product_attention(q, from.keys, from.values, options);
   auto [y, w] = attention_with_weights(q, from.keys, from.values, options);
   *pass.weights = w.detach();
@@ -73,8 +64,8 @@ Tensor positioned_attention(const Tensor& q, const KeysAndValues& from, Attentio
 }
 
 // Error for positions that add to the score of every pair.
-void require_no_scores(AttentionKind kind, const ShawPositions& shaw, const AttentionPass& pass) {
-  if (shaw.defined() || (pass.positions && pass.positions->bias.defined())) {
+void require_no_scores(AttentionKind kind, const AttentionPositions& positions, const AttentionPass& pass) {
+  if (positions.defined() || (pass.positions && pass.positions->bias.defined())) {
     fail(kMask, fmt::format("expected positions that leave the scores alone with {} attention", name(kind)));
   }
 }
@@ -159,7 +150,7 @@ Tensor AttentionCore::mixed(const Tensor& q, const KeysAndValues& from, const At
   const int64_t queries = q.size(2), keys = from.keys.size(2);
   if (pass.vectors) *pass.vectors = {q.detach(), from.keys.detach()};
   if (choice.kind == AttentionKind::window) {
-    require_no_scores(choice.kind, shaw, pass);
+    require_no_scores(choice.kind, positions, pass);
     return join_heads(window_attention(q, from, *this, pass));
   }
   AttentionOptions options{.mask = pass.mask,
@@ -171,7 +162,7 @@ Tensor AttentionCore::mixed(const Tensor& q, const KeysAndValues& from, const At
     options.causal = false;
     if (queries > 1) options.mask = restrict_mask(pass.mask, tril(ones({queries, keys}, kBool), keys - queries));
   }
-  return join_heads(positioned_attention(q, from, options, shaw, pass));
+  return join_heads(positioned_attention(q, from, options, positions, pass));
 }
 
 }  // namespace tapegrad::nn::detail

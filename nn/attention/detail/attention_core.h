@@ -16,7 +16,7 @@ Tensor join_heads(const Tensor& x);
 struct AttentionCore {
   const Linear &query, &key, &value, &output;
   const Dropout& dropout;  // on the weights
-  const ShawPositions& shaw;
+  const AttentionPositions& positions;
   int64_t heads;
   int64_t kv_heads;  // of keys and values: each is shared by heads / kv_heads query heads
   const AttentionChoice& choice;

@@ -260,7 +260,7 @@ TEST(GroupedQueries, ModulesEqualThoseWithRepeatedHeadsForAllPositions) {
                                      .num_heads = 4,
                                      .qkv_bias = true,
                                      .positions = positions,
-                                     .position_options = {.shaw_distance = 3, .shaw_values = values},
+                                     .position_options = nn::ShawOptions{.distance = 3, .values = values},
                                      .num_kv_heads = 2};
       const nn::MultiHeadSelfAttention grouped(config);
       EXPECT_EQ(grouped.W_key.weight->shape(), (Shape{4, 5}));
@@ -270,8 +270,7 @@ TEST(GroupedQueries, ModulesEqualThoseWithRepeatedHeadsForAllPositions) {
       full.W_query.bias.set(grouped.W_query.bias);
       full.out_proj.weight.set(grouped.out_proj.weight);
       full.out_proj.bias.set(grouped.out_proj.bias);
-      if (grouped.shaw.keys.defined()) full.shaw.keys.set(grouped.shaw.keys);
-      if (grouped.shaw.values.defined()) full.shaw.values.set(grouped.shaw.values);
+      nn::load_state_dict(full.positions, nn::state_dict(grouped.positions));
       repeat_rows(grouped.W_key, full.W_key, 2, 2);
       repeat_rows(grouped.W_value, full.W_value, 2, 2);
       const Tensor x = randn({2, 6, 5});

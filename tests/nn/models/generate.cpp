@@ -22,14 +22,15 @@ Tokens row(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t
 
 nn::Transformer some_model(uint64_t seed, Positions positions = Positions::learned) {
   manual_seed(seed);
-  nn::Transformer model({.vocab_size = 7,
-                         .hidden_size = 8,
-                         .num_hidden_layers = 2,
-                         .num_attention_heads = 2,
-                         .intermediate_size = 16,
-                         .max_position_embeddings = 9,
-                         .positions = positions,
-                         .position_options = {.shaw_distance = 2, .t5_buckets = 8, .t5_distance = 12}});
+  nn::Transformer model(
+      {.vocab_size = 7,
+       .hidden_size = 8,
+       .num_hidden_layers = 2,
+       .num_attention_heads = 2,
+       .intermediate_size = 16,
+       .max_position_embeddings = 9,
+       .positions = positions,
+       .position_options = {nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12}}});
   nn::eval(model);
   return model;
 }
@@ -273,13 +274,14 @@ TEST(Generate, GptCachedEqualsUncachedForEveryKindOfPositions) {
     SCOPED_TRACE(nn::name(positions));
     const bool ends = positions == Positions::learned;  // after 6 tokens it reads the last 6
     manual_seed(11);
-    nn::GPTModel model({.vocab_size = 7,
-                        .context_length = ends ? 6 : 2,
-                        .emb_dim = 8,
-                        .n_heads = 2,
-                        .n_layers = 2,
-                        .positions = positions,
-                        .position_options = {.shaw_distance = 2, .t5_buckets = 8, .t5_distance = 12}});
+    nn::GPTModel model(
+        {.vocab_size = 7,
+         .context_length = ends ? 6 : 2,
+         .emb_dim = 8,
+         .n_heads = 2,
+         .n_layers = 2,
+         .positions = positions,
+         .position_options = {nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12}}});
     EXPECT_EQ(nn::count_parameters(model), model.config.parameter_count());
     nn::to(model, kFloat64);
     nn::eval(model);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt.h>
@@ -96,6 +97,20 @@ TEST(Gpt, CountsParametersWithoutMakingThem) {
   }
 }
 
+TEST(Gpt, CountsParametersOfAnySizeWithoutMemoryAndDraws) {
+  manual_seed(3);
+  const double first = rand({1}).item();
+  manual_seed(3);
+  const int64_t parameters = nn::Parameter::alive(), held = pool::stats().reserved;
+  EXPECT_EQ(nn::GPTConfig{}.parameter_count(), 163'009'536);
+  const nn::GPTConfig wide{.vocab_size = 1'000'000, .emb_dim = 1'000'000, .n_heads = 1'000'000, .n_layers = 100'000};
+  const double c = 1e6;
+  EXPECT_NEAR(static_cast<double>(wide.parameter_count()) / (12 * c * c * 1e5), 1, 1e-4);
+  EXPECT_EQ(nn::Parameter::alive(), parameters);
+  EXPECT_LT(pool::stats().reserved - held, 1 << 20);
+  EXPECT_EQ(rand({1}).item(), first);
+}
+
 // Tutorial 000 saves the causal mask of every block.
 TEST(Gpt, MasksOfTutorial000) {
   const nn::GPTConfig config{.vocab_size = 5, .context_length = 3, .emb_dim = 4, .n_heads = 2, .n_layers = 2};
@@ -133,7 +148,7 @@ TEST(Gpt, IsCausal) {
   // Nor does a loss on early positions reach later tokens.
   Tape tape;
   const Gradients grads = tape.backward(sum(narrow(model(a), 1, 0, 2)));
-  EXPECT_EQ(sum(abs(narrow(grads[model.pos_emb.learned.weight], 0, 2, 6))).item(), 0);
+  EXPECT_EQ(sum(abs(narrow(grads[*model.pos_emb.table()], 0, 2, 6))).item(), 0);
 }
 
 TEST(Gpt, CachedEqualsUncached) {

@@ -29,13 +29,9 @@ constexpr std::string_view kLearnedKinds[] = {"conv",    "conv-multiscale", "lst
                                               "complex", "composite",       "dynamic"};
 
 nn::PositionOptions small_options(std::string_view solver = "rk4") {
-  return {.shaw_distance = 2,
-          .shaw_values = true,
-          .t5_buckets = 8,
-          .t5_distance = 12,
-          .ode = {.solver = nn::ode_solver_named(solver)},
-          .composite_added = Positions::lstm,
-          .composite_relative = Positions::shaw};
+  return {nn::ShawOptions{.distance = 2, .values = true}, nn::T5Options{.buckets = 8, .distance = 12},
+          nn::OdePositionOptions{.solver = {.solver = nn::ode_solver_named(solver)}},
+          nn::CompositePositionOptions{.added = "lstm", .relative = "shaw"}};
 }
 
 template <class Model>
@@ -70,9 +66,9 @@ nn::Transformer transformer(Positions kind, const nn::PositionOptions& options =
 
 TEST(AddedPositions, InputsOfOneTokenGiveAGradientToEveryParameter) {
   const Tensor token = tensor({{int64_t{3}}});
-  for (std::size_t kind = 0; kind < std::size(nn::kPositionNames); ++kind) {
-    SCOPED_TRACE(nn::kPositionNames[kind]);
-    nn::GPTModel model = gpt(static_cast<Positions>(kind));
+  for (std::size_t kind = 0; kind < std::size(nn::position_names()); ++kind) {
+    SCOPED_TRACE(nn::position_names()[kind]);
+    nn::GPTModel model = gpt(nn::positions_named(nn::position_names()[kind]));
     Tape tape;
     const Gradients grads = tape.backward(sum(model(token)));
     for (const nn::NamedParameter& p : nn::named_parameters(model)) {
@@ -87,23 +83,16 @@ TEST(AddedPositions, AndTheirGradientsEqualPyTorchs) {
     const std::string kind = expected["kind"];
     const bool causal = expected["causal"], composite = expected["composite"];
     SCOPED_TRACE(kind + (causal ? ", causal" : "") + (composite ? ", composite" : ""));
-    const nn::PositionOptions options{.conv_width = 5,
-                                      .lstm_size = 3,
-                                      .ode_size = 5,
-                                      .ode = {.steps = 2},
-                                      .dynamic_size = 5,
-                                      .composite_added = nn::positions_named(composite ? kind : "index")};
+    const nn::PositionOptions options(nn::ConvPositionOptions{.width = 5}, nn::LstmPositionOptions{.size = 3},
+                                      nn::OdePositionOptions{.size = 5, .solver = {.steps = 2}},
+                                      nn::DynamicPositionOptions{.size = 5},
+                                      nn::CompositePositionOptions{.added = composite ? kind : "index"});
     nn::AddedPositions model(composite ? Positions::composite : nn::positions_named(kind), 4, 8, options, causal);
     nn::to(model, kFloat64);
     const auto parameters = nn::named_parameters(model);
     ASSERT_EQ(parameters.size(), expected["grads"].size());
-    int64_t k = 20, count = 0;
-    for (const auto& [name, parameter] : parameters) {
-      parameter.set(filled(parameter->shape(), k++));
-      count += parameter->numel();
-    }
-    EXPECT_EQ(nn::added_parameter_count(composite ? Positions::composite : nn::positions_named(kind), 4, 8, options),
-              count);
+    int64_t k = 20;
+    for (const auto& [name, parameter] : parameters) parameter.set(filled(parameter->shape(), k++));
     const Tensor x = filled({2, 6, 8}, 7).to(kFloat64).as_leaf();
     Tape tape;
     const Tensor y = model(x);
@@ -118,7 +107,7 @@ TEST(AddedPositions, AndTheirGradientsEqualPyTorchs) {
 }
 
 TEST(AddedPositions, NeverSeeLaterTokensOfACausalModel) {
-  for (const std::string_view kind : nn::kPositionNames) {
+  for (const std::string_view kind : nn::position_names()) {
     SCOPED_TRACE(kind);
     const nn::GPTModel model = gpt(nn::positions_named(kind));
     manual_seed(1);
@@ -141,7 +130,7 @@ TEST(AddedPositions, ReadOnlyBackwardsWhereTheyAreCausal) {  // also without a m
 }
 
 TEST(AddedPositions, ContinueFromACache) {
-  for (const std::string_view kind : nn::kPositionNames) {
+  for (const std::string_view kind : nn::position_names()) {
     for (const std::string_view solver : nn::kOdeSolverNames) {
       if (kind != "ode" && solver != "rk4") continue;
       SCOPED_TRACE(kind);
@@ -169,7 +158,7 @@ TEST(AddedPositions, ContinueFromACache) {
 }
 
 TEST(AddedPositions, ATransformerDecodesWithACacheAsWithout) {
-  for (const std::string_view kind : nn::kPositionNames) {
+  for (const std::string_view kind : nn::position_names()) {
     SCOPED_TRACE(kind);
     const nn::Transformer model = transformer(nn::positions_named(kind));
     manual_seed(1);
@@ -184,7 +173,7 @@ TEST(AddedPositions, ATransformerDecodesWithACacheAsWithout) {
 }
 
 TEST(AddedPositions, DoNotSeePadding) {
-  for (const std::string_view kind : nn::kPositionNames) {
+  for (const std::string_view kind : nn::position_names()) {
     SCOPED_TRACE(kind);
     const nn::Transformer model = transformer(nn::positions_named(kind));
     const Tensor alone = tensor({{3, 1, 4, 1, 5}}), padded = tensor({{3, 1, 4, 1, 5, 0, 0, 0}});
@@ -217,13 +206,13 @@ TEST(AddedPositions, HaveNoEnd) {
     EXPECT_EQ(model(x.slice(1, 0, 1)).shape(), (Shape{1, 1, 8}));
   }
   nn::PositionOptions learned = small_options();  // a composite of a learned table is limited
-  learned.composite_added = Positions::learned;
+  learned.of<nn::CompositePositionOptions>().added = "learned";
   EXPECT_EQ(gpt(Positions::composite, learned).config.longest_input(), 6);
   EXPECT_EQ(error_of([&] {
               gpt(Positions::composite, learned)(ones({1, 7}, kInt64));
             }),
             "[gpt] 7 tokens are more than the context_length 6");
-  learned.interpolate_to = 20;
+  learned.of<nn::LearnedPositionOptions>().interpolate_to = 20;
   EXPECT_EQ(gpt(Positions::composite, learned)(ones({1, 20}, kInt64)).shape(), (Shape{1, 20, 11}));
 }
 
@@ -277,12 +266,9 @@ TEST(AddedPositions, ComplexOnesTurnWhenTheyShift) {  // z(i + j) = z(i) e^(i om
 
 TEST(AddedPositions, OdeGradientsByAdjointAreThoseThroughTheSolver) {
   const auto gradients = [](std::string_view solver, bool adjoint) {
-    nn::PositionOptions options = small_options(solver);
-    options.ode.steps = 16;
-    options.ode.tolerance = 1e-9;
-    options.ode.adjoint = adjoint;
     manual_seed(9);
-    nn::OdePositions model(6, options);
+    nn::OdePositions model(
+        6, {.solver = {.solver = nn::ode_solver_named(solver), .steps = 16, .tolerance = 1e-9, .adjoint = adjoint}});
     nn::to(model, kFloat64);
     Tape tape;
     const Tensor p = model(12, 3);
@@ -308,12 +294,11 @@ TEST(AddedPositions, CompositeOnesAreAnyPair) {
       if (p.name == name) p.parameter.set(full({}, value));
     }
   };
-  for (const std::string_view added : nn::kAddedPositionNames) {
-    for (const std::string_view relative : nn::kRelativePositionNames) {
+  for (const std::string_view added : nn::added_position_names()) {
+    for (const std::string_view relative : nn::relative_position_names()) {
       SCOPED_TRACE(std::string(added) + " and " + std::string(relative));
       nn::PositionOptions options = small_options();
-      options.composite_added = nn::positions_named(added);
-      options.composite_relative = nn::positions_named(relative);
+      options.of<nn::CompositePositionOptions>() = {.added = std::string(added), .relative = std::string(relative)};
       nn::GPTModel pair = gpt(Positions::composite, options);
       EXPECT_EQ(pair.config.parameter_count(), nn::count_parameters(pair));
       const auto part = [&](std::string_view kind) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 namespace tapegrad {
@@ -23,7 +24,7 @@ using tests::filled;
 
 std::vector<Positions> all_kinds() {
   std::vector<Positions> kinds;
-  for (const std::string_view name : nn::kPositionNames) kinds.push_back(nn::positions_named(name));
+  for (const std::string_view name : nn::position_names()) kinds.push_back(nn::positions_named(name));
   return kinds;
 }
 const std::vector<Positions> kAll = all_kinds();
@@ -108,7 +109,7 @@ struct SelfAttention {
   }
 };
 
-constexpr nn::PositionOptions kSmall{.shaw_distance = 2, .t5_buckets = 8, .t5_distance = 12};
+const nn::PositionOptions kSmall(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
 
 TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
   for (const json& expected : golden()["attention"]) {
@@ -116,9 +117,11 @@ TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
     const bool causal = expected["causal"], composite = expected["composite"];
     SCOPED_TRACE(kind + (causal ? ", causal" : "") + (composite ? ", composite" : ""));
     nn::PositionOptions options = kSmall;
-    options.shaw_values = kind == "shaw_values";
-    if (options.shaw_values) kind = "shaw";
-    if (composite) options.composite_relative = nn::positions_named(kind);
+    if (kind == "shaw_values") {
+      options.of<nn::ShawOptions>().values = true;
+      kind = "shaw";
+    }
+    if (composite) options.of<nn::CompositePositionOptions>().relative = kind;
     SelfAttention model(composite ? Positions::composite : nn::positions_named(kind), causal, options);
     nn::to(model, kFloat64);
     const auto parameters = nn::named_parameters(model);
@@ -147,7 +150,7 @@ TEST(Positions, RelativeOnesAreShiftInvariant) {
   for (const bool values : {false, true}) {
     for (const Positions kind : {Positions::rope, Positions::shaw, Positions::t5, Positions::alibi}) {
       nn::PositionOptions options = kSmall;
-      options.shaw_values = values;
+      options.of<nn::ShawOptions>().values = values;
       SelfAttention model(kind, false, options);
       nn::to(model, kFloat64);
       // The same five tokens, after none or after seven others, which a mask hides.
@@ -179,7 +182,7 @@ TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
   for (const bool values : {false, true}) {
     for (const Positions kind : kAll) {
       nn::PositionOptions options = kSmall;
-      options.shaw_values = values;
+      options.of<nn::ShawOptions>().values = values;
       SelfAttention model(kind, false, options);
       const Tensor x = randn({2, 3, 8}).as_leaf();
       const Tensor mask = nn::padding_mask(tensor({{1, 2, 3}, {0, 0, 0}}));
@@ -307,7 +310,7 @@ TEST(Positions, OnlyLearnedPositionsAreBounded) {
         << nn::name(kind);
   }
   nn::TransformerConfig config = small(Positions::learned);
-  config.position_options.interpolate_to = 9;
+  config.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
   EXPECT_EQ(config.longest_input(), 9);
   EXPECT_EQ(nn::Transformer(config)(src, tgt).shape(), (Shape{1, 7, 11}));
 }
@@ -329,8 +332,7 @@ TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
   const Tensor src = randint(1, 11, {2, 18}), tgt = randint(1, 11, {2, 14}), causal = nn::causal_mask(14);
   const auto model_of = [](double base, double scale) {
     nn::TransformerConfig config = small(Positions::rope);
-    config.position_options.rope_base = base;
-    config.position_options.ntk_scale = scale;
+    config.position_options = nn::RopeOptions{.base = base, .ntk_scale = scale};
     return seeded<nn::Transformer>(config);
   };
   const double base = nn::ntk_base(500, kScale, 4);
@@ -361,8 +363,7 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   const Tensor tokens = randint(0, 11, {2, 20});
   const auto model_of = [](double base, double scale) {
     nn::GPTConfig config = small_gpt(Positions::rope);
-    config.position_options.rope_base = base;
-    config.position_options.ntk_scale = scale;
+    config.position_options = nn::RopeOptions{.base = base, .ntk_scale = scale};
     return seeded<nn::GPTModel>(config);
   };
   const double base = nn::ntk_base(500, 3, 4);
@@ -422,11 +423,13 @@ TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
   manual_seed(10);
   const Tensor src = randint(1, 11, {2, 9}), tgt = randint(1, 11, {2, 7});
   nn::TransformerConfig narrow = small(Positions::learned), wide = narrow;
-  narrow.position_options.interpolate_to = wide.max_position_embeddings = 9;
+  narrow.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
+  wide.max_position_embeddings = 9;
   expect_interpolation(seeded<nn::Transformer>(narrow), seeded<nn::Transformer>(wide),
                        [&](const nn::Transformer& model) { return model(src, tgt, {}, nn::causal_mask(7)); });
   nn::GPTConfig narrow_gpt = small_gpt(Positions::learned), wide_gpt = narrow_gpt;
-  narrow_gpt.position_options.interpolate_to = wide_gpt.context_length = 9;
+  narrow_gpt.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
+  wide_gpt.context_length = 9;
   EXPECT_EQ(narrow_gpt.longest_input(), 9);
   expect_interpolation(seeded<nn::GPTModel>(narrow_gpt), seeded<nn::GPTModel>(wide_gpt),
                        [&](const nn::GPTModel& model) { return model(src); });
@@ -450,6 +453,42 @@ TEST(Positions, LearnedParametersKeepTheirNames) {
   EXPECT_FALSE(has(shaw, "decoder.layers.1.cross_attn.shaw.keys"));
 }
 
+TEST(Positions, TheTableHasNamesHelpAndOptionsOfEachEncoding) {
+  nn::PositionOptions options;
+  nn::Fields all;
+  nn::list_positions("composite", options, all);
+  std::vector<std::string> used;
+  for (const nn::Field& field : all) {
+    EXPECT_FALSE(field.setting.help.empty()) << field.setting.name;
+    EXPECT_EQ(field.setting.group, "Positions");
+    EXPECT_EQ(all.find(field.setting.name), &field) << field.setting.name << " is listed twice";
+    if (field.used) used.emplace_back(field.setting.name);
+  }
+  EXPECT_EQ(used, (std::vector<std::string>{"rope-base", "ntk-scale", "composite-added", "composite-relative"}));
+  for (const nn::PositionKind* kind : nn::position_kinds()) {
+    SCOPED_TRACE(kind->name);
+    EXPECT_FALSE(kind->help.empty());
+    EXPECT_EQ(&nn::kind_of(kind->positions()), kind);
+    EXPECT_EQ(nn::name(nn::positions_named(kind->name)), kind->name);
+    const nn::PositionSizes sizes{.width = 8, .max_positions = 6, .heads = 2, .head_dim = 4};
+    const bool acts_inside = kind->relative(sizes, options).defined() || kind->pairs(sizes, options).defined();
+    using Role = nn::PositionKind::Role;
+    EXPECT_EQ(kind->added(sizes, options).defined(), kind->role == Role::added || kind->name == "composite");
+    EXPECT_EQ(acts_inside, kind->role == Role::relative || kind->name == "composite");
+  }
+}
+
+TEST(Positions, OptionsAreDefaultsUntilTheyAreSetAndCopiesAreTheirOwn) {
+  nn::PositionOptions options(nn::RopeOptions{.base = 500});
+  const nn::PositionOptions copy = options;
+  options.of<nn::RopeOptions>().base = 700;
+  options.of<nn::T5Options>().buckets = 8;
+  EXPECT_EQ(copy.of<nn::RopeOptions>().base, 500);
+  EXPECT_EQ(copy.of<nn::T5Options>().buckets, 32);
+  EXPECT_EQ(std::as_const(options).of<nn::RopeOptions>().base, 700);
+  EXPECT_EQ(std::as_const(options).of<nn::RopeOptions>().ntk_scale, 1);
+}
+
 TEST(Positions, Errors) {
   EXPECT_EQ(error_of([] { nn::positions_named("ropes"); }),
             "[positions] expected one of none, index, learned, sinusoidal, rope, shaw, t5, alibi, conv, "
@@ -464,23 +503,26 @@ TEST(Positions, Errors) {
             "[positions] ntk_scale expects heads of more than 2 elements, got 2");
   const auto of = [](nn::PositionOptions options) { return error_of([&] { options.check(); }); };
   EXPECT_EQ(of({}), "no error");
-  EXPECT_EQ(of({.interpolate_to = -1}), "[positions] interpolate_to must not be negative, got -1");
-  EXPECT_EQ(of({.rope_base = 1}), "[positions] rope_base must be larger than 1, got 1");
-  EXPECT_EQ(of({.ntk_scale = 0.5}), "[positions] ntk_scale must be at least 1, got 0.5");
-  EXPECT_EQ(of({.shaw_distance = 0}), "[positions] shaw_distance must be positive, got 0");
-  EXPECT_EQ(of({.t5_buckets = 5}), "[positions] t5_buckets must be even and at least 4, got 5");
-  EXPECT_EQ(of({.t5_distance = 16}), "[positions] t5_distance must be larger than half of t5_buckets 32, got 16");
-  EXPECT_EQ(of({.conv_width = 4}), "[positions] conv_width must be odd and positive, got 4");
-  EXPECT_EQ(of({.lstm_size = -1}), "[positions] lstm_size must not be negative, got -1");
-  EXPECT_EQ(of({.ode_size = -2}), "[positions] ode_size must not be negative, got -2");
-  EXPECT_EQ(of({.ode_interval = 0}), "[positions] ode_interval must be positive, got 0");
-  EXPECT_EQ(of({.ode = {.steps = 0}}), "[odeint] steps must be positive, got 0");
-  EXPECT_EQ(of({.ode = {.tolerance = 0}}), "[odeint] tolerance must be positive, got 0");
-  EXPECT_EQ(of({.dynamic_size = -1}), "[positions] dynamic_size must not be negative, got -1");
-  EXPECT_EQ(of({.composite_added = Positions::rope}),
+  EXPECT_EQ(of(nn::LearnedPositionOptions{.interpolate_to = -1}),
+            "[positions] interpolate_to must not be negative, got -1");
+  EXPECT_EQ(of(nn::RopeOptions{.base = 1}), "[positions] rope_base must be greater than 1, got 1");
+  EXPECT_EQ(of(nn::RopeOptions{.ntk_scale = 0.5}), "[positions] ntk_scale must be at least 1, got 0.5");
+  EXPECT_EQ(of(nn::ShawOptions{.distance = 0}), "[positions] shaw_distance must be positive, got 0");
+  EXPECT_EQ(of(nn::T5Options{.buckets = 5}), "[positions] t5_buckets must be even and at least 4, got 5");
+  EXPECT_EQ(of(nn::T5Options{.distance = 16}),
+            "[positions] t5_distance must be larger than half of t5_buckets 32, got 16");
+  EXPECT_EQ(of(nn::ConvPositionOptions{.width = 4}), "[positions] conv_width must be odd and positive, got 4");
+  EXPECT_EQ(of(nn::LstmPositionOptions{.size = -1}), "[positions] lstm_size must not be negative, got -1");
+  EXPECT_EQ(of(nn::OdePositionOptions{.size = -2}), "[positions] ode_size must not be negative, got -2");
+  EXPECT_EQ(of(nn::OdePositionOptions{.interval = 0}), "[positions] ode_interval must be positive, got 0");
+  EXPECT_EQ(of(nn::OdePositionOptions{.solver = {.steps = 0}}), "[positions] ode_steps must be positive, got 0");
+  EXPECT_EQ(of(nn::OdePositionOptions{.solver = {.tolerance = 0}}),
+            "[positions] ode_tolerance must be positive, got 0");
+  EXPECT_EQ(of(nn::DynamicPositionOptions{.size = -1}), "[positions] dynamic_size must not be negative, got -1");
+  EXPECT_EQ(of(nn::CompositePositionOptions{.added = "rope"}),
             "[positions] composite_added must be one of index, learned, sinusoidal, conv, conv-multiscale, lstm, ode, "
             "complex, dynamic, got rope");
-  EXPECT_EQ(of({.composite_relative = Positions::none}),
+  EXPECT_EQ(of(nn::CompositePositionOptions{.relative = "none"}),
             "[positions] composite_relative must be one of rope, shaw, t5, alibi, got none");
   nn::TransformerConfig odd = small(Positions::rope);
   odd.hidden_size = 6;

@@ -1,0 +1,11 @@
+// Positions added as numbers. Tutorial 003, section 8.3.1.
+#pragma once
+
+#include <tapegrad/autograd/tensor.h>
+
+namespace tapegrad::nn {
+
+/// x [..., T, C] plus the position itself, start .. start + T - 1, in every element.
+Tensor add_index(const Tensor& x, int64_t start = 0);
+
+}  // namespace tapegrad::nn

@@ -1,4 +1,5 @@
 // Weights in every format, products of few rows, and several sequences at once.
+// ctest: threads families
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -120,6 +121,12 @@ TEST(WeightFormats, Errors) {
               linear(ones({2, 70}), m, ones({2}));
             }),
             "[linear] expected a bias float32 [3], got float32 [2]");
+  EXPECT_EQ(
+      error_of([&] {
+        linear(ones({2, 60}), quantize(ones({3, 70}), weight_format("int4")));
+      }),
+      "[linear] expected an int4 matrix with 60 columns: values int64 [rows, 4] and scales float32 [rows, 2], got "
+      "int64 [3, 6] and float32 [3, 3]");
   Tape tape;
   const Tensor x = ones({1, 70}).as_leaf();
   EXPECT_EQ(error_of([&] { linear(x, m); }),

@@ -85,7 +85,7 @@ TEST(CommandHelp, ShowsDefaultsAndChoices) {
   const std::string help = run_command({"generate", "gpt", "--help"}).out;
   EXPECT_NE(help.find("--max-new-tokens N"), std::string::npos);
   EXPECT_NE(help.find("(default: 50)"), std::string::npos);
-  EXPECT_NE(help.find("--dtype {float32,bfloat16,int8}"), std::string::npos);
+  EXPECT_NE(help.find("--dtype {float32,bfloat16,int8,int4}"), std::string::npos);
   EXPECT_EQ(help.find("N=50"), std::string::npos);
   const std::string gpt = one_line(run_command({"train", "gpt", "--help"}).out);
   for (const char* part : {"(default: out/gpt)", "(default: 1; 0: no clipping)", "(default: 50; 0: no sample)",
@@ -115,7 +115,7 @@ TEST(CommandWords, MistypedOnesGetSuggestions) {
        {"[--seed] expected one value, got 2 (the option was given more than once)"}},
       {{"generate", "gpt", "--prompt", "a", "--prompt=b", "--prompt", "c"}, {"[--prompt] expected one value, got 3"}},
       {{"generate", "gpt", "--dtype", "bfloat"},
-       {"[--dtype] must be one of float32, bfloat16, int8, got \"bfloat\" (did you mean bfloat16"}},
+       {"[--dtype] must be one of float32, bfloat16, int8, int4, got \"bfloat\" (did you mean bfloat16"}},
   };
   for (const auto& [arguments, words] : cases) {
     const Ran ran = run_command(arguments);

@@ -100,6 +100,22 @@ TEST(GptCommand, TrainsGeneratesAndTests) {
   };
   EXPECT_EQ(generated(folder / "int8.safetensors", "float32").out, generated(model, "int8").out);
   expect_error(generated(folder / "int8.safetensors", "bfloat16"), 2, {"[--dtype]", "has int8 weights, not bfloat16"});
+  expect_error(generated(folder / "int8.safetensors", "int4"), 2, {"[--dtype]", "has int8 weights, not int4"});
+
+  // int4: a loss that is a little larger, files, and no training.
+  const Ran coarse =
+      run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", "int4"});
+  ASSERT_EQ(coarse.code, 0) << coarse.err;
+  const double int4_loss = nlohmann::json::parse(coarse.out)["loss"].get<double>();
+  EXPECT_GT(std::abs(int4_loss - loss), std::abs(int8_loss - loss));
+  EXPECT_LT(std::abs(int4_loss - loss), 0.1);
+  const TrainedGPT int4 = load_gpt(model, {.dtype = "int4"});
+  const std::string file = folder / "int4.safetensors";
+  save_gpt(file, int4.model, small_gpt_options(folder), *int4.tokenizer, 0);
+  EXPECT_EQ(generated(file, "float32").out, generated(model, "int4").out);
+  expect_error(generated(file, "int8"), 2, {"[--dtype]", "has int4 weights, not int8"});
+  expect_error(run_command({"train", "gpt", "--from", file, "--text", folder / "text.txt", "--out", folder / "none"}),
+               2, {"[--from]", "has int4 weights, which cannot be trained"});
 }
 
 TEST(GptCommand, TrainsWithEveryKindOfPositions) {

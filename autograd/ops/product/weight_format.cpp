@@ -9,10 +9,10 @@
 
 namespace tapegrad {
 
-extern const WeightFormat kFloat32Format, kBFloat16Format, kInt8Format;
+extern const WeightFormat kFloat32Format, kBFloat16Format, kInt8Format, kInt4Format;
 
 std::span<const WeightFormat* const> weight_formats() {
-  static constexpr const WeightFormat* kFormats[] = {&kFloat32Format, &kBFloat16Format, &kInt8Format};
+  static constexpr const WeightFormat* kFormats[] = {&kFloat32Format, &kBFloat16Format, &kInt8Format, &kInt4Format};
   return kFormats;
 }
 

@@ -49,7 +49,7 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
 
 TEST(Show, TutorialsOwnExamples) {
   for (const Topic& topic : topics())
-    if (topic.examples.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error" &&
+    if (topic.example.help.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error" &&
         topic.name != "gpt-cost")
       expect_shows(std::string(topic.name));
   expect_shows("attention-steps", {}, "attention-steps-time-flies");

@@ -52,7 +52,9 @@ void ExplainRequest::list(Fields& f) {
 void AttentionRequest::list(Fields& f) {
   add_model(f, model);
   AttentionOutput::list(f);
-  f.add({.name = "seed", .help = "random seed of the example"}, seed);
+  Fields of_example;
+  of_example.add({.name = "seed", .help = "random seed of the example"}, seed);
+  f.insert_after("out", of_example);
   list_examples(f);
   add_changes(f, fields_of(reach));
 }

@@ -112,10 +112,6 @@ void add_fields(Fields& fields, const Fields& more) {
   }
 }
 
-void check_limits(std::string_view option, double value, const Limits& limits) {
-  require(limits.accept(value), option, fmt::format("{}, got {}", limits.wording(), value));
-}
-
 void check_limits(const Fields& fields) {
   for (const Field& field : fields) {
     const std::string fault = field.fault();

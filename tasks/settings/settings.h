@@ -39,8 +39,6 @@ inline constexpr Limits kBeams{.least = 1, .most = 1000};
 /// does: whole numbers to kMost, and probabilities of dropping, which nn's kShare limits, to less than 1.
 void add_fields(Fields& fields, const Fields& more);
 
-/// BadRequest about an option whose value is outside of its limits.
-void check_limits(std::string_view option, double value, const Limits& limits);
 /// BadRequest that names the first setting outside of its limits or choices.
 void check_limits(const Fields& fields);
 

@@ -136,7 +136,7 @@ TEST(Show, HelpAtEveryLevel) {
     EXPECT_EQ(ran.code, 0);
     EXPECT_NE(ran.out.find("--out DIR"), std::string::npos) << ran.out;
     expect_narrow(ran.out);
-    EXPECT_EQ(ran.out.find("--length") != std::string::npos, !topic.length.empty()) << ran.out;
+    EXPECT_EQ(ran.out.find("--length") != std::string::npos, !topic.length.help.empty()) << ran.out;
   }
 }
 

@@ -5,47 +5,109 @@
 #include <tapegrad/nn/attention_pass.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/long_self_attention.h>
+
+#include <string_view>
+#include <type_traits>
 
 namespace tapegrad::nn {
 
-/// Projects query, key and value, attends in every head (softmax(q k^T / sqrt(head_dim)) v), and projects the result.
-/// Scores are scaled by the size of a head, not of the model.
+struct SelfAttentionConfig {
+  int64_t d_in = 768;          ///< width of the input
+  int64_t d_out = 768;         ///< width of queries, keys, values and the output; a multiple of num_heads
+  int64_t num_heads = 12;      ///< each head has d_out / num_heads elements
+  int64_t context_length = 0;  ///< the longest input; 0: any length
+  double dropout = 0;          ///< on the attention weights, in training
+  bool qkv_bias = false;
+  bool causal = true;  ///< position t attends to 0 .. t
+  Positions positions = Positions::none;
+  PositionOptions position_options = {};
+  int64_t num_kv_heads = 0;  ///< heads of keys and values, each shared by a group of queries; 0: num_heads
+  AttentionChoice attention = {};
+  int64_t form_length = 0;  ///< the length for which a form of fixed sizes is made; 0: context_length
+  int64_t output_size = 0;  ///< width of the output; 0: d_out
+  bool output_bias = true;
+
+  int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
+  /// Error, "[where] ...", that names the first invalid member.
+  void check(std::string_view where = "multi_head_self_attention") const;
+};
+
+/// What one kind of attention module calls itself in errors, and its projections.
+struct AttentionNames {
+  std::string_view where;
+  std::string_view query, key, value, output;
+  /// The names of all parameters begin with this and a dot; empty: they do not. Forms that are AttentionTraits::nested
+  /// put their name here.
+  std::string_view group = {};
+};
+/// MultiHeadAttention of tutorial 003.
+inline constexpr AttentionNames kAttentionNames{"multi_head_attention", "linear_layers.0", "linear_layers.1",
+                                                "linear_layers.2", "linear_layers.3"};
+/// MultiHeadAttention of tutorials 000 and 004.
+inline constexpr AttentionNames kSelfAttentionNames{"multi_head_self_attention", "W_query", "W_key", "W_value",
+                                                    "out_proj"};
+/// Llama's, as Hugging Face's folders have them.
+inline constexpr AttentionNames kLlamaNames{"llama_attention", "q_proj", "k_proj", "v_proj", "o_proj"};
+
+/// Projects query, key and value, attends in every head (in full attention, softmax(q k^T / sqrt(head_dim)) v), and
+/// projects the result. Scores are scaled by the size of a head, not of the model. Self-attention is attention with one
+/// input. All attention modules are this one; they differ in their configurations and in the names of parameters.
 struct MultiHeadAttention {
-  /// Error unless num_attention_heads divides hidden_size. Relative positions come with each pass; the module has
-  /// AttentionPositions of its own. num_kv_heads key and value heads are shared by groups of query heads
-  /// (grouped-query attention; 0: as many as query heads); Error unless they divide num_attention_heads. Forms other
-  /// than full attention are for self-attention; there, `causal` hides later keys in addition to the mask.
-  /// Linformer needs choice.length.
+  /// Tutorial 003. Error unless num_attention_heads divides hidden_size. Relative positions come with each pass; the
+  /// module has AttentionPositions of its own. num_kv_heads key and value heads are shared by groups of query heads
+  /// (grouped-query attention; 0: as many as query heads); Error unless they divide num_attention_heads. `causal` hides
+  /// later keys in addition to the mask.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
                      Positions positions = Positions::none, const PositionOptions& options = {},
                      int64_t num_kv_heads = 0, const AttentionChoice& choice = {}, bool causal = false);
+  MultiHeadAttention(const SelfAttentionConfig& config, const AttentionNames& names);
 
-  /// query [B, T, C], key and value [B, S, C] -> [B, T, C]. Self-attention is (x, x, x), cross-attention
-  /// (x, memory, memory).
+  /// Self-attention: x [B, T, d_in] -> [B, T, output_size]. The mask hides keys in addition to those that causality
+  /// hides. Error beyond context_length.
+  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
+  /// query [B, T, d_in], key and value [B, S, d_in] -> [B, T, output_size]. Self-attention is (x, x, x),
+  /// cross-attention (x, memory, memory). Error if the form is for self-attention only and the three are not one
+  /// tensor.
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionPass& pass = {}) const;
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) const {
     return (*this)(query, key, value, AttentionPass{.mask = mask});
   }
-  /// The two halves of the above, for callers that keep keys and values: [B, S, C] -> heads, and query [B, T, C] ->
-  /// [B, T, C].
+  /// The two halves of the above, for callers that keep keys and values: [B, S, d_in] -> heads, and query [B, T, d_in]
+  /// -> [B, T, output_size].
   KeysAndValues project_kv(const Tensor& key, const Tensor& value, const AttentionPass& pass = {}) const;
   Tensor attend(const Tensor& query, const KeysAndValues& from, const AttentionPass& pass = {}) const;
-  void visit(auto&& field) {
-    field("linear_layers", linear_layers);
-    field("dropout", dropout);
-    positions.visit(field);  // "shaw"
-    long_attention.visit(field);
-  }
+  /// Draws what the form draws at random, the features of Performer for example; nothing for other forms.
+  void redraw(Generator* generator = nullptr) { form->redraw(generator); }
 
-  std::array<Linear, 4> linear_layers;  // query, key, value, output; none if the form of attention is a module
-  Dropout dropout;                      // on the weights
-  int64_t num_attention_heads;
-  int64_t num_kv_heads;
+  void visit(auto&& field) {
+    if constexpr (std::is_convertible_v<decltype(field), Visitor&>) visit_members(field);  // not when clone() looks
+  }
+  void visit_members(Visitor& field);
+
+  SelfAttentionConfig config;
+  AttentionNames names;
+  Linear query;
+  Optional<Linear> key;  // none if queries and keys have one projection
+  Linear value, output;
+  Dropout dropout;  // on the weights
   AttentionPositions positions;
-  AttentionChoice choice;
-  bool causal;
-  LongSelfAttention long_attention;  // or none
+  HeldForm form;
+
+ protected:
+  /// The module of one form, whose parameters are not grouped by its name.
+  struct Alone {
+    std::string_view where;
+  };
+  MultiHeadAttention(const SelfAttentionConfig& config, const Alone& names);
+
+ private:
+  void require_supported(const AttentionPass& pass) const;
+  void check_input(const Tensor& x, const AttentionPass& pass) const;
+  void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value) const;
+  Tensor rotated_heads(const Tensor& y, int64_t heads, const AttentionPass& pass) const;
+  KeysAndValues with_earlier(const KeysAndValues& fresh, const AttentionPass& pass) const;
+  Tensor mixed(const Tensor& q, const KeysAndValues& from, const AttentionPass& pass) const;
 };
 
 }  // namespace tapegrad::nn

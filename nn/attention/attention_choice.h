@@ -1,52 +1,85 @@
-// The forms of attention that a model can choose: full attention, and those for long inputs.
+// The form of attention that a model uses.
 #pragma once
 
-#include <tapegrad/autograd/tensor.h>
+#include <tapegrad/nn/attention_form.h>
 #include <tapegrad/nn/positions.h>
 
-#include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tapegrad::nn {
 
-/// Which keys queries attend to (tutorial 003, section 8.2.3).
-///   full       every query attends to every key
-///   window     keys near the query, and global tokens. Beltagy, Peters, Cohan 2020, Longformer
-///   linformer  a fixed number of learned projections of all keys; never causal. Wang et al. 2020
-///   performer  all keys, estimated with random features. Choromanski et al. 2020
-///   reformer   keys with similar hashes. Kitaev, Kaiser, Levskaya 2020
-enum class AttentionKind { full, window, linformer, performer, reformer };
+/// Which keys queries attend to (tutorial 003, section 8.2.3), with the options of that form:
+///   AttentionChoice()   every query attends to every key
+///   WindowAttention     keys near the query, and global tokens. Beltagy, Peters, Cohan 2020, Longformer
+///   LinformerAttention  a fixed number of learned projections of all keys; never causal. Wang et al. 2020
+///   PerformerAttention  all keys, estimated with random features. Choromanski et al. 2020
+///   ReformerAttention   keys with similar hashes. Kitaev, Kaiser, Levskaya 2020
+/// The header of a form has its options: window.h, linformer.h, performer.h, reformer.h. A value, which can be copied.
+class AttentionChoice {
+ public:
+  AttentionChoice();  ///< full attention
+  template <FormOptions Options>
+  AttentionChoice(Options options)  // NOLINT: the options of a form choose it
+      : held_(std::make_unique<Held<Options>>(std::move(options))) {}
+  AttentionChoice(const AttentionChoice& other) : held_(other.held_->copy()) {}
+  AttentionChoice(AttentionChoice&& other) noexcept = default;
+  AttentionChoice& operator=(const AttentionChoice& other) { return *this = AttentionChoice(other); }
+  AttentionChoice& operator=(AttentionChoice&& other) noexcept = default;
 
-inline constexpr std::string_view kAttentionNames[] = {"full", "window", "linformer", "performer", "reformer"};
-std::string_view name(AttentionKind kind);
-/// Error for an unknown name; it lists the known ones.
-AttentionKind attention_named(std::string_view name);
-
-/// The attention of a model, with the sizes of each form; each form reads its own members only.
-struct AttentionChoice {
-  AttentionKind kind = AttentionKind::full;
-  int64_t window = 256;               ///< window: keys on each side of a query
-  int64_t dilation = 1;               ///< window: distance between two of these keys
-  int64_t global_tokens = 0;          ///< window: the first tokens attend to all, and all attend to them
-  int64_t linformer_rank = 256;       ///< linformer: number of projected keys
-  bool linformer_per_head = false;    ///< linformer: separate projections for each head
-  int64_t performer_features = 0;     ///< performer: number of random features; 0: D log D for heads of size D
-  int64_t reformer_bucket_size = 64;  ///< reformer: tokens per chunk
-  int64_t reformer_buckets = 0;       ///< reformer: a power of two; 0: chosen by the length
-  int64_t reformer_rounds = 2;        ///< reformer: rounds of hashing
-  int64_t length = 0;                 ///< linformer, causal reformer: the longest input; 0: that of the model
-
+  std::string_view name() const { return traits().name; }
+  AttentionTraits traits() const { return held_->traits(); }
+  /// The options, if they are of this form; nullptr otherwise.
+  template <FormOptions Options>
+  const Options* as() const {
+    const auto* const held = dynamic_cast<const Held<Options>*>(held_.get());
+    return held ? &held->options : nullptr;
+  }
+  /// The members of the options, to be read and written.
+  void list(Fields& fields) { held_->list(fields); }
   /// Error that names the first invalid member.
   void check() const;
-  /// The same, and Error for what this form does not support. Only full attention supports positions that need the
-  /// scores of all pairs; only full and window attention, fewer key heads than query heads; Linformer cannot be causal.
+  /// The same, and Error for what this form does not support: positions that need the scores of all pairs, causal
+  /// attention, fewer key heads than query heads.
   void check(Positions positions, bool causal, bool grouped = false) const;
-  /// Whether the form is a separate module (LongSelfAttention).
-  bool is_module() const { return kind != AttentionKind::full && kind != AttentionKind::window; }
+  std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const { return held_->make(sizes); }
+
+ private:
+  struct Base {
+    virtual ~Base() = default;
+    virtual AttentionTraits traits() const = 0;
+    virtual void list(Fields& fields) = 0;
+    virtual void check() const = 0;
+    virtual std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const = 0;
+    virtual std::unique_ptr<Base> copy() const = 0;
+  };
+  template <class Options>
+  struct Held final : Base {
+    explicit Held(Options o) : options(std::move(o)) {}
+    AttentionTraits traits() const override { return options.traits(); }
+    void list(Fields& fields) override { options.list(fields); }
+    void check() const override {
+      if constexpr (requires { options.check(); }) options.check();
+    }
+    std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const override { return options.make(sizes); }
+    std::unique_ptr<Base> copy() const override { return std::make_unique<Held>(options); }
+    Options options;
+  };
+  std::unique_ptr<Base> held_;
 };
 
-/// The keys that each query attends to in sliding_window_attention: bool [T, S], for the last T of S positions. For
-/// pictures and comparisons; attention itself does not use this mask.
-Tensor window_mask(int64_t queries, int64_t keys, const AttentionChoice& choice, bool causal);
+/// The form of these options with their defaults. Its file has: template AttentionChoice
+/// default_form<WindowAttention>();
+template <class Options>
+AttentionChoice default_form();
+
+/// All forms, each with default options; full attention is the first.
+const std::vector<AttentionChoice>& attention_forms();
+std::span<const std::string_view> attention_names();
+/// The form of this name with default options. Error for an unknown name; it lists the known ones.
+AttentionChoice attention_named(std::string_view name);
 
 }  // namespace tapegrad::nn

@@ -2,8 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/attention/detail/attention_core.h>
-#include <tapegrad/nn/attention/detail/long_attention.h>
+#include <tapegrad/nn/attention/detail/form.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/linformer.h>
@@ -16,10 +15,7 @@ namespace {
 
 constexpr std::string_view kWhere = "linformer_attention";
 constexpr std::string_view kModule = "linformer_self_attention";
-
-void require_not_causal(std::string_view where, bool causal) {
-  if (causal) fail(where, "Linformer cannot be causal: each projected key mixes all positions");
-}
+constexpr std::string_view kMixes = "each projected key mixes all positions";
 
 // x [..., S, D] -> p x, [..., K, D], with the first S columns of p.
 Tensor project(const Tensor& p, const Tensor& x, std::string_view what) {
@@ -33,19 +29,48 @@ Tensor project(const Tensor& p, const Tensor& x, std::string_view what) {
   return einsum(p.dim() == 2 ? "ks,...sd->...kd" : "hks,...hsd->...hkd", {used, x});
 }
 
-Parameter projection(const LinformerConfig& c) {
-  Parameter p(c.share_heads ? init::blank({c.projected, c.context_length})
-                            : init::blank({c.num_heads, c.projected, c.context_length}));
-  init::normal(p, 0, 1 / std::sqrt(static_cast<double>(c.projected)));
-  return p;
-}
+class Linformer final : public CopiedForm<Linformer> {
+ public:
+  Linformer(const LinformerAttention& options, const AttentionSizes& sizes)
+      : e_(projection(options, sizes)), f_(options.share_kv ? Parameter() : projection(options, sizes)) {}
+
+  Tensor attend(const AttentionInputs& in) const override {
+    const auto& [keys, values] = in.from;
+    const Tensor& of_values = f_.defined() ? f_ : e_;
+    LinformerOptions options{.mask = in.pass.mask, .dropout = in.dropout.p, .training = in.dropout.training};
+    const Tensor y = linformer_attention(in.queries, keys, values, e_, of_values, options);
+    if (in.pass.weights) {
+      options.dropout = 0;
+      *in.pass.weights = detail::implied_weights(values, [&](const Tensor& units) {
+        return linformer_attention(in.queries, in.from.keys, units, e_, of_values, options);
+      });
+    }
+    return y;
+  }
+  std::string_view no_cache() const override { return "each projected key mixes all positions, later ones, too"; }
+  void walk(Visitor& field) override {
+    field("E", e_);
+    field("F", f_);
+  }
+
+ private:
+  static Parameter projection(const LinformerAttention& options, const AttentionSizes& sizes) {
+    const int64_t length = options.length > 0 ? options.length : sizes.length;
+    require_positive("attention_choice", "the longest input of linformer attention", length);
+    Parameter p(options.per_head ? init::blank({sizes.heads, options.rank, length}) : init::blank({options.rank, length}));
+    init::normal(p, 0, 1 / std::sqrt(static_cast<double>(options.rank)));
+    return p;
+  }
+
+  Parameter e_, f_;  // [K, S], or [heads, K, S]; f_ may be none
+};
 
 }  // namespace
 
 Tensor linformer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& e,
                            const Tensor& f, const LinformerOptions& options) {
   require_floating(kWhere, {&query, &key, &value});
-  require_not_causal(kWhere, options.causal);
+  if (options.causal) fail(kWhere, fmt::format("Linformer cannot be causal: {}", kMixes));
   if (key.dim() < 2 || value.dim() < 2) {
     fail(kWhere,
          fmt::format("expected key and value [..., S, D], got {} and {}", str(key.shape()), str(value.shape())));
@@ -63,44 +88,53 @@ Tensor linformer_attention(const Tensor& query, const Tensor& key, const Tensor&
                                        .generator = options.generator});
 }
 
+AttentionTraits LinformerAttention::traits() const {
+  return {.name = "linformer",
+          .help = "projected keys (encoder only)",
+          .nested = true,
+          .not_causal = kMixes,
+          .keys_per_query = rank,
+          .longest_input = length};
+}
+
+void LinformerAttention::list(Fields& f) {
+  f.add({.name = "linformer_rank", .help = "linformer: number of projected keys", .limits = kPositive}, rank);
+  f.add({.name = "linformer_per_head", .help = "linformer: separate projections for each head"}, per_head);
+}
+
+void LinformerAttention::check() const {
+  if (length < 0)
+    fail("attention_choice", fmt::format("length must be positive, or 0 for that of the model, got {}", length));
+}
+
+std::unique_ptr<AttentionForm> LinformerAttention::make(const AttentionSizes& sizes) const {
+  return std::make_unique<Linformer>(*this, sizes);
+}
+
+namespace {
+
+SelfAttentionConfig config_of(const LinformerConfig& c) {
+  return {.d_in = c.d_in,
+          .d_out = c.d_out,
+          .num_heads = c.num_heads,
+          .context_length = c.context_length,
+          .dropout = c.dropout,
+          .qkv_bias = c.qkv_bias,
+          .causal = c.causal,
+          .attention = LinformerAttention{.rank = c.projected, .per_head = !c.share_heads, .share_kv = c.share_kv}};
+}
+
+}  // namespace
+
 void LinformerConfig::check() const {
-  require_positive(kModule, "d_in", d_in);
-  require_positive(kModule, "d_out", d_out);
-  require_positive(kModule, "num_heads", num_heads);
   require_positive(kModule, "context_length", context_length);
   require_positive(kModule, "projected", projected);
-  require_probability(kModule, "dropout", dropout);
-  require_divisible(kModule, "d_out", d_out, "num_heads", num_heads);
-  require_not_causal(kModule, causal);
+  config_of(*this).check(kModule);
 }
 
 LinformerSelfAttention::LinformerSelfAttention(const LinformerConfig& c)
-    : config(checked(c)),
-      W_query(c.d_in, c.d_out, c.qkv_bias),
-      W_key(c.d_in, c.d_out, c.qkv_bias),
-      W_value(c.d_in, c.d_out, c.qkv_bias),
-      out_proj(c.d_out, c.d_out),
-      E(projection(c)),
-      F(c.share_kv ? Parameter() : projection(c)),
-      dropout(c.dropout) {}
+    : MultiHeadAttention(config_of(checked(c)), Alone{kModule}) {}
 
-Tensor LinformerSelfAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
-  detail::require_sequence(kModule, x, config.d_in);
-  detail::require_no_bias(kModule, pass);
-  if (pass.cache) fail(kModule, "Linformer takes no cache: each projected key mixes all positions, later ones, too");
-  detail::require_within_context(kModule, x.size(1), config.context_length);
-  const auto heads = [&](const Linear& projected) { return detail::split_heads(projected(x), config.num_heads); };
-  const Tensor q = apply_rope(heads(W_query), pass.positions), k = apply_rope(heads(W_key), pass.positions);
-  const Tensor v = heads(W_value);
-  const Tensor& of_values = F.defined() ? F : E;
-  LinformerOptions options{.mask = pass.mask, .dropout = dropout.p, .training = dropout.training};
-  const Tensor y = linformer_attention(q, k, v, E, of_values, options);
-  if (pass.weights) {
-    options.dropout = 0;
-    *pass.weights = detail::implied_weights(
-        v, [&](const Tensor& units) { return linformer_attention(q, k, units, E, of_values, options); });
-  }
-  return out_proj(detail::join_heads(y));
-}
+template AttentionChoice default_form<LinformerAttention>();
 
 }  // namespace tapegrad::nn

@@ -1,9 +1,7 @@
 // Attention to a fixed number of projected keys. Wang, Li, Khabsa, Fang, Ma 2020, Linformer.
 #pragma once
 
-#include <tapegrad/nn/attention_pass.h>
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/attention.h>
 
 #include <optional>
 
@@ -28,6 +26,19 @@ struct LinformerOptions {
 Tensor linformer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& e,
                            const Tensor& f, const LinformerOptions& options = {});
 
+/// Linformer as a form of attention. It has its own parameters E and F, and cannot be causal.
+struct LinformerAttention {
+  int64_t rank = 256;     ///< K: number of projected keys
+  bool per_head = false;  ///< a projection for each head
+  bool share_kv = true;   ///< one projection for keys and values
+  int64_t length = 0;     ///< the longest input; 0: that of the model
+
+  AttentionTraits traits() const;
+  void list(Fields& f);
+  void check() const;
+  std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const;
+};
+
 struct LinformerConfig {
   int64_t d_in = 768;            ///< width of the input
   int64_t d_out = 768;           ///< width of queries, keys, values and the output; a multiple of num_heads
@@ -44,30 +55,14 @@ struct LinformerConfig {
   void check() const;
 };
 
-/// MultiHeadSelfAttention with projected keys and values: O(T K) in time and memory. Not causal. To share projections
-/// between layers, tie() them.
-struct LinformerSelfAttention {
+/// Self-attention with projected keys and values: O(T K) in time and memory. Not causal. The pass may have a bool mask
+/// of keys, rope, and weights: those of the S values, softmax(...) f, which may be negative. Error for a cache, and for
+/// positions that add a bias. Besides those of MultiHeadSelfAttention it has the parameters
+///   E  [K, context_length], or [num_heads, K, context_length]; normal with variance 1 / K
+///   F  the same for values, unless they share E
+/// To share projections between layers, tie() them.
+struct LinformerSelfAttention : MultiHeadAttention {
   explicit LinformerSelfAttention(const LinformerConfig& config);
-
-  /// x [B, T, d_in] -> [B, T, d_out]. The pass may have a bool mask of keys, rope, and weights: those of the S values,
-  /// softmax(...) f, which may be negative. Error for a cache, and for positions that add a bias.
-  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
-  Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
-  void visit(auto&& field) {
-    field("W_query", W_query);
-    field("W_key", W_key);
-    field("W_value", W_value);
-    field("out_proj", out_proj);
-    field("E", E);
-    field("F", F);
-    field("dropout", dropout);
-  }
-
-  LinformerConfig config;
-  Linear W_query, W_key, W_value, out_proj;
-  Parameter E;      // [K, context_length], or [num_heads, K, context_length]; normal with variance 1 / K
-  Parameter F;      // the same for values, or none: E
-  Dropout dropout;  // on the weights
 };
 
 }  // namespace tapegrad::nn

@@ -5,8 +5,7 @@
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/attention/detail/attention_core.h>
-#include <tapegrad/nn/attention/detail/long_attention.h>
+#include <tapegrad/nn/attention/detail/form.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/performer.h>
@@ -22,17 +21,35 @@ namespace {
 constexpr std::string_view kWhere = "performer_attention";
 constexpr std::string_view kFeatures = "orthogonal_features";
 constexpr std::string_view kModule = "performer_self_attention";
-constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-int64_t feature_count(const PerformerConfig& c) {
-  const auto d = static_cast<double>(c.d_out / c.num_heads);
-  return c.num_features > 0 ? c.num_features : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(d * std::log(d))));
+int64_t feature_count(const PerformerAttention& options, int64_t head_dim) {
+  const auto d = static_cast<double>(head_dim);
+  return options.features > 0 ? options.features
+                              : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(d * std::log(d))));
 }
 
-Tensor fresh_features(const PerformerConfig& c) {
-  const int64_t count = feature_count(c), head_dim = c.d_out / c.num_heads;
-  return init::Skip::on() ? zeros({count, head_dim}) : orthogonal_features(count, head_dim);
-}
+class Performer final : public CopiedForm<Performer> {
+ public:
+  Performer(int64_t count, int64_t head_dim)
+      : features_(init::Skip::on() ? zeros({count, head_dim}) : orthogonal_features(count, head_dim)) {}
+
+  Tensor attend(const AttentionInputs& in) const override {
+    const PerformerOptions options{.mask = in.pass.mask, .causal = in.causal};
+    const auto attend = [&](const Tensor& values) {
+      return performer_attention(in.queries, in.from.keys, values, features_, options);
+    };
+    const Tensor y = attend(in.from.values);
+    if (in.pass.weights) *in.pass.weights = detail::implied_weights(in.from.values, attend);
+    return y;
+  }
+  void redraw(Generator* generator) override {
+    features_.set(orthogonal_features(features_->size(0), features_->size(1), features_->dtype(), generator));
+  }
+  void walk(Visitor& field) override { field("features", features_); }
+
+ private:
+  Buffer features_;  // [M, D]
+};
 
 void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& features, bool causal) {
   require_floating(kWhere, {&q, &k, &v, &features});
@@ -56,7 +73,7 @@ Tensor exp_of_rows(const Tensor& x) { return exp(x - amax(x.detach(), -1, true))
 // Sums over all keys, relative to the largest exponent of each feature over the keys.
 Tensor sums_over_all(const Tensor& of_queries, const Tensor& of_keys, const Tensor& v) {
   const Tensor top = of_keys.size(-2) > 0 ? amax(of_keys.detach(), -2, true) : zeros({1, 1}, of_keys.dtype());
-  const Tensor finite_top = masked_fill(top, eq(top, kHidden), 0);  // all keys are masked
+  const Tensor finite_top = masked_fill(top, eq(top, detail::kHidden), 0);  // all keys are masked
   return matmul(exp_of_rows(of_queries + finite_top), matmul(exp(of_keys - finite_top).t(), v));
 }
 
@@ -109,7 +126,7 @@ Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor&
   // The exponents, and weighted values with the weights as one more column.
   const Tensor k = key * root;
   Tensor of_keys = linear(k, features) - sum(square(k), -1, true) / 2;  // [..., S, M]
-  if (mask.defined()) of_keys = masked_fill(of_keys, logical_not(mask).t(), kHidden);
+  if (mask.defined()) of_keys = masked_fill(of_keys, logical_not(mask).t(), detail::kHidden);
   const Tensor of_queries = linear(query * root, features);  // |q|^2 / 2 cancels
   Shape one = value.shape();
   one[-1] = 1;
@@ -122,44 +139,55 @@ Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor&
   return narrow(sums, -1, 0, width) / masked_fill(total, lt(total, least), 1);
 }
 
+AttentionTraits PerformerAttention::traits() const {
+  return {.name = "performer",
+          .help = "random features",
+          .nested = true,
+          .keys_per_query = features > 0 ? features : AttentionTraits::kAll,
+          .redraw_steps = redraw};
+}
+
+void PerformerAttention::list(Fields& f) {
+  f.add({.name = "performer_features",
+         .help = "performer: number of random features",
+         .limits = kNotNegative,
+         .special = "0: D log D for heads of size D"},
+        features);
+  f.add({.name = "performer_redraw",
+         .help = "performer: redraw the features every N steps",
+         .group = "Training",
+         .limits = kNotNegative,
+         .special = "0: never"},
+        redraw);
+}
+
+std::unique_ptr<AttentionForm> PerformerAttention::make(const AttentionSizes& sizes) const {
+  return std::make_unique<Performer>(feature_count(*this, sizes.head_dim), sizes.head_dim);
+}
+
+namespace {
+
+SelfAttentionConfig config_of(const PerformerConfig& c) {
+  return {.d_in = c.d_in,
+          .d_out = c.d_out,
+          .num_heads = c.num_heads,
+          .context_length = c.context_length,
+          .qkv_bias = c.qkv_bias,
+          .causal = c.causal,
+          .attention = PerformerAttention{.features = c.num_features}};
+}
+
+}  // namespace
+
 void PerformerConfig::check() const {
-  require_positive(kModule, "d_in", d_in);
-  require_positive(kModule, "d_out", d_out);
-  require_positive(kModule, "num_heads", num_heads);
-  detail::require_context_length(kModule, context_length);
   if (num_features < 0)
     fail(kModule, fmt::format("num_features must be positive, or 0 for D log D, got {}", num_features));
-  require_divisible(kModule, "d_out", d_out, "num_heads", num_heads);
+  config_of(*this).check(kModule);
 }
 
 PerformerSelfAttention::PerformerSelfAttention(const PerformerConfig& c)
-    : config(checked(c)),
-      W_query(c.d_in, c.d_out, c.qkv_bias),
-      W_key(c.d_in, c.d_out, c.qkv_bias),
-      W_value(c.d_in, c.d_out, c.qkv_bias),
-      out_proj(c.d_out, c.d_out),
-      features(fresh_features(c)) {}
+    : MultiHeadAttention(config_of(checked(c)), Alone{kModule}) {}
 
-Tensor PerformerSelfAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
-  detail::require_sequence(kModule, x, config.d_in);
-  detail::require_no_bias(kModule, pass);
-  const int64_t length = x.size(1) + (pass.cache ? pass.cache->length() : 0);
-  detail::require_within_context(kModule, length, config.context_length);
-  const auto heads = [&](const Linear& projected) { return detail::split_heads(projected(x), config.num_heads); };
-  const Tensor q = apply_rope(heads(W_query), pass.positions);
-  KeysAndValues from{apply_rope(heads(W_key), pass.positions), heads(W_value)};
-  if (pass.cache) from = pass.cache->append(pass.layer, from);
-  const PerformerOptions options{.mask = pass.mask, .causal = config.causal};
-  const Tensor y = performer_attention(q, from.keys, from.values, features, options);
-  if (pass.weights) {
-    *pass.weights = detail::implied_weights(
-        from.values, [&](const Tensor& units) { return performer_attention(q, from.keys, units, features, options); });
-  }
-  return out_proj(detail::join_heads(y));
-}
-
-void PerformerSelfAttention::redraw(Generator* generator) {
-  features.set(orthogonal_features(features->size(0), features->size(1), features->dtype(), generator));
-}
+template AttentionChoice default_form<PerformerAttention>();
 
 }  // namespace tapegrad::nn

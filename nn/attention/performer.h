@@ -1,8 +1,7 @@
 // Attention estimated with positive random features. Choromanski et al. 2020, Performer (FAVOR+).
 #pragma once
 
-#include <tapegrad/nn/attention_pass.h>
-#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/attention.h>
 
 #include <optional>
 
@@ -30,6 +29,16 @@ struct PerformerOptions {
 Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& features,
                            const PerformerOptions& options = {});
 
+/// Performer as a form of attention.
+struct PerformerAttention {
+  int64_t features = 0;  ///< M, number of random features; 0: D log D for heads of size D, rounded up
+  int64_t redraw = 0;    ///< steps of training after which features are drawn again; 0: never
+
+  AttentionTraits traits() const;
+  void list(Fields& f);
+  std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const;
+};
+
 struct PerformerConfig {
   int64_t d_in = 768;          ///< width of the input
   int64_t d_out = 768;         ///< width of queries, keys, values and the output; a multiple of num_heads
@@ -43,27 +52,11 @@ struct PerformerConfig {
   void check() const;
 };
 
-/// MultiHeadSelfAttention with random features, which all heads share and which are saved with the model.
-struct PerformerSelfAttention {
+/// Self-attention with random features, which all heads share and which are saved with the model: besides those of
+/// MultiHeadSelfAttention it has the buffer "features" [M, D]. redraw() draws new ones. The pass may have a bool mask
+/// of keys, rope, and a cache; its weights receive the estimated ones. Error for positions that add a bias.
+struct PerformerSelfAttention : MultiHeadAttention {
   explicit PerformerSelfAttention(const PerformerConfig& config);
-
-  /// x [B, T, d_in] -> [B, T, d_out]. The pass may have a bool mask of keys, rope, and a cache; its weights receive the
-  /// estimated ones. Error for positions that add a bias.
-  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
-  Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
-  /// Draws new features.
-  void redraw(Generator* generator = nullptr);
-  void visit(auto&& field) {
-    field("W_query", W_query);
-    field("W_key", W_key);
-    field("W_value", W_value);
-    field("out_proj", out_proj);
-    field("features", features);
-  }
-
-  PerformerConfig config;
-  Linear W_query, W_key, W_value, out_proj;
-  Buffer features;  // [M, D]
 };
 
 }  // namespace tapegrad::nn

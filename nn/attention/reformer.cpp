@@ -3,8 +3,7 @@
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/attention/detail/attention_core.h>
-#include <tapegrad/nn/attention/detail/long_attention.h>
+#include <tapegrad/nn/attention/detail/form.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/reformer.h>
 
@@ -34,17 +33,43 @@ Tensor one_round(const Tensor& x, int bits, Generator& generator) {
   return bucket;
 }
 
-// 0: chosen by the length of each input.
-int64_t fixed_count(const ReformerConfig& c) {
-  if (c.num_buckets > 0) return c.num_buckets;
-  return c.causal && c.context_length > 0 ? ReformerSelfAttention::buckets_for(c.context_length, c.chunk_length) : 0;
-}
+class Reformer final : public CopiedForm<Reformer> {
+ public:
+  // If causal, the number of buckets must not depend on the input's length, so that earlier tokens keep their buckets.
+  Reformer(const ReformerAttention& options, const AttentionSizes& sizes) : options_(options), causal_(sizes.causal) {
+    if (options.buckets > 0 || !sizes.causal || sizes.length == 0) return;
+    options_.buckets = ReformerSelfAttention::buckets_for(sizes.length, options.bucket_size);
+  }
 
-int64_t bucket_count(const ReformerConfig& c, int64_t length) {
-  if (!c.causal && length <= c.chunk_length) return 1;
-  const int64_t fixed = fixed_count(c);
-  return fixed > 0 ? fixed : ReformerSelfAttention::buckets_for(length, c.chunk_length);
-}
+  Tensor attend(const AttentionInputs& in) const override {
+    const auto& [keys, values] = in.from;
+    const int64_t length = keys.size(2), tokens = in.queries.size(2), count = bucket_count(length);
+    Generator repeated(options_.seed);
+    const Tensor buckets =
+        lsh_buckets(keys, count, count == 1 ? 1 : options_.rounds, in.dropout.training ? nullptr : &repeated);
+    const LshAttentionOptions options{
+        .chunk_length = options_.bucket_size, .causal = causal_, .within_buckets = causal_, .mask = in.pass.mask};
+    const auto attend = [&](const Tensor& of) {
+      return narrow(reformer_attention(in.from.keys, of, buckets, options), -2, length - tokens, tokens);
+    };
+    const Tensor y = attend(values);
+    if (in.pass.weights) *in.pass.weights = detail::implied_weights(values, attend);
+    return y;
+  }
+  std::string_view no_cache() const override {
+    if (causal_ && options_.buckets > 0) return {};
+    return "it must be causal and have a fixed number of buckets (set num_buckets or context_length)";
+  }
+
+ private:
+  int64_t bucket_count(int64_t length) const {
+    if (!causal_ && length <= options_.bucket_size) return 1;
+    return options_.buckets > 0 ? options_.buckets : ReformerSelfAttention::buckets_for(length, options_.bucket_size);
+  }
+
+  ReformerAttention options_;
+  bool causal_;
+};
 
 }  // namespace
 
@@ -72,18 +97,60 @@ Tensor reformer_attention(const Tensor& query_key, const Tensor& value, const Te
   return lsh_attention(query_key, normalize(query_key, 2, -1), value, buckets, all);
 }
 
+AttentionTraits ReformerAttention::traits() const {
+  return {.name = "reformer",
+          .help = "keys with similar hashes",
+          .nested = true,
+          .shared_keys = true,
+          .keys_per_query = 2 * bucket_size * rounds};
+}
+
+void ReformerAttention::list(Fields& f) {
+  f.add({.name = "reformer_bucket_size",
+         .help = "reformer: tokens per chunk, which attend to each other",
+         .limits = kPositive},
+        bucket_size);
+  f.add({.name = "reformer_buckets",
+         .help = "reformer: number of buckets, a power of two",
+         .limits = kNotNegative,
+         .special = "0: chosen by the length"},
+        buckets);
+  f.add({.name = "reformer_rounds", .help = "reformer: rounds of hashing", .limits = {.least = 1, .most = 64}}, rounds);
+}
+
+void ReformerAttention::check() const {
+  if (buckets == 0 || is_power_of_two(buckets)) return;
+  fail("attention_choice",
+       fmt::format("reformer_buckets must be a power of two, or 0 for one that fits the length, got {}", buckets));
+}
+
+std::unique_ptr<AttentionForm> ReformerAttention::make(const AttentionSizes& sizes) const {
+  return std::make_unique<Reformer>(*this, sizes);
+}
+
+namespace {
+
+SelfAttentionConfig config_of(const ReformerConfig& c) {
+  return {.d_in = c.d_in,
+          .d_out = c.d_out,
+          .num_heads = c.num_heads,
+          .context_length = c.context_length,
+          .qkv_bias = c.qkv_bias,
+          .causal = c.causal,
+          .attention = ReformerAttention{
+              .bucket_size = c.chunk_length, .buckets = c.num_buckets, .rounds = c.rounds, .seed = c.seed}};
+}
+
+}  // namespace
+
 void ReformerConfig::check() const {
-  require_positive(kModule, "d_in", d_in);
-  require_positive(kModule, "d_out", d_out);
-  require_positive(kModule, "num_heads", num_heads);
   require_positive(kModule, "chunk_length", chunk_length);
   require_positive(kModule, "rounds", rounds);
-  detail::require_context_length(kModule, context_length);
   if (num_buckets != 0 && !is_power_of_two(num_buckets)) {
     fail(kModule,
          fmt::format("num_buckets must be a power of two, or 0 for one that fits the length, got {}", num_buckets));
   }
-  require_divisible(kModule, "d_out", d_out, "num_heads", num_heads);
+  config_of(*this).check(kModule);
 }
 
 int64_t ReformerSelfAttention::buckets_for(int64_t length, int64_t chunk_length) {
@@ -92,33 +159,8 @@ int64_t ReformerSelfAttention::buckets_for(int64_t length, int64_t chunk_length)
 }
 
 ReformerSelfAttention::ReformerSelfAttention(const ReformerConfig& c)
-    : config(checked(c)),
-      W_query_key(c.d_in, c.d_out, c.qkv_bias),
-      W_value(c.d_in, c.d_out, c.qkv_bias),
-      out_proj(c.d_out, c.d_out) {}
+    : MultiHeadAttention(config_of(checked(c)), Alone{kModule}) {}
 
-Tensor ReformerSelfAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
-  detail::require_sequence(kModule, x, config.d_in);
-  detail::require_no_bias(kModule, pass);
-  const int64_t tokens = x.size(1), length = tokens + (pass.cache ? pass.cache->length() : 0);
-  detail::require_within_context(kModule, length, config.context_length);
-  if (pass.cache && !(config.causal && fixed_count(config) > 0)) {
-    fail(kModule, "a cache needs causal attention and a fixed number of buckets: set num_buckets or context_length");
-  }
-  const auto heads = [&](const Linear& projected) { return detail::split_heads(projected(x), config.num_heads); };
-  KeysAndValues from{apply_rope(heads(W_query_key), pass.positions), heads(W_value)};
-  if (pass.cache) from = pass.cache->append(pass.layer, from);
-  const int64_t count = bucket_count(config, length);
-  Generator repeated(config.seed);
-  const Tensor buckets = lsh_buckets(from.keys, count, count == 1 ? 1 : config.rounds, training ? nullptr : &repeated);
-  const LshAttentionOptions options{
-      .chunk_length = config.chunk_length, .causal = config.causal, .within_buckets = config.causal, .mask = pass.mask};
-  const auto attend = [&](const Tensor& values) {
-    return narrow(reformer_attention(from.keys, values, buckets, options), -2, length - tokens, tokens);
-  };
-  const Tensor y = attend(from.values);
-  if (pass.weights) *pass.weights = detail::implied_weights(from.values, attend);
-  return out_proj(detail::join_heads(y));
-}
+template AttentionChoice default_form<ReformerAttention>();
 
 }  // namespace tapegrad::nn

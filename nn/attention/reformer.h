@@ -2,8 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/long_attention.h>
-#include <tapegrad/nn/attention_pass.h>
-#include <tapegrad/nn/linear.h>
+#include <tapegrad/nn/attention.h>
 
 namespace tapegrad {
 class Generator;
@@ -22,6 +21,19 @@ Tensor lsh_buckets(const Tensor& x, int64_t count, int64_t rounds = 1, Generator
 Tensor reformer_attention(const Tensor& query_key, const Tensor& value, const Tensor& buckets,
                           const LshAttentionOptions& options = {});
 
+/// Reformer as a form of attention: queries and keys have one projection.
+struct ReformerAttention {
+  int64_t bucket_size = 64;  ///< tokens per chunk; each chunk also attends to the previous one
+  int64_t buckets = 0;       ///< a power of two; 0: chosen by the length, if causal by the longest one
+  int64_t rounds = 2;        ///< of hashing
+  uint64_t seed = 0;         ///< of the rotations in evaluation
+
+  AttentionTraits traits() const;
+  void list(Fields& f);
+  void check() const;
+  std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const;
+};
+
 struct ReformerConfig {
   int64_t d_in = 768;      ///< width of the input
   int64_t d_out = 768;     ///< width of shared queries and keys, of values and of the output; a multiple of num_heads
@@ -38,29 +50,17 @@ struct ReformerConfig {
   void check() const;
 };
 
-/// Multi-head self-attention by hashing: O(T log T). In training each pass draws rotations from the default generator;
-/// in evaluation they are those of config.seed, so that results are repeatable. With `causal`, chunks do not cross
+/// Self-attention by hashing: O(T log T). In training each pass draws rotations from the default generator; in
+/// evaluation they are those of config.seed, so that results are repeatable. With `causal`, chunks do not cross
 /// buckets, so results don't depend on the values of later tokens, and on their number only by rounding. Otherwise an
-/// input of one chunk is not hashed.
-struct ReformerSelfAttention {
+/// input of one chunk is not hashed. The projection of queries and keys is "W_query_key". The pass may have a bool mask
+/// of keys, rope, a cache (of shared queries and keys, all of which every pass hashes again), and weights. Error for
+/// positions that add a bias, and for a cache if the number of buckets depends on the length: results would differ from
+/// those without a cache.
+struct ReformerSelfAttention : MultiHeadAttention {
   explicit ReformerSelfAttention(const ReformerConfig& config);
-
-  /// x [B, T, d_in] -> [B, T, d_out]. The pass may have a bool mask of keys, rope, a cache (of shared queries and keys,
-  /// all of which every pass hashes again), and weights. Error for positions that add a bias, and for a cache if the
-  /// number of buckets depends on the length: results would differ from those without a cache.
-  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;
-  Tensor operator()(const Tensor& x, const Tensor& mask) const { return (*this)(x, AttentionPass{.mask = mask}); }
   /// The smallest power of two that is at least 2 T / chunk_length.
   static int64_t buckets_for(int64_t length, int64_t chunk_length);
-  void visit(auto&& field) {
-    field("W_query_key", W_query_key);
-    field("W_value", W_value);
-    field("out_proj", out_proj);
-  }
-
-  ReformerConfig config;
-  Linear W_query_key, W_value, out_proj;
-  bool training = true;
 };
 
 }  // namespace tapegrad::nn

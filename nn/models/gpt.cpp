@@ -30,8 +30,6 @@ const Preset kPresets[] = {
 };
 
 SelfAttentionConfig attention_of(const GPTConfig& c) {
-  AttentionChoice choice = c.attention;
-  if (choice.length == 0) choice.length = c.context_length;
   return {.d_in = c.emb_dim,
           .d_out = c.emb_dim,
           .num_heads = c.n_heads,
@@ -40,7 +38,8 @@ SelfAttentionConfig attention_of(const GPTConfig& c) {
           .positions = c.positions,
           .position_options = c.position_options,
           .num_kv_heads = c.n_kv_heads,
-          .attention = choice};
+          .attention = c.attention,
+          .form_length = c.context_length};
 }
 
 }  // namespace
@@ -149,7 +148,7 @@ GPTModel::GPTModel(const GPTConfig& config)
 }
 
 void GPTModel::redraw_features() {
-  for (GPTBlock& block : trf_blocks) block.att.long_attention.redraw();
+  for (GPTBlock& block : trf_blocks) block.att.redraw();
 }
 
 Tensor GPTModel::placed(const Tensor& vectors, int64_t start, KVCache* cache) const {

@@ -97,8 +97,8 @@ std::optional<int64_t> end_of_text_of_hugging_face(std::string_view text) {
 std::string to_hugging_face_config(const GPTConfig& c, std::optional<int64_t> end_of_text) {
   if (c.positions != Positions::learned)
     fail("hugging_face", fmt::format("expected learned positions, as GPT-2 has, got {}", name(c.positions)));
-  if (c.attention.kind != AttentionKind::full)
-    fail("hugging_face", fmt::format("expected full attention, as GPT-2 has, got {}", name(c.attention.kind)));
+  if (c.attention.name() != "full")
+    fail("hugging_face", fmt::format("expected full attention, as GPT-2 has, got {}", c.attention.name()));
   require_own_keys(c);
   const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nlohmann::ordered_json();
   const nlohmann::ordered_json json{{"model_type", "gpt2"},

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/attention/detail/attention_core.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama.h>
@@ -19,14 +18,18 @@ namespace {
 constexpr std::string_view kLlamaConfig = "llama_config";
 constexpr std::string_view kRopeTypes[] = {"default", "linear", "llama3"};
 
-// A layer that starts as in Hugging Face's models.
+// Layers start as in Hugging Face's models.
+void start(Linear& layer, const LlamaConfig& c) {
+  init::normal(layer.weight, 0, c.initializer_range);
+  if (layer.bias.defined()) init::zeros(layer.bias);
+}
+
 Linear llama_linear(const LlamaConfig& c, int64_t in, int64_t out, bool bias) {
   Linear layer = [&] {
     const init::Skip skip;
     return Linear(in, out, bias);
   }();
-  init::normal(layer.weight, 0, c.initializer_range);
-  if (bias) init::zeros(layer.bias);
+  start(layer, c);
   return layer;
 }
 
@@ -121,29 +124,25 @@ std::vector<double> rope_speeds(const LlamaConfig& config) {
 
 // --- parts ---
 
-LlamaAttention::LlamaAttention(const LlamaConfig& c)
-    : q_proj(llama_linear(c, c.hidden_size, c.num_attention_heads * c.head_size(), c.attention_bias)),
-      k_proj(llama_linear(c, c.hidden_size, c.kv_heads() * c.head_size(), c.attention_bias)),
-      v_proj(llama_linear(c, c.hidden_size, c.kv_heads() * c.head_size(), c.attention_bias)),
-      o_proj(llama_linear(c, c.num_attention_heads * c.head_size(), c.hidden_size, c.attention_bias)),
-      dropout(c.attention_dropout),
-      heads(c.num_attention_heads),
-      kv_heads(c.kv_heads()) {}
+namespace {
 
-Tensor LlamaAttention::operator()(const Tensor& x, const AttentionPass& pass) const {
-  const AttentionPositions no_positions;
-  const AttentionChoice full;
-  const detail::AttentionCore core{.query = q_proj,
-                                   .key = k_proj,
-                                   .value = v_proj,
-                                   .output = o_proj,
-                                   .dropout = dropout,
-                                   .positions = no_positions,
-                                   .heads = heads,
-                                   .kv_heads = kv_heads,
-                                   .choice = full,
-                                   .causal = true};
-  return core.self_attend(x, pass);
+MultiHeadAttention attention_of(const LlamaConfig& c) {
+  const init::Skip skip;
+  return MultiHeadAttention({.d_in = c.hidden_size,
+                             .d_out = c.num_attention_heads * c.head_size(),
+                             .num_heads = c.num_attention_heads,
+                             .dropout = c.attention_dropout,
+                             .qkv_bias = c.attention_bias,
+                             .num_kv_heads = c.kv_heads(),
+                             .output_size = c.hidden_size,
+                             .output_bias = c.attention_bias},
+                            kLlamaNames);
+}
+
+}  // namespace
+
+LlamaAttention::LlamaAttention(const LlamaConfig& c) : MultiHeadAttention(attention_of(c)) {
+  for (Linear* layer : {&query, &*key, &value, &output}) start(*layer, c);
 }
 
 LlamaMLP::LlamaMLP(const LlamaConfig& c)

@@ -6,6 +6,7 @@
 // llama_hugging_face.h reads and writes Hugging Face's folders; parameters have the names that these have.
 #pragma once
 
+#include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/decoder.h>
 #include <tapegrad/nn/dropout.h>
 #include <tapegrad/nn/fields.h>
@@ -63,21 +64,9 @@ struct LlamaConfig {
 /// What each pair of a head rotates by per position, [head_size / 2], scaled.
 std::vector<double> rope_speeds(const LlamaConfig& config);
 
-/// Queries attend to the keys of their group, with RoPE on the pairs i and i + D/2 of each head.
-struct LlamaAttention {
+/// Causal self-attention with grouped queries; RoPE rotates the pairs i and i + D/2 of each head.
+struct LlamaAttention : MultiHeadAttention {
   explicit LlamaAttention(const LlamaConfig& config);
-  Tensor operator()(const Tensor& x, const AttentionPass& pass = {}) const;  ///< [B, T, C] -> [B, T, C]
-  void visit(auto&& field) {
-    field("q_proj", q_proj);
-    field("k_proj", k_proj);
-    field("v_proj", v_proj);
-    field("o_proj", o_proj);
-    field("dropout", dropout);
-  }
-
-  Linear q_proj, k_proj, v_proj, o_proj;
-  Dropout dropout;  // on the weights
-  int64_t heads, kv_heads;
 };
 
 /// down(silu(gate(x)) up(x)). Shazeer 2020.

@@ -19,16 +19,22 @@ constexpr std::string_view kConfig = "transformer_config";
 constexpr std::string_view kNorms[] = {"pre", "post"};
 
 LayerNormStd norm_of(const TransformerConfig& c) { return LayerNormStd(c.hidden_size, c.layer_norm_eps); }
-// Linformer cannot be causal, so the decoder then has full attention.
-AttentionKind kind_of(const TransformerConfig& c, bool causal) {
-  return causal && c.attention.kind == AttentionKind::linformer ? AttentionKind::full : c.attention.kind;
-}
+// Where a form cannot be causal, the decoder has full attention. That takes the causal mask of a pass; other forms are
+// causal by themselves.
 MultiHeadAttention self_attention_of(const TransformerConfig& c, bool causal) {
-  AttentionChoice choice = c.attention;
-  choice.kind = kind_of(c, causal);
-  if (choice.length == 0) choice.length = c.max_position_embeddings;
-  return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob, c.positions,
-                            c.position_options, 0, choice, causal && choice.kind != AttentionKind::full);
+  const bool possible = !causal || c.attention.traits().not_causal.empty();
+  const AttentionChoice choice = possible ? c.attention : AttentionChoice();
+  return MultiHeadAttention({.d_in = c.hidden_size,
+                             .d_out = c.hidden_size,
+                             .num_heads = c.num_attention_heads,
+                             .dropout = c.attention_probs_dropout_prob,
+                             .qkv_bias = true,
+                             .causal = causal && !choice.traits().scores,
+                             .positions = c.positions,
+                             .position_options = c.position_options,
+                             .attention = choice,
+                             .form_length = c.max_position_embeddings},
+                            kAttentionNames);
 }
 MultiHeadAttention cross_attention_of(const TransformerConfig& c) {
   return MultiHeadAttention(c.hidden_size, c.num_attention_heads, c.attention_probs_dropout_prob);
@@ -124,8 +130,8 @@ TransformerConfig transformer_preset(std::string_view name) {
 
 int64_t TransformerConfig::longest_input() const {
   const int64_t longest = nn::longest_input(positions, max_position_embeddings, position_options);
-  if (attention.kind != AttentionKind::linformer) return longest;
-  return std::min(longest, attention.length > 0 ? attention.length : max_position_embeddings);
+  const int64_t of_form = attention.traits().longest_input;
+  return std::min(longest, of_form > 0 ? of_form : max_position_embeddings);
 }
 
 // --- embeddings ---
@@ -234,7 +240,7 @@ namespace {
 
 // A decoder whose attention is causal by itself takes only masks of keys; a causal mask is redundant.
 Tensor mask_for(const TransformerDecoder& decoder, const Tensor& mask, int64_t length) {
-  if (!mask.defined() || !decoder.layers[0].self_attn.causal) return mask;
+  if (!mask.defined() || !decoder.layers[0].self_attn.config.causal) return mask;
   const bool is_causal =
       mask.dtype() == kBool && mask.shape() == Shape{length, length} && equal(mask, causal_mask(length));
   return is_causal ? Tensor() : mask;
@@ -289,7 +295,7 @@ Tensor TransformerDecoder::step(const Tensor& ids, DecoderCache& cache) const {
          fmt::format("expected a cache of {} layers, which begin() makes, got {}", layers.size(), cache.memory.size()));
   }
   const int64_t start = cache.target.length(), length = ids.size(-1);
-  const Tensor causal = length > 1 && !layers[0].self_attn.causal
+  const Tensor causal = length > 1 && !layers[0].self_attn.config.causal
                             ? narrow(causal_mask(start + length), 0, start, length)
                             : Tensor();  // [T, start + T]
   const auto memory_of = [&cache](std::size_t i) -> const KeysAndValues& { return cache.memory[i]; };
@@ -322,8 +328,8 @@ Tensor Transformer::operator()(const Tensor& src, const Tensor& tgt, const Tenso
 }
 
 void Transformer::redraw_features() {
-  for (TransformerEncoderLayer& layer : encoder.layers) layer.attention.long_attention.redraw();
-  for (TransformerDecoderLayer& layer : decoder.layers) layer.self_attn.long_attention.redraw();
+  for (TransformerEncoderLayer& layer : encoder.layers) layer.attention.redraw();
+  for (TransformerDecoderLayer& layer : decoder.layers) layer.self_attn.redraw();
 }
 
 // --- decoding ---

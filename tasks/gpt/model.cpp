@@ -29,7 +29,7 @@ nn::AdapterNames adapter_names(const nn::AnyDecoder& model) {
   const auto* gpt = model.as<nn::GPTModel>();
   if (gpt == nullptr) return {};
   const nn::GPTConfig& c = gpt->config;
-  const bool gpt2 = c.positions == nn::Positions::learned && c.attention.kind == nn::AttentionKind::full &&
+  const bool gpt2 = c.positions == nn::Positions::learned && c.attention.name() == "full" &&
                     (c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads);
   return gpt2 ? nn::gpt2_adapter_names : nn::AdapterNames();
 }

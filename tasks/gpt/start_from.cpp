@@ -18,7 +18,7 @@ constexpr double kFineTuningRate = 5e-5;  // the default of Hugging Face's Train
 constexpr double kLoraRate = 2e-4;        // Hu et al. 2021, table 11
 
 // Settings of the model that weights do not depend on.
-constexpr std::string_view kFree[] = {"drop-rate", "recompute", "performer-redraw"};
+constexpr std::string_view kFree[] = {"drop-rate", "recompute"};
 constexpr std::string_view kFreeOfLlama[] = {"drop-rate", "recompute"};
 constexpr std::string_view kModelSizes[] = {"context-length", "emb-dim", "n-heads", "n-layers"};
 

@@ -5,14 +5,17 @@
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/feed_forward.h>
 #include <tapegrad/nn/linformer.h>
-#include <tapegrad/nn/long_self_attention.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/nn/performer.h>
 #include <tapegrad/nn/reformer.h>
 #include <tapegrad/nn/reversible.h>
 #include <tapegrad/nn/self_attention.h>
+#include <tapegrad/nn/window.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/module_table.h>
+
+#include <algorithm>
+#include <variant>
 
 namespace tapegrad::tasks {
 namespace {
@@ -47,13 +50,12 @@ void add_attention(ModuleTable& table) {
   table.add(
       "MultiHeadSelfAttention", "window, two heads over one of keys", {spread({1, 5, 3})},
       [] {
-        return nn::MultiHeadSelfAttention(
-            {.d_in = 3,
-             .d_out = 4,
-             .num_heads = 2,
-             .dropout = 0.2,
-             .num_kv_heads = 1,
-             .attention = {.kind = nn::AttentionKind::window, .window = 1, .global_tokens = 1}});
+        return nn::MultiHeadSelfAttention({.d_in = 3,
+                                           .d_out = 4,
+                                           .num_heads = 2,
+                                           .dropout = 0.2,
+                                           .num_kv_heads = 1,
+                                           .attention = nn::WindowAttention{.window = 1, .global_tokens = 1}});
       },
       [](auto& module, X x) { return module(x[0]); });
   table.add(
@@ -104,20 +106,6 @@ void add_long_attention(ModuleTable& table) {
         },
         padded);
   }
-  for (const nn::AttentionKind kind : {nn::AttentionKind::linformer, nn::AttentionKind::performer}) {
-    const nn::AttentionChoice choice{.kind = kind, .linformer_rank = 2, .performer_features = 3, .length = 4};
-    table.add(
-        "LongSelfAttention", nn::name(kind), with_padding,
-        [=] {
-          return nn::LongSelfAttention(
-              choice, {.d_in = 3, .d_out = 4, .num_heads = 2, .dropout = 0.2, .qkv_bias = true, .causal = false});
-        },
-        [](auto& module, X x) { return module(x[0], {.mask = nn::padding_mask(x[1])}); });
-    table.add(
-        "MultiHeadAttention", nn::name(kind), with_padding,
-        [=] { return nn::MultiHeadAttention(3, 1, 0.2, nn::Positions::none, {}, 0, choice); },
-        [](auto& module, X x) { return module(x[0], x[0], x[0], nn::padding_mask(x[1])); });
-  }
 }
 
 void add_reversible(ModuleTable& table) {
@@ -140,6 +128,33 @@ void add_reversible(ModuleTable& table) {
         return stack;
       },
       [](auto& module, X x) { return module(x[0]); });
+}
+
+// Every form in the module of attention, with sizes for short inputs.
+void add_forms(ModuleTable& table) {
+  const std::vector<Tensor> with_padding{spread({2, 4, 3}), tensor({{1, 2, 3, 0}, {3, 1, 2, 1}})};
+  for (nn::AttentionChoice form : nn::attention_forms()) {
+    for (const nn::Field& field : nn::fields_of(form)) {
+      if (const auto* size = std::get_if<int64_t*>(&field.value)) **size = std::min<int64_t>(**size, 2);
+    }
+    for (const bool causal : {false, true}) {
+      if (causal && !form.traits().not_causal.empty()) continue;
+      table.add(
+          "MultiHeadAttention", fmt::format("{}{}, padding", form.name(), causal ? ", causal" : ""), with_padding,
+          [=] {
+            return nn::MultiHeadAttention({.d_in = 3,
+                                           .d_out = 4,
+                                           .num_heads = 2,
+                                           .context_length = 4,
+                                           .dropout = 0.2,
+                                           .qkv_bias = true,
+                                           .causal = causal,
+                                           .attention = form},
+                                          nn::kAttentionNames);
+          },
+          [](auto& module, X x) { return module(x[0], x[0], x[0], nn::padding_mask(x[1])); });
+    }
+  }
 }
 
 // Positions inside attention: gradients flow through what is added to the scores.
@@ -236,6 +251,7 @@ void add_attention_samples(ModuleTable& table) {
   add_attention(table);
   add_long_attention(table);
   add_reversible(table);
+  add_forms(table);
   add_added_positions(table);
   add_positions(table);
 }

@@ -6,9 +6,13 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/embedding.h>
 #include <tapegrad/nn/feed_forward.h>
+#include <tapegrad/nn/linformer.h>
 #include <tapegrad/nn/norm.h>
+#include <tapegrad/nn/performer.h>
 #include <tapegrad/nn/positions.h>
+#include <tapegrad/nn/reformer.h>
 #include <tapegrad/nn/self_attention.h>
+#include <tapegrad/nn/window.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/processor_time.h>
@@ -121,13 +125,12 @@ struct Form {
 // Sizes in proportion to the length, which at 1,024 tokens are about the papers'.
 std::vector<Form> forms_for(int64_t length) {
   const int64_t side = length / 8;
-  return {
-      {"full", {}},
-      {"window", {.kind = nn::AttentionKind::window, .window = side}},
-      {"+ global", {.kind = nn::AttentionKind::window, .window = side, .global_tokens = length / 16}},
-      {"linformer", {.kind = nn::AttentionKind::linformer, .linformer_rank = length / 4}},
-      {"performer", {.kind = nn::AttentionKind::performer, .performer_features = 128}},
-      {"reformer", {.kind = nn::AttentionKind::reformer, .reformer_bucket_size = std::max<int64_t>(4, length / 16)}}};
+  return {{"full", {}},
+          {"window", nn::WindowAttention{.window = side}},
+          {"+ global", nn::WindowAttention{.window = side, .global_tokens = length / 16}},
+          {"linformer", nn::LinformerAttention{.rank = length / 4}},
+          {"performer", nn::PerformerAttention{.features = 128}},
+          {"reformer", nn::ReformerAttention{.bucket_size = std::max<int64_t>(4, length / 16)}}};
 }
 
 // One run: accuracy at some times.
@@ -184,11 +187,11 @@ Run train_for(double seconds, const Task& task, int64_t length, const nn::Attent
 }
 
 Exhibit exhibit_of(const ShowRequest& request) {
-  const int64_t length = request.length.value_or(1024);
-  const int64_t seconds = request.seconds.value_or(60);
+  const int64_t length = in_range("length", request.length, 1024, 32, 16384);
+  const int64_t seconds = in_range("seconds", request.seconds, 60, 1, 86'400);
   require(length % 32 == 0, "--length", fmt::format("must be a multiple of 32, got {}", length));
   const uint64_t seed = request.seed.value_or(0);
-  const std::vector<Form> forms = forms_for(length);
+  std::vector<Form> forms = forms_for(length);
   Exhibit exhibit;
   exhibit.title = "Accuracy of the forms of attention";
   exhibit.columns = 1;
@@ -222,14 +225,13 @@ Exhibit exhibit_of(const ShowRequest& request) {
     }
     exhibit.text += "\n";
   }
-  const auto sizes = [&](std::size_t i) -> const nn::AttentionChoice& { return forms[i].choice; };
-  exhibit.text += fmt::format(
-      "\nAccuracy on new inputs; guessing gives {:.3f}. Sizes: windows of {} keys on each\n"
-      "side; + global: the first {} tokens attend to all, and all to them; Linformer\n"
-      "with {} projected keys; Performer with {} features; Reformer with chunks of {}\n"
-      "tokens, {} rounds.\n",
-      1.0 / kClasses, sizes(1).window, sizes(2).global_tokens, sizes(3).linformer_rank, sizes(4).performer_features,
-      sizes(5).reformer_bucket_size, sizes(5).reformer_rounds);
+  exhibit.text += fmt::format("\nAccuracy on new inputs; guessing gives {:.3f}. Options of the forms:\n", 1.0 / kClasses);
+  for (Form& form : forms) {
+    std::string options;
+    for (const nn::Field& field : nn::fields_of(form.choice))
+      options += fmt::format("{}{} {}", options.empty() ? "" : ", ", field.setting.key(), field.text());
+    if (!options.empty()) exhibit.text += fmt::format("{:>10}  {}\n", form.name, options);
+  }
   return exhibit;
 }
 

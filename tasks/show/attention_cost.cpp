@@ -46,7 +46,7 @@ Pass run_pass(const nn::MultiHeadSelfAttention& layer, const Tensor& x) {
 }
 
 // The best of some passes after the first one.
-Pass measure(nn::AttentionKind kind, int64_t length, int64_t width) {
+Pass measure(const nn::AttentionChoice& form, int64_t length, int64_t width) {
   constexpr double kSeconds = 0.4;
   constexpr int kMostPasses = 10;
   const PauseRecording pause;
@@ -56,7 +56,7 @@ Pass measure(nn::AttentionKind kind, int64_t length, int64_t width) {
                                     .num_heads = width / kHeadSize,
                                     .context_length = length,
                                     .causal = false,
-                                    .attention = {.kind = kind}});
+                                    .attention = form});
   const Tensor x = randn({1, length, width}, kFloat32, &generator).as_leaf();
   Pass best = run_pass(layer, x);
   double total = best.seconds;
@@ -109,18 +109,18 @@ drawing::Drawing chart(std::string title, std::string label, const std::vector<i
 }
 
 Exhibit exhibit_of(const ShowRequest& request) {
-  const int64_t longest = request.length.value_or(kLongest);
-  const int64_t width = request.dim.value_or(512);
+  const int64_t longest = in_range("length", request.length, kLongest, 2 * kShortest, 1 << 20);
+  const int64_t width = in_range("dim", request.dim, 512, kHeadSize, 4096);
   require(width % kHeadSize == 0, "--dim", fmt::format("must be a multiple of {}, got {}", kHeadSize, width));
   std::vector<int64_t> lengths;
   for (int64_t length = kShortest; length <= longest; length *= 2) lengths.push_back(length);
   std::vector<Cost> costs;
-  for (std::size_t k = 0; k < std::size(nn::kAttentionNames); ++k) {
-    Cost cost{nn::kAttentionNames[k]};
+  for (const nn::AttentionChoice& form : nn::attention_forms()) {
+    Cost cost{form.name()};
     double before = 0;  // seconds for half of the length
     for (const int64_t length : lengths) {
       const bool too_long = 4 * before > kMostSeconds;
-      const Pass pass = too_long ? Pass{} : measure(static_cast<nn::AttentionKind>(k), length, width);
+      const Pass pass = too_long ? Pass{} : measure(form, length, width);
       before = too_long ? before : pass.seconds;
       cost.milliseconds.push_back(too_long ? kMissing : 1e3 * pass.seconds);
       cost.megabytes.push_back(too_long ? kMissing : 1e-6 * static_cast<double>(pass.bytes));
@@ -128,17 +128,14 @@ Exhibit exhibit_of(const ShowRequest& request) {
     costs.push_back(std::move(cost));
   }
   const int64_t first = std::min<int64_t>(4096, lengths[lengths.size() - 2]);
-  const nn::AttentionChoice sizes;
   Exhibit exhibit;
   exhibit.title = "Cost of the forms of attention";
   exhibit.columns = 1;
   exhibit.text = fmt::format(
       "{} heads of size {}, one sequence, forward and backward. Processor time of all\n"
-      "threads ({}). Window: {} keys on each side; linformer: {} projected keys;\n"
-      "performer: D log D features; reformer: chunks of {} tokens, {} rounds. Memory:\n"
-      "without input and parameters. Passes of more than {:.0f} seconds are left out.\n\n",
-      width / kHeadSize, kHeadSize, num_threads(), sizes.window, sizes.linformer_rank, sizes.reformer_bucket_size,
-      sizes.reformer_rounds, kMostSeconds);
+      "threads ({}), with the default options of each form. Memory: without input and\n"
+      "parameters. Passes of more than {:.0f} seconds are left out.\n\n",
+      width / kHeadSize, kHeadSize, num_threads(), kMostSeconds);
   exhibit.text += table("Time in milliseconds", lengths, costs, &Cost::milliseconds, first);
   exhibit.text += table("Memory in megabytes", lengths, costs, &Cost::megabytes, first);
   exhibit.text += fmt::format(

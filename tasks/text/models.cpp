@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/window.h>
 #include <tapegrad/tasks/text/models.h>
 
 #include <algorithm>
@@ -27,8 +28,7 @@ nn::TransformerConfig token_encoder(const TextModelConfig& config) {
   const bool cut = config.encoder == TextEncoderKind::hierarchy;
   nn::TransformerConfig of = config.transformer(cut ? config.segment : config.context, config.num_hidden_layers);
   if (config.encoder == TextEncoderKind::window) {
-    of.attention.kind = nn::AttentionKind::window;
-    of.attention.window = config.window;
+    of.attention = nn::WindowAttention{.window = config.window};
   }
   return of;
 }

@@ -218,10 +218,11 @@ TEST(Attention, EqualsItsFormula) {  // scores are scaled by the size of a head
   const nn::MultiHeadAttention attention(6, 3);
   const tg::Tensor x = tg::randn({2, 4, 6});
   const tg::Tensor mask = nn::padding_mask(tg::tensor({{1, 1, 1, 0}, {1, 1, 0, 0}}));
-  const auto heads = [&](int i) { return attention.linear_layers[i](x).reshape({2, 4, 3, 2}).transpose(1, 2); };
+  const nn::Linear* const layers[] = {&attention.query, &*attention.key, &attention.value};
+  const auto heads = [&](int i) { return (*layers[i])(x).reshape({2, 4, 3, 2}).transpose(1, 2); };
   const tg::Tensor scores = tg::matmul(heads(0), heads(1).t()) / std::sqrt(2.0);
   const tg::Tensor mixed = tg::matmul(tg::softmax(tg::masked_fill(scores, !mask, -1e9)), heads(2));
-  const tg::Tensor expected = attention.linear_layers[3](mixed.transpose(1, 2).reshape({2, 4, 6}));
+  const tg::Tensor expected = attention.output(mixed.transpose(1, 2).reshape({2, 4, 6}));
   expect_near(attention(x, x, x, mask), expected.to_vector<float>(), 2e-6);
 }
 

@@ -89,8 +89,8 @@ EXPECT_EQ(next.shape(), (tg::Shape{3, 20}));
 
 TEST_F(Readme, TheFormOfAttentionOfAModel) {
 const nn::init::Skip no_draws;
-nn::GPTModel model({.context_length = 8192, .attention = {.kind = nn::AttentionKind::window, .window = 128}});
-EXPECT_EQ(model.config.attention.window, 128);
+nn::GPTModel model({.context_length = 8192, .attention = nn::WindowAttention{.window = 128}});
+EXPECT_EQ(model.config.attention.as<nn::WindowAttention>()->window, 128);
 }
 
 TEST_F(Readme, LinformerPerformerReformer) {

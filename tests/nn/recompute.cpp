@@ -171,12 +171,12 @@ TEST(Recompute, DoesNotChangeTheNamesOfAConstModel) {
   nn::GPTModel model = small_gpt();
   nn::parameters(model);
   const std::string name = "trf_blocks.1.att.W_query.weight";
-  EXPECT_EQ(model.trf_blocks[1].att.W_query.weight.name(), name);
+  EXPECT_EQ(model.trf_blocks[1].att.query.weight.name(), name);
   Tape tape;
   const nn::GPTModel& shared = model;
   shared(tensor({1, 2, 3}).reshape({1, 3}));
   nn::parameters(shared.trf_blocks[1]);
-  EXPECT_EQ(model.trf_blocks[1].att.W_query.weight.name(), name);
+  EXPECT_EQ(model.trf_blocks[1].att.query.weight.name(), name);
 }
 
 TEST(Recompute, RunsOneConstModelInTwoThreads) {  // for the thread sanitizer

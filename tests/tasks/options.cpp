@@ -181,7 +181,7 @@ TEST(TaskOptions, TheTrapNamesTheOperation) {
                                  here);
     EXPECT_EQ(pair.code, 0) << relative << pair.err;
   }
-  for (const std::string_view kind : nn::kAttentionNames) {
+  for (const std::string_view kind : nn::attention_names()) {
     const std::string attention(kind);
     SCOPED_TRACE(attention);
     const Arguments more{"--max-steps", "2", "--trap-nan", "--attention", attention};

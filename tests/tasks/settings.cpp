@@ -1,5 +1,6 @@
 // The table of settings: limits, choices, JSON of other versions, and the settings that all runs have.
 #include <gtest/gtest.h>
+#include <tapegrad/nn/window.h>
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
@@ -105,16 +106,18 @@ TEST(Settings, AllRunsHaveTheCommonOnes) {
 
 TEST(Settings, AttentionIsAChoiceOfTheModel) {
   RunOptions options = CopyTask::defaults();
-  EXPECT_EQ(options.model().attention.kind, nn::AttentionKind::full);
-  options.attention = {.kind = "window", .window = 3, .dilation = 2, .global_tokens = 1};
+  EXPECT_EQ(options.model().attention.name(), "full");
+  options.attention.kind = "window";
+  options.attention.forms[1] = nn::WindowAttention{.window = 3, .dilation = 2, .global_tokens = 1};
   resolve(options);
   Seq2SeqRecipe again(CopyTask::kInfo);
   again.read_json("here", Seq2SeqRecipe(options).json());
-  const nn::AttentionChoice choice = again.options().model().attention;
-  EXPECT_EQ(choice.kind, nn::AttentionKind::window);
-  EXPECT_EQ(choice.window, 3);
-  EXPECT_EQ(choice.dilation, 2);
-  EXPECT_EQ(choice.global_tokens, 1);
+  const nn::AttentionChoice form = again.options().model().attention;
+  const auto* const window = form.as<nn::WindowAttention>();
+  ASSERT_NE(window, nullptr);
+  EXPECT_EQ(window->window, 3);
+  EXPECT_EQ(window->dilation, 2);
+  EXPECT_EQ(window->global_tokens, 1);
   EXPECT_EQ(options.attention.keys_per_query(100), 8);
   EXPECT_EQ(options.attention.keys_per_query(5), 5);
   options.positions = "alibi";

@@ -113,10 +113,10 @@ TEST(Tutorial002_3, TheModuleAndTheMaskOfNnAreTheSame) {
     to.weight.set(from.weight);
     to.bias.set(from.bias);
   };
-  copy(ready.W_query, g.attention.wq);
-  copy(ready.W_key, g.attention.wk);
-  copy(ready.W_value, g.attention.wv);
-  copy(ready.out_proj, g.attention.dense);
+  copy(ready.query, g.attention.wq);
+  copy(*ready.key, g.attention.wk);
+  copy(ready.value, g.attention.wv);
+  copy(ready.output, g.attention.dense);
   const Tensor mask = nn::padding_mask(tensor({{1, 2, 3, 4, 0}, {1, 2, 3, 0, 0}}));
   tests::expect_near(ready(g.x, mask), g.values("keys_hidden"));
 }

@@ -7,22 +7,33 @@
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
+#include <tapegrad/nn/linformer.h>
 #include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/performer.h>
+#include <tapegrad/nn/reformer.h>
 #include <tapegrad/nn/transformer.h>
+#include <tapegrad/nn/window.h>
 #include <tapegrad/tests/support/near.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
+#include <variant>
+#include <vector>
 
 namespace tapegrad {
 namespace {
 
 using nn::AttentionChoice;
-using nn::AttentionKind;
+using nn::LinformerAttention;
+using nn::PerformerAttention;
 using nn::Positions;
+using nn::ReformerAttention;
+using nn::WindowAttention;
 using tests::error_of;
 using tests::expect_near;
 
-constexpr AttentionChoice kWindow{.kind = AttentionKind::window, .window = 2, .dilation = 2, .global_tokens = 1};
+constexpr WindowAttention kWindow{.window = 2, .dilation = 2, .global_tokens = 1};
 
 nn::GPTModel some_gpt(const AttentionChoice& choice, Positions positions = Positions::learned, int64_t kv_heads = 0) {
   manual_seed(3);
@@ -63,7 +74,7 @@ TEST(AttentionChoice, HasTheSameParametersForAWindow) {
 }
 
 TEST(AttentionChoice, AWindowOverEverythingIsFullAttention) {
-  const AttentionChoice wide{.kind = AttentionKind::window, .window = 20};
+  const AttentionChoice wide = WindowAttention{.window = 20};
   const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8}, {4, 4, 1, 2, 3, 10, 9, 0}});
   for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::rope, Positions::none}) {
     EXPECT_TRUE(equal(some_gpt(wide, positions)(ids), some_gpt({}, positions)(ids)));
@@ -147,24 +158,26 @@ TEST(AttentionChoice, Trains) {
 // --- forms that are modules ---
 
 TEST(AttentionChoice, HasTheNamesOfTheModules) {
-  const nn::GPTModel performer = some_gpt({.kind = AttentionKind::performer});
+  const nn::GPTModel performer = some_gpt(PerformerAttention());
   EXPECT_EQ(nn::named_parameters(performer)[2].name, "trf_blocks.0.att.performer.W_query.weight");
-  const nn::GPTModel reformer = some_gpt({.kind = AttentionKind::reformer});
+  const nn::GPTModel reformer = some_gpt(ReformerAttention());
   EXPECT_EQ(nn::named_parameters(reformer)[2].name, "trf_blocks.0.att.reformer.W_query_key.weight");
   for (const nn::GPTModel* model : {&performer, &reformer}) {
     EXPECT_EQ(nn::count_parameters(*model), model->config.parameter_count());
   }
-  const nn::Transformer linformer = some_transformer({.kind = AttentionKind::linformer, .linformer_rank = 3});
-  EXPECT_EQ(linformer.encoder.layers[0].attention.long_attention.linformer->E->shape(), (Shape{3, 14}));
-  EXPECT_TRUE(linformer.decoder.layers[0].self_attn.linear_layers[0].weight.defined());
+  const nn::Transformer linformer = some_transformer(LinformerAttention{.rank = 3});
+  const nn::NamedParameter projection = nn::named_parameters(linformer.encoder.layers[0].attention).at(8);
+  EXPECT_EQ(projection.name, "linformer.E");
+  EXPECT_EQ(projection.parameter->shape(), (Shape{3, 14}));
+  EXPECT_EQ(nn::named_parameters(linformer.decoder.layers[0].self_attn)[0].name, "linear_layers.0.weight");
 }
 
 TEST(AttentionChoice, LinformerBoundsTheInput) {
   nn::TransformerConfig config{.max_position_embeddings = 14, .positions = Positions::rope};
   EXPECT_EQ(config.longest_input(), std::numeric_limits<int64_t>::max());
-  config.attention = {.kind = AttentionKind::linformer};
+  config.attention = LinformerAttention();
   EXPECT_EQ(config.longest_input(), 14);
-  config.attention.length = 20;
+  config.attention = LinformerAttention{.length = 20};
   EXPECT_EQ(config.longest_input(), 20);
   config.positions = Positions::learned;
   EXPECT_EQ(config.longest_input(), 14);
@@ -172,19 +185,17 @@ TEST(AttentionChoice, LinformerBoundsTheInput) {
 
 TEST(AttentionChoice, EveryFormTrainsInBothModels) {
   const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8, 1, 2, 3, 4}});
-  const AttentionChoice forms[] = {{.kind = AttentionKind::window, .window = 2},
-                                   {.kind = AttentionKind::linformer, .linformer_rank = 4, .linformer_per_head = true},
-                                   {.kind = AttentionKind::performer, .performer_features = 5},
-                                   {.kind = AttentionKind::reformer, .reformer_bucket_size = 4}};
+  const AttentionChoice forms[] = {WindowAttention{.window = 2}, LinformerAttention{.rank = 4, .per_head = true},
+                                   PerformerAttention{.features = 5}, ReformerAttention{.bucket_size = 4}};
   for (const AttentionChoice& form : forms) {
-    SCOPED_TRACE(name(form.kind));
+    SCOPED_TRACE(form.name());
     const auto expect_gradients = [](const auto& model, const Tensor& logits, const Tensor& targets, Tape& tape) {
       const Gradients grads = tape.backward(cross_entropy(logits, targets));
       for (const nn::NamedParameter& p : nn::named_parameters(model)) {
         EXPECT_TRUE(all_finite(grads[p.parameter])) << p.name;
       }
     };
-    if (form.kind != AttentionKind::linformer) {
+    if (form.traits().not_causal.empty()) {
       nn::GPTModel gpt = some_gpt(form, Positions::rope);
       nn::train(gpt);
       gpt.recompute_blocks = true;
@@ -199,14 +210,12 @@ TEST(AttentionChoice, EveryFormTrainsInBothModels) {
 }
 
 TEST(AttentionChoice, ModulesFromACacheGiveTheSame) {
-  const AttentionChoice forms[] = {
-      {.kind = AttentionKind::performer, .performer_features = 8},
-      {.kind = AttentionKind::reformer, .reformer_bucket_size = 2},
-      {.kind = AttentionKind::linformer, .linformer_rank = 4}};  // of the Transformer's encoder
+  const AttentionChoice forms[] = {PerformerAttention{.features = 8}, ReformerAttention{.bucket_size = 2},
+                                   LinformerAttention{.rank = 4}};  // of the Transformer's encoder
   const Tensor ids = tensor({{1, 5, 2, 0, 6, 3, 7, 8}});
   for (const AttentionChoice& form : forms) {
-    SCOPED_TRACE(name(form.kind));
-    if (form.kind != AttentionKind::linformer) {
+    SCOPED_TRACE(form.name());
+    if (form.traits().not_causal.empty()) {
       nn::GPTModel gpt = some_gpt(form);
       const Tensor whole = gpt(ids);
       nn::KVCache cache;
@@ -214,7 +223,7 @@ TEST(AttentionChoice, ModulesFromACacheGiveTheSame) {
         expect_near(gpt(narrow(ids, 1, start, length), &cache), narrow(whole, 1, start, length));
       }
       gpt.redraw_features();
-      EXPECT_EQ(equal(gpt(ids), whole), form.kind == AttentionKind::reformer);
+      EXPECT_EQ(equal(gpt(ids), whole), form.name() == "reformer");
     }
     const nn::Transformer model = some_transformer(form);
     const Tensor src = tensor({{1, 5, 2, 8, 3}}), start = zeros({1, 1}, kInt64);
@@ -224,24 +233,74 @@ TEST(AttentionChoice, ModulesFromACacheGiveTheSame) {
   }
 }
 
+// --- the table of forms ---
+
+TEST(AttentionChoice, IsAValueWithTheOptionsOfOneForm) {
+  const AttentionChoice first = kWindow;
+  AttentionChoice second = first;
+  const nn::Fields fields = nn::fields_of(second);
+  *std::get<int64_t*>(fields.find("window")->value) = 7;
+  EXPECT_EQ(second.as<WindowAttention>()->window, 7);
+  EXPECT_EQ(first.as<WindowAttention>()->window, 2);
+  EXPECT_EQ(first.as<PerformerAttention>(), nullptr);
+  second = PerformerAttention{.features = 4};
+  EXPECT_EQ(second.name(), "performer");
+  EXPECT_EQ(AttentionChoice().name(), "full");
+}
+
+TEST(AttentionChoice, EveryFormHasANameAndOptionsOfItsOwn) {
+  std::vector<std::string> names;
+  for (const std::string_view name : nn::attention_names()) {
+    AttentionChoice form = nn::attention_named(name);
+    EXPECT_EQ(form.name(), name);
+    EXPECT_EQ(error_of([&] { form.check(Positions::none, false); }), "no error");
+    names.emplace_back(name);
+    for (const nn::Field& field : nn::fields_of(form)) names.push_back(field.setting.key());
+  }
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  ASSERT_NE(twice, names.end());
+  EXPECT_EQ(*twice, "window");  // a form and its option
+  EXPECT_EQ(std::adjacent_find(twice + 1, names.end()), names.end());
+  EXPECT_EQ(nn::attention_names().front(), AttentionChoice().name());
+}
+
+TEST(AttentionChoice, ACloneHasItsOwnParameters) {
+  for (const AttentionChoice& form : nn::attention_forms()) {
+    SCOPED_TRACE(form.name());
+    const bool causal = form.traits().not_causal.empty();
+    nn::MultiHeadSelfAttention attention(
+        {.d_in = 4, .d_out = 4, .num_heads = 2, .context_length = 6, .causal = causal, .attention = form});
+    nn::eval(attention);
+    const Tensor x = randn({1, 6, 4}), before = attention(x);
+    nn::MultiHeadSelfAttention copy = nn::clone(attention);
+    EXPECT_TRUE(equal(copy(x), before));
+    for (const nn::NamedParameter& p : nn::named_parameters(copy)) p.parameter.set(p.parameter.tensor().detach() * 0);
+    EXPECT_TRUE(equal(attention(x), before));
+    attention.redraw();
+    EXPECT_EQ(equal(attention(x), before), form.name() != "performer");
+  }
+}
+
 TEST(AttentionChoice, SaysWhatIsWrong) {
   const auto of = [](const AttentionChoice& choice, Positions positions = Positions::none, bool causal = true) {
     return error_of([&] { choice.check(positions, causal); });
   };
-  EXPECT_EQ(of({.linformer_rank = 0}), "[attention_choice] linformer_rank must be positive, got 0");
-  EXPECT_EQ(of({.length = -1}), "[attention_choice] length must be positive, or 0 for that of the model, got -1");
-  EXPECT_EQ(of({.performer_features = -1}),
-            "[attention_choice] performer_features must be positive, or 0 for D log D, got -1");
-  EXPECT_EQ(of({.reformer_bucket_size = 0}), "[attention_choice] reformer_bucket_size must be positive, got 0");
-  EXPECT_EQ(of({.reformer_buckets = 3}),
+  EXPECT_EQ(of(LinformerAttention{.rank = 0}), "[attention_choice] linformer_rank must be positive, got 0");
+  EXPECT_EQ(of(LinformerAttention{.length = -1}),
+            "[attention_choice] length must be positive, or 0 for that of the model, got -1");
+  EXPECT_EQ(of(PerformerAttention{.features = -1}),
+            "[attention_choice] performer_features must not be negative, got -1");
+  EXPECT_EQ(of(ReformerAttention{.bucket_size = 0}), "[attention_choice] reformer_bucket_size must be positive, got 0");
+  EXPECT_EQ(of(ReformerAttention{.buckets = 3}),
             "[attention_choice] reformer_buckets must be a power of two, or 0 for one that fits the length, got 3");
-  EXPECT_EQ(of({.reformer_rounds = 0}), "[attention_choice] reformer_rounds must be positive, got 0");
-  EXPECT_EQ(of({.kind = AttentionKind::linformer}),
+  EXPECT_EQ(of(ReformerAttention{.rounds = 0}), "[attention_choice] reformer_rounds must be between 1 and 64, got 0");
+  EXPECT_EQ(of(LinformerAttention()),
             "[attention_choice] linformer attention cannot be causal: each projected key mixes all positions");
-  EXPECT_EQ(of({.kind = AttentionKind::linformer}, Positions::none, false), "no error");
-  EXPECT_EQ(error_of([] { some_gpt({.kind = AttentionKind::performer}, Positions::none, 2); }),
+  EXPECT_EQ(of(LinformerAttention(), Positions::none, false), "no error");
+  EXPECT_EQ(error_of([] { some_gpt(PerformerAttention(), Positions::none, 2); }),
             "[attention_choice] expected as many key heads as query heads for performer attention");
-  const nn::MultiHeadAttention performer(8, 2, 0, Positions::none, {}, 0, {.kind = AttentionKind::performer});
+  const nn::MultiHeadAttention performer(8, 2, 0, Positions::none, {}, 0, PerformerAttention());
   EXPECT_EQ(
       error_of([&] {
         performer(zeros({1, 3, 8}), zeros({1, 3, 8}), zeros({1, 3, 8}), nn::AttentionPass());
@@ -252,16 +311,16 @@ TEST(AttentionChoice, SaysWhatIsWrong) {
             "[multi_head_attention] performer attention");
   EXPECT_EQ(error_of([&] { performer(x, x.detach(), x, nn::AttentionPass()); }).substr(0, 42),
             "[multi_head_attention] performer attention");
-  EXPECT_EQ(of({.window = -1}), "[attention_choice] window must not be negative, got -1");
-  EXPECT_EQ(of({.dilation = 0}), "[attention_choice] dilation must be positive, got 0");
-  EXPECT_EQ(of({.global_tokens = -2}), "[attention_choice] global_tokens must not be negative, got -2");
+  EXPECT_EQ(of(WindowAttention{.window = -1}), "[attention_choice] window must not be negative, got -1");
+  EXPECT_EQ(of(WindowAttention{.dilation = 0}), "[attention_choice] dilation must be positive, got 0");
+  EXPECT_EQ(of(WindowAttention{.global_tokens = -2}), "[attention_choice] global_tokens must not be negative, got -2");
   EXPECT_EQ(
       of(kWindow, Positions::t5),
       "[attention_choice] t5 positions add to the score of every pair, which only full attention has, got window");
   EXPECT_EQ(of(kWindow, Positions::rope), "no error");
   EXPECT_EQ(error_of([] { some_gpt(kWindow, Positions::alibi); }), of(kWindow, Positions::alibi));
   EXPECT_EQ(error_of([] { nn::attention_named("wide"); }).substr(0, 41), "[attention_choice] expected one of full, ");
-  EXPECT_EQ(nn::name(nn::attention_named("window")), "window");
+  EXPECT_EQ(nn::attention_named("window").name(), "window");
   EXPECT_EQ(error_of([] { nn::to_hugging_face_config(some_gpt(kWindow).config, {}); }),
             "[hugging_face] expected full attention, as GPT-2 has, got window");
   const nn::MultiHeadSelfAttention attention({.d_in = 4, .d_out = 4, .num_heads = 2, .attention = kWindow});

@@ -64,9 +64,9 @@ TEST(Linformer, MaskedKeysHaveNoInfluence) {
   const Tensor y = attention(x, {.mask = mask, .weights = &weights});
   EXPECT_EQ(weights.shape(), (Shape{3, 2, 6, 6}));
   EXPECT_EQ(amax(abs(weights[2])).item(), 0);
-  EXPECT_TRUE(equal(y[2], attention.out_proj.bias->expand({6, 4}))) << "nothing to attend to: zeros";
-  const Tensor v = attention.W_value(x).reshape({3, 6, 2, 2}).transpose(1, 2);
-  expect_near(attention.out_proj(matmul(weights, v).transpose(1, 2).reshape({3, 6, 4})), y);
+  EXPECT_TRUE(equal(y[2], attention.output.bias->expand({6, 4}))) << "nothing to attend to: zeros";
+  const Tensor v = attention.value(x).reshape({3, 6, 2, 2}).transpose(1, 2);
+  expect_near(attention.output(matmul(weights, v).transpose(1, 2).reshape({3, 6, 4})), y);
 }
 
 TEST(Linformer, SharesProjectionsAsConfigured) {
@@ -97,7 +97,7 @@ TEST(Linformer, Errors) {
     return error_of([&] { nn::LinformerSelfAttention attention(config); });
   };
   EXPECT_EQ(with([](Config& c) { c.causal = true; }),
-            "[linformer_self_attention] Linformer cannot be causal: each projected key mixes all positions");
+            "[attention_choice] linformer attention cannot be causal: each projected key mixes all positions");
   EXPECT_EQ(with([](Config& c) { c.projected = 0; }), "[linformer_self_attention] projected must be positive, got 0");
   EXPECT_EQ(with([](Config& c) { c.context_length = -1; }),
             "[linformer_self_attention] context_length must be positive, got -1");
@@ -109,9 +109,10 @@ TEST(Linformer, Errors) {
       {.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5, .projected = 2});
   const Tensor x = ones({1, 4, 3});
   nn::KVCache cache;
-  EXPECT_EQ(error_of([&] { attention(x, {.cache = &cache}); }),
-            "[linformer_self_attention] Linformer takes no cache: each projected key mixes all positions, later ones, "
-            "too");
+  EXPECT_EQ(
+      error_of([&] { attention(x, {.cache = &cache}); }),
+      "[linformer_self_attention] linformer attention takes no cache: each projected key mixes all positions, later "
+      "ones, too");
   EXPECT_EQ(error_of([&] {
               attention(ones({1, 6, 3}));
             }),
@@ -125,9 +126,10 @@ TEST(Linformer, Errors) {
       }),
       "[linformer_attention] expected a bool mask of keys, [..., 1, S] as padding_mask gives, got float32 [1, 4]");
   const nn::PositionBias bias{.bias = nn::alibi_bias(2, 4, 4)};
-  EXPECT_EQ(error_of([&] { attention(x, {.positions = &bias}); }),
-            "[linformer_self_attention] expected positions without a bias per pair of tokens (rope, or added to the "
-            "input), got a bias (t5, alibi)");
+  EXPECT_EQ(
+      error_of([&] { attention(x, {.positions = &bias}); }),
+      "[linformer_self_attention] expected positions that add nothing to the scores (rope, or added to the input) "
+      "with linformer attention, got some that do (shaw, t5, alibi)");
   const Tensor q = ones({1, 2, 4, 2});
   EXPECT_EQ(error_of([&] {
               nn::linformer_attention(q, q, q, ones({3, 3}), ones({3, 4}));
@@ -211,8 +213,8 @@ TEST(Performer, CausalAttentionTakesNothingFromLaterTokens) {
   const Tensor y = attention(x, {.weights = &weights});
   EXPECT_EQ(amax(abs(triu(weights, 1))).item(), 0);
   EXPECT_LE(largest_difference(sum(weights, -1), ones({2, 2, 100}, kFloat64)), 1e-12);
-  const Tensor v = attention.W_value(x).reshape({2, 100, 2, 4}).transpose(1, 2);
-  EXPECT_LE(largest_difference(attention.out_proj(matmul(weights, v).transpose(1, 2).reshape({2, 100, 8})), y), 1e-12);
+  const Tensor v = attention.value(x).reshape({2, 100, 2, 4}).transpose(1, 2);
+  EXPECT_LE(largest_difference(attention.output(matmul(weights, v).transpose(1, 2).reshape({2, 100, 8})), y), 1e-12);
 }
 
 TEST(Performer, CachedEqualsUncached) {
@@ -267,13 +269,14 @@ TEST(Performer, FullyMaskedRowsAreZeroAndSoAreTheirGradients) {
 TEST(Performer, RedrawsItsFeatures) {
   manual_seed(9);
   nn::PerformerSelfAttention attention({.d_in = 3, .d_out = 8, .num_heads = 2});
-  EXPECT_EQ(attention.features->shape(), (Shape{6, 4}));  // 4 log 4, rounded up
-  const Tensor before = attention.features->clone();
+  const nn::Buffer& features = nn::named_buffers(attention).at(0).buffer;
+  EXPECT_EQ(features->shape(), (Shape{6, 4}));  // 4 log 4, rounded up
+  const Tensor before = features->clone();
   attention.redraw();
-  EXPECT_FALSE(equal(before, attention.features));
+  EXPECT_FALSE(equal(before, features));
   Generator a(1), b(1);
   attention.redraw(&a);
-  EXPECT_TRUE(equal(attention.features, nn::orthogonal_features(6, 4, kFloat32, &b)));
+  EXPECT_TRUE(equal(features, nn::orthogonal_features(6, 4, kFloat32, &b)));
 }
 
 TEST(Performer, Errors) {
@@ -408,21 +411,24 @@ TEST(Reformer, RepeatsItselfInEvaluation) {
   Tensor weights;
   const Tensor y = attention(x, {.weights = &weights});
   expect_near(sum(weights, -1), ones({2, 2, 50}));
-  const Tensor v = attention.W_value(x).reshape({2, 50, 2, 4}).transpose(1, 2);
-  expect_near(attention.out_proj(matmul(weights, v).transpose(1, 2).reshape({2, 50, 8})), y);
+  const Tensor v = attention.value(x).reshape({2, 50, 2, 4}).transpose(1, 2);
+  expect_near(attention.output(matmul(weights, v).transpose(1, 2).reshape({2, 50, 8})), y);
 }
 
 TEST(Reformer, LaterTokensChangeNothing) {
-  manual_seed(19);
-  nn::ReformerSelfAttention attention(
-      {.d_in = 6, .d_out = 16, .num_heads = 2, .context_length = 300, .chunk_length = 16});
-  nn::eval(attention);
+  const auto with = [](const nn::ReformerConfig& config) {
+    manual_seed(19);
+    nn::ReformerSelfAttention attention(config);
+    nn::eval(attention);
+    return attention;
+  };
+  nn::ReformerSelfAttention attention =
+      with({.d_in = 6, .d_out = 16, .num_heads = 2, .context_length = 300, .chunk_length = 16});
   const Tensor x = randn({2, 300, 6}), whole = attention(x);
   expect_near(attention(narrow(x, 1, 0, 123)), narrow(whole, 1, 0, 123));
   for (const int64_t chunk : {1, 7, 16, 40, 300}) {
-    attention.config.chunk_length = chunk;
     for (const int64_t buckets : {1, 4}) {
-      attention.config.num_buckets = buckets;
+      attention = with({.d_in = 6, .d_out = 16, .num_heads = 2, .chunk_length = chunk, .num_buckets = buckets});
       const Tensor y = attention(x);
       for (const int64_t first : {1, 31, 123, 299}) {
         for (const double size : {0.1, 3.0, 100.0}) {
@@ -473,10 +479,9 @@ TEST(Reformer, CachedEqualsUncached) {
             "[reformer_self_attention] a sequence of length 8 is longer than context_length 7");
   const nn::ReformerSelfAttention by_length({.d_in = 3, .d_out = 4, .num_heads = 2});
   nn::KVCache fresh;
-  EXPECT_EQ(
-      error_of([&] { by_length(x, {.cache = &fresh}); }),
-      "[reformer_self_attention] a cache needs causal attention and a fixed number of buckets: set num_buckets or "
-      "context_length");
+  EXPECT_EQ(error_of([&] { by_length(x, {.cache = &fresh}); }),
+            "[reformer_self_attention] reformer attention takes no cache: it must be causal and have a fixed number of "
+            "buckets (set num_buckets or context_length)");
 }
 
 TEST(Reformer, Errors) {

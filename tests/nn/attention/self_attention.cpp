@@ -24,12 +24,12 @@ TEST(SelfAttention, EqualsItsFormula) {
   const nn::MultiHeadSelfAttention attention({.d_in = 5, .d_out = 6, .num_heads = 3, .qkv_bias = true});
   const Tensor x = randn({2, 4, 5});
   const auto heads = [&](const nn::Linear& project) { return project(x).reshape({2, 4, 3, 2}).transpose(1, 2); };
-  const Tensor scores = matmul(heads(attention.W_query), heads(attention.W_key).t()) / std::sqrt(2.0);
+  const Tensor scores = matmul(heads(attention.query), heads(*attention.key).t()) / std::sqrt(2.0);
   const Tensor weights = softmax(masked_fill(scores, !nn::causal_mask(4), -INFINITY));
-  const Tensor mixed = matmul(weights, heads(attention.W_value)).transpose(1, 2).reshape({2, 4, 6});
-  expect_near(attention(x), attention.out_proj(mixed));
+  const Tensor mixed = matmul(weights, heads(attention.value)).transpose(1, 2).reshape({2, 4, 6});
+  expect_near(attention(x), attention.output(mixed));
   Tensor seen;
-  expect_near(attention(x, {.weights = &seen}), attention.out_proj(mixed));
+  expect_near(attention(x, {.weights = &seen}), attention.output(mixed));
   expect_near(seen, weights);
 }
 
@@ -263,16 +263,16 @@ TEST(GroupedQueries, ModulesEqualThoseWithRepeatedHeadsForAllPositions) {
                                      .position_options = nn::ShawOptions{.distance = 3, .values = values},
                                      .num_kv_heads = 2};
       const nn::MultiHeadSelfAttention grouped(config);
-      EXPECT_EQ(grouped.W_key.weight->shape(), (Shape{4, 5}));
+      EXPECT_EQ(grouped.key->weight->shape(), (Shape{4, 5}));
       config.num_kv_heads = 0;
       nn::MultiHeadSelfAttention full(config);
-      full.W_query.weight.set(grouped.W_query.weight);
-      full.W_query.bias.set(grouped.W_query.bias);
-      full.out_proj.weight.set(grouped.out_proj.weight);
-      full.out_proj.bias.set(grouped.out_proj.bias);
+      full.query.weight.set(grouped.query.weight);
+      full.query.bias.set(grouped.query.bias);
+      full.output.weight.set(grouped.output.weight);
+      full.output.bias.set(grouped.output.bias);
       nn::load_state_dict(full.positions, nn::state_dict(grouped.positions));
-      repeat_rows(grouped.W_key, full.W_key, 2, 2);
-      repeat_rows(grouped.W_value, full.W_value, 2, 2);
+      repeat_rows(*grouped.key, *full.key, 2, 2);
+      repeat_rows(grouped.value, full.value, 2, 2);
       const Tensor x = randn({2, 6, 5});
       expect_near(grouped(x), full(x));
       Tensor weights, others;
@@ -282,7 +282,7 @@ TEST(GroupedQueries, ModulesEqualThoseWithRepeatedHeadsForAllPositions) {
     }
   }
   const nn::MultiHeadAttention cross(8, 4, 0, Positions::none, {}, 1);
-  EXPECT_EQ(cross.linear_layers[1].weight->shape(), (Shape{2, 8}));
+  EXPECT_EQ(cross.key->weight->shape(), (Shape{2, 8}));
   EXPECT_EQ(cross(randn({2, 3, 8}), ones({2, 5, 8}), randn({2, 5, 8})).shape(), (Shape{2, 3, 8}));
   EXPECT_EQ(cross.project_kv(ones({2, 5, 8}), ones({2, 5, 8})).keys.shape(), (Shape{2, 1, 5, 2}));
 }

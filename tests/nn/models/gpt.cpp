@@ -384,7 +384,7 @@ TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
     };
     const Tensor joined = find("transformer.h.1.attn.c_attn.weight");
     EXPECT_EQ(joined.shape(), (Shape{8, 24}));
-    EXPECT_TRUE(same_bits(narrow(joined, 1, 8, 8).t(), model.trf_blocks[1].att.W_key.weight));
+    EXPECT_TRUE(same_bits(narrow(joined, 1, 8, 8).t(), model.trf_blocks[1].att.key->weight));
     EXPECT_EQ(find("transformer.h.0.mlp.c_fc.weight").shape(), (Shape{8, 32}));
     EXPECT_EQ(find("lm_head.weight").defined(), !tied);
     theirs.push_back({"transformer.h.0.attn.bias", ones({1, 1, 8, 8}, kBool)});  // buffers of older files

@@ -201,7 +201,7 @@ TEST(Llama, UpdatesOfLowRank) {
   EXPECT_TRUE(same_bits(model(in), plain));
   manual_seed(4);
   for (nn::LlamaBlock& block : model.layers) {
-    for (nn::Linear* layer : {&block.self_attn.q_proj, &block.self_attn.v_proj}) {
+    for (nn::Linear* layer : {&block.self_attn.query, &block.self_attn.value}) {
       nn::init::normal(layer->weight.low_rank->b, 0, 0.3);
     }
   }

@@ -176,9 +176,9 @@ TEST(Adapter, IsWrittenAndReadUnderPeftsNames) {
   GPTModel model = small_gpt();
   lora(model, {.rank = 3, .alpha = 6, .targets = {"c_attn", "mlp.c_proj"}, .dropout = 0.1}, gpt2_adapter_names);
   EXPECT_TRUE(
-      model.trf_blocks[0].att.W_query.weight.low_rank->a.tied_to(model.trf_blocks[0].att.W_value.weight.low_rank->a));
+      model.trf_blocks[0].att.query.weight.low_rank->a.tied_to(model.trf_blocks[0].att.value.weight.low_rank->a));
   EXPECT_FALSE(
-      model.trf_blocks[0].att.W_query.weight.low_rank->a.tied_to(model.trf_blocks[1].att.W_query.weight.low_rank->a));
+      model.trf_blocks[0].att.query.weight.low_rank->a.tied_to(model.trf_blocks[1].att.query.weight.low_rank->a));
   fill_updates(model);
   eval(model);
   save_adapter(model, folder / "adapter", {.base_model = "gpt2", .names = gpt2_adapter_names, .fan_in_fan_out = true});

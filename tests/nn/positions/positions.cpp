@@ -190,7 +190,7 @@ TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
       const Tensor y = model(x, mask);
       // Fully masked: the output is the output layer's bias.
       for (int t = 0; t < 3; ++t) {
-        EXPECT_EQ(largest_difference(y[1][t], model.attention.linear_layers[3].bias), 0) << nn::name(kind);
+        EXPECT_EQ(largest_difference(y[1][t], model.attention.output.bias), 0) << nn::name(kind);
       }
       const Gradients grads = tape.backward(sum(y * y));
       EXPECT_TRUE(all_finite(grads[x])) << nn::name(kind);
@@ -347,7 +347,7 @@ TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
   const auto expect_first = [&](const NamedTensors& maps, const std::string& name,
                                 const nn::MultiHeadAttention& attention, const Tensor& x, const Tensor& mask) {
     ASSERT_TRUE(maps[0].name.ends_with(name)) << maps[0].name;
-    const Tensor q = attention.linear_layers[0](x), k = attention.linear_layers[1](x);
+    const Tensor q = attention.query(x), k = (*attention.key)(x);
     EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, mask)), 1e-12) << name;
     EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, mask)), 1e-4) << name;
   };
@@ -373,7 +373,7 @@ TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
   EXPECT_EQ(largest_difference(y, based(tokens)), 0);
   EXPECT_GT(largest_difference(y, plain(tokens)), 1e-3);
   const nn::GPTBlock& block = scaled.trf_blocks[0];
-  const Tensor x = block.norm1(scaled.tok_emb(tokens)), q = block.att.W_query(x), k = block.att.W_key(x);
+  const Tensor x = block.norm1(scaled.tok_emb(tokens)), q = block.att.query(x), k = (*block.att.key)(x);
   EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
   EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
 

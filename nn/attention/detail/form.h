@@ -1,0 +1,37 @@
+// What the file of a form of attention includes: the definition of default_form, and what forms share.
+#pragma once
+
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/attention_choice.h>
+
+#include <limits>
+#include <string_view>
+
+namespace tapegrad::nn {
+
+template <class Options>
+AttentionChoice default_form() {
+  return Options();
+}
+
+namespace detail {
+
+inline constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+// `mask`, and hidden wherever `allowed` (bool) is false.
+Tensor restrict_mask(const Tensor& mask, const Tensor& allowed);
+// The mask as bool [..., 1, S]; an empty handle for none. Error if it is not bool, or hides keys from some queries
+// only.
+Tensor mask_of_keys(std::string_view where, const Tensor& mask);
+// [B, kv_heads, S, D] -> [B, heads, S, D]: each head repeated once per query head that shares it.
+Tensor shared_heads(const Tensor& x, int64_t heads);
+// What attention takes of each value, [B, heads, T, S]: its result for the unit vectors as values. `attend` gets them.
+template <class Attend>
+Tensor implied_weights(const Tensor& values, Attend attend) {
+  const PauseRecording pause;
+  const int64_t count = values.size(-2);
+  return attend(eye(count, values.dtype()).expand({values.size(0), values.size(1), count, count})).detach();
+}
+
+}  // namespace detail
+}  // namespace tapegrad::nn

@@ -1,220 +1,19 @@
-// Attention with many keys: one block of keys after another, packed once for all queries. The softmax of a row is
-// corrected when a block has a higher score than the ones before (Milakov, Gimelshein 2018; Dao and others 2022).
-#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/attention_blocks.cpp"
-#include <tapegrad/autograd/kernels/simd/simd_targets.h>
-
-#include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/kernels/simd/rows-inl.h>
-
-#ifndef TAPEGRAD_ATTENTION_BLOCKS_TYPES
-#define TAPEGRAD_ATTENTION_BLOCKS_TYPES
-namespace tapegrad {
-
-// The scores of some queries of one head with one block of keys. Matrices are [rows, columns] with a distance of
-// `stride` between rows.
-struct ScoreBlock {
-  DType dtype;
-  int64_t rows, columns, stride;
-  bool causal;
-  int64_t first;                  // a causal query t of the block sees the columns 0 .. first + t
-  const bool* allowed = nullptr;  // one of the two masks, or none
-  const void* added = nullptr;
-  int64_t mask_row = 0, mask_column = 0;  // its strides
-  const bool* keep = nullptr;             // dropout's mask, or none
-  double keep_probability = 1;
-
-  void* weights;            // the scores on entry
-  void* dropped = nullptr;  // weights after dropout; the same memory as `weights` without dropout
-  void* gradient = nullptr;
-  void* highest;           // [rows], of the scores so far
-  void* sum;               // [rows], of their exponentials; at the end its inverse
-  void* result = nullptr;  // [rows, width], the weighted sum of values so far, or dy
-  const void* y = nullptr;
-  int64_t result_row = 0, y_row = 0, width = 0;
-  void* slope = nullptr;  // [rows], <dy, y>
-  bool begins = false;    // the first block of keys of these queries
-};
-
-struct AttentionBlockKernels {
-  void (*add)(const ScoreBlock& b);       // scores become exponentials, of which highest, sum and result are corrected
-  void (*finish)(const ScoreBlock& b);    // sum becomes its inverse, result is multiplied by it
-  void (*slopes)(const ScoreBlock& b);    // slope = <dy, y>
-  void (*weights)(const ScoreBlock& b);   // scores become weights, before and after dropout
-  void (*backward)(const ScoreBlock& b);  // the gradient of the dropped weights becomes that of the scores
-};
-
-}  // namespace tapegrad
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace tapegrad::HWY_NAMESPACE {
-
-template <class T>
-inline constexpr T kNothing = -std::numeric_limits<T>::infinity();
-
-HWY_INLINE int64_t visible_columns(const ScoreBlock& b, int64_t t) {
-  return b.causal ? std::clamp<int64_t>(b.first + t + 1, 0, b.columns) : b.columns;
-}
-
-template <class T>
-void apply_mask(const ScoreBlock& b, int64_t t, T* row, int64_t visible) {
-  if (b.allowed) {
-    const bool* const allowed = b.allowed + t * b.mask_row;
-    if (b.mask_column == 1) {
-      each_span<T>(visible, [&](auto s) {
-        const int64_t n = std::min(kLanes<T>, visible - s.at);
-        s.store(where(load_mask<T>(allowed + s.at, n), s.load(row), Vec<T>(kNothing<T>)), row);
-      });
-    } else {
-      for (int64_t j = 0; j < visible; ++j) row[j] = allowed[j * b.mask_column] ? row[j] : kNothing<T>;
-    }
-  } else if (b.added) {
-    const T* const added = static_cast<const T*>(b.added) + t * b.mask_row;
-    if (b.mask_column == 1) {
-      map_row(
-          visible, row, [](Vec<T> x, Vec<T> m) { return x + m; }, row, added);
-    } else {
-      for (int64_t j = 0; j < visible; ++j) row[j] += added[j * b.mask_column];
-    }
-  }
-}
-
-// The factor of the weights that dropout keeps, rounded as in PyTorch.
-template <class T>
-HWY_INLINE T factor_of_kept(const ScoreBlock& b) {
-  return T{1} / static_cast<T>(b.keep_probability);
-}
-
-template <class T>
-void drop_row(const ScoreBlock& b, int64_t t, int64_t n, const T* from, T* to) {
-  const Vec<T> factor = factor_of_kept<T>(b);
-  const bool* const keep = b.keep + t * b.columns;
-  each_span<T>(n, [&](auto s) {
-    const Mask<T> kept = load_mask<T>(keep + s.at, std::min(kLanes<T>, n - s.at));
-    s.store(where(kept, s.load(from) * factor, Vec<T>(0)), to);
-  });
-}
-
-template <class T>
-void add_block(const ScoreBlock& b) {
-  T *const highest = static_cast<T*>(b.highest), *const sum = static_cast<T*>(b.sum);
-  for (int64_t t = 0; t < b.rows; ++t) {
-    T* const row = static_cast<T*>(b.weights) + t * b.stride;
-    const int64_t visible = visible_columns(b, t);
-    apply_mask(b, t, row, visible);
-    const T before = b.begins ? kNothing<T> : highest[t], top = std::max(largest(row, visible), before);
-    const T base = top == kNothing<T> ? T{0} : top;  // while everything is masked
-    const Vec<T> parts = sum_spans<T>(visible, [&](auto s) {
-      const Vec<T> e = exp_nonpositive(s.load(row) - base);
-      s.store(e, row);
-      return e;
-    });
-    std::fill(row + visible, row + b.columns, T{0});
-    highest[t] = top;
-    if (b.begins) {
-      sum[t] = reduce_sum(parts);
-    } else {
-      const T factor = top == before ? T{1} : std::exp(before - base);
-      sum[t] = sum[t] * factor + reduce_sum(parts);
-      T* const y = static_cast<T*>(b.result) + t * b.result_row;
-      if (factor != 1) {
-        map_row(
-            b.width, y, [factor](Vec<T> v) { return v * factor; }, y);
-      }
-    }
-    if (b.keep) drop_row(b, t, visible, row, row);
-  }
-}
-
-template <class T>
-void finish_block(const ScoreBlock& b) {
-  T* const sum = static_cast<T*>(b.sum);
-  for (int64_t t = 0; t < b.rows; ++t) {
-    const T factor = sum[t] = sum[t] == 0 ? T{0} : T{1} / sum[t];
-    T* const y = static_cast<T*>(b.result) + t * b.result_row;
-    map_row(
-        b.width, y, [factor](Vec<T> v) { return v * factor; }, y);
-  }
-}
-
-template <class T>
-void slopes_of_block(const ScoreBlock& b) {
-  for (int64_t t = 0; t < b.rows; ++t) {
-    const T* const dy = static_cast<const T*>(b.result) + t * b.result_row;
-    const T* const y = static_cast<const T*>(b.y) + t * b.y_row;
-    static_cast<T*>(b.slope)[t] = reduce_sum(sum_spans<T>(b.width, [&](auto s) { return s.load(dy) * s.load(y); }));
-  }
-}
-
-template <class T>
-void weights_of_block(const ScoreBlock& b) {
-  for (int64_t t = 0; t < b.rows; ++t) {
-    T* const row = static_cast<T*>(b.weights) + t * b.stride;
-    const int64_t visible = visible_columns(b, t);
-    apply_mask(b, t, row, visible);
-    const T top = static_cast<const T*>(b.highest)[t], base = top == kNothing<T> ? T{0} : top;
-    const T factor = static_cast<const T*>(b.sum)[t];
-    map_row(
-        visible, row, [&](Vec<T> x) { return exp_nonpositive(x - base) * factor; }, row);
-    std::fill(row + visible, row + b.columns, T{0});
-    if (b.keep) drop_row(b, t, b.columns, row, static_cast<T*>(b.dropped) + t * b.stride);
-  }
-}
-
-// forward was w = softmax(s), d = w * keep * factor, y = d v, so now ds = d * dd - w * <dy, y>.
-template <class T>
-void scores_backward(const ScoreBlock& b) {
-  for (int64_t t = 0; t < b.rows; ++t) {
-    const T* const w = static_cast<const T*>(b.weights) + t * b.stride;
-    const T* const d = static_cast<const T*>(b.dropped) + t * b.stride;
-    T* const ds = static_cast<T*>(b.gradient) + t * b.stride;
-    const Vec<T> slope = static_cast<const T*>(b.slope)[t];
-    if (d == w) {
-      map_row(
-          b.columns, ds, [slope](Vec<T> g, Vec<T> p) { return p * (g - slope); }, ds, w);
-    } else {
-      map_row(
-          b.columns, ds, [slope](Vec<T> g, Vec<T> p, Vec<T> kept) { return kept * g - p * slope; }, ds, w, d);
-    }
-  }
-}
-
-template <class T>
-const AttentionBlockKernels& block_kernels() {
-  static constexpr AttentionBlockKernels kernels{&add_block<T>, &finish_block<T>, &slopes_of_block<T>,
-                                                 &weights_of_block<T>, &scores_backward<T>};
-  return kernels;
-}
-const AttentionBlockKernels& block_kernels_float() { return block_kernels<float>(); }
-const AttentionBlockKernels& block_kernels_double() { return block_kernels<double>(); }
-
-}  // namespace tapegrad::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
+// Attention with many keys: one block of keys after another, packed once for all queries.
 #include <tapegrad/autograd/detail/scratch.h>
-#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_call.h>
-#include <tapegrad/autograd/ops/attention/detail/attention_rows.h>
+#include <tapegrad/autograd/ops/attention/detail/score_block.h>
+#include <tapegrad/autograd/ops/detail/matrix_view.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
 
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(block_kernels_float);
-HWY_EXPORT(block_kernels_double);
-
 constexpr int64_t kQueries = 64, kKeys = 256;  // of a block: its scores, and keys and values, fit the L2 cache
 constexpr int64_t kGap = 16;  // more elements from row to row: their beginnings then use different parts of the cache
 static_assert(kKeys <= kPackedDepth);
-
-template <class T>
-const AttentionBlockKernels& block_kernels() {
-  if constexpr (sizeof(T) == 4) {
-    return chosen<HWY_DISPATCH_TABLE(block_kernels_float)>();
-  } else {
-    return chosen<HWY_DISPATCH_TABLE(block_kernels_double)>();
-  }
-}
 
 // Copies `rows` rows of n elements, times `factor`.
 template <class T>
@@ -274,7 +73,7 @@ class Blocks {
               .highest = highest,
               .sum = highest + a_.heads() * a_.rows(),
               .begins = block.first == 0};
-    copy_rows<T>(head<T>(a_.query, from_q_[i], first), rows, a_.query.size(-1), static_cast<T>(a_.scale),
+    copy_rows<T>(matrix_of<T>(a_.query, from_q_[i], first), rows, a_.query.size(-1), static_cast<T>(a_.scale),
                  queries_.get(), queries_row_);
     keys.multiply_part(rows, block_.columns, a_.query.size(-1), queries_.get(), queries_row_, T{0}, scores_.get(),
                        kStride);
@@ -316,11 +115,6 @@ class Blocks {
   ScoreBlock block_;
 };
 
-template <class T>
-MatrixView<const T> transposed(MatrixView<const T> x) {
-  return {x.data, x.col_stride, x.row_stride};
-}
-
 // f(block) for all keys, in order.
 template <class F>
 void each_key_block(const Attention& a, F f) {
@@ -334,7 +128,7 @@ void forward(const Attention& a, const Tensor& y, const Tensor& softmax) {
   const Offsets from_k = matrix_starts(a.key, a.batch), from_v = matrix_starts(a.value, a.batch);
   const Offsets from_y = matrix_starts(y, a.batch);
   const int64_t d = a.query.size(-1), e = a.value.size(-1);
-  const AttentionBlockKernels& use = block_kernels<T>();
+  const AttentionBlockKernels& use = attention_block_kernels<T>();
   // With few heads, the queries of a head are divided among threads.
   const int64_t parts = pieces_of(Attention::kLeastPieces, a.heads());
   const int64_t part = std::max<int64_t>(8, pieces_of(pieces_of(a.rows(), kQueries), parts)) * kQueries;
@@ -346,12 +140,12 @@ void forward(const Attention& a, const Tensor& y, const Tensor& softmax) {
       const auto i = static_cast<std::size_t>(h);
       each_key_block(a, [&](const KeyBlock& block) {
         if (a.causal && block.first >= stop) return;
-        const PackedMatrix<T> keys(d, block.count, transposed(head<T>(a.key, from_k[i], block.first)));
-        const PackedMatrix<T> values(block.count, e, head<T>(a.value, from_v[i], block.first));
+        const PackedMatrix<T> keys(d, block.count, transposed(matrix_of<T>(a.key, from_k[i], block.first)));
+        const PackedMatrix<T> values(block.count, e, matrix_of<T>(a.value, from_v[i], block.first));
         for (int64_t first = start; first < stop; first += kQueries) {
           const int64_t rows = std::min(kQueries, stop - first);
           if (a.causal && first + rows <= block.first) continue;
-          const MatrixView<T> out = fresh_head<T>(y, from_y[i], first);
+          const MatrixView<T> out = fresh_matrix_of<T>(y, from_y[i], first);
           ScoreBlock& b = blocks.scores(h, first, rows, block, keys, softmax);
           b.result = out.data;
           b.result_row = out.row_stride;
@@ -366,72 +160,110 @@ void forward(const Attention& a, const Tensor& y, const Tensor& softmax) {
   });
 }
 
+// The gradients of some heads, whose dk and dv are sums over the heads of a group.
 template <class T>
-void backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy, const Tensor& dq,
-              const Tensor& dk, const Tensor& dv) {
-  const Offsets from_k = matrix_starts(a.key, a.batch), from_v = matrix_starts(a.value, a.batch);
-  const Offsets from_y = matrix_starts(y, a.batch), from_dy = matrix_starts(dy, a.batch);
-  const Shape sums = leading_axes(dk);
-  const Offsets to_q = matrix_starts(dq, a.batch), to_k = matrix_starts(dk, sums), to_v = matrix_starts(dv, sums);
-  const int64_t d = a.query.size(-1), e = a.value.size(-1), together = a.sharing() / a.sums();
-  const int64_t last = (a.rows() - 1) / kQueries * kQueries, dy_row = e + kGap;
-  const AttentionBlockKernels& use = block_kernels<T>();
-  parallel_for(a.heads() / together, 1, [&](int64_t begin, int64_t end) {
-    Blocks<T> blocks(a, true);
-    const Scratch<T> gradient(kQueries * Blocks<T>::kStride), dy_rows(kQueries * dy_row), slopes(together * a.rows());
-    // The queries of head h from `first` on, with the keys of a block; beta: whether dk and dv have a value.
-    const auto add = [&](int64_t h, int64_t first, const KeyBlock& block, T beta, const PackedMatrix<T>& keys,
-                         const PackedMatrix<T>& keys_t, const PackedMatrix<T>& values_t) {
-      const auto i = static_cast<std::size_t>(h), to = static_cast<std::size_t>(h / together);
-      const int64_t rows = std::min(kQueries, a.rows() - first);
-      const MatrixView<const T> out = head<T>(y, from_y[i], first);
-      const MatrixView<T> into_q = fresh_head<T>(dq, to_q[i], first);
-      ScoreBlock& b = blocks.scores(h, first, rows, block, keys_t, softmax);
-      copy_rows<T>(head<T>(dy, from_dy[i], first), rows, e, T{1}, dy_rows.get(), dy_row);
-      b.result = dy_rows.get();
-      b.result_row = dy_row;
-      b.y = out.data;
-      b.y_row = out.row_stride;
-      b.width = e;
-      b.slope = slopes.get() + h % together * a.rows() + first;
-      b.gradient = gradient.get();
-      if (b.begins) use.slopes(b);
-      use.weights(b);
-      gemm<T>(b.columns, e, rows, T{1}, {static_cast<const T*>(b.dropped), 1, b.stride}, {dy_rows.get(), dy_row, 1},
-              beta, fresh_head<T>(dv, to_v[to], block.first));
-      values_t.multiply_part(rows, b.columns, e, dy_rows.get(), dy_row, T{0}, gradient.get(), b.stride);
-      use.backward(b);
-      keys.multiply_part(rows, d, b.columns, gradient.get(), b.stride, b.begins ? T{0} : T{1}, into_q.data,
-                         into_q.row_stride);
-      if (block.last_of(a, first, rows)) {
-        copy_rows<T>({into_q.data, into_q.row_stride, 1}, rows, d, static_cast<T>(a.scale), into_q.data,
-                     into_q.row_stride);
-      }
-      gemm<T>(b.columns, d, rows, T{1}, {gradient.get(), 1, b.stride}, blocks.queries(), beta,
-              fresh_head<T>(dk, to_k[to], block.first));
-    };
+class BlocksBackward {
+ public:
+  BlocksBackward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy, const Tensor& dq,
+                 const Tensor& dk, const Tensor& dv)
+      : a_(a),
+        y_(y),
+        softmax_(softmax),
+        dy_(dy),
+        dq_(dq),
+        dk_(dk),
+        dv_(dv),
+        from_k_(matrix_starts(a.key, a.batch)),
+        from_v_(matrix_starts(a.value, a.batch)),
+        from_y_(matrix_starts(y, a.batch)),
+        from_dy_(matrix_starts(dy, a.batch)),
+        to_q_(matrix_starts(dq, a.batch)),
+        to_k_(matrix_starts(dk, leading_axes(dk))),
+        to_v_(matrix_starts(dv, leading_axes(dk))) {}
+
+  int64_t groups() const { return a_.heads() / together_; }
+
+  // The groups begin .. end - 1, on one thread.
+  void run(int64_t begin, int64_t end) const {
+    Memory memory(a_, together_, dy_row_);
     for (int64_t group = begin; group < end; ++group) {
-      const auto i = static_cast<std::size_t>(group * together), to = static_cast<std::size_t>(group);
-      each_key_block(a, [&](const KeyBlock& block) {
-        const int64_t seen = a.causal ? std::clamp<int64_t>(a.rows() - block.first, 0, block.count) : block.count;
-        fill_with_zeros<T>(fresh_head<T>(dk, to_k[to], block.first + seen), block.count - seen, d);
-        fill_with_zeros<T>(fresh_head<T>(dv, to_v[to], block.first + seen), block.count - seen, e);
-        if (seen == 0) return;
-        const MatrixView<const T> key = head<T>(a.key, from_k[i], block.first);
-        const PackedMatrix<T> keys(block.count, d, key), keys_t(d, block.count, transposed(key));
-        const PackedMatrix<T> values_t(e, block.count, transposed(head<T>(a.value, from_v[i], block.first)));
-        for (int64_t h = group * together; h < (group + 1) * together; ++h) {
-          // The last queries first: they see all keys of the block, so that everything is written before it is added
-          // to.
-          for (int64_t first = last; first >= 0; first -= kQueries) {
-            if (a.causal && first + kQueries <= block.first) break;
-            add(h, first, block, first == last && h % together == 0 ? T{0} : T{1}, keys, keys_t, values_t);
-          }
-        }
-      });
+      each_key_block(a_, [&](const KeyBlock& block) { add_block(memory, group, block); });
     }
-  });
-}
+  }
+
+ private:
+  struct Memory {
+    Memory(const Attention& a, int64_t together, int64_t dy_row)
+        : blocks(a, true),
+          gradient(kQueries * Blocks<T>::kStride),
+          dy_rows(kQueries * dy_row),
+          slopes(together * a.rows()) {}
+    Blocks<T> blocks;
+    const Scratch<T> gradient, dy_rows, slopes;
+  };
+  // The keys and values of a block, packed for the products that read them.
+  struct Packed {
+    PackedMatrix<T> keys, keys_t, values_t;
+  };
+
+  void add_block(Memory& memory, int64_t group, const KeyBlock& block) const {
+    const auto i = static_cast<std::size_t>(group * together_), to = static_cast<std::size_t>(group);
+    const int64_t seen = a_.causal ? std::clamp<int64_t>(a_.rows() - block.first, 0, block.count) : block.count;
+    fill_with_zeros<T>(fresh_matrix_of<T>(dk_, to_k_[to], block.first + seen), block.count - seen, d_);
+    fill_with_zeros<T>(fresh_matrix_of<T>(dv_, to_v_[to], block.first + seen), block.count - seen, e_);
+    if (seen == 0) return;
+    const MatrixView<const T> key = matrix_of<T>(a_.key, from_k_[i], block.first);
+    const Packed packed{{block.count, d_, key},
+                        {d_, block.count, transposed(key)},
+                        {e_, block.count, transposed(matrix_of<T>(a_.value, from_v_[i], block.first))}};
+    for (int64_t h = group * together_; h < (group + 1) * together_; ++h) {
+      // The last queries first: they see all keys of the block, so that everything is written before it is added to.
+      for (int64_t first = last_; first >= 0; first -= kQueries) {
+        if (a_.causal && first + kQueries <= block.first) break;
+        add(memory, h, first, block, packed, first == last_ && h % together_ == 0 ? T{0} : T{1});
+      }
+    }
+  }
+
+  // The queries of head h from `first` on, with the keys of a block; beta: whether dk and dv have a value.
+  void add(Memory& memory, int64_t h, int64_t first, const KeyBlock& block, const Packed& packed, T beta) const {
+    const auto i = static_cast<std::size_t>(h), to = static_cast<std::size_t>(h / together_);
+    const int64_t rows = std::min(kQueries, a_.rows() - first);
+    const MatrixView<const T> out = matrix_of<T>(y_, from_y_[i], first);
+    const MatrixView<T> into_q = fresh_matrix_of<T>(dq_, to_q_[i], first);
+    T *const gradient = memory.gradient.get(), *const dy = memory.dy_rows.get();
+    ScoreBlock& b = memory.blocks.scores(h, first, rows, block, packed.keys_t, softmax_);
+    copy_rows<T>(matrix_of<T>(dy_, from_dy_[i], first), rows, e_, T{1}, dy, dy_row_);
+    b.result = dy;
+    b.result_row = dy_row_;
+    b.y = out.data;
+    b.y_row = out.row_stride;
+    b.width = e_;
+    b.slope = memory.slopes.get() + h % together_ * a_.rows() + first;
+    b.gradient = gradient;
+    if (b.begins) use_.slopes(b);
+    use_.weights(b);
+    gemm<T>(b.columns, e_, rows, T{1}, {static_cast<const T*>(b.dropped), 1, b.stride}, {dy, dy_row_, 1}, beta,
+            fresh_matrix_of<T>(dv_, to_v_[to], block.first));
+    packed.values_t.multiply_part(rows, b.columns, e_, dy, dy_row_, T{0}, gradient, b.stride);
+    use_.backward(b);
+    packed.keys.multiply_part(rows, d_, b.columns, gradient, b.stride, b.begins ? T{0} : T{1}, into_q.data,
+                              into_q.row_stride);
+    if (block.last_of(a_, first, rows)) {
+      copy_rows<T>({into_q.data, into_q.row_stride, 1}, rows, d_, static_cast<T>(a_.scale), into_q.data,
+                   into_q.row_stride);
+    }
+    gemm<T>(b.columns, d_, rows, T{1}, {gradient, 1, b.stride}, memory.blocks.queries(), beta,
+            fresh_matrix_of<T>(dk_, to_k_[to], block.first));
+  }
+
+  const Attention& a_;
+  const Tensor &y_, &softmax_, &dy_, &dq_, &dk_, &dv_;
+  const Offsets from_k_, from_v_, from_y_, from_dy_, to_q_, to_k_, to_v_;
+  const AttentionBlockKernels& use_ = attention_block_kernels<T>();
+  const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1), together_ = a_.sharing() / a_.sums();
+  const int64_t last_ = (a_.rows() - 1) / kQueries * kQueries, dy_row_ = e_ + kGap;
+};
 
 }  // namespace
 
@@ -445,8 +277,10 @@ void attention_by_blocks(const Attention& a, const Tensor& y, const Tensor& soft
 
 void attention_by_blocks_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
                                   const Tensor& dq, const Tensor& dk, const Tensor& dv) {
-  with_floating_type(y.dtype(), [&](auto t) { backward<decltype(t)>(a, y, softmax, dy, dq, dk, dv); });
+  with_floating_type(y.dtype(), [&](auto t) {
+    const BlocksBackward<decltype(t)> all(a, y, softmax, dy, dq, dk, dv);
+    parallel_for(all.groups(), 1, [&](int64_t begin, int64_t end) { all.run(begin, end); });
+  });
 }
 
 }  // namespace tapegrad
-#endif  // HWY_ONCE

@@ -1,5 +1,5 @@
 // Attention of many heads that have few queries and keys: each lane of a vector computes another head. Every sum has
-// the order of attention.cpp, so the bits are the same.
+// the order of attention_heads.cpp, so the bits are the same.
 // build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/attention_lanes.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
@@ -242,7 +242,6 @@ class HeadsInLanes {
   Vec<T> kept(Vec<T> x, int64_t t, int64_t j) const {
     return where(load_mask<T>(keep_.get() + (t * s_ + j) * kLanes<T>), x, Vec<T>(T{0}));
   }
-  T dropout_factor() const { return 1.0F / static_cast<T>(a_.keep_probability); }
 
   HWY_NOINLINE void drop() {
     const int64_t cells = t_ * s_;
@@ -253,7 +252,7 @@ class HeadsInLanes {
     }
     for (int64_t t = 0; t < t_; ++t) {
       for (int64_t j = 0; j < columns_; ++j) {
-        store(kept(load(weights_.at(t, j)) * dropout_factor(), t, j), dropped_.at(t, j));
+        store(kept(load(weights_.at(t, j)) * dropout_factor<T>(a_.keep_probability), t, j), dropped_.at(t, j));
       }
     }
   }
@@ -265,7 +264,7 @@ class HeadsInLanes {
       Vec<T> parts[kLanes<T>];
       for (int64_t j = 0; j < s_; ++j) {
         Vec<T> g = load(gradient_.at(t, j));
-        if (a_.keep) store(g = kept(g * dropout_factor(), t, j), gradient_.at(t, j));
+        if (a_.keep) store(g = kept(g * dropout_factor<T>(a_.keep_probability), t, j), gradient_.at(t, j));
         Vec<T>& part = parts[j % kLanes<T>];
         if (j < whole) part = fma(load(weights_.at(t, j)), g, part);
       }

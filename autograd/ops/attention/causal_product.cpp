@@ -1,10 +1,10 @@
 // The causal product of linear attention: blocks of rows, and a running sum over earlier rows.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/batch.h>
+#include <tapegrad/autograd/ops/detail/matrix_view.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,15 +16,6 @@ const Op kCausalProduct{"causal_product"};
 
 constexpr int64_t kBlock = 64;  // rows
 constexpr int64_t kTasks = 8;   // with fewer batches, each is also divided along its length
-
-template <class T>
-MatrixView<const T> rows_of(const Tensor& x, int64_t start, int64_t row) {
-  return {x.data<T>() + start + row * x.strides()[-2], x.strides()[-2], x.strides()[-1]};
-}
-template <class T>
-MatrixView<const T> turned(const MatrixView<const T>& x) {
-  return {x.data, x.col_stride, x.row_stride};
-}
 
 // The operands have equal leading axes, `batch`.
 struct Call {
@@ -91,10 +82,10 @@ class Block {
 
   // y = pairs within the block + pairs with earlier rows.
   void multiply(const Sum<T>& sum) {
-    const int64_t e = call_.e, stride = call_.y.strides()[-2], column = call_.y.strides()[-1];
-    const MatrixView<T> y{call_.y.mutable_data<T>() + call_.to_y[i_] + first_ * stride, stride, column};
+    const int64_t e = call_.e;
+    const MatrixView<T> y = fresh_matrix_of<T>(call_.y, call_.to_y[i_], first_);
     const bool reverse = call_.reverse;
-    gemm<T>(rows_, rows_, call_.m, T{1}, a(), turned(b()), T{0}, {scores_, rows_, 1});
+    gemm<T>(rows_, rows_, call_.m, T{1}, a(), transposed(b()), T{0}, {scores_, rows_, 1});
     for (int64_t row = 0; row < rows_; ++row) {
       std::fill(scores_ + row * rows_ + (reverse ? 0 : row + 1), scores_ + row * rows_ + (reverse ? row : rows_), T{0});
     }
@@ -108,7 +99,7 @@ class Block {
     gemm<T>(rows_, e, call_.m, T{1}, a(), {sum.data, e, 1}, T{0}, {rows_of_e_, e, 1});
     for (int64_t row = 0; row < rows_; ++row) {
       const T factor = std::exp(reverse ? earlier_[row] - sum.level : sum.level - later_[row]);
-      for (int64_t j = 0; j < e; ++j) y.data[row * stride + j * column] += factor * rows_of_e_[row * e + j];
+      for (int64_t j = 0; j < e; ++j) y.data[row * y.row_stride + j * y.col_stride] += factor * rows_of_e_[row * e + j];
     }
   }
 
@@ -125,15 +116,15 @@ class Block {
       }
       values = {rows_of_e_, e, 1};
     }
-    gemm<T>(call_.m, e, rows_, T{1}, turned(b()), values, sum.empty ? T{0} : T{1}, {sum.data, e, 1});
+    gemm<T>(call_.m, e, rows_, T{1}, transposed(b()), values, sum.empty ? T{0} : T{1}, {sum.data, e, 1});
     sum.empty = false;
   }
 
  private:
   bool leveled() const { return call_.levels.earlier.defined(); }
-  MatrixView<const T> a() const { return rows_of<T>(call_.a, call_.from_a[i_], first_); }
-  MatrixView<const T> b() const { return rows_of<T>(call_.b, call_.from_b[i_], first_); }
-  MatrixView<const T> c() const { return rows_of<T>(call_.c, call_.from_c[i_], first_); }
+  MatrixView<const T> a() const { return matrix_of<T>(call_.a, call_.from_a[i_], first_); }
+  MatrixView<const T> b() const { return matrix_of<T>(call_.b, call_.from_b[i_], first_); }
+  MatrixView<const T> c() const { return matrix_of<T>(call_.c, call_.from_c[i_], first_); }
 
   // Multiplies each pair by exp(earlier - later): by two factors relative to the block's first level if these are far
   // from overflow. Each later position decides this separately.

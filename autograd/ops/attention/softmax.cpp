@@ -1,10 +1,10 @@
 // softmax and log_softmax: rows in one pass through the L1 cache. (Attention has its own softmax, in place over its
-// scores: attention.cpp.)
+// scores: detail/attention_rows-inl.h.)
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/softmax.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/kernels/simd/softmax-inl.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 
@@ -26,29 +26,17 @@ struct SoftmaxArgs {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// What is subtracted before exp: the largest element, or 0 for a row of nothing but -inf, whose sum is then 0. NaN and
-// +inf make the sum NaN.
-template <class T>
-HWY_INLINE T shift_of(const T* x, int64_t n) {
-  const T m = largest(x, n);
-  return m == -std::numeric_limits<T>::infinity() ? T{0} : m;
-}
-
+// NaN and +inf make the sum NaN.
 template <class T>
 HWY_INLINE void softmax_row(const T* x, int64_t n, T* y) {
-  const Vec<T> shift = shift_of(x, n);
-  const T sum = reduce_sum(sum_spans<T>(n, [&](auto s) {
-    const Vec<T> e = exp_nonpositive(s.load(x) - shift);
-    s.store(e, y);
-    return e;
-  }));
+  const T sum = exp_of_row(x, n, softmax_origin(largest(x, n)), y);
   const Vec<T> scale = sum == 0 ? T{0} : 1 / sum;
   each_span<T>(n, [&](auto s) { s.store(s.load(y) * scale, y); });
 }
 
 template <class T>
 HWY_INLINE void log_softmax_row(const T* x, int64_t n, T* y) {
-  const T shift = shift_of(x, n);
+  const T shift = softmax_origin(largest(x, n));
   const T sum = reduce_sum(sum_spans<T>(n, [&](auto s) { return exp_nonpositive(s.load(x) - shift); }));
   const Vec<T> log_sum = sum == 0 ? T{0} : std::log(sum);  // -inf stays -inf
   each_span<T>(n, [&](auto s) { s.store(s.load(x) - shift - log_sum, y); });
@@ -64,7 +52,7 @@ HWY_INLINE void softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) 
 // dx = dy - exp(y) * sum(dy), and 0 where the whole row is -inf
 template <class T>
 HWY_INLINE void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
-  if (largest(y, n) == -std::numeric_limits<T>::infinity() &&
+  if (largest(y, n) == kNothing<T> &&
       reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(y); })) == -std::numeric_limits<T>::infinity()) {
     std::fill(dx, dx + n, T{0});
     return;

@@ -62,10 +62,10 @@ void global_forward(const WindowAttention& a, const WindowInputs& in, const Tens
       for (int64_t first = 0; first < queries; first += GlobalBlock<T>::kRows) {
         const int64_t rows = std::min(GlobalBlock<T>::kRows, queries - first);
         block.compute(h, first, rows);
-        gemm<T>(rows, e, s, T{1}, {block.dropped(), s, 1}, rows_of<T>(a.value, in.from_v[i], 0, 1), T{0},
+        gemm<T>(rows, e, s, T{1}, {block.dropped(), s, 1}, matrix_of<T>(a.value, in.from_v[i]), T{0},
                 {result.mutable_data<T>(), e, 1});
         for (int64_t t = 0; t < rows; ++t) {
-          copy_row<T>(rows_of<T>(result, 0, t, 1), e, fresh_rows_of<T>(y, from_y[i], block.row_of(first + t), 1));
+          copy_row<T>(matrix_of<T>(result, 0, t), e, fresh_matrix_of<T>(y, from_y[i], block.row_of(first + t)));
         }
       }
     }
@@ -89,7 +89,7 @@ void forward(const WindowAttention& a, const Tensor& y) {
                              block.value(i), T{0}, out);
                      if (globals > 0) {
                        gemm<T>(rows, e, globals, T{1}, {block.dropped(), block.columns(), 1},
-                               nth<T>(in.global_values, h), T{1}, out);
+                               contiguous_matrix<T>(in.global_values, h), T{1}, out);
                      }
                    }
                  });
@@ -115,22 +115,19 @@ void global_backward(const WindowAttention& a, const WindowInputs& in, const Ten
     T* const ds = scratch.mutable_data<T>();
     for (int64_t h = begin; h < end; ++h) {
       const auto i = static_cast<std::size_t>(h);
-      const MatrixView<const T> key = rows_of<T>(a.key, in.from_k[i], 0, 1);
+      const MatrixView<const T> key = matrix_of<T>(a.key, in.from_k[i]);
       for (int64_t first = 0; first < queries; first += kRows) {
         const int64_t rows = std::min(kRows, queries - first);
-        MatrixView<const T> of_y = nth<T>(global_dy, h);
-        of_y.data += first * e;
+        const MatrixView<const T> of_y = contiguous_matrix<T>(global_dy, h, first);
         block.compute(h, first, rows);
-        gemm<T>(s, e, rows, T{1}, {block.dropped(), 1, s}, of_y, T{1}, fresh_rows_of<T>(out.dv, out.to_v[i], 0, 1));
-        gemm<T>(rows, s, e, T{1}, of_y, transposed(rows_of<T>(a.value, in.from_v[i], 0, 1)), T{0}, {ds, s, 1});
+        gemm<T>(s, e, rows, T{1}, {block.dropped(), 1, s}, of_y, T{1}, fresh_matrix_of<T>(out.dv, out.to_v[i]));
+        gemm<T>(rows, s, e, T{1}, of_y, transposed(matrix_of<T>(a.value, in.from_v[i])), T{0}, {ds, s, 1});
         block.backward(ds);
         gemm<T>(rows, d, s, scale, {ds, s, 1}, key, T{0}, {result.mutable_data<T>(), d, 1});
         for (int64_t t = 0; t < rows; ++t) {
-          copy_row<T>(rows_of<T>(result, 0, t, 1), d,
-                      fresh_rows_of<T>(out.dq, out.to_q[i], block.row_of(first + t), 1));
+          copy_row<T>(matrix_of<T>(result, 0, t), d, fresh_matrix_of<T>(out.dq, out.to_q[i], block.row_of(first + t)));
         }
-        gemm<T>(s, d, rows, scale, {ds, 1, s}, block.query(h, first), T{1},
-                fresh_rows_of<T>(out.dk, out.to_k[i], 0, 1));
+        gemm<T>(s, d, rows, scale, {ds, 1, s}, block.query(h, first), T{1}, fresh_matrix_of<T>(out.dk, out.to_k[i]));
       }
     }
   });
@@ -144,7 +141,7 @@ void add_global_rows(const WindowAttention& a, const Tensor& of_pieces, const Te
     for (int64_t i = begin; i < end; ++i) {
       const int64_t h = i / globals, g = i % globals;
       const MatrixView<T> row =
-          fresh_rows_of<T>(to, starts[static_cast<std::size_t>(h)], a.globals[static_cast<std::size_t>(g)], 1);
+          fresh_matrix_of<T>(to, starts[static_cast<std::size_t>(h)], a.globals[static_cast<std::size_t>(g)]);
       for (int64_t p = 0; p < pieces; ++p) {
         const T* const from = of_pieces.data<T>() + ((h * pieces + p) * globals + g) * n;
         for (int64_t j = 0; j < n; ++j) row.data[j * row.col_stride] += from[j];
@@ -198,7 +195,8 @@ void backward(const WindowAttention& a, const Tensor& dy, const WindowGradients&
           if (globals > 0) {
             gemm<T>(globals, e, rows, T{1}, {block.dropped(), 1, columns}, of_y, T{1},
                     {dvg.mutable_data<T>() + piece * globals * e, e, 1});
-            gemm<T>(rows, globals, e, T{1}, of_y, transposed(nth<T>(in.global_values, h)), T{0}, {ds, columns, 1});
+            gemm<T>(rows, globals, e, T{1}, of_y, transposed(contiguous_matrix<T>(in.global_values, h)), T{0},
+                    {ds, columns, 1});
           }
           block.backward(ds);
           // scores = scale q k^T
@@ -206,7 +204,7 @@ void backward(const WindowAttention& a, const Tensor& dy, const WindowGradients&
           gemm<T>(keys, d, rows, scale, {ds + globals, 1, columns}, block.query(i), T{1},
                   block.fresh_key_rows(out.dk, out.to_k[i]));
           if (globals > 0) {
-            gemm<T>(rows, d, globals, scale, {ds, columns, 1}, nth<T>(in.global_keys, h), T{1}, dq);
+            gemm<T>(rows, d, globals, scale, {ds, columns, 1}, contiguous_matrix<T>(in.global_keys, h), T{1}, dq);
             gemm<T>(globals, d, rows, scale, {ds, 1, columns}, block.query(i), T{1},
                     {dkg.mutable_data<T>() + piece * globals * d, d, 1});
           }

@@ -7,6 +7,12 @@ namespace tapegrad {
 
 class Generator;
 
+/// The factor of the elements that dropout keeps, rounded as in PyTorch.
+template <class T>
+inline T dropout_factor(double keep_probability) {
+  return T{1} / static_cast<T>(keep_probability);
+}
+
 class PackedDropoutMask {
  public:
   PackedDropoutMask() = default;  // no mask: every element is kept

@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/kernels/simd/rows-inl.h>
+#include <tapegrad/autograd/kernels/simd/softmax-inl.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 #include <tapegrad/autograd/ops/loss/detail/loss.h>
@@ -61,24 +61,16 @@ struct CrossEntropyRow {
         hot((1 - smoothing) * (kWeighted ? w[target] : T{1})),
         each(smoothing / static_cast<T>(n)) {}
 
-  // What the exps of a chunk are relative to, where the largest logit so far is m.
-  static T reference(T m) { return m == kLowest ? T{0} : m; }
-
   HWY_INLINE T loss(const T* x, T* kept) const {
-    T m = kLowest;
-    T sum = 0;
+    RunningSoftmax<T> softmax;
     T origin = 0, logits = 0;  // the sum of the logits, relative to the largest of the first chunk
     for (int64_t at = 0, chunk = 0; at < n; at += kChunk, ++chunk) {
       const int64_t length = std::min(kChunk, n - at);
-      const T top = largest(x + at, length);
-      if (top > m) {
-        sum = m == kLowest ? sum * 0 : sum * std::exp(m - top);  // all -inf so far: 0, or NaN if there was one
-        m = top;
-      }
-      const T here = reference(m);
+      softmax.raise(largest(x + at, length));
+      const T here = softmax.origin();
       if (chunk == 0) origin = here;
-      if (kept) kept[chunk] = m;
-      sum += reduce_sum(sum_spans<T>(length, [&](auto s) { return exp_nonpositive(s.load(x + at) - here); }));
+      if (kept) kept[chunk] = softmax.highest;
+      softmax.sum += reduce_sum(sum_spans<T>(length, [&](auto s) { return exp_nonpositive(s.load(x + at) - here); }));
       if (smoothing != 0) {
         logits += reduce_sum(sum_spans<T>(length, [&](auto s) {
           const Vec<T> v = s.load(x + at) - origin;
@@ -87,6 +79,7 @@ struct CrossEntropyRow {
         }));
       }
     }
+    const T m = softmax.highest, sum = softmax.sum;
     if (kept) kept[kept_of_row(n) - 1] = sum;
     if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
     const T loss = std::log(sum) + (m - x[target]);
@@ -104,7 +97,7 @@ struct CrossEntropyRow {
     const Vec<T> even = sum == 0 ? T{0} : each * factor;
     const T* const of_class = w;
     const auto slopes = [&](int64_t chunk) {
-      const T here = reference(kept[chunk]);
+      const T here = softmax_origin(kept[chunk]);
       const T below = kept[chunk] == kLowest ? T{0} : kept[chunk] - m;
       const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * (total * factor);
       return [=](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part

@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/dropout_mask.h>
 #include <tapegrad/autograd/ops/detail/map.h>
 #include <tapegrad/autograd/random.h>
 
@@ -32,7 +33,7 @@ void dropout_row(const void* const* operands, void* out, int64_t n, const void* 
     const T* const x = static_cast<const T*>(operands[0]);
     const bool* const keep = static_cast<const bool*>(operands[1]);
     T* const y = static_cast<T*>(out);
-    const Vec<T> scale = T{1} / static_cast<T>(args.keep_probability), zero = T{0};
+    const Vec<T> scale = dropout_factor<T>(args.keep_probability), zero = T{0};
     int64_t i = 0;
     for (; i + kLanes<T> <= n; i += kLanes<T>) {
       store(load(x + i) * where(load_mask<T>(keep + i), scale, zero), y + i);

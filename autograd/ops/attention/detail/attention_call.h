@@ -51,6 +51,15 @@ struct Attention {
   static constexpr int64_t kLeastPieces = 16;
 };
 
+// --- head by head, in every case (attention_heads.cpp) ---
+
+/// Fills y [..., T, E] and, where it is defined, weights [..., T, S].
+void attention_by_heads(const Attention& a, const Tensor& y, const Tensor& weights);
+/// Fills dquery, dkey, dvalue and, where it is defined, dscores [..., T, S] (the gradient of an added mask). dkey and
+/// dvalue have one element along the heads that share keys, or as many as there are sums.
+void attention_by_heads_backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tensor& dk,
+                                 const Tensor& dv, const Tensor& dscores);
+
 // --- few queries and keys: one head in each lane of a vector (attention_lanes.cpp) ---
 
 /// Whether there are so few, and enough heads, in float32. The bits are then those of attention head by head.

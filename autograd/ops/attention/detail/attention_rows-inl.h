@@ -8,10 +8,8 @@
 #endif
 
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/kernels/simd/simd.h>
+#include <tapegrad/autograd/kernels/simd/softmax-inl.h>
 #include <tapegrad/autograd/ops/attention/detail/attention_rows.h>
-
-#include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
@@ -63,9 +61,8 @@ void scale_row(T* row, int64_t n, T factor) {
 // more elsewhere, that are already scaled, and -inf where masked.
 template <class T>
 void softmax_row(T* row, int64_t n, T* more = nullptr, int64_t m = 0) {
-  const T nothing = -std::numeric_limits<T>::infinity();
-  const T highest = highest_score(more, m, highest_score(row, n, nothing));
-  if (highest == nothing) {  // everything is masked: weights of zero
+  const T highest = highest_score(more, m, highest_score(row, n, kNothing<T>));
+  if (highest == kNothing<T>) {  // everything is masked: weights of zero
     for (int64_t j = 0; j < n; ++j) row[j] = row[j] == row[j] ? T{0} : row[j];
     for (int64_t j = 0; j < m; ++j) more[j] = more[j] == more[j] ? T{0} : more[j];
     return;
@@ -76,18 +73,12 @@ void softmax_row(T* row, int64_t n, T* more = nullptr, int64_t m = 0) {
   scale_row(more, m, T{1} / sum);
 }
 
-// The factor of the weights that dropout keeps, rounded as in PyTorch.
-template <class T>
-T dropout_factor(const AttentionWeights& a) {
-  return T{1} / static_cast<T>(a.keep_probability);
-}
-
 // dropped = weights * keep * factor
 inline void drop_weights(const AttentionWeights& a) {
   with_floating_type(a.dtype, [&](auto type) {
     using T = decltype(type);
     constexpr int64_t kStep = kLanes<T>;
-    const T factor = dropout_factor<T>(a);
+    const T factor = dropout_factor<T>(a.keep_probability);
     const Vec<T> factors(factor), zero(T{0});
     const T* weights = static_cast<const T*>(a.weights);
     T* const dropped = static_cast<T*>(a.dropped);
@@ -105,7 +96,7 @@ inline void weights_backward(const AttentionWeights& a) {
   with_floating_type(a.dtype, [&](auto type) {
     using T = decltype(type);
     constexpr int64_t kStep = kLanes<T>;
-    const T factor = dropout_factor<T>(a);
+    const T factor = dropout_factor<T>(a.keep_probability);
     for (int64_t t = 0; t < a.rows; ++t) {
       const T* w = static_cast<const T*>(a.weights) + t * a.columns;
       T* row = static_cast<T*>(a.gradient) + t * a.columns;

@@ -1,10 +1,10 @@
 // Blocks of queries of window attention, with their weights in memory; backward recomputes them.
 #pragma once
 
-#include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/window_call.h>
 #include <tapegrad/autograd/ops/attention/detail/window_rows.h>
+#include <tapegrad/autograd/ops/detail/matrix_view.h>
 
 #include <algorithm>
 #include <cstring>
@@ -39,24 +39,6 @@ struct WindowInputs {
   Offsets from_q, from_k, from_v, from_mask;
   Tensor global_keys, global_values, global_queries;  // [..., G, D] [..., G, E] [..., Q, D]
 };
-
-template <class T>
-MatrixView<const T> rows_of(const Tensor& x, int64_t start, int64_t first, int64_t step) {
-  return {x.data<T>() + start + first * x.strides()[-2], step * x.strides()[-2], x.strides()[-1]};
-}
-template <class T>
-MatrixView<T> fresh_rows_of(const Tensor& x, int64_t start, int64_t first, int64_t step) {
-  return {x.mutable_data<T>() + start + first * x.strides()[-2], step * x.strides()[-2], x.strides()[-1]};
-}
-template <class T>
-MatrixView<T> transposed(MatrixView<T> x) {
-  return {x.data, x.col_stride, x.row_stride};
-}
-// Matrix h of a contiguous tensor [..., m, n].
-template <class T>
-MatrixView<const T> nth(const Tensor& x, int64_t h) {
-  return {x.data<T>() + h * x.size(-2) * x.size(-1), x.size(-1), 1};
-}
 
 // Buffers of one thread for the weights of a block of queries.
 template <class T>
@@ -95,7 +77,7 @@ class WindowBlock {
     if (globals > 0) look_at_globals(i);
     gemm<T>(rows, keys_, d, T{1}, query(i), transposed(key(i)), T{0}, {weights() + globals, rows_.columns, 1});
     if (globals > 0) {
-      gemm<T>(rows, globals, d, T{1}, query(i), transposed(nth<T>(in_.global_keys, h)), T{0},
+      gemm<T>(rows, globals, d, T{1}, query(i), transposed(contiguous_matrix<T>(in_.global_keys, h)), T{0},
               {weights(), rows_.columns, 1});
     }
     window_scores_to_weights(rows_);
@@ -120,16 +102,16 @@ class WindowBlock {
   MatrixView<const T> value(std::size_t i) const { return key_rows(a_.value, in_.from_v[i]); }
   // The rows of the block's queries, and of its keys, in tensors of the same lengths.
   MatrixView<const T> query_rows(const Tensor& x, int64_t start) const {
-    return rows_of<T>(x, start, query_row_, a_.dilation);
+    return matrix_of<T>(x, start, query_row_, a_.dilation);
   }
   MatrixView<T> fresh_query_rows(const Tensor& x, int64_t start) const {
-    return fresh_rows_of<T>(x, start, query_row_, a_.dilation);
+    return fresh_matrix_of<T>(x, start, query_row_, a_.dilation);
   }
   MatrixView<const T> key_rows(const Tensor& x, int64_t start) const {
-    return rows_of<T>(x, start, key_row_, a_.dilation);
+    return matrix_of<T>(x, start, key_row_, a_.dilation);
   }
   MatrixView<T> fresh_key_rows(const Tensor& x, int64_t start) const {
-    return fresh_rows_of<T>(x, start, key_row_, a_.dilation);
+    return fresh_matrix_of<T>(x, start, key_row_, a_.dilation);
   }
 
  private:
@@ -202,8 +184,8 @@ class GlobalBlock {
              .columns = s,
              .keep_probability = a_.keep_probability,
              .weights = memory_.mutable_data<T>()};
-    gemm<T>(rows, s, a_.query.size(-1), T{1}, query(h, first), transposed(rows_of<T>(a_.key, in_.from_k[i], 0, 1)),
-            T{0}, {memory_.mutable_data<T>(), s, 1});
+    gemm<T>(rows, s, a_.query.size(-1), T{1}, query(h, first), transposed(matrix_of<T>(a_.key, in_.from_k[i])), T{0},
+            {memory_.mutable_data<T>(), s, 1});
     for (int64_t t = 0; t < rows; ++t) {
       WindowRows row{{.dtype = rows_.dtype,
                       .rows = 1,
@@ -236,9 +218,7 @@ class GlobalBlock {
     return a_.globals[static_cast<std::size_t>(a_.first_global_query() + i)] - a_.start();
   }
   MatrixView<const T> query(int64_t h, int64_t first) const {
-    MatrixView<const T> rows = nth<T>(in_.global_queries, h);
-    rows.data += first * rows.row_stride;
-    return rows;
+    return contiguous_matrix<T>(in_.global_queries, h, first);
   }
 
  private:

@@ -1,0 +1,58 @@
+// Softmax of contiguous rows, at once or part by part; included by kernel files, once for each instruction set.
+#if defined(TAPEGRAD_AUTOGRAD_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAPEGRAD_AUTOGRAD_KERNELS_SOFTMAX_INL_H_
+#undef TAPEGRAD_AUTOGRAD_KERNELS_SOFTMAX_INL_H_
+#else
+#define TAPEGRAD_AUTOGRAD_KERNELS_SOFTMAX_INL_H_
+#endif
+
+#include <tapegrad/autograd/kernels/simd/rows-inl.h>
+
+#include <cmath>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// The score of a masked element, whose exp is 0.
+template <class T>
+inline constexpr T kNothing = -std::numeric_limits<T>::infinity();
+
+// What is subtracted from scores before exp: the highest one, or 0 where everything is masked, whose sum is then 0.
+template <class T>
+HWY_INLINE T softmax_origin(T highest) {
+  return highest == kNothing<T> ? T{0} : highest;
+}
+
+// y = exp(x - origin), where no x is larger than origin; returns the sum.
+template <class T>
+HWY_INLINE T exp_of_row(const T* x, int64_t n, T origin, T* y) {
+  return reduce_sum(sum_spans<T>(n, [&](auto s) {
+    const Vec<T> e = exp_nonpositive(s.load(x) - origin);
+    s.store(e, y);
+    return e;
+  }));
+}
+
+// A row that is read part by part: the highest score so far, and the sum of exp(score - highest). Whatever was summed
+// with these weights is corrected when a part has a higher score (Milakov, Gimelshein 2018).
+template <class T>
+struct RunningSoftmax {
+  T highest = kNothing<T>, sum = 0;
+
+  // Takes in the highest score of the next part. Returns the factor that corrects what was summed before, 1 if nothing
+  // changes; the sum is corrected already, and the exps of the part remain to be added to it.
+  HWY_INLINE T raise(T top) {
+    if (!(top > highest)) return T{1};
+    const T factor = std::exp(highest - top);
+    highest = top;
+    sum *= factor;
+    return factor;
+  }
+  HWY_INLINE T origin() const { return softmax_origin(highest); }
+};
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the include guard of this instruction set

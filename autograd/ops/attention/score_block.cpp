@@ -1,0 +1,161 @@
+// The kernels of attention by blocks of keys. The softmax of a row is corrected when a block has a higher score than
+// the ones before (Milakov, Gimelshein 2018; Dao and others 2022).
+#define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/score_block.cpp"
+#include <tapegrad/autograd/kernels/simd/simd_targets.h>
+
+#include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/simd/softmax-inl.h>
+#include <tapegrad/autograd/ops/attention/detail/score_block.h>
+#include <tapegrad/autograd/ops/detail/dropout_mask.h>
+
+#include <algorithm>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+HWY_INLINE int64_t visible_columns(const ScoreBlock& b, int64_t t) {
+  return b.causal ? std::clamp<int64_t>(b.first + t + 1, 0, b.columns) : b.columns;
+}
+
+template <class T>
+void apply_mask(const ScoreBlock& b, int64_t t, T* row, int64_t visible) {
+  if (b.allowed) {
+    const bool* const allowed = b.allowed + t * b.mask_row;
+    if (b.mask_column == 1) {
+      each_span<T>(visible, [&](auto s) {
+        const int64_t n = std::min(kLanes<T>, visible - s.at);
+        s.store(where(load_mask<T>(allowed + s.at, n), s.load(row), Vec<T>(kNothing<T>)), row);
+      });
+    } else {
+      for (int64_t j = 0; j < visible; ++j) row[j] = allowed[j * b.mask_column] ? row[j] : kNothing<T>;
+    }
+  } else if (b.added) {
+    const T* const added = static_cast<const T*>(b.added) + t * b.mask_row;
+    if (b.mask_column == 1) {
+      map_row(
+          visible, row, [](Vec<T> x, Vec<T> m) { return x + m; }, row, added);
+    } else {
+      for (int64_t j = 0; j < visible; ++j) row[j] += added[j * b.mask_column];
+    }
+  }
+}
+
+template <class T>
+void drop_row(const ScoreBlock& b, int64_t t, int64_t n, const T* from, T* to) {
+  const Vec<T> factor = dropout_factor<T>(b.keep_probability);
+  const bool* const keep = b.keep + t * b.columns;
+  each_span<T>(n, [&](auto s) {
+    const Mask<T> kept = load_mask<T>(keep + s.at, std::min(kLanes<T>, n - s.at));
+    s.store(where(kept, s.load(from) * factor, Vec<T>(0)), to);
+  });
+}
+
+template <class T>
+HWY_INLINE void scale_result(const ScoreBlock& b, int64_t t, T factor) {
+  T* const y = static_cast<T*>(b.result) + t * b.result_row;
+  map_row(
+      b.width, y, [factor](Vec<T> v) { return v * factor; }, y);
+}
+
+template <class T>
+void add_block(const ScoreBlock& b) {
+  T *const highest = static_cast<T*>(b.highest), *const sum = static_cast<T*>(b.sum);
+  for (int64_t t = 0; t < b.rows; ++t) {
+    T* const row = static_cast<T*>(b.weights) + t * b.stride;
+    const int64_t visible = visible_columns(b, t);
+    apply_mask(b, t, row, visible);
+    RunningSoftmax<T> softmax;
+    if (!b.begins) softmax = {highest[t], sum[t]};
+    const T factor = softmax.raise(largest(row, visible));
+    softmax.sum += exp_of_row(row, visible, softmax.origin(), row);
+    std::fill(row + visible, row + b.columns, T{0});
+    highest[t] = softmax.highest;
+    sum[t] = softmax.sum;
+    if (!b.begins && factor != 1) scale_result(b, t, factor);
+    if (b.keep) drop_row(b, t, visible, row, row);
+  }
+}
+
+template <class T>
+void finish_block(const ScoreBlock& b) {
+  T* const sum = static_cast<T*>(b.sum);
+  for (int64_t t = 0; t < b.rows; ++t) {
+    sum[t] = sum[t] == 0 ? T{0} : T{1} / sum[t];
+    scale_result(b, t, sum[t]);
+  }
+}
+
+template <class T>
+void slopes_of_block(const ScoreBlock& b) {
+  for (int64_t t = 0; t < b.rows; ++t) {
+    const T* const dy = static_cast<const T*>(b.result) + t * b.result_row;
+    const T* const y = static_cast<const T*>(b.y) + t * b.y_row;
+    static_cast<T*>(b.slope)[t] = reduce_sum(sum_spans<T>(b.width, [&](auto s) { return s.load(dy) * s.load(y); }));
+  }
+}
+
+template <class T>
+void weights_of_block(const ScoreBlock& b) {
+  for (int64_t t = 0; t < b.rows; ++t) {
+    T* const row = static_cast<T*>(b.weights) + t * b.stride;
+    const int64_t visible = visible_columns(b, t);
+    apply_mask(b, t, row, visible);
+    const T origin = softmax_origin(static_cast<const T*>(b.highest)[t]);
+    const T factor = static_cast<const T*>(b.sum)[t];
+    map_row(
+        visible, row, [&](Vec<T> x) { return exp_nonpositive(x - origin) * factor; }, row);
+    std::fill(row + visible, row + b.columns, T{0});
+    if (b.keep) drop_row(b, t, b.columns, row, static_cast<T*>(b.dropped) + t * b.stride);
+  }
+}
+
+// forward was w = softmax(s), d = w * keep * factor, y = d v, so now ds = d * dd - w * <dy, y>.
+template <class T>
+void scores_backward(const ScoreBlock& b) {
+  for (int64_t t = 0; t < b.rows; ++t) {
+    const T* const w = static_cast<const T*>(b.weights) + t * b.stride;
+    const T* const d = static_cast<const T*>(b.dropped) + t * b.stride;
+    T* const ds = static_cast<T*>(b.gradient) + t * b.stride;
+    const Vec<T> slope = static_cast<const T*>(b.slope)[t];
+    if (d == w) {
+      map_row(
+          b.columns, ds, [slope](Vec<T> g, Vec<T> p) { return p * (g - slope); }, ds, w);
+    } else {
+      map_row(
+          b.columns, ds, [slope](Vec<T> g, Vec<T> p, Vec<T> kept) { return kept * g - p * slope; }, ds, w, d);
+    }
+  }
+}
+
+template <class T>
+const AttentionBlockKernels& block_kernels() {
+  static constexpr AttentionBlockKernels kernels{&add_block<T>, &finish_block<T>, &slopes_of_block<T>,
+                                                 &weights_of_block<T>, &scores_backward<T>};
+  return kernels;
+}
+const AttentionBlockKernels& block_kernels_float() { return block_kernels<float>(); }
+const AttentionBlockKernels& block_kernels_double() { return block_kernels<double>(); }
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapegrad {
+namespace {
+
+HWY_EXPORT(block_kernels_float);
+HWY_EXPORT(block_kernels_double);
+
+}  // namespace
+
+template <>
+const AttentionBlockKernels& attention_block_kernels<float>() {
+  return chosen<HWY_DISPATCH_TABLE(block_kernels_float)>();
+}
+template <>
+const AttentionBlockKernels& attention_block_kernels<double>() {
+  return chosen<HWY_DISPATCH_TABLE(block_kernels_double)>();
+}
+
+}  // namespace tapegrad
+#endif  // HWY_ONCE

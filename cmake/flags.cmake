@@ -28,17 +28,24 @@ function(tapegrad_marks variable kind file)
   set(${variable} "${words}" PARENT_SCOPE)
 endfunction()
 
-# tapegrad_optimise(DEFAULT FILE...)   compiles sources of a release with the option in their line "// build: -O...";
-# with DEFAULT, if it is not empty, those that have no such line.
-function(tapegrad_optimise default)
+# tapegrad_optimised(VARIABLE OPTION DEFAULT FILE...)   those of the files that a release compiles with OPTION: their line
+# "// build: -O..." says so, or they have no such line and DEFAULT is OPTION.
+function(tapegrad_optimised variable option default)
+  set(found "")
   foreach(file IN LISTS ARGN)
     tapegrad_marks(words build ${file})
     list(FILTER words INCLUDE REGEX "^-O")
-    if(NOT words)
-      set(words ${default})
-    endif()
-    if(words)
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:${words}>)
+    if("${words}" STREQUAL "${option}" OR (NOT words AND "${default}" STREQUAL "${option}"))
+      list(APPEND found ${file})
     endif()
   endforeach()
+  set(${variable} "${found}" PARENT_SCOPE)
+endfunction()
+
+# tapegrad_precompile(TARGET HEADER...)   compiles headers that most sources of the target include once for all of them.
+# Sources still include what they use: a build without a preset has no precompiled headers.
+function(tapegrad_precompile target)
+  if(TAPEGRAD_UNITY)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
 endfunction()

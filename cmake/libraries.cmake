@@ -1,17 +1,28 @@
 # The libraries: tapegrad, tapegrad_distributed for several processes, tapegrad_train for training runs.
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS autograd/*.cpp nn/*.cpp optim/*.cpp)
-add_library(tapegrad ${sources})
+# Code that only reads files or calls operations is compiled for size.
+set(composed_sources ${sources})
+list(FILTER composed_sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/(autograd/io|nn|optim)/")
+set(kernel_sources ${sources})
+list(REMOVE_ITEM kernel_sources ${composed_sources})
+tapegrad_optimised(small_of_composed -Os -Os ${composed_sources})
+tapegrad_optimised(small_of_kernels -Os -O3 ${kernel_sources})
+tapegrad_optimised(medium_sources -O2 -O3 ${sources})
+set_source_files_properties(${medium_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
+list(REMOVE_ITEM sources ${small_of_composed} ${small_of_kernels})
+add_library(tapegrad_small OBJECT ${small_of_composed} ${small_of_kernels})
+target_compile_options(tapegrad_small PRIVATE $<$<CONFIG:Release>:-Os>)
+add_library(tapegrad ${sources} $<TARGET_OBJECTS:tapegrad_small>)
 add_library(tapegrad::tapegrad ALIAS tapegrad)
 target_compile_features(tapegrad PUBLIC cxx_std_20)
 target_include_directories(tapegrad PUBLIC $<BUILD_INTERFACE:${include_dir}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(tapegrad PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
-                                       TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash Threads::Threads)
-# Code that only reads files or calls operations is compiled for size.
-set(small_sources ${sources})
-list(FILTER small_sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/(autograd/io|nn|optim)/")
-list(REMOVE_ITEM sources ${small_sources})
-tapegrad_optimise(-Os ${small_sources})
-tapegrad_optimise("" ${sources})
+target_include_directories(tapegrad_small PRIVATE ${include_dir})
+set_target_properties(tapegrad_small PROPERTIES POSITION_INDEPENDENT_CODE ON)
+foreach(target tapegrad tapegrad_small)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
+                        TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash Threads::Threads)
+  tapegrad_precompile(${target} <fmt/format.h> <tapegrad/autograd/op.h> <tapegrad/autograd/ops.h> <tapegrad/autograd/parallel.h>)
+endforeach()
 # LAPACK's functions stay inside: a program may have others of the same names.
 target_link_options(tapegrad PRIVATE -Wl,-Bsymbolic-functions -Wl,--exclude-libs,liblapack.a)
 set_target_properties(tapegrad PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}

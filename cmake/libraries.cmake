@@ -8,7 +8,8 @@ list(REMOVE_ITEM kernel_sources ${composed_sources})
 tapegrad_optimised(small_of_composed -Os -Os ${composed_sources})
 tapegrad_optimised(small_of_kernels -Os -O3 ${kernel_sources})
 tapegrad_optimised(medium_sources -O2 -O3 ${sources})
-set_source_files_properties(${medium_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
+set_source_files_properties(${medium_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>
+                            SKIP_PRECOMPILE_HEADERS ON)  # GCC would compile them with the options of those headers
 list(REMOVE_ITEM sources ${small_of_composed} ${small_of_kernels})
 add_library(tapegrad_small OBJECT ${small_of_composed} ${small_of_kernels})
 target_compile_options(tapegrad_small PRIVATE $<$<CONFIG:Release>:-Os>)

@@ -1,4 +1,5 @@
 // batch_norm: one kernel for training and evaluation, forward and backward.
+// build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/norm/batch_norm.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

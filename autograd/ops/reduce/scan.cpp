@@ -1,4 +1,5 @@
 // Running results along one axis: cumsum, cumprod, logcumsumexp, cummax, cummin, and the recurrence of their gradients.
+// build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/reduce/scan.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

@@ -49,7 +49,12 @@ void PositionSettings::check(int64_t width, int64_t head_dim, std::string_view s
 void ReachSettings::list(Fields& f) {
   Fields fields;
   for (const nn::PositionKind* kind : nn::position_kinds()) kind->list_stretching(position_options, fields);
-  add_fields(f, fields);
+  Fields grouped;
+  for (Field field : fields) {
+    field.setting.group = Group::positions;
+    grouped.add(field);
+  }
+  add_fields(f, grouped);
 }
 
 void override_with(nn::PositionOptions& options, ReachSettings reach, const Given& given) {

@@ -13,8 +13,8 @@
 #include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>
-#include <tapegrad/tasks/settings/option_types.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/show/show.h>
 #include <tapegrad/tasks/text/compare.h>
@@ -30,6 +30,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -38,19 +39,27 @@ namespace {
 
 // What parsing found: each verb's callback stores what to run.
 struct Parsed {
-  int64_t threads = 0;  // 0: not given
-  std::function<int()> run;
+  std::optional<int64_t> threads;
+  Run run;
+
+  void list(Fields& f) {  // of all verbs that compute
+    f.add({.name = "threads",
+           .help = "number of threads; results do not depend on it",
+           .limits = {.least = 1, .most = 1024},
+           .otherwise = "all"},
+          threads);
+  }
 };
 
 // --- the verbs ---
 
-void add_threads(CLI::App* app, Parsed& parsed) {
-  const auto set = [&parsed](const int64_t& n) {
-    if (n < 1 || n > 1024) bad_request("--threads", fmt::format("must be between 1 and 1024, got {}", n));
-    parsed.threads = n;
-  };
-  app->add_option_function<int64_t>("--threads", set, "number of threads; results do not depend on it (default: all)")
-      ->type_name("N");
+void add_threads(CLI::App* app, Parsed& parsed) { add_options(app, fields_of(parsed)); }
+
+// A verb, or a part of one, whose request lists its options.
+template <class Request, class Act>
+CLI::App* add_request(CLI::App* app, Parsed& parsed, Act act) {
+  add_verb(app, parsed.run, std::make_shared<Request>(), act);
+  return app;
 }
 
 // The kinds of runs that a verb has.
@@ -71,69 +80,33 @@ void add_topics(CLI::App* verb, Parsed& parsed) {
     CLI::App* app = verb->add_subcommand(std::string(topic.name), std::string(topic.help));
     const auto r = std::make_shared<ShowRequest>();
     r->topic = topic.name;
-    const auto option = [&](const char* name, auto& value, std::string_view help, const char* type) {
-      if (!help.empty()) app->add_option(name, value, std::string(help))->type_name(type);
-    };
-    option("--length", r->length, topic.length, "N");
-    option("--dim", r->dim, topic.dim, "N");
-    option("--seed", r->seed, topic.seed, "SEED");
-    option("--seconds", r->seconds, topic.seconds, "N");
-    if (!topic.examples.empty()) {
-      choose_from(app->add_option("--example", r->example, std::string(topic.example))->capture_default_str(),
-                  {topic.examples.begin(), topic.examples.end()});
-    }
+    add_verb(app, parsed.run, r, show);
     if (topic.threads) add_threads(app, parsed);
-    app->add_option("--out", r->out, "folder for the pictures")->capture_default_str()->type_name("DIR");
-    app->add_flag("--quiet", r->quiet, "write the pictures, and print no tables");
-    app->callback([r, &parsed] { parsed.run = [r] { return show(*r); }; });
   }
 }
 
-void add_tokenize(CLI::App* app, Parsed& parsed) {
-  const auto r = std::make_shared<TokenizeRequest>();
-  app->add_option("--tokenizer", r->tokenizer,
-                  "folder with tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe")
-      ->type_name("DIR");
-  app->add_flag("--decode", r->decode, "read token ids, print their text");
-  app->add_option("--text", r->text, "read this file (default: standard input)")->type_name("FILE");
-  app->add_option("--save", r->save, "write the token ids of --text into this token file")->type_name("FILE");
-  app->add_option("--verify", r->verify, "check that the ids of a token file have the checksum of its header")
-      ->type_name("FILE");
-  choose_from(app->add_option("--train", r->train,
-                              "train a new tokenizer on the text: bpe has byte pairs, char one token per character"),
-              {"bpe", "char"})
-      ->group("New tokenizer");
-  app->add_option("--vocab-size", r->vocab_size, "number of tokens of a bpe tokenizer (default: 1000)")
-      ->type_name("N")
-      ->group("New tokenizer");
-  app->add_option("--sample-bytes", r->sample_bytes, "train bpe on a random sample of --text (default: 0, all of it)")
-      ->type_name("N")
-      ->group("New tokenizer");
-  app->add_option("--seed", r->seed, "seed of that sample")
-      ->capture_default_str()
-      ->type_name("SEED")
-      ->group("New tokenizer");
-  app->add_option("--out", r->out, "folder for the new tokenizer.json")->type_name("DIR")->group("New tokenizer");
-  add_threads(app, parsed);
-  app->callback([r, &parsed] { parsed.run = [r] { return tokenize(*r); }; });
+void add_data(CLI::App* verb, Parsed& parsed) {
+  add_request<DebianRequest>(
+      verb->add_subcommand("debian", "the package descriptions in Debian's archive, downloaded by apt-get"), parsed,
+      data_debian);
+  add_request<DataRequest>(verb->add_subcommand("sample", "200 invented records in the same format, to try the tasks"),
+                           parsed, data_sample);
 }
 
-void add_gradcheck(CLI::App* app, Parsed& parsed) {
-  const auto r = std::make_shared<GradcheckRequest>();
-  auto* op = app->add_option("--op", r->op, "check this operation only")->type_name("NAME");
-  app->add_option("--module", r->module, "check this module only")->type_name("NAME")->excludes(op);
-  add_threads(app, parsed);
-  app->callback([r, &parsed] { parsed.run = [r] { return gradcheck(*r); }; });
+void add_compare(CLI::App* verb, Parsed& parsed) {
+  CLI::App* positions =
+      verb->add_subcommand("positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)");
+  add_threads(add_request<ComparePositionsRequest>(positions, parsed, compare_positions), parsed);
+  CLI::App* text =
+      verb->add_subcommand("text", "compare text encoders, summarisers with and without copying, and baselines");
+  add_threads(add_request<CompareTextRequest>(text, parsed, compare_text), parsed);
 }
 
 void add_info(CLI::App* app, Parsed& parsed) {
-  const auto r = std::make_shared<InfoRequest>();
-  app->add_flag("--json", r->json, "print one JSON object");
-  add_threads(app, parsed);
+  add_threads(add_request<InfoRequest>(app, parsed, info), parsed);
   app->footer(
       "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
       "or portable (default: the widest vectors that the processor has).");
-  app->callback([r, &parsed] { parsed.run = [r] { return info(*r); }; });
 }
 
 // One verb of the command: the one list of them.
@@ -145,7 +118,7 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"train", "train a model; writes checkpoints and a report", add_kinds, true},
     {"test", "test a trained model on new examples", add_kinds},
-    {"data", "make text datasets", [](CLI::App* verb, Parsed& parsed) { add_data(verb, parsed.run); }},
+    {"data", "make text datasets", add_data},
     {"generate", "continue a text with a trained model", add_kinds},
     {"chat", "talk with a trained model at the terminal",
      [](CLI::App* app, Parsed& parsed) {
@@ -155,13 +128,11 @@ constexpr Verb kVerbs[] = {
     {"explain", "explain a task's data, masks and loss", add_kinds},
     {"attention", "draw a trained model's attention weights", add_kinds},
     {"show", "print the tutorials' tables, draw their figures", add_topics},
-    {"compare", "train variants of a model, and tabulate accuracy, time and memory",
-     [](CLI::App* verb, Parsed& parsed) {
-       add_threads(add_compare_positions(verb, parsed.run), parsed);
-       add_threads(add_compare_text(verb, parsed.run), parsed);
-     }},
-    {"tokenize", "tokenize text, or train a new tokenizer", add_tokenize},
-    {"gradcheck", "check every gradient against finite differences", add_gradcheck},
+    {"compare", "train variants of a model, and tabulate accuracy, time and memory", add_compare},
+    {"tokenize", "tokenize text, or train a new tokenizer",
+     [](CLI::App* app, Parsed& parsed) { add_threads(add_request<TokenizeRequest>(app, parsed, tokenize), parsed); }},
+    {"gradcheck", "check every gradient against finite differences",
+     [](CLI::App* app, Parsed& parsed) { add_threads(add_request<GradcheckRequest>(app, parsed, gradcheck), parsed); }},
     {"info", "show processor, kernels and measured speed", add_info},
     {"help", "show the help of a verb or task", [](CLI::App*, Parsed&) {}},
 };
@@ -190,7 +161,6 @@ void add_all(CLI::App& top, Parsed& parsed) {
       "'tapegrad help train copy' shows the options of a verb and a task.\n"
       "Exit status: 0 success; 1 the run failed or missed its target; 2 invalid\n"
       "arguments.");
-  read_values_by_type(top);
 }
 
 // --- words that are wrong ---
@@ -318,7 +288,8 @@ int run_or_throw(int argc, const char* const* argv) {
     return *code;
   }
   if (std::getenv("TAPEGRAD_KERNELS") != nullptr) as_bad_request("kernels", [] { return kernel_family(); });
-  if (parsed.threads > 0) set_num_threads(static_cast<int>(parsed.threads));
+  check_limits(fields_of(parsed));
+  if (parsed.threads) set_num_threads(static_cast<int>(*parsed.threads));
   const int code = parsed.run();
   check_output();
   return code;

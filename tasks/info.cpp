@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/version.h>
 
 #include <cmath>
@@ -26,6 +27,8 @@ constexpr Product kProducts[] = {{256, 3072, 768, "feed-forward"},
 double rounded(double value) { return std::round(value * 10) / 10; }
 
 }  // namespace
+
+void InfoRequest::list(Fields& f) { add_json(f, json); }
 
 int info(const InfoRequest& request) {
   const double fma = measure_fma_gflops();

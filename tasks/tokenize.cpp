@@ -25,11 +25,12 @@ namespace {
 
 constexpr std::string_view kTokenize = "tokenize";
 constexpr int64_t kDefaultSize = 1000;
+constexpr std::string_view kKinds[] = {"bpe", "char"}, kNewTokenizer = "New tokenizer";
 
 void check(const TokenizeRequest& r) {
   if (!r.verify.empty()) {
     require_file("--verify", r.verify);
-    require(r.tokenizer.empty() && r.train.empty() && r.text.empty() && r.save.empty() && !r.decode, "--verify",
+    require(r.tokenizer.empty() && !r.train && r.text.empty() && r.save.empty() && !r.decode, "--verify",
             "reads a token file, and goes with no other option");
     return;
   }
@@ -38,7 +39,7 @@ void check(const TokenizeRequest& r) {
     require(kind != FileKind::none, "--text", fmt::format("there is no file {}", r.text));
     require(kind != FileKind::folder, "--text", fmt::format("expected a file, got the folder {}", r.text));
   }
-  if (r.train.empty()) {
+  if (!r.train) {
     require(!r.tokenizer.empty(), kTokenize, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
     require(r.out.empty() && r.vocab_size == 0, r.out.empty() ? "--vocab-size" : "--out", "is for --train");
     require(r.sample_bytes == 0, "--sample-bytes", "is for --train");
@@ -59,7 +60,6 @@ void check(const TokenizeRequest& r) {
   require(!r.out.empty(), "--train", "needs --out DIR");
   require(r.vocab_size == 0 || r.train == "bpe", "--vocab-size", "follows from the text for char");
   require(r.sample_bytes == 0 || r.train == "bpe", "--sample-bytes", "is for bpe: char needs all characters");
-  require(r.sample_bytes >= 0, "--sample-bytes", fmt::format("must be at least 0 (all), got {}", r.sample_bytes));
   if (r.sample_bytes > 0) require_file("--text", r.text);
   require(r.vocab_size == 0 || r.vocab_size >= 257, "--vocab-size",
           fmt::format("must be at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
@@ -161,10 +161,41 @@ int verify(const std::string& path) {
 
 }  // namespace
 
+void TokenizeRequest::list(Fields& f) {
+  f.add({.name = "tokenizer",
+         .help = "folder with tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe",
+         .type = "DIR"},
+        tokenizer);
+  f.add({.name = "decode", .help = "read token ids, print their text"}, decode);
+  f.add({.name = "text", .help = "read this file", .type = "FILE", .otherwise = "standard input"}, text);
+  f.add({.name = "save", .help = "write the token ids of --text into this token file", .type = "FILE"}, save);
+  f.add(
+      {.name = "verify", .help = "check that the ids of a token file have the checksum of its header", .type = "FILE"},
+      verify);
+  f.add({.name = "train",
+         .help = "train a new tokenizer on the text: bpe has byte pairs, char one token per character",
+         .group = kNewTokenizer,
+         .choices = kKinds},
+        train);
+  f.add({.name = "vocab_size",
+         .help = "number of tokens of a bpe tokenizer",
+         .group = kNewTokenizer,
+         .otherwise = "1000"},
+        vocab_size);
+  f.add({.name = "sample_bytes",
+         .help = "train bpe on a random sample of --text",
+         .group = kNewTokenizer,
+         .limits = kNotNegative,
+         .special = "0: all of it"},
+        sample_bytes);
+  f.add({.name = "seed", .help = "seed of that sample", .group = kNewTokenizer}, seed);
+  f.add({.name = "out", .help = "folder for the new tokenizer.json", .group = kNewTokenizer, .type = "DIR"}, out);
+}
+
 int tokenize(const TokenizeRequest& request) {
   check(request);
   if (!request.verify.empty()) return verify(request.verify);
-  if (!request.train.empty()) return make(request);
+  if (request.train) return make(request);
   const auto tokenizer = data::load_tokenizer(request.tokenizer);
   if (!request.save.empty()) {
     std::error_code none;  // if there is no file yet, nothing is overwritten

@@ -52,7 +52,7 @@ std::string Limits::wording() const {
 // --- one member ---
 
 std::string Setting::key() const { return joined_by('_', name); }
-std::string Setting::option() const { return "--" + joined_by('-', name); }
+std::string Setting::option() const { return (positional ? "" : "--") + joined_by('-', name); }
 bool Setting::is(std::string_view other) const { return key() == joined_by('_', other); }
 
 bool Named::set(std::string_view name) const {
@@ -79,6 +79,7 @@ std::string Field::text() const {
 }
 
 std::string Field::default_text() const {
+  if (!setting.otherwise.empty()) return std::string(setting.otherwise);
   const std::string shown = text();
   if (setting.special.empty()) return shown;
   if (!setting.special.starts_with(shown + ": ")) return fmt::format("{}; {}", shown, setting.special);
@@ -97,6 +98,8 @@ std::string Field::fault() const {
     return **count ? fault_of(limits, static_cast<double>(***count)) : "";
   if (const auto* number = std::get_if<std::optional<double>*>(&value))
     return **number ? fault_of(limits, ***number) : "";
+  const auto* const word = std::get_if<std::optional<std::string>*>(&value);
+  if (word != nullptr && !**word) return "";
   const std::span<const std::string_view> choices = setting.choices;
   if (choices.empty() || std::find(choices.begin(), choices.end(), text()) != choices.end()) return "";
   return fmt::format("must be one of {}, got {}", fmt::join(choices, ", "), text());

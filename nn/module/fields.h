@@ -38,17 +38,19 @@ inline constexpr Limits kShare{.least = 0, .most = 1};
 
 /// The declaration of one member. Texts are literals: they outlive it.
 struct Setting {
-  std::string_view name;  // words joined by _ or -
-  std::string_view help;
-  std::string_view group = "Model";  // the heading under which help and reports show it
+  std::string_view name = {};  // words joined by _ or -
+  std::string_view help = {};
+  std::string_view group = {};  // the heading under which help and reports show it
   Limits limits = {};
   std::span<const std::string_view> choices = {};  // the values of a text; empty: any text, or all names of an enum
   std::string_view type = {};                      // what help calls the value, as "FILE"; empty: by the member's type
-  bool example = false;           // decides how long an example is: test, explain and attention offer it
-  std::string_view special = {};  // what one value means, as "0: no clipping"
+  bool example = false;             // decides how long an example is: test, explain and attention offer it
+  std::string_view special = {};    // what one value means, as "0: no clipping"
+  std::string_view otherwise = {};  // what help shows as the default; empty: the value
+  bool positional = false;          // on the command line, a word without a name
 
   std::string key() const;                ///< in JSON and in errors: "drop_rate"
-  std::string option() const;             ///< on the command line: "--drop-rate"
+  std::string option() const;             ///< on the command line: "--drop-rate", or "model" where it is positional
   bool is(std::string_view other) const;  ///< whether this is the name, whichever way its words are joined
 };
 
@@ -78,13 +80,13 @@ class Named {
 /// A declaration and the member that holds the value.
 struct Field {
   Setting setting;
-  /// A list of texts is an option that may be given several times; a number without a value is one that was not given.
+  /// A list of texts is an option that may be given several times; one without a value was not given.
   std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*, std::optional<int64_t>*,
-               std::optional<uint64_t>*, std::optional<double>*, Named>
+               std::optional<uint64_t>*, std::optional<double>*, std::optional<std::string>*, Named>
       value;
   bool used = true;  // false: another member makes it moot, as the sizes of a form of attention that is not chosen
 
-  /// The value as errors and reports show it; empty for a number that has none.
+  /// The value as errors and reports show it; empty where there is none.
   std::string text() const;
   /// The value as the default in --help, with the special one: "0, which means no clipping" or "1; 0: no clipping".
   std::string default_text() const;

@@ -5,13 +5,12 @@
 #include <tapegrad/tasks/compare/processes.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/page.h>
-#include <tapegrad/tasks/settings/command_line.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/tasks/train/files.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -57,7 +56,9 @@ PositionRun run_of(const ordered_json& json) {
 std::string header_of(ComparePositionsRequest request) {
   request.tasks = request.kinds = request.positions = request.out = "";
   request.seeds = 0;
-  return to_json(kName, fields_of(request));
+  Fields fields = fields_of(request);
+  fields.erase("json");
+  return to_json(kName, fields);
 }
 
 // The runs in the file. BadRequest if they have other settings. An incomplete last line is dropped.
@@ -188,7 +189,6 @@ std::vector<drawing::Drawing> draw_rows(const std::string& title, const std::vec
 // --- the request ---
 
 void check(ComparePositionsRequest& r) {
-  check_limits(fields_of(r));
   const std::vector<std::string> tasks = r.all_tasks();
   require(r.hidden_size % r.num_attention_heads == 0, "--hidden-size",
           fmt::format("{} is not divisible by --num-attention-heads {}", r.hidden_size, r.num_attention_heads));
@@ -256,6 +256,7 @@ void ComparePositionsRequest::list(Fields& f) {
   f.add({"lr", "peak learning rate; after the warm-up it falls along half a cosine", Group::rate, kPositive}, lr);
   f.add({"warmup", "steps over which the rate rises", Group::rate, kCountOrNone}, warmup);
   f.add({.name = "out", .help = "folder for the results and the pictures", .group = Group::run, .type = "DIR"}, out);
+  add_json(f, json);
 }
 
 std::vector<std::string> ComparePositionsRequest::all_tasks() const {
@@ -319,15 +320,6 @@ int compare_positions(ComparePositionsRequest request) {
                            request.seeds == 1 ? "seed" : "seeds", svg.string(), html.string()));
   }
   return 0;
-}
-
-CLI::App* add_compare_positions(CLI::App* verb, std::function<int()>& run) {
-  CLI::App* app = verb->add_subcommand("positions", "compare positional encodings (tutorial 003, 8.3.2, deep dive 7)");
-  const auto r = std::make_shared<ComparePositionsRequest>();
-  add_options(app, fields_of(*r));
-  app->add_flag("--json", r->json, "print one JSON object");
-  app->callback([r, &run] { run = [r] { return compare_positions(*r); }; });
-  return app;
 }
 
 }  // namespace tapegrad::tasks

@@ -6,14 +6,9 @@
 #include <tapegrad/tasks/settings/settings.h>
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace tapegrad::tasks {
 
@@ -39,8 +34,6 @@ struct ComparePositionsRequest : PositionSettings {
 /// Writes results.jsonl as runs end, then positions.svg and positions.html; runs that results.jsonl has are not
 /// repeated.
 int compare_positions(ComparePositionsRequest request);
-/// Adds `positions` to the verb, whose callback stores what to run.
-CLI::App* add_compare_positions(CLI::App* verb, std::function<int()>& run);
 
 /// One training run: accuracy, time and memory.
 struct PositionRun {

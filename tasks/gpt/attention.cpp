@@ -67,8 +67,8 @@ std::vector<HeadMap> attend(const nn::Decoder& model, const std::vector<int64_t>
 }
 
 int attention_gpt(const GPTAttentionRequest& request) {
-  check_limits("--max-new-tokens", static_cast<double>(request.max_new_tokens), kCountOrNone);
-  require(!request.json || request.analyze, "--json", "expected --analyze, whose figures it prints");
+  request.AttentionOutput::check();
+  require(request.prompt.empty() || request.prompt_ids.empty(), "--prompt-ids", "expected no --prompt, got both");
   const TrainedGPT trained = load_gpt(request.model, {.adapter = request.adapter});
   std::vector<int64_t> ids = prompt_ids_of(request.prompt, request.prompt_ids, trained);
   if (request.max_new_tokens > 0) {

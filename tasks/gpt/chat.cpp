@@ -19,13 +19,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-void check(const ChatRequest& r) {
-  check_limits("--max-new-tokens", static_cast<double>(r.max_new_tokens), {.least = 1});
-  check_limits("--temperature", r.temperature, kNotNegative);
-  check_limits("--top-k", static_cast<double>(r.top_k), kNotNegative);
-  check_limits("--top-p", r.top_p, {.least = 0, .most = 1, .open_below = true});
-}
-
 std::string filled(std::string form, std::string_view mark, std::string_view text) {
   if (const std::size_t at = form.find(mark); at != std::string::npos) form.replace(at, mark.size(), text);
   return form;
@@ -195,7 +188,6 @@ bool next_line(std::string& line) {
 }  // namespace
 
 int chat(const ChatRequest& request) {
-  check(request);
   const TrainedGPT trained =
       load_gpt(request.model, {.dtype = request.dtype, .adapter = request.adapter, .option = "chat"});
   require(trained.tokenizer != nullptr, "chat", "the model's folder has no tokenizer");

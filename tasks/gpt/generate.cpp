@@ -27,17 +27,11 @@ constexpr int64_t kLongestWindow = 2048;  // of a test
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void check(const GPTGenerateRequest& r) {
-  ReachSettings reach = r.reach;
-  check_limits(fields_of(reach));
-  check_limits("--max-new-tokens", static_cast<double>(r.max_new_tokens), {.least = 1});
-  check_limits("--temperature", r.temperature, kNotNegative);
-  check_limits("--top-k", static_cast<double>(r.top_k), kNotNegative);
-  check_limits("--top-p", r.top_p, {.least = 0, .most = 1, .open_below = true});
-  check_limits("--beams", static_cast<double>(r.beams), kBeams);
-  check_limits("--length-penalty", r.length_penalty, kNotNegative);
-  check_limits("--num-samples", static_cast<double>(r.num_samples), {.least = 1, .most = 1000});
   require(r.beams == 1 || r.temperature == 0, "--beams", "must be 1 with a --temperature above 0");
-  require(r.length_penalty == 0 || r.beams > 1, "--length-penalty", "expected --beams above 1, got 1");
+  r.BeamOptions::check();
+  require(r.prompt.empty() || r.prompt_ids.empty(), "--prompt-ids", "expected no --prompt, got both");
+  require(r.prompt_file.empty() || (r.prompt.empty() && r.prompt_ids.empty()), "--prompt-file",
+          fmt::format("expected no --prompt{}, got both", r.prompt.empty() ? "-ids" : ""));
   require(r.num_samples == 1 || r.temperature > 0, "--num-samples",
           "expected a --temperature above 0, got 0 (without sampling, all continuations are equal)");
 }
@@ -155,7 +149,6 @@ int generate_gpt(const GPTGenerateRequest& request) {
 }
 
 int test_gpt(const GPTTestRequest& request) {
-  check_limits("--max-tokens", static_cast<double>(request.max_tokens), kNotNegative);
   if (request.text.empty()) bad_request("--text", "expected a file, got none");
   require_file("--text", request.text);
   const TrainedGPT trained = load_gpt(request.model, {.dtype = request.dtype, .adapter = request.adapter});

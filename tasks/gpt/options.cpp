@@ -164,9 +164,9 @@ void StartSettings::check() const {
 }
 
 void GPTOptions::list(Fields& f) {
-  f.add({.name = "preset", .help = "default sizes and rates", .choices = kPresets}, preset);
+  f.add({.name = "preset", .help = "default sizes and rates", .group = Group::model, .choices = kPresets}, preset);
   add_fields(f, std::visit([](auto& c) { return model_fields(c); }, config));
-  attention.list(f);
+  add_fields(f, fields_of(attention));
   f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
   PositionSettings::list(f);
   TextSettings::list(f);

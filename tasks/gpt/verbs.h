@@ -4,64 +4,65 @@
 
 #include <tapegrad/tasks/gpt/options.h>
 #include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 
 #include <string>
 
 namespace tapegrad::tasks {
 
-struct GPTGenerateRequest {
+/// The model of a verb.
+struct GPTModelRequest {
   std::string model;    // file or folder; empty: the last run's
   std::string adapter;  // folder of an adapter for the model; empty: none
+
+  void list(Fields& fields);
+};
+
+struct GPTGenerateRequest : GPTModelRequest, SamplingOptions, BeamOptions {
   ReachSettings reach;  // of the model, for inputs longer than those of training
   Given given;          // those named on the command line
   std::string prompt;
   std::string prompt_ids;   // "15496,11" instead
   std::string prompt_file;  // or a text with one prompt per line
   bool ids = false;         // print token ids
-  int64_t max_new_tokens = 50;
-  double temperature = 0;
-  int64_t top_k = 0;
-  double top_p = 1;
-  int64_t beams = 1;
-  double length_penalty = 0;  // of beam search
-  int64_t num_samples = 1;    // continuations of each prompt; the i-th of all draws with seed + i
-  std::string stop;           // text after which generation ends; empty: none
+  int64_t num_samples = 1;  // continuations of each prompt; the i-th of all draws with seed + i
+  std::string stop;         // text after which generation ends; empty: none
   uint64_t seed = 123;
   std::string dtype = "float32";  // a WeightFormat
+
+  void list(Fields& fields);
+  Fields asked() { return fields_of(reach); }
 };
 int generate_gpt(const GPTGenerateRequest& request);
 
-struct GPTAttentionRequest {
-  std::string model, adapter;      // as above
+struct GPTAttentionRequest : GPTModelRequest, AttentionOutput {
   std::string prompt, prompt_ids;  // as above
   int64_t max_new_tokens = 0;      // that the model adds to the prompt first, greedily
-  std::string out;                 // folder; empty: the model's
-  bool quiet = false;              // files only
-  bool analyze = false;
-  bool json = false;  // the figures of `analyze` as one JSON object
+
+  void list(Fields& fields);
 };
 int attention_gpt(const GPTAttentionRequest& request);
 
-struct GPTTestRequest {
-  std::string model, adapter;
+struct GPTTestRequest : GPTModelRequest {
   std::string text;               // file, a text or tokens
   int64_t max_tokens = 0;         // of the text; 0: all
   std::string dtype = "float32";  // a WeightFormat
   bool json = false;
+
+  void list(Fields& fields);
 };
 int test_gpt(const GPTTestRequest& request);
 
-struct ChatRequest {
+struct ChatRequest : SamplingOptions {
+  ChatRequest();
   std::string model;          // file or folder; empty: the last run's
   std::string adapter;        // folder of an adapter for the model; empty: none
   std::string system;         // what the model is told first; empty: nothing
   std::string chat_template;  // a name, or a text with {message} and {answer}; empty: the model's
-  int64_t max_new_tokens = 512;
-  double temperature = 0.7;
-  int64_t top_k = 0;
-  double top_p = 0.95;
   uint64_t seed = 123;
   std::string dtype = "float32";  // a WeightFormat
+
+  void list(Fields& fields);
 };
 // Answers the lines of standard input until it ends.
 int chat(const ChatRequest& request);

@@ -82,7 +82,13 @@ void require_known(std::string_view option, const std::string& wanted, std::stri
 
 }  // namespace
 
+void GradcheckRequest::list(Fields& f) {
+  f.add({.name = "op", .help = "check this operation only"}, op);
+  f.add({.name = "module", .help = "check this module only"}, module);
+}
+
 int gradcheck(const GradcheckRequest& request) {
+  require(request.op.empty() || request.module.empty(), "--module", "expected no --op, got both");
   require_known("--op", request.op, "operation", op_samples(), &OpSamples::op);
   require_known("--module", request.module, "module", module_samples(), &ModuleSamples::module);
 

@@ -1,12 +1,16 @@
 // The verb `tapegrad gradcheck`: checks the gradients of all operations and modules, and prints a table.
 #pragma once
 
+#include <tapegrad/tasks/settings/settings.h>
+
 #include <string>
 
 namespace tapegrad::tasks {
 
 struct GradcheckRequest {
   std::string op, module;  // both empty: everything
+
+  void list(Fields& fields);
 };
 
 // Prints one line per operation and module: samples, first order, second order (or "refuses"), worst error; and one

@@ -2,18 +2,14 @@
 #pragma once
 
 #include <tapegrad/tasks/run/train.h>
+#include <tapegrad/tasks/settings/command_line.h>
 
 #include <functional>
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace tapegrad::tasks {
 
-using Run = std::function<int()>;                      // what a command line requests; returns the exit code
 using AddVerb = std::function<void(CLI::App*, Run&)>;  // adds options to a subcommand, whose callback sets what to run
 
 /// A kind of run: a word after `train`, and the recipe behind it.
@@ -28,7 +24,5 @@ const std::vector<Kind>& kinds();
 
 /// The options of `train`.
 void add_train(CLI::App* app, const Kind& kind, Run& run);
-/// The option --model of verbs that read a trained model.
-void add_model_option(CLI::App* app, std::string& model);
 
 }  // namespace tapegrad::tasks

@@ -60,7 +60,7 @@ train::LoopOptions loop_options(Recipe& recipe, const distributed::World& world)
           .max_steps = s.max_steps,
           .accumulate = s.accumulate,
           .clip_grad_norm = s.clip_grad,
-          .dtype = s.products(),
+          .dtype = s.dtype,
           .schedule = recipe.schedule(s.limited(s.num_epochs * steps_per_epoch)),
           .evaluate = [&recipe] { return recipe.evaluate(); },
           .evaluate_every = recipe.evaluate_every(),
@@ -71,7 +71,7 @@ train::LoopOptions loop_options(Recipe& recipe, const distributed::World& world)
                 recipe.save(out);
               },
           .world = &world,
-          .wire = s.wire_type()};
+          .wire = s.wire};
 }
 
 nn::AnyModel made(Recipe& recipe) {

@@ -2,18 +2,13 @@
 #pragma once
 
 #include <tapegrad/tasks/seq2seq/task_info.h>
-
-#include <functional>
-
-namespace CLI {
-class App;
-}
+#include <tapegrad/tasks/settings/command_line.h>
 
 namespace tapegrad::tasks {
 
 // Each adds one verb's options to a task's subcommand; once they are parsed, `run` holds what to do.
-void add_test(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
-void add_explain(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
-void add_attention(CLI::App* app, const TaskInfo& task, std::function<int()>& run);
+void add_test(CLI::App* app, const TaskInfo& task, Run& run);
+void add_explain(CLI::App* app, const TaskInfo& task, Run& run);
+void add_attention(CLI::App* app, const TaskInfo& task, Run& run);
 
 }  // namespace tapegrad::tasks

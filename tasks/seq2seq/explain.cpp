@@ -15,17 +15,15 @@ namespace tapegrad::tasks {
 
 int explain(ExplainRequest request) {
   const bool several = request.num_examples.has_value();
-  if (several) check_limits("--num-examples", static_cast<double>(*request.num_examples), {.least = 1, .most = 1000});
-  require(!several || request.expression.empty(), "--num-examples",
-          "expected --num-examples or --expression, got both");
+  require(!several || !request.expression, "--num-examples", "expected --num-examples or --expression, got both");
   RunOptions options = request.options.info->defaults();
-  options.info->for_explain(options, request.expression);
+  options.info->for_explain(options, request.expression.value_or(""));
   override_with(fields_of(options), fields_of(request.options), request.given);
   resolve(options);
   const std::unique_ptr<Task> task = options.info->make(options);
   std::optional<Batch> example;
-  if (!request.expression.empty()) {
-    example = task->read_expression(request.expression);
+  if (request.expression) {
+    example = task->read_expression(*request.expression);
   } else if (!request.given.empty() || request.seed || several) {
     Generator generator(request.seed.value_or(0));
     example = task->draw(request.num_examples.value_or(1), generator);
@@ -35,7 +33,7 @@ int explain(ExplainRequest request) {
 }
 
 int attention(const AttentionRequest& request) {
-  require(!request.json || request.analyze, "--json", "expected --analyze, whose figures it prints");
+  request.check();
   const TaskInfo& info = *request.options.info;
   const fs::path file = model_file(fmt::format("attention {}", info.name), info.name, request.model);
   Seq2SeqRecipe trained(info);
@@ -46,7 +44,7 @@ int attention(const AttentionRequest& request) {
   Generator generator(request.seed);
   const AttentionSample sample =
       attend(task, trained.transformer(),
-             request.expression.empty() ? task.draw(1, generator) : task.read_expression(request.expression));
+             request.expression ? task.read_expression(*request.expression) : task.draw(1, generator));
 
   const std::vector<HeadFigures> figures = request.analyze ? analyse(sample.heads) : std::vector<HeadFigures>();
   const AttentionFiles files{request.out.empty() ? file.parent_path() : fs::path(request.out), figures};

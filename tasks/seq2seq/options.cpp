@@ -59,6 +59,7 @@ void RunOptions::list(Fields& f) {
   f.add({.name = "preset",
          .help = "default sizes: those of the task in the tutorial, of the first Transformer (base, big), of BERT or "
                  "of T5",
+         .group = Group::model,
          .choices = kSizes},
         preset);
   add_fields(f, model_fields(config, attention));

@@ -66,7 +66,7 @@ std::string picture_of(const Task& task, const Answer& answer, const fs::path& f
 // `test --expression`: one answer, right or wrong.
 Tested answer_expression(const TestRequest& request, const fs::path& file, const Seq2SeqRecipe& trained) {
   const Task& task = trained.task();
-  const Batch example = task.read_expression(request.expression);
+  const Batch example = task.read_expression(*request.expression);
   const Answer answer = answers_of(task, example,
                                    decode(task, trained.transformer(), example.source, example.target.size(1),
                                           request.beams, request.length_penalty),
@@ -74,7 +74,7 @@ Tested answer_expression(const TestRequest& request, const fs::path& file, const
                             .front();
   return {.json = {{"task", trained.name()},
                    {"model", file.string()},
-                   {"expression", request.expression},
+                   {"expression", *request.expression},
                    {"input", answer.input},
                    {"output", answer.output},
                    {"target", answer.target},
@@ -126,12 +126,8 @@ Tested test_examples(const TestRequest& request, const fs::path& file, const Seq
 }
 
 void check(const TestRequest& request) {
-  check_limits("--count", static_cast<double>(request.count), kCount);
-  if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
-  check_limits("--beams", static_cast<double>(request.beams), kBeams);
-  check_limits("--length-penalty", request.length_penalty, kNotNegative);
-  require(request.length_penalty == 0 || request.beams > 1, "--length-penalty", "expected --beams above 1, got 1");
-  if (!request.draw.empty() && request.expression.empty())
+  request.BeamOptions::check();
+  if (!request.draw.empty() && !request.expression)
     bad_request("--draw", "draws the answer to --expression, which is missing");
   check_drawing(request.draw, ".svg", ".html");
 }
@@ -148,7 +144,7 @@ int test(const TestRequest& request) {
   load_model(trained, file, fields_of(reach), request.given);
   trained.override_examples(request.options, request.given);
   const Tested tested =
-      request.expression.empty() ? test_examples(request, file, trained) : answer_expression(request, file, trained);
+      request.expression ? answer_expression(request, file, trained) : test_examples(request, file, trained);
   return report_test(tested, where, request.json, request.draw);
 }
 

@@ -65,6 +65,10 @@ struct ReadValue {
     texts->clear();
     for (const nlohmann::json& element : json) texts->push_back(text_setting(where, key, element));
   }
+  void operator()(std::optional<std::string>* text) const {
+    if (json.is_null()) return text->reset();
+    *text = text_setting(where, key, json);
+  }
   void operator()(const nn::Named& named) const {
     const std::string name = text_setting(where, key, json);
     if (!named.set(name)) refuse_choice(setting, name);
@@ -97,6 +101,7 @@ struct WriteValue {
 void add_fields(Fields& fields, const Fields& more) {
   for (Field field : more) {
     Limits& limits = field.setting.limits;
+    if (field.setting.group.empty()) field.setting.group = Group::model;
     if (std::holds_alternative<int64_t*>(field.value)) {
       if (limits.open_below) limits = {.least = limits.least + 1, .most = limits.most};
       limits.most = std::min(limits.most, kMost);
@@ -105,10 +110,6 @@ void add_fields(Fields& fields, const Fields& more) {
     }
     fields.add(field);
   }
-}
-
-void check_limits(std::string_view option, double value, const Limits& limits) {
-  require(limits.accept(value), option, fmt::format("{}, got {}", limits.wording(), value));
 }
 
 void check_limits(const Fields& fields) {

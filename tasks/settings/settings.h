@@ -35,12 +35,10 @@ inline constexpr Limits kCountOrNone{.least = 0, .most = kMost};
 inline constexpr Limits kProbability{.least = 0, .most = 1, .open_above = true};  // of dropping
 inline constexpr Limits kBeams{.least = 1, .most = 1000};
 
-/// Adds the members of a configuration of nn. What nn does not limit, a command does: whole numbers to kMost, and
-/// probabilities of dropping, which nn's kShare limits, to less than 1.
+/// Adds the members of a configuration, in the group "Model" where they name none. What nn does not limit, a command
+/// does: whole numbers to kMost, and probabilities of dropping, which nn's kShare limits, to less than 1.
 void add_fields(Fields& fields, const Fields& more);
 
-/// BadRequest about an option whose value is outside of its limits.
-void check_limits(std::string_view option, double value, const Limits& limits);
 /// BadRequest that names the first setting outside of its limits or choices.
 void check_limits(const Fields& fields);
 

@@ -1,6 +1,5 @@
 // Declares the common settings of training runs.
 #include <fmt/format.h>
-#include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/settings/training.h>
 
 #include <algorithm>
@@ -12,12 +11,13 @@ constexpr std::string_view kSchedules[] = {"constant", "noam", "warmup-cosine"};
 
 constexpr std::string_view kMaskStreams[] = {"mt19937", "mkl"};
 
+constexpr std::string_view kTypes[] = {"bool", "int64", "bfloat16", "float32", "float64"};  // of DType
 constexpr std::string_view kProductTypes[] = {"float32", "bfloat16"};
 
 }  // namespace
 
 void TrainingSettings::seed_draws() const {
-  default_generator().set_mask_stream(mask_stream == "mkl" ? MaskStream::kMcg31m1 : MaskStream::kMt19937);
+  default_generator().set_mask_stream(mask_stream);
   manual_seed(seed);
 }
 
@@ -40,22 +40,23 @@ void TrainingSettings::list(Fields& f) {
          Group::training,
          {.least = 1, .most = 10'000}},
         accumulate);
-  f.add({.name = "dtype",
-         .help = "type of matrix products; with bfloat16 their operands are rounded, weights and sums stay float32",
-         .group = Group::training,
-         .choices = kProductTypes},
-        dtype);
-  f.add({.name = "wire",
-         .help = "type of the gradients that processes of mpirun exchange; bfloat16 is half as large, and rounds",
-         .group = Group::training,
-         .choices = kProductTypes},
-        wire);
+  f.add_named(
+      {.name = "dtype",
+       .help = "type of matrix products; with bfloat16 their operands are rounded, weights and sums stay float32",
+       .group = Group::training,
+       .choices = kProductTypes},
+      dtype, kTypes);
+  f.add_named({.name = "wire",
+               .help = "type of the gradients that processes of mpirun exchange; bfloat16 is half as large, and rounds",
+               .group = Group::training,
+               .choices = kProductTypes},
+              wire, kTypes);
   f.add({"seed", "seed of all random draws", Group::training}, seed);
-  f.add({.name = "mask-stream",
-         .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
-         .group = Group::training,
-         .choices = kMaskStreams},
-        mask_stream);
+  f.add_named(
+      {.name = "mask-stream",
+       .help = "random stream of the dropout masks: mt19937, or mkl, the one of PyTorch with MKL on Intel processors",
+       .group = Group::training},
+      mask_stream, kMaskStreams);
   f.add({"lr", "learning rate; with warmup-cosine the peak", Group::rate, kPositive}, lr);
   f.add(
       {.name = "schedule",

@@ -1,6 +1,7 @@
 // The settings that every training run has.
 #pragma once
 
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/tasks/settings/settings.h>
@@ -15,11 +16,11 @@ struct TrainingSettings {
   int64_t num_epochs = 1;
   int64_t max_steps = 0;  // 0: no limit
   int64_t batch_size = 1;
-  int64_t accumulate = 1;         // batches per step
-  std::string dtype = "float32";  // of matrix products
-  std::string wire = "float32";   // of gradients between processes
+  int64_t accumulate = 1;  // batches per step
+  DType dtype = kFloat32;  // of matrix products
+  DType wire = kFloat32;   // of gradients between processes
   uint64_t seed = 0;
-  std::string mask_stream = "mt19937";  // of dropout; mkl: that of PyTorch with MKL
+  MaskStream mask_stream = MaskStream::kMt19937;  // of dropout
   double lr = 1e-4;
   std::string schedule = "constant";
   int64_t warmup = 4000;
@@ -33,10 +34,6 @@ struct TrainingSettings {
   void check() const;
   /// BadRequest unless these processes can share the batches of a step equally.
   void check_processes(const distributed::World& world) const;
-  /// The type of matrix products.
-  DType products() const { return dtype == "bfloat16" ? kBFloat16 : kFloat32; }
-  /// The type of gradients between processes.
-  DType wire_type() const { return wire == "bfloat16" ? kBFloat16 : kFloat32; }
   /// Seeds the default generator, and sets its stream of dropout masks.
   void seed_draws() const;
   /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter

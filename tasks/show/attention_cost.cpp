@@ -109,8 +109,8 @@ drawing::Drawing chart(std::string title, std::string label, const std::vector<i
 }
 
 Exhibit exhibit_of(const ShowRequest& request) {
-  const int64_t longest = in_range("length", request.length, kLongest, 2 * kShortest, 1 << 20);
-  const int64_t width = in_range("dim", request.dim, 512, kHeadSize, 4096);
+  const int64_t longest = request.length.value_or(kLongest);
+  const int64_t width = request.dim.value_or(512);
   require(width % kHeadSize == 0, "--dim", fmt::format("must be a multiple of {}, got {}", kHeadSize, width));
   std::vector<int64_t> lengths;
   for (int64_t length = kShortest; length <= longest; length *= 2) lengths.push_back(length);

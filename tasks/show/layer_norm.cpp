@@ -85,8 +85,8 @@ double largest(const Tensor& x) { return amax(abs(x)).item(); }
 }  // namespace
 
 Exhibit show_layer_norm(const ShowRequest& request) {
-  const int64_t length = in_range("length", request.length, 5, 1, 32);
-  const int64_t dim = in_range("dim", request.dim, 6, 2, 16);
+  const int64_t length = request.length.value_or(5);
+  const int64_t dim = request.dim.value_or(6);
   const Data data = draw_data(length, dim, request.seed.value_or(0));
   const Tensor normal = layer_norm_std(data.x, ones({dim}, kFloat64), zeros({dim}, kFloat64));
   const Tensor scaled = layer_norm_std(data.x, data.gamma, data.beta);

@@ -69,7 +69,7 @@ class Steps {
 }  // namespace
 
 Exhibit show_causal_mask(const ShowRequest& request) {
-  const int64_t length = in_range("length", request.length, 4, 1, 64);
+  const int64_t length = request.length.value_or(4);
   Generator generator(request.seed.value_or(0));
   const auto [words, scores] = is_drawn(request) ? drawn_example(length, generator) : tutorial_example();
   const Tensor seen = nn::causal_mask(length);
@@ -156,7 +156,7 @@ constexpr std::string_view kOrdinals[] = {"first", "second", "third", "fourth"};
 }  // namespace
 
 Exhibit show_padding_mask(const ShowRequest& request) {
-  const int64_t length = in_range("length", request.length, 4, 1, 64);
+  const int64_t length = request.length.value_or(4);
   Generator generator(request.seed.value_or(0));
   const Sentences sentences = is_drawn(request) ? drawn_sentences(length, generator) : tutorial_sentences();
   const Tensor scores = is_drawn(request) ? drawn_example(length, generator).scores : tutorial_example().scores;

@@ -25,7 +25,7 @@ double on_padding(const Tensor& weights, int64_t words, int64_t from, int64_t to
 }  // namespace
 
 Exhibit show_padded_attention(const ShowRequest& request) {
-  const int64_t length = in_range("length", request.length, 6, 2, 10), words = length - length / 3;
+  const int64_t length = request.length.value_or(6), words = length - length / 3;
   Generator generator(request.seed.value_or(0));
   std::vector<std::string> names;
   for (int64_t i = 0; i < length; ++i) names.push_back(i < words ? fmt::format("w{}", i + 1) : "PAD");

@@ -31,7 +31,7 @@ double error_of(const Inputs& x, int64_t features, Generator& generator) {
 }
 
 Exhibit exhibit_of(const ShowRequest& request) {
-  const int64_t dim = in_range("dim", request.dim, 64, 2, 256);
+  const int64_t dim = request.dim.value_or(64);
   Generator generator(request.seed.value_or(0));
   const Shape shape{kTokens, dim};
   const Tensor q = randn(shape, kFloat64, &generator), k = randn(shape, kFloat64, &generator);

@@ -152,8 +152,8 @@ drawing::Drawing draw_encoding(int64_t length, int64_t dim) {
 }  // namespace
 
 Exhibit show_positional_encoding(const ShowRequest& request) {
-  const int64_t length = in_range("length", request.length, 100, 2, 1000);
-  const int64_t dim = in_range("dim", request.dim, 512, 16, 4096);
+  const int64_t length = request.length.value_or(100);
+  const int64_t dim = request.dim.value_or(512);
   if (dim % 4 != 0) bad_request("--dim", fmt::format("must be a multiple of 4, got {}", dim));
   Exhibit out{"Positions (8.3)", tell_indices() + "\n" + tell_periods(dim) + "\n" + tell_distances(dim),
               draw_curves(length, dim), 1};

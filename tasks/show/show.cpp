@@ -23,60 +23,78 @@ constexpr Topic kTopics[] = {
     {.name = "causal-mask",
      .help = "a token never attends to later tokens (tutorial 003, 8.2.5)",
      .make = show_causal_mask,
-     .length = "number of tokens, from 1 to 64, of a random example",
-     .seed = "random seed of a random example"},
+     .length = {.help = "number of tokens, from 1 to 64, of a random example", .limits = {.least = 1, .most = 64}},
+     .seed = {.help = "random seed of a random example"}},
     {.name = "padding-mask",
      .help = "padding tokens are masked out (8.2.5)",
      .make = show_padding_mask,
-     .length = "number of tokens, from 1 to 64, of random sentences",
-     .seed = "random seed of random sentences"},
+     .length = {.help = "number of tokens, from 1 to 64, of random sentences", .limits = {.least = 1, .most = 64}},
+     .seed = {.help = "random seed of random sentences"}},
     {.name = "padded-attention",
      .help = "a mask that hides queries by mistake, next to one that hides keys (tutorial 002)",
      .make = show_padded_attention,
-     .length = "number of tokens, from 2 to 10, a third of them padding (default: 6)",
-     .seed = "random seed of queries and keys (default: 0)"},
+     .length = {.help = "number of tokens, from 2 to 10, a third of them padding",
+                .limits = {.least = 2, .most = 10},
+                .otherwise = "6"},
+     .seed = {.help = "random seed of queries and keys", .otherwise = "0"}},
     {.name = "positional-encoding",
      .help = "position indices, and sines and cosines of many wavelengths (8.3.1, 8.3.2)",
      .make = show_positional_encoding,
-     .length = "number of positions to draw, from 2 to 1000 (default: 100)",
-     .dim = "width of the model, a multiple of 4 from 16 to 4096 (default: 512)"},
+     .length = {.help = "number of positions to draw, from 2 to 1000",
+                .limits = {.least = 2, .most = 1000},
+                .otherwise = "100"},
+     .dim = {.help = "width of the model, a multiple of 4 from 16 to 4096",
+             .limits = {.least = 16, .most = 4096},
+             .otherwise = "512"}},
     {.name = "layer-norm",
      .help = "normalise each token, then scale and shift it (8.4.1)",
      .make = show_layer_norm,
-     .length = "tokens per sequence, from 1 to 32 (default: 5)",
-     .dim = "features per token, from 2 to 16 (default: 6)",
-     .seed = "random seed of data, scale and shift (default: 0)"},
+     .length = {.help = "tokens per sequence, from 1 to 32", .limits = {.least = 1, .most = 32}, .otherwise = "5"},
+     .dim = {.help = "features per token, from 2 to 16", .limits = {.least = 2, .most = 16}, .otherwise = "6"},
+     .seed = {.help = "random seed of data, scale and shift", .otherwise = "0"}},
     {.name = "attention-steps",
      .help = "from word vectors to contextual vectors, step by step (8.2.1, 8.2.2; tutorial 004)",
      .make = show_attention_steps,
-     .example = "time-flies: five words without weights (8.2.1, 8.2.2); journey: six words with random "
-                "weights, causal mask and dropout (tutorial 004)",
-     .examples = kSentences},
+     .example = {.help = "time-flies: five words without weights (8.2.1, 8.2.2); journey: six words with random "
+                         "weights, causal mask and dropout (tutorial 004)",
+                 .choices = kSentences}},
     {.name = "attention-cost",
      .help = "measured time and memory of a layer for 512 to 65,536 tokens, with every form of attention (8.2.3)",
      .make = show_attention_cost,
-     .length = "longest input, at least 1024 (default: 65536)",
-     .dim = "width of the layer, a multiple of 64 up to 4096 (default: 512)",
+     .length = {.help = "longest input, at least 1024",
+                .limits = {.least = 1024, .most = 1048576},
+                .otherwise = "65536"},
+     .dim = {.help = "width of the layer, a multiple of 64 up to 4096",
+             .limits = {.least = 64, .most = 4096},
+             .otherwise = "512"},
      .threads = true},
     {.name = "attention-accuracy",
      .help =
          "measured accuracy of every form of attention on a copy and a search task, after equal training time (8.2.3)",
      .make = show_attention_accuracy,
-     .length = "number of tokens, a multiple of 32 from 32 to 16384 (default: 1024)",
-     .seed = "random seed of models and data (default: 0)",
-     .seconds = "seconds of processor time for each form and task, from 1 to 86400 (default: 60)",
+     .length = {.help = "number of tokens, a multiple of 32 from 32 to 16384",
+                .limits = {.least = 32, .most = 16384},
+                .otherwise = "1024"},
+     .seed = {.help = "random seed of models and data", .otherwise = "0"},
+     .seconds = {.help = "seconds of processor time for each form and task, from 1 to 86400",
+                 .limits = {.least = 1, .most = 86400},
+                 .otherwise = "60"},
      .threads = true},
     {.name = "performer-error",
      .help = "measured error of Performer's attention against its number of random features (8.2.3)",
      .make = show_performer_error,
-     .dim = "size of a head, from 2 to 256 (default: 64)",
-     .seed = "random seed (default: 0)",
+     .dim = {.help = "size of a head, from 2 to 256", .limits = {.least = 2, .most = 256}, .otherwise = "64"},
+     .seed = {.help = "random seed", .otherwise = "0"},
      .threads = true},
     {.name = "gpt-cost",
      .help = "time and memory of a GPT's training step for 64 to 16,384 tokens and 1 to 64 sequences, measured",
      .make = show_gpt_cost,
-     .length = "most tokens of a step, from 128 to 262144 (default: 16384)",
-     .dim = "width of the model, a multiple of 64 up to 4096 (default: 256)",
+     .length = {.help = "most tokens of a step, from 128 to 262144",
+                .limits = {.least = 128, .most = 262144},
+                .otherwise = "16384"},
+     .dim = {.help = "width of the model, a multiple of 64 up to 4096",
+             .limits = {.least = 64, .most = 4096},
+             .otherwise = "256"},
      .threads = true},
 };
 
@@ -92,12 +110,21 @@ std::string html_of(const Exhibit& exhibit) {
 
 std::span<const Topic> topics() { return kTopics; }
 
-int64_t in_range(std::string_view option, const std::optional<int64_t>& value, int64_t otherwise, int64_t low,
-                 int64_t high) {
-  const int64_t used = value.value_or(otherwise);
-  if (used < low || used > high)
-    bad_request(fmt::format("--{}", option), fmt::format("must be between {} and {}, got {}", low, high, used));
-  return used;
+void ShowRequest::list(Fields& f) {
+  const auto found =
+      std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == topic; });
+  if (found == std::end(kTopics)) fail("show", fmt::format("unknown topic \"{}\"", topic));
+  const auto add = [&f](std::string_view name, Setting setting, auto& value) {
+    setting.name = name;
+    if (!setting.help.empty()) f.add(setting, value);
+  };
+  add("length", found->length, length);
+  add("dim", found->dim, dim);
+  add("seed", found->seed, seed);
+  add("seconds", found->seconds, seconds);
+  add("example", found->example, example);
+  f.add({.name = "out", .help = "folder for the pictures", .type = "DIR"}, out);
+  f.add({.name = "quiet", .help = "write the pictures, and print no tables"}, quiet);
 }
 
 double log_slope(std::span<const double> x, std::span<const double> y) {
@@ -130,7 +157,7 @@ int show(const ShowRequest& request) {
       std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == request.topic; });
   if (topic == std::end(kTopics)) fail("show", fmt::format("unknown topic \"{}\"", request.topic));
   const Exhibit exhibit = topic->make(request);
-  const std::string name = request.topic + (topic->examples.empty() ? "" : "-" + request.example);
+  const std::string name = request.topic + (topic->example.help.empty() ? "" : "-" + request.example);
 
   const fs::path folder(request.out);
   as_bad_request("--out", [&] { train::create_folder(folder); });

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/tensor.h>
 #include <tapegrad/tasks/drawing/charts.h>
 #include <tapegrad/tasks/drawing/svg.h>
+#include <tapegrad/tasks/settings/settings.h>
 
 #include <cstdint>
 #include <optional>
@@ -23,6 +24,8 @@ struct ShowRequest {
   std::optional<int64_t> seconds;
   std::string example = "time-flies";
   bool quiet = false;  // files only
+
+  void list(Fields& fields);  // those that the topic has
 };
 int show(const ShowRequest& request);
 
@@ -37,10 +40,9 @@ struct Exhibit {
 struct Topic {
   std::string_view name, help;
   Exhibit (*make)(const ShowRequest& request);
-  // Help for these options; empty if the topic has no such option.
-  std::string_view length = {}, dim = {}, seed = {}, example = {}, seconds = {};
-  std::span<const std::string_view> examples = {};  // choices of --example
-  bool threads = false;                             // has --threads
+  // These options, with help and limits; without help if the topic has no such option.
+  Setting length = {}, dim = {}, seed = {}, example = {}, seconds = {};
+  bool threads = false;  // has --threads
 };
 std::span<const Topic> topics();
 
@@ -58,9 +60,6 @@ Exhibit show_performer_error(const ShowRequest& request);     // 8.2.3, measured
 Exhibit show_gpt_cost(const ShowRequest& request);            // measured
 
 // --- shared by the topics ---
-// The value of an option, or `otherwise` when it was not given. BadRequest outside [low, high].
-int64_t in_range(std::string_view option, const std::optional<int64_t>& value, int64_t otherwise, int64_t low,
-                 int64_t high);
 // The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN
 // for fewer than two.
 double log_slope(std::span<const double> x, std::span<const double> y);

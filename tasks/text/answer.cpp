@@ -68,7 +68,7 @@ class AnswerTask final : public TextTask {
       : TextTask({.name = "answer",
                   .help = "find the part of a text that answers a question",
                   .target = "answer",
-                  .measure = "exact-match rate",
+                  .target_help = "minimum exact-match rate; below it the exit status is 1",
                   .baseline = "first line"}) {
     asks = true;
   }
@@ -107,6 +107,7 @@ class AnswerTask final : public TextTask {
   void list(TextOptions& o, Fields& f) const override {
     f.add_named({.name = "encoder",
                  .help = "flat: attention to the whole text; window: to nearby tokens",
+                 .group = Group::model,
                  .choices = kEncoders},
                 o.config.encoder, kTextEncoderNames);
     list_window(o, f);

@@ -46,7 +46,7 @@ class ClassifyTask final : public TextTask {
       : TextTask({.name = "classify",
                   .help = "classify a text, with a flat or a hierarchical encoder",
                   .target = "label",
-                  .measure = "accuracy",
+                  .target_help = "minimum accuracy; below it the exit status is 1",
                   .baseline = "majority class"}) {
     has_classes = true;
   }
@@ -69,7 +69,8 @@ class ClassifyTask final : public TextTask {
     f.add_named(
         {.name = "encoder",
          .help = "flat: attention to the whole text; window: to nearby tokens; hierarchy: an encoder for each segment, "
-                 "and one over the segments"},
+                 "and one over the segments",
+         .group = Group::model},
         c.encoder, kTextEncoderNames);
     const bool cut = c.encoder == TextEncoderKind::hierarchy;
     f.add({"segment", "hierarchy: tokens per segment", Group::model, kCount}, c.segment, cut);

@@ -8,9 +8,7 @@
 #include <tapegrad/tasks/text/compare.h>
 #include <tapegrad/tasks/text/recipe.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
@@ -18,7 +16,6 @@ namespace {
 
 constexpr std::string_view kDrawing = "text.svg";
 constexpr int64_t kContext = 256, kCut = 64;  // tokens
-constexpr Limits kSeconds{.least = 0, .most = 1e6, .open_below = true};
 
 struct Case {
   std::string_view name, task;
@@ -128,8 +125,6 @@ drawing::Drawing picture(const std::vector<Result>& results) {
 }  // namespace
 
 int compare_text(const CompareTextRequest& request) {
-  check_limits("--seconds", request.seconds, kSeconds);
-  check_limits("--count", static_cast<double>(request.count), kCountOrNone);
   const int64_t count = request.count > 0 ? request.count : static_cast<int64_t>(kMost);
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
   as_bad_request("--out", [&] { check_replaceable((folder->path() / kDrawing).string()); });
@@ -154,21 +149,18 @@ int compare_text(const CompareTextRequest& request) {
   return 0;
 }
 
-CLI::App* add_compare_text(CLI::App* verb, std::function<int()>& run) {
-  CLI::App* app =
-      verb->add_subcommand("text", "compare text encoders, summarisers with and without copying, and baselines");
-  const auto r = std::make_shared<CompareTextRequest>();
-  app->add_option("--data", r->data, "folder written by 'tapegrad data' (default: 200 invented records)")
-      ->type_name("DIR");
-  app->add_option("--seconds", r->seconds, "processor time for training each model, in seconds")
-      ->capture_default_str()
-      ->type_name("X");
-  app->add_option("--count", r->count, "test on the first N examples; 0: all")->capture_default_str()->type_name("N");
-  app->add_option("--seed", r->seed, "seed of all random draws")->capture_default_str()->type_name("SEED");
-  app->add_option("--out", r->out, "folder for the picture")->capture_default_str()->type_name("DIR");
-  app->add_flag("--json", r->json, "print one JSON list");
-  app->callback([r, &run] { run = [r] { return compare_text(*r); }; });
-  return app;
+void CompareTextRequest::list(Fields& f) {
+  f.add(
+      {.name = "data", .help = "folder written by 'tapegrad data'", .type = "DIR", .otherwise = "200 invented records"},
+      data);
+  f.add({.name = "seconds",
+         .help = "processor time for training each model, in seconds",
+         .limits = {.least = 0, .most = 1e6, .open_below = true}},
+        seconds);
+  f.add({.name = "count", .help = "test on the first N examples; 0: all", .limits = kCountOrNone}, count);
+  f.add({.name = "seed", .help = "seed of all random draws"}, seed);
+  f.add({.name = "out", .help = "folder for the picture", .type = "DIR"}, out);
+  f.add({.name = "json", .help = "print one JSON list"}, json);
 }
 
 }  // namespace tapegrad::tasks

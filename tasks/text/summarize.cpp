@@ -67,7 +67,7 @@ class SummarizeTask final : public TextTask {
       : TextTask({.name = "summarize",
                   .help = "summarise a text, with words copied from it",
                   .target = "summary",
-                  .measure = "F1 of ROUGE-L",
+                  .target_help = "minimum F1 of ROUGE-L; below it the exit status is 1",
                   .baseline = "first sentence",
                   .terms = "tokens"}) {
     generates = true;

@@ -63,7 +63,7 @@ class TextTask {
   struct Words {
     std::string_view name, help;          ///< "classify"
     std::string_view target;              ///< the target's name in files
-    std::string_view measure;             ///< what --target is about, in --help
+    std::string_view target_help;         ///< of the option --target
     std::string_view baseline;            ///< "majority class"
     std::string_view terms = "examples";  ///< that the loss is the mean over
   };

@@ -12,17 +12,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-Part part_named(const std::string& name) {
-  const auto found = std::find(std::begin(kPartNames), std::end(kPartNames), name);
-  return static_cast<Part>(found - std::begin(kPartNames));
-}
-
-void check(const TextTestRequest& request) {
-  check_limits("--count", static_cast<double>(request.count), kCountOrNone);
-  check_limits("--beams", static_cast<double>(request.beams), kBeams);
-  if (request.target) check_limits("--target", *request.target, {.least = 0, .most = 1});
-  check_drawing(request.draw, ".svg");
-}
+std::string_view name_of(Part part) { return kPartNames[static_cast<std::size_t>(part)]; }
 
 nlohmann::ordered_json values_json(const TextScores& scores) {
   nlohmann::ordered_json json;
@@ -35,8 +25,8 @@ std::string text_of(const TextTestRequest& request, const TextScores& found, con
   std::string out = fmt::format("=== Test: {} ===\n", request.task->words.name);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, predictions.size()); ++i)
     out += fmt::format("  expected  {}\n  predicted {}\n", examples[i].target, predictions[i]);
-  out += fmt::format("{} examples of the {} part\n{:<14}{:>8}  {}\n", found.examples, request.part, "", "model",
-                     request.task->words.baseline);
+  out += fmt::format("{} examples of the {} part\n{:<14}{:>8}  {}\n", found.examples, name_of(request.part), "",
+                     "model", request.task->words.baseline);
   for (std::size_t i = 0; i < found.values.size(); ++i)
     out += fmt::format("  {:<12}{:>8.4f}  {:.4f}\n", found.values[i].first, found.values[i].second,
                        naive.values[i].second);
@@ -46,13 +36,13 @@ std::string text_of(const TextTestRequest& request, const TextScores& found, con
 }  // namespace
 
 int test_text(const TextTestRequest& request) {
-  check(request);
+  check_drawing(request.draw, ".svg");
   const std::string where = fmt::format("test {}", request.task->words.name);
   const fs::path file = model_file(where, request.task->words.name, request.model);
   TextRecipe trained(*request.task);
   load_model(trained, file);
   const Corpus corpus = load_corpus(request.data.empty() ? trained.options().data : request.data, *request.task);
-  const std::vector<TextExample>& all = corpus[part_named(request.part)];
+  const std::vector<TextExample>& all = corpus[request.part];
   const std::span<const TextExample> examples = request.count > 0 ? first_of(all, request.count) : std::span(all);
   const std::vector<std::string> predictions = trained.predict(examples, request.beams);
   const TextScores found = trained.score(examples, predictions),
@@ -61,7 +51,7 @@ int test_text(const TextTestRequest& request) {
   const bool passed = !request.target || value >= *request.target;
   Tested tested{.json = {{"task", trained.name()},
                          {"model", file.string()},
-                         {"part", request.part},
+                         {"part", name_of(request.part)},
                          {"examples", found.examples}},
                 .text = text_of(request, found, naive, examples, predictions)};
   tested.json.update(values_json(found));

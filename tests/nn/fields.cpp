@@ -20,6 +20,7 @@ struct Sample {
   bool flag = false, post = false;
   std::vector<std::string> words = {"a", "b"};
   std::optional<int64_t> limit = {};
+  std::optional<std::string> word = {};
 
   void list(nn::Fields& f) {
     f.add({.name = "size", .help = "of all", .limits = nn::kPositive}, size);
@@ -36,7 +37,8 @@ struct Sample {
     f.add({.name = "flag", .help = ""}, flag);
     f.add_named({.name = "order", .help = ""}, post, kOrders);
     f.add({.name = "words", .help = ""}, words);
-    f.add({.name = "limit", .help = "", .limits = {.least = 2, .open_below = true}}, limit);
+    f.add({.name = "limit", .help = "", .limits = {.least = 2, .open_below = true}, .otherwise = "none"}, limit);
+    f.add({.name = "word", .help = "", .choices = kColours, .positional = true}, word);
   }
 };
 
@@ -55,6 +57,7 @@ TEST(Fields, TheFirstMemberOutsideOfItsLimitsIsNamed) {
   EXPECT_EQ(wrong([](Sample& s) { s.rate = std::nan(""); }), "[sample] rate must not be negative, got nan");
   EXPECT_EQ(wrong([](Sample& s) { s.warm = Colour::blue; }), "[sample] warm must be one of red, got blue");
   EXPECT_EQ(wrong([](Sample& s) { s.limit = 2; }), "[sample] limit must be greater than 2, got 2");
+  EXPECT_EQ(wrong([](Sample& s) { s.word = "pink"; }), "[sample] word must be one of red, green, blue, got pink");
   EXPECT_EQ((nn::Limits{.least = 0, .most = 1, .open_above = true}.wording()), "must be at least 0 and less than 1");
   EXPECT_EQ(nn::Limits().wording(), "must be a finite number");
 }
@@ -66,6 +69,7 @@ TEST(Fields, NamesAreFoundWhicheverWayTheirWordsAreJoined) {
   EXPECT_EQ(fields.find("item-count"), fields.find("item_count"));
   EXPECT_EQ(fields["item-count"].key(), "item_count");
   EXPECT_EQ(fields["item-count"].option(), "--item-count");
+  EXPECT_EQ(fields["word"].option(), "word");
   EXPECT_EQ(fields.find("none"), nullptr);
   EXPECT_EQ(error_of([&] { fields["none"]; }), "[fields] expected the name of a member, got \"none\"");
 }
@@ -77,6 +81,7 @@ TEST(Fields, TextsOfValues) {
   EXPECT_EQ(fields.find("order")->text(), "post");
   EXPECT_EQ(fields.find("words")->text(), "a b");
   EXPECT_EQ(fields.find("limit")->text(), "");
+  EXPECT_EQ(fields.find("limit")->default_text(), "none");
   EXPECT_EQ(fields.find("share")->text(), "0.5");
   EXPECT_EQ(fields.find("item_count")->default_text(), "0, which means all");
   EXPECT_EQ(fields.find("item_count")->report_text(), "how many (0: all)");
@@ -109,7 +114,7 @@ TEST(Fields, WhoUsesADeclarationMaySayWhatDiffers) {
   fields.erase("share");
   std::string names;
   for (const nn::Field& field : fields) names += std::string(field.setting.name) + " ";
-  EXPECT_EQ(names, "size more item_count rate colour warm flag order words limit ");
+  EXPECT_EQ(names, "size more item_count rate colour warm flag order words limit word ");
 }
 
 }  // namespace

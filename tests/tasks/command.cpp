@@ -165,6 +165,9 @@ TEST(CommandNumbers, AreOfBaseTen) {
   expect_error(run_command({"train", "copy", "--out", folder / "run", "--lr", "1e999"}), 2,
                {"[--lr] must fit into a d"});
   expect_error(run_command({"info", "--threads", "0"}), 2, {"[--threads] must be between 1 and 1024, got 0"});
+  expect_error(run_command({"gradcheck", "--op", "add", "--module", "Linear"}), 2,
+               {"[--module] expected no --op, got both"});
+  expect_error(run_command({"explain", "parser", "--expression", ""}), 2, {"[--expression]"});
   expect_error(run_command({"info", "--threads", "4294967297"}), 2, {"[--threads] must be between 1 and 1024"});
 }
 

@@ -287,6 +287,12 @@ TEST(GptCommand, RejectsWrongRequests) {
                {"[--prompt] expected at most 16 tokens", "got 22"});
   expect_error(generate({"--prompt", ""}), 2, {"[--prompt]"});
   expect_error(generate({"--prompt", "The", "--beams", "0"}), 2, {"[--beams] must be between 1 and 1000, got 0"});
+  expect_error(generate({"--prompt", "The", "--prompt-ids", "1"}), 2,
+               {"[--prompt-ids] expected no --prompt, got both"});
+  expect_error(generate({"--prompt-ids", "1", "--prompt-file", "p.txt"}), 2,
+               {"[--prompt-file] expected no --prompt-ids, got both"});
+  expect_error(generate({"--prompt", "The", "--length-penalty", "high"}), 2,
+               {"[--length-penalty] expected a number, got \"high\""});
   expect_error(generate({"--prompt", "The", "--beams", "100000"}), 2,
                {"[--beams] must be between 1 and 1000, got 100000"});
   expect_error(generate({"--prompt", "The", "--dtype", "float16"}), 2, {"--dtype", "float16", "bfloat16"});

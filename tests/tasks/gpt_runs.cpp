@@ -181,7 +181,7 @@ TEST(GptRun, TrainsInBFloat16) {
   EXPECT_EQ(load_safetensors(folder / "whole/model.safetensors").tensors[0].tensor.dtype(), kFloat32);
 
   GPTOptions options = small_gpt_options(folder);
-  options.dtype = "bfloat16";
+  options.dtype = kBFloat16;
   resolve(options);
   GPTTrainer broken(options);
   for (int i = 0; i < 3; ++i) broken.step();

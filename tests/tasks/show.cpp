@@ -49,7 +49,7 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
 
 TEST(Show, TutorialsOwnExamples) {
   for (const Topic& topic : topics())
-    if (topic.examples.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error" &&
+    if (topic.example.help.empty() && !topic.name.starts_with("attention-") && topic.name != "performer-error" &&
         topic.name != "gpt-cost")
       expect_shows(std::string(topic.name));
   expect_shows("attention-steps", {}, "attention-steps-time-flies");
@@ -136,7 +136,7 @@ TEST(Show, HelpAtEveryLevel) {
     EXPECT_EQ(ran.code, 0);
     EXPECT_NE(ran.out.find("--out DIR"), std::string::npos) << ran.out;
     expect_narrow(ran.out);
-    EXPECT_EQ(ran.out.find("--length") != std::string::npos, !topic.length.empty()) << ran.out;
+    EXPECT_EQ(ran.out.find("--length") != std::string::npos, !topic.length.help.empty()) << ran.out;
   }
 }
 

@@ -1,14 +1,12 @@
-// Makes the three datasets of package records, and adds the verb's options.
+// Makes the three datasets of package records, and declares the verb's options.
 #include <fmt/format.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/run_request.h>
+#include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/tasks/text/corpus/corpus.h>
 #include <tapegrad/tasks/text/corpus/data_verb.h>
 #include <tapegrad/tasks/text/task.h>
-
-#include <CLI/CLI.hpp>
-#include <memory>
 
 namespace tapegrad::tasks {
 namespace {
@@ -41,12 +39,6 @@ void write(const std::string& folder, const std::vector<Package>& packages, int6
   json ? print_now(json::text_of(facts) + "\n") : print_text(text);
 }
 
-void add_options(CLI::App* app, DataRequest& request, const char* folder) {
-  request.out = folder;
-  app->add_option("--out", request.out, "folder for the datasets")->capture_default_str()->type_name("DIR");
-  app->add_flag("--json", request.json, "print one JSON object");
-}
-
 }  // namespace
 
 int data_sample(const DataRequest& request) {
@@ -72,21 +64,16 @@ int data_debian(const DebianRequest& request) {
   return 0;
 }
 
-void add_data(CLI::App* verb, std::function<int()>& run) {
-  CLI::App* debian =
-      verb->add_subcommand("debian", "the package descriptions in Debian's archive, downloaded by apt-get");
-  const auto d = std::make_shared<DebianRequest>();
-  add_options(debian, *d, "out/debian");
-  debian->add_option("--release", d->source.release, "release of the archive")
-      ->capture_default_str()
-      ->type_name("NAME");
-  debian->add_option("--mirror", d->source.mirror, "address of the archive")->capture_default_str()->type_name("URL");
-  debian->add_option("--lists", d->lists, "read this folder of apt's lists instead of downloading")->type_name("DIR");
-  debian->callback([d, &run] { run = [d] { return data_debian(*d); }; });
-  CLI::App* sample = verb->add_subcommand("sample", "200 invented records in the same format, to try the tasks");
-  const auto s = std::make_shared<DataRequest>();
-  add_options(sample, *s, "out/sample");
-  sample->callback([s, &run] { run = [s] { return data_sample(*s); }; });
+void DataRequest::list(Fields& f) {
+  f.add({.name = "out", .help = "folder for the datasets", .type = "DIR"}, out);
+  add_json(f, json);
+}
+
+void DebianRequest::list(Fields& f) {
+  DataRequest::list(f);
+  f.add({.name = "release", .help = "release of the archive"}, source.release);
+  f.add({.name = "mirror", .help = "address of the archive", .type = "URL"}, source.mirror);
+  f.add({.name = "lists", .help = "read this folder of apt's lists instead of downloading", .type = "DIR"}, lists);
 }
 
 }  // namespace tapegrad::tasks

@@ -2,31 +2,29 @@
 // other Error 1.
 #pragma once
 
+#include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tasks/text/corpus/apt.h>
 
-#include <functional>
 #include <string>
-
-namespace CLI {
-class App;
-}
 
 namespace tapegrad::tasks {
 
 struct DataRequest {
-  std::string out;  // folder
+  std::string out = "out/sample";  // folder
   bool json = false;
+
+  void list(Fields& fields);
 };
 /// From made_packages().
 int data_sample(const DataRequest& request);
 
 struct DebianRequest : DataRequest {
+  DebianRequest() { out = "out/debian"; }
   AptSource source;
   std::string lists;  // a folder that has apt's lists; empty: fetch them into OUT/lists
+
+  void list(Fields& fields);
 };
 int data_debian(const DebianRequest& request);
-
-// Adds `data debian` and `data sample` to the verb; once they are parsed, `run` executes the request.
-void add_data(CLI::App* verb, std::function<int()>& run);
 
 }  // namespace tapegrad::tasks

@@ -1,0 +1,51 @@
+// Options that several verbs have.
+#pragma once
+
+#include <tapegrad/tasks/settings/settings.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tapegrad::tasks {
+
+/// How tokens are chosen: `generate` and `chat`.
+struct SamplingOptions {
+  int64_t max_new_tokens = 50;
+  double temperature = 0;
+  int64_t top_k = 0;
+  double top_p = 1;
+
+  void list(Fields& fields);
+};
+
+/// Beam search: `generate` and `test`.
+struct BeamOptions {
+  int64_t beams = 1;
+  double length_penalty = 0;
+
+  void list(Fields& fields);
+  /// BadRequest for a penalty without a search.
+  void check() const;
+};
+
+/// The files and figures of `attention`.
+struct AttentionOutput {
+  std::string out;     // folder; empty: the model's
+  bool quiet = false;  // files only
+  bool analyze = false;
+  bool json = false;  // the figures of `analyze` as one JSON object
+
+  void list(Fields& fields);
+  /// BadRequest for JSON without figures.
+  void check() const;
+};
+
+/// Adds settings of a trained model that a verb may change; help shows the default as `otherwise`.
+void add_changes(Fields& fields, const Fields& settings, std::string_view otherwise = "the run's");
+/// The option --model of a verb that reads the model of a run.
+void add_model(Fields& fields, std::string& model);
+/// The option --json.
+void add_json(Fields& fields, bool& json);
+
+}  // namespace tapegrad::tasks

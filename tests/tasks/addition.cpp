@@ -4,6 +4,7 @@
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
+#include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/tiny_run.h>
@@ -128,7 +129,8 @@ TEST(Recipe, IsTheTutorialsWithItsMasks) {
   EXPECT_EQ(o.schedule, "noam");
   EXPECT_EQ(o.warmup, 4000);
   o = adapted(false, "", {});
-  EXPECT_EQ(to_json(o), to_json(AdditionTask::defaults()));
+  RunOptions defaults = AdditionTask::defaults();
+  EXPECT_EQ(to_json("addition", fields_of(o)), to_json("addition", fields_of(defaults)));
 }
 
 TEST(Command, WrongRequestsAreErrorsOfOneLine) {

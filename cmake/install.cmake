@@ -23,7 +23,7 @@ if(NOT BUILD_SHARED_LIBS)  # a static library leaves its own needs to whoever li
 find_dependency(Threads)\nfind_dependency(BLIS)\nfind_dependency(ReferenceLAPACK)\nfind_dependency(TBB CONFIG)\nfind_dependency(hwy CONFIG)\nfind_dependency(fmt CONFIG)\nfind_dependency(xxhash)")
   install(FILES cmake/FindBLIS.cmake cmake/FindReferenceLAPACK.cmake cmake/Findxxhash.cmake DESTINATION ${package_dir})
   set(pc_private "Requires.private: tbb libhwy fmt libxxhash
-Libs.private: ${ReferenceLAPACK_LIBRARY} ${ReferenceLAPACK_FORTRAN} ${BLIS_LIBRARY} -Wl,-rpath,${BLIS_LIBRARY_DIR} -pthread\n")
+Libs.private: ${ReferenceLAPACK_LIBRARY} ${ReferenceLAPACK_FORTRAN} ${BLIS_LIBRARY} ${BLIS_KERNELS_USED} -Wl,-rpath,${BLIS_LIBRARY_DIR} -pthread\n")
   set(pc_train_private "Requires.private: fmt\nLibs.private: -pthread\n")
 endif()
 configure_file(cmake/tapegrad-config.cmake.in ${PROJECT_BINARY_DIR}/tapegrad-config.cmake @ONLY)

@@ -106,7 +106,9 @@ void add_info(CLI::App* app, Parsed& parsed) {
   add_threads(add_request<InfoRequest>(app, parsed, info), parsed);
   app->footer(
       "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
-      "or portable (default: the widest vectors that the processor has).");
+      "or portable (default: the widest vectors that the processor has).\n"
+      "TAPEGRAD_PRODUCTS chooses who computes matrix products: blis (all of them),\n"
+      "own (BLIS none) or auto (default: the faster one for each shape).");
 }
 
 // One verb of the command: the one list of them.
@@ -288,6 +290,7 @@ int run_or_throw(int argc, const char* const* argv) {
     return *code;
   }
   if (std::getenv("TAPEGRAD_KERNELS") != nullptr) as_bad_request("kernels", [] { return kernel_family(); });
+  if (std::getenv("TAPEGRAD_PRODUCTS") != nullptr) as_bad_request("products", [] { return products(); });
   check_limits(fields_of(parsed));
   if (parsed.threads) set_num_threads(static_cast<int>(*parsed.threads));
   const int code = parsed.run();

@@ -32,26 +32,35 @@ void InfoRequest::list(Fields& f) { add_json(f, json); }
 
 int info(const InfoRequest& request) {
   const double fma = measure_fma_gflops();
-  nlohmann::ordered_json products = nlohmann::ordered_json::object();
+  nlohmann::ordered_json rates = nlohmann::ordered_json::object(), engines = rates;
   std::string table;
   for (const Product& p : kProducts) {
     const double reached = measure_matmul_gflops(p.m, p.n, p.k);
     const std::string shape = fmt::format("{}x{}x{}", p.m, p.n, p.k);
-    products[shape] = rounded(reached);
-    table +=
-        fmt::format("  {:<16} {:>7.1f}  {:>3.0f} % of the peak  {}\n", shape, reached, 100 * reached / fma, p.what);
+    const std::string_view engine = matmul_engine(p.m, p.n, p.k);
+    rates[shape] = rounded(reached);
+    engines[shape] = engine;
+    table += fmt::format("  {:<16} {:>7.1f}  {:>3.0f} % of the peak, {:<5}  {}\n", shape, reached, 100 * reached / fma,
+                         engine, p.what);
   }
   const double read = measure_read_gb_s();
   if (request.json) {
-    const nlohmann::ordered_json all{
-        {"version", kVersion},        {"processor", processor_name()}, {"kernels", std::string(name(kernel_family()))},
-        {"blis", blis_description()}, {"threads", num_threads()},      {"fma_gflops", rounded(fma)},
-        {"matmul_gflops", products},  {"read_gb_s", rounded(read)}};
+    const nlohmann::ordered_json all{{"version", kVersion},
+                                     {"processor", processor_name()},
+                                     {"kernels", std::string(name(kernel_family()))},
+                                     {"products", std::string(name(products()))},
+                                     {"blis", blis_description()},
+                                     {"threads", num_threads()},
+                                     {"fma_gflops", rounded(fma)},
+                                     {"matmul_gflops", rates},
+                                     {"matmul_by", engines},
+                                     {"read_gb_s", rounded(read)}};
     print_now(all.dump() + "\n");
     return 0;
   }
-  print_text(fmt::format("tapegrad   {}\nprocessor  {}\nkernels    {}\nBLIS       {}\nthreads    {}\n", kVersion,
-                         processor_name(), name(kernel_family()), blis_description(), num_threads()));
+  print_text(fmt::format("tapegrad   {}\nprocessor  {}\nkernels    {}\nproducts   {}\nBLIS       {}\nthreads    {}\n",
+                         kVersion, processor_name(), name(kernel_family()), name(products()), blis_description(),
+                         num_threads()));
   print_text(fmt::format(
       "fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatrix products, GFLOP/s:\n{}reading memory: {:.1f} GB/s\n",
       fma, table, read));

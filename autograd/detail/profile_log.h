@@ -1,6 +1,8 @@
 // What a profiler has measured: sums and events of each thread, and the names that they refer to.
 #pragma once
 
+#include <tapegrad/autograd/kernels/product/engines.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -94,8 +96,9 @@ struct ProfileSession {
   int64_t interruptions = 0;   // nanoseconds in which the machine was measured
   std::atomic<int64_t> event_room{0}, events_left_out{0};
   std::shared_ptr<Texts> texts;
-  int64_t peak_bytes = 0;  // at its end
-  bool alive = false;      // the profiler exists
+  int64_t peak_bytes = 0;                           // at its end
+  std::array<int64_t, kEngines> products_before{};  // multiplications of earlier sessions
+  bool alive = false;                               // the profiler exists
 
   /// Never destroyed: threads may end later.
   static ProfileSession& get();

@@ -1,4 +1,4 @@
-// Chooses the kernel family, and its index in Highway's tables of kernels.
+// Chooses the kernel family, its index in Highway's tables of kernels, and who computes products.
 #include <tapegrad/autograd/kernels/family.h>
 
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
@@ -66,6 +66,27 @@ std::vector<KernelFamily> available_kernel_families() {
 KernelFamily kernel_family() {
   static const KernelFamily family = choose();
   return family;
+}
+
+std::string_view name(Products products) {
+  switch (products) {
+    case Products::automatic: return "auto";
+    case Products::blis: return "blis";
+    case Products::own: return "own";
+  }
+  return "?";
+}
+
+Products products() {
+  static const Products chosen = [] {
+    const char* wanted = std::getenv("TAPEGRAD_PRODUCTS");
+    if (wanted == nullptr || *wanted == '\0') return Products::automatic;
+    for (const Products one : {Products::automatic, Products::blis, Products::own}) {
+      if (name(one) == wanted) return one;
+    }
+    fail("products", fmt::format("expected TAPEGRAD_PRODUCTS to be one of auto, blis, own, got \"{}\"", wanted));
+  }();
+  return chosen;
 }
 
 std::size_t detail::choose_kernel_index() {

@@ -1,8 +1,10 @@
-// The kernel family in use, chosen once per process from the processor's features, or by TAPEGRAD_KERNELS.
+// What computes, chosen once per process by the environment: the kernel family (TAPEGRAD_KERNELS), and who multiplies
+// matrices (TAPEGRAD_PRODUCTS).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +22,17 @@ std::vector<KernelFamily> available_kernel_families();
 /// value of the environment variable TAPEGRAD_KERNELS, or else the widest family available. Error when the variable
 /// names a family that this processor cannot run.
 KernelFamily kernel_family();
+
+/// What may compute products. `automatic`: whatever is fastest for the shape (autograd/README.md). `blis`: BLIS, all of
+/// them, of every shape and type: the reference that the others are compared with. `own`: BLIS none.
+enum class Products : uint8_t { automatic, blis, own };
+
+/// "auto", "blis" or "own".
+std::string_view name(Products products);
+
+/// The value of the environment variable TAPEGRAD_PRODUCTS, or `automatic`; read once per process. Error for any other
+/// value.
+Products products();
 
 namespace detail {
 inline std::atomic<std::size_t> kernel_index{0};  // 0: not chosen yet

@@ -147,6 +147,8 @@ double measure_matmul_gflops(int64_t m, int64_t n, int64_t k) {
   return 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / time;
 }
 
+std::string_view matmul_engine(int64_t m, int64_t n, int64_t k) { return name(blas::engine_of_linear(m, n, k)); }
+
 double measure_read_gb_s() {
   constexpr int64_t kFloats = 64 << 20, kPiece = 1 << 18;
   std::vector<float, pool::Allocator<float>> memory(kFloats, 1.0f);

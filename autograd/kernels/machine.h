@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tapegrad {
 
@@ -18,6 +19,9 @@ double measure_fma_gflops();
 
 /// x [m, k] times weight [n, k] transposed, float32, on num_threads() threads, in GFLOP/s; the best of about 0.3 s.
 double measure_matmul_gflops(int64_t m, int64_t n, int64_t k);
+
+/// What computes that product: "BLIS" or "tiles".
+std::string_view matmul_engine(int64_t m, int64_t n, int64_t k);
 
 /// The rate of reading memory that is not cached, on num_threads() threads, in GB/s. Takes about 0.3 s and 256 MB.
 double measure_read_gb_s();

@@ -28,6 +28,7 @@ Profiler::Profiler(const ProfilerOptions& options) : options_(options) {
     session.texts = std::make_shared<detail::Texts>();
     session.steps = session.end = session.interruptions = session.peak_bytes = 0;
     session.events_left_out = 0;
+    session.products_before = product_counts();
     session.begin = detail::profile_clock();
     session.event_room = options.max_events;
     session.number.fetch_add(1, std::memory_order_release);

@@ -14,6 +14,7 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tapegrad {
@@ -66,13 +67,16 @@ struct ProfileReport {
   double wall_ms = 0;  ///< from the profiler's construction to the report
   /// Of the thread that constructed the profiler; they add up to wall_ms.
   double forward_ms = 0, backward_ms = 0, optimizer_ms = 0, data_ms = 0, evaluation_ms = 0, other_ms = 0;
-  int64_t steps = 0;            ///< calls of Optimizer::step
-  double first_step_ms = 0;     ///< from the construction to the end of the first of them
-  double median_step_ms = 0;    ///< of the later ones
-  int threads = 1;              ///< num_threads()
-  double peak_gflops = 0;       ///< measured rate of float32 multiply-adds of all threads; 0: not measured
-  double read_gb_s = 0;         ///< measured rate of reading memory; 0: not measured
-  int64_t peak_bytes = 0;       ///< the most memory of tensors in use at once (blocks above 64 KiB)
+  int64_t steps = 0;          ///< calls of Optimizer::step
+  double first_step_ms = 0;   ///< from the construction to the end of the first of them
+  double median_step_ms = 0;  ///< of the later ones
+  int threads = 1;            ///< num_threads()
+  double peak_gflops = 0;     ///< measured rate of float32 multiply-adds of all threads; 0: not measured
+  double read_gb_s = 0;       ///< measured rate of reading memory; 0: not measured
+  int64_t peak_bytes = 0;     ///< the most memory of tensors in use at once (blocks above 64 KiB)
+  /// The multiplications of products by what computed them ("BLIS", "tiles", ...: autograd/README.md, who computes
+  /// products), of all threads; without those that computed none.
+  std::vector<std::pair<std::string, double>> products;
   int64_t events = 0;           ///< in the trace
   int64_t events_left_out = 0;  ///< after the trace was full; the rows have them
 };

@@ -303,6 +303,11 @@ ProfileReport Profiler::report() const {
   report.other_ms = std::max(0.0, report.wall_ms - report.forward_ms - report.backward_ms - report.optimizer_ms -
                                       report.data_ms - report.evaluation_ms);
   report.threads = num_threads();
+  const std::array<int64_t, kEngines> counts = product_counts();
+  for (std::size_t i = 0; i < kEngines; ++i) {
+    const int64_t count = counts[i] - session.products_before[i];
+    if (count > 0) report.products.emplace_back(name(static_cast<Engine>(i)), static_cast<double>(count));
+  }
   if (options_.measure_peak) {
     const Rates rates = measured_rates(session);
     report.peak_gflops = rates.gflops;
@@ -380,6 +385,12 @@ std::string str(const ProfileReport& report, const ProfileTable& table) {
   if (report.peak_gflops > 0) {
     text +=
         fmt::format("; peak rates {:.1f} GFLOP/s, reading memory {:.1f} GB/s", report.peak_gflops, report.read_gb_s);
+  }
+  double multiplications = 0;
+  for (const auto& [engine, count] : report.products) multiplications += count;
+  for (const auto& [engine, count] : report.products) {
+    text += fmt::format("{}{} {:.1f}%", &count == &report.products[0].second ? "\nmultiplications: " : ", ", engine,
+                        100 * count / multiplications);
   }
   text += "\n\n" + operation_table(report.operations, table.operations);
   if (report.scopes.size() > 1) text += "\n" + operation_table(report.scopes, table.operations);

@@ -44,6 +44,8 @@ std::string profile_json(const ProfileReport& report) {
     json["backward_ms"] = row.backward_ms;
     modules.push_back(std::move(json));
   }
+  Json products = Json::object();
+  for (const auto& [engine, count] : report.products) products[engine] = count;
   const Json all{{"steps", report.steps},
                  {"wall_ms", report.wall_ms},
                  {"first_step_ms", report.first_step_ms},
@@ -59,6 +61,7 @@ std::string profile_json(const ProfileReport& report) {
                  {"peak_gflops", report.peak_gflops},
                  {"read_gb_s", report.read_gb_s},
                  {"peak_bytes", report.peak_bytes},
+                 {"products", products},
                  {"events", report.events},
                  {"events_left_out", report.events_left_out},
                  {"operations", json_of_operations(report.operations)},

@@ -1,4 +1,5 @@
 // Products in bfloat16: all forms against one scalar rule bit by bit, and Autocast, which asks for them.
+// ctest: products
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/kernels/product/bfloat16_product.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
@@ -155,7 +156,8 @@ TEST(RoundedProduct, TheRuleOnSingleSteps) {
   const auto one = [](float even, float odd, float old) {
     const float a[] = {even, odd}, b[] = {1, 1};
     float c = old;
-    rounded_gemm(1, 1, 2, {a, false, 2, 1}, {b, false, 1, 1}, true, {&c, 1, 1});
+    rounded_product::multiply(*rounded_product::forms().front(), 1, 1, 2, {a, false, 2, 1}, {b, false, 1, 1}, true,
+                              {&c, 1, 1});
     return c;
   };
   EXPECT_EQ(one(1, -0x1p24f, 0x1p24f), 1);

@@ -1,5 +1,5 @@
 // Recurrent networks: parameters, results and gradients against PyTorch's, sequences of several lengths, and errors.
-// ctest: families
+// ctest: families products
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

@@ -1,5 +1,5 @@
 // Weights in every format, products of few rows, and several sequences at once.
-// ctest: threads families
+// ctest: threads families products
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

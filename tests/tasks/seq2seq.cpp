@@ -147,6 +147,10 @@ TEST(Command, UnknownKernelsAreAWrongRequest) {
   const Ran ran = run_command({"explain", "copy"});
   ::unsetenv("TAPEGRAD_KERNELS");
   expect_error(ran, 2, {"[kernels] expected TAPEGRAD_KERNELS to be one of portable"});
+  ::setenv("TAPEGRAD_PRODUCTS", "mkl", 1);
+  const Ran other = run_command({"explain", "copy"});
+  ::unsetenv("TAPEGRAD_PRODUCTS");
+  expect_error(other, 2, {"[products] expected TAPEGRAD_PRODUCTS to be one of auto, blis, own, got \"mkl\""});
 }
 
 TEST(Command, TokenizersAndTokensNeedAWritableFolder) {

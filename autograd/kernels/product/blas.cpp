@@ -1,10 +1,11 @@
-// Cuts matrix products into tiles, and chooses the kernel for each.
+// Chooses who computes a matrix product, and cuts it into tiles.
 #include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/scratch.h>
-#include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/parallel.h>
 
 #include <unistd.h>
@@ -18,20 +19,21 @@ using blas::Kernels;
 using blas::kernels;
 using blas::Tile;
 
-constexpr int64_t kTile = 256;              // most columns of a tile of C; and most rows, if L2 has 512 KiB
-constexpr int64_t kLargeTile = 512;         // the same if BLIS does the blocking
-constexpr int64_t kLeast = 3072;            // BLIS computes products with at least this many rows, columns and depth
-constexpr int64_t kPieceWork = 800000;      // least multiplications of a piece for another thread: about 20 us
-constexpr int64_t kPieces = 16;             // tiles of a product that is large enough
-constexpr int64_t kOwnB = 8 << 10;          // up to this many elements of B, each tile packs its own part;
-constexpr int64_t kSharedB = 2 << 20;       // up to this many, B is packed once for all tiles
-constexpr int64_t kSharedA = 8 << 20;       // up to this many elements of A, it is packed once for all tiles
-constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another thread
-constexpr int64_t kAddWork = 8 << 10;       // least elements of parts to add on another thread
-constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
-constexpr int64_t kFewSums = 64;            // the same if B is read column by column
-
-static_assert(kPackedDepth <= blas::kDepth);
+constexpr int64_t kTile = 256;                // most columns of a tile of C; and most rows, if L2 has 512 KiB
+constexpr int64_t kLeastDouble = 512 << 10;   // multiplications of a product that BLIS computes, in float64,
+constexpr int64_t kLeastAvx2 = 6 << 20;       // and in float32 with AVX2;
+constexpr int64_t kLeastWeight = 2 << 20;     // elements of B, with AVX-512, for few rows
+constexpr int64_t kLeastAliased = 512 << 10;  // the same for many rows that fall on the same lines of the cache
+constexpr int64_t kLeastTile = 128 * 384;     // elements of C for each of many threads: each packs its operands
+constexpr int64_t kPieceWork = 800000;        // least multiplications of a piece for another thread: about 20 us
+constexpr int64_t kPieces = 16;               // tiles of a product that is large enough
+constexpr int64_t kOwnB = 8 << 10;            // up to this many elements of B, each tile packs its own part;
+constexpr int64_t kSharedB = 2 << 20;         // up to this many, B is packed once for all tiles
+constexpr int64_t kSharedA = 8 << 20;         // up to this many elements of A, it is packed once for all tiles
+constexpr int64_t kPackWork = 16 << 10;       // least elements to pack on another thread
+constexpr int64_t kAddWork = 8 << 10;         // least elements of parts to add on another thread
+constexpr int64_t kFewOutputs = 128 * 128;    // a C of at most this size is split along k if k is long
+constexpr int64_t kFewSums = 64;              // the same if B is read column by column
 
 // Bytes of the second-level cache; the results do not depend on it.
 int64_t l2_bytes() {
@@ -44,12 +46,6 @@ int64_t l2_bytes() {
 
 // Most rows of a tile: a block of A with kDepth columns of float takes half of L2.
 int64_t tile_rows() { return l2_bytes() / int64_t{2 * sizeof(float) * blas::kDepth}; }
-
-// Memory of a packed matrix with k rows.
-template <class T>
-std::size_t packed_bytes(int64_t k, int64_t panels) {
-  return static_cast<std::size_t>(std::max<int64_t>(1, panels * kernels<T>().cols * k)) * sizeof(T);
-}
 
 template <class T>
 struct Product {
@@ -76,6 +72,12 @@ struct Product {
   }
   // The multiplications. For one row or column, reading the other operand takes longer; then an equivalent number.
   int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
+  bool one_tile() const { return work() < 2 * kPieceWork; }
+  // Whether the sums are cut along k: a small C, whose tiles would be too few.
+  bool along_k() const {
+    return !one_tile() && m * n <= (dot_shaped() ? kFewSums : kFewOutputs) && k >= 2 * blas::kDepth &&
+           m * n * k >= 2 * kPieceWork;
+  }
   Product transposed() const {
     return {n,
             m,
@@ -103,14 +105,18 @@ struct Product {
   }
 };
 
-// Computes one tile in this thread, for any strides of C.
+// Computes one tile in this thread; C has contiguous rows, or one column.
 template <class T>
-void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
-  if (c_cols == 1 || t.n == 1) {
-    const Scratch<T> scratch(use.scratch_size(t));
-    use.multiply(t, scratch.get());
-    return;
-  }
+void multiply_rows(Engine engine, const Tile<T>& t) {
+  if (engine == Engine::blis) return blas::multiply_on_blis(t);
+  const Scratch<T> scratch(kernels<T>().scratch_size(t));
+  kernels<T>().multiply(t, scratch.get());
+}
+
+// The same for any strides of C.
+template <class T>
+void multiply_tile(Engine engine, Tile<T> t, int64_t c_cols) {
+  if (c_cols == 1 || t.n == 1) return multiply_rows(engine, t);
   const Scratch<T> dense(t.m * t.n);  // C's rows are not contiguous: copy them there and back
   const Tile<T> outer = t;
   t.c = dense.get();
@@ -120,9 +126,8 @@ void multiply_tile(const Kernels<T>& use, Tile<T> t, int64_t c_cols) {
       for (int64_t j = 0; j < t.n; ++j) t.c[i * t.n + j] = outer.c[i * outer.c_rows + j * c_cols];
     }
   }
-  const Scratch<T> scratch(use.scratch_size(t));
-  use.multiply(t, scratch.get());
-  if (outer.c_rows == 1) return use.store_turned(t.m, t.n, t.c, t.n, outer.c, c_cols);
+  multiply_rows(engine, t);
+  if (outer.c_rows == 1) return kernels<T>().store_turned(t.m, t.n, t.c, t.n, outer.c, c_cols);
   for (int64_t i = 0; i < t.m; ++i) {
     for (int64_t j = 0; j < t.n; ++j) outer.c[i * outer.c_rows + j * c_cols] = t.c[i * t.n + j];
   }
@@ -181,17 +186,40 @@ struct Cut {
   }
 };
 
-// Whether BLIS accepts these strides: rows or columns are contiguous and do not overlap.
+// Whether BLIS reads these strides in place: rows or columns are contiguous and do not overlap.
 bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
   return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
 }
 
+// Whether BLIS is at least as fast as our tiles, or at most 3 % slower: bench/README.md has the measurements. It packs
+// both operands; our tiles read rows of A in place, which pays for the narrow ones.
 template <class T>
-bool suits_blis(const Product<T>& p) {
-  return p.m >= kLeast && p.n >= kLeast && p.k >= kLeast && p.c.col_stride == 1 &&
-         blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) &&
-         blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride) &&
-         blis_strides(p.m, p.n, p.c.row_stride, p.c.col_stride);
+bool faster_on_blis(const Product<T>& p) {
+  const bool in_place = p.c.col_stride == 1 && p.c.row_stride >= p.n &&
+                        blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) &&
+                        blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride);
+  const bool many_threads = num_threads() > 2 && p.m * p.n < num_threads() * kLeastTile;
+  if (!in_place || many_threads || p.alpha == 0 || (p.beta != 0 && p.beta != 1)) return false;
+  const int64_t multiplications = p.m * p.n * p.k;
+  if (sizeof(T) == sizeof(double)) {  // ours is more than 1.3 times as fast for less, and for few rows or columns
+    return multiplications >= kLeastDouble && p.m >= 32 && p.n >= 32;
+  }
+  switch (kernel_family()) {
+    case KernelFamily::portable: return false;  // BLIS has no kernel for it
+    case KernelFamily::avx2: return p.m >= 128 && p.n >= 64 && multiplications >= kLeastAvx2;
+    case KernelFamily::avx512: break;
+  }
+  // The gradient of a weight, of x, and rows of A that our tiles would have to copy.
+  if (p.a.col_stride != 1) return p.m >= 384 && p.n >= 384 && (p.k >= 512 || p.n >= 1536);
+  if (p.b.col_stride == 1 && p.m >= 256 && p.n >= 512 && p.k * p.n >= kLeastWeight) return true;
+  return p.m >= 512 && p.n >= 384 && p.k * p.n >= kLeastAliased && blas::aliased<T>(p.a.row_stride, 1);
+}
+
+template <class T>
+Engine engine_of(const Product<T>& p, Products products) {
+  if (products == Products::blis) return Engine::blis;
+  if (products == Products::automatic && !p.along_k() && faster_on_blis(p)) return Engine::blis;
+  return p.one_tile() ? Engine::small : Engine::tiles;
 }
 
 // An operand that is packed once for all tiles: `count` panels or slivers, k times `width` elements each.
@@ -214,20 +242,43 @@ class PackedOnce {
   Scratch<T> memory_;
 };
 
+// On BLIS, which packs for itself: one tile for each thread, so many down and across that the least is packed twice.
+template <class T>
+void multiply_on_blis(const Product<T>& p, Epilogue done, bool flipped) {
+  const int64_t tiles = std::clamp<int64_t>(p.work() / kPieceWork, 1, num_threads());
+  int64_t down = 1;
+  for (int64_t d = 1; d <= tiles; ++d) {
+    const auto packed = [&](int64_t rows) { return rows * p.n + tiles / rows * p.m; };
+    if (tiles % d == 0 && packed(d) < packed(down)) down = d;
+  }
+  const auto part = [](int64_t all, int64_t parts, int64_t unit) {
+    return pieces_of(pieces_of(all, parts), unit) * unit;
+  };
+  const int64_t most_rows = part(p.m, down, kernels<T>().blis_rows),
+                most_cols = part(p.n, tiles / down, kernels<T>().cols);
+  down = pieces_of(p.m, most_rows);
+  parallel_for(down * pieces_of(p.n, most_cols), 1, [&](int64_t index, int64_t) {
+    const int64_t row = index % down * most_rows, col = index / down * most_cols;
+    const int64_t rows = std::min(most_rows, p.m - row), cols = std::min(most_cols, p.n - col);
+    multiply_tile(Engine::blis, p.tile(row, rows, col, cols), p.c.col_stride);
+    if (done && flipped) done(col, col + cols, row, row + rows);
+    if (done && !flipped) done(row, row + rows, col, col + cols);
+  });
+}
+
 template <class T>
 void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
   const Kernels<T>& use = kernels<T>();
-  const bool on_blis = suits_blis(p);
-  const int64_t most_rows = on_blis ? kLargeTile : p.c.col_stride == 1 ? tile_rows() : kTile;
-  const int64_t most_cols = on_blis ? kLargeTile : p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
-  const Cut cut(p.m, p.n, p.work(), p.a.col_stride == 1, most_rows, most_cols, use.rows, use.cols);
-  const bool share_b = !on_blis && cut.down > 2 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
+  const int64_t most_cols = p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
+  const Cut cut(p.m, p.n, p.work(), p.a.col_stride == 1, p.c.col_stride == 1 ? tile_rows() : kTile, most_cols, use.rows,
+                use.cols);
+  const bool share_b = cut.down > 2 && p.k * p.n <= kSharedB && p.k * p.n > kOwnB;
   const PackedOnce<T> panels(share_b, pieces_of(p.n, use.cols), use.cols, p.k, [&](int64_t begin, int64_t end, T* to) {
     use.pack_panels(p.n, p.k, p.b.data, p.b.row_stride, p.b.col_stride, begin, end, to);
   });
   // If A is read once for each panel of B, one stream is faster than one for each row.
   const bool share_a =
-      !on_blis && cut.across > 1 && p.m > 8 && p.k > 0 && p.m * p.k <= kSharedA &&
+      cut.across > 1 && p.m > 8 && p.k > 0 && p.m * p.k <= kSharedA &&
       (p.a.col_stride != 1 || (!share_b && p.c.col_stride == 1) || blas::aliased<T>(p.a.row_stride, p.a.col_stride));
   const PackedOnce<T> slivers(share_a, pieces_of(p.m, use.rows), use.rows, p.k, [&](int64_t begin, int64_t end, T* to) {
     use.pack_slivers(p.m, p.k, p.a.data, p.a.row_stride, p.a.col_stride, begin, end, to);
@@ -237,18 +288,14 @@ void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
     const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
     Tile<T> tile = p.tile(row, rows, col, cols);
     tile.dots = p.m <= blas::kDotRows;
-    if (on_blis) {
-      blas::multiply_on_blis(tile);
-    } else {
-      tile.panels = panels.get();
-      tile.first_col = col;
-      tile.all_cols = panels.size;
-      tile.few_panels = l2_bytes() / int64_t{2 * sizeof(T)};
-      tile.slivers = slivers.get();
-      tile.first_row = row;
-      tile.all_rows = slivers.size;
-      multiply_tile(use, tile, p.c.col_stride);
-    }
+    tile.panels = panels.get();
+    tile.first_col = col;
+    tile.all_cols = panels.size;
+    tile.few_panels = l2_bytes() / int64_t{2 * sizeof(T)};
+    tile.slivers = slivers.get();
+    tile.first_row = row;
+    tile.all_rows = slivers.size;
+    multiply_tile(Engine::tiles, tile, p.c.col_stride);
     if (done && flipped) done(col, col + cols, row, row + rows);
     if (done && !flipped) done(row, row + rows, col, col + cols);
   });
@@ -256,8 +303,7 @@ void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
 
 // For small C and long k: products over parts of k, in parallel, which are then added in order.
 template <class T>
-void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
-  const Kernels<T>& use = kernels<T>();
+void multiply_along_k(const Product<T>& p, Engine engine, Epilogue done, bool flipped) {
   // An even number, so that two threads have as much work.
   const int64_t parts = std::min<int64_t>(8, 2 * pieces_of(p.k, 2 * blas::kDepth)), depth = pieces_of(p.k, parts);
   const int64_t size = p.m * p.n;
@@ -270,7 +316,7 @@ void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
     tile.beta = 0;
     tile.c = sums.get() + part * size;
     tile.c_rows = p.n;
-    multiply_tile(use, tile, 1);
+    multiply_rows(engine, tile);
   });
   parallel_for(p.m, std::max<int64_t>(1, kAddWork / p.n), [&](int64_t begin, int64_t end) {
     T* const sum = sums.get();
@@ -294,14 +340,17 @@ void multiply_along_k(const Product<T>& p, Epilogue done, bool flipped) {
 }
 
 template <class T>
-void multiply_any(const Product<T>& p, Epilogue done, bool flipped) {
-  if (p.work() < 2 * kPieceWork) {  // one tile
-    multiply_tile(kernels<T>(), p.tile(0, p.m, 0, p.n), p.c.col_stride);
+void multiply_any(const Product<T>& p, Products products, Epilogue done, bool flipped) {
+  const Engine engine = engine_of(p, products);
+  count_product(engine, p.m * p.n * p.k);
+  if (p.one_tile()) {
+    multiply_tile(engine, p.tile(0, p.m, 0, p.n), p.c.col_stride);
     if (done && flipped) done(0, p.n, 0, p.m);
     if (done && !flipped) done(0, p.m, 0, p.n);
-  } else if (p.m * p.n <= (p.dot_shaped() ? kFewSums : kFewOutputs) && p.k >= 2 * blas::kDepth &&
-             p.m * p.n * p.k >= 2 * kPieceWork) {
-    multiply_along_k(p, done, flipped);
+  } else if (p.along_k()) {
+    multiply_along_k(p, engine, done, flipped);
+  } else if (engine == Engine::blis) {
+    multiply_on_blis(p, done, flipped);
   } else if (p.better_turned()) {
     multiply_tiles(p.transposed(), done, !flipped);
   } else {
@@ -309,28 +358,26 @@ void multiply_any(const Product<T>& p, Epilogue done, bool flipped) {
   }
 }
 
-// A product whose B is packed: its first column is number first_col of all_cols packed ones.
-template <class T>
-void multiply_packed(const Product<T>& p, const T* panels, int64_t first_col, int64_t all_cols) {
-  const Kernels<T>& use = kernels<T>();
-  Tile<T> tile = p.tile(0, p.m, 0, p.n);
-  tile.panels = panels;
-  tile.first_col = first_col;
-  tile.all_cols = all_cols;
-  const Scratch<T> scratch(use.scratch_size(tile));
-  use.multiply(tile, scratch.get());
+}  // namespace
+
+Engine blas::engine_of_linear(int64_t m, int64_t n, int64_t k) {
+  return engine_of(Product<float>{m, n, k, 1, {nullptr, k, 1}, {nullptr, 1, k}, 0, {nullptr, n, 1}}, products());
 }
 
-}  // namespace
+template <class T>
+void blas::gemm(Products products, int64_t m, int64_t n, int64_t k, T alpha,
+                MatrixView<const std::type_identity_t<T>> a, MatrixView<const std::type_identity_t<T>> b, T beta,
+                MatrixView<std::type_identity_t<T>> c, Epilogue done) {
+  if (m == 0 || n == 0) return;
+  const Product<T> p{m, n, k, alpha, a, b, beta, c};
+  const bool flipped = !p.row_major_c();
+  multiply_any(flipped ? p.transposed() : p, products, done, flipped);
+}
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
           MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c, Epilogue done) {
-  if (m == 0 || n == 0) return;
-  detail::count_flops(2 * m * n * k);
-  const Product<T> p{m, n, k, alpha, a, b, beta, c};
-  const bool flipped = !p.row_major_c();
-  multiply_any(flipped ? p.transposed() : p, done, flipped);
+  blas::gemm<T>(products(), m, n, k, alpha, a, b, beta, c, done);
 }
 
 template <class T>
@@ -347,11 +394,12 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
     }
     return;
   }
-  detail::count_flops(2 * batch * m * n * k);
   Product<T> p{m, n, k, alpha, a, b, beta, c};
   const bool flipped = !p.row_major_c();
   if (flipped) p = p.transposed();
   const Kernels<T>& use = kernels<T>();
+  const Engine engine = engine_of(p, products()) == Engine::blis ? Engine::blis : Engine::small;
+  count_product(engine, batch * m * n * k);
   parallel_for(batch, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
     const Tile<T> first = p.tile(0, p.m, 0, p.n);
     const Scratch<T> scratch(use.scratch_size(first));
@@ -361,61 +409,19 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
       tile.a += flipped ? at.b : at.a;
       tile.b += flipped ? at.a : at.b;
       tile.c += at.c;
-      if (p.c.col_stride == 1 || p.n == 1) {
-        use.multiply(tile, scratch.get());
+      if (engine == Engine::blis || (p.c.col_stride != 1 && p.n != 1)) {
+        multiply_tile(engine, tile, p.c.col_stride);
       } else {
-        multiply_tile(use, tile, p.c.col_stride);
+        use.multiply(tile, scratch.get());
       }
     }
   });
 }
 
-template <class T>
-PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, MatrixView<const std::type_identity_t<T>> b)
-    : k_(k), n_(n), panels_(pieces_of(n, kernels<T>().cols)) {
-  const Kernels<T>& use = kernels<T>();
-  packed_ = static_cast<T*>(pool::acquire(packed_bytes<T>(k, panels_)));
-  parallel_for(panels_, std::max<int64_t>(1, kPackWork / (use.cols * (k + 1))), [&](int64_t begin, int64_t end) {
-    use.pack_panels(n, k, b.data, b.row_stride, b.col_stride, begin, end, packed_);
-  });
-}
-
-template <class T>
-PackedMatrix<T>::~PackedMatrix() {
-  pool::release(packed_, packed_bytes<T>(k_, panels_));
-}
-
-template <class T>
-void PackedMatrix<T>::multiply_panels(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows,
-                                      int64_t first_panel, int64_t last_panel) const {
-  const Kernels<T>& use = kernels<T>();
-  const int64_t first = first_panel * use.cols, end = std::min(n_, last_panel * use.cols);
-  multiply_packed<T>({m, end - first, k_, T{1}, {a, a_rows, 1}, {nullptr, n_, 1}, beta, {c + first, c_rows, 1}},
-                     packed_, first, panels_ * use.cols);
-}
-
-template <class T>
-void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const {
-  detail::count_flops(2 * m * n_ * k_);
-  const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
-  parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work),
-               [&](int64_t begin, int64_t end) { multiply_panels(m, a, a_rows, beta, c, c_rows, begin, end); });
-}
-
-template <class T>
-void PackedMatrix<T>::multiply_part(int64_t m, int64_t cols, int64_t depth, const T* a, int64_t a_rows, T beta, T* c,
-                                    int64_t c_rows) const {
-  const Kernels<T>& use = kernels<T>();
-  if (depth == k_) return multiply_panels(m, a, a_rows, beta, c, c_rows, 0, pieces_of(cols, use.cols));
-  for (int64_t col = 0; col < cols; col += use.cols) {  // a panel is packed by rows: fewer of them are its beginning
-    const int64_t width = std::min(use.cols, n_ - col);
-    multiply_packed<T>({m, width, depth, T{1}, {a, a_rows, 1}, {nullptr, n_, 1}, beta, {c + col, c_rows, 1}},
-                       packed_ + col * k_, 0, use.cols);
-  }
-}
-
-template class PackedMatrix<float>;
-template class PackedMatrix<double>;
+template void blas::gemm<float>(Products, int64_t, int64_t, int64_t, float, MatrixView<const float>,
+                                MatrixView<const float>, float, MatrixView<float>, Epilogue);
+template void blas::gemm<double>(Products, int64_t, int64_t, int64_t, double, MatrixView<const double>,
+                                 MatrixView<const double>, double, MatrixView<double>, Epilogue);
 
 template void gemm<float>(int64_t, int64_t, int64_t, float, MatrixView<const float>, MatrixView<const float>, float,
                           MatrixView<float>, Epilogue);

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
+
 namespace tapegrad {
 
 /// Element (i, j) is data[i * row_stride + j * col_stride]; any strides, in elements.
@@ -40,6 +43,17 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
           MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
           Epilogue done = {});
+
+namespace blas {
+/// The same by the given choice instead of products(): the same bits, but for products of up to three rows or columns.
+template <class T>
+void gemm(Products products, int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
+          MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,
+          Epilogue done = {});
+
+/// What computes x [m, k] times weight [n, k] transposed, in float32.
+Engine engine_of_linear(int64_t m, int64_t n, int64_t k);
+}  // namespace blas
 
 /// The matrices of one product of a batch: offsets, in elements, from the data of A, B and C.
 struct BatchOffset {
@@ -87,9 +101,10 @@ class PackedMatrix {
                      int64_t c_rows) const;
 
  private:
-  void multiply_panels(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows, int64_t first,
-                       int64_t last) const;
+  void multiply_panels(int64_t m, int64_t depth, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows,
+                       int64_t first, int64_t last) const;
 
+  const bool on_blis_;  // packed_ is then B itself, with contiguous rows
   int64_t k_, n_;
   int64_t panels_;  // with as many columns as the kernel, the last one possibly fewer
   T* packed_;

@@ -1,15 +1,21 @@
-// Large products on BLIS: its blocking around our innermost kernels and our packing.
+// Products on BLIS: its blocking, with its own innermost kernel for these vectors or ours, around our packing.
 //
 // BLIS 0.9 chooses its kernels by a list of processors that ends in 2021, and uses "generic" ones on all others. We
-// therefore pass it a context of our own: a copy of its context with the block sizes and kernels of the family in use.
-// Calls only read the context.
+// therefore pass it contexts of our own: copies of its context with the block sizes and kernels of the family in use.
+// Calls only read a context. The shared library does not export BLIS's kernels; cmake/FindBLIS.cmake takes those that
+// are named here from its static library.
+//
+// Sums: along k in the blocks of kernels<T>().multiply, each block in order from 0 with one multiply-add per step, then
+// C = alpha sum + beta C, and C += alpha sum for the later ones. BLIS's kernels do that, too, so they give our bits.
 #include <blis.h>
 #include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
+#include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 
@@ -26,6 +32,31 @@ void micro(dim_t m, dim_t n, dim_t k, void* alpha, void* a, void* b, void* beta,
                      static_cast<T*>(c), c_rows);
 }
 
+// The innermost kernel: `rows` x `cols` elements of C in registers, as our products see them: C has contiguous rows.
+struct Kernel {
+  void_fp call;
+  int64_t rows, cols;
+  bool turned = false;  // calls its rows columns: BLIS computes C' = B' A'
+  bool of_blis = false;
+};
+
+template <class T>
+Kernel kernel_for(BlisKernel wanted) {
+  constexpr bool kFloat = sizeof(T) == 4;
+  const Kernels<T>& ours = kernels<T>();
+  const auto as_fp = [](auto* f) { return reinterpret_cast<void_fp>(f); };
+#ifdef TAPEGRAD_BLIS_KERNELS
+  if (wanted == BlisKernel::blis && kernel_family() == KernelFamily::avx2) {
+    return {kFloat ? as_fp(bli_sgemm_haswell_asm_6x16) : as_fp(bli_dgemm_haswell_asm_6x8), ours.blis_rows, ours.cols,
+            false, true};
+  }
+  if (wanted == BlisKernel::blis && kernel_family() == KernelFamily::avx512 && kFloat) {  // that for float64 is slower
+    return {as_fp(bli_sgemm_skx_asm_32x12_l2), ours.blis_rows, ours.cols, true, true};
+  }
+#endif
+  return {as_fp(micro<T>), ours.rows, ours.cols};
+}
+
 template <class T>
 void finish_panel(T* panel, int64_t wide, int64_t length, int64_t padded_length, T scale) {
   if (scale != 1) {
@@ -34,11 +65,13 @@ void finish_panel(T* panel, int64_t wide, int64_t length, int64_t padded_length,
   std::fill(panel + wide * length, panel + wide * padded_length, T(0));
 }
 
-template <class T>
+// Packs rows of our A, wherever BLIS puts it.
+template <class T, bool kOurs>
 void pack_a(struc_t, diag_t, uplo_t, conj_t, pack_t, bool, dim_t rows, dim_t k, dim_t, dim_t k_padded, dim_t, dim_t,
             void* scale, void* a, inc_t a_rows, inc_t a_cols, void* to, inc_t, inc_t, cntx_t*, void*) {
-  kernels<T>().pack_sliver(rows, k, static_cast<T*>(a), a_rows, a_cols, static_cast<T*>(to));
-  finish_panel(static_cast<T*>(to), kernels<T>().rows, k, k_padded, *static_cast<T*>(scale));
+  const Kernels<T>& use = kernels<T>();
+  (kOurs ? use.pack_sliver : use.pack_blis_sliver)(rows, k, static_cast<T*>(a), a_rows, a_cols, static_cast<T*>(to));
+  finish_panel(static_cast<T*>(to), kOurs ? use.rows : use.blis_rows, k, k_padded, *static_cast<T*>(scale));
 }
 
 template <class T>
@@ -51,25 +84,32 @@ void pack_b(struc_t, diag_t, uplo_t, conj_t, pack_t, bool, dim_t cols, dim_t k, 
 struct Context {
   cntx_t cntx;
   packm_blk_var1_params_t pack_a_by, pack_b_by;
+  Kernel of_float, of_double;
 
-  Context() : cntx(*bli_gks_query_cntx()), pack_a_by{}, pack_b_by{} {
-    const Kernels<float>& s = kernels<float>();
-    const Kernels<double>& d = kernels<double>();
-    bli_cntx_set_l3_nat_ukrs(2, BLIS_GEMM_UKR, BLIS_FLOAT, micro<float>, TRUE, BLIS_GEMM_UKR, BLIS_DOUBLE,
-                             micro<double>, TRUE, &cntx);
-    // blocks: a panel of B in L1, a block of A in half of L2, B in L3
-    const bool wide = kernel_family() == KernelFamily::avx512;
-    const int64_t mc = (wide ? 280 : 168) / s.rows * s.rows, kc = wide ? 384 : 256, nc = 3072;
+  explicit Context(BlisKernel wanted)
+      : cntx(*bli_gks_query_cntx()),
+        pack_a_by{},
+        pack_b_by{},
+        of_float(kernel_for<float>(wanted)),
+        of_double(kernel_for<double>(wanted)) {
+    const Kernel &s = of_float, &d = of_double;
+    bli_cntx_set_l3_nat_ukrs(2, BLIS_GEMM_UKR, BLIS_FLOAT, s.call, !s.turned, BLIS_GEMM_UKR, BLIS_DOUBLE, d.call,
+                             !d.turned, &cntx);
+    // Blocks: a panel of B in L1, a block of A in half of L2, B in L3; if the kernel turns the product, A and B
+    // exchanged. The blocks along k are ours, so that sums do not depend on the family or the kernel.
+    const auto low = [](const Kernel& one) { return one.turned ? one.cols : one.rows; };
+    const auto wide = [](const Kernel& one) { return one.turned ? one.rows : one.cols; };
+    const int64_t mc = kernel_family() == KernelFamily::avx512 ? 480 : 168, nc = 3072;
     blksz_t mr, nr, m, k, n;
-    bli_blksz_init_easy(&mr, s.rows, d.rows, 0, 0);
-    bli_blksz_init_easy(&nr, s.cols, d.cols, 0, 0);
-    bli_blksz_init_easy(&m, mc, mc / 2 / d.rows * d.rows, 0, 0);
-    bli_blksz_init_easy(&k, kc, kc, 0, 0);
-    bli_blksz_init_easy(&n, nc, nc / 2, 0, 0);
+    bli_blksz_init_easy(&mr, low(s), low(d), 0, 0);
+    bli_blksz_init_easy(&nr, wide(s), wide(d), 0, 0);
+    bli_blksz_init_easy(&m, mc / low(s) * low(s), mc / 2 / low(d) * low(d), 0, 0);
+    bli_blksz_init_easy(&k, kDepth, kDepth, 0, 0);
+    bli_blksz_init_easy(&n, nc / wide(s) * wide(s), nc / 2 / wide(d) * wide(d), 0, 0);
     bli_cntx_set_blkszs(BLIS_NAT, 5, BLIS_NC, &n, BLIS_NR, BLIS_KC, &k, BLIS_KR, BLIS_MC, &m, BLIS_MR, BLIS_NR, &nr,
                         BLIS_NR, BLIS_MR, &mr, BLIS_MR, &cntx);
-    pack_a_by.ukr_fn[BLIS_FLOAT][BLIS_FLOAT] = pack_a<float>;
-    pack_a_by.ukr_fn[BLIS_DOUBLE][BLIS_DOUBLE] = pack_a<double>;
+    pack_a_by.ukr_fn[BLIS_FLOAT][BLIS_FLOAT] = s.of_blis ? pack_a<float, false> : pack_a<float, true>;
+    pack_a_by.ukr_fn[BLIS_DOUBLE][BLIS_DOUBLE] = d.of_blis ? pack_a<double, false> : pack_a<double, true>;
     pack_b_by.ukr_fn[BLIS_FLOAT][BLIS_FLOAT] = pack_b<float>;
     pack_b_by.ukr_fn[BLIS_DOUBLE][BLIS_DOUBLE] = pack_b<double>;
   }
@@ -110,9 +150,58 @@ class ForkGate {
 
 [[maybe_unused]] const ForkGate& kMadeAtLoad = ForkGate::gate();
 
-Context& context() {
-  static Context& made = *new Context;
-  return made;
+Context& context(BlisKernel kernel) {
+  static Context& of_blis = *new Context(BlisKernel::blis);
+  if (kernel == BlisKernel::blis) return of_blis;
+  static Context& of_ours = *new Context(BlisKernel::ours);
+  return of_ours;
+}
+
+template <class T>
+struct Operand {
+  T* data;
+  int64_t row_stride, col_stride;
+
+  // Whether BLIS takes these strides: rows or columns are contiguous and do not overlap. Sets those that do not matter.
+  bool settle(int64_t rows, int64_t cols) {
+    if (cols == 1) col_stride = 1;
+    if (rows == 1) row_stride = col_stride == 1 ? cols : 1;
+    return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
+  }
+};
+
+template <class T>
+Operand<T> copied(const Operand<T>& from, int64_t rows, int64_t cols, T* to) {
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < cols; ++j) to[i * cols + j] = from.data[i * from.row_stride + j * from.col_stride];
+  }
+  return {to, cols, 1};
+}
+
+// C = alpha A B + beta C with beta = 0 or 1, and k of at most kDepth. All operands have strides that BLIS takes; rows
+// of C are contiguous.
+template <class T>
+void multiply_block(Context& use, int64_t m, int64_t n, int64_t k, T alpha_value, const Operand<T>& a_from,
+                    const Operand<T>& b_from, T beta_value, const Operand<T>& c_to) {
+  obj_t alpha, beta, a, b, c;
+  bli_obj_create_1x1_with_attached_buffer(kType<T>, &alpha_value, &alpha);
+  bli_obj_create_1x1_with_attached_buffer(kType<T>, &beta_value, &beta);
+  rntm_t rntm;
+  bli_rntm_init_from_global(&rntm);
+  bli_rntm_disable_l3_sup(&rntm);  // its path for small products uses its own kernels and blocks along k
+  const bool turned = sizeof(T) == sizeof(float) ? use.of_float.turned : use.of_double.turned;
+  if (turned) {  // BLIS itself would leave a C of one row or column as it is
+    bli_obj_create_with_attached_buffer(kType<T>, n, k, b_from.data, b_from.col_stride, b_from.row_stride, &b);
+    bli_obj_create_with_attached_buffer(kType<T>, k, m, a_from.data, a_from.col_stride, a_from.row_stride, &a);
+    bli_obj_create_with_attached_buffer(kType<T>, n, m, c_to.data, 1, c_to.row_stride, &c);
+  } else {
+    bli_obj_create_with_attached_buffer(kType<T>, m, k, a_from.data, a_from.row_stride, a_from.col_stride, &a);
+    bli_obj_create_with_attached_buffer(kType<T>, k, n, b_from.data, b_from.row_stride, b_from.col_stride, &b);
+    bli_obj_create_with_attached_buffer(kType<T>, m, n, c_to.data, c_to.row_stride, 1, &c);
+  }
+  bli_obj_set_pack_params(&use.pack_a_by, &a);
+  bli_obj_set_pack_params(&use.pack_b_by, &b);
+  bli_gemm_ex(&alpha, turned ? &b : &a, turned ? &a : &b, &beta, &c, &use.cntx, &rntm);
 }
 
 }  // namespace
@@ -121,31 +210,47 @@ InsideBlis::InsideBlis() { ForkGate::gate().enter(); }
 InsideBlis::~InsideBlis() { ForkGate::gate().leave(); }
 
 template <class T>
-void multiply_on_blis(const Tile<T>& t) {
+void multiply_on_blis(const Tile<T>& t, BlisKernel kernel) {
+  if (t.m == 0 || t.n == 0) return;
+  Operand<T> a{const_cast<T*>(t.a), t.a_rows, t.a_cols}, b{const_cast<T*>(t.b), t.b_rows, t.b_cols};
+  Operand<T> c{t.c, t.c_rows, 1};
+  const bool takes_a = a.settle(t.m, t.k), takes_b = b.settle(t.k, t.n);
+  // Another beta would be rounded differently at edges, where BLIS's kernels multiply it in another place; and for
+  // alpha = 0, BLIS does not look at A and B.
+  const bool apart = !c.settle(t.m, t.n) || (t.beta != 0 && t.beta != 1) || t.alpha == 0;
+  const Scratch<T> copy_of_a(takes_a ? 0 : t.m * t.k), copy_of_b(takes_b ? 0 : t.k * t.n), sums(apart ? t.m * t.n : 0);
+  if (!takes_a) a = copied(a, t.m, t.k, copy_of_a.get());
+  if (!takes_b) b = copied(b, t.k, t.n, copy_of_b.get());
+  const T alpha = t.alpha == 0 ? T(1) : t.alpha, factor = t.alpha == 0 ? T(0) : T(1);
+  const Operand<T> to = apart ? Operand<T>{sums.get(), t.n, 1} : c;
+  const bool fuses = kernel_family() != KernelFamily::portable;
   const InsideBlis inside;
-  Context& use = context();
-  T alpha_value = t.alpha, beta_value = t.beta;
-  obj_t alpha, beta, a, b, c;
-  bli_obj_create_1x1_with_attached_buffer(kType<T>, &alpha_value, &alpha);
-  bli_obj_create_1x1_with_attached_buffer(kType<T>, &beta_value, &beta);
-  bli_obj_create_with_attached_buffer(kType<T>, t.m, t.k, const_cast<T*>(t.a), t.a_rows, t.a_cols, &a);
-  bli_obj_create_with_attached_buffer(kType<T>, t.k, t.n, const_cast<T*>(t.b), t.b_rows, t.b_cols, &b);
-  bli_obj_create_with_attached_buffer(kType<T>, t.m, t.n, t.c, t.c_rows, 1, &c);
-  bli_obj_set_pack_params(&use.pack_a_by, &a);
-  bli_obj_set_pack_params(&use.pack_b_by, &b);
-  rntm_t rntm;
-  bli_rntm_init_from_global(&rntm);
-  bli_rntm_disable_l3_sup(&rntm);  // its path for small products uses its own kernels
-  bli_gemm_ex(&alpha, &a, &b, &beta, &c, &use.cntx, &rntm);
+  Context& use = context(kernel);
+  const int64_t blocks = std::max<int64_t>(1, (t.k + kDepth - 1) / kDepth), depth = (t.k + blocks - 1) / blocks;
+  int64_t begin = 0;
+  do {  // once also for k = 0
+    const T beta = begin == 0 ? t.beta : T(1);
+    multiply_block(use, t.m, t.n, std::min(depth, t.k - begin), alpha,
+                   {a.data + begin * a.col_stride, a.row_stride, a.col_stride},
+                   {b.data + begin * b.row_stride, b.row_stride, b.col_stride}, apart ? T(0) : beta, to);
+    for (int64_t i = 0; apart && i < t.m; ++i) {
+      for (int64_t j = 0; j < t.n; ++j) {
+        T& old = t.c[i * t.c_rows + j];
+        const T sum = factor * sums.get()[i * t.n + j];
+        old = beta == 0 ? sum : fuses ? std::fma(beta, old, sum) : beta * old + sum;
+      }
+    }
+    begin += depth;
+  } while (begin < t.k);
 }
 
-template void multiply_on_blis<float>(const Tile<float>&);
-template void multiply_on_blis<double>(const Tile<double>&);
+template void multiply_on_blis<float>(const Tile<float>&, BlisKernel);
+template void multiply_on_blis<double>(const Tile<double>&, BlisKernel);
 
 std::string blis_description() {
-  const Kernels<float>& s = kernels<float>();
-  return fmt::format("BLIS {} with our {} x {} kernel ({})", bli_info_get_version_str(), s.rows, s.cols,
-                     name(kernel_family()));
+  const Kernel& s = context(BlisKernel::blis).of_float;
+  return fmt::format("BLIS {} with {} {} x {} kernel ({})", bli_info_get_version_str(), s.of_blis ? "its own" : "our",
+                     s.rows, s.cols, name(kernel_family()));
 }
 
 }  // namespace tapegrad::blas

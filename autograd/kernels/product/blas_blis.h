@@ -16,11 +16,16 @@ struct InsideBlis {
   InsideBlis& operator=(const InsideBlis&) = delete;
 };
 
-/// Does a tile in the calling thread through BLIS. Both operands must have rows or columns without gaps or overlap.
-template <class T>
-void multiply_on_blis(const Tile<T>& tile);
+/// Whose innermost kernel BLIS calls. BLIS's own ones exist for AVX2, and for float32 with AVX-512; otherwise it
+/// always calls ours.
+enum class BlisKernel { blis, ours };
 
-/// "BLIS 0.9.0, 6 x 16 kernel (avx2)": what multiply_on_blis runs for float32.
+/// Does a tile in the calling thread through bli_gemm, for operands of any strides; those that BLIS does not take are
+/// copied. The same bits as Kernels::multiply without dot products, with either kernel.
+template <class T>
+void multiply_on_blis(const Tile<T>& tile, BlisKernel kernel = BlisKernel::blis);
+
+/// "BLIS 0.9.0 with its own 12 x 32 kernel (avx512)": what multiply_on_blis runs for float32.
 std::string blis_description();
 
 }  // namespace tapegrad::blas

@@ -106,7 +106,8 @@ class Block {
       const int64_t next_width = std::min(kPanel<T>, t_.n - next);
       Panel b = panel(j, width);
       // The first sliver is multiplied by the unpacked panel, and packs it.
-      const bool keeps = plan_.pack_b && t_.b_cols == 1 && width == kPanel<T> && high_ > kMaxRows - 2 && t_.m > high_;
+      const bool keeps = sizeof(T) == sizeof(float) && plan_.pack_b && t_.b_cols == 1 && width == kPanel<T> &&
+                         high_ > kMaxRows - 2 && t_.m > high_;
       if (plan_.pack_b && !keeps) b = packed(b, width);
       const bool tall = width <= kLanes<T> && t_.slivers == nullptr && (!plan_.pack_a || plan_.rows_of_a);
       const int64_t step = tall ? sliver_rows(t_.m, kTallRows) : high_, slivers = (t_.m + step - 1) / step;
@@ -119,8 +120,9 @@ class Block {
         }
         const Sliver a = sliver(i, 0);
         if (keeps && i == 0) {
-          kMicroKeep<T>[kMaxRows - high_](k_, t_.alpha, a.data, a.rows, a.cols, b.data, b.rows, beta_, t_.c + j,
-                                          t_.c_rows, panel_, ahead);
+          if constexpr (sizeof(T) == sizeof(float))
+            kMicroKeep<T>[kMaxRows - high_](k_, t_.alpha, a.data, a.rows, a.cols, b.data, b.rows, beta_, t_.c + j,
+                                            t_.c_rows, panel_, ahead);
           b = {panel_, kPanel<T>};
         } else {
           multiply(i, std::min(step, t_.m - i), j, width, a, b, ahead);
@@ -283,16 +285,21 @@ void micro_packed(int64_t m, int64_t n, int64_t k, T alpha, const T* sliver, con
   micro(k, alpha, sliver, 1, kMaxRows, panel, kPanel<T>, beta, c, c_rows, n, {});
 }
 
-template <class T>
+template <class T, int kHigh>
 void pack_one_sliver(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
   if (k == 0) return;
-  if (m < kMaxRows) std::fill(to, to + kMaxRows * k, T(0));
-  if (a_cols == 1 && m == kMaxRows) {
-    pack_slivers_of_rows(m, k, a, a_rows, to);
+  if (m < kHigh) std::fill(to, to + kHigh * k, T(0));
+  if (a_cols == 1 && m == kHigh) {
+    pack_slivers_of_rows<kHigh>(m, k, a, a_rows, to);
   } else {
-    pack_slivers(m, m, k, a, a_rows, a_cols, to);
+    pack_slivers<kHigh>(m, m, k, a, a_rows, a_cols, to);
   }
 }
+
+// Rows of BLIS's kernels for these vectors (bli_sgemm_skx_asm_32x12_l2, whose columns are our rows; the others have
+// as many as ours).
+template <class T>
+constexpr int kBlisRows = HWY_TARGET == HWY_AVX3 && sizeof(T) == 4 ? 12 : kMaxRows;
 
 template <class T>
 void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* to) {
@@ -302,9 +309,10 @@ void pack_one_panel(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_
 
 template <class T>
 const blas::Kernels<T>& table() {
-  static constexpr blas::Kernels<T> kTable{kMaxRows,           kPanel<T>,           multiply<T>,     scratch_size<T>,
-                                           pack_panels<T>,     pack_all_slivers<T>, store_turned<T>, micro_packed<T>,
-                                           pack_one_sliver<T>, pack_one_panel<T>};
+  static constexpr blas::Kernels<T> kTable{kMaxRows,          kPanel<T>,       multiply<T>,
+                                           scratch_size<T>,   pack_panels<T>,  pack_all_slivers<T>,
+                                           store_turned<T>,   micro_packed<T>, pack_one_sliver<T, kMaxRows>,
+                                           pack_one_panel<T>, kBlisRows<T>,    pack_one_sliver<T, kBlisRows<T>>};
   return kTable;
 }
 const blas::Kernels<float>& table_float() { return table<float>(); }

@@ -51,6 +51,9 @@ struct Kernels {
                 int64_t c_rows);
   void (*pack_sliver)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to);
   void (*pack_panel)(int64_t n, int64_t k, const T* b, int64_t b_rows, int64_t b_cols, T* to);
+  /// Slivers for BLIS's own kernel, which may be of fewer rows.
+  int64_t blis_rows;
+  void (*pack_blis_sliver)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to);
 };
 
 /// The largest block along k: a panel of B then stays in L1.

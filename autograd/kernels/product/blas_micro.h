@@ -142,11 +142,11 @@ using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t
 inline constexpr int kTallRows = HWY_TARGET == HWY_AVX3 ? 14 : 12;
 
 // The largest number of rows, at most `rows`, that has a kernel of its own. double has fewer of them, which takes less
-// space.
+// space: its products are BLIS's, but for small ones and few rows.
 template <class T>
 constexpr int rows_at_once(int rows) {
-  if (sizeof(T) < sizeof(double) || rows == kTallRows || rows == kMaxRows) return rows;
-  return rows >= 8 ? 8 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
+  if (sizeof(T) < sizeof(double)) return rows;
+  return rows >= kMaxRows ? kMaxRows : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
 }
 
 // C in parts of so many rows.
@@ -264,17 +264,17 @@ void pack_panel(int64_t k, int64_t width, const T* b, int64_t b_rows, int64_t b_
   }
 }
 
-// Packs slivers of A, of `high` rows each, one after another, for `micro` with a_rows = 1 and a_cols = kMaxRows; in
-// each, to[p * kMaxRows + i] = a[i * a_rows + p * a_cols].
-template <class T>
+// Packs slivers of A, of `high` rows each, one after another, for a kernel that reads columns of kHigh elements; in
+// each, to[p * kHigh + i] = a[i * a_rows + p * a_cols].
+template <int kHigh = kMaxRows, class T>
 void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to) {
   constexpr int64_t kSome =
       HWY_TARGET == HWY_AVX3 ? 8 : 16;  // columns of A at a time: their cache lines are used again by the next sliver
-  constexpr int64_t kRead = (kMaxRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+  constexpr int64_t kRead = (kHigh + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
   for (int64_t first = 0; first < k; first += kSome) {
     const int64_t end = first + kSome < k ? first + kSome : k, next = end + kSome < k ? end + kSome : k;
     T* sliver = to;
-    for (int64_t i = 0; i < m; i += high, sliver += kMaxRows * k) {
+    for (int64_t i = 0; i < m; i += high, sliver += kHigh * k) {
       const T* const from = a + i * a_rows;
       const int64_t rows = m - i < high ? m - i : high;
       for (int64_t p = end; a_rows == 1 && p < next; ++p) {  // into L2: in L1 they could displace the present ones
@@ -283,27 +283,26 @@ void pack_slivers(int64_t m, int64_t high, int64_t k, const T* a, int64_t a_rows
       int64_t p = first;
       if (a_rows == 1 && i + kRead <= m) {          // reads more rows than the sliver has, all within A
         for (; p < (end < k ? end : k - 1); ++p) {  // what is too much is overwritten by the next column
-          for (int64_t q = 0; q < kMaxRows; q += kLanes<T>)
-            store(load(from + p * a_cols + q), sliver + p * kMaxRows + q);
+          for (int64_t q = 0; q < kHigh; q += kLanes<T>) store(load(from + p * a_cols + q), sliver + p * kHigh + q);
         }
       }
       for (; p < end; ++p) {
-        for (int64_t q = 0; q < rows; ++q) sliver[p * kMaxRows + q] = from[q * a_rows + p * a_cols];
+        for (int64_t q = 0; q < rows; ++q) sliver[p * kHigh + q] = from[q * a_rows + p * a_cols];
       }
     }
   }
 }
 
 // The same for rows that are contiguous along k.
-template <class T>
+template <int kHigh = kMaxRows, class T>
 void pack_slivers_of_rows(int64_t m, int64_t k, const T* a, int64_t a_rows, T* to) {
-  for (int64_t i = 0; i < m; i += kMaxRows, a += kMaxRows * a_rows, to += kMaxRows * k) {
-    const int64_t rows = m - i < kMaxRows ? m - i : kMaxRows;
+  for (int64_t i = 0; i < m; i += kHigh, a += kHigh * a_rows, to += kHigh * k) {
+    const int64_t rows = m - i < kHigh ? m - i : kHigh;
     // The last lanes first: what is too much is overwritten by the first ones, and by the next column.
     for (int64_t q = (rows - 1) / kLanes<T> * kLanes<T>; q >= 0; q -= kLanes<T>) {
-      transpose_lanes(k - 1, rows - q < kLanes<T> ? rows - q : kLanes<T>, a + q * a_rows, a_rows, to + q, kMaxRows);
+      transpose_lanes(k - 1, rows - q < kLanes<T> ? rows - q : kLanes<T>, a + q * a_rows, a_rows, to + q, kHigh);
     }
-    for (int64_t q = 0; q < rows; ++q) to[(k - 1) * kMaxRows + q] = a[q * a_rows + k - 1];
+    for (int64_t q = 0; q < rows; ++q) to[(k - 1) * kHigh + q] = a[q * a_rows + k - 1];
   }
 }
 

@@ -2,6 +2,8 @@
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 
 #include <algorithm>
@@ -18,6 +20,26 @@ void pad_rows(int64_t m, int64_t k, const float* a, int64_t stride, float* to) {
   for (int64_t i = 0; i < m; ++i) std::fill(std::copy_n(a + i * k, k, to + i * stride), to + (i + 1) * stride, 0.0F);
 }
 
+// Rows [begin, end) of W in float32.
+void widen_rows(const StreamedWeight& w, int64_t begin, int64_t end, int64_t k, float* to) {
+  const int64_t groups = w.format->groups(k);
+  w.format->widen(static_cast<const char*>(w.data) + begin * groups * w.format->group_bytes,
+                  w.scales + begin * groups * w.format->group_scales, end - begin, k, to);
+}
+
+// RowsFormat::multiply on BLIS.
+void multiply_on_blis(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
+                      int64_t stride) {
+  const bool is_wide = w.format == &kFloat32Rows;
+  const Scratch<float> wide(is_wide ? 0 : (end - begin) * k);
+  if (!is_wide) widen_rows(w, begin, end, k, wide.get());
+  const float* const from = is_wide ? static_cast<const float*>(w.data) + begin * k : wide.get();
+  blas::multiply_on_blis(blas::Tile<float>{m, end - begin, k, 1, a, stride, 1, from, 1, k, 0, w.c + begin, w.n});
+  for (int64_t i = 0; w.bias != nullptr && i < m; ++i) {
+    for (int64_t j = begin; j < end; ++j) w.c[i * w.n + j] += w.bias[j];
+  }
+}
+
 }  // namespace
 
 void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const StreamedWeight> weights) {
@@ -26,6 +48,7 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
     multiply_few_rows(m, k, a, weights.first(kMostWeights));
     return multiply_few_rows(m, k, a, weights.subspan(kMostWeights));
   }
+  const bool on_blis = products() == Products::blis;
   int64_t whole = k;  // with what pads the last group
   for (const StreamedWeight& w : weights) whole = std::max(whole, w.format->groups(k) * w.format->group);
   const Scratch<float> padded(whole > k ? m * whole : 0);
@@ -41,7 +64,7 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
     rows[w] = std::max<int64_t>(1, pieces_of(weights[w].n, wanted > 1 ? wanted + wanted % 2 : 1));
     ends[w] = pieces += pieces_of(weights[w].n, rows[w]);
     bytes += of_weight;
-    detail::count_flops(2 * m * weights[w].n * k);
+    count_product(on_blis ? Engine::blis : Engine::few_rows, m * weights[w].n * k);
   }
   parallel_for(pieces, m * bytes < kPieceBytes ? pieces : 1, [&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) {
@@ -49,20 +72,18 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
       while (piece >= ends[w]) ++w;
       const StreamedWeight& weight = weights[w];
       const int64_t begin = (piece - (w == 0 ? 0 : ends[w - 1])) * rows[w];
-      weight.format->multiply(weight, begin, std::min(weight.n, begin + rows[w]), m, k, a, whole);
+      const auto run = on_blis ? multiply_on_blis : weight.format->multiply;
+      run(weight, begin, std::min(weight.n, begin + rows[w]), m, k, a, whole);
     }
   });
 }
 
 void multiply_rows(int64_t m, int64_t k, const float* a, const StreamedWeight& w) {
   if (m <= kFewRows) return multiply_few_rows(m, k, a, {&w, 1});
-  const RowsFormat& format = *w.format;
   const Scratch<float> wide(std::min(w.n, kWidened) * k);
-  const int64_t groups = format.groups(k);
   for (int64_t first = 0; first < w.n; first += kWidened) {
     const int64_t rows = std::min(kWidened, w.n - first);
-    format.widen(static_cast<const char*>(w.data) + first * groups * format.group_bytes,
-                 w.scales + first * groups * format.group_scales, rows, k, wide.get());
+    widen_rows(w, first, first + rows, k, wide.get());
     const auto add_bias = [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
       for (int64_t i = row; i < row_end; ++i) {
         for (int64_t j = first + column; j < first + column_end; ++j) w.c[i * w.n + j] += w.bias[j];

@@ -62,16 +62,22 @@ void run_micro(const runs::Product<T>& product, int64_t first) {
 template <class T>
 using RunMicro = void (*)(const runs::Product<T>&, int64_t);
 
+// By rows less one. double has fewer kernels, which takes less space.
 template <class T, int kVecs>
 inline constexpr RunMicro<T> kRunMicro[kRunRows] = {run_micro<T, 1, kVecs>, run_micro<T, 2, kVecs>,
                                                     run_micro<T, 3, kVecs>, run_micro<T, 4, kVecs>,
                                                     run_micro<T, 5, kVecs>, run_micro<T, 6, kVecs>};
+template <int kVecs>
+inline constexpr RunMicro<double> kRunMicro<double, kVecs>[kRunRows] = {
+    run_micro<double, 1, kVecs>, run_micro<double, 2, kVecs>, nullptr, nullptr, nullptr, run_micro<double, 6, kVecs>};
 
 template <class T>
 void multiply_runs(const runs::Product<T>& product) {
   const int64_t tiles = (product.rows + kRunRows - 1) / kRunRows;
-  for (int64_t tile = 0; tile < tiles; ++tile) {  // of equal heights
-    const int64_t first = product.rows * tile / tiles, rows = product.rows * (tile + 1) / tiles - first;
+  for (int64_t tile = 0, first = 0, rows; first < product.rows; ++tile, first += rows) {
+    const int64_t left = product.rows - first;
+    rows = product.rows * (tile + 1) / tiles - first;  // of equal heights
+    if (sizeof(T) == sizeof(double)) rows = left >= kRunRows ? kRunRows : left >= 2 ? 2 : 1;
     (product.wide ? kRunMicro<T, 2> : kRunMicro<T, 1>)[rows - 1](product, first);
   }
 }
@@ -123,7 +129,37 @@ const runs::Kernels<double>& run_kernels_double() { return run_kernels<double>()
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
+
 namespace tapegrad::runs {
+namespace {
+
+// On BLIS, which reads no runs: from a copy of A.
+template <class T>
+void multiply_on_blis(const Product<T>& p) {
+  int64_t k = 0;
+  for (int64_t r = 0; r < p.count; ++r) k += p.runs[r].length;
+  const int64_t n = p.wide ? kernels<T>().cols : kernels<T>().cols / 2;
+  const Scratch<T> a(p.rows * k), sums(p.rows * n);
+  T* to = a.get();
+  for (int64_t i = 0; i < p.rows; ++i) {
+    for (int64_t r = 0; r < p.count; ++r) {
+      const T* const from = p.a + p.a_rows[i] + p.runs[r].at;
+      for (int64_t q = 0; q < p.runs[r].length; ++q) *to++ = from[q * p.step];
+    }
+  }
+  blas::multiply_on_blis(blas::Tile<T>{p.rows, n, k, 1, a.get(), k, 1, p.panel, n, 1, 0, sums.get(), n});
+  for (int64_t i = 0; i < p.rows; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      T& c = p.c[p.c_rows[i] + j];
+      c = p.add ? c + sums.get()[i * n + j] : sums.get()[i * n + j];
+    }
+  }
+}
+
+}  // namespace
 
 HWY_EXPORT(run_kernels_float);
 HWY_EXPORT(run_kernels_double);
@@ -136,6 +172,14 @@ template <>
 const Kernels<double>& kernels<double>() {
   return chosen<HWY_DISPATCH_TABLE(run_kernels_double)>();
 }
+
+template <class T>
+void multiply(const Product<T>& product) {
+  if (products() == Products::blis) return multiply_on_blis(product);
+  kernels<T>().multiply(product);
+}
+template void multiply<float>(const Product<float>&);
+template void multiply<double>(const Product<double>&);
 
 }  // namespace tapegrad::runs
 #endif

@@ -30,8 +30,8 @@ struct Product {
 
 template <class T>
 struct Kernels {
-  int64_t cols;  // of a wide panel: two vectors
-  void (*multiply)(const Product<T>& product);
+  int64_t cols;                                 // of a wide panel: two vectors
+  void (*multiply)(const Product<T>& product);  // called by runs::multiply
   /// to[i * pitch + p] = from[p * plane + i] for p < planes, i < n. Writes up to cols / 2 - 1 more elements after each
   /// i, including the last one.
   void (*interleave)(int64_t planes, int64_t n, const T* from, int64_t plane, T* to, int64_t pitch);
@@ -42,5 +42,9 @@ struct Kernels {
 /// The kernels of the family in use.
 template <class T>
 const Kernels<T>& kernels();
+
+/// Computes a product in the calling thread.
+template <class T>
+void multiply(const Product<T>& product);
 
 }  // namespace tapegrad::runs

@@ -305,8 +305,9 @@ void lanes_backward(const AttentionLanes& call, int64_t begin, int64_t end) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/parallel.h>
 
 namespace tapegrad {
@@ -355,12 +356,12 @@ bool suits_lanes(const Attention& a) {
   const auto has_rows = [](const Tensor& x) { return x.strides()[-1] == 1; };
   // One column, or as few rows as that, would be sums in another order (kernels/product/blas_dot.h).
   return a.dtype == kFloat32 && !a.narrow && a.heads() >= kLeastHeads && t > blas::kDotRows && s > 1 && d > 1 &&
-         e > 1 && (t + s) * std::max(d, e) <= kMostElements && a.sharing() == 1 && has_rows(a.query) &&
-         has_rows(a.key) && has_rows(a.value);
+         e > 1 && products() != Products::blis && (t + s) * std::max(d, e) <= kMostElements && a.sharing() == 1 &&
+         has_rows(a.query) && has_rows(a.key) && has_rows(a.value);
 }
 
 void attention_by_lanes(const Attention& a, const Tensor& y) {
-  detail::count_flops(2 * a.heads() * a.head_work());
+  count_product(Engine::attention, a.heads() * a.head_work());
   AttentionLanes call = lanes_of(a);
   call.y = written_to(y, a.batch);
   run_lanes(call, kernel_of(HWY_DISPATCH_TABLE(lanes_forward)));
@@ -368,7 +369,7 @@ void attention_by_lanes(const Attention& a, const Tensor& y) {
 
 void attention_by_lanes_backward(const Attention& a, const Tensor& dy, const Tensor& dq, const Tensor& dk,
                                  const Tensor& dv) {
-  detail::count_flops(2 * a.heads() * a.rows() * a.columns() * (3 * a.query.size(-1) + 2 * a.value.size(-1)));
+  count_product(Engine::attention, a.heads() * a.rows() * a.columns() * (3 * a.query.size(-1) + 2 * a.value.size(-1)));
   AttentionLanes call = lanes_of(a);
   call.dy = read_from(dy, a.batch);
   call.dquery = written_to(dq, a.batch);

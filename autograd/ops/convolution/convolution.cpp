@@ -2,8 +2,9 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/detail/op_timer.h>
-#include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
 
@@ -53,9 +54,14 @@ Tensor sum_of_channels(const Convolution& conv, const Tensor& x) {
   return conv.batched ? sum(sums, 0) : sums;
 }
 
-// Multiplications and additions of each of the products, those with padding included.
-int64_t flops_of(const ConvShape& shape) {
-  return 2 * shape.n * shape.groups * shape.o * shape.c * shape.taps() * shape.out_image();
+// Multiplications of each of the products, those with padding included.
+int64_t multiplications_of(const ConvShape& shape) {
+  return shape.n * shape.groups * shape.o * shape.c * shape.taps() * shape.out_image();
+}
+
+void count_convolution(const ConvShape& shape) {
+  const bool on_blis = products() == Products::blis && !shape.depthwise();
+  count_product(on_blis ? Engine::blis : Engine::convolution, multiplications_of(shape));
 }
 
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y);
@@ -65,7 +71,7 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
   const Op& op = transposed ? conv.transpose() : conv.forward();
   const OpTimer timer(op, {x, weight, bias});
   const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
-  if (conv.shape.depthwise() || !conv.shape.pointwise()) detail::count_flops(flops_of(conv.shape));  // else gemm does
+  if (conv.shape.depthwise() || !conv.shape.pointwise()) count_convolution(conv.shape);  // else gemm does
   const Tensor from = packed(x), w = packed(weight), b = packed(bias);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -91,7 +97,7 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y) {
   const OpTimer timer(kConvWeight, {x, y});
   const Tensor weight = Tensor::empty(conv.weight_shape(), x.dtype());
-  detail::count_flops(flops_of(conv.shape));
+  count_convolution(conv.shape);
   const Tensor from = packed(x), to = packed(y);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);

@@ -244,44 +244,23 @@ class TapProduct {
     });
     if (pixels_before < pixels) std::fill_n(result.get(), pixels * use_.cols, T(0));  // some have no taps
 
-    const int64_t plane = rows_.to() * cols_.to();
     for (int64_t p = 0; p < panels_; ++p) {
-      const int64_t pitch = wide(p) ? use_.cols : use_.cols / 2;
       for (int64_t at = 0; at < classes; ++at) {
         const ClassWork& todo = work.get()[at];
-        runs::Product<T> product{.runs = todo.runs,
-                                 .count = 0,
-                                 .step = 1,
-                                 .a = source.get(),
-                                 .a_rows = a_rows.get() + todo.first,
-                                 .rows = todo.count,
-                                 .panel = panel(group, p) + todo.taps * channels_ * pitch,
-                                 .wide = wide(p),
-                                 .c = result.get(),
-                                 .c_rows = c_rows.get() + todo.first,
-                                 .add = false};
-        int64_t run = 0;
-        do {  // at least once: without channels the result is zero
-          int64_t depth = 0;
-          product.count = 0;
-          product.runs = todo.runs + run;
-          for (; run < todo.run_count && depth < todo.depth; ++run, ++product.count) depth += todo.runs[run].length;
-          use_.multiply(product);
-          product.panel += depth * pitch;
-          product.add = true;
-        } while (run < todo.run_count);
+        const int64_t first = todo.taps * channels_ * pitch(p);
+        multiply_class(todo, {.runs = todo.runs,
+                              .count = 0,
+                              .step = 1,
+                              .a = source.get(),
+                              .a_rows = a_rows.get() + todo.first,
+                              .rows = todo.count,
+                              .panel = panel(group, p) + first,
+                              .wide = wide(p),
+                              .c = result.get(),
+                              .c_rows = c_rows.get() + todo.first,
+                              .add = false});
       }
-      const int64_t first = group * columns_ + p * use_.cols;
-      const bool whole = across.size() == cols_.to();  // the rows of the block are contiguous in the result
-      const int64_t lines = whole ? images.size() : images.size() * down.size();
-      const int64_t line = whole ? down.size() * across.size() : across.size();
-      for (int64_t at = 0; at < lines; ++at) {
-        const int64_t n = images.begin + (whole ? at : at / down.size());
-        const int64_t row = down.begin + (whole ? 0 : at % down.size());
-        T* const y = to + (n * shape_.groups * columns_ + first) * plane + row * cols_.to() + across.begin;
-        use_.separate(panel_width(p), line, result.get() + at * line * use_.cols, use_.cols,
-                      bias == nullptr ? nullptr : bias + first, y, plane);
-      }
+      store_panel(group, p, images, down, across, result.get(), bias, to);
     }
   }
 
@@ -293,6 +272,38 @@ class TapProduct {
     int64_t first, count;  // of the elements
   };
   int64_t classes_count() const { return row_taps_.count() * col_taps_.count(); }
+  int64_t pitch(int64_t p) const { return wide(p) ? use_.cols : use_.cols / 2; }
+
+  // All runs of a class, in parts of the same depth; `product` is the first part, without its runs.
+  void multiply_class(const ClassWork& todo, runs::Product<T> product) const {
+    const int64_t pitch = product.wide ? use_.cols : use_.cols / 2;
+    int64_t run = 0;
+    do {  // at least once: without channels the result is zero
+      int64_t depth = 0;
+      product.count = 0;
+      product.runs = todo.runs + run;
+      for (; run < todo.run_count && depth < todo.depth; ++run, ++product.count) depth += todo.runs[run].length;
+      runs::multiply(product);
+      product.panel += depth * pitch;
+      product.add = true;
+    } while (run < todo.run_count);
+  }
+
+  // Panel p of a block's result, with the bias, to planes.
+  void store_panel(int64_t group, int64_t p, const Range& images, const Range& down, const Range& across,
+                   const T* result, const T* bias, T* to) const {
+    const int64_t plane = rows_.to() * cols_.to(), first = group * columns_ + p * use_.cols;
+    const bool whole = across.size() == cols_.to();  // the rows of the block are contiguous in the result
+    const int64_t lines = whole ? images.size() : images.size() * down.size();
+    const int64_t line = whole ? down.size() * across.size() : across.size();
+    for (int64_t at = 0; at < lines; ++at) {
+      const int64_t n = images.begin + (whole ? at : at / down.size());
+      const int64_t row = down.begin + (whole ? 0 : at % down.size());
+      T* const y = to + (n * shape_.groups * columns_ + first) * plane + row * cols_.to() + across.begin;
+      use_.separate(panel_width(p), line, result + at * line * use_.cols, use_.cols,
+                    bias == nullptr ? nullptr : bias + first, y, plane);
+    }
+  }
 
   const runs::Kernels<T>& use_ = runs::kernels<T>();
   const ConvShape& shape_;

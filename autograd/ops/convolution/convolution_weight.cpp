@@ -159,17 +159,17 @@ class WeightProduct {
                                 panel.get() + (i * rows + r) * cols * pitch, pitch);
               }
             }
-            use_.multiply({.runs = runs.get(),
-                           .count = images * rows,
-                           .step = shape_.cols.stride,
-                           .a = padded_ ? copy.get() : x,
-                           .a_rows = elements_at_.get(),
-                           .rows = elements_,
-                           .panel = panel.get(),
-                           .wide = wide(p),
-                           .c = sums + p * elements_ * use_.cols,
-                           .c_rows = sums_at_.get(),
-                           .add = add});
+            runs::multiply<T>({.runs = runs.get(),
+                               .count = images * rows,
+                               .step = shape_.cols.stride,
+                               .a = padded_ ? copy.get() : x,
+                               .a_rows = elements_at_.get(),
+                               .rows = elements_,
+                               .panel = panel.get(),
+                               .wide = wide(p),
+                               .c = sums + p * elements_ * use_.cols,
+                               .c_rows = sums_at_.get(),
+                               .add = add});
           }
           add = true;
         }

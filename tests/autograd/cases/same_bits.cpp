@@ -1,6 +1,6 @@
 // Values and gradients of every operation are the same bits with 1, 2, 3 and 7 threads, of which as many run at once as
 // the machine has processors, on tensors that are divided into pieces.
-// ctest: threads
+// ctest: threads products
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>

@@ -1,4 +1,5 @@
 // Convolutions: comparison with plain loops, for shapes that reach every path through the kernels, and errors.
+// ctest: products
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/convolution.h>

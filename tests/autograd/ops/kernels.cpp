@@ -1,6 +1,6 @@
 // The kernels against plain loops: elementary functions on vectors, matrix products.
 // build: -O1
-// ctest: threads
+// ctest: threads products
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/tests/autograd/ops/kernels.cpp"
@@ -132,7 +132,9 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/profiler.h>
 #include <tapegrad/tests/support/threads.h>
 
 namespace tapegrad {
@@ -469,11 +471,102 @@ TEST(Blas, EdgesOnBlis) {
             expected[i * n + j] = 2 * sum + 3 * c[i * n + j];
           }
         }
-        blas::multiply_on_blis(blas::Tile<float>{m, n, k, 2, a.data(), k, 1, b.data(), 1, k, 3, c.data(), n});
-        ASSERT_EQ(c, expected) << m << ' ' << n << ' ' << k;
+        for (const blas::BlisKernel kernel : {blas::BlisKernel::blis, blas::BlisKernel::ours}) {
+          std::vector<float> y = c;
+          blas::multiply_on_blis(blas::Tile<float>{m, n, k, 2, a.data(), k, 1, b.data(), 1, k, 3, y.data(), n}, kernel);
+          ASSERT_EQ(y, expected) << m << ' ' << n << ' ' << k;
+        }
       }
     }
   }
+}
+
+// Whoever computes a product, it has the same bits; dot products along k, of up to three rows or columns, are summed in
+// another order. A product that is cut along k is cut by its shape alone.
+template <class T>
+void compare_products(const Case& s) {
+  SCOPED_TRACE(testing::Message() << s << (sizeof(T) == 4 ? " float" : " double"));
+  const Strides a = strides_of(s.a, s.m, s.k), b = strides_of(s.b, s.k, s.n), c = strides_of(s.c, s.m, s.n);
+  const auto size = [](int64_t rows, int64_t cols) { return 2 * (rows + 2) * (2 * cols + 8); };
+  std::mt19937 draw(static_cast<unsigned>(s.m * 31 + s.n * 7 + s.k));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const auto drawn = [&](int64_t rows, int64_t cols) {
+    std::vector<T> values(size(rows, cols));
+    for (T& x : values) x = static_cast<T>(uniform(draw));
+    return values;
+  };
+  const std::vector<T> av = drawn(s.m, s.k), bv = drawn(s.k, s.n), before = drawn(s.m, s.n);
+  const auto start = [](const auto& values) { return values.data() + values.size() / 2; };
+  std::vector<T> first;
+  for (const Products products : {Products::own, Products::blis, Products::automatic}) {
+    for (const int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      std::vector<T> cv = before;
+      blas::gemm<T>(products, s.m, s.n, s.k, static_cast<T>(s.alpha), {start(av), a.row, a.col},
+                    {start(bv), b.row, b.col}, static_cast<T>(s.beta), {cv.data() + cv.size() / 2, c.row, c.col});
+      if (first.empty()) first = cv;
+      ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0)
+          << name(products) << ", " << threads << " threads";
+    }
+  }
+}
+
+TEST(Blas, TheSameBitsWhoeverComputes) {
+  const tests::KeepThreads restore;
+  std::mt19937 draw(7);
+  const int64_t sizes[] = {4, 6, 7, 12, 14, 16, 31, 32, 33, 48, 65, 97};
+  for (int i = 0; i < 120; ++i) {  // in one tile
+    const int64_t k = std::vector<int64_t>{0, 1, 2, 31, 256, 257, 300, 513, 700}[draw() % 9];
+    const Case s{sizes[draw() % 12],
+                 sizes[draw() % 12],
+                 k,
+                 static_cast<int>(draw() % 7),
+                 static_cast<int>(draw() % 7),
+                 static_cast<int>(draw() % 5),
+                 std::vector<double>{1, -0.5, 0}[draw() % 3],
+                 std::vector<double>{0, 1, 0.75}[draw() % 3]};
+    compare_products<float>(s);
+    compare_products<double>(s);
+  }
+  for (const Case& s : {Case{300, 257, 100, 0, 1, 0, 1, 0},    // tiles down and across
+                        Case{100, 300, 270, 1, 0, 1, 1, 1},    // C by columns
+                        Case{64, 64, 800, 1, 0, 0, 1, 0.5},    // along k
+                        Case{33, 65, 1501, 0, 1, 3, 2, 0},     // along k, C with gaps
+                        Case{257, 40, 513, 5, 6, 0, 1, 0},     // operands that repeat
+                        Case{64, 300, 512, 0, 0, 0, 1, 1},     // rows of A that fall on the same lines of the cache
+                        Case{65, 700, 300, 0, 1, 0, -1, 0},    // turned: B' A'
+                        Case{520, 530, 515, 1, 0, 0, 1, 0},    // a weight's gradient
+                        Case{515, 520, 530, 0, 0, 0, 1, 1},    // several blocks of A and of k
+                        Case{4, 1500, 700, 0, 1, 0, 1, 0}}) {  // few rows
+    compare_products<float>(s);
+    compare_products<double>(s);
+  }
+}
+
+// Who computes, and that it is counted.
+TEST(Blas, TellsWhatComputes) {
+  const tests::KeepThreads restore;
+  set_num_threads(2);
+  const Engine small = blas::engine_of_linear(20, 20, 20);
+  EXPECT_EQ(small, products() == Products::blis ? Engine::blis : Engine::small);
+  const bool has_kernel = kernel_family() != KernelFamily::portable && products() == Products::automatic;
+  const Engine large = has_kernel || products() == Products::blis ? Engine::blis : Engine::tiles;
+  const std::vector<float> a(512 * 512, 1), b(512 * 512, 2);
+  std::vector<float> c(512 * 512);  // A is stored by columns, as for the gradient of a weight
+  const auto counted = [&](int64_t n, Engine engine) {
+    const auto before = product_counts();
+    gemm<float>(n, n, n, 1, {a.data(), 1, n}, {b.data(), n, 1}, 0, {c.data(), n, 1});
+    return product_counts()[static_cast<std::size_t>(engine)] - before[static_cast<std::size_t>(engine)];
+  };
+  EXPECT_EQ(counted(20, small), 0) << "nobody asks";
+  const Profiler profiler({.measure_peak = false});
+  EXPECT_EQ(counted(20, small), 20 * 20 * 20);
+  EXPECT_EQ(counted(512, large), 512 * 512 * 512);
+  const auto told = profiler.report().products;
+  double all = 0;
+  for (const auto& [engine, multiplications] : told) all += multiplications;
+  EXPECT_EQ(all, 512 * 512 * 512 + 20 * 20 * 20);
+  EXPECT_EQ(told.size(), large == small ? 1U : 2U);
 }
 
 TEST(Blas, FourteenRowKernelWithAnyVectors) {

@@ -1,4 +1,5 @@
 // GPT: parameters, values and gradients against PyTorch, causality, the cache, and activation checkpointing.
+// ctest: products
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>

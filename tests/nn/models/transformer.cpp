@@ -1,4 +1,5 @@
 // The encoder-decoder Transformer: initial parameters, shapes, and a whole model against PyTorch.
+// ctest: products
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

@@ -1,0 +1,88 @@
+// PackedMatrix: one packed operand for many products with few rows.
+#include <tapegrad/autograd/detail/pieces.h>
+#include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/blas_kernels.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
+
+namespace tapegrad {
+namespace {
+
+using blas::kernels;
+
+constexpr int64_t kPieceWork = 800000;   // least multiplications of a piece for another thread: about 20 us
+constexpr int64_t kPackWork = 16 << 10;  // least elements to pack on another thread
+
+static_assert(kPackedDepth <= blas::kDepth);
+
+// Memory of a packed matrix with k rows.
+template <class T>
+std::size_t packed_bytes(int64_t k, int64_t panels) {
+  return static_cast<std::size_t>(std::max<int64_t>(1, panels * kernels<T>().cols * k)) * sizeof(T);
+}
+
+}  // namespace
+
+template <class T>
+PackedMatrix<T>::PackedMatrix(int64_t k, int64_t n, MatrixView<const std::type_identity_t<T>> b)
+    : on_blis_(products() == Products::blis), k_(k), n_(n), panels_(pieces_of(n, kernels<T>().cols)) {
+  packed_ = static_cast<T*>(pool::acquire(packed_bytes<T>(k, panels_)));
+  if (on_blis_) {
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t j = 0; j < n; ++j) packed_[p * n + j] = b.data[p * b.row_stride + j * b.col_stride];
+    }
+    return;
+  }
+  const int64_t cols = kernels<T>().cols;
+  parallel_for(panels_, std::max<int64_t>(1, kPackWork / (cols * (k + 1))), [&](int64_t begin, int64_t end) {
+    kernels<T>().pack_panels(n, k, b.data, b.row_stride, b.col_stride, begin, end, packed_);
+  });
+}
+
+template <class T>
+PackedMatrix<T>::~PackedMatrix() {
+  pool::release(packed_, packed_bytes<T>(k_, panels_));
+}
+
+template <class T>
+void PackedMatrix<T>::multiply_panels(int64_t m, int64_t depth, const T* a, int64_t a_rows, T beta, T* c,
+                                      int64_t c_rows, int64_t first_panel, int64_t last_panel) const {
+  const int64_t cols = kernels<T>().cols, first = first_panel * cols, end = std::min(n_, last_panel * cols);
+  blas::Tile<T> tile{m, end - first, depth, T{1}, a, a_rows, 1, nullptr, n_, 1, beta, c + first, c_rows};
+  if (on_blis_) {
+    tile.b = packed_ + first;
+    return blas::multiply_on_blis(tile);
+  }
+  // A panel is packed by rows: if there are fewer of them, they are its beginning.
+  tile.panels = depth == k_ ? packed_ : packed_ + first * k_;
+  tile.first_col = depth == k_ ? first : 0;
+  tile.all_cols = depth == k_ ? panels_ * cols : cols;
+  const Scratch<T> scratch(kernels<T>().scratch_size(tile));
+  kernels<T>().multiply(tile, scratch.get());
+}
+
+template <class T>
+void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const {
+  count_product(on_blis_ ? Engine::blis : Engine::packed, m * n_ * k_);
+  const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
+  parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work),
+               [&](int64_t begin, int64_t end) { multiply_panels(m, k_, a, a_rows, beta, c, c_rows, begin, end); });
+}
+
+template <class T>
+void PackedMatrix<T>::multiply_part(int64_t m, int64_t cols, int64_t depth, const T* a, int64_t a_rows, T beta, T* c,
+                                    int64_t c_rows) const {
+  const int64_t panels = pieces_of(cols, kernels<T>().cols), at_once = depth == k_ || on_blis_ ? panels : 1;
+  for (int64_t panel = 0; panel < panels; panel += at_once) {
+    multiply_panels(m, depth, a, a_rows, beta, c, c_rows, panel, panel + at_once);
+  }
+}
+
+template class PackedMatrix<float>;
+template class PackedMatrix<double>;
+
+}  // namespace tapegrad

@@ -246,6 +246,14 @@ for (const auto& [x, y] : batches) {
 }
 EXPECT_EQ(adam.steps(), 3);
 }
+
+TEST_F(Readme, PositionsHaveOptions) {
+nn::GPTModel model({.positions = nn::Positions::rope, .position_options = nn::RopeOptions{.base = 500'000}});
+nn::PositionOptions options(nn::ConvPositionOptions{.width = 5},
+                            nn::CompositePositionOptions{.added = "conv", .relative = "alibi"});
+options.of<nn::RopeOptions>().ntk_scale = 4;  // nn::positions_named("rope") is nn::Positions::rope
+EXPECT_EQ(options.of<nn::RopeOptions>().ntk_scale, 4);
+}
 // clang-format on
 
 std::string read(const std::string& path) {
@@ -268,7 +276,7 @@ TEST(ReadmeCode, IsInThisFileWordForWord) {
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 18);
+  EXPECT_EQ(blocks, 19);
 }
 
 }  // namespace

@@ -337,7 +337,7 @@ TEST(GptCommand, RejectsWrongRequests) {
   }
   spill(hf + "/config.json", layers);
   expect_error(run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}), 2,
-               {hf + ": a model of its sizes takes about 50", " GB, this machine has "});
+               {hf + ": a model of its sizes takes about 51", " GB, this machine has "});
   spill(hf + "/config.json", config);
   EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
 

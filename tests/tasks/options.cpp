@@ -121,6 +121,7 @@ TEST(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
           })});
   RunOptions copy = task_named("copy").defaults();
   copy.config.hidden_size = 4096;
+  resolve(copy);
   expect({"copy", "--hidden-size", "4096", "--num-hidden-layers", layers([&](int64_t n) {
             copy.config.num_hidden_layers = n;
             return training_bytes(copy, 1);

@@ -1,4 +1,5 @@
 // The kernels of attention by hashing: scores to weights, and their gradient.
+// build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/lsh_rows.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

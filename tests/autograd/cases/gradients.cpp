@@ -66,7 +66,8 @@ TEST(Gradients, EveryModulePasses) {
 TEST(Gradients, EveryModuleHasSamples) {
   std::set<std::string> known;
   for (const ModuleSamples& samples : module_samples()) known.insert(samples.module);
-  const std::set<std::string> modules = modules_in(std::string(tests::kIncludeDir) + "/nn");
+  std::set<std::string> modules = modules_in(std::string(tests::kIncludeDir) + "/nn");
+  for (const char* const holder : {"AnyOf", "AttentionPositions"}) modules.erase(holder);  // of modules that have samples
   EXPECT_GT(modules.size(), 50U);
   for (const std::string& module : modules) {
     EXPECT_TRUE(known.contains(module)) << module << " has no sample in tasks/gradcheck/module_samples_*.cpp";

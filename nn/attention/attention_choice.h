@@ -4,6 +4,7 @@
 #include <tapegrad/nn/attention_form.h>
 #include <tapegrad/nn/positions.h>
 
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -22,8 +23,9 @@ namespace tapegrad::nn {
 class AttentionChoice {
  public:
   AttentionChoice();  ///< full attention
-  template <FormOptions Options>
-  AttentionChoice(Options options)  // NOLINT: the options of a form choose it
+  template <class Options>
+  requires(!std::same_as<Options, AttentionChoice>) &&
+      FormOptions<Options> AttentionChoice(Options options)  // NOLINT: the options of a form choose it
       : held_(std::make_unique<Held<Options>>(std::move(options))) {}
   AttentionChoice(const AttentionChoice& other) : held_(other.held_->copy()) {}
   AttentionChoice(AttentionChoice&& other) noexcept = default;

@@ -31,7 +31,7 @@ template <class Request, class Act>
 void add_verb(CLI::App* app, Run& run, const std::shared_ptr<Request>& request, Act act) {
   add_options(app, fields_of(*request));
   on_parsed(app, [app, &run, request, act] {
-    run = [app, request, act] {
+    run = [=] {
       const Fields fields = fields_of(*request);
       if constexpr (requires { request->given; }) request->given = given_on(app, request->asked());
       check_limits(fields);

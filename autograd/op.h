@@ -33,7 +33,7 @@ struct OpTraits {
 /// One constant per operation, with static lifetime, next to its definition: const Op kTanh{"tanh"}. Constructing it
 /// enters it in Op::all().
 struct Op : OpTraits {
-  Op(std::string_view name, bool twice = true) : Op(name, OpTraits{.twice = twice}) {}  // NOLINT: Op kTanh{"tanh"}
+  Op(std::string_view op, bool again = true) : Op(op, OpTraits{.twice = again}) {}  // NOLINT: Op kTanh{"tanh"}
   Op(std::string_view name, OpTraits traits);
   Op(const Op&) = delete;
 

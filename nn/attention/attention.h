@@ -70,8 +70,8 @@ struct MultiHeadAttention {
   /// cross-attention (x, memory, memory). Error if the form is for self-attention only and the three are not one
   /// tensor.
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionPass& pass = {}) const;
-  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) const {
-    return (*this)(query, key, value, AttentionPass{.mask = mask});
+  Tensor operator()(const Tensor& from, const Tensor& keys, const Tensor& values, const Tensor& mask) const {
+    return (*this)(from, keys, values, AttentionPass{.mask = mask});
   }
   /// The two halves of the above, for callers that keep keys and values: [B, S, d_in] -> heads, and query [B, T, d_in]
   /// -> [B, T, output_size].

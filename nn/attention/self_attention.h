@@ -8,8 +8,7 @@ namespace tapegrad::nn {
 /// MultiHeadAttention of tutorials 000 and 004, with their names, shapes and draws: "W_query", "W_key", "W_value" and
 /// "out_proj".
 struct MultiHeadSelfAttention : MultiHeadAttention {
-  explicit MultiHeadSelfAttention(const SelfAttentionConfig& config)
-      : MultiHeadAttention(config, kSelfAttentionNames) {}
+  explicit MultiHeadSelfAttention(const SelfAttentionConfig& sizes) : MultiHeadAttention(sizes, kSelfAttentionNames) {}
 };
 
 }  // namespace tapegrad::nn

@@ -69,7 +69,7 @@ class PositionKind {
  public:
   enum class Role { neither, added, relative };  ///< composite combines an added kind with a relative one
 
-  PositionKind(std::string_view name, std::string_view help, Role role) : name(name), help(help), role(role) {}
+  PositionKind(std::string_view kind, std::string_view text, Role of) : name(kind), help(text), role(of) {}
   virtual ~PositionKind() = default;
   PositionKind(const PositionKind&) = delete;
   PositionKind& operator=(const PositionKind&) = delete;

@@ -30,7 +30,7 @@ void on_parsed(CLI::App* app, std::function<void()> act);
 template <class Request, class Act>
 void add_verb(CLI::App* app, Run& run, const std::shared_ptr<Request>& request, Act act) {
   add_options(app, fields_of(*request));
-  on_parsed(app, [app, &run, request, act] {
+  on_parsed(app, [=, &run] {
     run = [=] {
       const Fields fields = fields_of(*request);
       if constexpr (requires { request->given; }) request->given = given_on(app, request->asked());

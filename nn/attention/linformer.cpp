@@ -57,7 +57,8 @@ class Linformer final : public CopiedForm<Linformer> {
   static Parameter projection(const LinformerAttention& options, const AttentionSizes& sizes) {
     const int64_t length = options.length > 0 ? options.length : sizes.length;
     require_positive("attention_choice", "the longest input of linformer attention", length);
-    Parameter p(options.per_head ? init::blank({sizes.heads, options.rank, length}) : init::blank({options.rank, length}));
+    Parameter p(options.per_head ? init::blank({sizes.heads, options.rank, length})
+                                 : init::blank({options.rank, length}));
     init::normal(p, 0, 1 / std::sqrt(static_cast<double>(options.rank)));
     return p;
   }

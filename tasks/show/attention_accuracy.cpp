@@ -225,7 +225,8 @@ Exhibit exhibit_of(const ShowRequest& request) {
     }
     exhibit.text += "\n";
   }
-  exhibit.text += fmt::format("\nAccuracy on new inputs; guessing gives {:.3f}. Options of the forms:\n", 1.0 / kClasses);
+  exhibit.text +=
+      fmt::format("\nAccuracy on new inputs; guessing gives {:.3f}. Options of the forms:\n", 1.0 / kClasses);
   for (Form& form : forms) {
     std::string options;
     for (const nn::Field& field : nn::fields_of(form.choice))

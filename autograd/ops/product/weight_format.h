@@ -46,8 +46,8 @@ QuantizedMatrix quantized_zeros(int64_t rows, int64_t columns, const WeightForma
 /// float32 [rows, columns]. Error unless `columns` has as many groups as the matrix.
 Tensor dequantize(const QuantizedMatrix& matrix, int64_t columns);
 
-/// linear(x, weight, bias) for a quantised weight [out, in]: x float32 [..., in] -> [..., out]. The weight is read once.
-/// Error if a gradient is needed.
+/// linear(x, weight, bias) for a quantised weight [out, in]: x float32 [..., in] -> [..., out]. The weight is read
+/// once. Error if a gradient is needed.
 Tensor linear(const Tensor& x, const QuantizedMatrix& weight, const Tensor& bias = {});
 /// embedding(table, ids) for a quantised table [V, columns]: ids int64 [...] -> float32 [..., columns].
 Tensor embedding(const QuantizedMatrix& table, int64_t columns, const Tensor& ids);

@@ -1,9 +1,9 @@
 // Every operation's gradient, to second order, on every sample of the table.
 // ctest: families
 #include <gtest/gtest.h>
+#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>
 #include <tapegrad/tasks/gradcheck/module_samples.h>
-#include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/test_paths.h>
 
@@ -34,8 +34,7 @@ std::set<std::string> modules_in(const std::string& folder) {
 }
 
 TEST(Gradients, EveryOperationHasSamples) {
-  for (const std::string& op : ops_without_samples())
-    ADD_FAILURE() << op << " has no sample in tasks/gradcheck/cases";
+  for (const std::string& op : ops_without_samples()) ADD_FAILURE() << op << " has no sample in tasks/gradcheck/cases";
   for (const std::string& op : samples_without_op()) ADD_FAILURE() << op << " has samples, and is no operation";
 }
 
@@ -67,7 +66,8 @@ TEST(Gradients, EveryModuleHasSamples) {
   std::set<std::string> known;
   for (const ModuleSamples& samples : module_samples()) known.insert(samples.module);
   std::set<std::string> modules = modules_in(std::string(tests::kIncludeDir) + "/nn");
-  for (const char* const holder : {"AnyOf", "AttentionPositions"}) modules.erase(holder);  // of modules that have samples
+  for (const char* const holder : {"AnyOf", "AttentionPositions"})
+    modules.erase(holder);  // of modules that have samples
   EXPECT_GT(modules.size(), 50U);
   for (const std::string& module : modules) {
     EXPECT_TRUE(known.contains(module)) << module << " has no sample in tasks/gradcheck/module_samples_*.cpp";

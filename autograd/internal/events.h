@@ -20,14 +20,10 @@ void end_step();
 
 // --- amounts of work ---
 
+/// Adds the arithmetic of a product to the operation that runs on this thread, or to the one whose loop this thread
+/// works on: 2 m n k, while is_profiling(). Products report through count_product (kernels/product/engines.h).
 void add_flops(int64_t flops);
 void add_bytes(int64_t bytes);
-/// Adds the arithmetic of a product to the operation that runs on this thread, or to the one whose loop this thread
-/// works on. Called once by each function that computes products: 2 m n k.
-inline void count_flops(int64_t flops) {
-  if (is_profiling()) [[unlikely]]
-    add_flops(flops);
-}
 /// Adds memory read or written to the operation or scope that runs on this thread.
 inline void count_bytes(int64_t bytes) {
   if (is_profiling()) [[unlikely]]

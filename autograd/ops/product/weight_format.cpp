@@ -40,7 +40,7 @@ constexpr int64_t kWord = sizeof(int64_t);
 
 // The shapes of values and scales.
 Shape values_shape(const RowsFormat& f, int64_t rows, int64_t columns) {
-  return {rows, f.groups(columns) * f.group_bytes / kWord};
+  return {rows, f.groups(columns) * (f.group_bytes / kWord)};
 }
 Shape scales_shape(const RowsFormat& f, int64_t rows, int64_t columns) {
   return {rows, f.groups(columns) * f.group_scales};

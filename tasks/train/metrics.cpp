@@ -23,7 +23,8 @@ void each_line(const fs::path& path, const std::string& text, const F& line) {
     const nlohmann::json object = json::parse(std::string_view(text).substr(begin, end - begin), refuse);
     const bool step = object.is_object() && object.contains("step") && object["step"].is_number_integer();
     const bool epoch = object.is_object() && object.contains("epoch") && object["epoch"].is_number_integer();
-    if (!step && !epoch)
+    const bool bits = object.is_object() && object.contains("bits") && object["bits"].is_string();
+    if (!step && !epoch && !bits)
       fail("metrics", fmt::format("{}, line {}: expected the object of a step or an epoch", path.string(), number));
     if (!line(object, static_cast<int64_t>(end + 1))) return;
     begin = end + 1;
@@ -41,6 +42,8 @@ int64_t bytes_of_steps(const fs::path& path, int64_t steps, int64_t steps_per_ep
       if (kept == 0 && step > 0) seen = step - 1, epochs = seen / steps_per_epoch;
       if (step > steps) return false;
       if (step != ++seen) fail("metrics", fmt::format("{}: expected step {}, got step {}", path.string(), seen, step));
+    } else if (object.contains("bits")) {
+      return false;  // of the run before
     } else {
       const auto epoch = object["epoch"].get<int64_t>();
       if ((epoch + 1) * steps_per_epoch > steps) return false;
@@ -121,6 +124,8 @@ void MetricsFile::add(const EpochMetrics& m) {
   file_.append(text + "}\n");
 }
 
+void MetricsFile::add_bits(std::string_view bits) { file_.append(fmt::format("{{\"bits\":\"{}\"}}\n", bits)); }
+
 Metrics read_metrics(const fs::path& path) {
   Metrics out;
   each_line(path, read_file(path), [&](const nlohmann::json& object, int64_t) {
@@ -128,6 +133,8 @@ Metrics read_metrics(const fs::path& path) {
       out.steps.push_back({object["step"], number(object, "loss"), maybe(object, "accuracy").value_or(kNotMeasured),
                            number(object, "lr"), number(object, "tokens_per_s"), maybe(object, "train_loss"),
                            maybe(object, "validation_loss")});
+    } else if (object.contains("bits")) {
+      out.bits = object["bits"];
     } else {
       out.epochs.push_back(
           {object["epoch"], number(object, "loss"), maybe(object, "accuracy").value_or(kNotMeasured), {}});

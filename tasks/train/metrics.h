@@ -1,4 +1,5 @@
-// metrics.jsonl: one line per step and one per epoch, written during the run; cut back to a step when a run resumes.
+// metrics.jsonl: one line per step and one per epoch, written during the run, and one at its end; cut back to a step
+// when a run resumes.
 #pragma once
 
 #include <tapegrad/tasks/train/files.h>
@@ -7,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::train {
@@ -51,6 +53,8 @@ class MetricsFile {
 
   void add(const StepMetrics& metrics);
   void add(const EpochMetrics& metrics);
+  // The last line of a run: bits_of its model.
+  void add_bits(std::string_view bits);
   void sync() { file_.sync(); }
 
  private:
@@ -60,6 +64,7 @@ class MetricsFile {
 struct Metrics {
   std::vector<StepMetrics> steps;
   std::vector<EpochMetrics> epochs;
+  std::string bits;  // of the model, where the run has ended
 };
 
 // Reads a whole metrics.jsonl; an incomplete last line is ignored.

@@ -78,6 +78,7 @@ void facts(std::string& out, const ReportText& text, const Metrics& metrics, int
   std::nth_element(speeds.begin(), middle, speeds.end());
   if (!speeds.empty() && *middle > 0)
     fact(out, grouped(static_cast<int64_t>(*middle)), fmt::format("{} per second (median)", text.unit));
+  if (!metrics.bits.empty()) fact(out, metrics.bits, "bits of the model");
   out += "</div>\n";
 }
 

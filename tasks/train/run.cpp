@@ -1,6 +1,7 @@
 // Runs with all files, from the first or the last saved step to the end.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/drawing/tables.h>
 #include <tapegrad/tasks/train/checked_file.h>
@@ -175,6 +176,7 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
   }
   progress.finish();
   if (saved != steps_) save();
+  if (finished() && first) metrics->add_bits(bits_of(model_.state()));
   if (finished() && m.step > 0 && files.ended && first) files.ended(m);
   if (!finished()) {
     parallel_->world().barrier();  // until the first process has written: the launcher ends all when one ends
@@ -205,12 +207,13 @@ void Loop::save_model(const RunFiles& files, const fs::path& path) {
 void Loop::write_results(const RunFiles& files, const fs::path& folder) {
   const fs::path model = folder / kModelFile, report = folder / kReportFile;
   save_model(files, model);
+  const Metrics metrics = read_metrics(folder / kMetricsFile);
   {
     const auto eval = model_.eval_mode();
-    replace_file(
-        report, report_html(files.report, read_metrics(folder / kMetricsFile), steps_per_epoch(), model_.parameters()));
+    replace_file(report, report_html(files.report, metrics, steps_per_epoch(), model_.parameters()));
   }
-  say(files.messages, fmt::format("Model saved to {}\nReport: {}", model.string(), report.string()));
+  say(files.messages,
+      fmt::format("Model saved to {}\nReport: {}\nbits {}", model.string(), report.string(), metrics.bits));
 }
 
 }  // namespace tapegrad::train

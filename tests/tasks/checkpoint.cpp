@@ -1,5 +1,7 @@
 // Checkpoints of any program, the files of training runs, and those of older versions; the order of a run.
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/io/bits.h>
+#include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/optim/adam.h>
@@ -180,6 +182,31 @@ TEST(RunFiles, WritesTheFilesOfARun) {
   for (const char* part : {"<h1>A line</h1>", "16 steps", "of the model", "validation loss"})
     EXPECT_NE(report.find(part), std::string::npos) << part;
   EXPECT_EQ(report.find("Accuracy"), std::string::npos);
+  const std::string bits = bits_of(nn::state_dict(run.model));
+  EXPECT_TRUE(metrics.ends_with("\n{\"bits\":\"" + bits + "\"}\n")) << metrics;
+  EXPECT_NE(report.find("<b>" + bits + "</b><span>bits of the model</span>"), std::string::npos);
+  EXPECT_EQ(bits_of(load_safetensors(folder / "run/model.safetensors").tensors), bits);
+}
+
+// Also of a run that has ended before; with more steps, the line is that of the new end.
+TEST(RunFiles, EveryRunEndsWithItsBits) {
+  const TemporaryFolder folder;
+  const std::string metrics = folder / "run/metrics.jsonl";
+  std::vector<std::string> bits;
+  for (const int64_t epochs : {1, 1, 2}) {
+    Trained run({.epochs = epochs});
+    const std::string printed = folder / "printed.txt";
+    std::FILE* out = std::fopen(printed.c_str(), "w");
+    run.loop.run({.folder = folder / "run", .resume = true, .progress = false, .messages = out});
+    std::fclose(out);
+    bits.push_back(bits_of(nn::state_dict(run.model)));
+    EXPECT_TRUE(slurp(printed).ends_with("/report.html\nbits " + bits.back() + "\n")) << slurp(printed);
+    EXPECT_EQ(read_metrics(metrics).bits, bits.back());
+    const std::string text = slurp(metrics);
+    EXPECT_EQ(text.find("\"bits\""), text.rfind("\"bits\""));
+  }
+  EXPECT_EQ(bits[0], bits[1]);
+  EXPECT_NE(bits[1], bits[2]);
 }
 
 // w is NaN after the first update: the gradient of sqrt at 0, times 0.

@@ -213,8 +213,10 @@ TEST(Train, WritesItsFiles) {
   EXPECT_NE(ran.out.find(", Learning Rate: 0.000100\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("Model saved to "), std::string::npos);
 
-  const std::vector<nlohmann::json> lines = lines_of(out + "/metrics.jsonl");
-  ASSERT_EQ(lines.size(), 22u);
+  std::vector<nlohmann::json> lines = lines_of(out + "/metrics.jsonl");
+  ASSERT_EQ(lines.size(), 23u);
+  EXPECT_TRUE(ran.out.ends_with("\nbits " + lines.back().at("bits").get<std::string>() + "\n")) << ran.out;
+  lines.pop_back();
   int64_t step = 0, epoch = 0;
   double sum = 0;
   for (const nlohmann::json& line : lines) {
@@ -265,7 +267,7 @@ TEST(Train, NoEpochsWriteTheUntrainedModel) {
     const Ran ran = run_command(tiny_run(task, run, {"--num-epochs", "0"}), {.folder = folder.path()});
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(slurp(run + "/report.html").find("</html>"), std::string::npos);
-    EXPECT_EQ(slurp(run + "/metrics.jsonl"), "");
+    EXPECT_TRUE(slurp(run + "/metrics.jsonl").starts_with("{\"bits\":"));
     const Ran tested = run_command({"test", task, "--model", run, "--count", "20", "--target", "0"});
     EXPECT_EQ(tested.code, 0) << tested.err;
     EXPECT_EQ(run_command(tiny_run(task, run, {"--num-epochs", "0", "--resume"}), {.folder = folder.path()}).code, 0);

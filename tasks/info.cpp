@@ -1,15 +1,18 @@
-// The verb `info`: measures this machine.
+// The verb `info`: measures this machine, or compares its results with those of others.
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/info.h>
+#include <tapegrad/tasks/self_test/self_test.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
 #include <tapegrad/version.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace tapegrad::tasks {
 namespace {
@@ -26,11 +29,58 @@ constexpr Product kProducts[] = {{256, 3072, 768, "feed-forward"},
 
 double rounded(double value) { return std::round(value * 10) / 10; }
 
+nlohmann::ordered_json machine() {
+  return {{"version", kVersion},
+          {"processor", processor_name()},
+          {"kernels", std::string(name(kernel_family()))},
+          {"products", std::string(name(products()))},
+          {"blis", blis_description()},
+          {"threads", num_threads()}};
+}
+
+void print_machine() {
+  print_text(fmt::format("tapegrad   {}\nprocessor  {}\nkernels    {}\nproducts   {}\nBLIS       {}\nthreads    {}\n",
+                         kVersion, processor_name(), name(kernel_family()), name(products()), blis_description(),
+                         num_threads()));
+}
+
+int self_test(bool as_json) {
+  if (!as_json) print_machine();
+  const std::vector<SelfTestResult> all = run_self_test([as_json](const SelfTestResult& r) {
+    if (as_json) return;
+    const std::string note = r.published.empty() ? "  not published" : fmt::format("  published: {}", r.published);
+    print_text(fmt::format("{:<34}{}{}\n", r.name, r.bits, r.ok() ? "" : note));
+  });
+  std::vector<std::string> others;
+  for (const SelfTestResult& r : all)
+    if (!r.ok()) others.push_back(r.name);
+  if (as_json) {
+    nlohmann::ordered_json out = machine(), bits = nlohmann::ordered_json::object();
+    for (const SelfTestResult& r : all) bits[r.name] = r.bits;
+    out["bits"] = bits;
+    out["differ"] = others;
+    print_now(out.dump() + "\n");
+  } else if (others.empty()) {
+    print_text(fmt::format("All {} have the published bits.\n", all.size()));
+  } else {
+    print_text(
+        fmt::format("{} of {} differ from the published bits, {} first.\n", others.size(), all.size(), others[0]));
+  }
+  return others.empty() ? 0 : 1;
+}
+
 }  // namespace
 
-void InfoRequest::list(Fields& f) { add_json(f, json); }
+void InfoRequest::list(Fields& f) {
+  f.add({.name = "self-test",
+         .help = "compute a fixed list of operations, training runs and generated texts, and compare the hash of each "
+                 "with the published one, which every machine should give"},
+        self_test);
+  add_json(f, json);
+}
 
 int info(const InfoRequest& request) {
+  if (request.self_test) return self_test(request.json);
   const double fma = measure_fma_gflops();
   nlohmann::ordered_json rates = nlohmann::ordered_json::object(), engines = rates;
   std::string table;
@@ -45,22 +95,15 @@ int info(const InfoRequest& request) {
   }
   const double read = measure_read_gb_s();
   if (request.json) {
-    const nlohmann::ordered_json all{{"version", kVersion},
-                                     {"processor", processor_name()},
-                                     {"kernels", std::string(name(kernel_family()))},
-                                     {"products", std::string(name(products()))},
-                                     {"blis", blis_description()},
-                                     {"threads", num_threads()},
-                                     {"fma_gflops", rounded(fma)},
-                                     {"matmul_gflops", rates},
-                                     {"matmul_by", engines},
-                                     {"read_gb_s", rounded(read)}};
+    nlohmann::ordered_json all = machine();
+    all["fma_gflops"] = rounded(fma);
+    all["matmul_gflops"] = rates;
+    all["matmul_by"] = engines;
+    all["read_gb_s"] = rounded(read);
     print_now(all.dump() + "\n");
     return 0;
   }
-  print_text(fmt::format("tapegrad   {}\nprocessor  {}\nkernels    {}\nproducts   {}\nBLIS       {}\nthreads    {}\n",
-                         kVersion, processor_name(), name(kernel_family()), name(products()), blis_description(),
-                         num_threads()));
+  print_machine();
   print_text(fmt::format(
       "fused multiply-adds, float32 peak: {:.1f} GFLOP/s\nmatrix products, GFLOP/s:\n{}reading memory: {:.1f} GB/s\n",
       fma, table, read));

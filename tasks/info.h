@@ -1,4 +1,4 @@
-// The verb `info`.
+// The verb `info`: measures this machine, or tests it.
 #pragma once
 
 #include <tapegrad/tasks/settings/settings.h>
@@ -7,10 +7,13 @@ namespace tapegrad::tasks {
 
 struct InfoRequest {
   bool json = false;
+  bool self_test = false;
 
   void list(Fields& fields);
 };
 // Prints the processor, the active kernels, and the speed of multiply-adds, matrix products and memory; returns 0.
+// With `self_test`, prints the hashes of a fixed list of computations instead; returns 0 where all are the published
+// ones, otherwise 1.
 int info(const InfoRequest& request);
 
 }  // namespace tapegrad::tasks

@@ -1,0 +1,72 @@
+// `tapegrad info --self-test`: this machine computes the published bits.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/io/bits.h>
+#include <tapegrad/autograd/op.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tasks/self_test/self_test.h>
+#include <tapegrad/tests/support/command_runner.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+using tasks::Computation;
+
+TEST(SelfTest, ComputesTheSameBitsWithAnyNumberOfThreads) {
+  std::string first;
+  for (const char* threads : {"2", "1", "3"}) {
+    const Ran ran = run_command({"info", "--self-test", "--json", "--threads", threads});
+    const nlohmann::json all = nlohmann::json::parse(ran.out);
+    EXPECT_EQ(ran.code, 0) << all["differ"];
+    EXPECT_EQ(all["differ"], nlohmann::json::array());
+    EXPECT_EQ(all["bits"].size(), tasks::published_bits().size());
+    if (first.empty()) first = all["bits"].dump();
+    EXPECT_EQ(all["bits"].dump(), first);
+  }
+}
+
+TEST(SelfTest, CoversEveryOperationAndHasNoNameTwice) {
+  std::set<std::string> names;
+  for (const auto& list : {tasks::operation_computations(), tasks::run_computations()})
+    for (const Computation& each : list) EXPECT_TRUE(names.insert(each.name).second) << each.name;
+  for (const Op* op : Op::all()) EXPECT_TRUE(names.contains(std::string(op->name))) << op->name;
+  for (const char* run : {"train copy", "train addition", "train parser", "train classify", "train gpt",
+                          "train gpt in bfloat16", "generate in int8"})
+    EXPECT_TRUE(names.contains(run)) << run;
+  std::set<std::string> published;
+  for (const auto& [name, bits] : tasks::published_bits()) {
+    EXPECT_TRUE(published.insert(std::string(name)).second) << name;
+    EXPECT_EQ(bits.size(), 19U);
+  }
+  EXPECT_EQ(published, names);
+}
+
+// Values, gradients, and both types: each is a part of what is hashed.
+TEST(SelfTest, HashesValuesAndGradientsInBothTypes) {
+  std::size_t in_float32 = 0, all = 0, with_gradient = 0;
+  for (const Computation& each : tasks::operation_computations()) {
+    std::set<DType> types;
+    bool gradient = false;
+    for (const NamedTensor& result : each.run()) {
+      types.insert(result.tensor.dtype());
+      gradient |= result.name.find("gradient") != std::string::npos;
+    }
+    ++all, in_float32 += types.contains(kFloat32), with_gradient += gradient;
+  }
+  EXPECT_EQ(with_gradient, all);
+  EXPECT_EQ(in_float32, all);
+}
+
+TEST(SelfTest, ADifferenceIsNamed) {
+  const tasks::SelfTestResult right{"sum", "0123 4567 89ab cdef", "0123 4567 89ab cdef"},
+      wrong{"sum", "0123 4567 89ab cdee", "0123 4567 89ab cdef"}, unknown{"sum", "0123 4567 89ab cdef", ""};
+  EXPECT_TRUE(right.ok());
+  EXPECT_FALSE(wrong.ok() || unknown.ok());
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

@@ -19,6 +19,7 @@ target_compile_features(tapegrad PUBLIC cxx_std_20)
 target_include_directories(tapegrad PUBLIC $<BUILD_INTERFACE:${include_dir}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_include_directories(tapegrad_small PRIVATE ${include_dir})
 set_target_properties(tapegrad_small PROPERTIES POSITION_INDEPENDENT_CODE ON)
+tapegrad_group(tapegrad_small ${small_of_composed} ${small_of_kernels})
 foreach(target tapegrad tapegrad_small)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tapegrad_flags> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
                         TBB::tbb hwy::hwy ReferenceLAPACK::ReferenceLAPACK BLIS::BLIS fmt::fmt xxhash::xxhash Threads::Threads)
@@ -53,5 +54,5 @@ target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVAT
                                      $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:utf8cpp> Threads::Threads)
 target_compile_definitions(tapegrad_train INTERFACE $<BUILD_INTERFACE:TAPEGRAD_DATA_FOLDER="${PROJECT_SOURCE_DIR}/tasks/examples">)
 set_target_properties(tapegrad_train PROPERTIES EXPORT_NAME train VERSION ${PROJECT_VERSION}
-                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "$ORIGIN"
-                      UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "$ORIGIN")
+tapegrad_group(tapegrad_train ${train_sources})

@@ -26,17 +26,17 @@ std::string folder_of(const std::string& path) { return path.substr(0, path.rfin
 // ---- Temporary files ----
 
 constexpr std::string_view kStart = ".tapegrad-", kEnd = ".new";
-constexpr std::size_t kDigits = 16;
+constexpr std::size_t kNumberDigits = 16;
 
 std::string random_name() {
   uint64_t number = 0;
   while (::getrandom(&number, sizeof number, 0) != sizeof number) {
   }
-  return fmt::format("{}{:0{}x}{}", kStart, number, kDigits, kEnd);
+  return fmt::format("{}{:0{}x}{}", kStart, number, kNumberDigits, kEnd);
 }
 
 bool is_temporary(std::string_view name) {
-  return name.size() == kStart.size() + kDigits + kEnd.size() && name.starts_with(kStart) && name.ends_with(kEnd);
+  return name.size() == kStart.size() + kNumberDigits + kEnd.size() && name.starts_with(kStart) && name.ends_with(kEnd);
 }
 
 // What is at a path that is not a regular file.

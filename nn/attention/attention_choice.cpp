@@ -1,4 +1,5 @@
 // The forms of attention that a model can choose.
+// build: alone
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/error.h>

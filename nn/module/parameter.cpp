@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/nn/module/detail/leaf_of.h>
 #include <tapegrad/nn/parameter.h>
 
 #include <atomic>
@@ -22,9 +23,6 @@ Tensor own(Tensor&& values) {
   if (values.unique() && values.is_contiguous() && values.tape_index().tape == 0) return std::move(values);
   return values.clone();
 }
-
-// A floating tensor becomes a leaf.
-Tensor leaf_of(const Tensor& values) { return is_floating(values.dtype()) ? values.as_leaf() : values; }
 
 void require_clone(std::string_view what) {
   if (clone_scopes == 0) {
@@ -76,7 +74,7 @@ Parameter::Parameter(Parameter& other) {
   leaf_ = std::make_shared<Leaf>(Tensor());
   leaf_->name = other.leaf_->name;
   leaf_->frozen = other.leaf_->frozen;
-  leaf_->become(leaf_of(other.leaf_->tensor.clone()));
+  leaf_->become(detail::leaf_of(other.leaf_->tensor.clone()));
   if (tied) clones_of_tied.emplace(other.leaf_.get(), leaf_);
 }
 
@@ -143,7 +141,7 @@ void Parameter::convert(DType dtype) {
     fail("parameter", fmt::format("{} cannot be converted to {} (expected float32, float64 or bfloat16)",
                                   quoted(name()), tapegrad::name(dtype)));
   }
-  leaf_->become(leaf_of(tensor().detach().to(dtype)));
+  leaf_->become(detail::leaf_of(tensor().detach().to(dtype)));
 }
 
 // --- Buffer ---

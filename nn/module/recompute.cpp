@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/draw_log.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/module/detail/leaf_of.h>
 #include <tapegrad/nn/recompute.h>
 
 #include <utility>
@@ -13,19 +14,17 @@ namespace {
 
 const Op kRecompute{"recompute", false};
 
-Tensor leaf_of(const Tensor& x) { return is_floating(x.dtype()) ? x.as_leaf() : x; }
-
 // What backward needs to run f once more.
 struct Again {
   Tensor x;                                             // detached
   std::vector<Tensor, pool::Allocator<Tensor>> inputs;  // what else f used that has gradients
-  detail::DrawLog draws;
+  tapegrad::detail::DrawLog draws;
   Recomputed f;
   DType products = Autocast::dtype();
 
   Grads gradients(const Tensor& dy) {
     Tape tape(OuterTensors::leaves);
-    const Tensor leaf = leaf_of(x);
+    const Tensor leaf = detail::leaf_of(x);
     const Gradients found = tape.backward(again(leaf), {.grad_output = dy});
     const auto of = [&](const Tensor& input) {
       const Tensor* grad = found.find(input);
@@ -39,7 +38,7 @@ struct Again {
 
   // Only f repeats the draws of forward; an operation's backward may draw other numbers.
   Tensor again(const Tensor& leaf) {
-    const detail::DrawLog::Replay same_draws(kRecompute.name, draws);
+    const tapegrad::detail::DrawLog::Replay same_draws(kRecompute.name, draws);
     const Autocast as_before(products);
     Tensor y = f(leaf);
     same_draws.require_end();
@@ -56,9 +55,9 @@ Tensor recompute(const Tensor& x, Recomputed f, Reads reads) {
   std::vector<Tensor> inputs{x};
   Tensor y;
   {
-    const detail::DrawLog::Recording draws(again.draws);
+    const tapegrad::detail::DrawLog::Recording draws(again.draws);
     Tape tape(OuterTensors::leaves);  // finds what takes part, and is dropped
-    const Tensor leaf = leaf_of(again.x);
+    const Tensor leaf = detail::leaf_of(again.x);
     const Tensor result = again.f(leaf);
     y = result.view(result.shape(), result.strides());  // f may return a tensor that it holds
     if (tape.position_of(result) < 0) return y;         // a constant; what f returns as it is becomes a leaf

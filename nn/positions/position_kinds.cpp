@@ -1,4 +1,5 @@
 // The table of positional encodings, and what follows from it.
+// build: alone
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/nn/position_kind.h>

@@ -90,7 +90,7 @@ int info(const InfoRequest& request) {
     const std::string_view engine = matmul_engine(p.m, p.n, p.k);
     rates[shape] = rounded(reached);
     engines[shape] = engine;
-    table += fmt::format("  {:<16} {:>7.1f}  {:>3.0f} % of the peak, {:<5}  {}\n", shape, reached, 100 * reached / fma,
+    table += fmt::format("  {:<16} {:>7.1f}  {:>3.0f} % of the peak, {:<12}  {}\n", shape, reached, 100 * reached / fma,
                          engine, p.what);
   }
   const double read = measure_read_gb_s();

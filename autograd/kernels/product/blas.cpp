@@ -1,9 +1,10 @@
-// Chooses who computes a matrix product, and cuts it into tiles.
+// Cuts matrix products into tiles.
 #include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/blas_choice.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/parallel.h>
@@ -17,23 +18,18 @@ namespace {
 
 using blas::Kernels;
 using blas::kernels;
+using blas::kPieceWork;
+using blas::kSharedB;
+using blas::kTile;
+using blas::Product;
 using blas::Tile;
+using blas::Way;
 
-constexpr int64_t kTile = 256;                // most columns of a tile of C; and most rows, if L2 has 512 KiB
-constexpr int64_t kLeastDouble = 512 << 10;   // multiplications of a product that BLIS computes, in float64,
-constexpr int64_t kLeastAvx2 = 6 << 20;       // and in float32 with AVX2;
-constexpr int64_t kLeastWeight = 2 << 20;     // elements of B, with AVX-512, for few rows
-constexpr int64_t kLeastAliased = 512 << 10;  // the same for many rows that fall on the same lines of the cache
-constexpr int64_t kLeastTile = 128 * 384;     // elements of C for each of many threads: each packs its operands
-constexpr int64_t kPieceWork = 800000;        // least multiplications of a piece for another thread: about 20 us
-constexpr int64_t kPieces = 16;               // tiles of a product that is large enough
-constexpr int64_t kOwnB = 8 << 10;            // up to this many elements of B, each tile packs its own part;
-constexpr int64_t kSharedB = 2 << 20;         // up to this many, B is packed once for all tiles
-constexpr int64_t kSharedA = 8 << 20;         // up to this many elements of A, it is packed once for all tiles
-constexpr int64_t kPackWork = 16 << 10;       // least elements to pack on another thread
-constexpr int64_t kAddWork = 8 << 10;         // least elements of parts to add on another thread
-constexpr int64_t kFewOutputs = 128 * 128;    // a C of at most this size is split along k if k is long
-constexpr int64_t kFewSums = 64;              // the same if B is read column by column
+constexpr int64_t kPieces = 16;          // tiles of a product that is large enough
+constexpr int64_t kOwnB = 8 << 10;       // up to this many elements of B, each tile packs its own part;
+constexpr int64_t kSharedA = 8 << 20;    // up to this many elements of A, it is packed once for all tiles
+constexpr int64_t kPackWork = 16 << 10;  // least elements to pack on another thread
+constexpr int64_t kAddWork = 8 << 10;    // least elements of parts to add on another thread
 
 // Bytes of the second-level cache; the results do not depend on it.
 int64_t l2_bytes() {
@@ -47,76 +43,31 @@ int64_t l2_bytes() {
 // Most rows of a tile: a block of A with kDepth columns of float takes half of L2.
 int64_t tile_rows() { return l2_bytes() / int64_t{2 * sizeof(float) * blas::kDepth}; }
 
-template <class T>
-struct Product {
-  int64_t m, n, k;
-  T alpha;
-  MatrixView<const T> a, b;
-  T beta;
-  MatrixView<T> c;
+// Tells the caller of finished tiles; `flipped` if C' is computed.
+struct Finished {
+  Epilogue done;
+  bool flipped;
 
-  // Whether C is computed by rows: its rows are contiguous, or its columns are not. Otherwise C' = B' A' is computed.
-  bool row_major_c() const {
-    if (n == 1 && m > 1) return false;
-    return c.col_stride == 1 || c.row_stride != 1 || m == 1;
-  }
-  // Few rows times columns that are contiguous along k: dot products, which read B once, column by column.
-  bool dot_shaped() const { return m <= blas::kDotRows && a.col_stride == 1 && b.row_stride == 1; }
-  // Whether to compute C' = B' A'. The rows of A and the columns of B are contiguous along k, and the operand that is
-  // read in vectors must be transposed: B, or A and C if the product is turned. That pays if it is less than half as
-  // many elements; a quarter, if the rows of B' map to the same cache lines and must be copied.
-  bool better_turned() const {
-    if (a.col_stride != 1 || b.row_stride != 1 || c.col_stride != 1 || beta != 0 || m <= blas::kDotRows) return false;
-    const int64_t times_packed = n * k <= kSharedB ? 1 : pieces_of(m, kTile);
-    return (blas::aliased<T>(b.col_stride, 1) ? 4 : 2) * m * (k + n) < n * k * times_packed;
-  }
-  // The multiplications. For one row or column, reading the other operand takes longer; then an equivalent number.
-  int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
-  bool one_tile() const { return work() < 2 * kPieceWork; }
-  // Whether the sums are cut along k: a small C, whose tiles would be too few.
-  bool along_k() const {
-    return !one_tile() && m * n <= (dot_shaped() ? kFewSums : kFewOutputs) && k >= 2 * blas::kDepth &&
-           m * n * k >= 2 * kPieceWork;
-  }
-  Product transposed() const {
-    return {n,
-            m,
-            k,
-            alpha,
-            {b.data, b.col_stride, b.row_stride},
-            {a.data, a.col_stride, a.row_stride},
-            beta,
-            {c.data, c.col_stride, c.row_stride}};
-  }
-  Tile<T> tile(int64_t row, int64_t rows, int64_t col, int64_t cols) const {
-    return {rows,
-            cols,
-            k,
-            alpha,
-            a.data + row * a.row_stride,
-            a.row_stride,
-            a.col_stride,
-            b.data + col * b.col_stride,
-            b.row_stride,
-            b.col_stride,
-            beta,
-            c.data + row * c.row_stride + col * c.col_stride,
-            c.row_stride};
+  Finished turned() const { return {done, !flipped}; }
+  void operator()(int64_t row, int64_t row_end, int64_t col, int64_t col_end) const {
+    if (!done) return;
+    flipped ? done(col, col_end, row, row_end) : done(row, row_end, col, col_end);
   }
 };
 
 // Computes one tile in this thread; C has contiguous rows, or one column.
 template <class T>
-void multiply_rows(Engine engine, const Tile<T>& t) {
-  if (engine == Engine::blis) return blas::multiply_on_blis(t);
+void multiply_rows(Way way, const Tile<T>& t) {
+  if (way == Way::packed) return blas::multiply_on_blis(t);
+  if (way == Way::in_place) return blas::multiply_in_place(t);
   const Scratch<T> scratch(kernels<T>().scratch_size(t));
   kernels<T>().multiply(t, scratch.get());
 }
 
 // The same for any strides of C.
 template <class T>
-void multiply_tile(Engine engine, Tile<T> t, int64_t c_cols) {
-  if (c_cols == 1 || t.n == 1) return multiply_rows(engine, t);
+void multiply_tile(Way way, Tile<T> t, int64_t c_cols) {
+  if (c_cols == 1 || t.n == 1) return multiply_rows(way, t);
   const Scratch<T> dense(t.m * t.n);  // C's rows are not contiguous: copy them there and back
   const Tile<T> outer = t;
   t.c = dense.get();
@@ -126,7 +77,7 @@ void multiply_tile(Engine engine, Tile<T> t, int64_t c_cols) {
       for (int64_t j = 0; j < t.n; ++j) t.c[i * t.n + j] = outer.c[i * outer.c_rows + j * c_cols];
     }
   }
-  multiply_rows(engine, t);
+  multiply_rows(way, t);
   if (outer.c_rows == 1) return kernels<T>().store_turned(t.m, t.n, t.c, t.n, outer.c, c_cols);
   for (int64_t i = 0; i < t.m; ++i) {
     for (int64_t j = 0; j < t.n; ++j) outer.c[i * outer.c_rows + j * c_cols] = t.c[i * t.n + j];
@@ -186,42 +137,6 @@ struct Cut {
   }
 };
 
-// Whether BLIS reads these strides in place: rows or columns are contiguous and do not overlap.
-bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
-  return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
-}
-
-// Whether BLIS is at least as fast as our tiles, or at most 3 % slower: bench/README.md has the measurements. It packs
-// both operands; our tiles read rows of A in place, which pays for the narrow ones.
-template <class T>
-bool faster_on_blis(const Product<T>& p) {
-  const bool in_place = p.c.col_stride == 1 && p.c.row_stride >= p.n &&
-                        blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) &&
-                        blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride);
-  const bool many_threads = num_threads() > 2 && p.m * p.n < num_threads() * kLeastTile;
-  if (!in_place || many_threads || p.alpha == 0 || (p.beta != 0 && p.beta != 1)) return false;
-  const int64_t multiplications = p.m * p.n * p.k;
-  if (sizeof(T) == sizeof(double)) {  // ours is more than 1.3 times as fast for less, and for few rows or columns
-    return multiplications >= kLeastDouble && p.m >= 32 && p.n >= 32;
-  }
-  switch (kernel_family()) {
-    case KernelFamily::portable: return false;  // BLIS has no kernel for it
-    case KernelFamily::avx2: return p.m >= 128 && p.n >= 64 && multiplications >= kLeastAvx2;
-    case KernelFamily::avx512: break;
-  }
-  // The gradient of a weight, of x, and rows of A that our tiles would have to copy.
-  if (p.a.col_stride != 1) return p.m >= 384 && p.n >= 384 && (p.k >= 512 || p.n >= 1536);
-  if (p.b.col_stride == 1 && p.m >= 256 && p.n >= 512 && p.k * p.n >= kLeastWeight) return true;
-  return p.m >= 512 && p.n >= 384 && p.k * p.n >= kLeastAliased && blas::aliased<T>(p.a.row_stride, 1);
-}
-
-template <class T>
-Engine engine_of(const Product<T>& p, Products products) {
-  if (products == Products::blis) return Engine::blis;
-  if (products == Products::automatic && !p.along_k() && faster_on_blis(p)) return Engine::blis;
-  return p.one_tile() ? Engine::small : Engine::tiles;
-}
-
 // An operand that is packed once for all tiles: `count` panels or slivers, k times `width` elements each.
 template <class T>
 class PackedOnce {
@@ -229,22 +144,24 @@ class PackedOnce {
   // pack(begin, end, to) packs the panels or slivers begin .. end - 1; `to` is that of the first of all.
   template <class Pack>
   PackedOnce(bool wanted, int64_t count, int64_t width, int64_t k, const Pack& pack)
-      : size(count * width), memory_(wanted ? size * k : 0) {
+      : size_(count * width), memory_(wanted ? size_ * k : 0) {
     if (!wanted) return;
     parallel_for(count, std::max<int64_t>(1, kPackWork / (width * (k + 1))),
                  [&](int64_t begin, int64_t end) { pack(begin, end, memory_.get()); });
   }
-  const T* get() const { return memory_.get(); }  // nullptr if it is not packed
-
-  const int64_t size;  // elements along the other axis than k, with padding
+  // For a tile that begins at row or column `first`.
+  blas::Shared<T> from(int64_t first) const {
+    return {memory_.get(), first, size_, l2_bytes() / int64_t{2 * sizeof(T)}};
+  }
 
  private:
-  Scratch<T> memory_;
+  const int64_t size_;  // elements along the other axis than k, with padding
+  Scratch<T> memory_;   // nullptr if it is not packed
 };
 
-// On BLIS, which packs for itself: one tile for each thread, so many down and across that the least is packed twice.
+// By BLIS, with its packing: one tile for each thread, so many down and across that the least is packed twice.
 template <class T>
-void multiply_on_blis(const Product<T>& p, Epilogue done, bool flipped) {
+void multiply_packed(const Product<T>& p, const Finished& done) {
   const int64_t tiles = std::clamp<int64_t>(p.work() / kPieceWork, 1, num_threads());
   int64_t down = 1;
   for (int64_t d = 1; d <= tiles; ++d) {
@@ -260,14 +177,13 @@ void multiply_on_blis(const Product<T>& p, Epilogue done, bool flipped) {
   parallel_for(down * pieces_of(p.n, most_cols), 1, [&](int64_t index, int64_t) {
     const int64_t row = index % down * most_rows, col = index / down * most_cols;
     const int64_t rows = std::min(most_rows, p.m - row), cols = std::min(most_cols, p.n - col);
-    multiply_tile(Engine::blis, p.tile(row, rows, col, cols), p.c.col_stride);
-    if (done && flipped) done(col, col + cols, row, row + rows);
-    if (done && !flipped) done(row, row + rows, col, col + cols);
+    multiply_tile(Way::packed, p.tile(row, rows, col, cols), p.c.col_stride);
+    done(row, row + rows, col, col + cols);
   });
 }
 
 template <class T>
-void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
+void multiply_tiles(const Product<T>& p, Way way, const Finished& done) {
   const Kernels<T>& use = kernels<T>();
   const int64_t most_cols = p.a.col_stride != 1 ? 3 * kTile : kTile;  // wide if A must be packed
   const Cut cut(p.m, p.n, p.work(), p.a.col_stride == 1, p.c.col_stride == 1 ? tile_rows() : kTile, most_cols, use.rows,
@@ -288,22 +204,16 @@ void multiply_tiles(const Product<T>& p, Epilogue done, bool flipped) {
     const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
     Tile<T> tile = p.tile(row, rows, col, cols);
     tile.dots = p.m <= blas::kDotRows;
-    tile.panels = panels.get();
-    tile.first_col = col;
-    tile.all_cols = panels.size;
-    tile.few_panels = l2_bytes() / int64_t{2 * sizeof(T)};
-    tile.slivers = slivers.get();
-    tile.first_row = row;
-    tile.all_rows = slivers.size;
-    multiply_tile(Engine::tiles, tile, p.c.col_stride);
-    if (done && flipped) done(col, col + cols, row, row + rows);
-    if (done && !flipped) done(row, row + rows, col, col + cols);
+    tile.panels = panels.from(col);
+    tile.slivers = slivers.from(row);
+    multiply_tile(way, tile, p.c.col_stride);
+    done(row, row + rows, col, col + cols);
   });
 }
 
 // For small C and long k: products over parts of k, in parallel, which are then added in order.
 template <class T>
-void multiply_along_k(const Product<T>& p, Engine engine, Epilogue done, bool flipped) {
+void multiply_along_k(const Product<T>& p, Way way, const Finished& done) {
   // An even number, so that two threads have as much work.
   const int64_t parts = std::min<int64_t>(8, 2 * pieces_of(p.k, 2 * blas::kDepth)), depth = pieces_of(p.k, parts);
   const int64_t size = p.m * p.n;
@@ -316,7 +226,7 @@ void multiply_along_k(const Product<T>& p, Engine engine, Epilogue done, bool fl
     tile.beta = 0;
     tile.c = sums.get() + part * size;
     tile.c_rows = p.n;
-    multiply_rows(engine, tile);
+    multiply_rows(way, tile);
   });
   parallel_for(p.m, std::max<int64_t>(1, kAddWork / p.n), [&](int64_t begin, int64_t end) {
     T* const sum = sums.get();
@@ -335,33 +245,32 @@ void multiply_along_k(const Product<T>& p, Engine engine, Epilogue done, bool fl
       }
     }
   });
-  if (done && flipped) done(0, p.n, 0, p.m);
-  if (done && !flipped) done(0, p.m, 0, p.n);
+  done(0, p.m, 0, p.n);
 }
 
 template <class T>
-void multiply_any(const Product<T>& p, Products products, Epilogue done, bool flipped) {
-  const Engine engine = engine_of(p, products);
-  count_product(engine, p.m * p.n * p.k);
+void multiply_any(const Product<T>& p, Products products, const Finished& done) {
+  const Way way = way_of(p, products);
+  count_product(engine_of(p, way), p.m * p.n * p.k);
   if (p.one_tile()) {
-    multiply_tile(engine, p.tile(0, p.m, 0, p.n), p.c.col_stride);
-    if (done && flipped) done(0, p.n, 0, p.m);
-    if (done && !flipped) done(0, p.m, 0, p.n);
+    multiply_tile(way, p.tile(0, p.m, 0, p.n), p.c.col_stride);
+    done(0, p.m, 0, p.n);
   } else if (p.along_k()) {
-    multiply_along_k(p, engine, done, flipped);
-  } else if (engine == Engine::blis) {
-    multiply_on_blis(p, done, flipped);
+    multiply_along_k(p, way, done);
+  } else if (way == Way::packed) {
+    multiply_packed(p, done);
   } else if (p.better_turned()) {
-    multiply_tiles(p.transposed(), done, !flipped);
+    multiply_tiles(p.transposed(), way, done.turned());
   } else {
-    multiply_tiles(p, done, flipped);
+    multiply_tiles(p, way, done);
   }
 }
 
 }  // namespace
 
 Engine blas::engine_of_linear(int64_t m, int64_t n, int64_t k) {
-  return engine_of(Product<float>{m, n, k, 1, {nullptr, k, 1}, {nullptr, 1, k}, 0, {nullptr, n, 1}}, products());
+  const Product<float> p{m, n, k, 1, {nullptr, k, 1}, {nullptr, 1, k}, 0, {nullptr, n, 1}};
+  return engine_of(p, way_of(p, products()));
 }
 
 template <class T>
@@ -371,7 +280,7 @@ void blas::gemm(Products products, int64_t m, int64_t n, int64_t k, T alpha,
   if (m == 0 || n == 0) return;
   const Product<T> p{m, n, k, alpha, a, b, beta, c};
   const bool flipped = !p.row_major_c();
-  multiply_any(flipped ? p.transposed() : p, products, done, flipped);
+  multiply_any(flipped ? p.transposed() : p, products, {done, flipped});
 }
 
 template <class T>
@@ -398,8 +307,8 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
   const bool flipped = !p.row_major_c();
   if (flipped) p = p.transposed();
   const Kernels<T>& use = kernels<T>();
-  const Engine engine = engine_of(p, products()) == Engine::blis ? Engine::blis : Engine::small;
-  count_product(engine, batch * m * n * k);
+  const Way way = way_of(p, products()) == Way::packed ? Way::packed : Way::outside;
+  count_product(way == Way::packed ? blas::packing_engine<T>() : Engine::small, batch * m * n * k);
   parallel_for(batch, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
     const Tile<T> first = p.tile(0, p.m, 0, p.n);
     const Scratch<T> scratch(use.scratch_size(first));
@@ -409,8 +318,8 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, T alpha, Matri
       tile.a += flipped ? at.b : at.a;
       tile.b += flipped ? at.a : at.b;
       tile.c += at.c;
-      if (engine == Engine::blis || (p.c.col_stride != 1 && p.n != 1)) {
-        multiply_tile(engine, tile, p.c.col_stride);
+      if (way == Way::packed || (p.c.col_stride != 1 && p.n != 1)) {
+        multiply_tile(way, tile, p.c.col_stride);
       } else {
         use.multiply(tile, scratch.get());
       }

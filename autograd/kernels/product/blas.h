@@ -6,15 +6,9 @@
 
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
+#include <tapegrad/autograd/kernels/product/matrix_view.h>
 
 namespace tapegrad {
-
-/// Element (i, j) is data[i * row_stride + j * col_stride]; any strides, in elements.
-template <class T>
-struct MatrixView {
-  T* data = nullptr;
-  int64_t row_stride = 0, col_stride = 0;
-};
 
 /// A reference to a function that is called with the rows [row_begin, row_end) and columns [col_begin, col_end) of each
 /// finished tile of C, on the thread that computed it. It must not start another product.

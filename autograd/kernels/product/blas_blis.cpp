@@ -1,4 +1,5 @@
-// Products on BLIS: its blocking, with its own innermost kernel for these vectors or ours, around our packing.
+// Products on BLIS, in one of its two ways. The packed one: BLIS's blocking around our packing, with its own innermost
+// kernel for these vectors or ours. The unpacked one, "sup" in BLIS: it hands over operands as they are, to our tiles.
 //
 // BLIS 0.9 chooses its kernels by a list of processors that ends in 2021, and uses "generic" ones on all others. We
 // therefore pass it contexts of our own: copies of its context with the block sizes and kernels of the family in use.
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/family.h>
@@ -41,16 +43,16 @@ struct Kernel {
 };
 
 template <class T>
-Kernel kernel_for(BlisKernel wanted) {
+Kernel kernel_for() {
   constexpr bool kFloat = sizeof(T) == 4;
   const Kernels<T>& ours = kernels<T>();
   const auto as_fp = [](auto* f) { return reinterpret_cast<void_fp>(f); };
 #ifdef TAPEGRAD_BLIS_KERNELS
-  if (wanted == BlisKernel::blis && kernel_family() == KernelFamily::avx2) {
+  if (kernel_family() == KernelFamily::avx2) {
     return {kFloat ? as_fp(bli_sgemm_haswell_asm_6x16) : as_fp(bli_dgemm_haswell_asm_6x8), ours.blis_rows, ours.cols,
             false, true};
   }
-  if (wanted == BlisKernel::blis && kernel_family() == KernelFamily::avx512 && kFloat) {  // that for float64 is slower
+  if (kernel_family() == KernelFamily::avx512 && kFloat) {  // that for float64 is slower
     return {as_fp(bli_sgemm_skx_asm_32x12_l2), ours.blis_rows, ours.cols, true, true};
   }
 #endif
@@ -81,17 +83,63 @@ void pack_b(struc_t, diag_t, uplo_t, conj_t, pack_t, bool, dim_t cols, dim_t k, 
   finish_panel(static_cast<T*>(to), kernels<T>().cols, k, k_padded, *static_cast<T*>(scale));
 }
 
+// What tiles share, where BLIS keeps the parameters of a user's own packing.
+template <class T>
+Shared<T> shared(obj_t* operand) {
+  return *static_cast<const Shared<T>*>(bli_obj_pack_params(operand));
+}
+
+template <class T>
+void multiply_objects(obj_t* alpha, obj_t* a, obj_t* b, obj_t* beta, obj_t* c) {
+  const auto data = [](obj_t* operand) { return static_cast<T*>(bli_obj_buffer(operand)); };
+  const Tile<T> tile{.m = bli_obj_length(c),
+                     .n = bli_obj_width(c),
+                     .k = bli_obj_width(a),
+                     .alpha = *data(alpha),
+                     .a = data(a),
+                     .a_rows = bli_obj_row_stride(a),
+                     .a_cols = bli_obj_col_stride(a),
+                     .b = data(b),
+                     .b_rows = bli_obj_row_stride(b),
+                     .b_cols = bli_obj_col_stride(b),
+                     .beta = *data(beta),
+                     .c = data(c),
+                     .c_rows = bli_obj_row_stride(c),
+                     .slivers = shared<T>(a),
+                     .panels = shared<T>(b),
+                     .dots = false};
+  const Scratch<T> scratch(kernels<T>().scratch_size(tile));
+  kernels<T>().multiply(tile, scratch.get());
+}
+
+// BLIS's handler of products whose operands are not packed.
+err_t multiply_unpacked(obj_t* alpha, obj_t* a, obj_t* b, obj_t* beta, obj_t* c, cntx_t*, rntm_t*) {
+  (bli_obj_dt(c) == BLIS_FLOAT ? multiply_objects<float> : multiply_objects<double>)(alpha, a, b, beta, c);
+  return BLIS_SUCCESS;
+}
+
 struct Context {
   cntx_t cntx;
+  rntm_t packed, in_place;  // settings of a call: whether it goes to the handler
   packm_blk_var1_params_t pack_a_by, pack_b_by;
   Kernel of_float, of_double;
 
-  explicit Context(BlisKernel wanted)
+  Context()
       : cntx(*bli_gks_query_cntx()),
         pack_a_by{},
         pack_b_by{},
-        of_float(kernel_for<float>(wanted)),
-        of_double(kernel_for<double>(wanted)) {
+        of_float(kernel_for<float>()),
+        of_double(kernel_for<double>()) {
+    bli_rntm_init_from_global(&packed);
+    bli_rntm_disable_l3_sup(&packed);
+    in_place = packed;
+    bli_rntm_enable_l3_sup(&in_place);
+    // The handler gets all products of a call that may go there, not only small ones.
+    bli_cntx_set_l3_sup_handlers(1, BLIS_GEMM, reinterpret_cast<void*>(multiply_unpacked), &cntx);
+    blksz_t least;
+    constexpr dim_t kAll = std::numeric_limits<dim_t>::max();
+    bli_blksz_init_easy(&least, kAll, kAll, kAll, kAll);
+    bli_cntx_set_l3_sup_thresh(3, BLIS_MT, &least, BLIS_NT, &least, BLIS_KT, &least, &cntx);
     const Kernel &s = of_float, &d = of_double;
     bli_cntx_set_l3_nat_ukrs(2, BLIS_GEMM_UKR, BLIS_FLOAT, s.call, !s.turned, BLIS_GEMM_UKR, BLIS_DOUBLE, d.call,
                              !d.turned, &cntx);
@@ -112,6 +160,11 @@ struct Context {
     pack_a_by.ukr_fn[BLIS_DOUBLE][BLIS_DOUBLE] = d.of_blis ? pack_a<double, false> : pack_a<double, true>;
     pack_b_by.ukr_fn[BLIS_FLOAT][BLIS_FLOAT] = pack_b<float>;
     pack_b_by.ukr_fn[BLIS_DOUBLE][BLIS_DOUBLE] = pack_b<double>;
+  }
+
+  template <class T>
+  const Kernel& of() const {
+    return sizeof(T) == sizeof(float) ? of_float : of_double;
   }
 };
 
@@ -150,11 +203,24 @@ class ForkGate {
 
 [[maybe_unused]] const ForkGate& kMadeAtLoad = ForkGate::gate();
 
-Context& context(BlisKernel kernel) {
-  static Context& of_blis = *new Context(BlisKernel::blis);
-  if (kernel == BlisKernel::blis) return of_blis;
-  static Context& of_ours = *new Context(BlisKernel::ours);
-  return of_ours;
+}  // namespace
+
+InsideBlis::InsideBlis() { ForkGate::gate().enter(); }
+InsideBlis::~InsideBlis() { ForkGate::gate().leave(); }
+
+namespace {
+
+// Made by the first call; by several, if they come at the same time, one of which is kept. Not a static variable: a
+// fork could leave its guard locked.
+Context& context() {
+  static std::atomic<Context*> made{nullptr};
+  Context* known = made.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  const InsideBlis inside;
+  auto* const mine = new Context;
+  if (made.compare_exchange_strong(known, mine, std::memory_order_acq_rel)) return *mine;
+  delete mine;
+  return *known;
 }
 
 template <class T>
@@ -178,39 +244,47 @@ Operand<T> copied(const Operand<T>& from, int64_t rows, int64_t cols, T* to) {
   return {to, cols, 1};
 }
 
-// C = alpha A B + beta C with beta = 0 or 1, and k of at most kDepth. All operands have strides that BLIS takes; rows
-// of C are contiguous.
+// The arguments of bli_gemm_ex for C = alpha A B + beta C, or for C' = B' A' if it is turned. All operands have strides
+// that BLIS takes; rows of C are contiguous.
 template <class T>
-void multiply_block(Context& use, int64_t m, int64_t n, int64_t k, T alpha_value, const Operand<T>& a_from,
-                    const Operand<T>& b_from, T beta_value, const Operand<T>& c_to) {
-  obj_t alpha, beta, a, b, c;
-  bli_obj_create_1x1_with_attached_buffer(kType<T>, &alpha_value, &alpha);
-  bli_obj_create_1x1_with_attached_buffer(kType<T>, &beta_value, &beta);
-  rntm_t rntm;
-  bli_rntm_init_from_global(&rntm);
-  bli_rntm_disable_l3_sup(&rntm);  // its path for small products uses its own kernels and blocks along k
-  const bool turned = sizeof(T) == sizeof(float) ? use.of_float.turned : use.of_double.turned;
-  if (turned) {  // BLIS itself would leave a C of one row or column as it is
-    bli_obj_create_with_attached_buffer(kType<T>, n, k, b_from.data, b_from.col_stride, b_from.row_stride, &b);
-    bli_obj_create_with_attached_buffer(kType<T>, k, m, a_from.data, a_from.col_stride, a_from.row_stride, &a);
-    bli_obj_create_with_attached_buffer(kType<T>, n, m, c_to.data, 1, c_to.row_stride, &c);
-  } else {
-    bli_obj_create_with_attached_buffer(kType<T>, m, k, a_from.data, a_from.row_stride, a_from.col_stride, &a);
-    bli_obj_create_with_attached_buffer(kType<T>, k, n, b_from.data, b_from.row_stride, b_from.col_stride, &b);
-    bli_obj_create_with_attached_buffer(kType<T>, m, n, c_to.data, c_to.row_stride, 1, &c);
+struct Arguments {
+  T alpha_value, beta_value;
+  obj_t alpha = BLIS_OBJECT_INITIALIZER_1X1, beta = BLIS_OBJECT_INITIALIZER_1X1;
+  obj_t a = BLIS_OBJECT_INITIALIZER, b = BLIS_OBJECT_INITIALIZER, c = BLIS_OBJECT_INITIALIZER;
+
+  Arguments(bool turned, int64_t m, int64_t n, int64_t k, T alpha_is, const Operand<T>& a_from,
+            const Operand<T>& b_from, T beta_is, const Operand<T>& c_to)
+      : alpha_value(alpha_is), beta_value(beta_is) {
+    // Functions of the library that do the same check their arguments: half a microsecond for five of them.
+    bli_obj_init_finish_1x1(kType<T>, &alpha_value, &alpha);
+    bli_obj_init_finish_1x1(kType<T>, &beta_value, &beta);
+    const auto attach = [turned](int64_t rows, int64_t cols, const Operand<T>& from, obj_t* to) {
+      bli_obj_init_finish(kType<T>, turned ? cols : rows, turned ? rows : cols, from.data,
+                          turned ? from.col_stride : from.row_stride, turned ? from.row_stride : from.col_stride, to);
+    };
+    attach(m, k, a_from, &a);
+    attach(k, n, b_from, &b);
+    attach(m, n, c_to, &c);
   }
-  bli_obj_set_pack_params(&use.pack_a_by, &a);
-  bli_obj_set_pack_params(&use.pack_b_by, &b);
-  bli_gemm_ex(&alpha, turned ? &b : &a, turned ? &a : &b, &beta, &c, &use.cntx, &rntm);
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+};
+
+// By BLIS's packed path, with beta = 0 or 1 and k of at most kDepth.
+template <class T>
+void multiply_block(Context& use, int64_t m, int64_t n, int64_t k, T alpha, const Operand<T>& a, const Operand<T>& b,
+                    T beta, const Operand<T>& c) {
+  const bool turned = use.of<T>().turned;  // BLIS itself would leave a C of one row or column as it is
+  Arguments<T> on(turned, m, n, k, alpha, a, b, beta, c);
+  bli_obj_set_pack_params(&use.pack_a_by, &on.a);
+  bli_obj_set_pack_params(&use.pack_b_by, &on.b);
+  bli_gemm_ex(&on.alpha, turned ? &on.b : &on.a, turned ? &on.a : &on.b, &on.beta, &on.c, &use.cntx, &use.packed);
 }
 
 }  // namespace
 
-InsideBlis::InsideBlis() { ForkGate::gate().enter(); }
-InsideBlis::~InsideBlis() { ForkGate::gate().leave(); }
-
 template <class T>
-void multiply_on_blis(const Tile<T>& t, BlisKernel kernel) {
+void multiply_on_blis(const Tile<T>& t) {
   if (t.m == 0 || t.n == 0) return;
   Operand<T> a{const_cast<T*>(t.a), t.a_rows, t.a_cols}, b{const_cast<T*>(t.b), t.b_rows, t.b_cols};
   Operand<T> c{t.c, t.c_rows, 1};
@@ -224,8 +298,8 @@ void multiply_on_blis(const Tile<T>& t, BlisKernel kernel) {
   const T alpha = t.alpha == 0 ? T(1) : t.alpha, factor = t.alpha == 0 ? T(0) : T(1);
   const Operand<T> to = apart ? Operand<T>{sums.get(), t.n, 1} : c;
   const bool fuses = kernel_family() != KernelFamily::portable;
+  Context& use = context();
   const InsideBlis inside;
-  Context& use = context(kernel);
   const int64_t blocks = std::max<int64_t>(1, (t.k + kDepth - 1) / kDepth), depth = (t.k + blocks - 1) / blocks;
   int64_t begin = 0;
   do {  // once also for k = 0
@@ -244,11 +318,36 @@ void multiply_on_blis(const Tile<T>& t, BlisKernel kernel) {
   } while (begin < t.k);
 }
 
-template void multiply_on_blis<float>(const Tile<float>&, BlisKernel);
-template void multiply_on_blis<double>(const Tile<double>&, BlisKernel);
+// This way takes none of BLIS's mutexes.
+template <class T>
+void multiply_in_place(const Tile<T>& t) {
+  Operand<T> a{const_cast<T*>(t.a), t.a_rows, t.a_cols}, b{const_cast<T*>(t.b), t.b_rows, t.b_cols};
+  Operand<T> c{t.c, t.c_rows, 1};
+  a.settle(t.m, t.k);
+  b.settle(t.k, t.n);
+  c.settle(t.m, t.n);
+  Context& use = context();
+  Arguments<T> on(false, t.m, t.n, t.k, t.alpha, a, b, t.beta, c);
+  Shared<T> slivers = t.slivers, panels = t.panels;
+  bli_obj_set_pack_params(&slivers, &on.a);
+  bli_obj_set_pack_params(&panels, &on.b);
+  bli_gemm_ex(&on.alpha, &on.a, &on.b, &on.beta, &on.c, &use.cntx, &use.in_place);
+}
+
+template <class T>
+Engine packing_engine() {
+  return context().of<T>().of_blis ? Engine::blis : Engine::ours_in_blis;
+}
+
+template void multiply_on_blis<float>(const Tile<float>&);
+template void multiply_on_blis<double>(const Tile<double>&);
+template void multiply_in_place<float>(const Tile<float>&);
+template void multiply_in_place<double>(const Tile<double>&);
+template Engine packing_engine<float>();
+template Engine packing_engine<double>();
 
 std::string blis_description() {
-  const Kernel& s = context(BlisKernel::blis).of_float;
+  const Kernel& s = context().of_float;
   return fmt::format("BLIS {} with {} {} x {} kernel ({})", bli_info_get_version_str(), s.of_blis ? "its own" : "our",
                      s.rows, s.cols, name(kernel_family()));
 }

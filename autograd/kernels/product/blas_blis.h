@@ -4,6 +4,7 @@
 #include <string>
 
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
 
 namespace tapegrad::blas {
 
@@ -16,14 +17,20 @@ struct InsideBlis {
   InsideBlis& operator=(const InsideBlis&) = delete;
 };
 
-/// Whose innermost kernel BLIS calls. BLIS's own ones exist for AVX2, and for float32 with AVX-512; otherwise it
-/// always calls ours.
-enum class BlisKernel { blis, ours };
-
-/// Does a tile in the calling thread through bli_gemm, for operands of any strides; those that BLIS does not take are
-/// copied. The same bits as Kernels::multiply without dot products, with either kernel.
+/// Computes a tile in the calling thread through bli_gemm, which packs the operands and calls its own innermost kernel,
+/// or ours where it has none: BLIS has kernels for AVX2, and for float32 with AVX-512. Operands of strides that BLIS
+/// does not take are copied.
 template <class T>
-void multiply_on_blis(const Tile<T>& tile, BlisKernel kernel = BlisKernel::blis);
+void multiply_on_blis(const Tile<T>& tile);
+
+/// The same through bli_gemm's path for operands that are not packed, whose handler is Kernels::multiply. Rows or
+/// columns of A and B must be contiguous and must not overlap. All of these give the same bits, without dot products.
+template <class T>
+void multiply_in_place(const Tile<T>& tile);
+
+/// Whose kernel multiply_on_blis runs, for float and double: Engine::blis or Engine::ours_in_blis.
+template <class T>
+Engine packing_engine();
 
 /// "BLIS 0.9.0 with its own 12 x 32 kernel (avx512)": what multiply_on_blis runs for float32.
 std::string blis_description();

@@ -40,10 +40,10 @@ struct Plan {
 
   HWY_INLINE explicit Plan(const Tile<T>& t) {
     rows_of_a = t.a_cols == 1;
-    pack_a = t.slivers == nullptr &&
+    pack_a = t.slivers.data == nullptr &&
              (rows_of_a ? blas::aliased<T>(t.a_rows, t.a_cols) && t.m > 8 && t.n > 4 * kPanel<T> : t.m * t.k > kSmall);
-    pack_b = t.panels == nullptr && !(t.b_cols == 1 && (t.m <= 2 * kMaxRows || t.k * t.n <= kSmall));
-    by_slivers = rows_of_a && t.panels != nullptr && t.n > kPanel<T> && t.n * block_depth(t.k) <= t.few_panels;
+    pack_b = t.panels.data == nullptr && !(t.b_cols == 1 && (t.m <= 2 * kMaxRows || t.k * t.n <= kSmall));
+    by_slivers = rows_of_a && t.panels.data != nullptr && t.n > kPanel<T> && t.n * block_depth(t.k) <= t.panels.near;
   }
   HWY_INLINE int64_t a_size(const Tile<T>& t, int64_t depth) const {
     if (!pack_a) return 0;
@@ -92,7 +92,7 @@ class Block {
         plan_(plan),
         begin_(begin),
         k_(k),
-        high_(t.slivers != nullptr ? std::min<int64_t>(kMaxRows, t.m) : sliver_rows(t.m)),
+        high_(t.slivers.data != nullptr ? std::min<int64_t>(kMaxRows, t.m) : sliver_rows(t.m)),
         beta_(begin == 0 ? t.beta : T(1)),
         a_(t.a + begin * t.a_cols),
         panel_(scratch),
@@ -109,7 +109,7 @@ class Block {
       const bool keeps = sizeof(T) == sizeof(float) && plan_.pack_b && t_.b_cols == 1 && width == kPanel<T> &&
                          high_ > kMaxRows - 2 && t_.m > high_;
       if (plan_.pack_b && !keeps) b = packed(b, width);
-      const bool tall = width <= kLanes<T> && t_.slivers == nullptr && (!plan_.pack_a || plan_.rows_of_a);
+      const bool tall = width <= kLanes<T> && t_.slivers.data == nullptr && (!plan_.pack_a || plan_.rows_of_a);
       const int64_t step = tall ? sliver_rows(t_.m, kTallRows) : high_, slivers = (t_.m + step - 1) / step;
       for (int64_t i = 0; i < t_.m; i += step) {
         Lines<T> ahead;
@@ -140,7 +140,7 @@ class Block {
       const Sliver a = sliver(i, i);
       for (int64_t j = 0; j < t_.n; j += kPanel<T>) {
         Lines<T> ahead;
-        if (next_rows > 0 && t_.slivers == nullptr) {
+        if (next_rows > 0 && t_.slivers.data == nullptr) {
           ahead = lines_of_rows(j / kPanel<T>, panels, k_, next_rows, a_ + next * t_.a_rows, t_.a_rows);
         }
         const int64_t width = std::min(kPanel<T>, t_.n - j);
@@ -173,8 +173,8 @@ class Block {
 
   // The sliver that begins at row i, if rows from `first` on are packed.
   HWY_INLINE Sliver sliver(int64_t i, int64_t first) const {
-    if (t_.slivers != nullptr) {
-      return {t_.slivers + begin_ * t_.all_rows + (t_.first_row + i) * k_, 1, kMaxRows};
+    if (t_.slivers.data != nullptr) {
+      return {t_.slivers.data + begin_ * t_.slivers.all + (t_.slivers.first + i) * k_, 1, kMaxRows};
     }
     if (!plan_.pack_a) return {a_ + i * t_.a_rows, t_.a_rows, t_.a_cols};
     if (plan_.rows_of_a) return {packed_a_ + (i - first) * k_, k_, 1};
@@ -183,7 +183,8 @@ class Block {
 
   HWY_INLINE Panel panel(int64_t j, int64_t width) const {
     const int64_t padded = width <= kLanes<T> ? kLanes<T> : kPanel<T>;
-    if (t_.panels != nullptr) return {t_.panels + begin_ * t_.all_cols + (t_.first_col + j) * k_, padded};
+    if (t_.panels.data != nullptr)
+      return {t_.panels.data + begin_ * t_.panels.all + (t_.panels.first + j) * k_, padded};
     const Panel b{t_.b + begin_ * t_.b_rows + j * t_.b_cols, t_.b_rows};
     return plan_.pack_b || width == padded ? b : packed(b, width);
   }
@@ -213,7 +214,7 @@ template <class T>
 void multiply(const Tile<T>& t, T* scratch) {
   if (t.m == 0 || t.n == 0) return;
   if (t.dots && t.m <= blas::kDotRows && t.k >= 4 * kLanes<T> && t.a_cols == 1 && t.b_rows == 1 &&
-      t.panels == nullptr) {
+      t.panels.data == nullptr) {
     return dot_tile(t);
   }
   const Plan<T> plan(t);

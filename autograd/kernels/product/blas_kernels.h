@@ -5,6 +5,14 @@
 
 namespace tapegrad::blas {
 
+/// An operand that is packed once for all tiles, as the packing functions below do it.
+template <class T>
+struct Shared {
+  const T* data = nullptr;     // all of it; nullptr if each tile reads its own part, unpacked
+  int64_t first = 0, all = 0;  // the tile's first row of A or column of B in it, and the number of packed ones
+  int64_t near = 0;            // elements of it that stay in L2
+};
+
 /// One tile of work for one thread: C = alpha A B + beta C, C with contiguous rows.
 template <class T>
 struct Tile {
@@ -17,12 +25,9 @@ struct Tile {
   T beta;
   T* c;
   int64_t c_rows;
-  const T* panels = nullptr;            // all of B as pack_panels packed it, if tiles share it
-  int64_t first_col = 0, all_cols = 0;  // the tile's first column in it, and the number of its packed columns
-  const T* slivers = nullptr;           // all of A as pack_slivers packed it, if tiles share it
-  int64_t first_row = 0, all_rows = 0;  // the tile's first row in it, and the number of its packed rows
-  bool dots = true;                     // dot products if there are few rows
-  int64_t few_panels = 0;               // elements of shared panels that stay in L2
+  Shared<T> slivers = {};  // of A, by pack_slivers
+  Shared<T> panels = {};   // of B, by pack_panels
+  bool dots = true;        // dot products if there are few rows
 };
 
 template <class T>

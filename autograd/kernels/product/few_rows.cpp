@@ -64,7 +64,7 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
     rows[w] = std::max<int64_t>(1, pieces_of(weights[w].n, wanted > 1 ? wanted + wanted % 2 : 1));
     ends[w] = pieces += pieces_of(weights[w].n, rows[w]);
     bytes += of_weight;
-    count_product(on_blis ? Engine::blis : Engine::few_rows, m * weights[w].n * k);
+    count_product(on_blis ? blas::packing_engine<float>() : Engine::few_rows, m * weights[w].n * k);
   }
   parallel_for(pieces, m * bytes < kPieceBytes ? pieces : 1, [&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) {

@@ -58,16 +58,15 @@ void PackedMatrix<T>::multiply_panels(int64_t m, int64_t depth, const T* a, int6
     return blas::multiply_on_blis(tile);
   }
   // A panel is packed by rows: if there are fewer of them, they are its beginning.
-  tile.panels = depth == k_ ? packed_ : packed_ + first * k_;
-  tile.first_col = depth == k_ ? first : 0;
-  tile.all_cols = depth == k_ ? panels_ * cols : cols;
+  tile.panels =
+      depth == k_ ? blas::Shared<T>{packed_, first, panels_ * cols} : blas::Shared<T>{packed_ + first * k_, 0, cols};
   const Scratch<T> scratch(kernels<T>().scratch_size(tile));
   kernels<T>().multiply(tile, scratch.get());
 }
 
 template <class T>
 void PackedMatrix<T>::multiply(int64_t m, const T* a, int64_t a_rows, T beta, T* c, int64_t c_rows) const {
-  count_product(on_blis_ ? Engine::blis : Engine::packed, m * n_ * k_);
+  count_product(on_blis_ ? blas::packing_engine<T>() : Engine::packed, m * n_ * k_);
   const int64_t work = std::max<int64_t>(m, 6) * kernels<T>().cols * (k_ + 1);
   parallel_for(panels_, std::max<int64_t>(1, kPieceWork / work),
                [&](int64_t begin, int64_t end) { multiply_panels(m, k_, a, a_rows, beta, c, c_rows, begin, end); });

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
@@ -59,9 +60,12 @@ int64_t multiplications_of(const ConvShape& shape) {
   return shape.n * shape.groups * shape.o * shape.c * shape.taps() * shape.out_image();
 }
 
-void count_convolution(const ConvShape& shape) {
-  const bool on_blis = products() == Products::blis && !shape.depthwise();
-  count_product(on_blis ? Engine::blis : Engine::convolution, multiplications_of(shape));
+void count_convolution(const ConvShape& shape, DType dtype) {
+  Engine engine = Engine::convolution;
+  if (products() == Products::blis && !shape.depthwise()) {
+    engine = dtype == DType::float64 ? blas::packing_engine<double>() : blas::packing_engine<float>();
+  }
+  count_product(engine, multiplications_of(shape));
 }
 
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y);
@@ -71,7 +75,7 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
   const Op& op = transposed ? conv.transpose() : conv.forward();
   const OpTimer timer(op, {x, weight, bias});
   const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
-  if (conv.shape.depthwise() || !conv.shape.pointwise()) count_convolution(conv.shape);  // else gemm does
+  if (conv.shape.depthwise() || !conv.shape.pointwise()) count_convolution(conv.shape, x.dtype());  // else gemm does
   const Tensor from = packed(x), w = packed(weight), b = packed(bias);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -97,7 +101,7 @@ Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, cons
 Tensor weight_gradient(const Convolution& conv, const Tensor& x, const Tensor& y) {
   const OpTimer timer(kConvWeight, {x, y});
   const Tensor weight = Tensor::empty(conv.weight_shape(), x.dtype());
-  count_convolution(conv.shape);
+  count_convolution(conv.shape, x.dtype());
   const Tensor from = packed(x), to = packed(y);
   with_floating_type(x.dtype(), [&](auto t) {
     using T = decltype(t);

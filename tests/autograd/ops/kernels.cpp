@@ -455,7 +455,7 @@ TEST(Blas, LargeProductsOnBlis) {
   EXPECT_NE(blis_description().find(name(kernel_family())), std::string::npos) << blis_description();
 }
 
-// Only BLIS's path, at sizes for which gemm would not choose it.
+// Both of BLIS's ways, at sizes for which gemm would not choose them.
 TEST(Blas, EdgesOnBlis) {
   for (int64_t m : {1, 5, 6, 7, 14, 30, 170}) {
     for (int64_t n : {1, 7, 8, 9, 16, 33, 70}) {
@@ -471,9 +471,9 @@ TEST(Blas, EdgesOnBlis) {
             expected[i * n + j] = 2 * sum + 3 * c[i * n + j];
           }
         }
-        for (const blas::BlisKernel kernel : {blas::BlisKernel::blis, blas::BlisKernel::ours}) {
+        for (const auto multiply : {blas::multiply_on_blis<float>, blas::multiply_in_place<float>}) {
           std::vector<float> y = c;
-          blas::multiply_on_blis(blas::Tile<float>{m, n, k, 2, a.data(), k, 1, b.data(), 1, k, 3, y.data(), n}, kernel);
+          multiply({m, n, k, 2, a.data(), k, 1, b.data(), 1, k, 3, y.data(), n});
           ASSERT_EQ(y, expected) << m << ' ' << n << ' ' << k;
         }
       }
@@ -548,9 +548,13 @@ TEST(Blas, TellsWhatComputes) {
   const tests::KeepThreads restore;
   set_num_threads(2);
   const Engine small = blas::engine_of_linear(20, 20, 20);
-  EXPECT_EQ(small, products() == Products::blis ? Engine::blis : Engine::small);
-  const bool has_kernel = kernel_family() != KernelFamily::portable && products() == Products::automatic;
-  const Engine large = has_kernel || products() == Products::blis ? Engine::blis : Engine::tiles;
+  const Engine packing = blas::packing_engine<float>();
+  EXPECT_EQ(packing, kernel_family() == KernelFamily::portable ? Engine::ours_in_blis : Engine::blis);
+  EXPECT_EQ(small, products() == Products::blis ? packing : Engine::small);
+  EXPECT_EQ(blas::engine_of_linear(120, 120, 120), products() == Products::blis  ? packing
+                                                   : products() == Products::own ? Engine::tiles
+                                                                                 : Engine::ours_in_blis);
+  const Engine large = products() == Products::own ? Engine::tiles : packing;
   const std::vector<float> a(512 * 512, 1), b(512 * 512, 2);
   std::vector<float> c(512 * 512);  // A is stored by columns, as for the gradient of a weight
   const auto counted = [&](int64_t n, Engine engine) {
@@ -562,11 +566,14 @@ TEST(Blas, TellsWhatComputes) {
   const Profiler profiler({.measure_peak = false});
   EXPECT_EQ(counted(20, small), 20 * 20 * 20);
   EXPECT_EQ(counted(512, large), 512 * 512 * 512);
-  const auto told = profiler.report().products;
+  const ProfileReport report = profiler.report();
+  const auto& told = report.products;
   double all = 0;
   for (const auto& [engine, multiplications] : told) all += multiplications;
   EXPECT_EQ(all, 512 * 512 * 512 + 20 * 20 * 20);
   EXPECT_EQ(told.size(), large == small ? 1U : 2U);
+  EXPECT_EQ(str(report).find("; through BLIS 100.0%\n") != std::string::npos, products() != Products::own)
+      << str(report);
 }
 
 TEST(Blas, FourteenRowKernelWithAnyVectors) {

@@ -1,0 +1,142 @@
+// A matrix product, and the choice who computes it: BLIS or our tiles. Only blas.cpp includes it.
+#pragma once
+
+#include <tapegrad/autograd/detail/pieces.h>
+#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/blas_kernels.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
+#include <tapegrad/autograd/kernels/product/matrix_view.h>
+#include <tapegrad/autograd/parallel.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tapegrad::blas {
+
+inline constexpr int64_t kTile = 256;                // most columns of a tile of C; and most rows, if L2 has 512 KiB
+inline constexpr int64_t kLeastDouble = 512 << 10;   // multiplications of a product that BLIS computes, in float64,
+inline constexpr int64_t kLeastAvx2 = 6 << 20;       // and in float32 with AVX2;
+inline constexpr int64_t kLeastWeight = 2 << 20;     // elements of B, with AVX-512, for few rows
+inline constexpr int64_t kLeastAliased = 512 << 10;  // the same for many rows that fall on the same lines of the cache
+inline constexpr int64_t kLeastTile = 128 * 384;     // elements of C for each of many threads: each packs its operands
+inline constexpr int64_t kPieceWork = 800000;        // least multiplications of a piece for another thread: about 20 us
+inline constexpr int64_t kSharedB = 2 << 20;         // up to this many, B is packed once for all tiles
+inline constexpr int64_t kFewOutputs = 128 * 128;    // a C of at most this size is split along k if k is long
+inline constexpr int64_t kFewSums = 64;              // the same if B is read column by column
+
+template <class T>
+struct Product {
+  int64_t m, n, k;
+  T alpha;
+  MatrixView<const T> a, b;
+  T beta;
+  MatrixView<T> c;
+
+  // Whether C is computed by rows: its rows are contiguous, or its columns are not. Otherwise C' = B' A' is computed.
+  bool row_major_c() const {
+    if (n == 1 && m > 1) return false;
+    return c.col_stride == 1 || c.row_stride != 1 || m == 1;
+  }
+  // Few rows times columns that are contiguous along k: dot products, which read B once, column by column.
+  bool dot_shaped() const { return m <= kDotRows && a.col_stride == 1 && b.row_stride == 1; }
+  // Whether to compute C' = B' A'. The rows of A and the columns of B are contiguous along k, and the operand that is
+  // read in vectors must be transposed: B, or A and C if the product is turned. That pays if it is less than half as
+  // many elements; a quarter, if the rows of B' map to the same cache lines and must be copied.
+  bool better_turned() const {
+    if (a.col_stride != 1 || b.row_stride != 1 || c.col_stride != 1 || beta != 0 || m <= kDotRows) return false;
+    const int64_t times_packed = n * k <= kSharedB ? 1 : pieces_of(m, kTile);
+    return (aliased<T>(b.col_stride, 1) ? 4 : 2) * m * (k + n) < n * k * times_packed;
+  }
+  // The multiplications. For one row or column, reading the other operand takes longer; then an equivalent number.
+  int64_t work() const { return std::max<int64_t>(m, 6) * std::max<int64_t>(n, 6) * k; }
+  bool one_tile() const { return work() < 2 * kPieceWork; }
+  // Whether the sums are cut along k: a small C, whose tiles would be too few.
+  bool along_k() const {
+    return !one_tile() && m * n <= (dot_shaped() ? kFewSums : kFewOutputs) && k >= 2 * kDepth &&
+           m * n * k >= 2 * kPieceWork;
+  }
+  Product transposed() const {
+    return {n,
+            m,
+            k,
+            alpha,
+            {b.data, b.col_stride, b.row_stride},
+            {a.data, a.col_stride, a.row_stride},
+            beta,
+            {c.data, c.col_stride, c.row_stride}};
+  }
+  Tile<T> tile(int64_t row, int64_t rows, int64_t col, int64_t cols) const {
+    return {rows,
+            cols,
+            k,
+            alpha,
+            a.data + row * a.row_stride,
+            a.row_stride,
+            a.col_stride,
+            b.data + col * b.col_stride,
+            b.row_stride,
+            b.col_stride,
+            beta,
+            c.data + row * c.row_stride + col * c.col_stride,
+            c.row_stride};
+  }
+};
+
+// How the tiles of a product are computed.
+enum class Way : uint8_t {
+  packed,    // by BLIS, with its packing
+  in_place,  // by BLIS, which calls our kernels for operands that are read in place
+  outside,   // by our kernels, without BLIS
+};
+
+// Whether BLIS reads these strides in place: rows or columns are contiguous and do not overlap.
+inline bool blis_strides(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
+  return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
+}
+
+// Whether BLIS is at least as fast as our tiles, or at most 3 % slower: bench/README.md has the measurements. It packs
+// both operands; our tiles read rows of A in place, which pays for the narrow ones.
+template <class T>
+bool faster_on_blis(const Product<T>& p) {
+  const bool in_place = p.c.col_stride == 1 && p.c.row_stride >= p.n &&
+                        blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) &&
+                        blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride);
+  const bool many_threads = num_threads() > 2 && p.m * p.n < num_threads() * kLeastTile;
+  if (!in_place || many_threads || p.alpha == 0 || (p.beta != 0 && p.beta != 1)) return false;
+  const int64_t multiplications = p.m * p.n * p.k;
+  if (sizeof(T) == sizeof(double)) {  // ours is more than 1.3 times as fast for less, and for few rows or columns
+    return multiplications >= kLeastDouble && p.m >= 32 && p.n >= 32;
+  }
+  switch (kernel_family()) {
+    case KernelFamily::portable: return false;  // BLIS has no kernel for it
+    case KernelFamily::avx2: return p.m >= 128 && p.n >= 64 && multiplications >= kLeastAvx2;
+    case KernelFamily::avx512: break;
+  }
+  // The gradient of a weight, of x, and rows of A that our tiles would have to copy.
+  if (p.a.col_stride != 1) return p.m >= 384 && p.n >= 384 && (p.k >= 512 || p.n >= 1536);
+  if (p.b.col_stride == 1 && p.m >= 256 && p.n >= 512 && p.k * p.n >= kLeastWeight) return true;
+  return p.m >= 512 && p.n >= 384 && p.k * p.n >= kLeastAliased && aliased<T>(p.a.row_stride, 1);
+}
+
+template <class T>
+Way way_of(const Product<T>& p, Products products) {
+  if (products == Products::blis) return Way::packed;
+  if (products == Products::own) return Way::outside;
+  if (!p.along_k() && faster_on_blis(p)) return Way::packed;
+  const bool takes_both =
+      blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) && blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride);
+  return p.one_tile() || p.dot_shaped() || !takes_both ? Way::outside : Way::in_place;
+}
+
+template <class T>
+Engine engine_of(const Product<T>& p, Way way) {
+  switch (way) {
+    case Way::packed: return packing_engine<T>();
+    case Way::in_place: return Engine::ours_in_blis;
+    case Way::outside: break;
+  }
+  return p.one_tile() ? Engine::small : Engine::tiles;
+}
+
+}  // namespace tapegrad::blas

@@ -48,7 +48,7 @@ class Lion(torch.optim.Optimizer):
 
 MAKE = {"rmsprop": torch.optim.RMSprop, "adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
         "nadam": torch.optim.NAdam, "radam": torch.optim.RAdam, "adafactor": torch.optim.Adafactor, "lion": Lion,
-        "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta,
+        "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta, "rprop": torch.optim.Rprop,
         "muon": torch.optim.Muon, "lbfgs": torch.optim.LBFGS}
 RUNS = [
     ("rmsprop", {}),
@@ -71,6 +71,8 @@ RUNS = [
     ("adamax", {"lr": 0.005, "weight_decay": 0.05, "betas": [0.8, 0.95], "eps": 1e-3}),
     ("adadelta", {}),
     ("adadelta", {"lr": 0.5, "rho": 0.95, "eps": 1e-4, "weight_decay": 0.02}),
+    ("rprop", {}),
+    ("rprop", {"lr": 0.03, "etas": [0.4, 1.3], "step_sizes": [1e-3, 0.05]}),
     ("lbfgs", {"line_search_fn": "strong_wolfe"}),
     ("lbfgs", {"lr": 0.5, "history_size": 5}),
 ]

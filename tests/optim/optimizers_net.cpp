@@ -13,6 +13,7 @@
 #include <tapegrad/optim/muon.h>
 #include <tapegrad/optim/nadam.h>
 #include <tapegrad/optim/rmsprop.h>
+#include <tapegrad/optim/rprop.h>
 #include <tapegrad/optim/schedule.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
@@ -156,6 +157,17 @@ std::unique_ptr<optim::Optimizer> make(const json& run, std::vector<ParameterGro
   }
   if (kind == "radam") {
     return std::make_unique<optim::RAdam>(std::move(groups), with_betas(o, optim::RAdamOptions{}));
+  }
+  if (kind == "rprop") {
+    optim::RpropOptions options;
+    options.lr = o.value("lr", options.lr);
+    if (o.contains("etas")) {
+      options.eta_minus = o["etas"][0];
+      options.eta_plus = o["etas"][1];
+      options.least_step = o["step_sizes"][0];
+      options.largest_step = o["step_sizes"][1];
+    }
+    return std::make_unique<optim::Rprop>(std::move(groups), options);
   }
   if (kind == "lion") return std::make_unique<optim::Lion>(std::move(groups), with_betas(o, optim::LionOptions{}));
   auto options = with_betas(o, optim::AdamOptions{});
@@ -472,6 +484,10 @@ TEST(OptimizersOnANet, Errors) {
   EXPECT_EQ(error_of([&] { optim::RAdam(p, {.eps = -1}); }), "[radam] eps must be finite and not negative, got -1");
   EXPECT_EQ(error_of([&] { optim::Adamax(p, {.beta1 = 1}); }), "[adamax] beta1 must be in [0, 1), got 1");
   EXPECT_EQ(error_of([&] { optim::Adadelta(p, {.rho = 1}); }), "[adadelta] rho must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([&] { optim::Rprop(p, {.eta_minus = 1}); }),
+            "[rprop] expected 0 < eta_minus < 1 < eta_plus, got 1 and 1.2");
+  EXPECT_EQ(error_of([&] { optim::Rprop(p, {.least_step = 2, .largest_step = 1}); }),
+            "[rprop] expected 0 < least_step <= largest_step, got 2 and 1");
   EXPECT_EQ(error_of([&] { optim::Lion(p, {.beta2 = 2}); }), "[lion] beta2 must be in [0, 1), got 2");
   EXPECT_EQ(error_of([&] { optim::Adafactor(p, {.beta2_decay = 1}); }),
             "[adafactor] beta2_decay must be finite and not positive, got 1");

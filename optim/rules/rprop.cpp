@@ -1,0 +1,54 @@
+// Rprop.
+// build: -O3
+#define HWY_TARGET_INCLUDE "tapegrad/optim/rules/rprop.cpp"
+#include <tapegrad/optim/kernels/update-inl.h>
+#include <tapegrad/optim/rprop.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+void rprop(const optim::Elements& x, const optim::RpropOptions& options, double first_step) {
+  update<2>(x, [&](auto p, auto g, auto& previous, auto& step) {
+    using V = decltype(p);
+    const V zero = 0, one = 1, eta_plus = options.eta_plus, eta_minus = options.eta_minus;
+    const V least = options.least_step, largest = options.largest_step;
+    const V signs = g * previous, before = where(step == zero, V(first_step), step);
+    const V factor = where(signs > zero, eta_plus, where(signs < zero, eta_minus, one));
+    step = min(max(before * factor, least), largest);
+    previous = where(signs < zero, zero, g);
+    return p - sign(previous) * step;
+  });
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
+#include <tapegrad/autograd/error.h>
+
+namespace tapegrad {
+HWY_EXPORT(rprop);
+
+namespace optim {
+
+Rprop::Rprop(NamedTensors parameters, RpropOptions options) : Rprop(one_group(std::move(parameters)), options) {}
+
+Rprop::Rprop(std::vector<ParameterGroup> groups, RpropOptions options)
+    : Optimizer(std::move(groups), options.lr, 0, {"prev", "step_size"}), options_(options) {
+  const RpropOptions& o = options_;
+  if (!(0 < o.eta_minus && o.eta_minus < 1 && 1 < o.eta_plus)) {
+    fail("rprop", fmt::format("expected 0 < eta_minus < 1 < eta_plus, got {} and {}", o.eta_minus, o.eta_plus));
+  }
+  if (!(0 < o.least_step && o.least_step <= o.largest_step)) {
+    fail("rprop", fmt::format("expected 0 < least_step <= largest_step, got {} and {}", o.least_step, o.largest_step));
+  }
+}
+
+void Rprop::update(const Slot& slot, int64_t begin, int64_t end) {
+  kernel_of(HWY_DISPATCH_TABLE(rprop))(elements_of(slot, begin, end), options_, group_lr(slot.group));
+}
+
+}  // namespace optim
+}  // namespace tapegrad
+#endif  // HWY_ONCE

@@ -1,0 +1,30 @@
+// Rprop.
+#pragma once
+
+#include <tapegrad/optim/optimizer.h>
+
+namespace tapegrad::optim {
+
+struct RpropOptions {
+  double lr = 1e-2;        ///< the first step of every element; later values of lr have no influence
+  double eta_minus = 0.5;  ///< factor of the step where the gradient's sign changed
+  double eta_plus = 1.2;   ///< and where it did not
+  double least_step = 1e-6;
+  double largest_step = 50;
+};
+
+/// Moves each element by a step of its own against the sign of its gradient; the step grows while the sign stays, and
+/// shrinks when it changes, in which case the element waits for one step. For whole-batch gradients. PyTorch's Rprop;
+/// Riedmiller, Braun 1993.
+class Rprop : public Optimizer {
+ public:
+  /// Error for factors that are not 0 < eta_minus < 1 < eta_plus, and steps that are not 0 < least <= largest.
+  explicit Rprop(NamedTensors parameters, RpropOptions options = {});
+  explicit Rprop(std::vector<ParameterGroup> groups, RpropOptions options = {});
+
+ private:
+  void update(const Slot& slot, int64_t begin, int64_t end) override;
+  RpropOptions options_;
+};
+
+}  // namespace tapegrad::optim

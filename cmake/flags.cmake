@@ -57,11 +57,12 @@ endfunction()
 # those whose line "// build:" has "alone": they name types that must stay unknown to them. Names that many files have for
 # themselves are made different.
 function(tapegrad_group target)
+  set(before "#define TAPEGRAD_JOINED(a, b) a##b\n#define TAPEGRAD_JOIN(a, b) TAPEGRAD_JOINED(a, b)\n")
+  foreach(name kConfig kGrain kModule kPresets kWhere Preset)
+    string(APPEND before "#define ${name} TAPEGRAD_JOIN(${name}_, TAPEGRAD_UNIT)\n")
+  endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 16 UNITY_BUILD_UNIQUE_ID TAPEGRAD_UNIT
-                        UNITY_BUILD_CODE_BEFORE_INCLUDE "#define TAPEGRAD_JOINED(a, b) a##b
-#define TAPEGRAD_JOIN(a, b) TAPEGRAD_JOINED(a, b)
-#define kModule TAPEGRAD_JOIN(kModule_, TAPEGRAD_UNIT)
-#define kWhere TAPEGRAD_JOIN(kWhere_, TAPEGRAD_UNIT)")
+                        UNITY_BUILD_CODE_BEFORE_INCLUDE "${before}")
   foreach(file IN LISTS ARGN)
     tapegrad_marks(words build ${file})
     if(alone IN_LIST words)

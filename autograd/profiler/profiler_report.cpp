@@ -227,7 +227,7 @@ std::string module_table(const std::vector<ProfileRow>& rows, int count, double 
 
 // --- the trace ---
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -251,15 +251,15 @@ void write_event(std::string& text, const Event& e, const Texts& texts, int thre
   const auto argument = [&](std::string_view name, const auto& value) {
     arguments += fmt::format("{}\"{}\":{}", arguments.empty() ? "" : ",", name, value);
   };
-  if (e.module != 0) argument("module", quoted(texts[e.module]));
-  if (e.shapes != 0) argument("shapes", quoted(texts[e.shapes]));
+  if (e.module != 0) argument("module", in_quotes(texts[e.module]));
+  if (e.shapes != 0) argument("shapes", in_quotes(texts[e.shapes]));
   if (e.flops > 0) argument("flops", e.flops);
   if (e.flops > 0 && e.duration > 0)
     argument("GFLOP/s", fmt::format("{:.1f}", static_cast<double>(e.flops) / static_cast<double>(e.duration)));
   if (e.bytes > 0) argument("bytes", e.bytes);
   text += fmt::format(",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{},\"cat\":\"{}\"", thread,
                       microseconds(std::max<int64_t>(0, e.begin - origin)), microseconds(e.duration),
-                      quoted(texts[e.name]), e.worker ? "worker" : name(e.phase));
+                      in_quotes(texts[e.name]), e.worker ? "worker" : name(e.phase));
   text += arguments.empty() ? "}" : fmt::format(",\"args\":{{{}}}}}", arguments);
 }
 

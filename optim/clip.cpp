@@ -12,7 +12,7 @@ namespace tapegrad::optim {
 
 namespace {
 
-constexpr int64_t kGrain = int64_t{1} << 15;
+constexpr int64_t kPiece = int64_t{1} << 15;
 
 bool is_of_leaf(const Gradients::Entry& entry) { return entry.place.tape == TapeIndex::kLeaf; }
 
@@ -23,16 +23,16 @@ void rewrite(Tensor& grad, void (*kernel)(DType, void*, double, int64_t, int64_t
     grad = grad.clone();
   }
   void* const x = grad.mutable_raw_data();
-  parallel_for(grad.numel(), kGrain,
+  parallel_for(grad.numel(), kPiece,
                [&](int64_t begin, int64_t end) { kernel(grad.dtype(), x, argument, begin, end); });
 }
 
 double squares_of(const Tensor& grad) {
   const Tensor packed = grad.detach().contiguous();
   const int64_t n = packed.numel();
-  std::vector<double, pool::Allocator<double>> sums(static_cast<std::size_t>((n + kGrain - 1) / kGrain));
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    sums[static_cast<std::size_t>(begin / kGrain)] = sum_of_squares(packed.dtype(), packed.raw_data(), begin, end);
+  std::vector<double, pool::Allocator<double>> sums(static_cast<std::size_t>((n + kPiece - 1) / kPiece));
+  parallel_for(n, kPiece, [&](int64_t begin, int64_t end) {
+    sums[static_cast<std::size_t>(begin / kPiece)] = sum_of_squares(packed.dtype(), packed.raw_data(), begin, end);
   });
   double sum = 0;
   for (const double s : sums) sum += s;

@@ -4,6 +4,13 @@
 #   unsanitized      sanitizers have their own allocator
 #   timeout=S        seconds, instead of 900            sanitized:NAME=VALUE   in the environment under sanitizers
 enable_testing()
+set(command_to_run ${PROJECT_BINARY_DIR}/tapegrad)
+if(CMAKE_CROSSCOMPILING)  # tests start the command as a program
+  list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+  set(command_to_run ${PROJECT_BINARY_DIR}/tapegrad-emulated)
+  file(WRITE ${command_to_run} "#!/bin/sh\nexec ${emulator} ${PROJECT_BINARY_DIR}/tapegrad \"$@\"\n")
+  file(CHMOD ${command_to_run} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/test_paths.h.in ${include_dir}/tapegrad/test_paths.h @ONLY)
 add_library(tapegrad_test_flags INTERFACE)  # -O3 would take twice as long to compile and make no test faster
 target_compile_options(tapegrad_test_flags INTERFACE -O0)
@@ -25,9 +32,9 @@ target_link_libraries(tapegrad_test_shared PUBLIC tapegrad_test_core tapegrad_ta
 target_precompile_headers(tapegrad_test_shared REUSE_FROM tapegrad_test_core)
 set(long_folders distributed tasks tutorials)  # whole runs; the tests of the other folders are core
 
-# Kernel families that this machine has, but for the best one, which runs by itself.
+# Kernel families that this machine has, but for the best one, which runs by itself. (arm64 has only one.)
 set(other_kernels "")
-if(EXISTS /proc/cpuinfo)
+if(EXISTS /proc/cpuinfo AND NOT CMAKE_CROSSCOMPILING)
   file(STRINGS /proc/cpuinfo cpu REGEX "^flags" LIMIT_COUNT 1)
   if(cpu MATCHES " avx2 ")
     list(APPEND other_kernels portable)

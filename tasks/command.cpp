@@ -106,7 +106,8 @@ void add_info(CLI::App* app, Parsed& parsed) {
   add_threads(add_request<InfoRequest>(app, parsed, info), parsed);
   app->footer(
       "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
-      "or portable (default: the widest vectors that the processor has).\n"
+      "or portable (default: the widest vectors that the processor has); neon is the\n"
+      "only one on arm64.\n"
       "TAPEGRAD_PRODUCTS chooses who computes matrix products: blis (all of them),\n"
       "own (BLIS none) or auto (default: the faster one for each shape).");
 }

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -15,21 +16,26 @@
 namespace tapegrad {
 namespace {
 
-constexpr KernelFamily kFamilies[] = {KernelFamily::portable, KernelFamily::avx2, KernelFamily::avx512};
+struct Family {
+  KernelFamily family;
+  std::string_view name;
+  int64_t target;  // Highway's name for the instruction set
+};
 
-// Highway's name for the instruction set.
-int64_t target(KernelFamily family) {
-  switch (family) {
-    case KernelFamily::portable: return HWY_STATIC_TARGET;
-    case KernelFamily::avx2: return HWY_AVX2;
-    case KernelFamily::avx512: return HWY_AVX3;
-  }
-  return 0;
-}
+// From the narrowest vectors to the widest.
+#if HWY_ARCH_X86
+constexpr Family kFamilies[] = {{KernelFamily::portable, "portable", HWY_STATIC_TARGET},
+                                {KernelFamily::avx2, "avx2", HWY_AVX2},
+                                {KernelFamily::avx512, "avx512", HWY_AVX3}};
+constexpr std::string_view kLeast = "a processor with x86-64-v2 and AES (SSE4.2) or later";
+#else
+constexpr Family kFamilies[] = {{KernelFamily::neon, "neon", HWY_STATIC_TARGET}};
+constexpr std::string_view kLeast = "an ARMv8-A processor with NEON and AES";
+#endif
 
 KernelFamily choose() {
   const std::vector<KernelFamily> available = available_kernel_families();
-  if (available.empty()) fail("kernels", "expected a processor with x86-64-v2 and AES (SSE4.2) or later");
+  if (available.empty()) fail("kernels", fmt::format("expected {}", kLeast));
   KernelFamily chosen = available.back();
   if (const char* wanted = std::getenv("TAPEGRAD_KERNELS"); wanted != nullptr && *wanted != '\0') {
     bool found = false;
@@ -46,10 +52,8 @@ KernelFamily choose() {
 }  // namespace
 
 std::string_view name(KernelFamily family) {
-  switch (family) {
-    case KernelFamily::portable: return "portable";
-    case KernelFamily::avx2: return "avx2";
-    case KernelFamily::avx512: return "avx512";
+  for (const Family& one : kFamilies) {
+    if (one.family == family) return one.name;
   }
   return "?";
 }
@@ -57,8 +61,8 @@ std::string_view name(KernelFamily family) {
 std::vector<KernelFamily> available_kernel_families() {
   static const int64_t supported = hwy::SupportedTargets();
   std::vector<KernelFamily> families;
-  for (const KernelFamily family : kFamilies) {
-    if ((supported & target(family)) != 0) families.push_back(family);
+  for (const Family& one : kFamilies) {
+    if ((supported & one.target) != 0) families.push_back(one.family);
   }
   return families;
 }
@@ -89,11 +93,18 @@ Products products() {
   return chosen;
 }
 
-std::size_t detail::choose_kernel_index() {
+std::size_t detail::kernel_index_of(KernelFamily family) {
   hwy::ChosenTarget chosen;  // not the process-wide one
-  chosen.Update(target(kernel_family()));
-  kernel_index.store(chosen.GetIndex(), std::memory_order_relaxed);
+  for (const Family& one : kFamilies) {
+    if (one.family == family) chosen.Update(one.target);
+  }
   return chosen.GetIndex();
+}
+
+std::size_t detail::choose_kernel_index() {
+  const std::size_t index = kernel_index_of(kernel_family());
+  kernel_index.store(index, std::memory_order_relaxed);
+  return index;
 }
 
 }  // namespace tapegrad

@@ -10,9 +10,9 @@
 
 namespace tapegrad {
 
-enum class KernelFamily { portable, avx2, avx512 };
+enum class KernelFamily { portable, avx2, avx512, neon };
 
-/// "portable", "avx2" or "avx512".
+/// "portable", "avx2" or "avx512" (x86-64); "neon" (arm64).
 std::string_view name(KernelFamily family);
 
 /// The families that this processor can run, from the narrowest vectors to the widest.
@@ -37,6 +37,7 @@ Products products();
 namespace detail {
 inline std::atomic<std::size_t> kernel_index{0};  // 0: not chosen yet
 std::size_t choose_kernel_index();
+std::size_t kernel_index_of(KernelFamily family);
 }  // namespace detail
 
 /// The kernel of the family in use, from the table that HWY_EXPORT(f) defines: kernel_of(HWY_DISPATCH_TABLE(f))(...).
@@ -49,6 +50,12 @@ F kernel_of(const F (&table)[N]) {
     const std::size_t index = detail::kernel_index.load(std::memory_order_relaxed);
     return table[index != 0 ? index : detail::choose_kernel_index()];
   }
+}
+
+/// The same for a family that this processor can run.
+template <class F, std::size_t N>
+F kernel_of(const F (&table)[N], KernelFamily family) {
+  return table[N == 1 ? 0 : detail::kernel_index_of(family)];
 }
 
 /// What the function of the family in use returns, asked once: chosen<HWY_DISPATCH_TABLE(f)>(), where f() returns a

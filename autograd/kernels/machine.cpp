@@ -31,6 +31,7 @@ float multiply_add_full(int64_t rounds, float start) { return multiply_add(hn::S
 float multiply_add_half(int64_t rounds, float start) {
   return multiply_add(hn::Half<hn::ScalableTag<float>>(), rounds, start);
 }
+int64_t lanes() { return kLanes<float>; }
 
 float read_all(const float* p, int64_t n) {
   Vec<float> sum[8];
@@ -47,13 +48,9 @@ float read_all(const float* p, int64_t n) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <cpuid.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <vector>
 
 #include <tapegrad/autograd/kernels/family.h>
@@ -66,6 +63,9 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
+HWY_EXPORT(multiply_add_full);
+HWY_EXPORT(multiply_add_half);
+HWY_EXPORT(lanes);
 HWY_EXPORT(read_all);
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -86,55 +86,24 @@ double best_time(double budget, const F& f) {
 
 std::atomic<float> sink;  // storing a result here keeps the compiler from omitting it
 
-struct Loop {
-  float (*run)(int64_t, float);
-  int64_t lanes;
-};
-
-std::vector<Loop> loops() {
-  std::vector<Loop> all;
-  for (const KernelFamily family : available_kernel_families()) {
-#if HWY_TARGETS & HWY_AVX2
-    if (family == KernelFamily::avx2) all.push_back({N_AVX2::multiply_add_full, 8});
-#endif
-#if HWY_TARGETS & HWY_AVX3
-    if (family == KernelFamily::avx512) all.push_back({N_AVX3::multiply_add_full, 16});
-    if (family == KernelFamily::avx512) all.push_back({N_AVX3::multiply_add_half, 8});
-#endif
-    if (family == KernelFamily::portable) all.push_back({HWY_STATIC_DISPATCH(multiply_add_full), 4});
-  }
-  return all;
-}
-
 }  // namespace
-
-std::string processor_name() {
-  std::array<unsigned, 4> words{};
-  std::string name;
-  for (unsigned leaf = 0x80000002; leaf <= 0x80000004; ++leaf) {  // the brand string, in three parts of 16 characters
-    if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) return "unknown";
-    char part[16];
-    std::memcpy(part, words.data(), sizeof part);
-    name.append(part, strnlen(part, sizeof part));
-  }
-  const auto first = name.find_first_not_of(' '), last = name.find_last_not_of(' ');
-  return first == std::string::npos ? "unknown" : name.substr(first, last - first + 1);
-}
 
 std::string blis_description() { return blas::blis_description(); }
 
 double measure_fma_gflops() {
   constexpr int64_t kRounds = 200000;
   const float start = num_threads() > 0 ? 0.999f : 1.0f;  // a value that the compiler cannot know
+  const KernelFamily widest = available_kernel_families().back();
+  const int64_t pieces = num_threads(), whole = kernel_of(HWY_DISPATCH_TABLE(lanes), widest)();
   double best = 0;
-  for (const Loop& loop : loops()) {
-    const int64_t pieces = num_threads();
+  for (const bool half : {false, true}) {
+    const auto run = half ? kernel_of(HWY_DISPATCH_TABLE(multiply_add_half), widest)
+                          : kernel_of(HWY_DISPATCH_TABLE(multiply_add_full), widest);
     const double time = best_time(0.2, [&] {
-      parallel_for(pieces, 1,
-                   [&](int64_t, int64_t) { sink.store(loop.run(kRounds, start), std::memory_order_relaxed); });
+      parallel_for(pieces, 1, [&](int64_t, int64_t) { sink.store(run(kRounds, start), std::memory_order_relaxed); });
     });
-    best =
-        std::max(best, 2e-9 * static_cast<double>(pieces * kRounds * HWY_STATIC_DISPATCH(kChains) * loop.lanes) / time);
+    const int64_t additions = pieces * kRounds * HWY_STATIC_DISPATCH(kChains) * (half ? whole / 2 : whole);
+    best = std::max(best, 2e-9 * static_cast<double>(additions) / time);
   }
   return best;
 }

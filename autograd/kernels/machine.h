@@ -1,5 +1,7 @@
-// The processor, and measurements of its speed, as `tapegrad info` prints them.
+// Measurements of the processor's speed, as `tapegrad info` prints them.
 #pragma once
+
+#include <tapegrad/autograd/kernels/processor.h>
 
 #include <cstdint>
 #include <string>
@@ -7,14 +9,11 @@
 
 namespace tapegrad {
 
-/// The processor's brand string: "AMD EPYC 9R14".
-std::string processor_name();
-
 /// The version of BLIS, and the innermost matrix kernel of the family in use.
 std::string blis_description();
 
-/// The rate of float32 fused multiply-adds on registers, two operations each, on num_threads() threads: the highest of
-/// all vector widths of this processor, in GFLOP/s. Takes about 0.5 s.
+/// The rate of float32 fused multiply-adds on registers, two operations each, on num_threads() threads: with the widest
+/// vectors of this processor or with half of them, whichever is higher, in GFLOP/s. Takes about 0.5 s.
 double measure_fma_gflops();
 
 /// x [m, k] times weight [n, k] transposed, float32, on num_threads() threads, in GFLOP/s; the best of about 0.3 s.

@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/detail/thread_cache.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/recording.h>
 
@@ -35,7 +36,7 @@ struct InsidePiece {
 // One step of waiting: spins at first (about 20 us in all), then yields the core to other threads.
 void pause(int& turn) {
   if (++turn < 1000 || turn % 32 != 0) {
-    __builtin_ia32_pause();
+    pause_core();
   } else {
     std::this_thread::yield();
   }

@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 
 #if defined(__x86_64__)
@@ -56,15 +55,6 @@ template <int kVecs>
                             _mm512_mask_mov_ps(sum[i][v], undefined, nan));
     }
   }
-}
-
-// One step of the rule in bfloat16_forms.h. In double, the product is exact, and rounding the sum twice is harmless.
-float step(float a, float b, float sum) {
-  const auto normal = [](float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
-  const double exact = static_cast<double>(normal(a)) * normal(b) + normal(sum);
-  if (std::abs(exact) >= 0x1p-120) return static_cast<float>(exact);
-  const float large = static_cast<float>(exact * 0x1p64);  // rounds as if there were no least exponent
-  return std::abs(large) < 0x1p-62f ? std::copysign(0.0f, large) : large * 0x1p-64f;
 }
 
 // Values of all magnitudes; a third of the sums nearly cancel.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/kernels/product/bfloat16_forms.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16-inl.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
@@ -186,7 +188,7 @@ void pack(const Strips& s) {
 // ---- The innermost kernels; they run while denormals are zeros ----
 
 // Of a sliver and a panel: 6 x 2 vectors of 16 registers, 14 x 2 of 32; with SSE4, which computes in double, 4 x 2.
-constexpr int kSliverRows = HWY_TARGET == HWY_AVX3 ? 14 : HWY_TARGET == HWY_SSE4 ? 4 : 6;
+constexpr int kSliverRows = kManyRegisters ? 14 : HWY_TARGET == HWY_SSE4 ? 4 : 6;
 
 // sum + a b, rounded once.
 #if HWY_TARGET == HWY_SSE4
@@ -209,7 +211,7 @@ HWY_INLINE hn::Vec<Floats> step(float a, hn::Vec<Floats> b, hn::Vec<Floats> sum)
 
 // The packed elements are in the order of the sums.
 template <int kVecs>
-void multiply_vectors(const Block& b) {
+HWY_NOINLINE void multiply_vectors(const Block& b) {
   const Floats d;
   const int64_t last = b.cols - (kVecs - 1) * kWide;
   hn::Vec<Floats> sum[kSliverRows][kVecs];
@@ -252,9 +254,34 @@ void multiply_vectors(const Block& b) {
   }
 }
 
+#if HWY_TARGET == HWY_NEON
+// If a result was flushed to zero, perhaps before it was rounded, the block is computed once more, one step at a time.
+void multiply_exactly(const Block& b) {
+  for (int64_t i = 0; i < b.rows; ++i) {
+    for (int64_t j = 0; j < b.cols; ++j) {
+      float& c = b.c[i * b.c_rows + j];
+      float sum = b.add ? c : 0;
+      for (int64_t p = 0; p < 2 * b.pairs; ++p) {
+        sum = rounded_product::step(b.sliver[p * kSliverRows + i], b.panel[p * 2 * kWide + j], sum);
+      }
+      c = sum == sum ? sum : std::bit_cast<float>(0x7fc00000);
+    }
+  }
+}
+void multiply_block(const Block& block) {
+  float before[kSliverRows][2 * kWide];
+  for (int64_t i = 0; block.add && i < block.rows; ++i) std::copy_n(block.c + i * block.c_rows, block.cols, before[i]);
+  take_flushed();
+  block.cols > kWide ? multiply_vectors<2>(block) : multiply_vectors<1>(block);
+  if (!take_flushed()) return;
+  for (int64_t i = 0; block.add && i < block.rows; ++i) std::copy_n(before[i], block.cols, block.c + i * block.c_rows);
+  multiply_exactly(block);
+}
+#else
 void multiply_block(const Block& block) {
   block.cols > kWide ? multiply_vectors<2>(block) : multiply_vectors<1>(block);
 }
+#endif
 
 std::vector<const rounded_product::Form*> rounded_forms() {
   static constexpr rounded_product::Form kForm{
@@ -275,6 +302,15 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad::rounded_product {
 
 HWY_EXPORT(rounded_forms);
+
+// In double, the product is exact, and rounding the sum twice is harmless.
+float step(float a, float b, float sum) {
+  const auto normal = [](float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
+  const double exact = static_cast<double>(normal(a)) * normal(b) + normal(sum);
+  if (std::abs(exact) >= 0x1p-120) return static_cast<float>(exact);
+  const float large = static_cast<float>(exact * 0x1p64);  // rounds as if there were no least exponent
+  return std::abs(large) < 0x1p-62f ? std::copysign(0.0f, large) : large * 0x1p-64f;
+}
 
 const std::vector<const Form*>& forms() {
   static const std::vector<const Form*> found = kernel_of(HWY_DISPATCH_TABLE(rounded_forms))();

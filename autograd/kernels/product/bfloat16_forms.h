@@ -52,6 +52,9 @@ struct Form {
 /// Those of the kernel family in use that this processor can run, the fastest first.
 const std::vector<const Form*>& forms();
 
+/// One step of the rule above, wherever denormals are kept or zeros.
+float step(float a, float b, float sum);
+
 /// The innermost kernel with vdpbf16ps, for 14 x 32 elements of C. has_dot_instruction() must be true.
 void multiply_with_dot_instruction(const Block& block);
 /// Whether this processor has vdpbf16ps, and computes what its manual says.

@@ -3,11 +3,10 @@
 
 #include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/parallel.h>
-
-#include <xmmintrin.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -22,18 +21,6 @@ constexpr int64_t kPieces = 16;                // pieces of a product that is la
 constexpr int64_t kMostLanes = 256;            // of a piece: with the block's depth, what it packs fits the L2 cache
 constexpr int64_t kShared = int64_t{4} << 20;  // words of the operand that is packed once for all pieces
 constexpr int64_t kPackWork = 32 << 10;        // elements to pack on one thread at a time
-
-// Results do not depend on the modes that the program has set: to nearest, denormals are zeros, no traps.
-class Modes {
- public:
-  Modes() : saved_(_mm_getcsr()) { _mm_setcsr(0x9fc0); }
-  ~Modes() { _mm_setcsr(saved_); }
-  Modes(const Modes&) = delete;
-  Modes& operator=(const Modes&) = delete;
-
- private:
-  const unsigned saved_;
-};
 
 struct Product {
   int64_t m, n, k;
@@ -105,7 +92,7 @@ void multiply_packed(const Form& form, const Product& p, int64_t depth, bool add
 // In this thread.
 void multiply_here(const Form& form, const Product& p, float* slivers, float* panels) {
   const Side a(form, p, false), b(form, p, true);
-  const Modes modes;
+  const FlushDenormals modes;
   int64_t k = 0;
   do {  // once also for k = 0
     const int64_t depth = std::min(form.depth, p.k - k);
@@ -138,7 +125,7 @@ void multiply_pieces(const Form& form, const Product& p, Epilogue done, bool fli
   const int64_t each =
       std::clamp<int64_t>(pieces_of(own.strips(), wanted), 1, std::max<int64_t>(1, kMostLanes / own.width));
   parallel_for(own.strips(), each, [&](int64_t first, int64_t last) {
-    const Modes modes;
+    const FlushDenormals modes;
     const Scratch<float> mine((last - first) * own.strip);
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t k = block * form.depth, depth = std::min(form.depth, p.k - k);

@@ -2,14 +2,13 @@
 #include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/blas_choice.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/parallel.h>
-
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -32,13 +31,7 @@ constexpr int64_t kPackWork = 16 << 10;  // least elements to pack on another th
 constexpr int64_t kAddWork = 8 << 10;    // least elements of parts to add on another thread
 
 // Bytes of the second-level cache; the results do not depend on it.
-int64_t l2_bytes() {
-  static const int64_t bytes = [] {
-    const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return known <= 0 ? int64_t{512} << 10 : std::clamp(known, int64_t{256} << 10, int64_t{1} << 20);
-  }();
-  return bytes;
-}
+int64_t l2_bytes() { return std::clamp(second_cache_bytes(), int64_t{256} << 10, int64_t{1} << 20); }
 
 // Most rows of a tile: a block of A with kDepth columns of float takes half of L2.
 int64_t tile_rows() { return l2_bytes() / int64_t{2 * sizeof(float) * blas::kDepth}; }

@@ -19,6 +19,7 @@
 
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 
 namespace tapegrad::blas {
@@ -44,7 +45,7 @@ struct Kernel {
 
 template <class T>
 Kernel kernel_for() {
-  constexpr bool kFloat = sizeof(T) == 4;
+  [[maybe_unused]] constexpr bool kFloat = sizeof(T) == 4;
   const Kernels<T>& ours = kernels<T>();
   const auto as_fp = [](auto* f) { return reinterpret_cast<void_fp>(f); };
 #ifdef TAPEGRAD_BLIS_KERNELS
@@ -192,7 +193,7 @@ class ForkGate {
   static constexpr unsigned kClosed = 1u << 31;
   void close() {
     inside_.fetch_or(kClosed);
-    while (inside_.load(std::memory_order_acquire) != kClosed) __builtin_ia32_pause();
+    while (inside_.load(std::memory_order_acquire) != kClosed) pause_core();
   }
   void open() {
     inside_.fetch_and(~kClosed, std::memory_order_release);

@@ -109,7 +109,8 @@ bool faster_on_blis(const Product<T>& p) {
     return multiplications >= kLeastDouble && p.m >= 32 && p.n >= 32;
   }
   switch (kernel_family()) {
-    case KernelFamily::portable: return false;  // BLIS has no kernel for it
+    case KernelFamily::portable:
+    case KernelFamily::neon: return false;  // BLIS has no kernel for it that we use
     case KernelFamily::avx2: return p.m >= 128 && p.n >= 64 && multiplications >= kLeastAvx2;
     case KernelFamily::avx512: break;
   }

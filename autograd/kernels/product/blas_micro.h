@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
 // Rows of C that are kept in registers, two vectors each: 6 x 2 of 16 registers, 14 x 2 of 32.
-inline constexpr int kMaxRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
+inline constexpr int kMaxRows = kManyRegisters ? 14 : 6;
 template <class T>
 inline constexpr int64_t kPanel = 2 * kLanes<T>;  // columns of C in two vectors
 
@@ -139,7 +139,7 @@ using Micro = void (*)(int64_t, T, const T*, int64_t, int64_t, const T*, int64_t
                        const Lines<T>&);
 
 // Rows of C with one vector each: more of them, because it takes ten independent sums to use the multipliers fully.
-inline constexpr int kTallRows = HWY_TARGET == HWY_AVX3 ? 14 : 12;
+inline constexpr int kTallRows = kManyRegisters ? 14 : 12;
 
 // The largest number of rows, at most `rows`, that has a kernel of its own. double has fewer of them, which takes less
 // space: its products are BLIS's, but for small ones and few rows.

@@ -46,6 +46,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 inline constexpr int64_t kLanes = HWY_LANES(T);
 
+/// Whether there are 32 vector registers, not 16.
+inline constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+
+/// min and max as x86 has them: b when either is NaN, or both are zeros. For vectors of Highway's.
+template <class V>
+HWY_INLINE V smaller(V a, V b) {
+  if constexpr (HWY_TARGET == HWY_NEON) return hn::IfThenElse(hn::Lt(a, b), a, b);
+  return hn::Min(a, b);
+}
+template <class V>
+HWY_INLINE V larger(V a, V b) {
+  if constexpr (HWY_TARGET == HWY_NEON) return hn::IfThenElse(hn::Gt(a, b), a, b);
+  return hn::Max(a, b);
+}
+
 /// One bool per lane: the result of comparing vectors.
 template <class T>
 struct Mask;
@@ -83,12 +98,12 @@ struct Vec {
 
   /// a * b + c, rounded once where the instruction set can (portable: twice).
   friend HWY_INLINE Vec fma(Vec a, Vec b, Vec c) { return hn::MulAdd(a.raw, b.raw, c.raw); }
-  /// The smaller and the larger; b when either is NaN, as the processor does.
-  friend HWY_INLINE Vec min(Vec a, Vec b) { return hn::Min(a.raw, b.raw); }
-  friend HWY_INLINE Vec max(Vec a, Vec b) { return hn::Max(a.raw, b.raw); }
+  /// The smaller and the larger; b when either is NaN.
+  friend HWY_INLINE Vec min(Vec a, Vec b) { return smaller(a.raw, b.raw); }
+  friend HWY_INLINE Vec max(Vec a, Vec b) { return larger(a.raw, b.raw); }
   /// The same with NaN when either is NaN, as tensors have it.
-  friend HWY_INLINE Vec minimum(Vec a, Vec b) { return hn::IfThenElse(hn::IsNaN(a.raw), a.raw, hn::Min(a.raw, b.raw)); }
-  friend HWY_INLINE Vec maximum(Vec a, Vec b) { return hn::IfThenElse(hn::IsNaN(a.raw), a.raw, hn::Max(a.raw, b.raw)); }
+  friend HWY_INLINE Vec minimum(Vec a, Vec b) { return hn::IfThenElse(hn::IsNaN(a.raw), a.raw, smaller(a.raw, b.raw)); }
+  friend HWY_INLINE Vec maximum(Vec a, Vec b) { return hn::IfThenElse(hn::IsNaN(a.raw), a.raw, larger(a.raw, b.raw)); }
   friend HWY_INLINE Vec copysign(Vec a, Vec sign) { return hn::CopySign(a.raw, sign.raw); }
 };
 
@@ -122,7 +137,7 @@ HWY_INLINE Vec<T> load(const T* p) {
 template <class T>
 HWY_INLINE Vec<T> load(const T* p, int64_t n) {
   const hn::ScalableTag<T> d;
-#if HWY_TARGET == HWY_SSE4  // its masked load reads the whole vector
+#if HWY_MEM_OPS_MIGHT_FAULT  // a masked load reads the whole vector
   HWY_ALIGN T lanes[kLanes<T>] = {};
   std::memcpy(lanes, p, n * sizeof(T));
   return hn::Load(d, lanes);

@@ -8,6 +8,9 @@
 #if HWY_ARCH_X86
 #define HWY_BASELINE_TARGETS HWY_SSE4
 #define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SSSE3 | HWY_AVX3_DL)
+#elif HWY_ARCH_ARM_A64  // NEON only: kernels need vectors of a known width
+#define HWY_BASELINE_TARGETS HWY_NEON
+#define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #endif
 
 // In a kernel file, which names itself as HWY_TARGET_INCLUDE first: compiles it once for each instruction set.

@@ -5,9 +5,6 @@
 
 namespace tapegrad {
 
-/// The size of the largest cache of this processor, in bytes.
-int64_t largest_cache_bytes();
-
 /// Copies bytes without loading their destination into a cache. `to` must be aligned to 64 bytes. A pause in the middle
 /// of a line of 64 bytes costs time, so `bytes` should be a multiple of that, except for the last piece.
 void stream_copy(void* to, const void* from, int64_t bytes);

@@ -1,4 +1,5 @@
 // Divides the elementwise loop among threads, and gathers operands that are not contiguous.
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/kernels/simd/stream.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/map.h>

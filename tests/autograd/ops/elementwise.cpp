@@ -1,7 +1,7 @@
 // Elementwise operations: values, special values, types, broadcasting, strides, derivatives to second order.
 // ctest: families
 #include <gtest/gtest.h>
-#include <tapegrad/autograd/kernels/simd/stream.h>
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tests/support/gradient.h>
 #include <tapegrad/tests/support/near.h>

@@ -77,7 +77,7 @@ void multiply_tile(Way way, Tile<T> t, int64_t c_cols) {
   }
 }
 
-// How C is divided into tiles; depends only on the sizes.
+// How C is divided into tiles. The number of threads changes no sum.
 struct Cut {
   int64_t rows, cols;    // of a tile
   int64_t down, across;  // tiles
@@ -86,10 +86,11 @@ struct Cut {
       int64_t unit_cols)
       : down(pieces_of(m, most_rows)), across(pieces_of(n, most_cols)) {
     // If there are few tiles, more along the longer side, so that all threads have work; for two threads, an even
-    // number.
-    const int64_t wanted = std::clamp<int64_t>(work / kPieceWork, 1, kPieces);
+    // number. One thread needs no more than these.
+    const bool alone = num_threads() == 1;
+    const int64_t wanted = alone ? 1 : std::clamp<int64_t>(work / kPieceWork, 1, kPieces);
     const int64_t tiles = down * across;
-    if (tiles < wanted || (tiles % 2 == 1 && tiles > 1 && tiles < kPieces)) {
+    if (tiles < wanted || (!alone && tiles % 2 == 1 && tiles > 1 && tiles < kPieces)) {
       const int64_t times = tiles < wanted ? pieces_of(wanted, tiles) : 2;
       if (m >= n) {
         down = std::max(down, std::min(down * times, m / (4 * unit_rows)));

@@ -32,7 +32,7 @@ class Epilogue {
 
 /// C = alpha A B + beta C with A [m, k], B [k, n], C [m, n], for float and double. With beta = 0 the old C is not read;
 /// NaN and infinities in A and B propagate, also if alpha is 0. The elements of C must be distinct. In parallel over
-/// tiles of C; tiles and the order of every sum depend only on the sizes.
+/// tiles of C; the order of every sum depends only on the sizes.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
           MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,

@@ -71,7 +71,10 @@ class WeightProduct {
 
  private:
   void choose_blocks() {
-    const int64_t pixels = out_rows_ * out_cols_, sums = shape_.groups * panels_ * use_.cols * elements_;
+    // The widest vectors' panels, whatever these are: blocks of images are sums of their own.
+    constexpr int64_t kPanel = 128 / sizeof(T);
+    const int64_t pixels = out_rows_ * out_cols_;
+    const int64_t sums = shape_.groups * pieces_of(shape_.o, kPanel) * kPanel * elements_;
     const int64_t wanted = pieces_of(shape_.n * pixels * sums, kConvPieceWork);  // pieces with enough work
     blocks_ = std::clamp<int64_t>(kMostSums / sums, 1, kMostBlocks);
     blocks_ = std::clamp<int64_t>(std::min(wanted, shape_.n), 1, blocks_);

@@ -1,9 +1,11 @@
 // Convolutions: comparison with plain loops, for shapes that reach every path through the kernels, and errors.
-// ctest: products
+// ctest: families products
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/io/bits.h>
+#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -351,6 +353,17 @@ TEST(ConvolutionErrors, WordForWord) {
        }},
   };
   for (const auto& [text, call] : calls) EXPECT_EQ(error_of(call), text);
+}
+
+// The images are cut into blocks by the sizes alone, so that all families add the same sums.
+TEST(Convolution, GradientsOfWeightsHaveTheSameBitsInAllFamilies) {
+  if (kernel_family() == KernelFamily::portable) GTEST_SKIP() << "rounds products";
+  if (products() == Products::blis) GTEST_SKIP() << "its sums are blocks of 256";
+  Tape tape;
+  const Tensor x = numbers({6, 8, 12, 12}, kFloat32, 1), weight = numbers({8, 8, 3, 3}, kFloat32, 2).as_leaf();
+  const Tensor y = conv2d(x, weight);
+  const Gradients grads = tape.backward(y, {.grad_output = numbers(y.shape(), kFloat32, 3)});
+  EXPECT_EQ(bits_of({{"weight", grads[weight]}}), "3e23 14b6 0dbb d14a");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Learning rates as functions of the step.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/optim/schedule.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ double Constant::operator()(int64_t step) const {
 
 double Noam::operator()(int64_t step) const {
   const double s = checked(step), w = positive("warmup", warmup), d = positive("hidden_size", hidden_size);
-  return factor * std::pow(d, -0.5) * std::min(std::pow(s, -0.5), s * std::pow(w, -1.5));
+  return factor * fixed::pow(d, -0.5) * std::min(fixed::pow(s, -0.5), s * fixed::pow(w, -1.5));
 }
 
 double LinearWarmup::operator()(int64_t step) const {
@@ -40,7 +41,7 @@ double LinearWarmup::operator()(int64_t step) const {
 
 double Cosine::operator()(int64_t step) const {
   const double done = (checked(step) - 1) / positive("total", total);
-  return min_lr + (lr - min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+  return min_lr + (lr - min_lr) * 0.5 * (1 + fixed::cos(std::numbers::pi * done));
 }
 
 double WarmupCosine::operator()(int64_t step) const {
@@ -50,21 +51,21 @@ double WarmupCosine::operator()(int64_t step) const {
   const double s = checked(step);
   if (step <= warmup) return lr * s / static_cast<double>(warmup);
   const double done = std::min(1.0, (s - static_cast<double>(warmup)) / static_cast<double>(total - warmup));
-  return min_lr + (lr - min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+  return min_lr + (lr - min_lr) * 0.5 * (1 + fixed::cos(std::numbers::pi * done));
 }
 
 double StepDecay::operator()(int64_t step) const {
   const double s = checked(step);
-  return lr * std::pow(gamma, std::floor((s - 1) / positive("every", every)));
+  return lr * fixed::pow(gamma, std::floor((s - 1) / positive("every", every)));
 }
 
 double MultiStep::operator()(int64_t step) const {
   checked(step);
   const auto passed = std::count_if(milestones.begin(), milestones.end(), [=](int64_t m) { return m < step; });
-  return lr * std::pow(gamma, static_cast<double>(passed));
+  return lr * fixed::pow(gamma, static_cast<double>(passed));
 }
 
-double Exponential::operator()(int64_t step) const { return lr * std::pow(gamma, checked(step) - 1); }
+double Exponential::operator()(int64_t step) const { return lr * fixed::pow(gamma, checked(step) - 1); }
 
 double Linear::operator()(int64_t step) const {
   const double done = std::min(1.0, (checked(step) - 1) / positive("total", total));
@@ -73,7 +74,7 @@ double Linear::operator()(int64_t step) const {
 
 double Polynomial::operator()(int64_t step) const {
   const double done = std::min(1.0, (checked(step) - 1) / positive("total", total));
-  return lr * std::pow(1 - done, power);
+  return lr * fixed::pow(1 - done, power);
 }
 
 double InverseRoot::operator()(int64_t step) const {
@@ -99,7 +100,7 @@ double CosineRestarts::operator()(int64_t step) const {
   } else {
     for (; at >= length; length *= factor) at -= length;
   }
-  return min_lr + (lr - min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * at / length));
+  return min_lr + (lr - min_lr) * 0.5 * (1 + fixed::cos(std::numbers::pi * at / length));
 }
 
 double OneCycle::operator()(int64_t step) const {
@@ -116,7 +117,7 @@ double OneCycle::operator()(int64_t step) const {
   const auto between = [this, at](double from, double to, double begin, double finish) {
     const double done = finish > begin ? (at - begin) / (finish - begin) : 1;
     return anneal == Anneal::linear ? from + (to - from) * done
-                                    : to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * done));
+                                    : to + (from - to) / 2 * (1 + fixed::cos(std::numbers::pi * done));
   };
   if (at <= top) return between(start, max_lr, 0, top);
   if (!three_phase) return between(max_lr, end, top, last);

@@ -207,7 +207,7 @@ class Check {
 
   double step_at(const std::vector<Tensor>& x, int input, int64_t index) const {
     const double at = x[static_cast<std::size_t>(input)].data<double>()[index];
-    return options_.step * std::exp2(std::floor(std::log2(std::max(1.0, std::abs(at)))));
+    return std::ldexp(options_.step, std::ilogb(std::max(1.0, std::abs(at))));
   }
 
   // The inputs with one element of one input moved.

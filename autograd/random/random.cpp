@@ -1,6 +1,7 @@
 // Generators: which words of the stream each call takes, and in which order.
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
@@ -113,10 +114,10 @@ double Generator::State::next_normal() {
     return cached_normal;
   }
   const double u1 = next_double(), u2 = next_double();
-  const double radius = std::sqrt(-2.0 * std::log(1 - u2)), theta = kTwoPi * u1;
-  cached_normal = radius * std::sin(theta);
+  const double radius = std::sqrt(-2.0 * fixed::log(1 - u2)), theta = kTwoPi * u1;
+  cached_normal = radius * fixed::sin(theta);
   has_cached_normal = true;
-  return radius * std::cos(theta);
+  return radius * fixed::cos(theta);
 }
 
 Generator::Generator(uint64_t seed) : state_(seed) {}
@@ -219,9 +220,9 @@ void Generator::normal(double* out, int64_t n, double mean, double std) {
   };
   const auto block = [&](double* x) {
     for (int j = 0; j < 8; ++j) {
-      const double radius = std::sqrt(-2 * std::log(1 - x[j])), theta = kTwoPi * x[j + 8];
-      x[j] = std::fma(radius * std::cos(theta), std, mean);
-      x[j + 8] = std::fma(radius * std::sin(theta), std, mean);
+      const double radius = std::sqrt(-2 * fixed::log(1 - x[j])), theta = kTwoPi * x[j + 8];
+      x[j] = std::fma(radius * fixed::cos(theta), std, mean);
+      x[j + 8] = std::fma(radius * fixed::sin(theta), std, mean);
     }
   };
   draw(out, n);
@@ -235,13 +236,13 @@ void Generator::normal(double* out, int64_t n, double mean, double std) {
 void Generator::exponential(float* out, int64_t n, double lambda) {
   check_exponential(lambda);
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(-1 / lambda * std::log(1 - hold->next_double()));
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(-1 / lambda * fixed::log(1 - hold->next_double()));
 }
 
 void Generator::exponential(double* out, int64_t n, double lambda) {
   check_exponential(lambda);
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = -1 / lambda * std::log(1 - hold->next_double());
+  for (int64_t i = 0; i < n; ++i) out[i] = -1 / lambda * fixed::log(1 - hold->next_double());
 }
 
 void Generator::randint(int64_t* out, int64_t n, int64_t low, int64_t high) {

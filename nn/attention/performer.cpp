@@ -1,6 +1,7 @@
 // Performer: softmax attention estimated with positive orthogonal random features.
 #include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
@@ -25,7 +26,7 @@ constexpr std::string_view kModule = "performer_self_attention";
 int64_t feature_count(const PerformerAttention& options, int64_t head_dim) {
   const auto d = static_cast<double>(head_dim);
   return options.features > 0 ? options.features
-                              : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(d * std::log(d))));
+                              : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(d * fixed::log(d))));
 }
 
 class Performer final : public CopiedForm<Performer> {

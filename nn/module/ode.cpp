@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/derivatives.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -130,7 +131,7 @@ class DormandPrince {
       const double dt = last ? to - t_ : dt_;
       Step step(slope_, state_, first_, t_, dt);
       const double error = error_of(step, dt);
-      const double factor = error > 0 ? std::clamp(0.9 * std::pow(error, -0.2), 0.2, 10.0) : 10;
+      const double factor = error > 0 ? std::clamp(0.9 * fixed::pow(error, -0.2), 0.2, 10.0) : 10;
       if (error > 1) {
         dt_ = dt * std::min(factor, 1.0);
         if (t_ + dt_ == t_) {

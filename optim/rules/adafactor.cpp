@@ -1,4 +1,5 @@
 // Adafactor.
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/adafactor.h>
 #include <tapegrad/optim/detail/check.h>
@@ -52,7 +53,7 @@ void Adafactor::update_all(const std::vector<Slot*>& slots) {
     Tensor& p = slot->parameter;
     if (p.numel() == 0) continue;
     const Tensor& g = slot->grad;
-    const double t = static_cast<double>(slot->steps), share = std::pow(t, options_.beta2_decay);
+    const double t = static_cast<double>(slot->steps), share = fixed::pow(t, options_.beta2_decay);
     const double lr = group_lr(slot->group);
     const double epsilon =
         p.dtype() == kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();

@@ -1,6 +1,7 @@
 // Adam and AdamW.
 // build: -O3
 #define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adam.cpp"
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/kernels/update-inl.h>
 
@@ -51,8 +52,8 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, AdamWOptions options) : Adam(st
 
 void Adam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), decay = weight_decay_of(slot), t = static_cast<double>(slot.steps);
-  const double step_size = lr / (1 - std::pow(options_.beta1, t));
-  const double bias2_sqrt = std::sqrt(1 - std::pow(options_.beta2, t));
+  const double step_size = lr / (1 - fixed::pow(options_.beta1, t));
+  const double bias2_sqrt = std::sqrt(1 - fixed::pow(options_.beta2, t));
   kernel_of(HWY_DISPATCH_TABLE(adam))(elements_of(slot, begin, end), options_, step_size, bias2_sqrt,
                                       decoupled_ ? 0 : decay, decoupled_ ? 1 - lr * decay : 1);
 }

@@ -1,6 +1,7 @@
 // Adamax.
 // build: -O3
 #define HWY_TARGET_INCLUDE "tapegrad/optim/rules/adamax.cpp"
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/optim/adamax.h>
 #include <tapegrad/optim/kernels/update-inl.h>
 
@@ -40,7 +41,7 @@ Adamax::Adamax(std::vector<ParameterGroup> groups, AdamaxOptions options)
 }
 
 void Adamax::update(const Slot& slot, int64_t begin, int64_t end) {
-  const double rate = group_lr(slot.group) / (1 - std::pow(options_.beta1, static_cast<double>(slot.steps)));
+  const double rate = group_lr(slot.group) / (1 - fixed::pow(options_.beta1, static_cast<double>(slot.steps)));
   kernel_of(HWY_DISPATCH_TABLE(adamax))(elements_of(slot, begin, end), options_, rate, weight_decay_of(slot));
 }
 

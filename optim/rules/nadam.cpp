@@ -1,6 +1,7 @@
 // NAdam and RAdam.
 // build: -O3
 #define HWY_TARGET_INCLUDE "tapegrad/optim/rules/nadam.cpp"
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/optim/kernels/update-inl.h>
 #include <tapegrad/optim/nadam.h>
 
@@ -66,7 +67,7 @@ NAdam::NAdam(std::vector<ParameterGroup> groups, NAdamOptions options)
 }
 
 double NAdam::mu(int64_t step) const {
-  return options_.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(step) * options_.momentum_decay));
+  return options_.beta1 * (1 - 0.5 * fixed::pow(0.96, static_cast<double>(step) * options_.momentum_decay));
 }
 
 void NAdam::begin_step(int64_t /*steps*/) {
@@ -99,7 +100,7 @@ void NAdam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), now = mu(slot.steps), next = mu(slot.steps + 1);
   const double product = first_from(products_, slot.steps)->value;
   const double g_rate = lr * (1 - now) / (1 - product), m_rate = lr * next / (1 - product * next);
-  const double bias2 = 1 - std::pow(options_.beta2, static_cast<double>(slot.steps));
+  const double bias2 = 1 - fixed::pow(options_.beta2, static_cast<double>(slot.steps));
   kernel_of(HWY_DISPATCH_TABLE(nadam))(elements_of(slot, begin, end), options_, weight_decay_of(slot), g_rate, m_rate,
                                        bias2);
 }
@@ -113,7 +114,7 @@ RAdam::RAdam(std::vector<ParameterGroup> groups, RAdamOptions options)
 
 void RAdam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double t = static_cast<double>(slot.steps);
-  const double bias1 = 1 - std::pow(options_.beta1, t), power = std::pow(options_.beta2, t), bias2 = 1 - power;
+  const double bias1 = 1 - fixed::pow(options_.beta1, t), power = fixed::pow(options_.beta2, t), bias2 = 1 - power;
   const double longest = 2 / (1 - options_.beta2) - 1;    // length of the average in the limit
   const double length = longest - 2 * t * power / bias2;  // at step t
   const bool adaptive = length > 5;

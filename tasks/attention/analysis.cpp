@@ -1,5 +1,6 @@
 // Tables, charts and verdicts from the figures of heads.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/attention/analysis.h>
@@ -123,7 +124,7 @@ std::vector<drawing::Drawing> charts(const std::vector<HeadFigures>& figures) {
   out.push_back(
       dots(figures, "Low frequencies", "share", 1, 0.8, [](const HeadFigures& f) { return f.map.low_frequencies; }));
   out.push_back(dots(figures, "Entropy of a row / entropy of uniform weights", "share", 1, 0, [](const HeadFigures& f) {
-    return f.n < 2 ? 0 : f.map.entropy / std::log(static_cast<double>(f.n));
+    return f.n < 2 ? 0 : f.map.entropy / fixed::log(static_cast<double>(f.n));
   }));
   out.push_back(dots(figures, "Mutual information of query and key position", "nats", 0, 0,
                      [](const HeadFigures& f) { return f.map.information; }));

@@ -1,5 +1,6 @@
 // Figures of attention maps, in float64.
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/figures.h>
 
@@ -77,8 +78,8 @@ std::vector<double> singular_values(const Tensor& x) {
 
 Tensor power_spectrum(const Tensor& x) {
   const Tensor a = in_double(x);
-  const auto cosine = [](double t) { return std::cos(t); };
-  const auto sine = [](double t) { return std::sin(t); };
+  const auto cosine = [](double t) { return fixed::cos(t); };
+  const auto sine = [](double t) { return fixed::sin(t); };
   const Tensor row_cos = waves(a.size(0), cosine), row_sin = waves(a.size(0), sine);
   const Tensor column_cos = waves(a.size(1), cosine), column_sin = waves(a.size(1), sine);
   const Tensor by_cos = matmul(row_cos, a), by_sin = matmul(row_sin, a);
@@ -104,9 +105,9 @@ MapFigures figures_of(const Tensor& weights) {
     if (held < kExplained * squares) ++out.for_most;
     held += s * s;
     if (static_cast<int64_t>(i) < std::max<int64_t>(1, n / 10)) out.first_tenth = held / squares;
-    if (s > 0) spread -= s / total * std::log(s / total);
+    if (s > 0) spread -= s / total * fixed::log(s / total);
   }
-  out.effective_rank = std::exp(spread);
+  out.effective_rank = fixed::exp(spread);
 
   out.entropy = mean(entropy_of(a)).item();
   out.information = entropy_of(mean(a, {0})).item() - out.entropy;

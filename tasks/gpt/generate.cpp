@@ -1,6 +1,7 @@
 // The verbs `generate gpt` and `test gpt`.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/generate.h>
@@ -189,8 +190,8 @@ int test_gpt(const GPTTestRequest& request) {
                      count));
   }
   return report_test(
-      {.json = {{"loss", loss}, {"perplexity", std::exp(loss)}, {"tokens", count}, {"tokens_per_s", rate}},
-       .text = fmt::format("loss {:.5f}, perplexity {:.6g} over {} tokens, {:.0f} tokens/s\n", loss, std::exp(loss),
+      {.json = {{"loss", loss}, {"perplexity", fixed::exp(loss)}, {"tokens", count}, {"tokens_per_s", rate}},
+       .text = fmt::format("loss {:.5f}, perplexity {:.6g} over {} tokens, {:.0f} tokens/s\n", loss, fixed::exp(loss),
                            count, rate)},
       "test gpt", request.json);
 }

@@ -1,4 +1,5 @@
 // Tokenizes as mteval-v13a does and computes BLEU from counts.
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/tasks/metrics/bleu.h>
 
 #include <algorithm>
@@ -56,7 +57,7 @@ Bleu score_of(const Statistics& s, bool only_possible_orders) {
   out.brevity_penalty = s.length >= s.reference_length ? 1
                         : s.length == 0
                             ? 0
-                            : std::exp(1 - static_cast<double>(s.reference_length) / static_cast<double>(s.length));
+                            : fixed::exp(1 - static_cast<double>(s.reference_length) / static_cast<double>(s.length));
   if (std::all_of(s.shared.begin(), s.shared.end(), [](int64_t n) { return n == 0; })) return out;
   std::size_t orders = 4;
   double smoothing = 1, logs = 0;
@@ -68,9 +69,9 @@ Bleu score_of(const Statistics& s, bool only_possible_orders) {
   }
   for (std::size_t n = 0; n < orders; ++n) {
     if (out.precisions[n] == 0) return out;
-    logs += std::log(out.precisions[n]);
+    logs += fixed::log(out.precisions[n]);
   }
-  out.score = out.brevity_penalty * std::exp(logs / static_cast<double>(orders));
+  out.score = out.brevity_penalty * fixed::exp(logs / static_cast<double>(orders));
   return out;
 }
 

@@ -2,6 +2,8 @@
 // whose overhead exceeds the work on small matrices.
 #pragma once
 
+#include <tapegrad/autograd/internal/fixed_math.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,7 +17,7 @@ T norm(int64_t n, const T* x) {
   for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   if (sum == 0 || !std::isfinite(sum) || sum < 1e-280) {
     sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum = std::hypot(sum, static_cast<double>(x[i]));
+    for (int64_t i = 0; i < n; ++i) sum = fixed::hypot(sum, static_cast<double>(x[i]));
     return static_cast<T>(sum);
   }
   return static_cast<T>(std::sqrt(sum));
@@ -39,7 +41,7 @@ void qr(int64_t m, int64_t n, T* a, T* tau) {
     const T first = v[0], below = norm(m - k - 1, v + 1);
     tau[k] = 0;
     if (below == 0) continue;
-    const T length = -std::copysign(std::hypot(first, below), first);
+    const T length = -std::copysign(fixed::hypot(first, below), first);
     tau[k] = (length - first) / length;
     for (int64_t i = 1; i < m - k; ++i) v[i] /= first - length;
     for (int64_t j = k + 1; j < n; ++j) reflect(m - k, tau[k], v, a + j * m + k);

@@ -2,6 +2,8 @@
 // take longer than the work on a few numbers. In double for both types.
 #pragma once
 
+#include <tapegrad/autograd/internal/fixed_math.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -93,7 +95,7 @@ class SymmetricEigen {
         if (last == first) break;
         if (pass == 60) return false;
         const double half = (diagonal_[first + 1] - diagonal_[first]) / (2 * beside_[first]);
-        const double root = std::copysign(std::hypot(half, 1), half);
+        const double root = std::copysign(fixed::hypot(half, 1), half);
         double g = diagonal_[last] - diagonal_[first] + beside_[first] / (half + root);
         double sine = 1, cosine = 1, shift = 0;
         int64_t i = last - 1;

@@ -10,6 +10,8 @@
 #define TAPEGRAD_AUTOGRAD_SIMD_MATH_H_
 #endif
 
+#include <tapegrad/autograd/internal/fixed_math.h>
+
 #include <cmath>
 #include <limits>
 
@@ -347,7 +349,7 @@ HWY_INLINE Vec<T> lane_by_lane(F f, Vec<T> x, Rest... rest) {
 
 template <class T>
 HWY_INLINE Vec<T> pow(Vec<T> x, Vec<T> exponent) {
-  return lane_by_lane([](T a, T b) { return std::pow(a, b); }, x, exponent);
+  return lane_by_lane([](T a, T b) { return fixed::pow(a, b); }, x, exponent);
 }
 
 /// a - trunc(a / b) b, exactly, with the sign of a.

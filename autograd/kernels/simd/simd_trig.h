@@ -92,18 +92,18 @@ HWY_INLINE Vec<float> turn(Vec<float> x, float offset, F f, Each each) {
 template <class T>
 HWY_INLINE Vec<T> sin(Vec<T> x) {
   const Vec<T> y = math::turn(
-      x, T(0), [](const auto& turned) HWY_ATTR { return turned.sine(); }, [](T lane) { return std::sin(lane); });
+      x, T(0), [](const auto& turned) HWY_ATTR { return turned.sine(); }, [](T lane) { return fixed::sin(lane); });
   return where(x == 0, x, y);
 }
 template <class T>
 HWY_INLINE Vec<T> cos(Vec<T> x) {
   return math::turn(
-      x, T(1), [](const auto& turned) HWY_ATTR { return turned.sine(); }, [](T lane) { return std::cos(lane); });
+      x, T(1), [](const auto& turned) HWY_ATTR { return turned.sine(); }, [](T lane) { return fixed::cos(lane); });
 }
 template <class T>
 HWY_INLINE Vec<T> tan(Vec<T> x) {
   const Vec<T> y = math::turn(
-      x, T(0), [](const auto& turned) HWY_ATTR { return turned.tangent(); }, [](T lane) { return std::tan(lane); });
+      x, T(0), [](const auto& turned) HWY_ATTR { return turned.tangent(); }, [](T lane) { return fixed::tan(lane); });
   return where(x == 0, x, y);
 }
 

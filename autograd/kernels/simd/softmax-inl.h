@@ -6,6 +6,7 @@
 #define TAPEGRAD_AUTOGRAD_KERNELS_SOFTMAX_INL_H_
 #endif
 
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 
 #include <cmath>
@@ -44,7 +45,7 @@ struct RunningSoftmax {
   // changes; the sum is corrected already, and the exps of the part remain to be added to it.
   HWY_INLINE T raise(T top) {
     if (!(top > highest)) return T{1};
-    const T factor = std::exp(highest - top);
+    const T factor = fixed::exp(highest - top);
     highest = top;
     sum *= factor;
     return factor;

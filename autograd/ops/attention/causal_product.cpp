@@ -1,5 +1,6 @@
 // The causal product of linear attention: blocks of rows, and a running sum over earlier rows.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
@@ -47,14 +48,14 @@ struct Sum {
   // Rescales the sum to a later level.
   void move_to(T next, bool reverse, int64_t cells) {
     if (!empty && next != level) {
-      const T factor = std::exp(reverse ? next - level : level - next);
+      const T factor = fixed::exp(reverse ? next - level : level - next);
       for (int64_t i = 0; i < cells; ++i) data[i] *= factor;
     }
     level = next;
   }
   // Adds the sum of rows that come before all rows of this one.
   void add_before(const Sum& other, bool reverse, int64_t cells) {
-    const T factor = std::exp(reverse ? level - other.level : other.level - level);
+    const T factor = fixed::exp(reverse ? level - other.level : other.level - level);
     for (int64_t i = 0; i < cells; ++i) data[i] += factor * other.data[i];
   }
 };
@@ -98,7 +99,7 @@ class Block {
     }
     gemm<T>(rows_, e, call_.m, T{1}, a(), {sum.data, e, 1}, T{0}, {rows_of_e_, e, 1});
     for (int64_t row = 0; row < rows_; ++row) {
-      const T factor = std::exp(reverse ? earlier_[row] - sum.level : sum.level - later_[row]);
+      const T factor = fixed::exp(reverse ? earlier_[row] - sum.level : sum.level - later_[row]);
       for (int64_t j = 0; j < e; ++j) y.data[row * y.row_stride + j * y.col_stride] += factor * rows_of_e_[row * e + j];
     }
   }
@@ -109,7 +110,7 @@ class Block {
     if (leveled()) {
       sum.move_to(later_[call_.reverse ? 0 : rows_ - 1], call_.reverse, call_.m * e);
       for (int64_t row = 0; row < rows_; ++row) {
-        const T factor = std::exp(call_.reverse ? sum.level - later_[row] : earlier_[row] - sum.level);
+        const T factor = fixed::exp(call_.reverse ? sum.level - later_[row] : earlier_[row] - sum.level);
         for (int64_t j = 0; j < e; ++j) {
           rows_of_e_[row * e + j] = factor * values.data[row * values.row_stride + j * values.col_stride];
         }
@@ -132,18 +133,18 @@ class Block {
     constexpr T kFar = 40;
     const T reference = later_[0];
     for (int64_t row = 0; row < rows_; ++row) {
-      of_earlier_[row] = std::exp(std::min(kFar, earlier_[row] - reference));
-      of_later_[row] = std::exp(reference - later_[row]);
+      of_earlier_[row] = fixed::exp(std::min(kFar, earlier_[row] - reference));
+      of_later_[row] = fixed::exp(reference - later_[row]);
     }
     for (int64_t row = 0; row < rows_; ++row) {
       T* const pair = scores_ + row * rows_;
       if (call_.reverse) {
         for (int64_t j = row; j < rows_; ++j) {
           pair[j] *=
-              later_[j] - reference > kFar ? std::exp(earlier_[row] - later_[j]) : of_earlier_[row] * of_later_[j];
+              later_[j] - reference > kFar ? fixed::exp(earlier_[row] - later_[j]) : of_earlier_[row] * of_later_[j];
         }
       } else if (later_[row] - reference > kFar) {
-        for (int64_t j = 0; j <= row; ++j) pair[j] *= std::exp(earlier_[j] - later_[row]);
+        for (int64_t j = 0; j <= row; ++j) pair[j] *= fixed::exp(earlier_[j] - later_[row]);
       } else {
         for (int64_t j = 0; j <= row; ++j) pair[j] *= of_earlier_[j] * of_later_[row];
       }

@@ -1,5 +1,6 @@
 // Attention within chunks of tokens that are sorted by bucket, in several rounds.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
@@ -145,7 +146,7 @@ class LshForward {
       for (int64_t j = 0; j < e_; ++j) out(token, j) = self ? v(token, j) : T{0};
     } else {
       for (int64_t j = 0; j < e_; ++j) out(token, j) /= total;
-      highest_[h * a_.tokens() + token] += std::log(total);
+      highest_[h * a_.tokens() + token] += fixed::log(total);
     }
   }
 

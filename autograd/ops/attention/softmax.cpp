@@ -1,6 +1,7 @@
 // softmax and log_softmax: rows in one pass through the L1 cache. (Attention has its own softmax, in place over its
 // scores: detail/attention_rows-inl.h.)
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/softmax.cpp"
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
@@ -38,7 +39,7 @@ template <class T>
 HWY_INLINE void log_softmax_row(const T* x, int64_t n, T* y) {
   const T shift = softmax_origin(largest(x, n));
   const T sum = reduce_sum(sum_spans<T>(n, [&](auto s) { return exp_nonpositive(s.load(x) - shift); }));
-  const Vec<T> log_sum = sum == 0 ? T{0} : std::log(sum);  // -inf stays -inf
+  const Vec<T> log_sum = sum == 0 ? T{0} : fixed::log(sum);  // -inf stays -inf
   each_span<T>(n, [&](auto s) { s.store(s.load(x) - shift - log_sum, y); });
 }
 

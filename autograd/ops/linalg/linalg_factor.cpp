@@ -1,5 +1,6 @@
 // Factorizations: cholesky, qr; determinants: det, slogdet.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/linalg/householder.h>
 #include <tapegrad/autograd/kernels/linalg/lapack.h>
 #include <tapegrad/autograd/kernels/linalg/triangular.h>
@@ -195,7 +196,7 @@ SignLogDet slogdet(const Tensor& a) {
       for (int64_t k = 0; k < n; ++k) {
         const T pivot = diagonal[k * step];
         product *= pivot > 0 ? T(1) : pivot < 0 ? T(-1) : pivot;  // 0 and NaN stay
-        sum += std::log(std::abs(pivot));
+        sum += fixed::log(std::abs(pivot));
       }
       sign.mutable_data<T>()[i] = product;
       logs.mutable_data<T>()[i] = sum;

@@ -1,5 +1,6 @@
 // cross_entropy: the loss in one pass over the logits, the gradient in another, which writes over them if it may.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss/cross_entropy.cpp"
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
@@ -82,9 +83,9 @@ struct CrossEntropyRow {
     const T m = softmax.highest, sum = softmax.sum;
     if (kept) kept[kept_of_row(n) - 1] = sum;
     if (sum == 0) return -kLowest;  // all -inf: every class has probability 0
-    const T loss = std::log(sum) + (m - x[target]);
+    const T loss = fixed::log(sum) + (m - x[target]);
     if (smoothing == 0) return kWeighted ? hot * loss : loss;
-    const T log_sum = std::log(sum) + (m - origin);  // relative to origin, too
+    const T log_sum = fixed::log(sum) + (m - origin);  // relative to origin, too
     if constexpr (kWeighted) return hot * loss + each * (static_cast<T>(args.weight_sum) * log_sum - logits);
     return hot * loss + smoothing * (log_sum - logits / static_cast<T>(n));
   }
@@ -99,7 +100,7 @@ struct CrossEntropyRow {
     const auto slopes = [&](int64_t chunk) {
       const T here = softmax_origin(kept[chunk]);
       const T below = kept[chunk] == kLowest ? T{0} : kept[chunk] - m;
-      const Vec<T> scale = sum == 0 ? T{0} : std::exp(below) / sum * (total * factor);
+      const Vec<T> scale = sum == 0 ? T{0} : fixed::exp(below) / sum * (total * factor);
       return [=](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part
         const Vec<T> p = exp_nonpositive(load(x + i, lanes...) - here) * scale;
         if constexpr (kWeighted) return p - where(even == T{0}, T{0}, even * load(of_class + i, lanes...));

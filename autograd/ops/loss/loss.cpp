@@ -3,6 +3,7 @@
 // A new loss is an entry of the table, an Op, a function at the end of this file, a declaration in losses.h, and
 // samples.
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/loss/loss.cpp"
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/kernels/kernel.h>
@@ -306,7 +307,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
     vectors.erase(vectors.rank() - 1);
     if (vectors == var.shape()) v = v.unsqueeze(-1);
   }
-  const double constant = options.full ? 0.5 * std::log(2 * std::numbers::pi) : 0;
+  const double constant = options.full ? 0.5 * fixed::log(2 * std::numbers::pi) : 0;
   return loss_of(kGaussian, formulas().gaussian, options.reduction, {constant}, input, target, v);
 }
 

@@ -1,5 +1,6 @@
 // Tensors of random numbers: shapes and types for the fills of a Generator, and distributions derived from them.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -23,7 +24,7 @@ Tensor filled(std::string_view where, const Shape& shape, DType dtype, const F& 
 }
 
 // P(X <= x), X standard normal.
-double normal_cdf(double x) { return (1 + std::erf(x / std::numbers::sqrt2)) / 2; }
+double normal_cdf(double x) { return (1 + fixed::erf(x / std::numbers::sqrt2)) / 2; }
 
 // Normal numbers; as long as one is outside [low, high], all are drawn again, to replace those outside.
 template <class T>
@@ -46,12 +47,12 @@ double inverse_erf(double y) {
   constexpr double kShape = 0.147, kRootPi = 1 / std::numbers::inv_sqrtpi;
   double x = a * kRootPi / 2;
   if (a > 1e-3) {
-    const double log = std::log(rest * (1 + a)), half = 2 * std::numbers::inv_pi / kShape + log / 2;
+    const double log = fixed::log(rest * (1 + a)), half = 2 * std::numbers::inv_pi / kShape + log / 2;
     x = std::sqrt(std::sqrt(half * half - log / kShape) - half);
   }
   for (int step = 0; step < 2; ++step) {
-    const double error = a < 0.5 ? std::erf(x) - a : rest - std::erfc(x);
-    const double newton = error * kRootPi / 2 * std::exp(x * x);
+    const double error = a < 0.5 ? fixed::erf(x) - a : rest - fixed::erfc(x);
+    const double newton = error * kRootPi / 2 * fixed::exp(x * x);
     x -= newton / (1 + x * newton);
   }
   return std::copysign(x, y);

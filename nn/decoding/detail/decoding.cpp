@@ -1,5 +1,6 @@
 // What the ways of decoding share.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/decoding/detail/decoding.h>
 
@@ -17,9 +18,9 @@ constexpr std::string_view kWhere = "generate";
 double log_sum_exp(std::span<const double> x) {
   const double top = *std::max_element(x.begin(), x.end());
   double sum = 0;
-  for (const double v : x) sum += std::exp(v - top);
+  for (const double v : x) sum += fixed::exp(v - top);
   if (std::isnan(sum)) fail_not_a_number();
-  return top + std::log(sum);
+  return top + fixed::log(sum);
 }
 
 std::vector<double> log_sums(const Tensor& logits) {
@@ -35,7 +36,7 @@ bool ends(const GenerateOptions& options, const std::vector<int64_t>& tokens) {
 }
 
 double penalty(const GenerateOptions& options, std::size_t length) {
-  return std::pow((5 + static_cast<double>(length)) / 6, options.length_penalty);
+  return fixed::pow((5 + static_cast<double>(length)) / 6, options.length_penalty);
 }
 
 void check_logits(const Tensor& logits, int64_t rows) {

@@ -1,5 +1,6 @@
 // Complex waves of learned amplitude, frequency and phase.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/complex_positions.h>
 #include <tapegrad/nn/positions/detail/kind.h>
@@ -16,7 +17,7 @@ ComplexPositions::ComplexPositions(int64_t dim) {
   const int64_t pairs = dim / 2;
   std::vector<double> frequencies;
   for (int64_t k = 0; k < pairs; ++k) {
-    frequencies.push_back(std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(dim)));
+    frequencies.push_back(fixed::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(dim)));
   }
   amplitude = Parameter(ones({pairs}));
   frequency = Parameter(tensor(frequencies, {pairs}).to(kFloat32));

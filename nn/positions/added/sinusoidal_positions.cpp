@@ -1,5 +1,6 @@
 // Sines and cosines of many wavelengths.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/positions/detail/kind.h>
 #include <tapegrad/nn/sinusoidal_positions.h>
@@ -22,12 +23,12 @@ Tensor SinusoidalPositions::operator()(const Tensor& x) const {
 Tensor sinusoidal_table(int64_t length, int64_t dim, int64_t start) {
   const Tensor table = Tensor::empty(detail::table_shape(length, dim));
   float* row = table.mutable_data<float>();
-  const auto step = static_cast<float>(-(std::log(10000.0) / static_cast<double>(dim)));
+  const auto step = static_cast<float>(-(fixed::log(10000.0) / static_cast<double>(dim)));
   for (int64_t t = start; t < start + length; ++t, row += dim) {
     for (int64_t i = 0; i < dim; i += 2) {
-      const float angle = static_cast<float>(t) * std::exp(static_cast<float>(i) * step);
-      row[i] = std::sin(angle);
-      if (i + 1 < dim) row[i + 1] = std::cos(angle);
+      const float angle = static_cast<float>(t) * fixed::exp(static_cast<float>(i) * step);
+      row[i] = fixed::sin(angle);
+      if (i + 1 < dim) row[i + 1] = fixed::cos(angle);
     }
   }
   return table;

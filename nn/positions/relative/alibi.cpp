@@ -1,4 +1,5 @@
 // ALiBi: the distance times a fixed slope per head is subtracted from the scores.
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/alibi.h>
 #include <tapegrad/nn/detail/check.h>
@@ -17,10 +18,10 @@ Tensor alibi_slopes(int64_t heads, DType dtype) {
   while (2 * power <= heads) power *= 2;
   std::vector<double> slopes;
   for (int64_t h = 1; h <= power; ++h) {
-    slopes.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(power)));
+    slopes.push_back(fixed::pow(2.0, -8.0 * static_cast<double>(h) / static_cast<double>(power)));
   }
   for (int64_t h = 1; static_cast<int64_t>(slopes.size()) < heads; h += 2) {
-    slopes.push_back(std::exp2(-4.0 * static_cast<double>(h) / static_cast<double>(power)));
+    slopes.push_back(fixed::pow(2.0, -4.0 * static_cast<double>(h) / static_cast<double>(power)));
   }
   return tensor(slopes, {heads}).to(dtype);
 }

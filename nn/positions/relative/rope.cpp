@@ -1,5 +1,6 @@
 // RoPE: queries and keys are rotated by angles that grow with the position.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/positions/detail/kind.h>
 #include <tapegrad/nn/rope.h>
@@ -28,7 +29,7 @@ double ntk_base(double base, double scale, int64_t head_dim) {
   if (head_dim <= 2)
     fail(detail::kPositions, fmt::format("ntk_scale expects heads of more than 2 elements, got {}", head_dim));
   const auto d = static_cast<double>(head_dim);
-  return base * std::pow(scale, d / (d - 2));
+  return base * fixed::pow(scale, d / (d - 2));
 }
 
 std::vector<double> rope_speeds(int64_t head_dim, double base) {
@@ -38,7 +39,7 @@ std::vector<double> rope_speeds(int64_t head_dim, double base) {
   }
   std::vector<double> speeds;
   for (int64_t i = 0; i < head_dim; i += 2) {
-    speeds.push_back(std::pow(base, -static_cast<double>(i) / static_cast<double>(head_dim)));
+    speeds.push_back(fixed::pow(base, -static_cast<double>(i) / static_cast<double>(head_dim)));
   }
   return speeds;
 }
@@ -53,8 +54,8 @@ Angles rope_angles(int64_t length, std::span<const double> speeds, int64_t start
   const double* angle = angles.data<double>();
   double *cosine = cosines.mutable_data<double>(), *sine = sines.mutable_data<double>();
   for (int64_t i = 0; i < angles.numel(); ++i) {
-    cosine[i] = std::cos(angle[i]);
-    sine[i] = std::sin(angle[i]);
+    cosine[i] = fixed::cos(angle[i]);
+    sine[i] = fixed::sin(angle[i]);
   }
   return {cosines.to(dtype), sines.to(dtype)};
 }

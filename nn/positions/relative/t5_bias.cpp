@@ -1,5 +1,6 @@
 // One learned number per head and bucket of distances.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
@@ -72,8 +73,8 @@ int64_t t5_bucket(int64_t distance, int64_t buckets, int64_t max_distance, bool 
   const int64_t exact = buckets / 2;
   if (distance < exact) return first + distance;
   // In T5's order of operations and in its type: the edges of buckets depend on the rounding of logarithms.
-  const auto reach = static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
-  const float octaves = std::log(static_cast<float>(distance) / static_cast<float>(exact)) / reach;
+  const auto reach = static_cast<float>(fixed::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
+  const float octaves = fixed::log(static_cast<float>(distance) / static_cast<float>(exact)) / reach;
   const auto wide = static_cast<int64_t>(octaves * static_cast<float>(buckets - exact));
   return first + std::min(exact + wide, buckets - 1);
 }

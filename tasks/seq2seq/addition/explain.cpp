@@ -1,6 +1,7 @@
 // Explains the addition task, and measures a trained model's accuracy by digit position, carries and length.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
@@ -82,7 +83,7 @@ void explain_addition_loss(std::string& out) {
                  argmax(outputs[0], -1).to_vector<int64_t>(), nn::exact_match(outputs, targets) == 1 ? "True" : "False",
                  nn::exact_match(outputs, targets));
   for (std::size_t i = 0; i < 3; ++i)
-    fmt::format_to(to, "{}{:.3f}", i == 0 ? "" : " + ", -std::log(kShown[i][target[i]]));
+    fmt::format_to(to, "{}{:.3f}", i == 0 ? "" : " + ", -fixed::log(kShown[i][target[i]]));
   fmt::format_to(to, " = {:.3f}\n   Accuracy is exact match: one wrong digit makes an answer wrong.\n",
                  nn::sequence_loss(outputs, targets).item());
 }

@@ -1,6 +1,7 @@
 // Draws batches of the copy task, and explains it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
@@ -62,7 +63,7 @@ void explain_copy_loss(std::string& out) {
                  nn::exact_match(outputs, target));
   for (std::size_t i = 0; i < 6; ++i) {
     const double p = kShown[i / 3][i % 3][i % 3];
-    fmt::format_to(to, "{}{:.4f}", i == 0 ? "" : " + ", -std::log(p));
+    fmt::format_to(to, "{}{:.4f}", i == 0 ? "" : " + ", -fixed::log(p));
   }
   fmt::format_to(to, ") = {:.4f}\n", nn::sequence_loss(outputs, target).item());
   out +=

@@ -1,6 +1,7 @@
 // Explains the parser task (tutorial 003, section 8.5.3).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/drawing/tables.h>
@@ -112,7 +113,7 @@ void explain_parser_loss(std::string& out) {
     double sum = 0;
     fmt::format_to(to, "   sequence {}: ", i + 1);
     for (std::size_t t = 0; t < 4; ++t) {
-      const double term = -std::log(kShown[i][t][right[4 * i + t]]);
+      const double term = -fixed::log(kShown[i][t][right[4 * i + t]]);
       sum += term;
       fmt::format_to(to, "{}{:.3f}", t == 0 ? "" : " + ", term);
     }

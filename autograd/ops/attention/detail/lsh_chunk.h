@@ -1,6 +1,7 @@
 // The tokens of one piece, with their scores in memory.
 #pragma once
 
+#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/ops/attention/detail/lsh_call.h>
 
@@ -52,7 +53,7 @@ class Chunk {
         k_(memory(a.window() * a.query.size(-1))),
         v_(memory(a.window() * a.value.size(-1))),
         scores_(memory(a.chunk * a.window())) {
-    for (int64_t n = 1; n <= a.rounds(); ++n) logs_.push_back(static_cast<T>(std::log(static_cast<double>(n))));
+    for (int64_t n = 1; n <= a.rounds(); ++n) logs_.push_back(static_cast<T>(fixed::log(static_cast<double>(n))));
   }
 
   // Gathers the queries, keys and values of a piece. Zeros follow them, to the end of a block.

@@ -1,0 +1,79 @@
+// Trainer equals sampler: the logits of tokens that are generated one by one, with a cache, in batches of any size, are
+// bit by bit those of the forward pass of training.
+// ctest: products
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/llama.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+// Products of up to four rows of float32 still have sums of their own.
+const std::vector<int64_t> kBatches32 = {5, 8, 16}, kBatches16 = {1, 2, 3, 5, 8, 16};
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return x.shape() == y.shape() &&
+         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
+}
+
+Tensor some_ids(int64_t batch, int64_t length, int64_t vocab) {
+  Generator draws(4);
+  std::vector<int64_t> ids(static_cast<std::size_t>(batch * length));
+  draws.randint(ids.data(), batch * length, 0, vocab);
+  return tensor(ids, {batch, length});
+}
+
+// As a step of training computes them: recorded, with the whole sequences, by the modules in training mode.
+Tensor trained(nn::Decoder& model, const Tensor& ids) {
+  Tape tape;
+  return log_softmax(model(ids), -1).detach();
+}
+
+// As generation computes them: `prompt` tokens at once, then one by one.
+Tensor generated(const nn::Decoder& model, const Tensor& ids, int64_t prompt) {
+  nn::KVCache cache;
+  std::vector<Tensor> parts = {log_softmax(model(narrow(ids, 1, 0, prompt), &cache), -1)};
+  for (int64_t t = prompt; t < ids.size(1); ++t) parts.push_back(log_softmax(model(narrow(ids, 1, t, 1), &cache), -1));
+  return cat(parts, 1);
+}
+
+int64_t positions_that_differ(const Tensor& a, const Tensor& b) {
+  int64_t count = 0;
+  for (int64_t t = 0; t < a.size(1); ++t) count += same_bits(a.select(1, t), b.select(1, t)) ? 0 : 1;
+  return count;
+}
+
+void expect_same(nn::Decoder& model, const std::string& what) {
+  for (const DType dtype : {kFloat32, kBFloat16}) {
+    const Autocast autocast(dtype);
+    for (const int64_t batch : dtype == kFloat32 ? kBatches32 : kBatches16) {
+      const Tensor ids = some_ids(batch, 40, model.vocab_size()), expected = trained(model, ids);
+      for (const int64_t prompt : {1, 3, 20}) {
+        EXPECT_EQ(positions_that_differ(generated(model, ids, prompt), expected), 0)
+            << what << ", " << name(dtype) << ", batch " << batch << ", prompt " << prompt;
+      }
+    }
+  }
+}
+
+TEST(Sampler, GPTHasTheBitsOfTraining) {
+  for (const int64_t width : {32, 96}) {
+    manual_seed(1);
+    nn::GPTModel model(
+        {.vocab_size = 61, .context_length = 48, .emb_dim = width, .n_heads = 4, .n_layers = 2, .drop_rate = 0});
+    expect_same(model, "width " + std::to_string(width));
+  }
+}
+
+}  // namespace
+}  // namespace tapegrad

@@ -170,7 +170,7 @@ constexpr PublishedBits kPublished[] = {
     {"eigh", "bd3d 0d96 6168 8bda"},
     {"qr", "ac5a 28b7 6b3b e6a8"},
     {"svdvals", "168d fcaf b794 6b93"},
-    {"svd", "abb2 7986 0d6b f6f5"},
+    {"svd", "5578 99e3 191b ebb1"},
     {"pinv", "7c79 5011 51b8 2161"},
     {"causal_product", "b9d5 2b12 84f0 f8d3"},
     {"lsh_attention", "fdf8 8aab 927a fa93"},

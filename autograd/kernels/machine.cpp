@@ -41,7 +41,7 @@ float read_all(const float* p, int64_t n) {
   }
   Vec<float> all;
   for (const Vec<float>& s : sum) all += s;
-  return reduce_sum(all);
+  return sum_of_halves(Vec<float>::Tag(), all.raw);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE

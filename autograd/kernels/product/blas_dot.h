@@ -35,11 +35,12 @@ HWY_INLINE Vec<float> load_wide(const uint16_t* p, int64_t n) {
   return load_wide(part);
 }
 
-// Rows of A at a time: their sums fit the registers, besides what widening bfloat16 needs.
+// Rows of A, and columns of B, at a time: their sums fit the registers, besides what widening bfloat16 needs.
 template <class B>
 inline constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 4 : 3;
 template <>
 inline constexpr int kTileRows<uint16_t> = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+inline constexpr int kTileStreams = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
 // Calls tile(i, rows) for each tile of rows of A; `rows` is a constant, at most kMost.
 template <int kMost, class Tile>
@@ -68,24 +69,73 @@ struct Columns {
   HWY_INLINE void fetch(int q, int64_t p) const { __builtin_prefetch(at[q] + p + ahead, 0, 2); }
 };
 
+// The sums of a tile: rows times columns, each in the vectors of its partial sums.
+template <int kRows, int kStreams, class T>
+using TileSums = Vec<T>[kRows][kStreams][kSumVecs<T>];
+
 // Calls done(i + r, column, sum) for each of a tile's sums. They go through memory here: only where all indices are
 // constants does the compiler keep them in registers, and that many reductions would be much code.
 template <int kRows, int kStreams, class T, class Done>
-HWY_INLINE void finish_sums(int64_t i, int64_t n, int64_t j, int64_t width, const Vec<T> (&sum)[kRows][kStreams],
+HWY_INLINE void finish_sums(int64_t i, int64_t n, int64_t j, int64_t width, const TileSums<kRows, kStreams, T>& sum,
                             const Done& done) {
-  T lanes[kRows * kStreams * kLanes<T>];
+  T sums[kRows * kStreams * kSumLanes<T>];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int q = 0; q < kStreams; ++q) store(sum[r][q], lanes + (r * kStreams + q) * kLanes<T>);
+    for (int q = 0; q < kStreams; ++q) {
+#pragma GCC unroll 4
+      for (int part = 0; part < kSumVecs<T>; ++part) {
+        store(sum[r][q][part], sums + (r * kStreams + q) * kSumLanes<T> + part * kLanes<T>);
+      }
+    }
   }
-  const T* from = lanes;
+  const T* from = sums;
 #pragma GCC unroll 1
   for (int64_t r = i; r < i + kRows; ++r) {
 #pragma GCC unroll 1
-    for (int64_t column = j; column < j + kStreams * width; column += width, from += kLanes<T>) {
-      if (column < n) done(r, column, reduce_sum(load(from)));
+    for (int64_t column = j; column < j + kStreams * width; column += width, from += kSumLanes<T>) {
+      if (column < n) done(r, column, reduce_sum(load_sum(from)));
     }
+  }
+}
+
+// dot_rows for kStreams columns at a time.
+template <int kMost, int kStreams, class T, class B, class Done>
+HWY_INLINE void dot_streams(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_rows, const B* b, int64_t b_cols,
+                            const Done& done) {
+  const int64_t width = (n + kStreams - 1) / kStreams;
+  for (int64_t j = 0; j < width; ++j) {
+    const Columns<kStreams, B> columns(b, b_cols, n, j, width, m <= kMost);
+    for_tiles_of_rows<kMost>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
+      TileSums<kRows, kStreams, T> sum;
+      const auto add = [&](int64_t first, const auto& load_part) HWY_ATTR {
+#pragma GCC unroll 4
+        for (int part = 0; part < kSumVecs<T>; ++part) {
+          const int64_t p = first + part * kLanes<T>;
+          Vec<T> from_b[kStreams];
+#pragma GCC unroll 4
+          for (int q = 0; q < kStreams; ++q) {
+            if (part == 0) columns.fetch(q, p);
+            from_b[q] = load_part(columns.at[q] + p, p);
+          }
+#pragma GCC unroll 4
+          for (int r = 0; r < kRows; ++r) {
+            const Vec<T> from_a = load_part(a + (i + r) * a_rows + p, p);
+#pragma GCC unroll 4
+            for (int q = 0; q < kStreams; ++q) sum[r][q][part] = fma(from_a, from_b[q], sum[r][q][part]);
+          }
+        }
+      };
+      int64_t p = 0;
+      for (; p + kSumLanes<T> <= k; p += kSumLanes<T>) {
+        add(p, [](const auto* from, int64_t) HWY_ATTR { return load_wide(from); });
+      }
+      if (p < k) {
+        add(p, [k](const auto* from, int64_t at)
+                   HWY_ATTR { return load_wide(from, std::clamp<int64_t>(k - at, 0, kLanes<T>)); });
+      }
+      finish_sums<kRows, kStreams, T>(i, n, j, width, sum, done);
+    });
   }
 }
 
@@ -93,32 +143,8 @@ HWY_INLINE void finish_sums(int64_t i, int64_t n, int64_t j, int64_t width, cons
 template <class T, class B, class Done>
 HWY_INLINE void dot_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_rows, const B* b, int64_t b_cols,
                          const Done& done) {
-  constexpr int kStreams = 4;
-  const int64_t width = (n + kStreams - 1) / kStreams;
-  for (int64_t j = 0; j < width; ++j) {
-    const Columns<kStreams, B> columns(b, b_cols, n, j, width, m <= kTileRows<B>);
-    for_tiles_of_rows<kTileRows<B>>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
-      Vec<T> sum[kRows][kStreams];
-      const auto add = [&](int64_t p, const auto& load_part) HWY_ATTR {
-        Vec<T> from_b[kStreams];
-#pragma GCC unroll 4
-        for (int q = 0; q < kStreams; ++q) {
-          columns.fetch(q, p);
-          from_b[q] = load_part(columns.at[q] + p);
-        }
-#pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) {
-          const Vec<T> from_a = load_part(a + (i + r) * a_rows + p);
-#pragma GCC unroll 4
-          for (int q = 0; q < kStreams; ++q) sum[r][q] = fma(from_a, from_b[q], sum[r][q]);
-        }
-      };
-      int64_t p = 0;
-      for (; p + kLanes<T> <= k; p += kLanes<T>) add(p, [](const auto* from) HWY_ATTR { return load_wide(from); });
-      if (p < k) add(p, [&](const auto* from) HWY_ATTR { return load_wide(from, k - p); });
-      finish_sums(i, n, j, width, sum, done);
-    });
-  }
+  if (kTileStreams < 4 && m == 1) return dot_streams<1, 4>(m, n, k, a, a_rows, b, b_cols, done);
+  dot_streams<kTileRows<B>, kTileStreams>(m, n, k, a, a_rows, b, b_cols, done);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE

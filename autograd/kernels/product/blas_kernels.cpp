@@ -213,7 +213,7 @@ class Block {
 template <class T>
 void multiply(const Tile<T>& t, T* scratch) {
   if (t.m == 0 || t.n == 0) return;
-  if (t.dots && t.m <= blas::kDotRows && t.k >= 4 * kLanes<T> && t.a_cols == 1 && t.b_rows == 1 &&
+  if (t.dots && t.m <= blas::kDotRows && t.k >= 4 * kSumLanes<T> && t.a_cols == 1 && t.b_rows == 1 &&
       t.panels.data == nullptr) {
     return dot_tile(t);
   }

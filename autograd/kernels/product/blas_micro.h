@@ -87,7 +87,7 @@ HWY_INLINE void sums(typename Vec<T>::Raw (&sum)[kRows][kVecs], int64_t k, const
       for (int i = 0; i < kRows; ++i) {
         const auto left_a = hn::Set(d, a[i * a_rows]);
 #pragma GCC unroll 2
-        for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(left_a, row[v], sum[i][v]);
+        for (int v = 0; v < kVecs; ++v) sum[i][v] = fused(left_a, row[v], sum[i][v]);
       }
       a += a_cols;
       b += b_rows;

@@ -25,48 +25,52 @@ template <class Group, int kStreams, int kMost, class Done>
 HWY_INLINE void dot_groups(int64_t m, int64_t n, int64_t groups, const float* a, int64_t a_rows, const uint8_t* b,
                            const float* scales, const Done& done) {
   using Raw = Vec<float>::Raw;  // Vec starts at 0, in memory if it is an array
-  constexpr int64_t kPart = Group::kElements / Group::kParts;
+  constexpr int64_t kPart = Group::kElements / Group::kParts, kSums = kSumLanes<float>;
   const int64_t width = (n + kStreams - 1) / kStreams;
   for (int64_t j = 0; j < width; ++j) {
     const Columns<kStreams, uint8_t> columns(b, groups * Group::kBytes, n, j, width, m <= kMost);
     const float* scale[kStreams];
     for (int64_t q = 0; q < kStreams; ++q) scale[q] = scales + std::min(j + q * width, n - 1) * groups;
     for_tiles_of_rows<kMost>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
-      Vec<float> sum[kRows][kStreams];
+      TileSums<kRows, kStreams, float> sum;
       for (int64_t g = 0; g < groups; ++g) {
-        Raw products[kRows][kStreams];
 #pragma GCC unroll 4
         for (int q = 0; q < kStreams; ++q) {
           if (g * Group::kBytes % 64 == 0) columns.fetch(q, g * Group::kBytes);  // once per cache line
         }
-#pragma GCC unroll 16
-        for (int64_t p = 0; p < kPart; p += kLanes<float>) {
+#pragma GCC unroll 4
+        for (int sums = 0; sums < kSumVecs<float>; ++sums) {
+          const int64_t begin = sums * kLanes<float>;
+          Raw products[kRows][kStreams];
+#pragma GCC unroll 4
+          for (int64_t p = begin; p < kPart; p += kSums) {
 #pragma GCC unroll 2
-          for (int part = 0; part < Group::kParts; ++part) {
-            const bool first = p == 0 && part == 0;
-            Raw from_b[kStreams];
-#pragma GCC unroll 4
-            for (int q = 0; q < kStreams; ++q) {
-              from_b[q] = Group::load(columns.at[q] + g * Group::kBytes, p, part).raw;
-            }
-#pragma GCC unroll 4
-            for (int r = 0; r < kRows; ++r) {
-              const Raw from_a = load(a + (i + r) * a_rows + g * Group::kElements + part * kPart + p).raw;
+            for (int part = 0; part < Group::kParts; ++part) {
+              const bool first = p == begin && part == 0;
+              Raw from_b[kStreams];
 #pragma GCC unroll 4
               for (int q = 0; q < kStreams; ++q) {
-                products[r][q] = first ? hn::Mul(from_a, from_b[q]) : hn::MulAdd(from_a, from_b[q], products[r][q]);
+                from_b[q] = Group::load(columns.at[q] + g * Group::kBytes, p, part).raw;
+              }
+#pragma GCC unroll 4
+              for (int r = 0; r < kRows; ++r) {
+                const Raw from_a = load(a + (i + r) * a_rows + g * Group::kElements + part * kPart + p).raw;
+#pragma GCC unroll 4
+                for (int q = 0; q < kStreams; ++q) {
+                  products[r][q] = first ? hn::Mul(from_a, from_b[q]) : fused(from_a, from_b[q], products[r][q]);
+                }
               }
             }
           }
-        }
 #pragma GCC unroll 4
-        for (int q = 0; q < kStreams; ++q) {
-          const Vec<float> by(scale[q][g]);
+          for (int q = 0; q < kStreams; ++q) {
+            const Vec<float> by(scale[q][g]);
 #pragma GCC unroll 4
-          for (int r = 0; r < kRows; ++r) sum[r][q] = fma(Vec<float>(products[r][q]), by, sum[r][q]);
+            for (int r = 0; r < kRows; ++r) sum[r][q][sums] = fma(Vec<float>(products[r][q]), by, sum[r][q][sums]);
+          }
         }
       }
-      finish_sums(i, n, j, width, sum, done);
+      finish_sums<kRows, kStreams, float>(i, n, j, width, sum, done);
     });
   }
 }

@@ -47,7 +47,7 @@ void run_micro(const runs::Product<T>& product, int64_t first) {
       for (int i = 0; i < kRows; ++i) {
         const auto left = hn::Set(d, from[i][p]);
 #pragma GCC unroll 2
-        for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(left, row[v], sum[i][v]);
+        for (int v = 0; v < kVecs; ++v) sum[i][v] = fused(left, row[v], sum[i][v]);
       }
       b += kVecs * kLanes<T>;
     }

@@ -10,11 +10,12 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/simd/random_kernels.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include <tapegrad/autograd/kernels/simd/simd.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using tapegrad::HWY_NAMESPACE::fused;
 
 constexpr size_t kState = 624, kShift = 397;
 
@@ -53,21 +54,6 @@ void refill(uint32_t* words) {
   }
 }
 
-// a * b + c in one rounding, on every target: PyTorch's numbers are those of machines that have the instruction.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V fused(D d, V a, V b, V c) {
-  if constexpr (HWY_NATIVE_FMA) {
-    return hn::MulAdd(a, b, c);
-  } else {
-    HWY_ALIGN float x[hn::MaxLanes(d)], y[hn::MaxLanes(d)], z[hn::MaxLanes(d)];
-    hn::Store(a, d, x);
-    hn::Store(b, d, y);
-    hn::Store(c, d, z);
-    for (size_t i = 0; i < hn::Lanes(d); ++i) x[i] = std::fma(x[i], y[i], z[i]);
-    return hn::Load(d, x);
-  }
-}
-
 void uniform(const uint32_t* words, int64_t n, float from, float range, float* out) {
   const Words d;
   const hn::Rebind<float, Words> df;
@@ -77,7 +63,7 @@ void uniform(const uint32_t* words, int64_t n, float from, float range, float* o
   for (; i + lanes <= n; i += lanes) {
     const auto bits = hn::And(temper(hn::LoadU(d, words + i)), hn::Set(d, 0xffffffu));
     const auto u = hn::Mul(hn::ConvertTo(df, hn::BitCast(di, bits)), hn::Set(df, 0x1p-24f));
-    hn::StoreU(fused(df, u, hn::Set(df, range), hn::Set(df, from)), df, out + i);
+    hn::StoreU(fused(u, hn::Set(df, range), hn::Set(df, from)), df, out + i);
   }
   for (; i < n; ++i) out[i] = std::fma(static_cast<float>(temper(words[i]) & 0xffffffu) * 0x1p-24f, range, from);
 }
@@ -126,12 +112,12 @@ HWY_INLINE EightV ln(EightV x) {
   auto y = hn::Set(d, 7.0376836292e-2f);
   for (const float c : {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
                         2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f}) {
-    y = fused(d, y, f, hn::Set(d, c));
+    y = fused(y, f, hn::Set(d, c));
   }
   // f + (f^3 P(f) - f^2 / 2 + e c0) + e c1, with ln 2 = c0 + c1
-  y = fused(d, hn::Mul(y, f), f2, hn::Mul(e, hn::Set(d, -2.12194440e-4f)));
-  y = fused(d, f2, hn::Set(d, -0.5f), y);
-  return fused(d, e, hn::Set(d, 0.693359375f), hn::Add(f, y));
+  y = fused(hn::Mul(y, f), f2, hn::Mul(e, hn::Set(d, -2.12194440e-4f)));
+  y = fused(f2, hn::Set(d, -0.5f), y);
+  return fused(e, hn::Set(d, 0.693359375f), hn::Add(f, y));
 }
 
 // sin x and cos x for 0 <= x <= 2 pi, after Cephes' sinf and cosf: octants, then a polynomial each on [-pi/4, pi/4].
@@ -142,19 +128,19 @@ HWY_INLINE void sin_cos(EightV x, EightV& sine, EightV& cosine) {
   octant = hn::And(hn::Add(octant, hn::Set(di, 1)), hn::Set(di, ~1));
   const auto k = hn::ConvertTo(d, octant);
   // x - octant * pi / 4, pi / 4 in three parts
-  x = fused(d, k, hn::Set(d, -0.78515625f), x);
-  x = fused(d, k, hn::Set(d, -2.4187564849853515625e-4f), x);
-  x = fused(d, k, hn::Set(d, -3.77489497744594108e-8f), x);
+  x = fused(k, hn::Set(d, -0.78515625f), x);
+  x = fused(k, hn::Set(d, -2.4187564849853515625e-4f), x);
+  x = fused(k, hn::Set(d, -3.77489497744594108e-8f), x);
   const auto x2 = hn::Mul(x, x);
   auto c = hn::Set(d, 2.443315711809948e-5f);
-  c = fused(d, c, x2, hn::Set(d, -1.388731625493765e-3f));
-  c = fused(d, c, x2, hn::Set(d, 4.166664568298827e-2f));
-  c = fused(d, hn::Mul(c, x2), x2, hn::Mul(x2, hn::Set(d, -0.5f)));
+  c = fused(c, x2, hn::Set(d, -1.388731625493765e-3f));
+  c = fused(c, x2, hn::Set(d, 4.166664568298827e-2f));
+  c = fused(hn::Mul(c, x2), x2, hn::Mul(x2, hn::Set(d, -0.5f)));
   c = hn::Add(c, hn::Set(d, 1.0f));
   auto s = hn::Set(d, -1.9515295891e-4f);
-  s = fused(d, s, x2, hn::Set(d, 8.3321608736e-3f));
-  s = fused(d, s, x2, hn::Set(d, -1.6666654611e-1f));
-  s = fused(d, hn::Mul(s, x2), x, x);
+  s = fused(s, x2, hn::Set(d, 8.3321608736e-3f));
+  s = fused(s, x2, hn::Set(d, -1.6666654611e-1f));
+  s = fused(hn::Mul(s, x2), x, x);
   // Octants 2 and 6 swap the two; the sine is negative from 4 on, the cosine in 2 and 4.
   const auto swap = hn::RebindMask(d, hn::Ne(hn::And(octant, hn::Set(di, 2)), hn::Zero(di)));
   const auto sine_sign = hn::ShiftLeft<29>(hn::And(octant, hn::Set(di, 4)));
@@ -173,8 +159,8 @@ void box_muller_blocks(float* x, int64_t blocks, float mean, float std) {
       const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0f), ln(u1)));
       EightV sine, cosine;
       sin_cos(theta, sine, cosine);
-      hn::StoreU(fused(d, hn::Mul(radius, cosine), hn::Set(d, std), hn::Set(d, mean)), d, x + j);
-      hn::StoreU(fused(d, hn::Mul(radius, sine), hn::Set(d, std), hn::Set(d, mean)), d, x + j + 8);
+      hn::StoreU(fused(hn::Mul(radius, cosine), hn::Set(d, std), hn::Set(d, mean)), d, x + j);
+      hn::StoreU(fused(hn::Mul(radius, sine), hn::Set(d, std), hn::Set(d, mean)), d, x + j + 8);
     }
   }
 }

@@ -23,7 +23,7 @@ struct WholeSpan {
   int64_t at;
   HWY_INLINE Vec<T> load(const T* p) const { return HWY_NAMESPACE::load(p + at); }
   HWY_INLINE void store(Vec<T> v, T* p) const { HWY_NAMESPACE::store(v, p + at); }
-  HWY_INLINE Vec<T> only(Vec<T> v, T = 0) const { return v; }
+  HWY_INLINE Vec<T> only(Vec<T> v, Vec<T> = T{0}) const { return v; }
 };
 
 template <class T>
@@ -32,9 +32,8 @@ struct LastSpan {
   int64_t lanes;
   HWY_INLINE Vec<T> load(const T* p) const { return HWY_NAMESPACE::load(p + at, lanes); }
   HWY_INLINE void store(Vec<T> v, T* p) const { HWY_NAMESPACE::store(v, p + at, lanes); }
-  HWY_INLINE Vec<T> only(Vec<T> v, T otherwise = 0) const {
-    const hn::ScalableTag<T> d;
-    return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(lanes)), v.raw, hn::Set(d, otherwise));
+  HWY_INLINE Vec<T> only(Vec<T> v, Vec<T> otherwise = T{0}) const {
+    return hn::IfThenElse(hn::FirstN(hn::ScalableTag<T>(), static_cast<size_t>(lanes)), v.raw, otherwise.raw);
   }
 };
 
@@ -49,44 +48,75 @@ HWY_INLINE void each_span(int64_t n, F f) {
 // Two sums computed in one loop.
 template <class T>
 struct TwoSums {
+  using Element = T;
   Vec<T> a, b;
+  HWY_INLINE TwoSums() {}
+  HWY_INLINE TwoSums(Vec<T> first, Vec<T> second) : a(first), b(second) {}
   HWY_INLINE friend TwoSums operator+(TwoSums x, TwoSums y) { return {x.a + y.a, x.b + y.b}; }
   HWY_INLINE TwoSums& operator+=(TwoSums y) { return *this = *this + y; }
 };
 template <class T, class Span>
-HWY_INLINE Vec<T> only(Span s, Vec<T> v) {
-  return s.only(v);
+HWY_INLINE Vec<T> only(Span s, Vec<T> v, Vec<T> otherwise) {
+  return s.only(v, otherwise);
 }
 template <class T, class Span>
-HWY_INLINE TwoSums<T> only(Span s, TwoSums<T> v) {
-  return {s.only(v.a), s.only(v.b)};
+HWY_INLINE TwoSums<T> only(Span s, TwoSums<T> v, TwoSums<T> otherwise) {
+  return {s.only(v.a, otherwise.a), s.only(v.b, otherwise.b)};
 }
 
-// The sum of f(span) along a row, lane by lane: a Vec or TwoSums. In parts of 32 steps, so that no chain of additions
-// is long, with four independent additions at a time.
-template <class T, class F>
-HWY_INLINE auto sum_spans(int64_t n, F f) {
-  using Sum = decltype(f(WholeSpan<T>{0}));
-  constexpr int64_t kStep = 4 * kLanes<T>;
-  Sum total{};
+// Combines f(span) along a row, as partial sums (Sum in simd.h) that start at `start`. In parts of 32 steps, so that no
+// chain of roundings is long, with four independent chains at a time. combine(start, v) must be v.
+template <class T, class V, class Combine, class F>
+HWY_INLINE Sum<V> fold_spans(int64_t n, V start, Combine combine, F f) {
+  constexpr int64_t kStep = 4 * kSumLanes<T>;
+  Sum<V> total;
+  each_part<T>([&](auto part) HWY_ATTR { total.part[part] = start; });
   int64_t i = 0;
   while (i + kStep <= n) {
-    Sum a{}, b{}, c{}, d{};
-    const int64_t end = std::min(n, i + 32 * kStep);
-    for (; i + kStep <= end; i += kStep) {
-      a += f(WholeSpan<T>{i});
-      b += f(WholeSpan<T>{i + kLanes<T>});
-      c += f(WholeSpan<T>{i + 2 * kLanes<T>});
-      d += f(WholeSpan<T>{i + 3 * kLanes<T>});
-    }
-    total += (a + b) + (c + d);
+    const int64_t end = i + std::min<int64_t>(32, (n - i) / kStep) * kStep;
+    each_part<T>([&](auto part) HWY_ATTR {
+      V a = start, b = start, c = start, d = start;
+      for (int64_t at = i + part * kLanes<T>; at < end; at += kStep) {
+        a = combine(a, f(WholeSpan<T>{at}));
+        b = combine(b, f(WholeSpan<T>{at + kSumLanes<T>}));
+        c = combine(c, f(WholeSpan<T>{at + 2 * kSumLanes<T>}));
+        d = combine(d, f(WholeSpan<T>{at + 3 * kSumLanes<T>}));
+      }
+      total.part[part] = combine(total.part[part], combine(combine(a, b), combine(c, d)));
+    });
+    i = end;
   }
-  for (; i + kLanes<T> <= n; i += kLanes<T>) total += f(WholeSpan<T>{i});
-  if (i < n) {
-    const LastSpan<T> last{i, n - i};
-    total += only(last, f(last));
+  for (; i + kSumLanes<T> <= n; i += kSumLanes<T>) {
+    each_part<T>([&](auto part)
+                     HWY_ATTR { total.part[part] = combine(total.part[part], f(WholeSpan<T>{i + part * kLanes<T>})); });
   }
+  each_part<T>([&](auto part) HWY_ATTR {
+    const int64_t at = i + part * kLanes<T>;
+    if (at >= n) return;
+    const LastSpan<T> last{at, std::min(n - at, kLanes<T>)};
+    total.part[part] = combine(total.part[part], only(last, f(last), start));
+  });
   return total;
+}
+
+// The sum of f(span), a Vec or TwoSums, along a row.
+template <class T, class F>
+HWY_INLINE auto sum_spans(int64_t n, F f) {
+  using V = decltype(f(WholeSpan<T>{0}));
+  return fold_spans<T>(
+      n, V{}, [](V a, V b) HWY_ATTR { return a + b; }, f);
+}
+
+// Both sums.
+template <class T>
+struct Two {
+  T a, b;
+};
+template <class T>
+HWY_INLINE Two<T> reduce_sum(const Sum<TwoSums<T>>& sum) {
+  Sum<Vec<T>> a, b;
+  each_part<T>([&](auto part) HWY_ATTR { a.part[part] = sum.part[part].a, b.part[part] = sum.part[part].b; });
+  return {reduce_sum(a), reduce_sum(b)};
 }
 
 // The largest element of a row; -inf of an empty one. May miss a NaN; the computation that follows must detect it.

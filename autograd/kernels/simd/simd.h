@@ -29,8 +29,10 @@
 #define TAPEGRAD_AUTOGRAD_SIMD_H_
 #endif
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
@@ -61,6 +63,53 @@ HWY_INLINE V larger(V a, V b) {
   return hn::Max(a, b);
 }
 
+#if HWY_TARGET == HWY_SSE4
+// Without an instruction for it, in one place. The product of two floats is exact in double. Its sum with c is rounded
+// to odd (Boldo, Melquiond 2008): then rounding it to float gives what rounding once would.
+template <class V>
+HWY_INLINE V rounded_to_odd(V product, V c) {
+  const hn::DFromV<V> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const V sum = hn::Add(product, c), of_c = hn::Sub(sum, product);
+  const V lost = hn::Add(hn::Sub(product, hn::Sub(sum, of_c)), hn::Sub(c, of_c));  // NaN where the sum is not finite
+  const V zero = hn::Zero(d);
+  const auto inexact = hn::BitCast(di, hn::VecFromMask(d, hn::Or(hn::Lt(lost, zero), hn::Gt(lost, zero))));
+  const auto bits = hn::BitCast(di, sum), one = hn::Set(di, 1);
+  const auto even = hn::Sub(hn::And(bits, one), one);  // all bits set, or none
+  const auto towards = hn::Or(hn::BroadcastSignBit(hn::Xor(bits, hn::BitCast(di, lost))), one);  // 1 or -1
+  return hn::BitCast(d, hn::Add(bits, hn::And(towards, hn::And(inexact, even))));
+}
+
+/// a * b + c, rounded once, for every instruction set. For vectors of Highway's.
+template <class V>
+HWY_NOINLINE V fused(V a, V b, V c) {
+  const hn::DFromV<V> d;
+  if constexpr (sizeof(hn::TFromV<V>) == sizeof(double)) {
+    HWY_ALIGN double x[hn::MaxLanes(d)], y[hn::MaxLanes(d)], z[hn::MaxLanes(d)];
+    hn::Store(a, d, x);
+    hn::Store(b, d, y);
+    hn::Store(c, d, z);
+    for (size_t i = 0; i < hn::MaxLanes(d); ++i) x[i] = std::fma(x[i], y[i], z[i]);
+    return hn::Load(d, x);
+  } else {
+    const hn::Half<decltype(d)> half;
+    const hn::Repartition<double, decltype(d)> wide;
+    const auto of = [&](auto a_half, auto b_half, auto c_half) HWY_ATTR {
+      const auto product = hn::Mul(hn::PromoteTo(wide, a_half), hn::PromoteTo(wide, b_half));
+      return hn::DemoteTo(half, rounded_to_odd(product, hn::PromoteTo(wide, c_half)));
+    };
+    return hn::Combine(d, of(hn::UpperHalf(half, a), hn::UpperHalf(half, b), hn::UpperHalf(half, c)),
+                       of(hn::LowerHalf(half, a), hn::LowerHalf(half, b), hn::LowerHalf(half, c)));
+  }
+}
+#else
+/// a * b + c, rounded once, for every instruction set. For vectors of Highway's.
+template <class V>
+HWY_INLINE V fused(V a, V b, V c) {
+  return hn::MulAdd(a, b, c);
+}
+#endif
+
 /// One bool per lane: the result of comparing vectors.
 template <class T>
 struct Mask;
@@ -68,6 +117,7 @@ struct Mask;
 /// A vector of T (float or double); scalars convert to it, so formulas read as they do on tensors.
 template <class T>
 struct Vec {
+  using Element = T;
   using Tag = hn::ScalableTag<T>;
   using Raw = hn::Vec<Tag>;
   Raw raw;
@@ -96,8 +146,8 @@ struct Vec {
     return hn::Not(hn::Eq(a.raw, b.raw));
   }
 
-  /// a * b + c, rounded once where the instruction set can (portable: twice).
-  friend HWY_INLINE Vec fma(Vec a, Vec b, Vec c) { return hn::MulAdd(a.raw, b.raw, c.raw); }
+  /// a * b + c, rounded once.
+  friend HWY_INLINE Vec fma(Vec a, Vec b, Vec c) { return fused(a.raw, b.raw, c.raw); }
   /// The smaller and the larger; b when either is NaN.
   friend HWY_INLINE Vec min(Vec a, Vec b) { return smaller(a.raw, b.raw); }
   friend HWY_INLINE Vec max(Vec a, Vec b) { return larger(a.raw, b.raw); }
@@ -217,17 +267,86 @@ HWY_INLINE void store_mask(Mask<T> m, bool* p, int64_t n = kLanes<T>) {
   }
 }
 
-// ---- Across lanes: the order is fixed for a given vector width ----
+// ---- Across lanes ----
 
-template <class T>
-HWY_INLINE T reduce_sum(Vec<T> v) {
-  const hn::ScalableTag<T> d;
-  return hn::GetLane(hn::SumOfLanes(d, v.raw));
-}
 template <class T>
 HWY_INLINE T reduce_max(Vec<T> v) {
   const hn::ScalableTag<T> d;
   return hn::GetLane(hn::MaxOfLanes(d, v.raw));
+}
+
+// ---- Sums: in an order that no instruction set changes (autograd/README.md, "The order of sums") ----
+
+/// A sum over contiguous elements has this many partial sums; element i is added to number i % kSumLanes<T>.
+template <class T>
+inline constexpr int64_t kSumLanes = 64 / sizeof(T);
+/// The vectors that hold one partial sum per lane.
+template <class T>
+inline constexpr int64_t kSumVecs = kSumLanes<T> / kLanes<T>;
+
+/// f(part) for each of these vectors. `part` is a constant where there are few, so that sums stay in registers.
+template <class T, class F>
+HWY_INLINE void each_part(F f) {
+  if constexpr (kSumVecs < T >> 2) {
+    for (int64_t part = 0; part < kSumVecs<T>; ++part) f(part);
+  } else {
+    f(std::integral_constant<int64_t, 0>());
+    if constexpr (kSumVecs < T >> 1) f(std::integral_constant<int64_t, 1>());
+  }
+}
+
+/// The partial sums. V is Vec<T>, or several of them.
+template <class V>
+struct Sum {
+  V part[kSumVecs<typename V::Element>];
+
+  HWY_INLINE Sum() {}  // zeros; written out, or it would not be compiled for the instruction set
+  HWY_INLINE Sum& operator+=(const Sum& other) {
+    each_part<typename V::Element>([&](auto i) HWY_ATTR { part[i] += other.part[i]; });
+    return *this;
+  }
+};
+
+/// Partial sums that are in memory.
+template <class T>
+HWY_INLINE Sum<Vec<T>> load_sum(const T* from) {
+  Sum<Vec<T>> sum;
+  each_part<T>([&](auto part) HWY_ATTR { sum.part[part] = load(from + part * kLanes<T>); });
+  return sum;
+}
+
+// Adds the upper half of the lanes to the lower half, until one lane is left.
+template <class D, class V>
+HWY_INLINE hn::TFromD<D> sum_of_halves(D d, V v) {
+  if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromD<D>) > 16) {
+    const hn::Half<D> half;
+    return sum_of_halves(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    return hn::GetLane(hn::Add(v, hn::Shuffle01(v)));
+  } else {
+    v = hn::Add(v, hn::Shuffle1032(v));
+    return hn::GetLane(hn::Add(v, hn::Shuffle2301(v)));
+  }
+}
+
+/// The partial sums of all these vectors as one vector: number i and number i + kSumLanes / 2 are combined, and so on.
+template <class T, class Combine>
+HWY_INLINE Vec<T> merged(const Sum<Vec<T>>& sum, Combine combine) {
+  static_assert(kSumVecs<T> == 1 || kSumVecs<T> == 2 || kSumVecs<T> == 4);
+  if constexpr (kSumVecs<T> == 1) {
+    return sum.part[0];
+  } else if constexpr (kSumVecs<T> == 2) {
+    return combine(sum.part[0], sum.part[1]);
+  } else {
+    return combine(combine(sum.part[0], sum.part[2]), combine(sum.part[1], sum.part[3]));
+  }
+}
+
+/// The sum of the partial sums, halved likewise until one is left.
+template <class T>
+HWY_INLINE T reduce_sum(const Sum<Vec<T>>& sum) {
+  const auto add = [](Vec<T> a, Vec<T> b) HWY_ATTR { return a + b; };
+  return sum_of_halves(hn::ScalableTag<T>(), merged(sum, add).raw);
 }
 
 // ---- Rows ----

@@ -355,18 +355,14 @@ HWY_INLINE Vec<T> pow(Vec<T> x, Vec<T> exponent) {
 /// a - trunc(a / b) b, exactly, with the sign of a.
 template <class T>
 HWY_INLINE Vec<T> fmod(Vec<T> a, Vec<T> b) {
-  const auto each = [](T x, T y) { return std::fmod(x, y); };
-  if constexpr (HWY_NATIVE_FMA) {
-    // The quotient is off by one at most, and the remainder of either quotient is a number of the type.
-    const Vec<T> x = abs(a), y = abs(b), q = trunc(x / y);
-    Vec<T> r = fma(-q, y, x);
-    r = where(r < 0, r + y, r);
-    r = copysign(where(r >= y, r - y, r), a);
-    const Mask<T> exact = (q < (math::kDouble<T> ? T(0x1p52) : T(0x1p23))) & (r == r);
-    return HWY_LIKELY(!any(!exact)) ? r : where(exact, r, lane_by_lane(each, a, b));
-  } else {
-    return lane_by_lane(each, a, b);
-  }
+  // The quotient is off by one at most, and the remainder of either quotient is a number of the type.
+  const Vec<T> x = abs(a), y = abs(b), q = trunc(x / y);
+  Vec<T> r = fma(-q, y, x);
+  r = where(r < 0, r + y, r);
+  r = copysign(where(r >= y, r - y, r), a);
+  const Mask<T> exact = (q < (math::kDouble<T> ? T(0x1p52) : T(0x1p23))) & (r == r);
+  if (HWY_LIKELY(!any(!exact))) return r;
+  return where(exact, r, lane_by_lane([](T one, T other) { return std::fmod(one, other); }, a, b));
 }
 
 /// a - floor(a / b) b, with the sign of b.

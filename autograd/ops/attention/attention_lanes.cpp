@@ -89,9 +89,9 @@ HWY_NOINLINE void lane_product(int64_t m, int64_t n, int64_t k, T alpha, const L
   for (; i < m; ++i) product_rows<1>(i, n, k, alpha, a, b, c);
 }
 
-// The sum of kLanes<T> vectors, added as reduce_sum adds the lanes of one.
-HWY_INLINE Vec<T> halved_sum(Vec<T> (&parts)[kLanes<T>]) {
-  for (int64_t half = kLanes<T> / 2; half > 0; half /= 2) {
+// The sum of partial sums, in the order of reduce_sum.
+HWY_INLINE Vec<T> halved_sum(Vec<T> (&parts)[kSumLanes<T>]) {
+  for (int64_t half = kSumLanes<T> / 2; half > 0; half /= 2) {
     for (int64_t i = 0; i < half; ++i) parts[i] += parts[i + half];
   }
   return parts[0];
@@ -203,13 +203,13 @@ class HeadsInLanes {
     // If every key is masked, the weights are exp(-inf) = 0.
     const Mask<T> all_masked = highest == nothing;
     highest = where(all_masked, zero, highest);
-    // First whole vectors of keys, as they are in a row, then the rest.
-    const int64_t whole = visible / kLanes<T> * kLanes<T>;
-    Vec<T> parts[kLanes<T>];
+    // As sum_of_row in attention_rows-inl.h.
+    const int64_t whole = visible / kSumLanes<T> * kSumLanes<T>;
+    Vec<T> parts[kSumLanes<T>];
     for (int64_t j = 0; j < visible; ++j) {
       const Vec<T> e = exp(load(weights_.at(t, j)) - highest);
       store(e, weights_.at(t, j));
-      if (j < whole) parts[j % kLanes<T>] += e;
+      if (j < whole) parts[j % kSumLanes<T>] += e;
     }
     Vec<T> sum = halved_sum(parts);
     for (int64_t j = whole; j < visible; ++j) sum += load(weights_.at(t, j));
@@ -259,13 +259,13 @@ class HeadsInLanes {
 
   // The gradient of the weights after dropout becomes that of the scores.
   void weights_backward() {
-    const int64_t whole = s_ / kLanes<T> * kLanes<T>;
+    const int64_t whole = s_ / kSumLanes<T> * kSumLanes<T>;
     for (int64_t t = 0; t < t_; ++t) {
-      Vec<T> parts[kLanes<T>];
+      Vec<T> parts[kSumLanes<T>];
       for (int64_t j = 0; j < s_; ++j) {
         Vec<T> g = load(gradient_.at(t, j));
         if (a_.keep) store(g = kept(g * dropout_factor<T>(a_.keep_probability), t, j), gradient_.at(t, j));
-        Vec<T>& part = parts[j % kLanes<T>];
+        Vec<T>& part = parts[j % kSumLanes<T>];
         if (j < whole) part = fma(load(weights_.at(t, j)), g, part);
       }
       Vec<T> dot = halved_sum(parts);

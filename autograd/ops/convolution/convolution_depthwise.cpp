@@ -83,37 +83,50 @@ void combine_rows(const TapRows<T>& work, const T* weight, T start, T* y, int64_
   }
 }
 
-// sums[t] (one vector per tap) += the products of the rows of y with the rows that the tap reads.
+// sums[t] (kSumLanes partial sums per tap) += the products of the rows of y with the rows that the tap reads. Two
+// chains per partial sum: of the even and the odd groups of kSumLanes elements, the last group, if not whole, in the
+// odd ones.
 template <class T>
 void correlate_rows(const TapRows<T>& work, const T* y, T* sums) {
+  constexpr int64_t kGroup = kSumLanes<T>;
   for (int64_t t = 0; t < work.count; ++t) {
-    Vec<T> even = load(sums + t * kLanes<T>), odd;
+    Sum<Vec<T>> even = load_sum(sums + t * kGroup), odd;
     for (int64_t r = 0; r < work.rows; ++r) {
       const T* const from = work.from + r * work.from_step + work.taps[t];
       const T* const row = y + r * work.n;
+      const auto add = [&](int64_t group, Sum<Vec<T>>& to) HWY_ATTR {
+        each_part<T>([&](auto part) HWY_ATTR {
+          const int64_t j = group + part * kLanes<T>;
+          to.part[part] = fma(load(row + j), load(from + j), to.part[part]);
+        });
+      };
       int64_t j = 0;
-      for (; j + 2 * kLanes<T> <= work.n; j += 2 * kLanes<T>) {
-        even = fma(load(row + j), load(from + j), even);
-        odd = fma(load(row + j + kLanes<T>), load(from + j + kLanes<T>), odd);
+      for (; j + 2 * kGroup <= work.n; j += 2 * kGroup) {
+        add(j, even);
+        add(j + kGroup, odd);
       }
-      if (j + kLanes<T> <= work.n) {
-        even = fma(load(row + j), load(from + j), even);
-        j += kLanes<T>;
+      if (j + kGroup <= work.n) {
+        add(j, even);
+        j += kGroup;
       }
-      if (j < work.n) odd = fma(load(row + j, work.n - j), load(from + j, work.n - j), odd);
+      each_part<T>([&](auto part) HWY_ATTR {
+        const int64_t at = j + part * kLanes<T>, left = std::min(work.n - at, kLanes<T>);
+        if (left > 0) odd.part[part] = fma(load(row + at, left), load(from + at, left), odd.part[part]);
+      });
     }
-    store(even + odd, sums + t * kLanes<T>);
+    even += odd;
+    each_part<T>([&](auto part) HWY_ATTR { store(even.part[part], sums + t * kGroup + part * kLanes<T>); });
   }
 }
 
 template <class T>
 T sum_of_lanes(const T* sums) {
-  return reduce_sum(load(sums));
+  return reduce_sum(load_sum(sums));
 }
 
 template <class T>
 const TapKernels<T>& tap_kernels() {
-  static constexpr TapKernels<T> kTable{kLanes<T>, combine_rows<T>, correlate_rows<T>, sum_of_lanes<T>};
+  static constexpr TapKernels<T> kTable{kSumLanes<T>, combine_rows<T>, correlate_rows<T>, sum_of_lanes<T>};
   return kTable;
 }
 const TapKernels<float>& tap_kernels_float() { return tap_kernels<float>(); }

@@ -1,7 +1,7 @@
 // Means, variances and sums of planes; included by kernel files, once for each instruction set.
 //
 // Planes are `n` contiguous elements each, `stride` elements apart. They are read in blocks that stay in the L1 cache:
-// a block's elements are added in vectors of T, blocks in float64.
+// a block's elements are added in T, blocks in float64.
 #if defined(TAPEGRAD_AUTOGRAD_OPS_MOMENTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_AUTOGRAD_OPS_MOMENTS_INL_H_
 #undef TAPEGRAD_AUTOGRAD_OPS_MOMENTS_INL_H_
@@ -37,14 +37,14 @@ HWY_INLINE Moments moments_of(const T* x, int64_t planes, int64_t stride, int64_
   Moments total;
   each_block(planes, n, [&](int64_t plane, int64_t offset, int64_t size, int64_t count) {
     const T* const block = x + plane * stride + offset;
-    Vec<T> sums;
+    Sum<Vec<T>> sums;
     for (int64_t p = 0; p < count; ++p) {
       const T* const row = block + p * stride;
       sums += sum_spans<T>(size, [&](auto s) { return s.load(row); });
     }
     const double sum = static_cast<double>(reduce_sum(sums)), elements = static_cast<double>(size * count);
     const Vec<T> mean = static_cast<T>(sum / elements);
-    Vec<T> squares;
+    Sum<Vec<T>> squares;
     for (int64_t p = 0; p < count; ++p) {
       const T* const row = block + p * stride;
       squares += sum_spans<T>(size, [&](auto s) {
@@ -64,7 +64,7 @@ HWY_INLINE GradientSums gradient_sums_of(const T* x, const T* dy, T mean_of_x, i
   GradientSums total;
   const Vec<T> mean = mean_of_x;
   each_block(planes, n, [&](int64_t plane, int64_t offset, int64_t size, int64_t count) {
-    TwoSums<T> sums{};
+    Sum<TwoSums<T>> sums;
     for (int64_t p = 0; p < count; ++p) {
       const int64_t begin = (plane + p) * stride + offset;
       const T* const row = x + begin;
@@ -74,8 +74,9 @@ HWY_INLINE GradientSums gradient_sums_of(const T* x, const T* dy, T mean_of_x, i
         return TwoSums<T>{d, d * (s.load(row) - mean)};
       });
     }
-    total.dy += static_cast<double>(reduce_sum(sums.a));
-    total.dy_x += static_cast<double>(reduce_sum(sums.b));
+    const auto [of_dy, of_dy_x] = reduce_sum(sums);
+    total.dy += static_cast<double>(of_dy);
+    total.dy_x += static_cast<double>(of_dy_x);
   });
   return total;
 }

@@ -45,7 +45,7 @@ constexpr Unary flat(F value) {
 // P(X <= x), X standard normal.
 template <class T>
 HWY_INLINE Vec<T> normal_cdf(Vec<T> x) {
-  if constexpr (sizeof(T) == 4 && HWY_NATIVE_FMA) {
+  if constexpr (sizeof(T) == 4) {
     // 1 / 2 + x p(x^2) / q(x^2). x times it is within three units in the last place for x > 0, and within 1.5e-7 |x|
     // for x < 0; without fused multiply-adds it would be less accurate.
     const Vec<T> limit = 5.656854f;                                      // where it is exactly 0 and 1

@@ -125,11 +125,11 @@ void group_norm_backward_rows(const GroupNormBackwardArgs& args, int64_t begin, 
       const Vec<T> mean = mean_of_row, scale = scale_of_row;
       GradientSums sums;  // of g
       if (l == 1) {
-        const TwoSums<T> both = sum_spans<T>(channels, [&](auto s) {
+        const auto [of_g, of_g_x] = reduce_sum(sum_spans<T>(channels, [&](auto s) {
           const Vec<T> g = weight ? s.load(dy) * s.load(weight) : s.load(dy);
           return TwoSums<T>{g, g * (s.load(x) - mean)};
-        });
-        sums = {static_cast<double>(reduce_sum(both.a)), static_cast<double>(reduce_sum(both.b))};
+        }));
+        sums = {static_cast<double>(of_g), static_cast<double>(of_g_x)};
         each_span<T>(channels, [&](auto s) {
           if (dweight) s.store(s.load(dy) * (s.load(x) - mean) * scale, dweight);
           if (dbias) s.store(s.load(dy), dbias);

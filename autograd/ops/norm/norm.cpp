@@ -111,12 +111,12 @@ HWY_INLINE void norm_backward_row(Norm form, const NormRow<T>& kept, const T* x,
                                   int64_t n, T* dx) {
   const Vec<T> mean = kept.mean, scale = kept.scale;
   const auto g = [&](auto s) { return weight ? s.load(dy) * s.load(weight) : s.load(dy); };
-  const TwoSums<T> sums = sum_spans<T>(n, [&](auto s) {
+  const auto [of_g, of_g_n] = reduce_sum(sum_spans<T>(n, [&](auto s) {
     const Vec<T> v = g(s);
     return TwoSums<T>{v, v * ((s.load(x) - mean) * scale)};
-  });
-  const Vec<T> shift = form == Norm::rms ? T{0} : reduce_sum(sums.a) / static_cast<T>(n);
-  const Vec<T> pull = kept.pull * reduce_sum(sums.b);
+  }));
+  const Vec<T> shift = form == Norm::rms ? T{0} : of_g / static_cast<T>(n);
+  const Vec<T> pull = kept.pull * of_g_n;
   each_span<T>(n, [&](auto s) { s.store(scale * (g(s) - shift) - (s.load(x) - mean) * scale * pull, dx); });
 }
 

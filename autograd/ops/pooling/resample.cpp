@@ -77,7 +77,7 @@ HWY_INLINE void map_columns(const AxisData<T>& axis, const T* x, int64_t o, int6
     T sum = 0;
     if (w) {
       for (int64_t k = 0; k < count; ++k) sum += x[first + k] * w[at + k];
-    } else if (count < 4 * kLanes<T>) {
+    } else if (count < 4 * kSumLanes<T>) {
       for (int64_t k = 0; k < count; ++k) sum += x[first + k];
     } else {
       const T* const from = x + first;

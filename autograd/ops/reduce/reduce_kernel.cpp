@@ -67,31 +67,15 @@ HWY_INLINE V element(V x) {
   }
 }
 
-// One row of n elements: parts of 32 steps in four chains of vectors, so that no chain of roundings is long.
+// One row of n elements.
 template <ReduceKind f, ReduceOf of, class T>
 HWY_INLINE T reduce_row(const T* x, int64_t n) {
-  const Vec<T> start = identity<f, T>();
-  constexpr int64_t kStep = 4 * kLanes<T>;
-  Vec<T> total = start;
-  int64_t i = 0;
-  while (i + kStep <= n) {
-    Vec<T> a = start, b = start, c = start, d = start;
-    const int64_t end = std::min(n, i + 32 * kStep);
-    for (; i + kStep <= end; i += kStep) {
-      a = combine<f>(a, element<of>(load(x + i)));
-      b = combine<f>(b, element<of>(load(x + i + kLanes<T>)));
-      c = combine<f>(c, element<of>(load(x + i + 2 * kLanes<T>)));
-      d = combine<f>(d, element<of>(load(x + i + 3 * kLanes<T>)));
-    }
-    total = combine<f>(total, combine<f>(combine<f>(a, b), combine<f>(c, d)));
-  }
-  for (; i + kLanes<T> <= n; i += kLanes<T>) total = combine<f>(total, element<of>(load(x + i)));
-  if (i < n) {
-    const LastSpan<T> last{i, n - i};
-    total = combine<f>(total, last.only(element<of>(last.load(x)), identity<f, T>()));
-  }
+  using V = Vec<T>;
+  const auto both = [](V a, V b) HWY_ATTR { return combine<f>(a, b); };
+  const V start = identity<f, T>();
+  const V all = merged(fold_spans<T>(n, start, both, [x](auto s) HWY_ATTR { return element<of>(s.load(x)); }), both);
   T lanes[kLanes<T>];
-  store(total, lanes);
+  store(all, lanes);
   for (int64_t half = kLanes<T> / 2; half > 0; half /= 2) {
     for (int64_t k = 0; k < half; ++k) lanes[k] = combine<f>(lanes[k], lanes[k + half]);
   }

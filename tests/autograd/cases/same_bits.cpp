@@ -1,14 +1,20 @@
 // Values and gradients of every operation are the same bits with 1, 2, 3 and 7 threads, of which as many run at once as
-// the machine has processors, on tensors that are divided into pieces.
+// the machine has processors, on tensors that are divided into pieces, and with every kernel family.
 // ctest: threads products
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
+#include <tapegrad/tests/support/command_runner.h>
 
+#include <filesystem>
+#include <functional>
+#include <iostream>
 #include <map>
 #include <set>
+#include <sstream>
 
 namespace tapegrad::tests {
 namespace {
@@ -25,7 +31,8 @@ struct Outcome {
   int64_t nodes;     // so many are
 };
 
-Outcome run(const tasks::LargeSample& sample) {
+template <class Sample>
+Outcome run(const std::string& op, const Sample& sample) {
   Tape tape;
   std::vector<Tensor> leaves;
   for (const Tensor& x : sample.inputs) leaves.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
@@ -34,8 +41,8 @@ Outcome run(const tasks::LargeSample& sample) {
   append(bits, y);
   // What backward does below.
   const std::set<std::string> inner = {"unslice", "add_rows", "add_windows", "unpad", "conv_weight", "recurrence"};
-  bool recorded_it = inner.contains(sample.op);
-  for (int64_t i = 0; i < tape.size(); ++i) recorded_it |= tape.op_name(i) == sample.op;
+  bool recorded_it = inner.contains(op);
+  for (int64_t i = 0; i < tape.size(); ++i) recorded_it |= tape.op_name(i) == op;
   const int64_t nodes = tape.size();
   Generator generator(2);
   const Tensor seed = (rand(y.shape(), kFloat32, &generator) - 0.4).to(y.dtype());
@@ -58,7 +65,7 @@ TEST_F(Threads, GiveTheSameBitsForEveryOperation) {
     Outcome expected;
     for (int threads : {1, 2, 3, 7}) {
       set_num_threads(threads);
-      const Outcome result = run(sample);
+      const Outcome result = run(sample.op, sample);
       EXPECT_TRUE(result.recorded) << "a sample of " << sample.op << " does not record it";
       if (threads == 1) expected = result;
       EXPECT_TRUE(result.bits == expected.bits) << sample.op << " gives other bits with " << threads
@@ -69,6 +76,46 @@ TEST_F(Threads, GiveTheSameBitsForEveryOperation) {
   }
   for (const Op* op : Op::all())
     EXPECT_TRUE(covered.contains(std::string(op->name))) << op->name << " has no large sample";
+}
+
+// What the test below runs in other processes: a line per sample, with its operation, its number, and a hash of its
+// values and gradients.
+TEST(Bits, DISABLED_Print) {
+  int number = 0;
+  const auto print = [&](const std::string& op, const auto& sample) {
+    std::cout << "bits " << op << " " << ++number << " " << std::hash<std::string>()(run(op, sample).bits) << "\n";
+  };
+  for (const tasks::LargeSample& sample : tasks::large_cases().larges) print(sample.op, sample);
+  for (const tasks::OpSamples& op : tasks::op_cases().ops) {
+    for (const tasks::OpSample& sample : op.samples) print(op.op, sample);
+  }
+}
+
+std::vector<std::string> bits_of(KernelFamily family) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const Ran ran =
+      run_program({self, "--gtest_filter=Bits.DISABLED_Print", "--gtest_also_run_disabled_tests", "--gtest_brief=1"},
+                  {.environment = {"TAPEGRAD_KERNELS=" + std::string(name(family))}});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  std::vector<std::string> lines;
+  std::istringstream out(ran.out);
+  for (std::string line; std::getline(out, line);) {
+    if (line.starts_with("bits ")) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(KernelFamilies, GiveTheSameBitsForEveryOperation) {
+  const std::vector<KernelFamily> families = available_kernel_families();
+  const std::vector<std::string> expected = bits_of(families.back());
+  EXPECT_GT(expected.size(), Op::all().size());
+  for (std::size_t i = 0; i + 1 < families.size(); ++i) {
+    const std::vector<std::string> bits = bits_of(families[i]);
+    ASSERT_EQ(bits.size(), expected.size());
+    for (std::size_t line = 0; line < bits.size(); ++line) {
+      EXPECT_EQ(bits[line], expected[line]) << name(families[i]) << " and " << name(families.back());
+    }
+  }
 }
 
 }  // namespace

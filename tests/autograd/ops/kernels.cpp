@@ -87,7 +87,9 @@ bool parts_are_exact() {
     T all[kLanes<T>], sum = 0;
     store(load(from, n), all);
     for (T lane : all) sum += lane;
-    if (sum != reduce_sum(load(from, n)) || sum != static_cast<T>(n * (n + 1) / 2)) return false;
+    Sum<Vec<T>> parts;
+    parts.part[0] = load(from, n);
+    if (sum != reduce_sum(parts) || sum != static_cast<T>(n * (n + 1) / 2)) return false;
   }
   return true;
 }

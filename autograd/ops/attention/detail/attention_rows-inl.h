@@ -27,25 +27,34 @@ T highest_score(const T* row, int64_t n, T highest) {
   return highest;
 }
 
+// A sum along a row that has an order of its own: whole groups of kSumLanes elements by partial sums, the rest one by
+// one. `add(partial, j)` adds the vector at element j to a partial sum, and `one(j)` is element j.
+template <class T, class Add, class One>
+HWY_INLINE T sum_of_row(int64_t n, Add add, One one) {
+  const int64_t whole = n / kSumLanes<T> * kSumLanes<T>;
+  Sum<Vec<T>> total;
+  for (int64_t j = 0; j < whole; j += kSumLanes<T>) {
+    each_part<T>([&](auto part) HWY_ATTR { total.part[part] = add(total.part[part], j + part * kLanes<T>); });
+  }
+  T sum = reduce_sum(total);
+  for (int64_t j = whole; j < n; ++j) sum += one(j);
+  return sum;
+}
+
 // Replaces scores by exp(score - highest); returns their sum.
 template <class T>
 T exponentiate(T* row, int64_t n, T highest) {
-  constexpr int64_t kStep = kLanes<T>;
-  Vec<T> total(T{0});
-  int64_t j = 0;
-  for (; j + kStep <= n; j += kStep) {
-    const Vec<T> e = exp(load(row + j) - highest);
-    total += e;
-    store(e, row + j);
-  }
-  T sum = reduce_sum(total);
-  if (j < n) {
-    const int64_t rest = n - j;
-    const Vec<T> e = exp(load(row + j, rest) - highest);
-    store(e, row + j, rest);
-    for (; j < n; ++j) sum += row[j];
-  }
-  return sum;
+  map_row(
+      n % kSumLanes<T>, row + n / kSumLanes<T> * kSumLanes<T>,
+      [highest](Vec<T> x) HWY_ATTR { return exp(x - highest); }, row + n / kSumLanes<T> * kSumLanes<T>);
+  return sum_of_row<T>(
+      n,
+      [=](Vec<T> total, int64_t j) HWY_ATTR {
+        const Vec<T> e = exp(load(row + j) - highest);
+        store(e, row + j);
+        return total + e;
+      },
+      [=](int64_t j) { return row[j]; });
 }
 
 template <class T>
@@ -104,12 +113,11 @@ inline void weights_backward(const AttentionWeights& a) {
         const bool* keep = a.keep + t * a.columns;
         for (int64_t j = 0; j < a.columns; ++j) row[j] = keep[j] ? row[j] * factor : T{0};
       }
-      Vec<T> total(T{0});
+      const T dot = sum_of_row<T>(
+          a.columns, [=](Vec<T> total, int64_t j) HWY_ATTR { return fma(load(w + j), load(row + j), total); },
+          [=](int64_t j) { return w[j] * row[j]; });
       int64_t j = 0;
-      for (; j + kStep <= a.columns; j += kStep) total = fma(load(w + j), load(row + j), total);
-      T dot = reduce_sum(total);
-      for (; j < a.columns; ++j) dot += w[j] * row[j];
-      for (j = 0; j + kStep <= a.columns; j += kStep) store(load(w + j) * (load(row + j) - dot), row + j);
+      for (; j + kStep <= a.columns; j += kStep) store(load(w + j) * (load(row + j) - dot), row + j);
       for (; j < a.columns; ++j) row[j] = w[j] * (row[j] - dot);
     }
   });

@@ -1,0 +1,151 @@
+// The documents: every link between them leads to a file and a heading, and every test that docs/ names exists.
+#include <gtest/gtest.h>
+#include <tapegrad/test_paths.h>
+
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Texts = std::map<std::string, std::string>;  // by path
+using Names = std::set<std::string>;
+
+std::string read_text(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// The files of the checkout with this extension, but for what is built in it.
+Texts texts_of(const std::string& extension, const std::vector<std::string>& folders) {
+  Texts texts;
+  const fs::path checkout = kSourceDir;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
+      if (entry.path().extension() != extension) continue;
+      texts.emplace(fs::relative(entry.path(), checkout).generic_string(), read_text(entry.path()));
+    }
+  }
+  return texts;
+}
+
+Texts documents() {
+  Texts found = texts_of(".md", {"autograd", "nn", "optim", "distributed", "tasks", "tests", "bench", "docs"});
+  for (const char* const name : {"README.md", "ARCHITECTURE.md", "CHANGELOG.md"}) {
+    found.emplace(name, read_text(fs::path(kSourceDir) / name));
+  }
+  return found;
+}
+
+// `text` without blocks of code, whose brackets are no links.
+std::string prose_of(const std::string& text) {
+  std::string prose, line;
+  bool code = false;
+  for (std::istringstream lines(text); std::getline(lines, line);) {
+    const bool fence = line.find("```") != std::string::npos;
+    if (fence) code = !code;
+    if (!fence && !code) prose += line + '\n';
+  }
+  return prose;
+}
+
+std::vector<std::smatch> matches(const std::string& text, const std::regex& pattern) {
+  return {std::sregex_iterator(text.begin(), text.end(), pattern), std::sregex_iterator()};
+}
+
+// The anchors of a document's headings: in lower case, blanks as "-", without other signs.
+Names anchors_of(const std::string& document) {
+  static const std::regex heading("(?:^|\n)#+ ([^\n]*)");
+  Names anchors;
+  const std::string prose = prose_of(document);
+  for (const std::smatch& match : matches(prose, heading)) {
+    std::string anchor;
+    for (const unsigned char c : match[1].str()) {
+      if (std::isalnum(c) || c == '_' || c >= 128) anchor += static_cast<char>(std::tolower(c));
+      if (c == ' ' || c == '-') anchor += '-';
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
+// Links to files or headings that are not there.
+Names lost_links(const Texts& texts) {
+  static const std::regex link(R"(\]\(([^)#\s]*)(#[^)\s]*)?\))");
+  Names lost;
+  for (const auto& [path, text] : texts) {
+    const std::string prose = prose_of(text);
+    for (const std::smatch& match : matches(prose, link)) {
+      const std::string target = match[1], anchor = match[2];
+      if (target.find("://") != std::string::npos) continue;
+      const fs::path file =
+          target.empty() ? fs::path(path) : (fs::path(path).parent_path() / target).lexically_normal();
+      const auto document = texts.find(file.generic_string());
+      const bool there = document != texts.end() || fs::exists(fs::path(kSourceDir) / file);
+      const bool heading =
+          anchor.empty() || (document != texts.end() && anchors_of(document->second).contains(anchor.substr(1)));
+      if (!there || !heading) lost.insert(path + " -> " + target + anchor);
+    }
+  }
+  return lost;
+}
+
+// Tests that a document names, `Suite.Name`, and that no source has.
+Names lost_tests(const Texts& texts, const Names& tests) {
+  static const std::regex named("`([A-Z][A-Za-z0-9]+\\.[A-Z][A-Za-z0-9]+)`");
+  Names lost;
+  for (const auto& [path, text] : texts) {
+    for (const std::smatch& match : matches(text, named)) {
+      if (!tests.contains(match[1])) lost.insert(path + " -> " + match[1].str());
+    }
+  }
+  return lost;
+}
+
+Names all_tests() {
+  static const std::regex test(R"(TEST(?:_F|_P)?\((\w+), (\w+)\))");
+  Names names;
+  for (const auto& [path, text] : texts_of(".cpp", {"tests"})) {
+    for (const std::smatch& match : matches(text, test)) names.insert(match[1].str() + "." + match[2].str());
+  }
+  return names;
+}
+
+std::string joined(const Names& names) {
+  std::string all;
+  for (const std::string& name : names) all += "\n  " + name;
+  return all;
+}
+
+TEST(Documents, LinksLeadSomewhere) {
+  const Names lost = lost_links(documents());
+  EXPECT_TRUE(lost.empty()) << joined(lost);
+}
+
+TEST(Documents, TestsThatDocsNameExist) {
+  const Texts docs = texts_of(".md", {"docs"});
+  ASSERT_FALSE(docs.empty());
+  const Names lost = lost_tests(docs, all_tests());
+  EXPECT_TRUE(lost.empty()) << joined(lost);
+}
+
+TEST(Documents, AWrongOfEachKindIsFound) {
+  const Texts texts{
+      {"docs/a.md", "# One two\n[b](b.md#there-it-is) [a](#one-two) [c](b.md#gone) [d](none.md)\n```\n[e](x)\n```\n"},
+      {"docs/b.md", "## There it is\n`Suite.Kept` `Suite.Lost` `file.md`\n"}};
+  EXPECT_EQ(lost_links(texts), (Names{"docs/a.md -> b.md#gone", "docs/a.md -> none.md"}));
+  EXPECT_EQ(lost_tests(texts, {"Suite.Kept"}), (Names{"docs/b.md -> Suite.Lost"}));
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

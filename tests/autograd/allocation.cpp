@@ -1,5 +1,5 @@
 // From the third training step on, no memory is requested from the system, and memory does not grow over many steps.
-// ctest: threads unsanitized
+// ctest: threads unsanitized products
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>

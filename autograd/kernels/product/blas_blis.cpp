@@ -21,6 +21,7 @@
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/parallel.h>
 
 namespace tapegrad::blas {
 namespace {
@@ -124,6 +125,7 @@ struct Context {
   rntm_t packed, in_place;  // settings of a call: whether it goes to the handler
   packm_blk_var1_params_t pack_a_by, pack_b_by;
   Kernel of_float, of_double;
+  std::atomic<int> ready_for{0};  // calls at the same time for which BLIS has memory
 
   Context()
       : cntx(*bli_gks_query_cntx()),
@@ -167,6 +169,54 @@ struct Context {
   const Kernel& of() const {
     return sizeof(T) == sizeof(float) ? of_float : of_double;
   }
+};
+
+// BLIS keeps the memory of a call for later ones: as much as the most calls at the same time have needed. Threads would
+// request some in the middle of a training, when they happen to be inside together for the first time. So this makes
+// that many calls of the largest size at the same time, each from the packing of the one before. They compute nothing.
+class Rehearsal {
+ public:
+  Rehearsal(const Context& context, int calls)
+      : packing_of_a_{{}, this}, packing_of_b_{{}, this}, cntx_(context.cntx), rntm_(context.packed) {
+    packing_of_a_.ukr_fn[BLIS_FLOAT][BLIS_FLOAT] = pack<true>;
+    packing_of_b_.ukr_fn[BLIS_FLOAT][BLIS_FLOAT] = pack<false>;
+    bli_cntx_set_l3_nat_ukrs(1, BLIS_GEMM_UKR, BLIS_FLOAT, reinterpret_cast<void_fp>(compute), true, &cntx_);
+    call(calls);
+  }
+
+ private:
+  struct Packing : packm_blk_var1_params_t {
+    Rehearsal* self;
+  };
+
+  void call(int calls) {
+    left_ = calls - 1;
+    const auto size = [&](bszid_t id) { return bli_cntx_get_blksz_def_dt(BLIS_FLOAT, id, &cntx_); };
+    const dim_t m = size(BLIS_MC), n = size(BLIS_NC), k = size(BLIS_KC);
+    float one = 1, zero = 0;
+    obj_t alpha = BLIS_OBJECT_INITIALIZER_1X1, beta = BLIS_OBJECT_INITIALIZER_1X1;
+    obj_t a = BLIS_OBJECT_INITIALIZER, b = BLIS_OBJECT_INITIALIZER, c = BLIS_OBJECT_INITIALIZER;
+    bli_obj_init_finish_1x1(BLIS_FLOAT, &one, &alpha);
+    bli_obj_init_finish_1x1(BLIS_FLOAT, &zero, &beta);
+    bli_obj_init_finish(BLIS_FLOAT, m, k, &one, k, 1, &a);  // nobody reads or writes these
+    bli_obj_init_finish(BLIS_FLOAT, k, n, &one, n, 1, &b);
+    bli_obj_init_finish(BLIS_FLOAT, m, n, &one, n, 1, &c);
+    bli_obj_set_pack_params(&packing_of_a_, &a);
+    bli_obj_set_pack_params(&packing_of_b_, &b);
+    bli_gemm_ex(&alpha, &a, &b, &beta, &c, &cntx_, &rntm_);
+  }
+  template <bool kLast>  // A is packed after B, so both are in memory
+  static void pack(struc_t, diag_t, uplo_t, conj_t, pack_t, bool, dim_t, dim_t, dim_t, dim_t, dim_t, dim_t, void*,
+                   void*, inc_t, inc_t, void*, inc_t, inc_t, cntx_t*, void* params) {
+    Rehearsal& self = *static_cast<Packing*>(params)->self;
+    if (kLast && self.left_ > 0) self.call(self.left_);
+  }
+  static void compute(dim_t, dim_t, dim_t, void*, void*, void*, void*, void*, inc_t, inc_t, auxinfo_t*, cntx_t*) {}
+
+  Packing packing_of_a_, packing_of_b_;
+  cntx_t cntx_;
+  rntm_t rntm_;
+  int left_ = 0;
 };
 
 // BLIS has its own mutexes, for packing buffers and settings, which a fork would leave locked in the child. So a fork
@@ -301,6 +351,10 @@ void multiply_on_blis(const Tile<T>& t) {
   const bool fuses = kernel_family() != KernelFamily::portable;
   Context& use = context();
   const InsideBlis inside;
+  if (const int threads = num_threads(); use.ready_for.load(std::memory_order_relaxed) < threads) {
+    use.ready_for.store(threads, std::memory_order_relaxed);
+    Rehearsal(use, threads);
+  }
   const int64_t blocks = std::max<int64_t>(1, (t.k + kDepth - 1) / kDepth), depth = (t.k + blocks - 1) / blocks;
   int64_t begin = 0;
   do {  // once also for k = 0

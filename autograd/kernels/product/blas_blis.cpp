@@ -348,7 +348,6 @@ void multiply_on_blis(const Tile<T>& t) {
   if (!takes_b) b = copied(b, t.k, t.n, copy_of_b.get());
   const T alpha = t.alpha == 0 ? T(1) : t.alpha, factor = t.alpha == 0 ? T(0) : T(1);
   const Operand<T> to = apart ? Operand<T>{sums.get(), t.n, 1} : c;
-  const bool fuses = kernel_family() != KernelFamily::portable;
   Context& use = context();
   const InsideBlis inside;
   if (const int threads = num_threads(); use.ready_for.load(std::memory_order_relaxed) < threads) {
@@ -366,7 +365,7 @@ void multiply_on_blis(const Tile<T>& t) {
       for (int64_t j = 0; j < t.n; ++j) {
         T& old = t.c[i * t.c_rows + j];
         const T sum = factor * sums.get()[i * t.n + j];
-        old = beta == 0 ? sum : fuses ? std::fma(beta, old, sum) : beta * old + sum;
+        old = beta == 0 ? sum : std::fma(beta, old, sum);
       }
     }
     begin += depth;

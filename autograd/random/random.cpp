@@ -108,16 +108,17 @@ uint64_t Generator::State::next64() {
 
 double Generator::State::next_double() { return static_cast<double>(next64() & kLow53) * 0x1p-53; }
 
+// Normal and exponential numbers in float64 are PyTorch's to the last bit, which is that of the C library's functions.
 double Generator::State::next_normal() {
   if (has_cached_normal) {
     has_cached_normal = false;
     return cached_normal;
   }
   const double u1 = next_double(), u2 = next_double();
-  const double radius = std::sqrt(-2.0 * fixed::log(1 - u2)), theta = kTwoPi * u1;
-  cached_normal = radius * fixed::sin(theta);
+  const double radius = std::sqrt(-2.0 * std::log(1 - u2)), theta = kTwoPi * u1;
+  cached_normal = radius * std::sin(theta);
   has_cached_normal = true;
-  return radius * fixed::cos(theta);
+  return radius * std::cos(theta);
 }
 
 Generator::Generator(uint64_t seed) : state_(seed) {}
@@ -220,9 +221,9 @@ void Generator::normal(double* out, int64_t n, double mean, double std) {
   };
   const auto block = [&](double* x) {
     for (int j = 0; j < 8; ++j) {
-      const double radius = std::sqrt(-2 * fixed::log(1 - x[j])), theta = kTwoPi * x[j + 8];
-      x[j] = std::fma(radius * fixed::cos(theta), std, mean);
-      x[j + 8] = std::fma(radius * fixed::sin(theta), std, mean);
+      const double radius = std::sqrt(-2 * std::log(1 - x[j])), theta = kTwoPi * x[j + 8];
+      x[j] = std::fma(radius * std::cos(theta), std, mean);
+      x[j + 8] = std::fma(radius * std::sin(theta), std, mean);
     }
   };
   draw(out, n);
@@ -242,7 +243,7 @@ void Generator::exponential(float* out, int64_t n, double lambda) {
 void Generator::exponential(double* out, int64_t n, double lambda) {
   check_exponential(lambda);
   const Hold hold(*this);
-  for (int64_t i = 0; i < n; ++i) out[i] = -1 / lambda * fixed::log(1 - hold->next_double());
+  for (int64_t i = 0; i < n; ++i) out[i] = -1 / lambda * std::log(1 - hold->next_double());
 }
 
 void Generator::randint(int64_t* out, int64_t n, int64_t low, int64_t high) {

@@ -50,56 +50,14 @@ void expect_equal(const json& call, const std::vector<T>& x) {
   EXPECT_EQ(call["hash"], fnv(x.data(), x.size() * sizeof(T))) << call;
 }
 
-// What PyTorch makes of the generator's numbers in double, with the C library's functions: its last bit depends on
-// their version, ours does not.
-std::vector<double> with_library(Generator& g, const json& call) {
-  const int64_t n = call["n"];
-  std::vector<double> x(static_cast<size_t>(n));
-  g.uniform(x.data(), n);
-  if (call["call"] == "exponential") {
-    for (double& value : x) value = -1 / call["a"].get<double>() * std::log(1 - value);
-    return x;
-  }
-  const auto block = [&](double* from) {
-    for (int j = 0; j < 8; ++j) {
-      const double radius = std::sqrt(-2 * std::log(1 - from[j])), angle = 6.283185307179586 * from[j + 8];
-      from[j] = std::fma(radius * std::cos(angle), call["b"].get<double>(), call["a"].get<double>());
-      from[j + 8] = std::fma(radius * std::sin(angle), call["b"].get<double>(), call["a"].get<double>());
-    }
-  };
-  for (int64_t i = 0; i + 16 <= n; i += 16) block(x.data() + i);
-  if (n % 16 != 0) {
-    g.uniform(x.data() + n - 16, 16);
-    block(x.data() + n - 16);
-  }
-  return x;
-}
-
-// A few of the numbers differ from the library's, by rounding.
-void expect_nearly_library(Generator before, const json& call, const std::vector<double>& x) {
-  const std::vector<double> y = with_library(before, call);
-  expect_equal(call, y);
-  const double mean = call["call"] == "normal" ? call["a"].get<double>() : 0;
-  size_t others = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    others += x[i] != y[i];
-    ASSERT_LE(std::abs(x[i] - y[i]), 0x1p-51 * (std::abs(y[i]) + std::abs(mean))) << call << " element " << i;
-  }
-  EXPECT_LE(others, x.size() / 16) << call;
-}
-
 template <class T>
 void repeat_floating(Generator& g, const json& call) {
   const std::string name = call["call"];
-  const Generator before = g;
   std::vector<T> x(call["n"].get<size_t>());
   const int64_t n = static_cast<int64_t>(x.size());
   if (name == "uniform") g.uniform(x.data(), n, call["a"], call["b"]);
   if (name == "normal") g.normal(x.data(), n, call["a"], call["b"]);
   if (name == "exponential") g.exponential(x.data(), n, call["a"]);
-  if constexpr (sizeof(T) == 8) {
-    if (name != "uniform" && n >= 16) return expect_nearly_library(before, call, x);
-  }
   expect_equal(call, x);
 }
 

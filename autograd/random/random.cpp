@@ -1,4 +1,4 @@
-// Generators: which words of the stream each call takes, and in which order.
+// Generators: which words of the stream each call takes. Float64 normal and exponential numbers end in the C library's bit.
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
@@ -108,7 +108,6 @@ uint64_t Generator::State::next64() {
 
 double Generator::State::next_double() { return static_cast<double>(next64() & kLow53) * 0x1p-53; }
 
-// Normal and exponential numbers in float64 are PyTorch's to the last bit, which is that of the C library's functions.
 double Generator::State::next_normal() {
   if (has_cached_normal) {
     has_cached_normal = false;

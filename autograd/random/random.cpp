@@ -1,4 +1,4 @@
-// Generators: which words of the stream each call takes. Float64 normal and exponential numbers end in the C library's bit.
+// Generators: which words of the stream a call takes. Float64 normal numbers use the C library, as PyTorch does.
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/internal/fixed_math.h>

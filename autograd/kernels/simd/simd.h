@@ -39,6 +39,10 @@
 
 #include <tapegrad/autograd/kernels/family.h>
 
+#if HWY_TARGET == HWY_SSE4 && defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#pragma GCC optimize("Os")  // the portable family, compiled last, is for checks: it need not be fast
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 

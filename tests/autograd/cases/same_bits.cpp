@@ -9,6 +9,7 @@
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tests/support/command_runner.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -106,6 +107,8 @@ std::vector<std::string> bits_of(KernelFamily family) {
 }
 
 TEST(KernelFamilies, GiveTheSameBitsForEveryOperation) {
+  if (std::getenv("TAPEGRAD_PRODUCTS") != nullptr)
+    GTEST_SKIP() << "once is enough: who computes products changes no bit";
   const std::vector<KernelFamily> families = available_kernel_families();
   const std::vector<std::string> expected = bits_of(families.back());
   EXPECT_GT(expected.size(), Op::all().size());

@@ -93,6 +93,15 @@ Products products() {
   return chosen;
 }
 
+#if HWY_ARCH_X86
+const bool detail::has_fma = [] {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("fma") != 0;
+}();
+#else
+const bool detail::has_fma = false;
+#endif
+
 std::size_t detail::kernel_index_of(KernelFamily family) {
   hwy::ChosenTarget chosen;  // not the process-wide one
   for (const Family& one : kFamilies) {

@@ -38,6 +38,9 @@ namespace detail {
 inline std::atomic<std::size_t> kernel_index{0};  // 0: not chosen yet
 std::size_t choose_kernel_index();
 std::size_t kernel_index_of(KernelFamily family);
+/// Whether the processor has FMA3's instructions (x86-64), which the portable family then uses. Until this is
+/// initialised it is false, which gives the same bits.
+extern const bool has_fma;
 }  // namespace detail
 
 /// The kernel of the family in use, from the table that HWY_EXPORT(f) defines: kernel_of(HWY_DISPATCH_TABLE(f))(...).

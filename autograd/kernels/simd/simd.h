@@ -68,8 +68,8 @@ HWY_INLINE V larger(V a, V b) {
 }
 
 #if HWY_TARGET == HWY_SSE4
-// Without an instruction for it, in one place. The product of two floats is exact in double. Its sum with c is rounded
-// to odd (Boldo, Melquiond 2008): then rounding it to float gives what rounding once would.
+// a * b + c without the instruction, for processors that have none. The product of two floats is exact in double. Its
+// sum with c is rounded to odd (Boldo, Melquiond 2008): then rounding it to float gives what rounding once would.
 template <class V>
 HWY_INLINE V rounded_to_odd(V product, V c) {
   const hn::DFromV<V> d;
@@ -83,10 +83,8 @@ HWY_INLINE V rounded_to_odd(V product, V c) {
   const auto towards = hn::Or(hn::BroadcastSignBit(hn::Xor(bits, hn::BitCast(di, lost))), one);  // 1 or -1
   return hn::BitCast(d, hn::Add(bits, hn::And(towards, hn::And(inexact, even))));
 }
-
-/// a * b + c, rounded once, for every instruction set. For vectors of Highway's.
 template <class V>
-HWY_NOINLINE V fused(V a, V b, V c) {
+HWY_NOINLINE __attribute__((cold)) V emulated_fused(V a, V b, V c) {
   const hn::DFromV<V> d;
   if constexpr (sizeof(hn::TFromV<V>) == sizeof(double)) {
     HWY_ALIGN double x[hn::MaxLanes(d)], y[hn::MaxLanes(d)], z[hn::MaxLanes(d)];
@@ -105,6 +103,19 @@ HWY_NOINLINE V fused(V a, V b, V c) {
     return hn::Combine(d, of(hn::UpperHalf(half, a), hn::UpperHalf(half, b), hn::UpperHalf(half, c)),
                        of(hn::LowerHalf(half, a), hn::LowerHalf(half, b), hn::LowerHalf(half, c)));
   }
+}
+
+/// a * b + c, rounded once, for every instruction set. For vectors of Highway's.
+template <class V>
+HWY_INLINE V fused(V a, V b, V c) {
+  if (HWY_UNLIKELY(!detail::has_fma)) return emulated_fused(a, b, c);
+  // Most processors have the instruction, but the compiler must not use it here.
+  if constexpr (sizeof(hn::TFromV<V>) == sizeof(double)) {
+    asm("vfmadd213pd %2, %1, %0" : "+x"(a.raw) : "x"(b.raw), "x"(c.raw));
+  } else {
+    asm("vfmadd213ps %2, %1, %0" : "+x"(a.raw) : "x"(b.raw), "x"(c.raw));
+  }
+  return a;
 }
 #else
 /// a * b + c, rounded once, for every instruction set. For vectors of Highway's.

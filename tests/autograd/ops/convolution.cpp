@@ -355,10 +355,9 @@ TEST(ConvolutionErrors, WordForWord) {
   for (const auto& [text, call] : calls) EXPECT_EQ(error_of(call), text);
 }
 
-// The images are cut into blocks by the sizes alone, so that all families add the same sums. Skipped where this hash
-// is not shown yet (portable), or the sums are others (BLIS's blocks along k).
+// The images are cut into blocks by the sizes alone, so that all families add the same sums. Skipped where the sums are
+// others (BLIS's blocks along k).
 TEST(Convolution, GradientsOfWeightsHaveTheSameBitsInAllFamilies) {
-  if (kernel_family() == KernelFamily::portable) GTEST_SKIP() << "rounds products";
   if (products() == Products::blis) GTEST_SKIP() << "its sums are blocks of 256";
   Tape tape;
   const Tensor x = numbers({6, 8, 12, 12}, kFloat32, 1), weight = numbers({8, 8, 3, 3}, kFloat32, 2).as_leaf();

@@ -186,6 +186,8 @@ constexpr PublishedBits kPublished[] = {
     {"train classify", "247b d6da 7b75 3697"},
     {"train gpt", "59bf 8661 8390 1efb"},
     {"train gpt in bfloat16", "3b73 d3e5 e2f9 667b"},
+    {"train gpt with LoRA", "262c 63be dd5a 969e"},
+    {"train llama", "0812 ad36 981e a4d0"},
     {"generate in float32", "407e c9a7 1d20 1d85"},
     {"generate in bfloat16", "d526 31ac c98d 52e5"},
     {"generate in int8", "b1eb 5528 0424 db12"},

@@ -24,6 +24,14 @@ constexpr const char* kGPT = R"({"task":"gpt","max_steps":20,"preset":"tiny","em
   "context_length":64,"batch_size":8,"drop_rate":0.1,"eval_interval":100,"start_context":""})";
 constexpr const char* kGPTInBFloat16 = R"({"task":"gpt","max_steps":20,"preset":"tiny","emb_dim":64,"n_heads":4,
   "n_layers":2,"context_length":64,"batch_size":8,"drop_rate":0.1,"eval_interval":100,"start_context":"","dtype":"bfloat16"})";
+constexpr const char* kGPTWithLora = R"({"task":"gpt","max_steps":20,"preset":"tiny","emb_dim":64,"n_heads":4,
+  "n_layers":2,"context_length":64,"batch_size":8,"drop_rate":0.1,"eval_interval":100,"start_context":"","lora_rank":4,
+  "lora_targets":["c_attn","c_fc"],"lora_dropout":0.1})";
+constexpr const char* kLlama =
+    R"({"task":"gpt","max_steps":20,"preset":"tiny","seq_length":64,"batch_size":8,"eval_interval":100,"start_context":"",)"
+    R"("llama":"{\"model_type\":\"llama\",\"vocab_size\":64,\"hidden_size\":64,\"intermediate_size\":160,)"
+    R"(\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2,\"max_position_embeddings\":128,)"
+    R"(\"rms_norm_eps\":1e-5,\"rope_theta\":10000}"})";
 
 Tensor of(const std::vector<double>& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
 
@@ -82,10 +90,16 @@ Computation generation(std::string name, const char* weights) {
 }  // namespace
 
 std::vector<Computation> run_computations() {
-  return {training("train copy", "copy", kCopy),        training("train addition", "addition", kAddition),
-          training("train parser", "parser", kParser),  training("train classify", "classify", kClassify),
-          training("train gpt", "gpt", kGPT),           training("train gpt in bfloat16", "gpt", kGPTInBFloat16),
-          generation("generate in float32", "float32"), generation("generate in bfloat16", "bfloat16"),
+  return {training("train copy", "copy", kCopy),
+          training("train addition", "addition", kAddition),
+          training("train parser", "parser", kParser),
+          training("train classify", "classify", kClassify),
+          training("train gpt", "gpt", kGPT),
+          training("train gpt in bfloat16", "gpt", kGPTInBFloat16),
+          training("train gpt with LoRA", "gpt", kGPTWithLora),
+          training("train llama", "gpt", kLlama),
+          generation("generate in float32", "float32"),
+          generation("generate in bfloat16", "bfloat16"),
           generation("generate in int8", "int8")};
 }
 

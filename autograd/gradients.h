@@ -11,7 +11,7 @@
 namespace tapegrad {
 
 /// Takes the gradients of leaves while backward runs (BackwardOptions::sink), each as soon as it is complete: for
-/// updates during backward, and for sending gradients to other processes meanwhile.
+/// updates during backward, and for sending gradients to other processes during backward.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;

@@ -1,4 +1,4 @@
-// What the author of an operation needs: Op, record(), and custom() for operations of your own.
+// The interface for writing operations: Op, record(), and custom() for operations of your own program.
 //
 //   const Op kCube{"cube"};
 //   Tensor cube(const Tensor& x) {
@@ -26,7 +26,7 @@ namespace tapegrad {
 struct OpTraits {
   /// The backward is itself made of recorded operations; otherwise create_graph is an Error that names the operation.
   bool twice = true;
-  /// It puts given numbers, which may be infinite, in the place of elements: Tape::trap_nan() accepts them.
+  /// The operation replaces elements by given numbers, which may be infinite: Tape::trap_nan() accepts them.
   bool selects = false;
 };
 
@@ -72,7 +72,7 @@ class Grads {
   std::size_t count_ = 0;
 };
 
-/// What an operation's backward may know of the pass that runs it.
+/// What an operation's backward can find out about the pass that runs it.
 struct BackwardPass {
   /// Whether the operation may run again: it must not change what it captured.
   bool retained = false;
@@ -123,7 +123,7 @@ Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&&
 Tensor record(const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward, Reads reads);
 Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward, Reads reads);
 
-/// An operation of your own: runs forward(inputs...) without recording what it does, and records its result as `op`.
+/// A custom operation: runs forward(inputs...) without recording the operations in it, and records its result as `op`.
 /// `backward` takes dy, or dy and the result y, and returns Grads. If it is made of tapegrad's operations, it can be
 /// differentiated again. It may read any tensor; with Reads::inputs it promises to read no leaves but `inputs`, and
 /// Optimizer::step(tape, loss) needs less memory.

@@ -6,8 +6,8 @@
 namespace tapegrad {
 
 /// While one is alive on this thread, the tapes that are alive on it record nothing: for kernels made of operations,
-/// metrics and samples. A tape that begins meanwhile records as usual, so that a function that differentiates
-/// internally works in there, too.
+/// metrics and samples. A tape that begins in this scope records as usual, so that functions that differentiate
+/// internally work there, too.
 class PauseRecording {
  public:
   PauseRecording();

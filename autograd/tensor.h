@@ -161,9 +161,9 @@ class Tensor {
   /// A leaf with the same values: a tensor that gradients are computed for (nn::Parameter holds one). Error unless
   /// float32 or float64.
   Tensor as_leaf() const;
-  /// The same values, not known to any tape.
+  /// The same values, on no tape.
   Tensor detach() const;
-  /// A copy of the values in row-major memory, not known to any tape.
+  /// A copy of the values in row-major memory, on no tape.
   Tensor clone() const;
   bool is_leaf() const { return body().tape_index.tape >= TapeIndex::kFrozenLeaf; }
   /// A leaf that is currently a constant: it is not recorded and gets no gradient.
@@ -176,7 +176,8 @@ class Tensor {
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
   /// Another view of the same memory; `offset` counts elements from this tensor's first. Unchecked and not recorded.
   Tensor view(const Shape& shape, const Strides& strides, int64_t offset = 0) const;
-  /// The values, to be filled by whoever has just made this tensor; never write to a tensor that others hold.
+  /// The values, to be filled by the code that has just made this tensor; never write to a tensor to which other
+  /// handles exist.
   template <class T>
   T* mutable_data() const {
     return const_cast<T*>(data<T>());
@@ -189,7 +190,7 @@ class Tensor {
   bool same(const Tensor& other) const { return body_ == other.body_; }
   void set_tape_index(const TapeIndex& index) const { body().tape_index = index; }
 
-  // --- for whoever owns a leaf: optimisers and nn::Parameter ---
+  // --- for owners of a leaf: optimisers and nn::Parameter ---
 
   /// Freezes or unfreezes a leaf; affects only what is recorded afterwards. Error unless this is a leaf.
   void set_frozen(bool frozen) const;

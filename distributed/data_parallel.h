@@ -20,14 +20,15 @@ struct DataParallelOptions {
   /// Batches per step, a multiple of World::size(). The step's gradient is the mean over the terms of all of them.
   int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
-  /// The type in which float32 gradients travel. With kBFloat16 half as many bytes do, and the bits of a run depend on
-  /// the number of processes.
+  /// The type in which float32 gradients are sent. With kBFloat16 half as many bytes are sent, and the bits of a run
+  /// depend on the number of processes.
   DType wire = kFloat32;
   /// A single process updates parameters in backward() already, which takes less memory (Optimizer::step(tape, loss)),
-  /// in steps of one batch without clipping; update() then does nothing. What follows a backward that fails: see there.
+  /// in steps of one batch without clipping; update() then does nothing. See there for what follows a backward that
+  /// fails.
   bool update_in_backward = false;
-  int64_t bucket_bytes = 0;  ///< gradients that travel together; 0: 4 MiB, and at least 512 KiB per process
-  bool overlap = true;       ///< gradients travel while backward still runs; false: after it, to compare
+  int64_t bucket_bytes = 0;  ///< gradients that are sent together; 0: 4 MiB, and at least 512 KiB per process
+  bool overlap = true;       ///< gradients are sent while backward still runs; false: after it, to compare
 };
 
 /// The most gradients of one parameter that a process of `processes` has at once in a step, for an estimate of its
@@ -44,7 +45,7 @@ struct CommunicationTimes {
 };
 
 /// The default generator's draws for one batch of one step, as long as it lives: they depend on the generator's seed,
-/// the step and the batch alone, not on which process computes the batch. Afterwards the generator goes on as if
+/// the step and the batch alone, not on which process computes the batch. Afterwards the generator continues as if
 /// nothing had been drawn.
 class BatchDraws {
  public:
@@ -93,8 +94,8 @@ class BatchWeights {
 /// receives the others.
 ///
 /// The constructor copies the optimiser's parameters and the default generator of rank 0 to all processes. Afterwards
-/// each process must do the same, but for the batches: draw the same numbers, set the same rates, freeze the same
-/// parameters. A process that fails in a step, alone, must end: the others wait for it until the launcher ends them.
+/// each process must do the same, except for the batches: draw the same numbers, set the same rates, freeze the same
+/// parameters. If only one process fails in a step, it must end: the others wait for it until the launcher ends them.
 class DataParallel {
  public:
   /// The mean loss of batch i, counted from the first step; recorded on the tape that is alive.
@@ -115,14 +116,14 @@ class DataParallel {
   // --- the parts of a step, for loops of another form ---
 
   /// Begins a step of `batches` batches, at most `accumulate` (fewer at the end of an epoch). With several processes,
-  /// Error after a step that failed while its gradients were under way.
+  /// Error after a step that failed while its gradients were being sent.
   void begin_step(int64_t batches);
   /// Whether this process computes batch i of the step.
   bool is_mine(int64_t i) const;
   /// The rank of the process that computes it.
   int owner(int64_t i) const;
-  /// Runs backward for the next batch of this process, unless it has no terms. With the last one, gradients begin to
-  /// travel. Error if `terms` (MeanLoss::terms) is negative or not finite.
+  /// Runs backward for the next batch of this process, unless it has no terms. With the last one, the first gradients
+  /// are sent. Error if `terms` (MeanLoss::terms) is negative or not finite.
   void backward(Tape& tape, const Tensor& loss, double terms = 1);
   /// Completes and clips the gradients, and updates the parameters. Returns the norm before clipping; 0 without. The
   /// Errors of Optimizer::step and clip_grad_norm, on every process, and an Error if no batch has terms.

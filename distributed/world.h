@@ -20,9 +20,9 @@ enum class Reduce { sum, max, min };
 /// Only processes that were started by a launcher load MPI.
 ///
 /// Collective functions must be called by all processes in the same order, on the thread that made the World. They
-/// check that first: tensors of different shapes or types, or another function on some process, are the same Error on
-/// every process. Results are constants, not recorded on a tape, and have the same bits on every process; a sum is
-/// formed in a fixed tree over the ranks.
+/// check that first: tensors of different shapes or types, or different functions, raise the same Error on every
+/// process. Results are constants, not recorded on a tape, and have the same bits on every process; a sum is formed in
+/// a fixed tree over the ranks.
 class World {
  public:
   /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI or with another
@@ -53,7 +53,7 @@ class World {
   /// x [n, ...] -> [size() n, ...]: the tensors of all processes, joined along the first axis in the order of ranks.
   /// Scalars become a vector.
   Tensor all_gather(const Tensor& x) const;
-  /// Waits until every process is here.
+  /// Waits until every process has called it.
   void barrier() const;
 
   /// The same Error on every process if `error` is not empty on one of them: the text of the first, with its rank

@@ -54,7 +54,7 @@ class Optimizer {
   /// method), updates wait until the first of them, which backward reaches last, has run, and gradients are kept until
   /// then: at most as much memory as step(tape.backward(loss)). The same Errors, before anything is written; if
   /// backward itself fails, or an operation has no gradient for a parameter that it used, some parameters may be
-  /// updated already. Not for what needs all gradients first, such as clip_grad_norm.
+  /// updated already. It cannot be combined with functions that need all gradients first, such as clip_grad_norm.
   void step(Tape& tape, const Tensor& loss);
   /// Parameters without a gradient keep their values.
   void allow_missing(bool allow) { allow_missing_ = allow; }
@@ -116,7 +116,7 @@ class Optimizer {
     std::optional<double> lr;
     double weight_decay;
   };
-  // An entry of state() but for "steps" and "lr".
+  // An entry of state() other than "steps" and "lr".
   struct StateEntry {
     std::string name;
     Shape shape;  // of the whole

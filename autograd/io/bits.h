@@ -1,4 +1,4 @@
-// The hash that two machines compare instead of two models.
+// A hash of tensors, by which models on two machines can be compared.
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>

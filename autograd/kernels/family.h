@@ -1,5 +1,5 @@
-// What computes, chosen once per process by the environment: the kernel family (TAPEGRAD_KERNELS), and who multiplies
-// matrices (TAPEGRAD_PRODUCTS).
+// What computes, chosen once per process by the environment: the kernel family (TAPEGRAD_KERNELS), and the code that
+// multiplies matrices (TAPEGRAD_PRODUCTS).
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ std::vector<KernelFamily> available_kernel_families();
 KernelFamily kernel_family();
 
 /// What may compute products. `automatic`: whatever is fastest for the shape (autograd/README.md). `blis`: BLIS, all of
-/// them, of every shape and type: the reference that the others are compared with. `own`: BLIS none.
+/// them, of every shape and type: the reference that the others are compared with. `own`: never BLIS.
 enum class Products : uint8_t { automatic, blis, own };
 
 /// "auto", "blis" or "own".

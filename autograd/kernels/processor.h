@@ -1,4 +1,4 @@
-// What every kind of processor says in its own way: a pause, the modes of its arithmetic, its name, its caches.
+// What differs between kinds of processors: a pause, the modes of arithmetic, the processor's name, its caches.
 #pragma once
 
 #include <cstdint>

@@ -74,8 +74,8 @@ struct ProfileReport {
   double peak_gflops = 0;     ///< measured rate of float32 multiply-adds of all threads; 0: not measured
   double read_gb_s = 0;       ///< measured rate of reading memory; 0: not measured
   int64_t peak_bytes = 0;     ///< the most memory of tensors in use at once (blocks above 64 KiB)
-  /// The multiplications of products by what computed them ("BLIS", "tiles", ...: autograd/README.md, who computes
-  /// products), of all threads; without those that computed none.
+  /// The multiplications of products by what computed them ("BLIS", "tiles", ...: autograd/README.md, "What computes
+  /// products"), of all threads; entries without any are left out.
   std::vector<std::pair<std::string, double>> products;
   int64_t events = 0;           ///< in the trace
   int64_t events_left_out = 0;  ///< after the trace was full; the rows have them
@@ -92,7 +92,7 @@ std::string str(const ProfileReport& report, const ProfileTable& table = {});
 std::ostream& operator<<(std::ostream& out, const ProfileReport& report);
 
 struct ProfilerOptions {
-  /// The trace keeps that many events, 56 bytes each, and leaves out later ones. The report has all.
+  /// The trace keeps this many events, 56 bytes each, and leaves out later ones. The report has all.
   int64_t max_events = 1'000'000;
   /// Measure the machine's peak rates at the first report of the process, which takes about a second and 256 MB.
   bool measure_peak = true;
@@ -108,7 +108,7 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  /// What was measured so far; the profiler goes on.
+  /// What has been measured so far; the measurement continues.
   ProfileReport report() const;
   /// Ends the measurement; report() and write_trace() remain.
   void stop();

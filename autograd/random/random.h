@@ -20,9 +20,9 @@ class DrawLog;
 enum class MaskStream : uint8_t { kMt19937, kMcg31m1 };
 
 /// A source of random numbers that draws what PyTorch's CPU generator draws with the same seed, bit for bit, under
-/// every kernel family and with any number of threads. Every member is safe to call from several threads (a call is
-/// one uninterrupted piece of the stream); the order of threads is up to the caller.
-/// Fills write n elements to `out`; n <= 0 draws nothing.
+/// every kernel family and with any number of threads. Every member is safe to call from several threads (the numbers
+/// of one call are consecutive in the stream); the caller is responsible for the order of threads. Fills write n
+/// elements to `out`; n <= 0 draws nothing.
 class Generator {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;

@@ -1,12 +1,12 @@
-// What a thread draws from in place of the default generator.
+// A generator that a thread uses instead of the default one.
 #pragma once
 
 namespace tapegrad {
 
 class Generator;
 
-/// As long as it lives, default_generator() is `own` on this thread: for work of a thread beside the one that trains,
-/// whose numbers must not depend on which of them draws first. They nest.
+/// As long as it lives, default_generator() is `own` on this thread: for work on a thread other than the one that
+/// trains, whose numbers must not depend on which of them draws first. They nest.
 class ThreadDraws {
  public:
   explicit ThreadDraws(Generator& own);

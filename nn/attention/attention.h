@@ -32,7 +32,7 @@ struct SelfAttentionConfig {
   void check(std::string_view where = "multi_head_self_attention") const;
 };
 
-/// What one kind of attention module calls itself in errors, and its projections.
+/// The name of one kind of attention module in errors, and the names of its projections.
 struct AttentionNames {
   std::string_view where;
   std::string_view query, key, value, output;
@@ -54,7 +54,7 @@ inline constexpr AttentionNames kLlamaNames{"llama_attention", "q_proj", "k_proj
 /// input. All attention modules are this one; they differ in their configurations and in the names of parameters.
 struct MultiHeadAttention {
   /// Tutorial 003. Error unless num_attention_heads divides hidden_size. Relative positions come with each pass; the
-  /// module has AttentionPositions of its own. num_kv_heads key and value heads are shared by groups of query heads
+  /// module has its own AttentionPositions. num_kv_heads key and value heads are shared by groups of query heads
   /// (grouped-query attention; 0: as many as query heads); Error unless they divide num_attention_heads. `causal` hides
   /// later keys in addition to the mask.
   MultiHeadAttention(int64_t hidden_size, int64_t num_attention_heads, double dropout_prob = 0,
@@ -77,7 +77,7 @@ struct MultiHeadAttention {
   /// -> [B, T, output_size].
   KeysAndValues project_kv(const Tensor& key, const Tensor& value, const AttentionPass& pass = {}) const;
   Tensor attend(const Tensor& query, const KeysAndValues& from, const AttentionPass& pass = {}) const;
-  /// Draws what the form draws at random, the features of Performer for example; nothing for other forms.
+  /// Draws the random numbers of the form again, such as the features of Performer; does nothing for other forms.
   void redraw(Generator* generator = nullptr) { form->redraw(generator); }
 
   void visit(auto&& field) {

@@ -46,7 +46,7 @@ struct AttentionSizes {
   bool causal;
 };
 
-/// What a module hands to its form in one pass.
+/// What a module passes to its form in one pass.
 struct AttentionInputs {
   const Tensor& queries;      ///< [B, H, T, D], rotated for RoPE; the last T of the S positions
   const KeysAndValues& from;  ///< [B, KV, S, D]; with shared_keys, the keys are the queries of all positions
@@ -60,7 +60,7 @@ struct AttentionInputs {
 class AttentionForm {
  public:
   virtual ~AttentionForm() = default;
-  /// -> [B, H, T, D]. Writes the pass's weights, if it wants them.
+  /// -> [B, H, T, D]. Writes the pass's weights, if they are requested.
   virtual Tensor attend(const AttentionInputs& in) const = 0;
   /// Why it takes no cache; empty: it does.
   virtual std::string_view no_cache() const { return {}; }

@@ -52,9 +52,10 @@ struct PerformerConfig {
   void check() const;
 };
 
-/// Self-attention with random features, which all heads share and which are saved with the model: besides those of
-/// MultiHeadSelfAttention it has the buffer "features" [M, D]. redraw() draws new ones. The pass may have a bool mask
-/// of keys, rope, and a cache; its weights receive the estimated ones. Error for positions that add a bias.
+/// Self-attention with random features, which all heads share and which are saved with the model: in addition to the
+/// parameters of MultiHeadSelfAttention, it has the buffer "features" [M, D]. redraw() draws new ones. The pass may
+/// have a bool mask of keys, rope, and a cache; its weights receive the estimated ones. Error for positions that add a
+/// bias.
 struct PerformerSelfAttention : MultiHeadAttention {
   explicit PerformerSelfAttention(const PerformerConfig& config);
 };

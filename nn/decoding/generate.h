@@ -15,9 +15,9 @@ struct Transformer;
 Generated generate(NextTokenLogits& model, const Tensor& prompt, const GenerateOptions& options);
 
 /// Continues several prompts of any lengths at once; the weights are read once per step for every 16 of them. Sequence
-/// i draws from a generator of its own, Generator(seed + i): whatever the others are, its tokens are those of
-/// generate() with this prompt, a cached DecoderNext and that generator (options.generator is not used). With one beam
-/// only. The model should be in eval mode. Errors: those of generate().
+/// i draws from its own generator, Generator(seed + i): whatever the others are, its tokens are those of generate()
+/// with this prompt, a cached DecoderNext and that generator (options.generator is not used). With one beam only. The
+/// model should be in eval mode. Errors: those of generate().
 Generated generate_each(const Decoder& model, std::span<const std::vector<int64_t>> prompts,
                         const GenerateOptions& options, uint64_t seed);
 
@@ -25,8 +25,8 @@ Generated generate_each(const Decoder& model, std::span<const std::vector<int64_
 Tensor sampling_probabilities(const Tensor& logits, const GenerateOptions& options);
 
 /// Greedy decoding: begins with `start` and takes the most likely next token `length` times (0: none). src [B, S] ->
-/// [B, length] int64 without the start token. The model should be in eval mode. Error if length exceeds what the model
-/// takes.
+/// [B, length] int64 without the start token. The model should be in eval mode. Error if length exceeds the longest
+/// input of the model.
 Tensor greedy_decode(const Transformer& model, const Tensor& src, const Tensor& src_mask, int64_t length,
                      int64_t start = 0);
 

@@ -13,8 +13,8 @@ struct KeysAndValues {
 };
 
 /// The cache of one sequence, or of a batch of sequences of equal length. The first pass sets batch and dtype, and in
-/// every layer heads and widths; an Error names what differs in a later pass, of another model for example. Copies are
-/// cheap and independent: they share memory until one of them is written to, so a generation can branch.
+/// every layer heads and widths; an Error names what differs in a later pass, for example one of another model. Copies
+/// are cheap and independent: they share memory until one of them is written to, so a generation can branch.
 class KVCache {
  public:
   int64_t length() const { return length_; }  ///< tokens read

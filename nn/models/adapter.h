@@ -38,8 +38,8 @@ void save_adapter(const Model& model, const std::string& folder, const AdapterFo
 /// Freezes the model and gives it the updates of an adapter, which may then be trained further or merged. Works with
 /// weights in any format. Error, and an unchanged model, for one that has updates, for an adapter
 /// of another model (layers that the model does not have, or has in other sizes; layers of the model that the adapter's
-/// target_modules name and that it lacks), and for what is more than LoRA of linear layers: DoRA, biases,
-/// modules_to_save, embeddings.
+/// target_modules name and that it lacks), and for anything but LoRA of linear layers: DoRA, biases, modules_to_save,
+/// embeddings.
 template <class Model>
 requires(!std::is_const_v<Model>) void load_adapter(Model& model, const std::string& folder,
                                                     const AdapterNames& names = {}) {

@@ -37,13 +37,13 @@ struct Decoder {
   bool recompute_blocks = false;
 
   // --- the parts of a model ---
-  /// What its errors and maps call things: "gpt", "context_length", "trf_blocks.{}.att" with the block's index.
+  /// Names in its errors and maps: "gpt", "context_length", "trf_blocks.{}.att" with the block's index.
   struct Names {
     std::string_view model, limit, map;
   };
   virtual Names names() const = 0;
   virtual std::size_t blocks() const = 0;
-  /// ids [B, T] -> vectors [B, T, C], and what is added to these at positions from `start` on, with dropout.
+  /// ids [B, T] -> vectors [B, T, C], and what is added to these at the positions from `start` on, with dropout.
   virtual Tensor embed(const Tensor& ids) const = 0;
   virtual Tensor placed(const Tensor& vectors, int64_t start, KVCache* cache) const = 0;
   /// With recompute_blocks, both must read parameters only through recorded operations (Reads::inputs).

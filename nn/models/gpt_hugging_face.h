@@ -23,7 +23,7 @@ std::optional<int64_t> end_of_text_of_hugging_face(std::string_view json);
 /// keeps lm_head if the head is not tied. Unknown entries are kept, so that load_state_dict names them.
 NamedTensors from_hugging_face(const NamedTensors& state, const GPTConfig& config);
 /// The reverse, with "transformer." before the names. If the model has no biases for query, key and value, they are
-/// zeros. Updates of low rank are merged. Error for quantised weights.
+/// zeros. Low-rank updates are merged. Error for quantised weights.
 NamedTensors to_hugging_face(const GPTModel& model);
 
 /// AdapterNames of GPT-2: "trf_blocks.3.att.W_key" is part 1 of 3 of "transformer.h.3.attn.c_attn".

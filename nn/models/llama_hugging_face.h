@@ -20,10 +20,10 @@ std::vector<int64_t> ends_of_hugging_face(std::string_view json, std::string_vie
 std::string to_hugging_face_config(const LlamaConfig& config, std::optional<int64_t> begin = {},
                                    const std::vector<int64_t>& ends = {});
 
-/// The state of LlamaForCausalLM is that of LlamaModel. This removes what older files have besides: the angles of RoPE,
-/// and the head of a model whose head is tied.
+/// The state of LlamaForCausalLM is that of LlamaModel. This removes what older files have in addition: the angles of
+/// RoPE, and the head of a model whose head is tied.
 NamedTensors from_hugging_face(const NamedTensors& state, const LlamaConfig& config);
-/// Updates of low rank are merged. Error for quantised weights.
+/// Low-rank updates are merged. Error for quantised weights.
 NamedTensors to_hugging_face(const LlamaModel& model);
 
 }  // namespace tapegrad::nn

@@ -1,4 +1,4 @@
-// What decoding needs of a model: the logits of the next token.
+// The interface that decoding needs from a model: the logits of the next token.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -7,7 +7,7 @@
 
 namespace tapegrad::nn {
 
-/// A model as decoding sees it. It may remember the tokens that it has read.
+/// The interface of a model for decoding. It may cache the tokens that it has read.
 class NextTokenLogits {
  public:
   virtual ~NextTokenLogits() = default;
@@ -21,8 +21,7 @@ class NextTokenLogits {
   virtual void reorder(const Tensor& rows) = 0;
 };
 
-/// A function from ids to logits as a model that remembers nothing: NextTokenFunction next([&](const Tensor& ids) {
-/// ... });
+/// A function from ids to logits as a model without a cache: NextTokenFunction next([&](const Tensor& ids) { ... });
 template <class F>
 class NextTokenFunction final : public NextTokenLogits {
  public:

@@ -66,7 +66,7 @@ class Named {
         set_([](void* at, std::size_t i) { *static_cast<T*>(at) = static_cast<T>(i); }) {}
 
   std::string_view name() const { return names_[get_(member_)]; }
-  /// False, and no change, for a name that there is not.
+  /// False, and no change, for an unknown name.
   bool set(std::string_view name) const;
   std::span<const std::string_view> names() const { return names_; }
 
@@ -84,7 +84,7 @@ struct Field {
   std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*, std::optional<int64_t>*,
                std::optional<uint64_t>*, std::optional<double>*, std::optional<std::string>*, Named>
       value;
-  bool used = true;  // false: another member makes it moot, as the sizes of a form of attention that is not chosen
+  bool used = true;  // false: it has no effect, like the sizes of a form of attention that is not chosen
 
   /// The value as errors and reports show it; empty where there is none.
   std::string text() const;
@@ -118,9 +118,9 @@ class Fields {
   const Field* find(std::string_view name) const;
   /// The declaration of a member that has been added, to say what differs where it is used. Error if there is none.
   Setting& operator[](std::string_view name);
-  /// Adds members after the one that is called so. Error if there is none.
+  /// Adds members after the one with this name. Error if there is none.
   void insert_after(std::string_view name, const Fields& more);
-  /// Leaves out members that are not wanted where the others are used. Error for a name that there is not.
+  /// Removes members that should not appear where the others are used. Error for an unknown name.
   void erase(std::string_view name);
 
  private:

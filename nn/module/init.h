@@ -19,7 +19,7 @@ inline void ones(Parameter& p) { constant(p, 1); }
 /// parameter has two axes or more and is not empty.
 void xavier_uniform(Parameter& p, double gain = 1, Generator* generator = nullptr);
 void xavier_normal(Parameter& p, double gain = 1, Generator* generator = nullptr);
-/// What the variance is kept by: of the values in forward, or of the gradients in backward.
+/// Whose variance is kept: that of the values in forward, or of the gradients in backward.
 enum class Fan { in, out };
 /// Uniform in +-gain sqrt(3 / fan), gain = sqrt(2 / (1 + slope^2)): sqrt(2) for relu, 1 with a slope of 1. He et al.
 /// 2015.

@@ -130,7 +130,7 @@ template <class Model>
 requires(!std::is_const_v<Model>) void eval(Model& model) { train(model, false); }
 
 /// A model in eval mode as long as this object lives. Afterwards each module has the mode that it had before: one that
-/// was in eval mode, such as a BatchNorm whose statistics are frozen, still is. Meanwhile the model must stay where it
+/// was in eval mode, such as a BatchNorm whose statistics are frozen, still is. Until then the model must stay where it
 /// is and keep its modules.
 class EvalMode {
  public:

@@ -9,13 +9,12 @@ namespace tapegrad::nn {
 using Recomputed = InplaceFunction<Tensor(const Tensor& x)>;
 
 /// f(x), without keeping f's intermediate results: backward runs f once more, in which generators give the same draws
-/// (dropout drops the same elements) and are left as they are. Values are the same bits as without, gradients too, but
-/// for the last bits of a tensor that is used several times, inside and outside of f: its parts are added in another
-/// order.
-/// f may use any other tensors and parameters: the tape finds the leaves and recorded tensors among them, and they get
-/// their gradients, too. What f refers to must outlive the tape, and f must compute the same both times; backward
-/// raises an Error if f draws more or fewer random numbers than before. Cannot be differentiated twice. Chen et al.,
-/// "Training Deep Nets with Sublinear Memory Cost", 2016.
+/// (dropout drops the same elements) and are left as they are. Values have the same bits as without it, and so have
+/// gradients, except for the last bits of that of a tensor that is used both inside and outside f: its parts are added
+/// in another order. f may use any other tensors and parameters: the tape finds the leaves and recorded tensors among
+/// them, and they get their gradients, too. What f refers to must outlive the tape, and f must compute the same both
+/// times; backward raises an Error if f draws more or fewer random numbers than before. Cannot be differentiated twice.
+/// Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
 ///
 /// f may also read leaves without recording that, for example as w.detach(), so Optimizer::step(tape, loss) updates no
 /// parameter before backward has run f for the last time. With Reads::inputs, f promises to read leaves only through

@@ -1,5 +1,5 @@
 // What a positional encoding is made of: its name, help and options, the limits of both, and the parts that it has in a
-// model. An encoding is a PositionKind in a file of its own, and a line in position_kinds.cpp.
+// model. An encoding is a PositionKind in its own file, and one line in position_kinds.cpp.
 #pragma once
 
 #include <tapegrad/nn/any_of.h>
@@ -34,8 +34,8 @@ struct AddedEncoding {
   virtual Parameter* table() { return nullptr; }
 };
 
-/// What every self-attention of a stack gets in one pass, for queries at positions start .. start + T - 1 and keys at
-/// 0 .. S - 1.
+/// What every self-attention of a stack receives in one pass, for queries at positions start .. start + T - 1 and keys
+/// at 0 .. S - 1.
 struct PositionBias {
   Tensor bias = {};        ///< [1, H, T, S], added to the scaled scores
   Tensor cosines = {};     ///< [T, D/2], of the rotation angles of queries and new keys

@@ -24,8 +24,8 @@ struct RelativePositions {
   AnyOf<RelativeEncoding> encoding;  // or none
 };
 
-/// What the positions of one self-attention add to it, besides the PositionBias of a pass: for shaw, its vectors; for
-/// most kinds nothing. `pass` is the stack's PositionBias, or nullptr.
+/// What the positions of one self-attention add to it, in addition to the PositionBias of a pass: for shaw, its
+/// vectors; for most kinds nothing. `pass` is the stack's PositionBias, or nullptr.
 struct AttentionPositions {
   AttentionPositions() = default;  ///< none: defined() is false
   AttentionPositions(Positions positions, int64_t head_dim, const PositionOptions& options);

@@ -57,7 +57,7 @@ struct ChatRequest : SamplingOptions {
   ChatRequest();
   std::string model;          // file or folder; empty: the last run's
   std::string adapter;        // folder of an adapter for the model; empty: none
-  std::string system;         // what the model is told first; empty: nothing
+  std::string system;         // system message, which precedes the conversation; empty: nothing
   std::string chat_template;  // a name, or a text with {message} and {answer}; empty: the model's
   uint64_t seed = 123;
   std::string dtype = "float32";  // a WeightFormat

@@ -11,7 +11,7 @@
 
 namespace tapegrad::tasks {
 
-/// The common settings, embedded in the settings of each kind of model.
+/// The common settings, embedded in the settings of each kind of model, which may change the defaults.
 struct TrainingSettings {
   int64_t num_epochs = 1;
   int64_t max_steps = 0;  // 0: no limit

@@ -9,7 +9,7 @@
 namespace tapegrad::tasks {
 
 struct CompareTextRequest {
-  std::string data;  // folder; empty: invented records
+  std::string data;  // folder; empty: synthetic records
   std::string out = "out/compare";
   double seconds = 60;   // processor time per model
   int64_t count = 1000;  // examples of the test part; 0: all

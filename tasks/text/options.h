@@ -13,7 +13,7 @@ struct TextOptions : TrainingSettings {
   explicit TextOptions(const TextTask& task);
 
   const TextTask* task;
-  std::string data;                               // folder; empty: invented records
+  std::string data;                               // folder; empty: synthetic records
   TextModelConfig config = {.vocab_size = 4000};  // the model's; the encoder is that of classify and answer
   int64_t eval_interval = 100;
   int64_t eval_examples = 256;

@@ -27,8 +27,8 @@ namespace tapegrad::train {
 ///     step = in.get<int64_t>("step");
 ///
 /// In the file, tensors are tensors, bytes are U8 tensors, and fields are strings of `__metadata__`; so Python's
-/// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte is an Error that says
-/// where.
+/// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte is an Error that names its
+/// place.
 struct Checkpoint {
   NamedTensors tensors;
   NamedBytes bytes;

@@ -46,18 +46,18 @@ void create_folder(const fs::path& folder);
 /// A folder, locked for the runs of this process as long as the object exists.
 class RunFolder {
  public:
-  /// The processes that train together have one that writes; the others only read.
+  /// Of the processes that train together, one writes; the others only read.
   enum class Use { writes, reads };
   /// Creates the folder where it is missing, and locks it. Error when it cannot be written to, or another process has
-  /// locked it. With `reads`, does nothing of that.
+  /// locked it. With `reads`, it does neither.
   explicit RunFolder(const fs::path& folder, Use use = Use::writes);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
   const fs::path& path() const { return path_; }
-  /// Where the folder is now: path(), or where somebody has moved it, so that a run writes into its own folder alone.
-  /// Error if another folder has its place and it is not known where it is.
+  /// Where the folder is now: path(), or the place to which it was moved, so that a run writes only into its own
+  /// folder. Error if another folder has taken its place and its new place is not known.
   fs::path now() const;
   /// Error unless that many bytes can be written into the folder now.
   void reserve(int64_t bytes) const;

@@ -4,7 +4,7 @@
 namespace tapegrad::train {
 
 /// While an object exists, the first SIGINT or SIGTERM is recorded; the second one, of either kind, ends the process.
-/// Objects of several threads share the record. A signal that was ignored before stays ignored.
+/// Objects of several threads share the record. A signal that was ignored before remains ignored.
 class CatchInterrupts {
  public:
   CatchInterrupts();

@@ -37,7 +37,7 @@ struct BatchLoss {
   double terms = 1;
 };
 
-/// Mean losses of an evaluation. `validation` decides what is best, and when a run stops early.
+/// Mean losses of an evaluation. `validation` decides which model is best, and when a run stops early.
 struct Evaluation {
   double validation = 0;
   std::optional<double> training = {};
@@ -72,8 +72,9 @@ struct LoopOptions {
 /// The most gradients of one parameter that a process has at once, for an estimate of its memory.
 int64_t gradients_at_once(int64_t accumulate, double clip_grad_norm, int64_t processes);
 
-/// Where a run writes its files, and what it prints. A run whose folder is moved meanwhile continues in it. Of several
-/// processes, the first one does both, and calls these functions; all of them read the checkpoint of the folder.
+/// Where a run writes its files, and what it prints. If the folder is moved during the run, the run continues in it. Of
+/// several processes, the first one does both, and calls these functions; all of them read the checkpoint of the
+/// folder.
 struct RunFiles {
   std::string folder;   ///< created where it is missing; one run at a time may use it
   bool resume = false;  ///< continue from the folder's checkpoint, if there is one
@@ -111,7 +112,7 @@ class Interrupted : public Error {
 ///     loop.run({.folder = "out/mine", .resume = true});
 ///
 /// `source` is a DataLoader, or an object with next(), size(), save() and load() as Epochs has them. Model, optimiser
-/// and source must outlive the loop. A run that was killed and resumed ends with the same bits as an unbroken one.
+/// and source must outlive the loop. A run that was killed and resumed ends with the same bits as an uninterrupted one.
 ///
 /// The constructor puts the model into training mode. Modules that are to stay in eval mode, such as a BatchNorm whose
 /// statistics are frozen, are put into it afterwards: nn::eval(model.norm).
@@ -133,10 +134,11 @@ class Loop {
   /// one's losses.
   Evaluation evaluate() const;
 
-  /// Everything that decides the rest of the training, and back. `save` of the options may use any names but the
-  /// loop's own: those that begin with "model.", "adam." or "epoch.", "generator", "steps", "steps_per_epoch", "batch",
-  /// "loss_sum", "accuracy_sum", "best", "best_training" and "stale". A checkpoint that does not fit is an Error, and
-  /// nothing is changed. All processes of a run must call both; the first one has the optimiser's state.
+  /// Saves everything that the rest of the training depends on, and restores it. `save` of the options may use any
+  /// names but the loop's own: those that begin with "model.", "adam." or "epoch.", "generator", "steps",
+  /// "steps_per_epoch", "batch", "loss_sum", "accuracy_sum", "best", "best_training" and "stale". A checkpoint that
+  /// does not fit is an Error, and nothing is changed. All processes of a run must call both; the first one has the
+  /// optimiser's state.
   Checkpoint checkpoint() const;
   void restore(const Checkpoint& checkpoint);
 

@@ -33,8 +33,8 @@ struct EpochMetrics {
   std::optional<std::string> sample = {};  // a text that the model generated
 };
 
-/// A mean over terms that come in groups, of which the means are known: batches of an evaluation, steps of an epoch.
-/// Where all groups are equally large, it is the mean of their means.
+/// A mean over terms in groups whose means are known: batches of an evaluation, steps of an epoch. Where all groups are
+/// equally large, it is the mean of their means.
 struct MeanOfGroups {
   double sum = 0, weight = 0;  ///< a group's weight is its terms / `unit`
   double unit = 0;             ///< terms of the first group; 0: none yet

@@ -1,4 +1,4 @@
-// A matrix product, and the choice who computes it: BLIS or our tiles. Only blas.cpp includes it.
+// A matrix product, and the choice of what computes it: BLIS or our tiles. Only blas.cpp includes it.
 #pragma once
 
 #include <tapegrad/autograd/detail/pieces.h>

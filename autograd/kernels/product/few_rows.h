@@ -1,4 +1,4 @@
-// Products of a few rows with weights that are read once, from memory: what generation spends its time on.
+// Products of a few rows with weights that are read once, from memory: most of the time of generation is spent here.
 #pragma once
 
 #include <tapegrad/autograd/detail/pieces.h>
@@ -12,7 +12,7 @@ namespace tapegrad {
 
 struct StreamedWeight;
 
-/// How the rows of a weight lie in memory, and the kernels for that.
+/// How the rows of a weight are stored in memory, and the kernels for that.
 struct RowsFormat {
   int64_t group = 1;         // elements of a row that are kept together; zeros follow the last ones, to whole groups
   int64_t group_bytes = 0;   // of the values of a group
@@ -47,7 +47,7 @@ struct StreamedWeight {
   }
 };
 
-/// The most rows for which reading W is what takes the time.
+/// The largest number of rows for which most of the time is spent on reading W.
 inline constexpr int64_t kFewRows = 16;
 
 /// C [m, n] = A [m, k] W^T + bias for each of the weights, in one parallel loop; rows of A are contiguous, m is at most

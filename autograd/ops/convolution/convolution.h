@@ -1,10 +1,10 @@
 // Convolutions of signals and images, and their transposes.
 //
 // x is [N, C, L] for operations that end in 1d, [N, C, H, W] for those that end in 2d. Without the axis N, x and the
-// result are a single signal or image. float32 or float64, the same for all operands. N may be 0. NaN and infinity of x
-// propagate to the elements whose window contains them, those of a weight to the elements that it is multiplied for,
-// where the zeros of a convolution's padding count. Gradients can be differentiated to any order. Options take one
-// number for all spatial axes, or {height, width}. Dumoulin, Visin 2016.
+// result are a single signal or image. float32 or float64, the same for all operands. N may be 0. NaN and infinity in x
+// propagate to the elements whose window contains them; those in a weight, to all elements for which it is multiplied,
+// by the zeros of a convolution's padding, too. Gradients can be differentiated to any order. Options take one number
+// for all spatial axes, or {height, width}. Dumoulin, Visin 2016.
 #pragma once
 
 #include <tapegrad/autograd/ops.h>
@@ -14,7 +14,7 @@
 namespace tapegrad {
 
 /// No padding, or as much as gives the result the size of x: dilation (K - 1) elements along an axis, half of them
-/// before x, and of an odd number one more after it. `same` needs a stride of 1.
+/// before x; if their number is odd, one more after it. `same` needs a stride of 1.
 enum class Padding { valid, same };
 
 /// Elements on each side of x: one number for all axes, `{height, width}`, or a Padding.

@@ -34,8 +34,8 @@ Tensor lstsq(const Tensor& a, const Tensor& b);
 /// The lower triangular L with L L^T = a, for a symmetric positive definite a, of which only the lower triangle is
 /// read; with `upper`, U = L^T, from the upper triangle. Error unless a is positive definite.
 Tensor cholesky(const Tensor& a, bool upper = false);
-/// The determinant, [...]; 1 for an empty matrix. First and second derivative also exist for singular matrices; an
-/// Error for a third one in a batch with a singular matrix.
+/// The determinant, [...]; 1 for an empty matrix. The first and second derivatives also exist for singular matrices; a
+/// third derivative is an Error if the batch has a singular matrix.
 Tensor det(const Tensor& a);
 struct SignLogDet {
   Tensor sign;       ///< -1, 0 or 1; no gradient

@@ -27,14 +27,14 @@ struct CrossEntropyOptions {
 };
 /// -log softmax(logits)[target]: logits [..., V], int64 target [...]. Fused. inf, with gradient 0, where all logits are
 /// -inf. With weights, a mean divides by the sum of the targets' weights, and smoothing multiplies each class by its
-/// own; without smoothing, the weights of classes that are no target have no effect, also if they are infinite or NaN.
-/// Error for a target that is neither a class nor ignored, and for weights that need a gradient.
+/// own; without smoothing, the weights of classes that are not a target have no effect, even if they are infinite or
+/// NaN. Error for a target that is neither a class nor ignored, and for weights that need a gradient.
 ///
 /// A floating target of the logits' shape has one factor per class, usually probabilities: then the loss is -sum(target
 /// log softmax(logits)) over the classes, the target and the weights have gradients, too, and a mean is over all rows,
 /// weighted or not. Error for an ignore_index of 0 or more.
 ///
-/// If the target has class numbers, and nothing else holds the logits or shares their memory, as in
+/// If the target has class indices, and nothing else holds the logits or shares their memory, as in
 /// cross_entropy(model(x), y), backward overwrites them with their gradient: with a large vocabulary they are the
 /// largest tensor of a training step.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});

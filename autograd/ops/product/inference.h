@@ -1,4 +1,4 @@
-// The scope in which a model generates.
+// The scope in which a model generates tokens.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -6,8 +6,8 @@
 namespace tapegrad {
 
 /// While one is alive on this thread, nothing is recorded, as with PauseRecording, and linear() with float32 weights
-/// reads these once for up to 16 rows of x: the bits of a row then do not depend on the other rows, as is always so
-/// with weights in fewer bits. (Elsewhere products of few rows have the bits of training.)
+/// reads them once for up to 16 rows of x: the bits of a row then do not depend on the other rows, as is always the
+/// case for weights in fewer bits. (Elsewhere products of few rows have the bits of training.)
 class InferenceMode {
  public:
   InferenceMode() : before_(on_) { on_ = true; }

@@ -1,4 +1,4 @@
-// Weights in fewer bits, for models that only generate: reading them is what a token takes its time for. A format is
+// Weights in fewer bits, for models that only generate: the time per token is mostly spent on reading them. A format is
 // one file in formats/ and one line in weight_format.cpp.
 #pragma once
 
@@ -15,7 +15,7 @@ struct RowsFormat;
 
 /// A way to keep the matrix of a layer. Arithmetic with it is float32.
 struct WeightFormat {
-  std::string_view name;             ///< "int8": what --dtype says, and the end of a tensor's name, weight_int8
+  std::string_view name;             ///< "int8": the value of --dtype, and the end of a tensor's name, weight_int8
   std::string_view memory;           ///< "a quarter": what it takes of the memory of float32
   std::optional<DType> dtype = {};   ///< of a matrix that stays a tensor [rows, columns]; none: a QuantizedMatrix
   const RowsFormat* rows = nullptr;  ///< the kernels
@@ -30,7 +30,7 @@ const WeightFormat& weight_format(std::string_view name);
 std::vector<std::string> weight_format_names();
 
 /// A matrix [rows, columns] in a format that is not a tensor's type. Neighbouring elements of a row form a group, which
-/// has scales of its own; zeros follow the last column, to whole groups.
+/// has its own scales; zeros follow the last column, up to a whole group.
 struct QuantizedMatrix {
   const WeightFormat* format = nullptr;
   Tensor values;  ///< int64 [rows, words]: the bytes of the groups of a row, the first in the lowest byte of an element

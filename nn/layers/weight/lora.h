@@ -21,8 +21,8 @@ namespace tapegrad::nn {
 struct LoraOptions {
   int64_t rank = 8;
   double alpha = 8;  ///< updates are multiplied by alpha / rank
-  /// Patterns of layers: "*" is any text, "?" any character, "[abc]" one of these. A pattern fits the whole path of a
-  /// layer, "trf_blocks.*.att.W_query", or the end of it after a dot, "W_query".
+  /// Patterns of layers: "*" is any text, "?" any character, "[abc]" one of these. A pattern matches the whole path of
+  /// a layer, "trf_blocks.*.att.W_query", or the end of it after a dot, "W_query".
   std::vector<std::string> targets;
   double dropout = 0;  ///< on the input of the updates, in training
 };
@@ -36,7 +36,7 @@ struct AdapterLayer {
 /// From the path of a Linear.
 using AdapterNames = std::function<AdapterLayer(std::string_view path)>;
 
-/// Whether a path fits a pattern, as in LoraOptions::targets.
+/// Whether a path matches a pattern, as in LoraOptions::targets.
 bool matches(const std::string& pattern, std::string_view path);
 
 namespace detail {
@@ -47,11 +47,11 @@ bool has_lora(const AnyModel& model);
 
 }  // namespace detail
 
-/// Freezes the model and gives every Linear that fits a target an update, LowRank, whose parameters are the only ones
-/// that are trained. The names of the model's own parameters do not change; those of an update are
+/// Freezes the model and gives every Linear that matches a target an update, LowRank, whose parameters are the only
+/// ones that are trained. The names of the model's own parameters do not change; those of an update are
 /// "trf_blocks.0.att.W_query.lora_A.weight" and "...lora_B.weight". Outputs do not change at first, because B is 0.
 /// Targets may also be names of `names`; layers that are parts of one there then share A. Returns the paths of the
-/// layers. Error for a target that fits no layer, and for a model that has updates.
+/// layers. Error for a target that matches no layer, and for a model that already has updates.
 template <class Model>
 requires(!std::is_const_v<Model>) std::vector<std::string> lora(Model& model, const LoraOptions& options,
                                                                 const AdapterNames& names = {}) {

@@ -1,4 +1,4 @@
-// The matrix of a layer: it knows how it is kept, how it multiplies, and which update it has.
+// The matrix of a layer: how it is stored, how it is multiplied, and its update.
 #pragma once
 
 #include <tapegrad/autograd/weight_format.h>
@@ -12,8 +12,8 @@
 
 namespace tapegrad::nn {
 
-/// What training adds to a frozen weight [out, in]: scale B A with few rows in A. Hu et al. 2021 (LoRA). lora.h adds it
-/// to the layers of a model.
+/// A trained update of a frozen weight [out, in]: scale B A, where A has few rows. Hu et al. 2021 (LoRA). lora.h adds
+/// it to the layers of a model.
 struct LowRank {
   /// A starts as the weight of a Linear, B with zeros. Error unless in, out, rank and alpha are positive, and for a
   /// dropout that is not a probability.
@@ -63,7 +63,7 @@ class Weight : public Parameter {
   /// The whole matrix in floating point, with the update.
   Tensor matrix() const;
 
-  /// Keeps it in another format, without gradients from then on. Inside an init::Skip scope the values of a quantised
+  /// Stores it in another format; it has no gradient from then on. Inside an init::Skip scope the values of a quantised
   /// matrix are zeros, because others will be loaded. Error for values that are not finite, and from a quantised
   /// matrix.
   void store(const WeightFormat& format);

@@ -253,7 +253,7 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
     fail(kBackward, "create_graph records backward, but recording is paused (end the PauseRecording first)");
   }
   if (state_ != State::recording) {
-    fail(kBackward, "this tape has been run backward and holds nothing any more (start a new Tape for each step)");
+    fail(kBackward, "backward has already run on this tape, which is now empty (start a new Tape for each step)");
   }
   if (!on_its_thread())
     fail(kBackward, "expected the thread that began this tape, got another one (a tape belongs to its thread)");

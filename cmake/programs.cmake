@@ -2,6 +2,7 @@
 
 # Mistakes that must not compile: the compiler's message has the text of the file's first line.
 file(GLOB mistakes CONFIGURE_DEPENDS tests/nn/mistakes/*.cpp)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mistakes})  # their first lines
 foreach(file IN LISTS mistakes)
   cmake_path(GET file STEM name)
   file(STRINGS ${file} text LIMIT_COUNT 1)

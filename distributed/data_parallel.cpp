@@ -88,7 +88,7 @@ void DataParallel::begin_step(int64_t batches) {
     fail(kWhere, fmt::format("expected 1 to {} batches, got {}", options_.accumulate, batches));
   if (share_ && share_->posted && sums_->open)
     fail(kWhere,
-         "an earlier step failed while its gradients were under way (end the program, and continue from a "
+         "an earlier step failed while its gradients were being sent (end the program, and continue from a "
          "checkpoint)");
   sums_->all = {0, batches};
   sums_->own = detail::terms_of(world_.rank(), world_.size(), batches);

@@ -146,10 +146,9 @@ World::World() : transport_(nullptr), exceptions_(std::uncaught_exceptions()) {
   detail::Transport* const joined = join();
   const char* const launched = first_set(kSizeVariables);
   if (launched && std::atoi(launched) != joined->size())
-    fail(kWhere,
-         fmt::format("the launcher started {} processes, but MPI connects {} (is it the launcher of another MPI "
-                     "than tapegrad was built with?)",
-                     launched, joined->size()));
+    fail(kWhere, fmt::format("the launcher started {} processes, but MPI connects {} (does the launcher belong to a "
+                             "different MPI than the one that tapegrad was built with?)",
+                             launched, joined->size()));
   transport_ = joined;
   ++worlds;
 }

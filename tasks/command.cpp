@@ -89,7 +89,7 @@ void add_data(CLI::App* verb, Parsed& parsed) {
   add_request<DebianRequest>(
       verb->add_subcommand("debian", "the package descriptions in Debian's archive, downloaded by apt-get"), parsed,
       data_debian);
-  add_request<DataRequest>(verb->add_subcommand("sample", "200 invented records in the same format, to try the tasks"),
+  add_request<DataRequest>(verb->add_subcommand("sample", "200 synthetic records in the same format, to try the tasks"),
                            parsed, data_sample);
 }
 
@@ -108,8 +108,8 @@ void add_info(CLI::App* app, Parsed& parsed) {
       "The environment variable TAPEGRAD_KERNELS chooses the kernels: avx512, avx2\n"
       "or portable (default: the widest vectors that the processor has); neon is the\n"
       "only one on arm64.\n"
-      "TAPEGRAD_PRODUCTS chooses who computes matrix products: blis (all of them),\n"
-      "own (BLIS none) or auto (default: the faster one for each shape).");
+      "TAPEGRAD_PRODUCTS chooses what computes matrix products: blis (all of them),\n"
+      "own (never BLIS) or auto (default: the faster one for each shape).");
 }
 
 // One verb of the command: the one list of them.
@@ -123,7 +123,7 @@ constexpr Verb kVerbs[] = {
     {"test", "test a trained model on new examples", add_kinds},
     {"data", "make text datasets", add_data},
     {"generate", "continue a text with a trained model", add_kinds},
-    {"chat", "talk with a trained model at the terminal",
+    {"chat", "chat with a trained model at the terminal",
      [](CLI::App* app, Parsed& parsed) {
        add_chat(app, parsed.run);
        add_threads(app, parsed);

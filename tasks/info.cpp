@@ -74,7 +74,7 @@ int self_test(bool as_json) {
 void InfoRequest::list(Fields& f) {
   f.add({.name = "self-test",
          .help = "compute a fixed list of operations, training runs and generated texts, and compare the hash of each "
-                 "with the published one, which every machine should give"},
+                 "with the published one, which every machine should reproduce"},
         self_test);
   add_json(f, json);
 }

@@ -31,7 +31,7 @@ void check(const TokenizeRequest& r) {
   if (!r.verify.empty()) {
     require_file("--verify", r.verify);
     require(r.tokenizer.empty() && !r.train && r.text.empty() && r.save.empty() && !r.decode, "--verify",
-            "reads a token file, and goes with no other option");
+            "reads a token file, and cannot be combined with other options");
     return;
   }
   if (!r.text.empty()) {  // a pipe is a text, too
@@ -147,7 +147,7 @@ int64_t save_tokens(const data::Tokenizer& tokenizer, const TokenizeRequest& req
   TextProgress progress;
   return data::write_token_file(tokenizer, request.text, request.save, {.progress = [&](uint64_t done, uint64_t all) {
                                   if (train::CatchInterrupts::interrupted())
-                                    fail(kTokenize, fmt::format("interrupted: {} is as it was before", request.save));
+                                    fail(kTokenize, fmt::format("interrupted: {} is unchanged", request.save));
                                   progress(done, all);
                                 }});
 }
@@ -170,7 +170,7 @@ void TokenizeRequest::list(Fields& f) {
   f.add({.name = "text", .help = "read this file", .type = "FILE", .otherwise = "standard input"}, text);
   f.add({.name = "save", .help = "write the token ids of --text into this token file", .type = "FILE"}, save);
   f.add(
-      {.name = "verify", .help = "check that the ids of a token file have the checksum of its header", .type = "FILE"},
+      {.name = "verify", .help = "check that the ids of a token file match the checksum in its header", .type = "FILE"},
       verify);
   f.add({.name = "train",
          .help = "train a new tokenizer on the text: bpe has byte pairs, char one token per character",

@@ -19,7 +19,7 @@ std::vector<Tensor> variables(std::string_view where, std::span<const Tensor> x)
     }
     found.push_back(Tape::variable(one));
   }
-  if (found.empty()) fail(where, "expected at least one tensor to differentiate by, got none");
+  if (found.empty()) fail(where, "expected at least one tensor to differentiate with respect to, got none");
   return found;
 }
 

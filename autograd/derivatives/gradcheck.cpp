@@ -112,7 +112,7 @@ class Check {
     numel_ = y.numel();
     const Values first = y.to_vector<double>();
     if (!same_bits(first, f_(inputs_).to_vector<double>())) {
-      return fault(0, "the function gives other values when it is called again (fix its random numbers)");
+      return fault(0, "the function gives different values when it is called again (fix its random numbers)");
     }
     const Tensor packed = f_(packed_);
     if (!(packed.shape() == shape_)) {
@@ -245,7 +245,7 @@ class Check {
       if (std::string_view(error.what()).find("] cannot be differentiated twice") == std::string_view::npos) throw;
       return fault(2, fmt::format("{}; here: name it in GradcheckOptions::refuses, or use order = 1", error.what()));
     }
-    expect_same(under_graph, gradients_under(x.back(), wanted_), "under create_graph the gradient is another one", 2);
+    expect_same(under_graph, gradients_under(x.back(), wanted_), "with create_graph the gradient is different", 2);
     if (report_.ok) compare(2, x, packed, wanted);
   }
 
@@ -281,7 +281,7 @@ class Check {
       }
     }
     if (order == 1 && options_.zero_gradient && !all_zero && report_.ok) {
-      fault(order, "the gradient was said to be zero, and it is not");
+      fault(order, "zero_gradient is set, but the gradient is not zero");
     }
     if (report_.output >= 0) report_.text += not_smooth(order, packed);
   }
@@ -371,11 +371,11 @@ class Check {
       return;
     }
     expect_same(gradients_under(strided_copy(seed), wanted_), gradients_under(seed, wanted_),
-                "a strided dy gives other gradients than a contiguous one");
+                "a strided dy gives different gradients than a contiguous one");
     if (!report_.ok) return;
     expect_same(gradients_under(scalar(0.75, kFloat64).expand(shape_), wanted_),
                 gradients_under(full(shape_, 0.75, kFloat64), wanted_),
-                "an expanded dy gives other gradients than a contiguous one");
+                "an expanded dy gives different gradients than a contiguous one");
   }
 
   void constants_beside() {
@@ -386,7 +386,7 @@ class Check {
     for (int i : wanted_) {
       const auto end = part + inputs_[static_cast<std::size_t>(i)].numel();
       expect_same(gradients_under(seed, {i}), Values(part, end),
-                  fmt::format("input {} gets another gradient when the other inputs are constants", i));
+                  fmt::format("input {} gets a different gradient when the other inputs are constants", i));
       if (!report_.ok) return;
       part = end;
     }
@@ -398,7 +398,7 @@ class Check {
     x.push_back(irregular(shape_));
     try {
       evaluate(2, x);
-      fault(2, fmt::format("{} must refuse create_graph, and does not", options_.refuses));
+      fault(2, fmt::format("{} must reject create_graph, but does not", options_.refuses));
     } catch (const Error& error) {
       if (!std::string_view(error.what()).starts_with(expected)) {
         fault(2, fmt::format("\"{} ...\" was expected, \"{}\" came", expected, error.what()));

@@ -87,7 +87,7 @@ using Entry = SafeTensorsFile::Entry;
 // A whole number from 0 up.
 uint64_t whole(const File& file, const Json& value, const std::string& name, std::string_view field) {
   if (!value.is_number_unsigned()) {
-    file.refuse("tensor \"{}\": expected whole numbers from 0 up in {}, got {}", name, field, shown(value));
+    file.refuse("tensor \"{}\": expected non-negative whole numbers in {}, got {}", name, field, shown(value));
   }
   return value.get<uint64_t>();
 }

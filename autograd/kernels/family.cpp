@@ -1,4 +1,4 @@
-// Chooses the kernel family, its index in Highway's tables of kernels, and who computes products.
+// Chooses the kernel family, its index in Highway's tables of kernels, and what computes products.
 #include <tapegrad/autograd/kernels/family.h>
 
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>

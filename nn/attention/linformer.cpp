@@ -47,7 +47,7 @@ class Linformer final : public CopiedForm<Linformer> {
     }
     return y;
   }
-  std::string_view no_cache() const override { return "each projected key mixes all positions, later ones, too"; }
+  std::string_view no_cache() const override { return "each projected key mixes all positions, including later ones"; }
   void walk(Visitor& field) override {
     field("E", e_);
     field("F", f_);

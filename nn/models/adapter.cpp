@@ -318,8 +318,7 @@ void load_adapter(const AnyModel& model, const std::string& folder, const Adapte
   const std::string file = folder + "/" + kAdapterFile;
   for (const char* needed : {kAdapterConfigFile, kAdapterFile})
     if (!is_there(folder + "/" + needed)) fail(kAdapter, fmt::format("{} has no {}", folder, needed));
-  if (has_lora(model))
-    fail(kAdapter, "the model has updates of low rank already (merge_lora adds them to its weights)");
+  if (has_lora(model)) fail(kAdapter, "the model already has low-rank updates (merge_lora adds them to its weights)");
   const AdapterConfig config(folder + "/" + kAdapterConfigFile);
   const std::map<std::string, Update> updates = read_updates(file);
   const std::vector<Joined> layers = joined_layers(model, names);

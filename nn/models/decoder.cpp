@@ -71,7 +71,7 @@ Tensor Decoder::hidden_each(const Tensor& ids, std::span<KVCache* const> caches)
     KVCache* const cache = caches[static_cast<std::size_t>(b)];
     const auto earlier = caches.first(static_cast<std::size_t>(b));
     if (!cache || std::find(earlier.begin(), earlier.end(), cache) != earlier.end()) {
-      fail(names().model, fmt::format("expected a cache of its own for each row, got {} for row {}",
+      fail(names().model, fmt::format("expected a separate cache for each row, got {} for row {}",
                                       cache ? "that of an earlier row" : "none", b));
     }
     const int64_t start = cache->length();

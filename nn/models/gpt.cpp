@@ -48,7 +48,7 @@ SelfAttentionConfig attention_of(const GPTConfig& c) {
 
 void GPTConfig::list(Fields& f) {
   f.add({.name = "vocab_size", .help = "number of tokens", .limits = kPositive}, vocab_size);
-  f.add({.name = "context_length", .help = "longest sequence of tokens that the model reads", .limits = kPositive},
+  f.add({.name = "context_length", .help = "longest sequence of tokens that the model accepts", .limits = kPositive},
         context_length);
   f.add({.name = "emb_dim", .help = "width of the model; a multiple of the number of heads", .limits = kPositive},
         emb_dim);
@@ -56,7 +56,7 @@ void GPTConfig::list(Fields& f) {
   f.add({.name = "n_kv_heads",
          .help = "heads of keys and values, each shared by a group of queries",
          .limits = kNotNegative,
-         .special = "0: as many as of queries"},
+         .special = "0: as many as query heads"},
         n_kv_heads);
   f.add({.name = "n_layers", .help = "number of blocks", .limits = kPositive}, n_layers);
   f.add({.name = "drop_rate", .help = "dropout probability, everywhere in the model", .limits = kShare}, drop_rate);

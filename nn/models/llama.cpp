@@ -65,12 +65,12 @@ void LlamaConfig::list(Fields& f) {
   f.add({.name = "num_key_value_heads",
          .help = "heads of keys and values, each shared by a group of queries",
          .limits = kNotNegative,
-         .special = "0: as many as of queries"},
+         .special = "0: as many as query heads"},
         num_key_value_heads);
   f.add({.name = "head_dim", .help = "size of a head", .limits = kNotNegative, .special = "0: an equal share"},
         head_dim);
   f.add({.name = "max_position_embeddings",
-         .help = "longest sequence of tokens that the model reads",
+         .help = "longest sequence of tokens that the model accepts",
          .limits = kPositive},
         max_position_embeddings);
   f.add({.name = "rms_norm_eps", .help = "added to the mean square in RMSNorm", .limits = kNotNegative}, rms_norm_eps);

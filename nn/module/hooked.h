@@ -88,7 +88,7 @@ class Hooked : public Module {
   }
   static void require_inputs(int taken, std::size_t given) {
     if (static_cast<std::size_t>(taken) == given) return;
-    fail("hooked", "expected a call with as many tensors as the hook takes besides the output, " +
+    fail("hooked", "expected a call with as many tensors as the hook takes in addition to the output, " +
                        std::to_string(taken) + ", got " + std::to_string(given));
   }
   template <class Argument>

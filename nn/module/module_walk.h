@@ -17,7 +17,7 @@ class Parameter;
 class Buffer;
 class Weight;
 
-/// Besides a parameter, a buffer or a module, a field may be an optional or a pointer, or a list.
+/// In addition to a parameter, a buffer or a module, a field may be an optional, a pointer or a list.
 template <class Field>
 concept MaybeModule = requires(Field& f) {
   f.has_value();
@@ -60,7 +60,7 @@ constexpr bool may_be_visited() {
                   "visit names a Tensor: make it an nn::Parameter, which is trained, or an nn::Buffer, which is not");
   } else if constexpr (std::is_const_v<Field>) {
     static_assert(!std::is_const_v<Field>,
-                  "visit must not be const, since it hands out members to be changed: void visit(auto&& field)");
+                  "visit must not be const, because it provides members that are changed: void visit(auto&& field)");
   } else if constexpr (std::is_pointer_v<Field>) {
     static_assert(!std::is_pointer_v<Field>,
                   "visit names a pointer: name the module that it points to, or keep the module in an nn::Optional");

@@ -32,7 +32,7 @@ Padded pad(std::span<const Tensor> sequences, double value) {
     const bool same = one.dtype() == first.dtype() && one.dim() == first.dim() && one.dim() > 0 &&
                       std::equal(one.shape().begin() + 1, one.shape().end(), first.shape().begin() + 1);
     if (!same) {
-      fail("pad", fmt::format("sequences may differ in their first size alone: number 0 is {} {}, number {} is {} {}",
+      fail("pad", fmt::format("sequences may differ only in their first size: number 0 is {} {}, number {} is {} {}",
                               str(first.shape()), name(first.dtype()), i, str(one.shape()), name(one.dtype())));
     }
     lengths.push_back(one.size(0));

@@ -71,7 +71,7 @@ struct Stack {
       const std::vector<Wide> wide(examples.begin(), examples.end());
       return detail::stacked(std::span<const Wide>(wide));
     } else {
-      static_assert(std::is_same_v<Example, Tensor>, "examples of this type need a collate function of your own");
+      static_assert(std::is_same_v<Example, Tensor>, "examples of this type need your own collate function");
       return detail::stacked(examples);
     }
   }

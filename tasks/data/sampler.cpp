@@ -64,7 +64,7 @@ std::vector<Part> parts_of_mixture(const std::vector<int64_t>& sizes, const std:
     require_at_least(kMixed, "the size of a part", 1, sizes[p]);
     const double count = std::round(weights[p] * static_cast<double>(sizes[p]));
     if (!(weights[p] > 0 && count >= 1 && count + static_cast<double>(first) < 0x1p62)) {
-      fail(kMixed, fmt::format("expected a weight with which an epoch has 1 to 2^62 indices, got {} for a part of {}",
+      fail(kMixed, fmt::format("expected a weight that gives an epoch of 1 to 2^62 indices, got {} for a part of {}",
                                weights[p], sizes[p]));
     }
     parts.push_back({begin, sizes[p], first, static_cast<int64_t>(count)});

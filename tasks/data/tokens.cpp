@@ -143,7 +143,7 @@ void Tokens::verify() const {
     for (const int64_t id : ids) largest = std::max(largest, id);
   });
   if (sum != source_->checksum.value_or(sum) || largest != source_->largest.value_or(largest)) {
-    fail("text", fmt::format("{} is damaged: its ids do not have the checksum of its header (write it again: tapegrad "
+    fail("text", fmt::format("{} is damaged: its ids do not match the checksum in its header (write it again: tapegrad "
                              "tokenize --save)",
                              source_->file->path()));
   }

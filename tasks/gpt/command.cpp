@@ -108,7 +108,7 @@ void ChatRequest::list(Fields& f) {
          .positional = true},
         model);
   add_adapter(f, adapter);
-  f.add({.name = "system", .help = "what the model is told first", .type = "TEXT"}, system);
+  f.add({.name = "system", .help = "system message, which precedes the conversation", .type = "TEXT"}, system);
   f.add({.name = "template",
          .help = "form of the conversation: plain, chatml, llama2, llama3, zephyr, or a text with {message} and "
                  "{answer}",

@@ -24,8 +24,7 @@ constexpr std::string_view kNumbers[] = {
 std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_view text) {
   if (o.tokenizer == "char") {
     if (o.preset == "book")
-      bad_request("--tokenizer",
-                  "the preset book reads byte pairs: a folder with vocab.bpe and encoder.json is needed");
+      bad_request("--tokenizer", "the preset book needs byte pairs: expected a folder with vocab.bpe and encoder.json");
     return data::make_character_tokenizer(text);
   }
   return as_bad_request("--tokenizer", [&] { return data::load_tokenizer(o.tokenizer); });
@@ -158,13 +157,13 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
                        std::unique_ptr<data::Tokenizer> tokenizer, std::optional<uint64_t> expected) {
   if (!tokenizer) {
     if (o.tokenizer == "char")
-      bad_request("--tokenizer", "a file of tokens needs the folder of the vocabulary it was made with");
+      bad_request("--tokenizer", "a token file needs the folder of the vocabulary with which it was written");
     tokenizer = tokenizer_for(o, {});
   }
   require_room(o, *tokenizer);
   const bool mixed = files.size() > 1 || files[0].weight;
   if (mixed && o.window_order == "pytorch")
-    bad_request("--window-order", "several texts, and weights, need the order permutation");
+    bad_request("--window-order", "several texts, or weights, need the order permutation");
   std::vector<data::Tokens> texts;
   std::vector<uint64_t> sums;
   for (const TextFile& file : files) {
@@ -230,7 +229,7 @@ GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
     for (const TextFile& file : files) {
       require_file("--text", file.path);
       require(!several || data::is_safetensors_file(file.path), "--text",
-              fmt::format("several files, and weights, are of token files (tapegrad tokenize --save), {} is a text",
+              fmt::format("several files, or weights, need token files (tapegrad tokenize --save), but {} is a text",
                           file.path));
     }
     if (several || data::is_safetensors_file(o.text)) return of_token_files(o, files, std::move(tokenizer), expected);

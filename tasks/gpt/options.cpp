@@ -88,13 +88,12 @@ GPTOptions::GPTOptions() {
 }
 
 void TextSettings::list(Fields& f) {
-  f.add(
-      {.name = "text",
-       .help = "text or token file to train on (default: sums in words, generated here), or several token files, each "
-               "with the number of times that an epoch has its windows: a.tokens:2,b.tokens:0.5",
-       .group = Group::data,
-       .type = "FILE[:WEIGHT],..."},
-      text);
+  f.add({.name = "text",
+         .help = "text or token file to train on (default: sums in words, generated here), or several token files, "
+                 "each with the number of times that its windows occur in an epoch: a.tokens:2,b.tokens:0.5",
+         .group = Group::data,
+         .type = "FILE[:WEIGHT],..."},
+        text);
   f.add({.name = "tokenizer",
          .help = "folder of a byte-pair vocabulary, or char: one token per character of the text",
          .group = Group::data,
@@ -131,12 +130,12 @@ void StartSettings::list(Fields& f) {
          .type = "FILE_OR_DIR"},
         from, !from.empty());
   f.add({.name = "adapter",
-         .help = "folder of an adapter (PEFT's) for the model of --from, whose weights take it in first",
+         .help = "folder of an adapter (PEFT's) for the model of --from, which is first merged into its weights",
          .group = Group::start,
          .type = "DIR"},
         adapter, !adapter.empty());
   f.add({.name = "freeze",
-         .help = "keep the parameters whose names fit this pattern as they are; may be repeated",
+         .help = "freeze the parameters whose names match this pattern; may be repeated",
          .group = Group::start},
         freeze, !freeze.empty());
   const bool lora = lora_rank > 0;
@@ -146,7 +145,8 @@ void StartSettings::list(Fields& f) {
          .limits = kCountOrNone,
          .special = "0: train the parameters themselves"},
         lora_rank);
-  f.add({"lora-alpha", "updates are multiplied by this over the rank", Group::start, kPositive}, lora_alpha, lora);
+  f.add({"lora-alpha", "the updates are multiplied by this value divided by the rank", Group::start, kPositive},
+        lora_alpha, lora);
   f.add({.name = "lora-targets",
          .help = "linear layers that get updates: names or patterns, PEFT's for GPT-2 (Llama: q_proj and v_proj if "
                  "none are given) or tapegrad's",
@@ -167,7 +167,7 @@ void GPTOptions::list(Fields& f) {
   f.add({.name = "preset", .help = "default sizes and rates", .group = Group::model, .choices = kPresets}, preset);
   add_fields(f, std::visit([](auto& c) { return model_fields(c); }, config));
   add_fields(f, fields_of(attention));
-  f.add({"recompute", "compute each block again in backward: same results, less memory", Group::model}, recompute);
+  f.add({"recompute", "recompute each block in backward: same results, less memory", Group::model}, recompute);
   PositionSettings::list(f);
   TextSettings::list(f);
   StartSettings::list(f);

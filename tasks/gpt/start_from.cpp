@@ -122,8 +122,8 @@ std::unique_ptr<data::Tokenizer> take_tokenizer(TrainedGPT& start, const GPTOpti
         as_bad_request(kTokenizer, [&] { return data::load_tokenizer(options.tokenizer); });
     const int64_t other = own ? first_difference(*named, *own) : -1;
     require(other < 0, kTokenizer,
-            fmt::format("{} has another vocabulary than {} (the first different token is {})", options.tokenizer,
-                        options.from, other));
+            fmt::format("the vocabulary of {} differs from that of {} (the first different token is {})",
+                        options.tokenizer, options.from, other));
     own = std::move(named);
   }
   require(own != nullptr, kTokenizer, fmt::format("expected a folder, because {} has no tokenizer", options.from));
@@ -144,12 +144,12 @@ void freeze_parameters(const std::vector<nn::NamedParameter>& parameters, const 
       fits = true;
     }
     require(fits, "--freeze",
-            fmt::format("no parameter fits \"{}\"; they are called {}, ..., {}", data::valid_utf8(pattern),
+            fmt::format("no parameter matches \"{}\"; the names are {}, ..., {}", data::valid_utf8(pattern),
                         parameters.front().name, parameters.back().name));
   }
   const bool left = std::any_of(parameters.begin(), parameters.end(),
                                 [](const nn::NamedParameter& p) { return !p.parameter.frozen(); });
-  require(left, "--freeze", "expected parameters that are left to train, got none");
+  require(left, "--freeze", "expected at least one parameter that is not frozen, got none");
 }
 
 }  // namespace tapegrad::tasks

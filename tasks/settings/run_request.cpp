@@ -21,7 +21,7 @@ void RunRequest::list(Fields& f) {
   f.add({"trap-nan", "stop at the first value or gradient that is not finite, and name its operation (slower)",
          Group::run},
         trap_nan);
-  f.add({"profile", "time the first steps, print where their time went, and write trace.json; then the run goes on",
+  f.add({"profile", "time the first steps, print where their time went, and write trace.json; the run then continues",
          Group::run},
         profile);
   f.add({.name = "profile-steps",
@@ -29,7 +29,7 @@ void RunRequest::list(Fields& f) {
          .group = Group::run,
          .limits = {.least = 1, .most = kMost}},
         profile_steps);
-  f.add({"json", "print the profile as one JSON object, and everything else on standard error", Group::run}, json);
+  f.add({"json", "print the profile as one JSON object, and everything else to standard error", Group::run}, json);
 }
 
 void RunRequest::check() const {

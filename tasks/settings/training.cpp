@@ -46,11 +46,12 @@ void TrainingSettings::list(Fields& f) {
        .group = Group::training,
        .choices = kProductTypes},
       dtype, kTypes);
-  f.add_named({.name = "wire",
-               .help = "type of the gradients that processes of mpirun exchange; bfloat16 is half as large, and rounds",
-               .group = Group::training,
-               .choices = kProductTypes},
-              wire, kTypes);
+  f.add_named(
+      {.name = "wire",
+       .help = "type of the gradients that processes of mpirun exchange; bfloat16 halves their size, with rounding",
+       .group = Group::training,
+       .choices = kProductTypes},
+      wire, kTypes);
   f.add({"seed", "seed of all random draws", Group::training}, seed);
   f.add_named(
       {.name = "mask-stream",

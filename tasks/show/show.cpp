@@ -89,7 +89,7 @@ constexpr Topic kTopics[] = {
     {.name = "gpt-cost",
      .help = "time and memory of a GPT's training step for 64 to 16,384 tokens and 1 to 64 sequences, measured",
      .make = show_gpt_cost,
-     .length = {.help = "most tokens of a step, from 128 to 262144",
+     .length = {.help = "maximum number of tokens of a step, from 128 to 262144",
                 .limits = {.least = 128, .most = 262144},
                 .otherwise = "16384"},
      .dim = {.help = "width of the model, a multiple of 64 up to 4096",

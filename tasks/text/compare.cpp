@@ -150,9 +150,11 @@ int compare_text(const CompareTextRequest& request) {
 }
 
 void CompareTextRequest::list(Fields& f) {
-  f.add(
-      {.name = "data", .help = "folder written by 'tapegrad data'", .type = "DIR", .otherwise = "200 invented records"},
-      data);
+  f.add({.name = "data",
+         .help = "folder written by 'tapegrad data'",
+         .type = "DIR",
+         .otherwise = "200 synthetic records"},
+        data);
   f.add({.name = "seconds",
          .help = "processor time for training each model, in seconds",
          .limits = {.least = 0, .most = 1e6, .open_below = true}},

@@ -30,7 +30,7 @@ void TextOptions::list(Fields& f) {
   f.add({"context", "maximum number of tokens of a text; the rest is cut off", Group::model, kCount}, c.context);
   task->list(*this, f);
   f.add({.name = "data",
-         .help = "folder written by 'tapegrad data' (default: 200 invented records)",
+         .help = "folder written by 'tapegrad data' (default: 200 synthetic records)",
          .group = Group::data,
          .type = "DIR"},
         data);

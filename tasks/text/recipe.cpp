@@ -135,7 +135,7 @@ ModelText TextRecipe::model_text() {
 std::string TextRecipe::announcement(const train::Loop& loop) {
   return fmt::format(
       "{}=== Training: {} ===\n{} parameters, vocabulary of {}, {} examples, {} epochs of {} steps, seed {}",
-      options_.data.empty() ? "no --data was given: training on 200 invented records\n" : "", name(),
+      options_.data.empty() ? "no --data was given: training on 200 synthetic records\n" : "", name(),
       nn::count_parameters(*model_), vocabulary_->size(), corpus_[Part::train].size(), options_.num_epochs,
       loop.steps_per_epoch(), options_.seed);
 }

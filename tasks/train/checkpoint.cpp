@@ -50,7 +50,7 @@ void Checkpoint::set_text(std::string_view name, std::string_view value) {
   for (const std::string_view text : {name, value})
     if (!utf8::is_valid(text.begin(), text.end()))
       fail(kCheckpoint,
-           fmt::format("expected the field \"{}\" in UTF-8 (other bytes belong into `bytes`)", data::valid_utf8(name)));
+           fmt::format("expected the field \"{}\" in UTF-8 (put other bytes into `bytes`)", data::valid_utf8(name)));
   fields.insert_or_assign(std::string(name), std::string(value));
 }
 

@@ -89,8 +89,8 @@ fs::path RunFolder::now() const {
   const fs::path moved = fs::read_symlink(fmt::format("/proc/self/fd/{}", file_), unknown);
   if (!unknown && is_own(moved)) return moved;
   if (replaced)
-    fail("file", fmt::format("{} is no longer the folder that this run began in, which was moved or removed (the files "
-                             "of the other run are as they were)",
+    fail("file", fmt::format("{} is no longer the folder in which this run began, which was moved or removed (the "
+                             "files of the other run are unchanged)",
                              path_.string()));
   return path_;  // it was removed: writing will say so
 }

@@ -188,7 +188,7 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
     if (theirs[0] != all[0])
       fail("train",
            fmt::format("expected the same random numbers in every process, but the default generators of ranks "
-                       "0 and {} differ in step {} (seed all alike, or draw from a generator of your own)",
+                       "0 and {} differ in step {} (seed all processes alike, or draw from your own generator)",
                        r, step));
     interrupted_ = interrupted_ || theirs[1] != 0;
     for (std::size_t i = 0; i < figures.size(); ++i) {
@@ -200,7 +200,7 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
 
 StepMetrics Loop::step() {
   const auto start = std::chrono::steady_clock::now();
-  if (failed_) fail("train", "an earlier step of this loop failed (restore a checkpoint, or make the loop anew)");
+  if (failed_) fail("train", "an earlier step of this loop failed (restore a checkpoint, or construct a new loop)");
   failed_ = true;
   if (batch_ == 0) loss_ = accuracy_ = {};
   StepMetrics metrics;

@@ -72,7 +72,7 @@ void Loop::require_same_start(const std::string& folder) const {
   for (std::size_t r = 1; r < steps.size(); ++r)
     if (steps[r] != steps[0])
       fail("run", fmt::format("expected the same checkpoint of {} in every process, got step {} on rank 0, step {} on "
-                              "rank {} (all machines must see one folder)",
+                              "rank {} (all machines must access the same folder)",
                               folder, steps[0], steps[r], r));
 }
 
@@ -115,10 +115,9 @@ void Loop::require_finite() const {
   const auto check = [this](const NamedTensor& entry, bool finite) {
     if (!finite)
       fail("train",
-           fmt::format(
-               "\"{}\" is not finite after step {}, so that nothing was saved; earlier files are kept (a smaller "
-               "learning rate may help)",
-               entry.name, steps_));
+           fmt::format("\"{}\" is not finite after step {}, so nothing was saved; earlier files are kept (a smaller "
+                       "learning rate may help)",
+                       entry.name, steps_));
   };
   for (const NamedTensor& p : optimizer_.parameters()) check(p, p.tensor.is_frozen() || all_finite(p.tensor));
   if (!is_first()) return;

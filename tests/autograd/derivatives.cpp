@@ -165,7 +165,7 @@ TEST(Derivatives, Errors) {
   EXPECT_EQ(error_of([&] { jvp(same, std::vector<Tensor>{x}, std::vector<Tensor>{}); }),
             "[jvp] expected one v per argument, got 0 for 1");
   EXPECT_EQ(error_of([&] { jacobian(same, std::vector<Tensor>{}); }),
-            "[jacobian] expected at least one tensor to differentiate by, got none");
+            "[jacobian] expected at least one tensor to differentiate with respect to, got none");
 }
 
 // --- the options of backward that they use ---

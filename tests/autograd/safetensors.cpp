@@ -300,9 +300,9 @@ TEST_F(SafeTensorsTest, InvalidHeaders) {
   EXPECT_EQ(refusal(one("32", "[2]", "[0,8]")).substr(0, 28), "tensor \"x\": unknown dtype 32");
   EXPECT_EQ(refusal(one("\"F32\"", "2", "[0,8]")), "tensor \"x\": expected a list of sizes as shape, got 2");
   EXPECT_EQ(refusal(one("\"F32\"", "[-2]", "[0,8]")),
-            "tensor \"x\": expected whole numbers from 0 up in shape, got -2");
+            "tensor \"x\": expected non-negative whole numbers in shape, got -2");
   EXPECT_EQ(refusal(one("\"F32\"", "[2.0]", "[0,8]")),
-            "tensor \"x\": expected whole numbers from 0 up in shape, got 2.0");
+            "tensor \"x\": expected non-negative whole numbers in shape, got 2.0");
   EXPECT_EQ(refusal(one("\"F32\"", "[1,1,1,1,1,1,1,1,2]", "[0,8]")),
             "tensor \"x\": shape has 9 axes, at most 8 are supported");
   EXPECT_EQ(refusal(one("\"F32\"", "[4294967296,4294967296]", "[0,8]")),
@@ -314,7 +314,7 @@ TEST_F(SafeTensorsTest, InvalidHeaders) {
   EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[0,8,9]")),
             "tensor \"x\": expected [begin, end] as data_offsets, got [0,8,9]");
   EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[0,1e3]")),
-            "tensor \"x\": expected whole numbers from 0 up in data_offsets, got 1000.0");
+            "tensor \"x\": expected non-negative whole numbers in data_offsets, got 1000.0");
   EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[8,0]")), "tensor \"x\": data_offsets [8,0] end before they begin");
   EXPECT_EQ(refusal(one("\"F32\"", "[3]", "[0,8]")), "tensor \"x\": F32 [3] needs 12 bytes, data_offsets [0,8] hold 8");
   EXPECT_EQ(refusal(compose(R"({"__metadata__":3})")), "__metadata__ is not an object of strings");

@@ -208,7 +208,7 @@ TEST(ModelDerivatives, ParametersInOneRow) {
   EXPECT_EQ(str(parameters_to_vector(empty).shape()), "[0]");
   vector_to_parameters(zeros({0}), empty);
   EXPECT_EQ(error_of([&] { grad(empty, [](Empty&) { return ones({}); }); }),
-            "[grad] expected at least one tensor to differentiate by, got none");
+            "[grad] expected at least one tensor to differentiate with respect to, got none");
 }
 
 TEST(ModelDerivatives, Errors) {

@@ -146,7 +146,7 @@ TEST(Hooked, HooksTakeAsManyTensorsAsTheModule) {
   EXPECT_EQ(keys, 3);
   model.attention.on_forward([](const Tensor&, const Tensor&) {});
   EXPECT_EQ(error_of([&] { model.attention(x, x, x); }),
-            "[hooked] expected a call with as many tensors as the hook takes besides the output, 1, got 3");
+            "[hooked] expected a call with as many tensors as the hook takes in addition to the output, 1, got 3");
 }
 
 TEST(Hooked, SeesTheGradientOfTheOutput) {

@@ -417,9 +417,9 @@ TEST(Sampler, MixturesHaveTheirWeights) {
   EXPECT_GT(quarters.size(), 25U);
   EXPECT_EQ(error_of([] { mixed({3, 4}, {1}); }), "[mixed] expected a weight for each part, got 1 for 2");
   EXPECT_EQ(error_of([] { mixed({3}, {0}); }),
-            "[mixed] expected a weight with which an epoch has 1 to 2^62 indices, got 0 for a part of 3");
+            "[mixed] expected a weight that gives an epoch of 1 to 2^62 indices, got 0 for a part of 3");
   EXPECT_EQ(error_of([] { mixed({3}, {0.1}); }),
-            "[mixed] expected a weight with which an epoch has 1 to 2^62 indices, got 0.1 for a part of 3");
+            "[mixed] expected a weight that gives an epoch of 1 to 2^62 indices, got 0.1 for a part of 3");
   EXPECT_EQ(error_of([] { mixed({0}, {1}); }), "[mixed] the size of a part must be at least 1, got 0");
   EXPECT_EQ(error_of([] { permuted(-1); }), "[permuted] size must be at least 0, got -1");
 }

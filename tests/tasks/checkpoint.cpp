@@ -160,7 +160,7 @@ TEST(Version01, ItsCheckpointsAreRejectedByName) {
 TEST(Checkpoints, FieldsAreUtf8) {
   Checkpoint out;
   EXPECT_EQ(error_of([&] { out.set("text", std::string("a\xff")); }),
-            "[checkpoint] expected the field \"text\" in UTF-8 (other bytes belong into `bytes`)");
+            "[checkpoint] expected the field \"text\" in UTF-8 (put other bytes into `bytes`)");
   out.set("text", std::string("가"));
   EXPECT_EQ(out.get<std::string>("text"), "가");
 }
@@ -219,7 +219,7 @@ struct BecomesNaN {
 TEST(RunFiles, WhatAnUpdateHasSpoiledIsNotSaved) {
   const TemporaryFolder folder;
   const std::string error =
-      "[train] \"w\" is not finite after step 3, so that nothing was saved; earlier files are kept (a smaller learning "
+      "[train] \"w\" is not finite after step 3, so nothing was saved; earlier files are kept (a smaller learning "
       "rate may help)";
   for (const bool last : {false, true}) {
     BecomesNaN model;
@@ -257,10 +257,9 @@ TEST(RunFiles, ABufferOfNaNIsNotSavedButOneOfInfinitiesIs) {
     return error_of([&] { loop.run({.folder = folder / "run", .progress = false}); });
   };
   EXPECT_EQ(run_with(-std::numeric_limits<double>::infinity()), "no error");
-  EXPECT_EQ(
-      run_with(std::nan("")),
-      "[train] \"counts\" is not finite after step 1, so that nothing was saved; earlier files are kept (a smaller "
-      "learning rate may help)");
+  EXPECT_EQ(run_with(std::nan("")),
+            "[train] \"counts\" is not finite after step 1, so nothing was saved; earlier files are kept (a smaller "
+            "learning rate may help)");
 }
 
 TEST(RunFiles, ARunWithoutItsMetricsContinues) {
@@ -326,8 +325,8 @@ TEST(RunFiles, ARunWhoseFolderIsReplacedWritesNothingIntoTheOtherOne) {
   }});
   EXPECT_EQ(error_of([&] { run.loop.run({.folder = place, .checkpoint_every = 5, .progress = false}); }),
             "[file] " + place +
-                " is no longer the folder that this run began in, which was moved or removed (the files of the other "
-                "run are as they were)");
+                " is no longer the folder in which this run began, which was moved or removed (the files of the other "
+                "run are unchanged)");
   EXPECT_TRUE(fs::is_empty(place));
 }
 

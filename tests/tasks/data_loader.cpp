@@ -202,11 +202,11 @@ TEST(Collate, PadsSequences) {
       error_of([] {
         pad(std::vector<Tensor>{ones({1, 2}), ones({1, 3})});
       }),
-      "[pad] sequences may differ in their first size alone: number 0 is [1, 2] float32, number 1 is [1, 3] float32");
+      "[pad] sequences may differ only in their first size: number 0 is [1, 2] float32, number 1 is [1, 3] float32");
   EXPECT_EQ(error_of([] {
               pad(std::vector<Tensor>{ones({1}), ones({1}, kInt64)});
             }),
-            "[pad] sequences may differ in their first size alone: number 0 is [1] float32, number 1 is [1] int64");
+            "[pad] sequences may differ only in their first size: number 0 is [1] float32, number 1 is [1] int64");
 }
 
 TEST(DataLoaders, OrdersAndSizes) {

@@ -215,10 +215,11 @@ TEST(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   const std::string cut = std::string(tests::kTestsDir) + "/data/gpt2_cut";
   expect_error(with("tokenizer.json", slurp(folder / "letters/tokenizer.json")), 2,
                {"[--from] expected a tokenizer for the model's vocabulary of 296, got one with "});
-  expect_error(
-      train({"--from", hf, "--tokenizer", folder / "other"}), 2,
-      {"[--tokenizer] " + folder / "other" + " has another vocabulary than " + hf + " (the first different token is "});
-  expect_error(train({"--from", hf, "--tokenizer", cut}), 2, {"[--tokenizer] " + cut + " has another vocabulary than"});
+  expect_error(train({"--from", hf, "--tokenizer", folder / "other"}), 2,
+               {"[--tokenizer] the vocabulary of " + folder / "other" + " differs from that of " + hf +
+                " (the first different token is "});
+  expect_error(train({"--from", hf, "--tokenizer", cut}), 2,
+               {"[--tokenizer] the vocabulary of " + cut + " differs from that of"});
   expect_error(train({"--from", hf, "--tokenizer", "char"}), 2,
                {"[--tokenizer] expected the vocabulary of " + hf + ", got char (omit the option)"});
   std::filesystem::remove(hf + "/tokenizer.json");
@@ -245,8 +246,8 @@ TEST(GptFrom, WrongOptionsAreRejectedByName) {
   const auto expect = [&](const Arguments& more, const std::string& what) {
     expect_error(run_command(verdict_run(out, joined({"--from", kHuggingFace}, more))), 2, {what});
   };
-  expect({"--freeze", "tok_emb"}, "[--freeze] no parameter fits \"tok_emb\"; they are called tok_emb.weight, ..., ");
-  expect({"--freeze", "*"}, "[--freeze] expected parameters that are left to train, got none");
+  expect({"--freeze", "tok_emb"}, "[--freeze] no parameter matches \"tok_emb\"; the names are tok_emb.weight, ..., ");
+  expect({"--freeze", "*"}, "[--freeze] expected at least one parameter that is not frozen, got none");
   expect({"--freeze", "*.bias", "--lora-rank", "2"},
          "[--freeze] expected no --lora-rank, which freezes the whole model, got both");
   expect_error(
@@ -256,7 +257,7 @@ TEST(GptFrom, WrongOptionsAreRejectedByName) {
   expect({"--lora-merge"}, "[--lora-merge] expected --lora-rank, got none");
   expect({"--lora-rank", "2", "--lora-alpha", "0"}, "[--lora-alpha] must be positive, got 0");
   expect({"--lora-rank", "2", "--lora-targets", "c_atn"},
-         "[--lora-targets] no linear layer fits the target \"c_atn\"; there are trf_blocks.0.att.W_query, ");
+         "[--lora-targets] no linear layer matches the target \"c_atn\"; there are trf_blocks.0.att.W_query, ");
   expect({"--adapter", kHuggingFace}, "[--adapter] " + kHuggingFace + " has no adapter_config.json");
   expect_error(run_command(verdict_run(out, {"--adapter", kHuggingFace + "/adapter"})), 2,
                {"[--adapter] expected --from, the model that it belongs to, got none"});

@@ -114,12 +114,11 @@ TEST(GptRun, TrainsOnSeveralTokenFiles) {
   EXPECT_NE(values("auto"), values("permutation"));
 
   expect_error(run("x", mixed, {"--window-order", "pytorch"}), 2,
-               {"[--window-order] several texts, and weights, need the order permutation"});
+               {"[--window-order] several texts, or weights, need the order permutation"});
   expect_error(
       run("x", two + ":2," + (folder / "one.txt")), 2,
-      {"[--text] several files, and weights, are of token files (tapegrad tokenize --save), ", "one.txt is a text"});
-  expect_error(run("x", two + ":0"), 2,
-               {"[--text] expected a weight with which an epoch has 1 to 2^62 indices, got 0"});
+      {"[--text] several files, or weights, need token files (tapegrad tokenize --save), but ", "one.txt is a text"});
+  expect_error(run("x", two + ":0"), 2, {"[--text] expected a weight that gives an epoch of 1 to 2^62 indices, got 0"});
   expect_error(run("x", two + ":nan"), 2, {"[--text] expected a weight"});
   expect_error(run("x", two + ":two"), 2, {"[--text] there is no file "});
   save("b.tokens", "Another text. " + kGPTText);
@@ -147,13 +146,13 @@ TEST(GptRun, ADamagedTokenFileIsAnError) {
   ASSERT_NE(bytes, slurp(tokens));
   spill(tokens, bytes);
   const std::vector<std::string> error{"[text] " + tokens +
-                                       " is damaged: its ids do not have the checksum of its header"};
+                                       " is damaged: its ids do not match the checksum in its header"};
   expect_error(run_command(verify), 1, error);
   expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run"}), 1, error);
   expect_error(run("another"), 1, error);
   expect_error(run_command({"test", "gpt", "--model", folder / "run", "--text", tokens}), 1, error);
   expect_error(run_command(joined(verify, {"--decode"})), 2,
-               {"[--verify] reads a token file, and goes with no other option"});
+               {"[--verify] reads a token file, and cannot be combined with other options"});
   expect_error(run_command({"tokenize", "--verify", folder / "none"}), 2, {"[--verify] there is no file"});
   expect_error(run_command({"tokenize", "--verify", folder / "one.txt"}), 2, {"[--verify] "});
 }

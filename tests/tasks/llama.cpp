@@ -320,8 +320,8 @@ TEST(LlamaTraining, WrongOptionsAreRejectedByName) {
   expect({"--positions", "alibi"}, "[--positions] expected rope, as " + from + " has, got alibi");
   expect({"--ntk-scale", "2"}, "[--ntk-scale] expected 1, as " + from + " has, got 2");
   expect({"--with-masks"}, "[--with-masks] expected a GPT, got a Llama");
-  expect({"--lora-rank", "2", "--lora-targets", "c_attn"}, "[--lora-targets] no linear layer fits the target");
-  expect({"--freeze", "tok_emb.*"}, "[--freeze] no parameter fits \"tok_emb.*\"; they are called model.embed_tokens");
+  expect({"--lora-rank", "2", "--lora-targets", "c_attn"}, "[--lora-targets] no linear layer matches the target");
+  expect({"--freeze", "tok_emb.*"}, "[--freeze] no parameter matches \"tok_emb.*\"; the names are model.embed_tokens");
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 

@@ -281,7 +281,7 @@ TEST(Loop, AStepThatFailedEndsTheTrainingUntilACheckpointIsRestored) {
   EXPECT_EQ(error_of([&] { run.loop.step(); }), "[test] no batch");
   run.fail_at = 0;
   EXPECT_EQ(error_of([&] { run.loop.step(); }),
-            "[train] an earlier step of this loop failed (restore a checkpoint, or make the loop anew)");
+            "[train] an earlier step of this loop failed (restore a checkpoint, or construct a new loop)");
   run.loop.restore(saved);
   Trained unbroken({.epochs = 2, .accumulate = 3});
   for (int i = 0; i < 3; ++i) unbroken.loop.step();

@@ -216,7 +216,7 @@ TEST(TokenFile, DamagedIdsAreFound) {
   const std::string whole = tests::slurp(path);
   const std::string error =
       "[text] " + path +
-      " is damaged: its ids do not have the checksum of its header (write it again: tapegrad tokenize --save)";
+      " is damaged: its ids do not match the checksum in its header (write it again: tapegrad tokenize --save)";
   const auto damaged = [&](std::size_t at, char byte) {
     std::string bytes = whole;
     bytes[at] = byte;

@@ -1,4 +1,4 @@
-// The text tasks: copies, hierarchies, spans, and short runs of train and test on the invented records.
+// The text tasks: copies, hierarchies, spans, and short runs of train and test on the synthetic records.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/nn/gradcheck.h>

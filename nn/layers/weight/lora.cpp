@@ -34,7 +34,7 @@ std::vector<std::string> lora(const AnyModel& model, const LoraOptions& o, const
   const std::vector<NamedWeight> layers = updatable_weights(model);
   if (layers.empty()) fail(kLora, "the model has no linear layers");
   if (o.targets.empty()) fail(kLora, "expected targets, got none");
-  if (has_lora(model)) fail(kLora, "the model has updates of low rank already (merge_lora adds them to its weights)");
+  if (has_lora(model)) fail(kLora, "the model already has low-rank updates (merge_lora adds them to its weights)");
   struct Chosen {
     NamedWeight layer;
     std::string shared;  // the adapters' name of the layer whose A it shares, or none
@@ -54,7 +54,8 @@ std::vector<std::string> lora(const AnyModel& model, const LoraOptions& o, const
   }
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (!used[i])
-      fail(kLora, fmt::format("no linear layer fits the target \"{}\"; there are {}", o.targets[i], some_of(layers)));
+      fail(kLora,
+           fmt::format("no linear layer matches the target \"{}\"; there are {}", o.targets[i], some_of(layers)));
   }
   for (const Chosen& c : chosen) {
     const Weight& w = c.layer.weight;

@@ -109,10 +109,9 @@ TEST(Linformer, Errors) {
       {.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5, .projected = 2});
   const Tensor x = ones({1, 4, 3});
   nn::KVCache cache;
-  EXPECT_EQ(
-      error_of([&] { attention(x, {.cache = &cache}); }),
-      "[linformer_self_attention] linformer attention takes no cache: each projected key mixes all positions, later "
-      "ones, too");
+  EXPECT_EQ(error_of([&] { attention(x, {.cache = &cache}); }),
+            "[linformer_self_attention] linformer attention takes no cache: each projected key mixes all positions, "
+            "including later ones");
   EXPECT_EQ(error_of([&] {
               attention(ones({1, 6, 3}));
             }),

@@ -278,11 +278,11 @@ TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
   EXPECT_EQ(error_of([&] {
               model.hidden_each(next, std::vector<nn::KVCache*>{&cache, &cache});
             }),
-            "[gpt] expected a cache of its own for each row, got that of an earlier row for row 1");
+            "[gpt] expected a separate cache for each row, got that of an earlier row for row 1");
   EXPECT_EQ(error_of([&] {
               model.hidden_each(next, std::vector<nn::KVCache*>{&cache, nullptr});
             }),
-            "[gpt] expected a cache of its own for each row, got none for row 1");
+            "[gpt] expected a separate cache for each row, got none for row 1");
   const nn::MultiHeadSelfAttention attention({.d_in = 8, .d_out = 8, .num_heads = 2, .context_length = 4});
   EXPECT_EQ(error_of([&] {
               attention(ones({3, 1, 8}), {.each = std::vector<nn::AttentionPass>(2)});

@@ -124,7 +124,7 @@ TEST(Lora, ErrorsNameWhatIsWrong) {
   EXPECT_EQ(error_of([&] {
               lora(net, {.targets = {"up", "sideways"}});
             }),
-            "[lora] no linear layer fits the target \"sideways\"; there are up, down");
+            "[lora] no linear layer matches the target \"sideways\"; there are up, down");
   EXPECT_EQ(error_of([&] { lora(net, {}); }), "[lora] expected targets, got none");
   EXPECT_EQ(error_of([&] { lora(net, {.rank = 0, .targets = {"up"}}); }), "[lora] rank must be positive, got 0");
   Dropout none;
@@ -132,7 +132,7 @@ TEST(Lora, ErrorsNameWhatIsWrong) {
   Net twice;
   lora(twice, {.targets = {"up"}});
   EXPECT_EQ(error_of([&] { lora(twice, {.targets = {"up"}}); }),
-            "[lora] the model has updates of low rank already (merge_lora adds them to its weights)");
+            "[lora] the model already has low-rank updates (merge_lora adds them to its weights)");
   EXPECT_EQ(error_of([] { LowRank(2, 3, 1, 0); }), "[lora] alpha must be positive, got 0");
   GPTModel model = small_gpt();
   lora(model, {.targets = {"W_query"}});

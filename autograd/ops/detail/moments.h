@@ -1,4 +1,4 @@
-// Sums in float64 for the normalisations, and in long double where those of large numbers overflow.
+// Sums in float64 for the normalisations, and in a wider type where those of large numbers overflow.
 #pragma once
 
 #include <cmath>
@@ -39,9 +39,28 @@ struct GradientSums {
   }
 };
 
+/// 113 digits and a large range, in software on all processors: x86-64's long double has other digits than arm64's.
+#if defined(__x86_64__)
+using Wide = __float128;
+#else
+using Wide = long double;
+#endif
+static_assert(sizeof(Wide) == 16);
+
+/// The square root of a finite x >= 0, by Newton's method from that of a double.
+inline Wide square_root(Wide x) {
+  if (x == 0) return x;
+  Wide scale = 1;
+  for (; x > 0x1p1000; x *= 0x1p-1000) scale *= 0x1p500;
+  for (; x < 0x1p-1000; x *= 0x1p1000) scale *= 0x1p-500;
+  Wide root = std::sqrt(static_cast<double>(x));
+  for (int i = 0; i < 2; ++i) root = (root + x / root) / 2;
+  return root * scale;
+}
+
 /// Mean and variance of numbers whose squares overflow.
 struct WideMoments {
-  long double mean = 0, variance = 0;
+  Wide mean = 0, variance = 0;
 
   /// Of at(0) .. at(n - 1), around 0 unless `centred`. False if one of them is not finite: then nothing overflows.
   template <class At>
@@ -49,17 +68,17 @@ struct WideMoments {
     for (int64_t i = 0; i < n; ++i) {
       if (!std::isfinite(at(i))) return false;
     }
-    long double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n && centred; ++i) sum += static_cast<long double>(at(i));
-    mean = sum / static_cast<long double>(n);
+    Wide sum = 0, squares = 0;
+    for (int64_t i = 0; i < n && centred; ++i) sum += static_cast<Wide>(at(i));
+    mean = sum / static_cast<Wide>(n);
     for (int64_t i = 0; i < n; ++i) squares += (at(i) - mean) * (at(i) - mean);
-    variance = squares / static_cast<long double>(n);
+    variance = squares / static_cast<Wide>(n);
     return true;
   }
 };
 
-/// Whether `scale`, 1 / sqrt(variance + eps), is so small that its powers underflow: a gradient is computed in long
-/// double.
+/// Whether `scale`, 1 / sqrt(variance + eps), is so small that its powers underflow: a gradient is computed in
+/// Wide.
 template <class T>
 bool is_wide(T scale) {
   return scale < (sizeof(T) == sizeof(float) ? T(0x1p-60) : T(0x1p-500));
@@ -69,7 +88,7 @@ bool is_wide(T scale) {
 /// g and of g * (x - mean).
 template <class T>
 T wide_gradient(T g, T x, T mean, T scale, const GradientSums& sums, double count) {
-  const long double s = scale, n = (static_cast<long double>(x) - mean) * s;
+  const Wide s = scale, n = (static_cast<Wide>(x) - mean) * s;
   return static_cast<T>(s * (g - sums.dy / count - n * (sums.dy_x * s / count)));
 }
 

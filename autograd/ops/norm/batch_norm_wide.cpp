@@ -3,8 +3,6 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/norm/detail/batch_norm.h>
 
-#include <cmath>
-
 namespace tapegrad {
 namespace {
 
@@ -39,8 +37,8 @@ bool batch_norm_wide_settle(const BatchNormArgs& args, int64_t c) {
     WideMoments of;
     if (!of.measure(count, true, [&](int64_t i) { return x[i / l * args.size.c * l + i % l]; })) return false;
     static_cast<T*>(args.mean)[c] = static_cast<T>(of.mean);
-    static_cast<T*>(args.scale)[c] = static_cast<T>(1 / std::sqrt(of.variance + args.eps));
-    const long double n = static_cast<long double>(count);
+    static_cast<T*>(args.scale)[c] = static_cast<T>(1 / square_root(of.variance + args.eps));
+    const Wide n = static_cast<Wide>(count);
     if (args.var) static_cast<T*>(args.var)[c] = static_cast<T>(of.variance * (n / (n - 1)));
     return true;
   });

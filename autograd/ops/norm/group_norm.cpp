@@ -60,7 +60,7 @@ void group_norm_rows(const GroupNormArgs& args, int64_t begin, int64_t end) {
       T scale = static_cast<T>(1 / std::sqrt(moments.variance() + args.eps));
       if (WideMoments wide; !std::isfinite(moments.squares) && wide.measure(n, true, [x](int64_t i) { return x[i]; })) {
         mean_of_row = static_cast<T>(wide.mean);
-        scale = static_cast<T>(1 / std::sqrt(wide.variance + args.eps));
+        scale = static_cast<T>(1 / square_root(wide.variance + args.eps));
       }
       static_cast<T*>(args.mean)[row] = mean_of_row;
       static_cast<T*>(args.scale)[row] = scale;

@@ -25,12 +25,12 @@ struct NormRow {
   T mean, scale, pull;
 };
 
-// A finite row whose squares overflow in T: normals = (x - mean) * scale, computed in long double. False for any other.
+// A finite row whose squares overflow in T: normals = (x - mean) * scale, computed in Wide. False for any other.
 template <class T>
-bool widen(Norm form, double eps, const T* x, int64_t n, T* normals, long double& scale) {
+bool widen(Norm form, double eps, const T* x, int64_t n, T* normals, Wide& scale) {
   WideMoments of;
   if (!of.measure(n, form != Norm::rms, [x](int64_t i) { return x[i]; })) return false;
-  scale = form == Norm::std ? 1 / (std::sqrt(of.variance) + eps) : 1 / std::sqrt(of.variance + eps);
+  scale = form == Norm::std ? 1 / (square_root(of.variance) + eps) : 1 / square_root(of.variance + eps);
   for (int64_t i = 0; i < n; ++i) normals[i] = static_cast<T>((x[i] - of.mean) * scale);
   return true;
 }
@@ -86,7 +86,7 @@ HWY_INLINE void norm_row(Norm form, double given_eps, const T* x, const T* weigh
     pull = scale / count;
   }
   kept = {mean, scale, pull};
-  long double wide;
+  Wide wide;
   if (!std::isfinite(squares) && widen(form, given_eps, x, n, y, wide)) {
     kept.mean = std::numeric_limits<T>::quiet_NaN();
     x = y;
@@ -147,12 +147,12 @@ void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end
       const T* dy = static_cast<const T*>(args.dy) + i * n;
       NormRow<T> kept = static_cast<const NormRow<T>*>(args.kept)[i];
       const Scratch<T> normals(std::isnan(kept.mean) ? n : 0);
-      long double factor = 1;
+      Wide factor = 1;
       if (std::isnan(kept.mean) && widen(args.form, args.eps, x, n, normals.get(), factor)) {
         x = normals.get();
         // pull / scale: 1 / n, and in layer_norm_std (std + eps) / (std * n), where scale = 1 / (std + eps)
-        const long double rest = args.form == Norm::std ? 1 - args.eps * factor : 1;
-        kept = {0, 1, rest == 0 ? T{0} : static_cast<T>(1 / (rest * static_cast<long double>(n)))};
+        const Wide rest = args.form == Norm::std ? 1 - args.eps * factor : 1;
+        kept = {0, 1, rest == 0 ? T{0} : static_cast<T>(1 / (rest * static_cast<Wide>(n)))};
       }
       if (args.dx) {
         T* const dx = static_cast<T*>(args.dx) + i * n;

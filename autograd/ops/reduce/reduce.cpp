@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/moments.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
 
 #include <algorithm>
@@ -21,13 +22,13 @@ const Op kLogsumexp{"logsumexp"};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The variance of one row if its sums overflow in T: in long double, updated element by element (Welford 1962).
+// The variance of one row if its sums overflow in T: in Wide, updated element by element (Welford 1962).
 template <class T>
-long double variance_of_row(const T* x, int64_t n, double divisor) {
-  long double mean = 0, squares = 0;
+Wide variance_of_row(const T* x, int64_t n, double divisor) {
+  Wide mean = 0, squares = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const long double d = x[i] - mean;
-    mean += d / static_cast<long double>(i + 1);
+    const Wide d = x[i] - mean;
+    mean += d / static_cast<Wide>(i + 1);
     squares += d * (x[i] - mean);
   }
   return squares / divisor;
@@ -66,8 +67,8 @@ Tensor variance(const Op& op, const Tensor& given, const Axes& axes, bool keepdi
         v = std::max(v - left * left / n, T{0}) / static_cast<T>(divisor);
         if (root) v = std::sqrt(v);
       } else {
-        const long double wide = variance_of_row(from + i * x.n, x.n, divisor);
-        v = static_cast<T>(root ? std::sqrt(wide) : wide);
+        const Wide wide = variance_of_row(from + i * x.n, x.n, divisor);
+        v = static_cast<T>(root ? square_root(wide) : wide);
       }
     }
   });

@@ -37,7 +37,7 @@ struct BatchNormBackwardArgs {
   void* dx;  // or nullptr
 };
 
-/// For a finite channel whose squares overflow: computes mean, scale and var in long double. False for any other.
+/// For a finite channel whose squares overflow: computes mean, scale and var in Wide. False for any other.
 bool batch_norm_wide_settle(const BatchNormArgs& args, int64_t c);
 /// Computes the sums of those channels of a piece again whose scale is so small that its powers underflow, and dx from
 /// them.

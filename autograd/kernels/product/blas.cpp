@@ -11,6 +11,7 @@
 #include <tapegrad/autograd/parallel.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tapegrad {
 namespace {
@@ -197,7 +198,6 @@ void multiply_tiles(const Product<T>& p, Way way, const Finished& done) {
     const int64_t row = index % cut.down * cut.rows, col = index / cut.down * cut.cols;
     const int64_t rows = std::min(cut.rows, p.m - row), cols = std::min(cut.cols, p.n - col);
     Tile<T> tile = p.tile(row, rows, col, cols);
-    tile.dots = p.m <= blas::kDotRows;
     tile.panels = panels.from(col);
     tile.slivers = slivers.from(row);
     multiply_tile(way, tile, p.c.col_stride);
@@ -205,40 +205,48 @@ void multiply_tiles(const Product<T>& p, Way way, const Finished& done) {
   });
 }
 
-// For small C and long k: products over parts of k, in parallel, which are then added in order.
+// Adds the sums of blocks to the rows [begin, end) of C in order, the first of all to beta C.
 template <class T>
-void multiply_along_k(const Product<T>& p, Way way, const Finished& done) {
-  // An even number, so that two threads have as much work.
-  const int64_t parts = std::min<int64_t>(8, 2 * pieces_of(p.k, 2 * blas::kDepth)), depth = pieces_of(p.k, parts);
+void add_blocks(const Product<T>& p, bool first, int64_t blocks, const T* sums, int64_t begin, int64_t end) {
   const int64_t size = p.m * p.n;
-  const Scratch<T> sums(parts * size);
-  parallel_for(parts, 1, [&](int64_t part, int64_t) {
-    Tile<T> tile = p.tile(0, p.m, 0, p.n);
-    tile.a += part * depth * tile.a_cols;
-    tile.b += part * depth * tile.b_rows;
-    tile.k = std::min(depth, p.k - part * depth);
-    tile.beta = 0;
-    tile.c = sums.get() + part * size;
-    tile.c_rows = p.n;
-    multiply_rows(way, tile);
-  });
-  parallel_for(p.m, std::max<int64_t>(1, kAddWork / p.n), [&](int64_t begin, int64_t end) {
-    T* const sum = sums.get();
-    for (int64_t part = 1; part < parts; ++part) {
-      for (int64_t i = begin * p.n; i < end * p.n; ++i) sum[i] += sums.get()[part * size + i];
-    }
-    for (int64_t i = begin; i < end; ++i) {
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      const T* const from = sums + block * size + i * p.n;
+      const T beta = first && block == 0 ? p.beta : T{1};
       T* const row = p.c.data + i * p.c.row_stride;
-      if (p.beta == 0 && p.c.col_stride == 1) {
-        std::copy_n(sum + i * p.n, p.n, row);
-        continue;
-      }
       for (int64_t j = 0; j < p.n; ++j) {
         T& c = row[j * p.c.col_stride];
-        c = p.beta == 0 ? sum[i * p.n + j] : p.beta * c + sum[i * p.n + j];
+        c = beta == 0 ? from[j] : beta == 1 ? c + from[j] : std::fma(beta, c, from[j]);
       }
     }
-  });
+  }
+}
+
+// For small C and long k: blocks along k in parallel, kBlocks at a time, which are then added in order.
+template <class T>
+void multiply_along_k(const Product<T>& p, Way way, const Finished& done) {
+  constexpr int64_t kBlocks = 16;
+  const int64_t depth = blas::block_depth(p.k), blocks = pieces_of(p.k, depth), size = p.m * p.n;
+  // An even number of tiles, so that two threads have as much work.
+  const int64_t cols = blocks % 2 == 0 ? p.n : pieces_of(pieces_of(p.n, 2), kernels<T>().cols) * kernels<T>().cols;
+  const int64_t across = pieces_of(p.n, cols);
+  const Scratch<T> sums(std::min(blocks, kBlocks) * size);
+  for (int64_t first = 0; first < blocks; first += kBlocks) {
+    const int64_t count = std::min(kBlocks, blocks - first);
+    parallel_for(count * across, 1, [&](int64_t index, int64_t) {
+      const int64_t block = index / across, begin = (first + block) * depth, col = index % across * cols;
+      Tile<T> tile = p.tile(0, p.m, col, std::min(cols, p.n - col));
+      tile.a += begin * tile.a_cols;
+      tile.b += begin * tile.b_rows;
+      tile.k = std::min(depth, p.k - begin);
+      tile.beta = 0;
+      tile.c = sums.get() + block * size + col;
+      tile.c_rows = p.n;
+      multiply_rows(way, tile);
+    });
+    parallel_for(p.m, std::max<int64_t>(1, kAddWork / p.n),
+                 [&](int64_t begin, int64_t end) { add_blocks(p, first == 0, count, sums.get(), begin, end); });
+  }
   done(0, p.m, 0, p.n);
 }
 

@@ -39,8 +39,7 @@ void gemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_i
           Epilogue done = {});
 
 namespace blas {
-/// The same by the given choice instead of products(): the same bits, except for products of up to three rows or
-/// columns.
+/// The same by the given choice instead of products(), in the same bits.
 template <class T>
 void gemm(Products products, int64_t m, int64_t n, int64_t k, T alpha, MatrixView<const std::type_identity_t<T>> a,
           MatrixView<const std::type_identity_t<T>> b, T beta, MatrixView<std::type_identity_t<T>> c,

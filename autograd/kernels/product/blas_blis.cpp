@@ -108,8 +108,7 @@ void multiply_objects(obj_t* alpha, obj_t* a, obj_t* b, obj_t* beta, obj_t* c) {
                      .c = data(c),
                      .c_rows = bli_obj_row_stride(c),
                      .slivers = shared<T>(a),
-                     .panels = shared<T>(b),
-                     .dots = false};
+                     .panels = shared<T>(b)};
   const Scratch<T> scratch(kernels<T>().scratch_size(tile));
   kernels<T>().multiply(tile, scratch.get());
 }
@@ -354,7 +353,7 @@ void multiply_on_blis(const Tile<T>& t) {
     use.ready_for.store(threads, std::memory_order_relaxed);
     Rehearsal(use, threads);
   }
-  const int64_t blocks = std::max<int64_t>(1, (t.k + kDepth - 1) / kDepth), depth = (t.k + blocks - 1) / blocks;
+  const int64_t depth = block_depth(t.k);
   int64_t begin = 0;
   do {  // once also for k = 0
     const T beta = begin == 0 ? t.beta : T(1);

@@ -38,13 +38,13 @@ struct Product {
     if (n == 1 && m > 1) return false;
     return c.col_stride == 1 || c.row_stride != 1 || m == 1;
   }
-  // Few rows times columns that are contiguous along k: dot products, which read B once, column by column.
-  bool dot_shaped() const { return m <= kDotRows && a.col_stride == 1 && b.row_stride == 1; }
+  // Few rows times columns that are contiguous along k, which are not packed, but read once.
+  bool few_rows() const { return m <= kUnpackedRows && a.col_stride == 1 && b.row_stride == 1; }
   // Whether to compute C' = B' A'. The rows of A and the columns of B are contiguous along k, and the operand that is
   // read in vectors must be transposed: B, or A and C if the product is turned. That pays if it is less than half as
   // many elements; a quarter, if the rows of B' map to the same cache lines and must be copied.
   bool better_turned() const {
-    if (a.col_stride != 1 || b.row_stride != 1 || c.col_stride != 1 || beta != 0 || m <= kDotRows) return false;
+    if (a.col_stride != 1 || b.row_stride != 1 || c.col_stride != 1 || beta != 0 || m <= kUnpackedRows) return false;
     const int64_t times_packed = n * k <= kSharedB ? 1 : pieces_of(m, kTile);
     return (aliased<T>(b.col_stride, 1) ? 4 : 2) * m * (k + n) < n * k * times_packed;
   }
@@ -53,7 +53,7 @@ struct Product {
   bool one_tile() const { return work() < 2 * kPieceWork; }
   // Whether the sums are cut along k: a small C, whose tiles would be too few.
   bool along_k() const {
-    return !one_tile() && m * n <= (dot_shaped() ? kFewSums : kFewOutputs) && k >= 2 * kDepth &&
+    return !one_tile() && m * n <= (few_rows() ? kFewSums : kFewOutputs) && k >= 2 * kDepth &&
            m * n * k >= 2 * kPieceWork;
   }
   Product transposed() const {
@@ -127,7 +127,7 @@ Way way_of(const Product<T>& p, Products products) {
   if (!p.along_k() && faster_on_blis(p)) return Way::packed;
   const bool takes_both =
       blis_strides(p.m, p.k, p.a.row_stride, p.a.col_stride) && blis_strides(p.k, p.n, p.b.row_stride, p.b.col_stride);
-  return p.one_tile() || p.dot_shaped() || !takes_both ? Way::outside : Way::in_place;
+  return p.one_tile() || p.few_rows() || !takes_both ? Way::outside : Way::in_place;
 }
 
 template <class T>

@@ -7,21 +7,15 @@
 
 #include <algorithm>
 
-#include <tapegrad/autograd/kernels/product/blas_dot.h>
+#include <tapegrad/autograd/kernels/product/blas_few.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-using blas::kDepth;
+using blas::block_depth;
 using blas::Tile;
-
-// k in equal blocks of at most kDepth.
-HWY_INLINE int64_t block_depth(int64_t k) {
-  const int64_t blocks = (k + kDepth - 1) / kDepth;
-  return blocks == 0 ? 0 : (k + blocks - 1) / blocks;
-}
 
 // Rows in equal slivers of at most `most`.
 HWY_INLINE int64_t sliver_rows(int64_t m, int64_t most = kMaxRows) {
@@ -72,15 +66,6 @@ HWY_INLINE Lines<T> lines_of_panel(int64_t part, int64_t parts, int64_t k, int64
   constexpr int64_t kLine = 64 / sizeof(T);
   const int64_t first = k * part / parts, rows = k * (part + 1) / parts - first;
   return {from + first * step, step, rows, rows * ((width + kLine - 1) / kLine)};
-}
-
-// Few rows times columns that are contiguous along k.
-template <class T>
-void dot_tile(const Tile<T>& t) {
-  dot_rows(t.m, t.n, t.k, t.a, t.a_rows, t.b, t.b_cols, [&](int64_t i, int64_t j, T sum) HWY_ATTR {
-    T& c = t.c[i * t.c_rows + j];
-    c = t.alpha * sum + (t.beta == 0 ? T(0) : t.beta * c);
-  });
 }
 
 // The part of a tile's product that belongs to the rows [begin, begin + k) of B.
@@ -211,14 +196,16 @@ class Block {
 };
 
 template <class T>
-void multiply(const Tile<T>& t, T* scratch) {
-  if (t.m == 0 || t.n == 0) return;
-  if (t.dots && t.m <= blas::kDotRows && t.k >= 4 * kSumLanes<T> && t.a_cols == 1 && t.b_rows == 1 &&
-      t.panels.data == nullptr) {
-    return dot_tile(t);
-  }
-  const Plan<T> plan(t);
+void multiply(const Tile<T>& tile, T* scratch) {
+  Tile<T> t = tile;
   const int64_t depth = block_depth(t.k);
+  if (t.m <= blas::kUnpackedRows && t.k > 0 && t.a_cols == 1 && t.b_rows == 1 && t.panels.data == nullptr) {
+    const int64_t whole = t.n / kFewColumns<T> * kFewColumns<T>;
+    few_rows<T>(t.m, whole, t.k, depth, t.alpha, {t.a, t.a_rows, t.b, t.b_cols}, t.beta, t.c, t.c_rows);
+    t.b += whole * t.b_cols, t.c += whole, t.n -= whole;
+  }
+  if (t.m == 0 || t.n == 0) return;
+  const Plan<T> plan(t);
   int64_t begin = 0;
   do {  // once also for k = 0: C = beta C
     const Block<T> block(t, plan, begin, std::min(depth, t.k - begin), depth, scratch);

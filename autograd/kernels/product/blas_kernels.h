@@ -1,6 +1,7 @@
 // The kernels of matrix products, one table per kernel family; only blas.cpp uses them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tapegrad::blas {
@@ -27,7 +28,6 @@ struct Tile {
   int64_t c_rows;
   Shared<T> slivers = {};  // of A, by pack_slivers
   Shared<T> panels = {};   // of B, by pack_panels
-  bool dots = true;        // dot products if there are few rows
 };
 
 template <class T>
@@ -61,12 +61,13 @@ struct Kernels {
   void (*pack_blis_sliver)(int64_t m, int64_t k, const T* a, int64_t a_rows, int64_t a_cols, T* to);
 };
 
-/// The largest block along k: a panel of B then stays in L1.
+/// All sums along k are made in blocks of kDepth, the last one shorter, each in order from 0, and the blocks are added
+/// in order. A panel of B with so many rows stays in L1.
 inline constexpr int64_t kDepth = 256;
+inline int64_t block_depth(int64_t k) { return std::min(k, kDepth); }
 
-/// The most rows of A for which products are computed as dot products along k, if A's rows and B's columns are
-/// contiguous.
-inline constexpr int64_t kDotRows = 3;
+/// The most rows of A for which columns of B that are contiguous along k are not packed, but transposed in registers.
+inline constexpr int64_t kUnpackedRows = 4;
 
 /// Whether the rows of A, each contiguous, map to the same cache lines.
 template <class T>

@@ -202,6 +202,26 @@ HWY_INLINE typename Vec<T>::Raw load_blocks(const T* const* p, int64_t at) {
   }
 }
 
+// to[q] holds element at + q of each column, for as many q as 16 bytes hold.
+template <class T>
+HWY_INLINE void load_square(const T* const* columns, int64_t at, typename Vec<T>::Raw (&to)[16 / sizeof(T)]) {
+  const hn::ScalableTag<T> d;
+  if constexpr (sizeof(T) == sizeof(float)) {  // squares of 4 x 4 side by side, in two rounds of interleaving
+    const auto r0 = load_blocks<4>(columns, at), r1 = load_blocks<4>(columns + 1, at);
+    const auto r2 = load_blocks<4>(columns + 2, at), r3 = load_blocks<4>(columns + 3, at);
+    const auto t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);
+    const auto t2 = hn::InterleaveUpper(d, r0, r2), t3 = hn::InterleaveUpper(d, r1, r3);
+    to[0] = hn::InterleaveLower(d, t0, t1);
+    to[1] = hn::InterleaveUpper(d, t0, t1);
+    to[2] = hn::InterleaveLower(d, t2, t3);
+    to[3] = hn::InterleaveUpper(d, t2, t3);
+  } else {
+    const auto r0 = load_blocks<2>(columns, at), r1 = load_blocks<2>(columns + 1, at);
+    to[0] = hn::InterleaveLower(d, r0, r1);
+    to[1] = hn::InterleaveUpper(d, r0, r1);
+  }
+}
+
 // to[p * to_rows + j] = columns[j][p] for p < rows.
 template <class T>
 HWY_INLINE void transpose_columns(int64_t rows, const T* const (&columns)[kLanes<T>], T* to, int64_t to_rows) {
@@ -209,20 +229,10 @@ HWY_INLINE void transpose_columns(int64_t rows, const T* const (&columns)[kLanes
   const hn::ScalableTag<T> d;
   int64_t p = 0;
   for (; p + kBlock <= rows; p += kBlock, to += kBlock * to_rows) {
-    if constexpr (kBlock == 4) {  // squares of 4 x 4 side by side, transposed by two rounds of interleaving
-      const auto r0 = load_blocks<4>(columns, p), r1 = load_blocks<4>(columns + 1, p);
-      const auto r2 = load_blocks<4>(columns + 2, p), r3 = load_blocks<4>(columns + 3, p);
-      const auto t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);
-      const auto t2 = hn::InterleaveUpper(d, r0, r2), t3 = hn::InterleaveUpper(d, r1, r3);
-      hn::StoreU(hn::InterleaveLower(d, t0, t1), d, to);
-      hn::StoreU(hn::InterleaveUpper(d, t0, t1), d, to + to_rows);
-      hn::StoreU(hn::InterleaveLower(d, t2, t3), d, to + 2 * to_rows);
-      hn::StoreU(hn::InterleaveUpper(d, t2, t3), d, to + 3 * to_rows);
-    } else {
-      const auto r0 = load_blocks<2>(columns, p), r1 = load_blocks<2>(columns + 1, p);
-      hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
-      hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + to_rows);
-    }
+    typename Vec<T>::Raw square[kBlock];
+    load_square<T>(columns, p, square);
+#pragma GCC unroll 4
+    for (int64_t q = 0; q < kBlock; ++q) hn::StoreU(square[q], d, to + q * to_rows);
   }
   for (; p < rows; ++p, to += to_rows) {
     for (int64_t j = 0; j < kLanes<T>; ++j) to[j] = columns[j][p];

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 
@@ -12,6 +13,7 @@ namespace tapegrad {
 namespace {
 
 constexpr int64_t kPieceBytes = 128 << 10;  // of a weight, for one thread to read at a time: it stays in L2
+constexpr int64_t kTogether = 16;           // rows of a weight that a kernel may read together
 constexpr std::size_t kMostWeights = 4;
 constexpr int64_t kWidened = 1024;  // rows of W that are converted at a time
 
@@ -27,20 +29,42 @@ void widen_rows(const StreamedWeight& w, int64_t begin, int64_t end, int64_t k, 
                   w.scales + begin * groups * w.format->group_scales, end - begin, k, to);
 }
 
+// RowsFormat::multiply for rows in float32: a tile of A W^T. multiply(tile) computes it.
+template <class Multiply>
+void multiply_float32(const float* rows, const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
+                      const float* a, int64_t stride, const Multiply& multiply) {
+  multiply(blas::Tile<float>{m, end - begin, k, 1, a, stride, 1, rows, 1, k, 0, w.c + begin, w.n});
+  for (int64_t i = 0; w.bias != nullptr && i < m; ++i) {
+    for (int64_t j = begin; j < end; ++j) w.c[i * w.n + j] += w.bias[j];
+  }
+}
+
+const float* float32_rows(const StreamedWeight& w, int64_t begin, int64_t k) {
+  return static_cast<const float*>(w.data) + begin * k;
+}
+
+void multiply_tile(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
+                   int64_t stride) {
+  multiply_float32(float32_rows(w, begin, k), w, begin, end, m, k, a, stride, [](const blas::Tile<float>& tile) {
+    const blas::Kernels<float>& use = blas::kernels<float>();
+    const Scratch<float> scratch(use.scratch_size(tile));
+    use.multiply(tile, scratch.get());
+  });
+}
+
 // RowsFormat::multiply on BLIS.
 void multiply_on_blis(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
                       int64_t stride) {
   const bool is_wide = w.format == &kFloat32Rows;
   const Scratch<float> wide(is_wide ? 0 : (end - begin) * k);
   if (!is_wide) widen_rows(w, begin, end, k, wide.get());
-  const float* const from = is_wide ? static_cast<const float*>(w.data) + begin * k : wide.get();
-  blas::multiply_on_blis(blas::Tile<float>{m, end - begin, k, 1, a, stride, 1, from, 1, k, 0, w.c + begin, w.n});
-  for (int64_t i = 0; w.bias != nullptr && i < m; ++i) {
-    for (int64_t j = begin; j < end; ++j) w.c[i * w.n + j] += w.bias[j];
-  }
+  multiply_float32(is_wide ? float32_rows(w, begin, k) : wide.get(), w, begin, end, m, k, a, stride,
+                   blas::multiply_on_blis<float>);
 }
 
 }  // namespace
+
+const RowsFormat kFloat32Rows{.group_bytes = 4, .multiply = multiply_tile};
 
 void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const StreamedWeight> weights) {
   if (m == 0) return;
@@ -61,7 +85,7 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
   for (std::size_t w = 0; w < weights.size(); ++w) {
     const int64_t of_weight = weights[w].n * weights[w].format->row_bytes(k);
     const int64_t wanted = pieces_of(of_weight, kPieceBytes);
-    rows[w] = std::max<int64_t>(1, pieces_of(weights[w].n, wanted > 1 ? wanted + wanted % 2 : 1));
+    rows[w] = pieces_of(pieces_of(weights[w].n, wanted > 1 ? wanted + wanted % 2 : 1), kTogether) * kTogether;
     ends[w] = pieces += pieces_of(weights[w].n, rows[w]);
     bytes += of_weight;
     count_product(on_blis ? blas::packing_engine<float>() : Engine::few_rows, m * weights[w].n * k);

@@ -354,10 +354,12 @@ bool suits_lanes(const Attention& a) {
   constexpr int64_t kMostElements = 1536;  // of the queries and keys of a head: those of all lanes are then in cache
   const int64_t d = a.query.size(-1), e = a.value.size(-1), t = a.rows(), s = a.columns();
   const auto has_rows = [](const Tensor& x) { return x.strides()[-1] == 1; };
-  // One column, or as few rows as that, would be sums in another order (kernels/product/blas_dot.h).
-  return a.dtype == kFloat32 && !a.narrow && a.heads() >= kLeastHeads && t > blas::kDotRows && s > 1 && d > 1 &&
-         e > 1 && products() != Products::blis && (t + s) * std::max(d, e) <= kMostElements && a.sharing() == 1 &&
-         has_rows(a.query) && has_rows(a.key) && has_rows(a.value);
+  constexpr int64_t kLeastRows = 4, kLeastColumns = 2;            // for fewer, arranging heads in lanes takes longer
+  const bool one_block = std::max({t, s, d, e}) <= blas::kDepth;  // of sums along k: these are not cut into blocks
+  return a.dtype == kFloat32 && !a.narrow && a.heads() >= kLeastHeads && t >= kLeastRows && one_block &&
+         std::min({s, d, e}) >= kLeastColumns && products() != Products::blis &&
+         (t + s) * std::max(d, e) <= kMostElements && a.sharing() == 1 && has_rows(a.query) && has_rows(a.key) &&
+         has_rows(a.value);
 }
 
 void attention_by_lanes(const Attention& a, const Tensor& y) {

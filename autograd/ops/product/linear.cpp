@@ -73,7 +73,7 @@ void check(const Tensor& x, const LinearWeight& w) {
 bool reads_once(const Tensor& x, const LinearWeight& w) {
   if (w.quantized.defined() || is_stored(x, w.weight)) return true;
   return InferenceMode::on() && x.dtype() == kFloat32 && w.weight.is_contiguous() && row_count(x) <= kFewRows &&
-         no_gradient(x) && no_gradient(w.weight) && no_gradient(w.bias);
+         !multiplies_rounded(x, w.weight) && no_gradient(x) && no_gradient(w.weight) && no_gradient(w.bias);
 }
 
 constexpr std::size_t kMostStreams = 4;

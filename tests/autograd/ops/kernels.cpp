@@ -483,8 +483,7 @@ TEST(Blas, EdgesOnBlis) {
   }
 }
 
-// Whoever computes a product, it has the same bits; dot products along k, of up to three rows or columns, are summed in
-// another order. A product that is cut along k is cut by its shape alone.
+// Whoever computes a product, it has the same bits.
 template <class T>
 void compare_products(const Case& s) {
   SCOPED_TRACE(testing::Message() << s << (sizeof(T) == 4 ? " float" : " double"));
@@ -516,7 +515,7 @@ void compare_products(const Case& s) {
 TEST(Blas, TheSameBitsWhoeverComputes) {
   const tests::KeepThreads restore;
   std::mt19937 draw(7);
-  const int64_t sizes[] = {4, 6, 7, 12, 14, 16, 31, 32, 33, 48, 65, 97};
+  const int64_t sizes[] = {1, 2, 3, 4, 6, 12, 14, 16, 31, 33, 65, 97};
   for (int i = 0; i < 120; ++i) {  // in one tile
     const int64_t k = std::vector<int64_t>{0, 1, 2, 31, 256, 257, 300, 513, 700}[draw() % 9];
     const Case s{sizes[draw() % 12],

@@ -1,8 +1,10 @@
 // Trainer equals sampler: the logits of tokens that are generated one by one, with a cache, in batches of any size, are
 // bit by bit those of the forward pass of training.
-// ctest: products
+// ctest: products families
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/inference.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -16,9 +18,6 @@
 
 namespace tapegrad {
 namespace {
-
-// Products of up to four rows of float32 still have sums of their own.
-const std::vector<int64_t> kBatches32 = {5, 8, 16}, kBatches16 = {1, 2, 3, 5, 8, 16};
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
@@ -41,6 +40,7 @@ Tensor trained(nn::Decoder& model, const Tensor& ids) {
 
 // As generation computes them: `prompt` tokens at once, then one by one.
 Tensor generated(const nn::Decoder& model, const Tensor& ids, int64_t prompt) {
+  const InferenceMode inference;
   nn::KVCache cache;
   std::vector<Tensor> parts = {log_softmax(model(narrow(ids, 1, 0, prompt), &cache), -1)};
   for (int64_t t = prompt; t < ids.size(1); ++t) parts.push_back(log_softmax(model(narrow(ids, 1, t, 1), &cache), -1));
@@ -53,11 +53,12 @@ int64_t positions_that_differ(const Tensor& a, const Tensor& b) {
   return count;
 }
 
-void expect_same(nn::Decoder& model, const std::string& what) {
+void expect_same(nn::Decoder& model, const std::string& what, const std::vector<int64_t>& batches = {1, 2, 3, 4, 5, 16},
+                 int64_t length = 40) {
   for (const DType dtype : {kFloat32, kBFloat16}) {
     const Autocast autocast(dtype);
-    for (const int64_t batch : dtype == kFloat32 ? kBatches32 : kBatches16) {
-      const Tensor ids = some_ids(batch, 40, model.vocab_size()), expected = trained(model, ids);
+    for (const int64_t batch : batches) {
+      const Tensor ids = some_ids(batch, length, model.vocab_size()), expected = trained(model, ids);
       for (const int64_t prompt : {1, 3, 20}) {
         EXPECT_EQ(positions_that_differ(generated(model, ids, prompt), expected), 0)
             << what << ", " << name(dtype) << ", batch " << batch << ", prompt " << prompt;
@@ -67,11 +68,41 @@ void expect_same(nn::Decoder& model, const std::string& what) {
 }
 
 TEST(Sampler, GPTHasTheBitsOfTraining) {
-  for (const int64_t width : {32, 96}) {
+  for (const int64_t width : {32, 96, 128}) {
     manual_seed(1);
-    nn::GPTModel model(
-        {.vocab_size = 61, .context_length = 48, .emb_dim = width, .n_heads = 4, .n_layers = 2, .drop_rate = 0});
+    nn::GPTModel model({.vocab_size = 61,
+                        .context_length = 48,
+                        .emb_dim = width,
+                        .n_heads = width == 128 ? 2 : 4,
+                        .n_layers = 2,
+                        .drop_rate = 0});
     expect_same(model, "width " + std::to_string(width));
+  }
+}
+
+// Products in several blocks along k, and as many keys as one block holds.
+TEST(Sampler, WideAndLongGPTHasTheBitsOfTraining) {
+  manual_seed(1);
+  nn::GPTModel model(
+      {.vocab_size = 333, .context_length = 256, .emb_dim = 320, .n_heads = 5, .n_layers = 1, .drop_rate = 0});
+  expect_same(model, "wide", {1, 3}, 40);
+  expect_same(model, "long", {1}, 256);
+}
+
+TEST(Sampler, LlamaHasTheBitsOfTraining) {
+  for (const int64_t key_heads : {1, 2, 4}) {
+    for (const bool tied : {false, true}) {
+      manual_seed(1);
+      nn::LlamaModel model({.vocab_size = 61,
+                            .hidden_size = 64,
+                            .intermediate_size = 172,
+                            .num_hidden_layers = 2,
+                            .num_attention_heads = 4,
+                            .num_key_value_heads = key_heads,
+                            .max_position_embeddings = 48,
+                            .tie_word_embeddings = tied});
+      expect_same(model, fmt::format("{} heads of keys{}", key_heads, tied ? ", tied" : ""), {1, 2, 4, 5, 16});
+    }
   }
 }
 

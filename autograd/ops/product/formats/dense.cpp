@@ -8,19 +8,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-template <class B>
-HWY_INLINE void multiply_dense(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
-                               const float* a, int64_t stride) {
-  const auto done = [&](int64_t i, int64_t j, float sum) HWY_ATTR { w.store(i, begin + j, sum); };
-  dot_rows(m, end - begin, k, a, stride, static_cast<const B*>(w.data) + begin * k, k, done);
-}
-void multiply_float32(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
-                      int64_t stride) {
-  multiply_dense<float>(w, begin, end, m, k, a, stride);
-}
 void multiply_bfloat16(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
                        int64_t stride) {
-  multiply_dense<uint16_t>(w, begin, end, m, k, a, stride);
+  const auto done = [&](int64_t i, int64_t j, float sum) HWY_ATTR { w.store(i, begin + j, sum); };
+  dot_rows(m, end - begin, k, a, stride, static_cast<const uint16_t*>(w.data) + begin * k, k, done);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE
@@ -33,17 +24,11 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(multiply_float32);
 HWY_EXPORT(multiply_bfloat16);
 
 }  // namespace
 
-extern const RowsFormat kFloat32Rows, kBFloat16Rows;
-const RowsFormat kFloat32Rows{.group_bytes = 4,
-                              .multiply = [](const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
-                                             const float* a, int64_t stride) {
-                                kernel_of(HWY_DISPATCH_TABLE(multiply_float32))(w, begin, end, m, k, a, stride);
-                              }};
+extern const RowsFormat kBFloat16Rows;
 const RowsFormat kBFloat16Rows{
     .group_bytes = 2,
     .multiply =

@@ -1,0 +1,144 @@
+// Products of a few rows with columns that are contiguous along k, without packing these; included once for each
+// instruction set.
+#if defined(TAPEGRAD_AUTOGRAD_BLAS_FEW_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAPEGRAD_AUTOGRAD_BLAS_FEW_H_
+#undef TAPEGRAD_AUTOGRAD_BLAS_FEW_H_
+#else
+#define TAPEGRAD_AUTOGRAD_BLAS_FEW_H_
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <tapegrad/autograd/kernels/product/blas_micro.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tapegrad::HWY_NAMESPACE {
+
+// Columns at a time: a cache line of C, in kSumVecs vectors. They are read a few elements at a time and transposed in
+// registers, so that each lane sums one column in order, as it does in a tile.
+template <class T>
+inline constexpr int64_t kFewColumns = 64 / sizeof(T);
+
+// Rows at a time: their sums and a square of the columns fit the registers. double has fewer kernels.
+template <class T>
+inline constexpr int kFewAtOnce = sizeof(T) == sizeof(double) ? 2
+                                  : HWY_TARGET == HWY_AVX3    ? 8
+                                                              : 4;
+
+// A step of k: as many elements as 16 bytes hold.
+template <class T>
+inline constexpr int64_t kFewStep = 16 / sizeof(T);
+
+// Where a product of a few rows reads: rows of A, and columns of B, which are contiguous along k.
+template <class T>
+struct FewOperands {
+  const T* a;
+  int64_t a_rows;
+  const T* b;
+  int64_t b_cols;
+};
+
+// sum = the product of `length` elements along k. The columns after these, which are read next, are fetched into L2.
+template <int kRows, class T>
+HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_t length, const FewOperands<T>& x) {
+  using Raw = typename Vec<T>::Raw;
+  constexpr int64_t kLine = kFewColumns<T>, kStep = kFewStep<T>;
+  constexpr int kVecs = kSumVecs<T>, kBases = kFewColumns<T> / 8;
+  const typename Vec<T>::Tag d;
+  // Addresses are a pointer plus one of these. The compiler must not know how they depend on each other: it would
+  // compute the addresses one by one.
+  int64_t s1 = x.b_cols, s3 = 3 * x.b_cols, s5 = 5 * x.b_cols, s7 = 7 * x.b_cols;
+  asm("" : "+r"(s1), "+r"(s3), "+r"(s5), "+r"(s7));
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVecs; ++v) sum[r][v] = hn::Zero(d);
+  }
+  const T* base[kBases];  // of 8 columns each
+  for (int i = 0; i < kBases; ++i) base[i] = x.b + 8 * i * s1;
+  const T* from = x.a;
+  int64_t p = 0;
+  for (; p + kStep <= length; p += kStep, from += kStep) {
+    // A line of each column is fetched in the steps that it takes.
+    const T* fetched = x.b + (p & -kLine) + (kFewColumns<T> + (p & (kLine - kStep))) * s1;
+#pragma GCC unroll 4
+    for (int i = 0; i < kStep; ++i, fetched += s1) __builtin_prefetch(fetched, 0, 2);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVecs; ++v) {
+      const T* columns[kFewColumns<T>];
+#pragma GCC unroll 2
+      for (int i = 0; i < kBases; ++i) {
+        const T* at = base[i];
+        asm("" : "+r"(at));
+        const T* const eight[] = {at, at + s1, at + 2 * s1, at + s3, at + 4 * s1, at + s5, at + 2 * s3, at + s7};
+#pragma GCC unroll 8
+        for (int q = 0; q < 8; ++q) columns[8 * i + q] = eight[q];
+      }
+      Raw square[kStep];
+      load_square<T>(columns + v * kLanes<T>, 0, square);
+#pragma GCC unroll 4
+      for (int q = 0; q < kStep; ++q) {
+#pragma GCC unroll 8
+        for (int r = 0; r < kRows; ++r) sum[r][v] = fused(hn::Set(d, from[r * x.a_rows + q]), square[q], sum[r][v]);
+      }
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < kBases; ++i) base[i] += kStep;
+  }
+  for (; p < length; ++p, ++from) {
+    T row[kFewColumns<T>];
+    for (int64_t j = 0; j < kFewColumns<T>; ++j) row[j] = x.b[j * x.b_cols + p];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVecs; ++v) {
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        sum[r][v] = fused(hn::Set(d, from[r * x.a_rows]), load(row + v * kLanes<T>).raw, sum[r][v]);
+      }
+    }
+  }
+}
+
+// C[0:kRows, 0:kFewColumns] = alpha A B + beta C, in blocks of `depth` along k.
+template <int kRows, class T>
+HWY_NOINLINE void few_columns(int64_t k, int64_t depth, T alpha, const FewOperands<T>& x, T beta, T* c,
+                              int64_t c_rows) {
+  for (int64_t begin = 0; begin < k; begin += depth) {
+    typename Vec<T>::Raw sum[kRows][kSumVecs<T>];
+    few_sums<kRows, T>(sum, std::min(depth, k - begin), {x.a + begin, x.a_rows, x.b + begin, x.b_cols});
+    if (begin == 0 && beta == 0) {
+      put<false, false, T>(sum, alpha, beta, c, c_rows, kLanes<T>);
+    } else {
+      put<true, false, T>(sum, alpha, begin == 0 ? beta : T(1), c, c_rows, kLanes<T>);
+    }
+  }
+}
+
+// C[0:m, 0:n] = alpha A B + beta C, n a multiple of kFewColumns, in blocks of `depth` along k. B is read once.
+template <class T>
+HWY_INLINE void few_rows(int64_t m, int64_t n, int64_t k, int64_t depth, T alpha, const FewOperands<T>& x, T beta, T* c,
+                         int64_t c_rows) {
+  constexpr int kMost = kFewAtOnce<T>;
+  using Kernel = void (*)(int64_t, int64_t, T, const FewOperands<T>&, T, T*, int64_t);
+  static constexpr auto kTable = []<int... r>(std::integer_sequence<int, r...>) {
+    return std::array<Kernel, kMost>{few_columns<r + 1, T>...};
+  }
+  (std::make_integer_sequence<int, kMost>());
+  const int64_t times = (m + kMost - 1) / kMost;
+  for (int64_t j = 0; j < n; j += kFewColumns<T>) {
+    for (int64_t t = 0; t < times; ++t) {
+      const int64_t i = m * t / times, rows = m * (t + 1) / times - i;
+      kTable[static_cast<std::size_t>(rows - 1)](k, depth, alpha,
+                                                 {x.a + i * x.a_rows, x.a_rows, x.b + j * x.b_cols, x.b_cols}, beta,
+                                                 c + i * c_rows + j, c_rows);
+    }
+  }
+}
+
+}  // namespace tapegrad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

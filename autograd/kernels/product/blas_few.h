@@ -42,9 +42,10 @@ struct FewOperands {
   int64_t b_cols;
 };
 
-// sum = the product of `length` elements along k. The columns after these, which are read next, are fetched into L2.
+// sum = the product of `length` elements along k. What is read later is fetched into L2, `later` elements from here.
 template <int kRows, class T>
-HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_t length, const FewOperands<T>& x) {
+HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_t length, const FewOperands<T>& x,
+                         int64_t later) {
   using Raw = typename Vec<T>::Raw;
   constexpr int64_t kLine = kFewColumns<T>, kStep = kFewStep<T>;
   constexpr int kVecs = kSumVecs<T>, kBases = kFewColumns<T> / 8;
@@ -64,7 +65,7 @@ HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_
   int64_t p = 0;
   for (; p + kStep <= length; p += kStep, from += kStep) {
     // A line of each column is fetched in the steps that it takes.
-    const T* fetched = x.b + (p & -kLine) + (kFewColumns<T> + (p & (kLine - kStep))) * s1;
+    const T* fetched = x.b + later + (p & -kLine) + (p & (kLine - kStep)) * s1;
 #pragma GCC unroll 4
     for (int i = 0; i < kStep; ++i, fetched += s1) __builtin_prefetch(fetched, 0, 2);
 #pragma GCC unroll 4
@@ -106,9 +107,12 @@ HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_
 template <int kRows, class T>
 HWY_NOINLINE void few_columns(int64_t k, int64_t depth, T alpha, const FewOperands<T>& x, T beta, T* c,
                               int64_t c_rows) {
+  // Three blocks ahead, or else the columns after these.
+  const int64_t ahead = 3 * depth, next = kFewColumns<T> * x.b_cols - std::max(int64_t{0}, k - ahead);
   for (int64_t begin = 0; begin < k; begin += depth) {
     typename Vec<T>::Raw sum[kRows][kSumVecs<T>];
-    few_sums<kRows, T>(sum, std::min(depth, k - begin), {x.a + begin, x.a_rows, x.b + begin, x.b_cols});
+    few_sums<kRows, T>(sum, std::min(depth, k - begin), {x.a + begin, x.a_rows, x.b + begin, x.b_cols},
+                       begin + ahead < k ? ahead : next);
     if (begin == 0 && beta == 0) {
       put<false, false, T>(sum, alpha, beta, c, c_rows, kLanes<T>);
     } else {

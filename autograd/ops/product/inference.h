@@ -5,9 +5,8 @@
 
 namespace tapegrad {
 
-/// While one is alive on this thread, nothing is recorded, as with PauseRecording, and linear() with float32 weights
-/// reads them once for up to 16 rows of x: the bits of a row then do not depend on the other rows, as is always the
-/// case for weights in fewer bits. (Elsewhere products of few rows have the bits of training.)
+/// While one is alive on this thread, nothing is recorded, as with PauseRecording, and linear() reads float32 weights
+/// in pieces for up to 16 rows of x, which is faster when they come from memory. The bits are those of training.
 class InferenceMode {
  public:
   InferenceMode() : before_(on_) { on_ = true; }

@@ -214,6 +214,10 @@ void add_blocks(const Product<T>& p, bool first, int64_t blocks, const T* sums, 
       const T* const from = sums + block * size + i * p.n;
       const T beta = first && block == 0 ? p.beta : T{1};
       T* const row = p.c.data + i * p.c.row_stride;
+      if (p.c.col_stride == 1 && beta == 1) {
+        for (int64_t j = 0; j < p.n; ++j) row[j] += from[j];
+        continue;
+      }
       for (int64_t j = 0; j < p.n; ++j) {
         T& c = row[j * p.c.col_stride];
         c = beta == 0 ? from[j] : beta == 1 ? c + from[j] : std::fma(beta, c, from[j]);

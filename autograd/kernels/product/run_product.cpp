@@ -136,25 +136,29 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad::runs {
 namespace {
 
-// On BLIS, which reads no runs: from a copy of A.
+// On BLIS, which reads no runs: from copies. Here a sum is one chain, however long; BLIS has blocks along k. So each
+// block begins with the sum so far, times one.
 template <class T>
 void multiply_on_blis(const Product<T>& p) {
   int64_t k = 0;
   for (int64_t r = 0; r < p.count; ++r) k += p.runs[r].length;
-  const int64_t n = p.wide ? kernels<T>().cols : kernels<T>().cols / 2;
-  const Scratch<T> a(p.rows * k), sums(p.rows * n);
-  T* to = a.get();
+  const int64_t n = p.wide ? kernels<T>().cols : kernels<T>().cols / 2, most = blas::kDepth - 1;
+  const Scratch<T> a(k), block(blas::kDepth), panel(blas::kDepth * n);
+  block.get()[0] = T(1);
   for (int64_t i = 0; i < p.rows; ++i) {
+    T* to = a.get();
     for (int64_t r = 0; r < p.count; ++r) {
       const T* const from = p.a + p.a_rows[i] + p.runs[r].at;
       for (int64_t q = 0; q < p.runs[r].length; ++q) *to++ = from[q * p.step];
     }
-  }
-  blas::multiply_on_blis(blas::Tile<T>{p.rows, n, k, 1, a.get(), k, 1, p.panel, n, 1, 0, sums.get(), n});
-  for (int64_t i = 0; i < p.rows; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      T& c = p.c[p.c_rows[i] + j];
-      c = p.add ? c + sums.get()[i * n + j] : sums.get()[i * n + j];
+    T* const c = p.c + p.c_rows[i];
+    if (!p.add) std::fill_n(c, n, T(0));
+    for (int64_t first = 0; first < k; first += most) {
+      const int64_t some = std::min(most, k - first);
+      std::copy_n(a.get() + first, some, block.get() + 1);
+      std::copy_n(c, n, panel.get());
+      std::copy_n(p.panel + first * n, some * n, panel.get() + n);
+      blas::multiply_on_blis(blas::Tile<T>{1, n, some + 1, 1, block.get(), some + 1, 1, panel.get(), n, 1, 0, c, n});
     }
   }
 }

@@ -24,10 +24,7 @@ namespace tapegrad {
 namespace {
 
 namespace fs = std::filesystem;
-using tests::error_of;
-using tests::slurp;
-using tests::spill;
-using tests::TemporaryFolder;
+using namespace tests;
 
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;

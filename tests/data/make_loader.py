@@ -1,5 +1,5 @@
 """Writes loader.json: what PyTorch's DataLoader draws with its samplers, and random_split, for
-tests/tasks/data_loader.cpp. Needs torch."""
+tests/tasks/data/data_loader.cpp. Needs torch."""
 import json
 import pathlib
 

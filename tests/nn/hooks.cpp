@@ -11,11 +11,7 @@
 namespace tapegrad {
 namespace {
 
-using tests::error_of;
-using tests::Names;
-using tests::names_of;
-using tests::Values;
-using tests::values_of;
+using namespace tests;
 
 TEST(OnGrad, SeesAndReplacesGradients) {
   const Tensor x = tensor({1., 2.}).as_leaf();

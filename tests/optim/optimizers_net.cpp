@@ -1,4 +1,4 @@
-// Two hundred steps of every optimiser on a small network, schedules, LBFGS and averages, compared with PyTorch 2.15.
+// Two hundred steps of every optimiser on a small network, and LBFGS, compared with PyTorch 2.15.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -7,14 +7,12 @@
 #include <tapegrad/optim/adagrad.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/adamax.h>
-#include <tapegrad/optim/average.h>
 #include <tapegrad/optim/lbfgs.h>
 #include <tapegrad/optim/lion.h>
 #include <tapegrad/optim/muon.h>
 #include <tapegrad/optim/nadam.h>
 #include <tapegrad/optim/rmsprop.h>
 #include <tapegrad/optim/rprop.h>
-#include <tapegrad/optim/schedule.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/threads.h>
@@ -332,143 +330,6 @@ TEST(LBFGS, Errors) {
             "[lbfgs] lr must be finite and not negative, got -1");
   optim::LBFGS lbfgs(net.parameters);
   EXPECT_EQ(error_of([&] { lbfgs.load_state({}); }), "[lbfgs] the state has no \"counts\"");
-}
-
-// --- schedules ---
-
-void expect_rates(const std::string& name, const optim::Schedule& schedule) {
-  const json& rates = golden()["schedules"][name];
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    EXPECT_NEAR(schedule(static_cast<int64_t>(i) + 1), rates[i].get<double>(), 1e-12) << name << ", step " << i + 1;
-  }
-}
-
-TEST(Schedules, EqualPyTorchs) {
-  expect_rates("cosine", optim::Cosine{.lr = 0.3, .total = 7, .min_lr = 0.01});
-  expect_rates("multi_step", optim::MultiStep{.lr = 0.3, .milestones = {3, 7, 7, 20}, .gamma = 0.5});
-  expect_rates("exponential", optim::Exponential{.lr = 0.3, .gamma = 0.9});
-  expect_rates("linear", optim::Linear{.lr = 0.3, .total = 10, .start_factor = 0.25, .end_factor = 1});
-  expect_rates("polynomial", optim::Polynomial{.lr = 0.3, .total = 10, .power = 2});
-  expect_rates("cosine_restarts", optim::CosineRestarts{.lr = 0.3, .period = 7, .min_lr = 0.01});
-  expect_rates("cosine_restarts_growing", optim::CosineRestarts{.lr = 0.3, .period = 3, .growth = 2, .min_lr = 0.01});
-  using Anneal = optim::OneCycle::Anneal;
-  expect_rates("one_cycle", optim::OneCycle{.max_lr = 0.3, .total = 40});
-  expect_rates(
-      "one_cycle_linear",
-      optim::OneCycle{.max_lr = 0.3, .total = 40, .pct_start = 0.2, .div_factor = 10, .anneal = Anneal::linear});
-  expect_rates("one_cycle_three",
-               optim::OneCycle{.max_lr = 0.3, .total = 40, .final_div_factor = 100, .three_phase = true});
-  expect_rates("chain", optim::Chain{{{optim::Linear{.lr = 0.3, .total = 5, .start_factor = 0.1, .end_factor = 1}, 8},
-                                      {optim::Exponential{.lr = 0.3, .gamma = 0.8}, 1}}});
-}
-
-TEST(Schedules, OfOtherLibraries) {
-  const optim::Schedule root = optim::InverseRoot{.lr = 2, .warmup = 4};
-  EXPECT_DOUBLE_EQ(root(1), 0.5);
-  EXPECT_DOUBLE_EQ(root(4), 2);
-  EXPECT_DOUBLE_EQ(root(16), 1);
-  const optim::Schedule stable = optim::WarmupStableDecay{.lr = 1, .warmup = 2, .stable = 3, .decay = 4, .min_lr = 0.2};
-  EXPECT_DOUBLE_EQ(stable(1), 0.5);
-  EXPECT_DOUBLE_EQ(stable(2), 1);
-  EXPECT_DOUBLE_EQ(stable(5), 1);
-  EXPECT_DOUBLE_EQ(stable(7), 0.6);
-  EXPECT_DOUBLE_EQ(stable(9), 0.2);
-  EXPECT_DOUBLE_EQ(stable(90), 0.2);
-  const optim::Schedule own = [](int64_t step) { return 1 / static_cast<double>(step); };
-  EXPECT_DOUBLE_EQ(own(4), 0.25);
-}
-
-TEST(Schedules, PlateauEqualsPyTorch) {
-  for (const json& run : golden()["plateau"]) {
-    const json& o = run["options"];
-    const optim::PlateauOptions options{.lr = 0.3,
-                                        .factor = o.value("factor", 0.1),
-                                        .patience = o["patience"],
-                                        .threshold = o.value("threshold", 1e-4),
-                                        .relative = !o.contains("threshold_mode"),
-                                        .maximize = o.contains("mode"),
-                                        .cooldown = o.value("cooldown", 0),
-                                        .min_lr = o.value("min_lr", 0.0)};
-    optim::Plateau plateau(options), resumed(options);
-    for (std::size_t i = 0; i < golden()["metrics"].size(); ++i) {
-      optim::Plateau next(options);
-      next.load_state(resumed.state());
-      resumed = next;
-      const double metric = golden()["metrics"][i], expected = run["rates"][i];
-      EXPECT_DOUBLE_EQ(plateau(metric), expected) << o.dump() << ", call " << i;
-      EXPECT_EQ(resumed(metric), plateau.lr());
-    }
-  }
-}
-
-TEST(Schedules, Errors) {
-  EXPECT_EQ(error_of([] { optim::Linear{.lr = 1, .total = 0}(1); }), "[schedule] total must be positive, got 0");
-  EXPECT_EQ(error_of([] { optim::OneCycle{.max_lr = 1, .total = 9, .pct_start = 2}(1); }),
-            "[schedule] pct_start must be between 0 and 1, got 2");
-  EXPECT_EQ(error_of([] { optim::OneCycle{.max_lr = 1, .total = 9, .div_factor = 0}(1); }),
-            "[schedule] div_factor and final_div_factor must be positive, got 0 and 10000");
-  EXPECT_EQ(error_of([] { optim::Chain{}(1); }), "[schedule] expected a chain of at least one schedule, got none");
-  EXPECT_EQ(error_of([] { optim::Exponential{.lr = 1, .gamma = 1}(0); }), "[schedule] steps count from 1, got 0");
-  EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .factor = 1}); }),
-            "[plateau] factor must be between 0 and 1, got 1");
-  EXPECT_EQ(error_of([] { optim::Plateau({.lr = 1, .patience = -1}); }),
-            "[plateau] expected options of 0 or more, got a negative one");
-}
-
-// --- averages ---
-
-TEST(ExponentialAverage, FollowsTheWeights) {
-  const Tensor p = full({3}, 2, kFloat64).as_leaf();
-  optim::ExponentialAverage average({{"p", p}}, {.decay = 0.75});
-  const auto set = [&](double value) {
-    p.prepare_write("test", "p");
-    copy_into(p, full({3}, value, kFloat64));
-  };
-  average.update();
-  set(4);
-  average.update();
-  set(8);
-  average.update();
-  EXPECT_EQ(average.averages()[0].tensor.to_vector<double>()[0], 0.75 * (0.75 * 2 + 0.25 * 4) + 0.25 * 8);
-  {
-    const optim::ExponentialAverage::Use use(average);
-    EXPECT_EQ(p.to_vector<double>()[0], 3.875);
-  }
-  EXPECT_EQ(p.to_vector<double>()[0], 8);
-  optim::ExponentialAverage other({{"p", p}}, {.decay = 0.75});
-  other.load_state(average.state());
-  other.update();
-  average.update();
-  EXPECT_EQ(other.averages()[0].tensor.to_vector<double>(), average.averages()[0].tensor.to_vector<double>());
-  EXPECT_EQ(other.updates(), 4);
-}
-
-TEST(ExponentialAverage, WarmsUp) {
-  const Tensor p = zeros({1}, kFloat64).as_leaf();
-  optim::ExponentialAverage average({{"p", p}}, {.decay = 0.9, .warmup = true});
-  average.update();
-  p.prepare_write("test", "p");
-  copy_into(p, ones({1}, kFloat64));
-  average.update();
-  EXPECT_DOUBLE_EQ(average.averages()[0].tensor.to_vector<double>()[0], 1 - 3.0 / 12);
-}
-
-TEST(ExponentialAverage, Errors) {
-  const Tensor p = zeros({1}).as_leaf();
-  EXPECT_EQ(error_of([&] {
-              optim::ExponentialAverage({{"p", p}}, {.decay = 1});
-            }),
-            "[average] decay must be in [0, 1), got 1");
-  EXPECT_EQ(error_of([&] { optim::ExponentialAverage({}, {}); }),
-            "[average] expected at least one parameter, got none");
-  EXPECT_EQ(error_of([&] {
-              optim::ExponentialAverage({{"p", p.detach()}}, {});
-            }),
-            "[average] expected leaves, got \"p\", which is not one (use parameters(model), or as_leaf())");
-  EXPECT_EQ(error_of([&] {
-              optim::ExponentialAverage({{"p", p}}, {}).load_state({});
-            }),
-            "[average] the state has no \"p\"");
 }
 
 TEST(OptimizersOnANet, Errors) {

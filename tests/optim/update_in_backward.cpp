@@ -1,7 +1,12 @@
-// Updates during backward, where functions of the user read parameters that are not inputs of their operation.
+// Updates during backward: values, memory, errors, and functions of the user that read parameters which are not inputs
+// of their operation.
+// ctest: threads
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/on_grad.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/pool_peak.h>
+#include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/ode.h>
 #include <tapegrad/nn/recompute.h>
 #include <tapegrad/nn/reversible.h>
@@ -10,7 +15,6 @@
 #include <tapegrad/tests/support/near.h>
 
 #include <functional>
-#include <memory>
 
 namespace tapegrad::tests {
 namespace {
@@ -272,6 +276,152 @@ TEST(Gradients, ThatAreALeafItselfAreDifferentiated) {
   const Tensor dw = tape.backward(y, {.create_graph = true})[w];
   EXPECT_EQ(dw.to_vector<float>(), (std::vector<float>{18, 50}));
   EXPECT_EQ(tape.backward(sum(dw))[w].to_vector<float>(), (std::vector<float>{12, 20}));
+}
+
+const std::string kNone = "no error";
+
+// What SGD with a rate of 1 makes of these leaves, by step(tape, loss) or by step(tape.backward(loss)).
+template <class LossOf>
+std::vector<std::vector<float>> trained(bool in_backward, const std::vector<Tensor>& start, const LossOf& loss_of) {
+  std::vector<Tensor> leaves;
+  NamedTensors parameters;
+  for (const Tensor& x : start) {
+    leaves.push_back(x.clone().as_leaf());
+    parameters.push_back({std::to_string(parameters.size()), leaves.back()});
+  }
+  optim::SGD sgd(parameters, {.lr = 1});
+  for (int i = 0; i < 2; ++i) {
+    Tape tape;
+    const Tensor loss = loss_of(leaves);
+    if (in_backward) {
+      sgd.step(tape, loss);
+    } else {
+      sgd.step(tape.backward(loss));
+    }
+  }
+  std::vector<std::vector<float>> values;
+  for (const Tensor& leaf : leaves) values.push_back(leaf.to_vector<float>());
+  return values;
+}
+
+// Operations that backward has yet to run use the values before the update.
+TEST(UpdateInBackward, SeesTheValuesOfForward) {
+  const std::vector<Tensor> start{tensor({1., 2.}), tensor({3., 5.}), tensor({-1., 0.5})};
+  const auto expect_same = [&](const auto& loss_of) {
+    const auto after = trained(false, start, loss_of);
+    EXPECT_EQ(trained(true, start, loss_of), after);
+    EXPECT_NE(after[1], start[1].to_vector<float>());
+  };
+  // A gradient is another parameter, and a parameter is used many times.
+  expect_same([](const std::vector<Tensor>& w) { return sum(w[0] * w[1]) + sum(w[1] * w[2]) + sum(w[0] * w[0]); });
+  // Before w[1] is on the tape, the product keeps its values.
+  expect_same([](const std::vector<Tensor>& w) { return sum(w[0] * w[1].detach() * w[1] * w[2]); });
+  // A view of a parameter is alive.
+  Tensor view;
+  expect_same([&view](const std::vector<Tensor>& w) {
+    view = w[1].slice(0, 0, 2);
+    return sum(w[0] * view * w[1] * w[2]);
+  });
+}
+
+TEST(UpdateInBackward, OfLargeAndSmallParameters) {
+  manual_seed(1);
+  std::vector<Tensor> start;
+  for (const int64_t n : {1, 3, 200'000, 5, 40'000, 300'001, 2}) start.push_back(randn({n}));
+  const auto loss_of = [](const std::vector<Tensor>& w) {
+    Tensor loss = sum(w[0]);
+    for (const Tensor& x : w) loss = loss + sum(x * x * x) * 0.1;
+    return loss;
+  };
+  EXPECT_TRUE(trained(true, start, loss_of) == trained(false, start, loss_of));
+}
+
+TEST(UpdateInBackward, FreesGradients) {
+  const std::vector<Tensor> start(20, ones({100'000}));
+  const auto peak = [&](bool in_backward) {
+    pool::reset_peak();
+    const int64_t before = pool::peak();
+    trained(in_backward, start, [](const std::vector<Tensor>& w) {
+      Tensor loss = sum(w[0]);
+      for (const Tensor& x : w) loss = loss + sum(x * 2.0);
+      return loss;
+    });
+    return pool::peak() - before;
+  };
+  // The sanitizer must see each allocation, so the pool is off, and there is no peak to measure.
+  if (pool::stats().reserved == 0) GTEST_SKIP() << "under the address sanitizer nothing is pooled";
+  const int64_t one = 4 * 100'000, parameters = 20 * one;
+  EXPECT_GE(peak(false), parameters + 20 * one);
+  EXPECT_LE(peak(true), parameters + 6 * one);
+}
+
+TEST(UpdateInBackward, MissingUnknownAndFrozenParameters) {
+  const Tensor a = ones({2}).as_leaf(), b = ones({3}).as_leaf(), c = ones({4}).as_leaf();
+  const auto values = [&] { return std::pair{a.to_vector<float>(), b.to_vector<float>()}; };
+  const auto before = values();
+  optim::SGD sgd(NamedTensors{{"a", a}, {"b", b}}, {.lr = 1});
+  const auto step = [&](const auto& loss_of) {
+    return error_of([&] {
+      Tape tape;
+      sgd.step(tape, loss_of());
+    });
+  };
+  // Errors, before anything is written.
+  EXPECT_EQ(step([&] { return sum(b) * 0 + sum(a); }), kNone) << "a gradient of 0 is one";
+  EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{0, 0}));
+  EXPECT_EQ(sgd.steps(), 1);
+  a.mutable_data<float>()[0] = a.mutable_data<float>()[1] = 1;
+  const auto unrelated = [&] {
+    const Tensor more = sum(b);  // recorded, but the loss does not need it
+    return sum(a) + 0 * sum(a) + sum(ones({1}));
+  };
+  EXPECT_EQ(step(unrelated),
+            "[optimizer] \"b\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
+            "parameters as they are; call nn::to before the optimiser is made)");
+  EXPECT_EQ(step([&] { return sum(a) + sum(b) + sum(c); }),
+            "[optimizer] 1 of the gradients belong to no parameter of this optimiser: [4] (does a visit leave out a "
+            "member? allow_unknown(true) ignores them)");
+  EXPECT_EQ(step([&] { return ones({}); }),
+            "[backward] the loss was not recorded on this tape: no leaf takes part in it");
+  {
+    Tape outer;
+    const Tensor y = sum(b * b);
+    EXPECT_EQ(
+        step([&] { return sum(a * a) + sum(b); }),
+        "[optimizer] \"b\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
+  }
+  EXPECT_EQ(values(), before);
+  EXPECT_EQ(sgd.steps(), 1);
+  // Permitted.
+  sgd.allow_missing(true);
+  sgd.allow_unknown(true);
+  EXPECT_EQ(step([&] { return sum(a) + sum(c); }), kNone);
+  EXPECT_EQ(values(), (std::pair{std::vector<float>{0, 0}, std::vector<float>{1, 1, 1}}));
+  EXPECT_EQ(c.to_vector<float>(), (std::vector<float>{1, 1, 1, 1}));
+  a.set_frozen(true);
+  EXPECT_EQ(step([&] { return sum(a) + sum(b); }), kNone);
+  EXPECT_EQ(values(), (std::pair{std::vector<float>{0, 0}, std::vector<float>{0, 0, 0}}));
+}
+
+TEST(UpdateInBackward, ABackwardThatFailsIsNoStep) {
+  static const Op kFails{"fails"};
+  const Tensor a = ones({200'000}).as_leaf(), b = ones({200'000}).as_leaf();
+  optim::SGD sgd(NamedTensors{{"a", a}, {"b", b}}, {.lr = 1, .momentum = 0.9});
+  const auto step = [&](bool fails) {
+    return error_of([&] {
+      Tape tape;
+      Tensor x = sum(a);
+      if (fails) x = record(kFails, x * 1, {x}, [](const Tensor&) -> Grads { kFails.fail("as it should"); });
+      sgd.step(tape, x * sum(b));  // b's gradient is complete before
+    });
+  };
+  EXPECT_EQ(step(true), "[fails] as it should");
+  EXPECT_EQ(sgd.steps(), 0);
+  EXPECT_EQ(a.to_vector<float>()[7], 1);
+  EXPECT_NE(b.to_vector<float>()[7], 1);
+  EXPECT_EQ(sgd.state()[0].tensor.to_vector<int64_t>(), (std::vector<int64_t>{0, 0, 1}));
+  EXPECT_EQ(step(false), kNone);
+  EXPECT_EQ(sgd.state()[0].tensor.to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 2}));
 }
 
 }  // namespace

@@ -1,14 +1,19 @@
-// Comparison of tensors with expected values, and the text of an error.
+// Comparison of tensors with expected values, and of the texts of errors.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace tapegrad::tests {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Expects each element within 1e-5 + 1.3e-6 |expected|, as PyTorch's assert_close for float32; NaN equals NaN.
 inline void expect_near(const Tensor& x, const std::vector<double>& expected) {
@@ -35,6 +40,15 @@ std::string error_of(F f) {
     return error.what();
   }
   return "no error";
+}
+
+struct WrongCall {
+  const char* text;
+  std::function<void()> call;
+};
+
+inline void expect_texts(const std::vector<WrongCall>& calls) {
+  for (const WrongCall& wrong : calls) EXPECT_EQ(error_of(wrong.call), wrong.text);
 }
 
 }  // namespace tapegrad::tests

@@ -15,17 +15,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Arguments;
-using tests::expect_error;
-using tests::expect_narrow;
-using tests::joined;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::TemporaryFolder;
-using tests::tiny_options;
-using tests::tiny_run;
-using tests::Trainer;
+using namespace tests;
 
 std::string refused(const AdditionTask& task, const std::string& expression) {
   try {

@@ -2,7 +2,6 @@
 // maps.
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/attention/analysis.h>
 #include <tapegrad/tasks/data/characters.h>
 #include <tapegrad/tasks/gpt/attention.h>
@@ -18,18 +17,7 @@ namespace tapegrad::tasks {
 namespace {
 
 using nlohmann::json;
-using tests::Arguments;
-using tests::expect_error;
-using tests::expect_narrow;
-using tests::faults_of_page;
-using tests::faults_of_svg;
-using tests::joined;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::small_gpt_run;
-using tests::TemporaryFolder;
-using tests::tiny_run;
+using namespace tests;
 
 Tensor matrix(const json& values, int64_t rows, int64_t columns) {
   return tensor(values.get<std::vector<double>>(), {rows, columns});

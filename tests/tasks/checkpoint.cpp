@@ -28,15 +28,7 @@
 namespace tapegrad::train {
 namespace {
 
-using tests::error_of;
-using tests::expect_error;
-using tests::Numbered;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::spill;
-using tests::TemporaryFolder;
-using tests::Trained;
+using namespace tests;
 
 struct Own {
   nn::Linear first{3, 5}, second{5, 2};

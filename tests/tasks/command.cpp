@@ -9,20 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Arguments;
-using tests::expect_error;
-using tests::expect_narrow;
-using tests::joined;
-using tests::Ran;
-using tests::run_command;
-using tests::TemporaryFolder;
+using namespace tests;
 
 // The entries of a help text under Verbs, Tasks or Topics, and their descriptions.
 std::vector<std::pair<std::string, std::string>> listed(const std::string& help) {

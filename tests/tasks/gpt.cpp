@@ -18,20 +18,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Arguments;
-using tests::error_of;
-using tests::expect_error;
-using tests::expect_narrow;
-using tests::joined;
-using tests::kGPTText;
-using tests::lines;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::small_gpt_options;
-using tests::small_gpt_run;
-using tests::spill;
-using tests::TemporaryFolder;
+using namespace tests;
 
 TEST(GptCommand, TrainsGeneratesAndTests) {
   const TemporaryFolder folder;

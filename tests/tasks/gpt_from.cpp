@@ -6,7 +6,6 @@
 #include <tapegrad/tasks/gpt/start_from.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/gpt_run.h>
-#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/stored.h>
 #include <tapegrad/tests/support/verdict_run.h>
 
@@ -19,20 +18,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Arguments;
-using tests::expect_error;
-using tests::GPTTrainer;
-using tests::joined;
-using tests::kVerdict;
-using tests::losses_in;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::small_gpt_run;
-using tests::spill;
-using tests::stored;
-using tests::TemporaryFolder;
-using tests::verdict_run;
+using namespace tests;
 
 // A random GPT-2 of transformers: width 16, 2 layers, context 32, a vocabulary of 290 padded to 296.
 const std::string kHuggingFace = std::string(tests::kTestsDir) + "/data/hugging_face_gpt2";

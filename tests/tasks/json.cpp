@@ -19,12 +19,7 @@
 namespace tapegrad::train {
 namespace {
 
-using tests::Arguments;
-using tests::error_of;
-using tests::expect_error;
-using tests::run_command;
-using tests::spill;
-using tests::TemporaryFolder;
+using namespace tests;
 
 const std::string kDeep = std::string(200'000, '[') + std::string(200'000, ']');
 const std::string kSaid = "is nested deeper than 64 levels";

@@ -22,16 +22,7 @@ namespace tapegrad::tasks {
 namespace {
 
 using nlohmann::json;
-using tests::Arguments;
-using tests::error_of;
-using tests::expect_error;
-using tests::joined;
-using tests::kVerdict;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::spill;
-using tests::TemporaryFolder;
+using namespace tests;
 
 // Written by tests/data/make_llama.py with transformers.
 constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};

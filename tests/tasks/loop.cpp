@@ -23,12 +23,7 @@
 namespace tapegrad::train {
 namespace {
 
-using tests::error_of;
-using tests::Numbered;
-using tests::Numbers;
-using tests::slurp;
-using tests::TemporaryFolder;
-using tests::Trained;
+using namespace tests;
 
 TEST(Loop, CountsStepsAndEpochs) {
   Trained run({.epochs = 3, .accumulate = 3});

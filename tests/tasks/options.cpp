@@ -8,8 +8,6 @@
 #include <tapegrad/tasks/text/options.h>
 #include <tapegrad/tests/support/gpt_run.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -17,17 +15,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Arguments;
-using tests::expect_error;
-using tests::joined;
-using tests::lines;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::small_gpt_run;
-using tests::spill;
-using tests::TemporaryFolder;
-using tests::tiny_run;
+using namespace tests;
 
 TEST(TaskOptions, PresetsSetTheSizesThatAreNotGiven) {  // tutorial 003, section 8.4.3
   RunOptions options = task_named("copy").defaults();

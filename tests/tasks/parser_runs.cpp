@@ -12,17 +12,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Arguments;
-using tests::expect_error;
-using tests::expect_narrow;
-using tests::joined;
-using tests::Ran;
-using tests::run_command;
-using tests::RunSetting;
-using tests::slurp;
-using tests::TemporaryFolder;
-using tests::tiny_run;
-using tests::Trainer;
+using namespace tests;
 
 void expect_parts(const std::string& text, const Arguments& parts) {
   for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,11 +14,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::expect_error;
-using tests::Ran;
-using tests::run_command;
-using tests::TemporaryFolder;
-using tests::tiny_run;
+using namespace tests;
 
 TEST(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
   const TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// The copy task in the command: runs, files, resumption, damage, and every wrong request.
+// The copy task in the command: runs, files, resumption, and every wrong request.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
@@ -20,17 +20,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Arguments;
-using tests::expect_error;
-using tests::joined;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::spill;
-using tests::TemporaryFolder;
-using tests::tiny_options;
-using tests::tiny_run;
-using tests::Trainer;
+using namespace tests;
 
 std::string text_of(const train::Checkpoint& checkpoint) {
   std::string all;
@@ -373,98 +363,13 @@ TEST(Resume, TheSameOptions) {
                {"[train --resume]", "--max-position-embeddings 30 (not 8)"});
 }
 
-TEST(Damage, EveryByteOfACheckpointCounts) {
-  const TemporaryFolder folder;
-  const std::string file = folder / "checkpoint";
-  Trainer trainer(tiny_options("copy"));
-  trainer.step();
-  trainer.checkpoint().save(file);
-  const std::string good = slurp(file);
-  const auto refused = [&](const std::string& bytes) {
-    spill(file, bytes);
-    try {
-      train::Checkpoint::load(file);
-    } catch (const Error& e) {
-      const std::string_view what = e.what();
-      const bool prefix = what.starts_with("[safetensors] " + file) || what.starts_with("[checkpoint] " + file);
-      return prefix && what.find('\n') == std::string_view::npos;
-    }
-    return false;
-  };
-  for (std::size_t i = 0; i < good.size(); i += i < 2000 ? 1 : 97) {
-    std::string bad = good;
-    bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
-    EXPECT_TRUE(refused(bad)) << "byte " << i;
-  }
-  for (const std::size_t size :
-       {std::size_t{0}, std::size_t{1}, std::size_t{47}, std::size_t{48}, good.size() / 2, good.size() - 1})
-    EXPECT_TRUE(refused(good.substr(0, size))) << size;
-  EXPECT_TRUE(refused(good + "x"));
-}
-
-TEST(Damage, EveryByteOfAModelCounts) {
-  const TemporaryFolder folder;
-  const std::string file = folder / "model.safetensors";
-  Trainer trainer(tiny_options("copy"));
-  trainer->write_model(file, 0);
-  const auto load = [&] {
-    Seq2SeqRecipe trained(CopyTask::kInfo);
-    load_model(trained, file);
-    return trained.json();
-  };
-  EXPECT_EQ(load(), trainer->json());
-  const std::string good = slurp(file);
-  for (std::size_t i = 0; i < good.size(); i += i < 1200 ? 1 : 997) {
-    std::string bad = good;
-    bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
-    spill(file, bad);
-    EXPECT_THROW(load(), Error) << "byte " << i;
-  }
-  for (const std::size_t size : {std::size_t{0}, std::size_t{7}, good.size() / 2, good.size() - 1}) {
-    spill(file, good.substr(0, size));
-    EXPECT_THROW(load(), Error) << size;
-  }
-}
-
-TEST(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
-  const TemporaryFolder folder;
-  const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
-  const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
-  std::string bad = slurp(out + "/checkpoint");
-  bad[bad.size() / 2] ^= 4;
-  spill(out + "/checkpoint", bad);
-  expect_error(run_command({"train", "copy", "--out", out, "--resume"}), 1,
-               {"[safetensors]", "run/checkpoint", "damaged"});
-  EXPECT_EQ(slurp(out + "/checkpoint"), bad);
-  EXPECT_EQ(slurp(out + "/model.safetensors"), model);
-  EXPECT_EQ(slurp(out + "/metrics.jsonl"), metrics);
-  spill(out + "/model.safetensors", model.substr(0, model.size() - 5));
-  expect_error(run_command({"test", "copy", "--model", out + "/model.safetensors"}), 1,
-               {"[safetensors]", "model.safetensors", "truncated"});
-}
-
-TEST(Damage, WithoutSpaceNothingIsChanged) {
-  const TemporaryFolder folder;
-  const std::string out = folder / "run";
-  ASSERT_EQ(run_command(tiny_run("copy", out), {.folder = folder.path()}).code, 0);
-  const std::string model = slurp(out + "/model.safetensors"), checkpoint = slurp(out + "/checkpoint");
-  expect_error(run_command(tiny_run("copy", out, {"--seed", "2"}), {.folder = folder.path(), .largest_file = 20000}), 1,
-               {"[file]", "cannot write", "run"});
-  EXPECT_EQ(slurp(out + "/model.safetensors"), model);
-  EXPECT_EQ(slurp(out + "/checkpoint"), checkpoint);
-  for (const auto& entry : fs::directory_iterator(out))
-    EXPECT_NE(entry.path().filename().string()[0], '.') << entry.path();
-}
-
-// A whole run under 1, 2, 3 and 7 threads.
-void expect_same_bytes(const Arguments& lengths) {
+TEST(Threads, AnyNumberGivesTheSameBytesOver200Steps) {
   const TemporaryFolder folder;
   std::string first;
   for (const char* threads : {"1", "2", "3", "7"}) {
     const std::string out = folder / threads;
-    const Ran ran =
-        run_command(joined({"train", "copy", "--out", out, "--threads", threads}, lengths), {.folder = folder.path()});
+    const Ran ran = run_command({"train", "copy", "--out", out, "--threads", threads, "--num-epochs", "2"},
+                                {.folder = folder.path()});
     ASSERT_EQ(ran.code, 0) << ran.err;
     const std::string model = slurp(out + "/model.safetensors");
     ASSERT_GT(model.size(), 100000u);
@@ -472,10 +377,6 @@ void expect_same_bytes(const Arguments& lengths) {
     EXPECT_EQ(model, first) << threads;
   }
 }
-
-TEST(Threads, AnyNumberGivesTheSameBytes) { expect_same_bytes({"--num-epochs", "1", "--steps-per-epoch", "30"}); }
-
-TEST(Threads, AnyNumberGivesTheSameBytesOver200Steps) { expect_same_bytes({"--num-epochs", "2"}); }
 
 }  // namespace
 }  // namespace tapegrad::tasks

@@ -14,22 +14,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
 
-using tests::Arguments;
-using tests::expect_narrow;
-using tests::faults_of_page;
-using tests::faults_of_svg;
-using tests::joined;
-using tests::Ran;
-using tests::run_command;
-using tests::slurp;
-using tests::TemporaryFolder;
+using namespace tests;
 using Faults = std::vector<std::string>;
 
 // The files are named after the topic, or after `name`.

@@ -9,17 +9,13 @@
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/svg_check.h>
-#include <tapegrad/tests/support/threads.h>
 
 #include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
 
-using tests::error_of;
-using tests::expect_near;
-using tests::run_command;
-using tests::TemporaryFolder;
+using namespace tests;
 using Json = nlohmann::json;
 
 TextModelConfig tiny_config(TextEncoderKind encoder = TextEncoderKind::hierarchy) {

@@ -11,9 +11,7 @@ namespace tapegrad {
 namespace {
 
 using nlohmann::json;
-using tests::expect_close;
-using tests::expect_close_gradients;
-using tests::ids;
+using namespace tests;
 
 // tests/data/tutorials.json, written by make_tutorials.py: the tutorial's model in PyTorch, after manual_seed(123).
 json golden() { return tests::stored("tutorials.json"); }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/tests/support/wrong_calls.h>
+#include <tapegrad/tests/support/near.h>
 
 namespace tapegrad::tests {
 namespace {

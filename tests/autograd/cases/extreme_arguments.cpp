@@ -10,7 +10,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/recurrent.h>
 #include <tapegrad/autograd/window_attention.h>
-#include <tapegrad/tests/support/wrong_calls.h>
+#include <tapegrad/tests/support/near.h>
 
 #include <limits>
 #include <string>

@@ -295,20 +295,5 @@ TEST(AttentionInLanes, IsForManyHeadsWithFewKeys) {
   EXPECT_FALSE(suits({5, 4, 6, 8}, {5, 1, 6, 8}));      // shared keys
 }
 
-TEST(Attention, SecondDerivativesFlow) {
-  const Tensor q = normal({3, 2}, kFloat64, 0).as_leaf(), k = normal({4, 2}, kFloat64, 1).as_leaf();
-  const Tensor v = normal({4, 2}, kFloat64, 2).as_leaf();
-  const auto second = [&](auto attention) {
-    Tape tape;
-    const Gradients first = tape.backward(sum(pow(attention(), 3)), {.create_graph = true});
-    const Gradients grads = tape.backward(sum(first[q] * first[q]) + sum(first[k] * first[v]));
-    return std::vector<Tensor>{grads[q], grads[k], grads[v]};
-  };
-  const AttentionOptions options{.causal = true};
-  const auto ours = second([&] { return scaled_dot_product_attention(q, k, v, options); });
-  const auto theirs = second([&] { return by_definition(q, k, v, options); });
-  for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_LT(largest_difference(ours[i], theirs[i]), 1e-10);
-}
-
 }  // namespace
 }  // namespace tapegrad

@@ -275,10 +275,7 @@ TEST(Convolution, SameIsAPaddingByHand) {
 
 TEST(ConvolutionErrors, WordForWord) {
   const Tensor x = zeros({2, 4, 5, 6}), w = zeros({6, 4, 3, 3}), signal = zeros({2, 4, 5}), w1 = zeros({6, 4, 3});
-  const struct {
-    const char* text;
-    std::function<void()> call;
-  } calls[] = {
+  expect_texts({
       {"[conv2d] expected operands of one type, float32 or float64, got int64 of shape [2, 4, 5, 6] and int64 of shape "
        "[6, 4, 3, 3] (convert with to(kFloat32))",
        [&] { conv2d(x.to(kInt64), w.to(kInt64)); }},
@@ -350,8 +347,7 @@ TEST(ConvolutionErrors, WordForWord) {
        [&] {
          conv_transpose1d(zeros({2, 6, 1}), w1, {}, {.padding = 2});
        }},
-  };
-  for (const auto& [text, call] : calls) EXPECT_EQ(error_of(call), text);
+  });
 }
 
 // The images are divided into blocks by the sizes alone, so that all families add the same sums, and BLIS, too: each

@@ -7,13 +7,9 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 
 namespace tapegrad::tests {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using Function = std::function<Tensor(const Tensor&)>;
 
@@ -154,10 +150,7 @@ TEST(Functions, Closeness) {
 TEST(Functions, Errors) {
   const Tensor x = zeros({2, 3}), ids = zeros({2, 3}, kInt64), mask = zeros({2, 3}, kBool),
                fine = zeros({2, 3}, kFloat64);
-  const struct {
-    const char* text;
-    std::function<void()> call;
-  } cases[] = {
+  expect_texts({
       {"[tan] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [&] { tan(ids); }},
       {"[log2] expected float32 or float64, got int64 of shape [2, 3] (convert with to(kFloat32))", [&] { log2(ids); }},
       {"[floor] expected float32 or float64, got bool of shape [2, 3] (convert with to(kFloat32))",
@@ -198,8 +191,7 @@ TEST(Functions, Errors) {
       {"[allclose] expected tolerances of 0 or more, got rtol 0 and atol -1", [&] { allclose(x, x, 0, -1); }},
       {"[allclose] shapes [2, 3] and [4] do not broadcast: axis -1 has 3 against 4 (sizes must be equal or 1)",
        [&] { allclose(x, zeros({4})); }},
-  };
-  for (const auto& wrong : cases) EXPECT_EQ(error_of(wrong.call), wrong.text);
+  });
 }
 
 }  // namespace

@@ -9,9 +9,7 @@
 #include <limits>
 
 namespace tg = tapegrad;
-using tg::tests::error_of;
-using tg::tests::expect_near;
-using tg::tests::gradient;
+using namespace tg::tests;
 
 namespace {
 
@@ -86,17 +84,6 @@ TEST(Cut, SplitChunkNarrowFlip) {
             "[split] expected sizes that add up to axis 0 of [5], got [1, 3]");
   EXPECT_EQ(error_of([&] { tg::narrow(x, 0, 4, 2); }),
             "[narrow] start 4 and length 2 are out of range for axis 0 of [5]");
-}
-
-TEST(IndexSelect, TakesAndAddsRows) {
-  const tg::Tensor ids = tg::tensor({2, 0, 2});
-  expect_near(tg::index_select(kTable, 0, ids), {5, 6, 1, 2, 5, 6});
-  expect_near(tg::index_select(kTable, 1, tg::tensor({1})), {2, 4, 6});
-  expect_near(gradient([&](const tg::Tensor& x) { return tg::index_select(x, 0, ids); }, kTable), {3, 4, 0, 0, 6, 8});
-  EXPECT_EQ(error_of([&] {
-              tg::index_select(kTable, 0, tg::tensor({0, 3}));
-            }),
-            "[index_select] 3 at [1] of the indices [2] is out of range for axis 0 of [3, 2]");
 }
 
 TEST(Embedding, AddsUpPerRowAndSkipsPadding) {
@@ -184,14 +171,6 @@ TEST(IndexAdd, OfBoolIsALogicalOr) {
     EXPECT_EQ(y.dtype(), tg::kBool);
     EXPECT_EQ(y.to_vector<bool>(), (std::vector<bool>{true, alpha != 0, true})) << alpha;
   }
-}
-
-TEST(OneHot, OfIndices) {
-  EXPECT_EQ(ints(tg::one_hot(tg::tensor({1, 0}), 3)), (Ints{0, 1, 0, 1, 0, 0}));
-  EXPECT_EQ(error_of([] {
-              tg::one_hot(tg::tensor({1, 3}), 3);
-            }),
-            "[one_hot] 3 at [1] of the indices [2] is out of range for 3 classes");
 }
 
 TEST(Sort, IsStableWithNanLargest) {

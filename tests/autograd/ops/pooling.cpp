@@ -3,16 +3,12 @@
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>
-#include <tapegrad/tests/support/wrong_calls.h>
+#include <tapegrad/tests/support/near.h>
 
-#include <limits>
 #include <vector>
 
 namespace tapegrad::tests {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor image(const Shape& shape) {
   return (sin(arange(0, static_cast<double>(shape.numel()), 1, kFloat64) * 0.7) * 2).to(kFloat32).reshape(shape);
@@ -21,16 +17,6 @@ Tensor image(const Shape& shape) {
 template <class F>
 void expect_one_gradient(F f, const Tensor& x) {
   expect_near(gradient(f, x, false), gradient(f, x, true));
-}
-
-TEST(MaxPool, TakesTheFirstOfEqualElementsAndTheLastNan) {
-  const Tensor x = tensor({{1., 1., 0., 1., kNan, 2., kNan, 3.}});
-  const MaxPooled y = max_pool1d_with_indices(x, 4);
-  expect_near(y.values, {1, kNan});
-  EXPECT_EQ(y.indices.to_vector<int64_t>(), (std::vector<int64_t>{0, 6}));
-  const MaxPooled lowest = max_pool1d_with_indices(full({1, 4}, -kInf), 2, {.padding = 1});
-  expect_near(lowest.values, {-kInf, -kInf, -kInf});
-  EXPECT_EQ(lowest.indices.to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 3}));
 }
 
 TEST(MaxPool, OfLongRowsFindsEveryPosition) {
@@ -73,15 +59,6 @@ TEST(AvgPool, GradientOfAnEmptyResultIsZero) {
                     image({1, 1, 2, 2}), again),
                 {0, 0, 0, 0});
   }
-}
-
-TEST(Interpolate, RepeatsElements) {
-  const Tensor x = tensor({1., 2.}).reshape({1, 1, 2});
-  expect_near(interpolate(x, {.scale_factor = 2}), {1, 1, 2, 2});
-  expect_near(interpolate(x, {.size = 3}), {1, 1, 2});
-  expect_near(interpolate(x, {.size = 4, .mode = Interpolation::linear}), {1, 1.25, 1.75, 2});
-  expect_near(interpolate(x, {.size = 4, .mode = Interpolation::linear, .align_corners = true}),
-              {1, 4. / 3, 5. / 3, 2});
 }
 
 TEST(Pooling, OfAViewLeavesTheRestAlone) {  // infinity next to the view must not be read into it

@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/tests/support/gradient.h>
+#include <tapegrad/tests/support/near.h>
 #include <tapegrad/tests/support/threads.h>
-#include <tapegrad/tests/support/wrong_calls.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -86,31 +85,6 @@ TEST(Shape, ViewsShareMemory) {
   EXPECT_EQ(unfold(x, 1, 3, 1).shape(), (Shape{4, 3, 6, 3}));
   EXPECT_EQ(unflatten(x, -1, {2, -1}).shape(), (Shape{4, 5, 2, 3}));
   EXPECT_EQ(zeros({1, 4, 1, 2}).squeeze({0, 2}).shape(), (Shape{4, 2}));
-}
-
-TEST(Shape, PaddingByHand) {
-  expect_near(pad(kX, {1, 0}), {0, 0, 1, 2, 0, 3, 4, 5});
-  expect_near(pad(kX, {0, 1, 1, -1}, PadMode::constant, 7), {7, 7, 7, 7, 0, 1, 2, 7});
-  expect_near(pad(kX[0], {2, 2}, PadMode::reflect), {2, 1, 0, 1, 2, 1, 0});
-  expect_near(pad(kX[0], {2, 2}, PadMode::replicate), {0, 0, 0, 1, 2, 2, 2});
-  expect_near(pad(kX[0], {2, 2}, PadMode::circular), {1, 2, 0, 1, 2, 0, 1});
-  // Each border and the middle: dx = the sum of the weights of its copies.
-  expect_near(gradient(
-                  [](const Tensor& x) {
-                    return pad(x, {2, 2}, PadMode::reflect);
-                  },
-                  kX[0]),
-              {3 + 7, 2 + 4 + 6, 1 + 5});
-  expect_near(gradient([](const Tensor& x) { return unfold(x, 0, 2, 1); }, kX[0]), {1, 2 + 3, 4});
-}
-
-TEST(Shape, RepetitionByHand) {
-  expect_near(repeat(kX[0], {2, 2}), {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2});
-  expect_near(tile(kX, {2}), {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5});
-  expect_near(repeat_interleave(kX[0], 2), {0, 0, 1, 1, 2, 2});
-  expect_near(repeat_interleave(kX, tensor({0, 2}), 0), {3, 4, 5, 3, 4, 5});
-  expect_near(roll(kX, 1), {5, 0, 1, 2, 3, 4});
-  expect_near(roll(kX, {1, 1}, {0, 1}), {5, 3, 4, 2, 0, 1});
   EXPECT_EQ(repeat(zeros({2, 1, 1, 1, 1, 1, 1, 2}), {3, 1, 1, 1, 1, 1, 1, 2}).shape(), (Shape{6, 1, 1, 1, 1, 1, 1, 4}));
 }
 

@@ -1,5 +1,5 @@
-// softmax, norms and losses: values, special cases, errors, derivatives.
-// ctest: threads families
+// softmax, norms and losses: what the table of cases does not show: limits, long rows, memory, fused and recorded
+// gradients. ctest: threads families
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/pool_peak.h>
@@ -40,17 +40,6 @@ void expect_one_gradient(F f, const tg::Tensor& x) {
   expect_near(gradient(f, x), gradient(f, x, true));
 }
 
-TEST(Softmax, OfRows) {
-  const tg::Tensor x = tg::tensor({{1., 2., 3.}, {1000., 1000., -1000.}});
-  expect_near(tg::softmax(x), {0.09003057, 0.24472848, 0.66524094, .5, .5, 0});
-  expect_near(tg::softmax(x.t(), 0), tg::softmax(x).t());
-  expect_near(tg::log_softmax(x),
-              {-2.4076059, -1.4076059, -0.40760595, -std::log(2.), -std::log(2.), -2000 - std::log(2.)});
-  EXPECT_EQ(tg::softmax(tg::scalar(3)).item(), 1);
-  EXPECT_EQ(tg::softmax(tg::zeros({0, 3})).shape(), (tg::Shape{0, 3}));
-  EXPECT_EQ(tg::softmax(tg::zeros({3, 0})).shape(), (tg::Shape{3, 0}));
-}
-
 TEST(Softmax, ARowOfMinusInfinityGivesZeros) {
   const tg::Tensor x = tg::tensor({{-kInf, -kInf}, {-kInf, 0.}, {kNan, -kInf}, {kInf, 0.}});
   expect_near(tg::softmax(x), {0, 0, 0, 1, kNan, kNan, kNan, kNan});
@@ -82,19 +71,6 @@ TEST(Softmax, FusedAndRecordedGradientsAgree) {
   }
 }
 
-TEST(LayerNorm, NormalisesRows) {
-  const tg::Tensor x = tg::tensor({{1., 2., 3.}, {2., 2., 2.}});
-  const double one = 1 / std::sqrt(2. / 3 + 1e-5);
-  expect_near(tg::layer_norm(x, {}, {}), {-one, 0, one, 0, 0, 0});
-  expect_near(tg::layer_norm(x, tg::tensor({1., 2., 3.}), tg::tensor({0., 1., 0.})), {-one, 1, 3 * one, 0, 1, 0});
-  const double outside = 1 / (std::sqrt(2. / 3) + 1e-6);
-  expect_near(tg::layer_norm_std(x, tg::ones({3}), tg::zeros({3})), {-outside, 0, outside, 0, 0, 0});
-  expect_near(tg::rms_norm(x, tg::ones({3})),
-              {1 / std::sqrt(14. / 3), 2 / std::sqrt(14. / 3), 3 / std::sqrt(14. / 3), 1, 1, 1});
-  const tg::Tensor both = tg::layer_norm(x, tg::ones({2, 3}), tg::zeros({2, 3}));  // over both axes
-  EXPECT_NEAR(tg::mean(both).item(), 0, 1e-6);
-}
-
 TEST(LayerNorm, FusedAndRecordedGradientsAgree) {
   for (const tg::Shape& shape : {tg::Shape{7, 5}, tg::Shape{3, 4, 37}, tg::Shape{200, 64}}) {
     const tg::Tensor x = wave(shape, 0.9);
@@ -115,22 +91,6 @@ TEST(LayerNorm, ConstantRowsGiveNoNan) {
   for (bool again : {false, true}) {
     EXPECT_TRUE(tg::all_finite(gradient(norm, tg::ones({2, 4}), again)));
   }
-}
-
-TEST(LayerNorm, ErrorsNameTheShapes) {
-  EXPECT_EQ(error_of([] {
-              tg::layer_norm(tg::zeros({2, 3}), tg::zeros({4}), {});
-            }),
-            "[layer_norm] weight and bias must have the shape of the last axes of x [2, 3], got [4]");
-  EXPECT_EQ(error_of([] {
-              tg::layer_norm(tg::zeros({2, 3}), tg::zeros({3}), tg::zeros({2, 3}));
-            }),
-            "[layer_norm] weight and bias must have one shape, got [3] and [2, 3]");
-  EXPECT_EQ(error_of([] {
-              tg::rms_norm(tg::zeros({2, 3}, tg::kInt64), {});
-            }),
-            "[rms_norm] expected operands of one type, float32 or float64, got int64 of shape [2, 3] (convert with "
-            "to(kFloat32))");
 }
 
 // Logits, targets and options by their definition: made of log_softmax.
@@ -196,18 +156,11 @@ TEST(CrossEntropy, LargeLogitsKeepTheDigitsOfASmallLoss) {
   }
 }
 
-TEST(CrossEntropy, IgnoredTargets) {
-  const tg::Tensor logits = tg::tensor({{1., 2.}, {3., 5.}});
-  const tg::Tensor target = tg::tensor({-100, 0});
-  const double loss = 2 + std::log1p(std::exp(-2.));
-  expect_near(tg::cross_entropy(logits, target), {loss});
-  expect_near(tg::cross_entropy(logits, target, {.reduction = tg::Reduction::none}), {0, loss});
-  expect_near(tg::cross_entropy(logits, tg::tensor({1, 0}), {.ignore_index = 1}), {loss});
-  expect_near(tg::cross_entropy(logits, tg::tensor({-100, -100})), {kNan});
-  expect_near(tg::cross_entropy(logits, tg::tensor({-100, -100}), {.reduction = tg::Reduction::sum}), {0.});
-  expect_near(gradient([&](const tg::Tensor& v) { return tg::cross_entropy(v, target); }, logits).select(0, 0), {0, 0});
-  expect_near(tg::nll_loss(tg::log_softmax(logits), target), {loss});
-  expect_near(tg::nll_loss(logits, tg::tensor({-100, -100})), {kNan});
+TEST(CrossEntropy, NothingButIgnoredTargetsGivesNan) {
+  const tg::Tensor logits = tg::tensor({{1., 2.}, {3., 5.}}), ignored = tg::tensor({-100, -100});
+  expect_near(tg::cross_entropy(logits, ignored), {kNan});
+  expect_near(tg::nll_loss(logits, ignored), {kNan});
+  expect_near(tg::mse_loss(tg::zeros({0}), tg::zeros({0})), {kNan});
 }
 
 TEST(CrossEntropy, RowsWithoutAnyProbability) {
@@ -291,17 +244,6 @@ TEST(CrossEntropy, WritesOverLogitsOnlyIfNobodyElseHoldsThem) {
   }
 }
 
-TEST(CrossEntropy, SecondDerivative) {
-  // of log(1 + e^z) with z = x1 - x0: p (1 - p) times [1, -1; -1, 1], and its sum over the first gradient's weights
-  const tg::Tensor leaf = tg::tensor({{0., 1.}}, tg::kFloat64).as_leaf();
-  tg::Tape tape;
-  const tg::Tensor loss = tg::cross_entropy(leaf, tg::tensor({0}));
-  const tg::Tensor dx = tape.backward(loss, {.create_graph = true, .grad_output = {}, .keep = {}})[leaf];
-  const double p = 1 / (1 + std::exp(-1.));
-  expect_near(dx, {-p, p});
-  expect_near(tape.backward(dx.select(0, 0).select(0, 1))[leaf], {-p * (1 - p), p * (1 - p)});
-}
-
 TEST(CrossEntropy, SameBitsForAnyNumberOfThreads) {
   const tg::Tensor logits = wave({40, 9001}, 0.1).as_leaf();
   const tg::Tensor target = tg::arange(40);
@@ -316,43 +258,6 @@ TEST(CrossEntropy, SameBitsForAnyNumberOfThreads) {
     tg::set_num_threads(threads);
     EXPECT_EQ(run(), alone);
   }
-}
-
-TEST(CrossEntropy, ErrorsNameTheValues) {
-  const tg::Tensor logits = tg::zeros({2, 3});
-  EXPECT_EQ(error_of([&] {
-              tg::cross_entropy(logits, tg::tensor({0, 3}));
-            }),
-            "[cross_entropy] target 3 at [1] is out of range (classes go from 0 to 2, and -100 is ignored)");
-  EXPECT_EQ(
-      error_of([&] { tg::cross_entropy(logits, tg::tensor({0})); }),
-      "[cross_entropy] expected a target with the axes of the input [2, 3] except the last (the classes), got [1]");
-  EXPECT_EQ(error_of([&] {
-              tg::cross_entropy(logits, tg::tensor({0., 1.}));
-            }),
-            "[cross_entropy] expected int64 class numbers, or probabilities of shape [2, 3], got float32 of shape [2]");
-  EXPECT_EQ(error_of([&] {
-              tg::cross_entropy(logits, tg::tensor({0, 1}), {.label_smoothing = 1.5});
-            }),
-            "[cross_entropy] label smoothing must be between 0 and 1, got 1.5");
-}
-
-TEST(Losses, OfPairs) {
-  const tg::Tensor x = tg::tensor({1., -2.});
-  const tg::Tensor t = tg::tensor({0., .5});
-  expect_near(tg::mse_loss(x, t), {(1 + 6.25) / 2});
-  expect_near(tg::kl_div(x, t, {.reduction = tg::Reduction::none}), {0, .5 * (std::log(.5) + 2)});
-  expect_near(tg::binary_cross_entropy_with_logits(x, t, {.reduction = tg::Reduction::none}),
-              {1 + std::log1p(std::exp(-1.)), 1 + std::log1p(std::exp(-2.))});
-  expect_near(tg::binary_cross_entropy_with_logits(tg::tensor({1000., -1000.}), tg::tensor({1., 0.})), {0.});
-  const tg::Tensor leaf = x.as_leaf();
-  tg::Tape tape;
-  expect_near(tape.backward(tg::mse_loss(leaf, t))[leaf], {1, -2.5});
-  EXPECT_EQ(error_of([&] {
-              tg::mse_loss(x, tg::tensor({1, 2}));
-            }),
-            "[mse_loss] expected float32 or float64, got int64 of shape [2] (convert with to(kFloat32))");
-  expect_near(tg::mse_loss(tg::zeros({0}), tg::zeros({0})), {kNan});
 }
 
 // Operands that broadcast give what their expanded forms give, gradients summed over what broadcasting repeated.

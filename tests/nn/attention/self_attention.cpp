@@ -15,9 +15,7 @@
 namespace tapegrad {
 namespace {
 
-using tests::error_of;
-using tests::expect_near;
-using tests::KeepThreads;
+using namespace tests;
 
 TEST(SelfAttention, EqualsItsFormula) {
   manual_seed(5);

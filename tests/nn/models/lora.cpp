@@ -16,11 +16,7 @@
 namespace tapegrad::nn {
 namespace {
 
-using tests::error_of;
-using tests::expect_near;
-using tests::slurp;
-using tests::spill;
-using tests::TemporaryFolder;
+using namespace tests;
 using Names = std::vector<std::string>;
 
 struct Net {

@@ -17,12 +17,7 @@ namespace tapegrad {
 namespace {
 
 using nlohmann::json;
-using tests::error_of;
-using tests::expect_close;
-using tests::expect_close_gradients;
-using tests::ids;
-using tests::set_weights;
-using tests::stored;
+using namespace tests;
 
 nn::TransformerConfig config_of(const json& c, double dropout) {
   return {.vocab_size = c["vocab_size"],

@@ -10,7 +10,6 @@
 #include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/threads.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <limits>
@@ -61,11 +60,6 @@ Ids upto(int64_t n) {
   return out;
 }
 
-Ids order_of(const Sampler& sampler, uint64_t seed) {
-  Generator generator(seed);
-  return sampler.order(generator);
-}
-
 TEST(Datasets, SubsetsAndRandomSplits) {
   const Subset<Counting> subset({10}, {7, 0, 7});
   EXPECT_EQ(subset.size(), 3);
@@ -109,64 +103,6 @@ TEST(Samplers, DrawWhatPyTorchDraws) {
         random_split(Counting{std::accumulate(sizes.begin(), sizes.end(), int64_t{0})}, sizes, generator);
     for (std::size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(parts[i].indices(), one["parts"][i].get<Ids>());
   }
-}
-
-TEST(Samplers, CheckTheirSizes) {
-  Generator generator(5);
-  Ids permutation(6), again(6);
-  generator.randperm(permutation.data(), 6);
-  generator.randperm(again.data(), 6);
-  EXPECT_EQ(order_of(shuffled(6), 5), permutation);
-  Ids both = permutation;
-  both.insert(both.end(), again.begin(), again.begin() + 2);
-  EXPECT_EQ(order_of(shuffled(6, 8), 5), both) << "a whole permutation, then a part of the next";
-  EXPECT_EQ(order_of(shuffled(6, 2), 5), Ids(permutation.begin(), permutation.begin() + 2));
-
-  const Ids drawn = order_of(with_replacement(4, 1000), 9);
-  EXPECT_EQ(drawn.size(), 1000u);
-  EXPECT_EQ(std::set<int64_t>(drawn.begin(), drawn.end()), (std::set<int64_t>{0, 1, 2, 3}));
-  EXPECT_EQ(order_of(with_replacement(4, 1000), 9), drawn);
-  EXPECT_NE(order_of(with_replacement(4, 1000), 10), drawn);
-
-  EXPECT_EQ(error_of([] { shuffled(0, 3); }), "[shuffled] size must be at least 1, got 0");
-  EXPECT_EQ(error_of([] { sequential(-1); }), "[sequential] size must be at least 0, got -1");
-  EXPECT_EQ(error_of([] { with_replacement(0, 3); }), "[with_replacement] size must be at least 1, got 0");
-  EXPECT_EQ(error_of([] { by_length({1, 2}, 0); }), "[by_length] batch_size must be at least 1, got 0");
-}
-
-// Padding that batches of an order need, in tokens.
-int64_t padding_of(const Ids& order, const Ids& lengths, int64_t batch_size) {
-  int64_t padding = 0;
-  for (std::size_t begin = 0; begin < order.size(); begin += static_cast<std::size_t>(batch_size)) {
-    int64_t longest = 0, sum = 0, count = 0;
-    for (std::size_t i = begin; i < std::min(order.size(), begin + static_cast<std::size_t>(batch_size));
-         ++i, ++count) {
-      const int64_t length = lengths[static_cast<std::size_t>(order[i])];
-      longest = std::max(longest, length);
-      sum += length;
-    }
-    padding += longest * count - sum;
-  }
-  return padding;
-}
-
-TEST(Samplers, ByLengthNeedsLittlePaddingAndVisitsEverything) {
-  Generator generator(1);
-  Ids lengths(1003);
-  generator.randint(lengths.data(), 1003, 1, 50);
-  const Sampler sampler = by_length(lengths, 8, 10);
-  const Ids order = order_of(sampler, 4), other = order_of(sampler, 5);
-  Ids sorted = order;
-  std::sort(sorted.begin(), sorted.end());
-  EXPECT_EQ(sorted, upto(1003));
-  EXPECT_NE(order, other);
-  EXPECT_LT(5 * padding_of(order, lengths, 8), padding_of(order_of(shuffled(1003), 4), lengths, 8));
-  // Batches come in a random order: their lengths do not only grow.
-  Ids firsts;
-  for (std::size_t i = 0; i < order.size(); i += 8) firsts.push_back(lengths[static_cast<std::size_t>(order[i])]);
-  EXPECT_FALSE(std::is_sorted(firsts.begin(), firsts.begin() + 10));
-  EXPECT_EQ(order_of(by_length({}, 8), 1), Ids{});
-  EXPECT_EQ(order_of(by_length({3}, 8, INT64_MAX), 1), Ids{0});
 }
 
 TEST(Collate, StacksNumbersTensorsAndTuples) {

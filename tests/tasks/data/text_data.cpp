@@ -12,10 +12,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using tests::error_of;
-using tests::run_command;
-using tests::spill;
-using tests::TemporaryFolder;
+using namespace tests;
 using Json = nlohmann::json;
 
 constexpr std::string_view kPackages =

@@ -19,9 +19,7 @@ namespace tapegrad::tasks {
 namespace {
 
 namespace fs = std::filesystem;
-using tests::error_of;
-using tests::slurp;
-using tests::spill;
+using namespace tests;
 using Ids = std::vector<int64_t>;
 using Json = nlohmann::json;
 

@@ -1,0 +1,327 @@
+// Matrix products against plain loops: every layout, tiles, threads, who computes them, batches.
+// build: -O1
+// ctest: threads products
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_blis.h>
+#include <tapegrad/autograd/kernels/product/engines.h>
+#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/profiler.h>
+#include <tapegrad/tests/support/threads.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <ostream>
+#include <random>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+struct Strides {
+  int64_t row, col;
+};
+
+// Ways to store a matrix; all but the first five repeat or skip elements.
+Strides strides_of(int layout, int64_t rows, int64_t cols) {
+  switch (layout) {
+    case 0: return {cols, 1};
+    case 1: return {1, rows};
+    case 2: return {cols + 5, 1};
+    case 3: return {2 * cols + 3, 2};
+    case 4: return {-cols - 1, 1};
+    case 5: return {0, 1};
+    default: return {1, 0};
+  }
+}
+
+struct Case {
+  int64_t m, n, k;
+  int a, b, c;  // layouts
+  double alpha, beta;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << "m " << c.m << " n " << c.n << " k " << c.k << ", layouts " << c.a << ' ' << c.b << ' ' << c.c
+             << ", alpha " << c.alpha << " beta " << c.beta;
+}
+
+// A product against a loop in long double, in the same bits for every number of threads, nothing else of C touched and
+// every tile reported once.
+template <class T>
+void check_gemm(const Case& s) {
+  SCOPED_TRACE(testing::Message() << s << (sizeof(T) == 4 ? " float" : " double"));
+  const Strides a = strides_of(s.a, s.m, s.k), b = strides_of(s.b, s.k, s.n), c = strides_of(s.c, s.m, s.n);
+  const auto size = [](int64_t rows, int64_t cols) { return (rows + 2) * (2 * cols + 8); };
+  const int64_t half = std::max({size(s.m, s.k), size(s.k, s.n), size(s.m, s.n)});  // on either side of the start
+  std::mt19937 draw(static_cast<unsigned>(s.m * 31 + s.n * 7 + s.k));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<T> av(2 * half), bv(2 * half), before(2 * half);
+  for (T& x : av) x = static_cast<T>(uniform(draw));
+  for (T& x : bv) x = static_cast<T>(uniform(draw));
+  for (T& x : before) x = s.beta == 0 ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(uniform(draw));
+  const T* const ap = av.data() + half;
+  const T* const bp = bv.data() + half;
+
+  std::vector<T> first;
+  for (int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    std::vector<T> cv = before;
+    std::vector<char> reported(s.m * s.n);
+    gemm<T>(s.m, s.n, s.k, static_cast<T>(s.alpha), {ap, a.row, a.col}, {bp, b.row, b.col}, static_cast<T>(s.beta),
+            {cv.data() + half, c.row, c.col}, [&](int64_t row, int64_t row_end, int64_t col, int64_t col_end) {
+              for (int64_t i = row; i < row_end; ++i) {
+                for (int64_t j = col; j < col_end; ++j) ++reported[i * s.n + j];
+              }
+            });
+    EXPECT_EQ(std::count(reported.begin(), reported.end(), 1), s.m * s.n);
+    if (first.empty()) first = cv;
+    ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0) << threads << " threads";
+  }
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      long double sum = 0, size_of_sum = 0;
+      for (int64_t p = 0; p < s.k; ++p) {
+        const long double term = static_cast<long double>(ap[i * a.row + p * a.col]) * bp[p * b.row + j * b.col];
+        sum += term;
+        size_of_sum += std::fabs(term);
+      }
+      const int64_t at = half + i * c.row + j * c.col;
+      const long double expected = s.alpha * sum + (s.beta == 0 ? 0 : s.beta * before[at]);
+      const long double tolerance =
+          std::numeric_limits<T>::epsilon() * (size_of_sum * (4 + s.k / 8) + 4 * std::fabs(expected));
+      ASSERT_LE(std::fabs(first[at] - expected), tolerance) << "at " << i << ", " << j;
+      first[at] = before[at];
+    }
+  }
+  EXPECT_EQ(std::memcmp(first.data(), before.data(), first.size() * sizeof(T)), 0) << "something else was written";
+}
+
+TEST(Blas, ProductsOfOddSizesInEveryLayout) {
+  const tests::KeepThreads restore;
+  const int64_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 8, 13, 15, 16, 17, 31, 33, 64, 65};
+  std::mt19937 draw(5);
+  for (int a = 0; a < 7; ++a) {
+    for (int b = 0; b < 7; ++b) {
+      for (int c = 0; c < 5; ++c) {
+        Case s{sizes[draw() % 16], sizes[draw() % 16], sizes[draw() % 16], a, b, c, 1, 0};
+        s.alpha = draw() % 2 == 0 ? 1 : -0.5;
+        s.beta = std::vector<double>{0, 1, 0.75}[draw() % 3];
+        check_gemm<float>(s);
+        check_gemm<double>(s);
+      }
+    }
+  }
+}
+
+TEST(Blas, ProductsCutIntoTiles) {
+  const tests::KeepThreads restore;
+  for (const Case& s : {Case{300, 257, 100, 0, 1, 0, 1, 0},    // tiles down and across
+                        Case{800, 64, 64, 0, 1, 0, 1, 0},      // a shared panel of B
+                        Case{100, 300, 270, 1, 0, 1, 1, 1},    // C by columns
+                        Case{64, 64, 800, 1, 0, 0, 1, 0.5},    // along k
+                        Case{33, 65, 1501, 0, 1, 3, 2, 0},     // along k, C with gaps
+                        Case{257, 40, 513, 5, 6, 0, 1, 0},     // operands that repeat
+                        Case{64, 300, 512, 0, 0, 0, 1, 1},     // rows of A that fall on the same lines of the cache
+                        Case{64, 205, 300, 0, 0, 0, 1, 0},     // panels of B that the first rows of A pack
+                        Case{65, 700, 300, 0, 1, 0, -1, 0},    // turned: B' A'
+                        Case{41, 701, 512, 0, 1, 2, 1, 0}}) {  // turned, rows of B' on the same lines of the cache
+    check_gemm<float>(s);
+    check_gemm<double>(s);
+  }
+}
+
+TEST(Blas, ThinProducts) {
+  const tests::KeepThreads restore;
+  for (const Case& s :
+       {Case{1, 1500, 700, 0, 1, 0, 1, 0}, Case{2, 65, 133, 0, 1, 3, 2, 1}, Case{3, 70, 64, 2, 1, 1, 1, 0.5},
+        Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}}) {
+    check_gemm<float>(s);
+    check_gemm<double>(s);
+  }
+}
+
+TEST(Blas, LargeProductsOnBlis) {
+  const tests::KeepThreads restore;
+  check_gemm<float>({513, 530, 517, 0, 1, 0, 1, 0});
+  check_gemm<float>({512, 515, 600, 1, 0, 2, -0.5, 1});
+  check_gemm<double>({520, 512, 512, 2, 1, 0, 1, 0.75});
+  EXPECT_NE(blis_description().find(name(kernel_family())), std::string::npos) << blis_description();
+}
+
+// Both of BLIS's ways, at sizes for which gemm would not choose them.
+TEST(Blas, EdgesOnBlis) {
+  for (int64_t m : {1, 5, 6, 7, 14, 30, 170}) {
+    for (int64_t n : {1, 7, 8, 9, 16, 33, 70}) {
+      for (int64_t k : {1, 3, 40, 300, 400}) {
+        std::vector<float> a(m * k), b(k * n), c(m * n), expected(m * n);
+        for (int64_t i = 0; i < m * k; ++i) a[i] = static_cast<float>(i * 7 % 11 - 5);
+        for (int64_t i = 0; i < k * n; ++i) b[i] = static_cast<float>(i * 5 % 13 - 6);
+        for (int64_t i = 0; i < m * n; ++i) c[i] = static_cast<float>(i % 9);
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) {
+            float sum = 0;
+            for (int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[j * k + p];
+            expected[i * n + j] = 2 * sum + 3 * c[i * n + j];
+          }
+        }
+        for (const auto multiply : {blas::multiply_on_blis<float>, blas::multiply_in_place<float>}) {
+          std::vector<float> y = c;
+          multiply({m, n, k, 2, a.data(), k, 1, b.data(), 1, k, 3, y.data(), n});
+          ASSERT_EQ(y, expected) << m << ' ' << n << ' ' << k;
+        }
+      }
+    }
+  }
+}
+
+// Whoever computes a product, it has the same bits.
+template <class T>
+void compare_products(const Case& s) {
+  SCOPED_TRACE(testing::Message() << s << (sizeof(T) == 4 ? " float" : " double"));
+  const Strides a = strides_of(s.a, s.m, s.k), b = strides_of(s.b, s.k, s.n), c = strides_of(s.c, s.m, s.n);
+  const auto size = [](int64_t rows, int64_t cols) { return 2 * (rows + 2) * (2 * cols + 8); };
+  std::mt19937 draw(static_cast<unsigned>(s.m * 31 + s.n * 7 + s.k));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const auto drawn = [&](int64_t rows, int64_t cols) {
+    std::vector<T> values(size(rows, cols));
+    for (T& x : values) x = static_cast<T>(uniform(draw));
+    return values;
+  };
+  const std::vector<T> av = drawn(s.m, s.k), bv = drawn(s.k, s.n), before = drawn(s.m, s.n);
+  const auto start = [](const auto& values) { return values.data() + values.size() / 2; };
+  std::vector<T> first;
+  for (const Products products : {Products::own, Products::blis, Products::automatic}) {
+    for (const int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      std::vector<T> cv = before;
+      blas::gemm<T>(products, s.m, s.n, s.k, static_cast<T>(s.alpha), {start(av), a.row, a.col},
+                    {start(bv), b.row, b.col}, static_cast<T>(s.beta), {cv.data() + cv.size() / 2, c.row, c.col});
+      if (first.empty()) first = cv;
+      ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0)
+          << name(products) << ", " << threads << " threads";
+    }
+  }
+}
+
+TEST(Blas, TheSameBitsWhoeverComputes) {
+  const tests::KeepThreads restore;
+  std::mt19937 draw(7);
+  const int64_t sizes[] = {1, 2, 3, 4, 6, 12, 14, 16, 31, 33, 65, 97};
+  for (int i = 0; i < 120; ++i) {  // in one tile
+    const int64_t k = std::vector<int64_t>{0, 1, 2, 31, 256, 257, 300, 513, 700}[draw() % 9];
+    const Case s{sizes[draw() % 12],
+                 sizes[draw() % 12],
+                 k,
+                 static_cast<int>(draw() % 7),
+                 static_cast<int>(draw() % 7),
+                 static_cast<int>(draw() % 5),
+                 std::vector<double>{1, -0.5, 0}[draw() % 3],
+                 std::vector<double>{0, 1, 0.75}[draw() % 3]};
+    compare_products<float>(s);
+    compare_products<double>(s);
+  }
+  for (const Case& s : {Case{300, 257, 100, 0, 1, 0, 1, 0},    // tiles down and across
+                        Case{100, 300, 270, 1, 0, 1, 1, 1},    // C by columns
+                        Case{64, 64, 800, 1, 0, 0, 1, 0.5},    // along k
+                        Case{33, 65, 1501, 0, 1, 3, 2, 0},     // along k, C with gaps
+                        Case{257, 40, 513, 5, 6, 0, 1, 0},     // operands that repeat
+                        Case{64, 300, 512, 0, 0, 0, 1, 1},     // rows of A that fall on the same lines of the cache
+                        Case{65, 700, 300, 0, 1, 0, -1, 0},    // turned: B' A'
+                        Case{520, 530, 515, 1, 0, 0, 1, 0},    // a weight's gradient
+                        Case{515, 520, 530, 0, 0, 0, 1, 1},    // several blocks of A and of k
+                        Case{4, 1500, 700, 0, 1, 0, 1, 0}}) {  // few rows
+    compare_products<float>(s);
+    compare_products<double>(s);
+  }
+}
+
+// Who computes, and that it is counted.
+TEST(Blas, TellsWhatComputes) {
+  const tests::KeepThreads restore;
+  set_num_threads(2);
+  const Engine small = blas::engine_of_linear(20, 20, 20);
+  const Engine packing = blas::packing_engine<float>();
+  EXPECT_EQ(packing, kernel_family() == KernelFamily::portable ? Engine::ours_in_blis : Engine::blis);
+  EXPECT_EQ(small, products() == Products::blis ? packing : Engine::small);
+  EXPECT_EQ(blas::engine_of_linear(120, 120, 120), products() == Products::blis  ? packing
+                                                   : products() == Products::own ? Engine::tiles
+                                                                                 : Engine::ours_in_blis);
+  const Engine large = products() == Products::own ? Engine::tiles : packing;
+  const std::vector<float> a(512 * 512, 1), b(512 * 512, 2);
+  std::vector<float> c(512 * 512);  // A is stored by columns, as for the gradient of a weight
+  const auto counted = [&](int64_t n, Engine engine) {
+    const auto before = product_counts();
+    gemm<float>(n, n, n, 1, {a.data(), 1, n}, {b.data(), n, 1}, 0, {c.data(), n, 1});
+    return product_counts()[static_cast<std::size_t>(engine)] - before[static_cast<std::size_t>(engine)];
+  };
+  EXPECT_EQ(counted(20, small), 0) << "nobody asks";
+  const Profiler profiler({.measure_peak = false});
+  EXPECT_EQ(counted(20, small), 20 * 20 * 20);
+  EXPECT_EQ(counted(512, large), 512 * 512 * 512);
+  const ProfileReport report = profiler.report();
+  const auto& told = report.products;
+  double all = 0;
+  for (const auto& [engine, multiplications] : told) all += multiplications;
+  EXPECT_EQ(all, 512 * 512 * 512 + 20 * 20 * 20);
+  EXPECT_EQ(told.size(), large == small ? 1U : 2U);
+  EXPECT_EQ(str(report).find("; through BLIS 100.0%\n") != std::string::npos, products() != Products::own)
+      << str(report);
+}
+
+TEST(Blas, NanAndInfinityPropagate) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t k : {2, 40}) {
+    std::vector<float> a(3 * k, 1), b(k * 20, 0), c(60, nan);
+    a[0] = nan;
+    a[k] = inf;
+    gemm<float>(3, 20, k, 1, {a.data(), k, 1}, {b.data(), 20, 1}, 0, {c.data(), 20, 1});
+    for (int j = 0; j < 20; ++j) {
+      EXPECT_TRUE(std::isnan(c[j]));
+      EXPECT_TRUE(std::isnan(c[20 + j]));  // infinity times zero
+      EXPECT_EQ(c[40 + j], 0);
+    }
+  }
+}
+
+TEST(Blas, BatchesWithRepeatedOperands) {
+  const tests::KeepThreads restore;
+  // [2, 3] products A_ij B_j as heads have them: A [2, 3, m, k] read through transposed axes, B [3, k, n] repeated
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{7, 9, 5}, {20, 20, 32}, {64, 70, 300}, {300, 310, 200}}) {
+    std::vector<double> a(6 * m * k), b(3 * k * n), first;
+    std::mt19937 draw(3);
+    for (double& x : a) x = static_cast<double>(draw() % 17) - 8;
+    for (double& x : b) x = static_cast<double>(draw() % 13) - 6;
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      for (bool by_columns : {false, true}) {
+        std::vector<double> c(6 * m * n, 1);
+        // a stored as [2, m, 3, k]
+        batched_gemm<double>(6, m, n, k, 1, {a.data(), 3 * k, 1}, {b.data(), n, 1}, 2,
+                             {c.data(), by_columns ? 1 : n, by_columns ? m : 1}, [m = m, n = n, k = k](int64_t i) {
+                               return BatchOffset{i / 3 * 3 * m * k + i % 3 * k, i % 3 * k * n, i * m * n};
+                             });
+        for (int64_t i = 0; i < 6; ++i) {
+          for (int64_t row = 0; row < m; row += 3) {
+            for (int64_t col = 0; col < n; ++col) {
+              double sum = 2;
+              for (int64_t p = 0; p < k; ++p) {
+                sum += a[i / 3 * 3 * m * k + row * 3 * k + i % 3 * k + p] * b[i % 3 * k * n + p * n + col];
+              }
+              ASSERT_EQ(c[i * m * n + (by_columns ? col * m + row : row * n + col)], sum);
+            }
+          }
+        }
+      }
+    }
+  }
+  batched_gemm<double>(0, 2, 2, 2, 1, {}, {}, 0, {}, [](int64_t) { return BatchOffset{}; });
+}
+
+}  // namespace
+}  // namespace tapegrad

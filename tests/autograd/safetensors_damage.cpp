@@ -1,0 +1,172 @@
+// Invalid safetensors files, each with its error, and writing that fails.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tests/support/safetensors_test.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <iterator>
+#include <string>
+
+namespace tapegrad {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace tests;
+
+TEST_F(SafeTensorsTest, InvalidFrames) {
+  EXPECT_EQ(message([&] { load_safetensors(path_); }), "cannot open: No such file or directory");
+  EXPECT_EQ(refusal(""), "has 0 bytes, expected at least the 8 of the header's length");
+  EXPECT_EQ(refusal("1234567"), "has 7 bytes, expected at least the 8 of the header's length");
+  EXPECT_EQ(refusal(std::string("\x01\0\0\0\0\0\0\x01{", 9)),
+            "the header has 72057594037927937 bytes by its length, at most 100000000 are allowed");
+  EXPECT_EQ(refusal(compose("{" + kOne + "}").substr(0, 30)),
+            "the header has 54 bytes by its length, only 22 follow (truncated?)");
+  EXPECT_EQ(refusal(compose("")), "the header does not start with '{' (is this a safetensors file?)");
+  EXPECT_EQ(refusal(compose(" {}")), "the header does not start with '{' (is this a safetensors file?)");
+  EXPECT_EQ(refusal(compose("{\"x\":}")), "the header is not JSON (at byte 13)");
+  EXPECT_EQ(refusal(compose("{" + kOne, kOneData)),
+            "the header is not complete JSON: it ends after 53 bytes (was its download interrupted?)");
+  EXPECT_EQ(refusal(compose("{\"\xff\":1}")), "the header is not JSON (at byte 10)");
+  EXPECT_EQ(refusal(compose("{\"x\":1e400}")), "the header holds a number that is too large");
+  EXPECT_EQ(refusal(compose("{} {}")), "the header is not JSON (at byte 11)");
+  EXPECT_EQ(refusal(compose("{\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}")),
+            "the header is nested deeper than 8 levels");
+  fs::remove(path_);
+  fs::create_directory(path_);
+  EXPECT_EQ(message([&] { SafeTensorsFile file(path_); }), "is not a regular file");
+  EXPECT_EQ(message([&] { load_safetensors(path_); }),
+            "the folder has neither model.safetensors nor model.safetensors.index.json");
+}
+
+TEST_F(SafeTensorsTest, InvalidHeaders) {
+  const auto one = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
+    return compose("{\"x\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}",
+                   kOneData);
+  };
+  EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[0,8]")), "no error");
+  EXPECT_EQ(refusal(compose("{" + kOne + "," + kOne + "}", kOneData)), "the header has the key \"x\" twice");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]}})", kOneData)),
+            "the header has the key \"shape\" twice");
+  EXPECT_EQ(refusal(compose(R"({"x":[1]})")), "tensor \"x\" is not an object with dtype, shape and data_offsets");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"F32","shape":[2]}})")), "tensor \"x\" has no data_offsets");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"F32","data_offsets":[0,8]}})")), "tensor \"x\" has no shape");
+  EXPECT_EQ(refusal(compose(R"({"x":{"shape":[2],"data_offsets":[0,8]}})")), "tensor \"x\" has no dtype");
+  EXPECT_EQ(refusal(one("\"F8_E4M3\"", "[2]", "[0,8]")),
+            "tensor \"x\": unknown dtype \"F8_E4M3\" (known: F32, F64, I64, BOOL, F16, BF16, I32, I16, I8, U64, U32, "
+            "U16, U8)");
+  EXPECT_EQ(refusal(one("32", "[2]", "[0,8]")).substr(0, 28), "tensor \"x\": unknown dtype 32");
+  EXPECT_EQ(refusal(one("\"F32\"", "2", "[0,8]")), "tensor \"x\": expected a list of sizes as shape, got 2");
+  EXPECT_EQ(refusal(one("\"F32\"", "[-2]", "[0,8]")),
+            "tensor \"x\": expected non-negative whole numbers in shape, got -2");
+  EXPECT_EQ(refusal(one("\"F32\"", "[2.0]", "[0,8]")),
+            "tensor \"x\": expected non-negative whole numbers in shape, got 2.0");
+  EXPECT_EQ(refusal(one("\"F32\"", "[1,1,1,1,1,1,1,1,2]", "[0,8]")),
+            "tensor \"x\": shape has 9 axes, at most 8 are supported");
+  EXPECT_EQ(refusal(one("\"F32\"", "[4294967296,4294967296]", "[0,8]")),
+            "tensor \"x\": shape [4294967296,4294967296] overflows 64 bits");
+  EXPECT_EQ(refusal(one("\"F32\"", "[18446744073709551615]", "[0,8]")),
+            "tensor \"x\": shape [18446744073709551615] overflows 64 bits");
+  EXPECT_EQ(refusal(one("\"F32\"", "[0,4294967296,4294967296]", "[0,0]")),
+            "tensor \"x\": shape [0,4294967296,4294967296] overflows 64 bits");
+  EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[0,8,9]")),
+            "tensor \"x\": expected [begin, end] as data_offsets, got [0,8,9]");
+  EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[0,1e3]")),
+            "tensor \"x\": expected non-negative whole numbers in data_offsets, got 1000.0");
+  EXPECT_EQ(refusal(one("\"F32\"", "[2]", "[8,0]")), "tensor \"x\": data_offsets [8,0] end before they begin");
+  EXPECT_EQ(refusal(one("\"F32\"", "[3]", "[0,8]")), "tensor \"x\": F32 [3] needs 12 bytes, data_offsets [0,8] hold 8");
+  EXPECT_EQ(refusal(compose(R"({"__metadata__":3})")), "__metadata__ is not an object of strings");
+  EXPECT_EQ(refusal(compose(R"({"__metadata__":{"a":3}})")), "__metadata__: expected a string for \"a\", got 3");
+}
+
+TEST_F(SafeTensorsTest, InvalidData) {
+  const auto two = [](const std::string& x, const std::string& y, std::size_t bytes) {
+    return compose(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":)" + x +
+                       R"(},"y":{"dtype":"U8","shape":[4],"data_offsets":)" + y + "}}",
+                   std::string(bytes, '\0'));
+  };
+  EXPECT_EQ(refusal(two("[0,4]", "[4,8]", 8)), "no error");
+  EXPECT_EQ(refusal(two("[0,4]", "[3,7]", 8)), "tensors \"x\" and \"y\" overlap at byte 3 of the data");
+  EXPECT_EQ(refusal(two("[0,4]", "[0,4]", 4)), "tensors \"x\" and \"y\" overlap at byte 0 of the data");
+  EXPECT_EQ(refusal(two("[0,4]", "[6,10]", 10)), "bytes 4 to 5 of the data, before tensor \"y\", belong to no tensor");
+  EXPECT_EQ(refusal(two("[5,9]", "[1,5]", 9)), "bytes 0 to 0 of the data, before tensor \"y\", belong to no tensor");
+  EXPECT_EQ(refusal(two("[0,4]", "[4,8]", 7)),
+            "tensor \"y\" ends at byte 8 of the data, of which there are 7 (truncated?)");
+  EXPECT_EQ(refusal(two("[0,4]", "[4,8]", 11)), "3 bytes follow the last tensor");
+  EXPECT_EQ(refusal(compose("{}", "12")), "2 bytes follow the last tensor");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", "\x01\x02")),
+            "tensor \"x\": element 1 is the byte 2, expected 0 or 1 for BOOL");
+  EXPECT_EQ(refusal(compose(R"({"x":{"dtype":"U64","shape":[1],"data_offsets":[0,8]}})", std::string(8, '\xff'))),
+            "tensor \"x\": element 0 is 2^63 or more, which int64 does not hold");
+}
+
+TEST_F(SafeTensorsTest, EveryAlteredByteGivesAnErrorOrAValidFile) {
+  save_safetensors(path_, {{"w", ones({2, 3})}, {"steps", ones({2}, kInt64)}, {"seen", ones({3}, kBool)}},
+                   {{"format", "pt"}});
+  const std::string good = read();
+  const int file = ::open(path_.c_str(), O_RDWR);
+  ASSERT_GE(file, 0);
+  int refused = 0, read = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const int change : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
+      const bool whole = reads_with(file, i, good, static_cast<char>(good[i] ^ change), [&] {
+        for (const NamedTensor& t : load_safetensors(path_).tensors) t.tensor.to(kFloat64).to_vector<double>();
+      });
+      ++(whole ? read : refused);
+    }
+  }
+  EXPECT_NO_THROW(load_safetensors(path_));
+  for (std::size_t size = good.size(); size-- > 0;) {
+    ASSERT_EQ(::ftruncate(file, static_cast<off_t>(size)), 0);
+    EXPECT_THROW(load_safetensors(path_), Error) << size;
+  }
+  ::close(file);
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(read, 100);
+}
+
+// ---- Writing that fails ----
+
+TEST_F(SafeTensorsTest, NamesThatCannotBeWritten) {
+  const auto refused = [&](const NamedTensors& tensors) { return message([&] { save_safetensors(path_, tensors); }); };
+  EXPECT_EQ(refused({{"a", ones({1})}, {"b", ones({1})}, {"a", ones({1})}}), "two tensors are named \"a\"");
+  EXPECT_EQ(refused({{"__metadata__", ones({1})}}), "a tensor must not be named __metadata__");
+  EXPECT_EQ(refused({{"\xff", ones({1})}}), "a name or a string of the metadata is not UTF-8");
+  EXPECT_FALSE(fs::exists(path_));
+}
+
+TEST_F(SafeTensorsTest, AFullDiskLeavesTheOldFileUntouched) {
+  save_safetensors(path_, {{"x", ones({4})}});
+  const std::string before = read();
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string said = error_of([&] { save_safetensors(path_, {{"x", ones({100000})}}); });
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(said, "[file] cannot write " + path_ + ": File too large");
+  EXPECT_EQ(before, read());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1)
+      << "a temporary file stayed";
+}
+
+TEST_F(SafeTensorsTest, PathsThatCannotBeWritten) {
+  const std::string folder = path_, deeper = folder + "/deeper/x.safetensors";
+  EXPECT_EQ(error_of([&] { save_safetensors(deeper, {}); }),
+            "[file] cannot write " + deeper + ": No such file or directory");
+  fs::create_directories(folder + "/full");
+  EXPECT_EQ(
+      error_of([&] { save_safetensors(folder, {}); }),
+      "[file] cannot write " + folder + ": expected a regular file or none there, got a folder (name a file in it)");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1)
+      << "a temporary file stayed";
+}
+
+}  // namespace
+}  // namespace tapegrad

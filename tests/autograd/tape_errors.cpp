@@ -1,0 +1,176 @@
+// What a tape rejects, word for word.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/module.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace tapegrad::tests {
+namespace {
+
+const Op kWrong{"wrong"};
+const Op kFused{"fused", false};
+
+Tensor number(double value) { return scalar(value, kFloat64); }
+
+TEST(TapeRejects, ASecondBackward) {
+  const Tensor x = number(2).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  tape.backward(y);
+  EXPECT_EQ(error_of([&] { tape.backward(y); }),
+            "[backward] backward has already run on this tape, which is now empty (start a new Tape for each step)");
+}
+
+TEST(TapeRejects, InvalidLosses) {
+  const Tensor x = tensor({1.0, 2.0}).as_leaf();
+  Tape tape;
+  EXPECT_EQ(error_of([&] { tape.backward(scalar(1)); }),
+            "[backward] the loss was not recorded on this tape: no leaf takes part in it");
+  const Tensor y = x * x;
+  EXPECT_EQ(error_of([&] { tape.backward(y); }),
+            "[backward] expected a loss of one element, got shape [2] (or give BackwardOptions::grad_output)");
+  EXPECT_EQ(error_of([&] { tape.backward(y, {.grad_output = ones({3})}); }),
+            "[backward] expected a grad_output of the loss's float32 [2], got float32 [3]");
+  for (const DType other : {kFloat64, kInt64}) {
+    EXPECT_EQ(error_of([&] { tape.backward(y, {.grad_output = ones({2}, other)}); }),
+              fmt::format("[backward] expected a grad_output of the loss's float32 [2], got {} [2]", name(other)));
+  }
+  EXPECT_EQ(error_of([&] { tape.backward(sum(y), {.keep = {ones({4})}}); }),
+            "[backward] expected tensors of this tape in keep, got one of shape [4] that is not on it");
+  EXPECT_EQ(error_of([&] {
+              Tape inner;
+              tape.backward(sum(y));
+            }),
+            "[backward] an inner tape is still alive (end its scope first)");
+  std::string elsewhere;
+  std::thread([&] { elsewhere = error_of([&] { tape.backward(sum(y)); }); }).join();
+  EXPECT_EQ(elsewhere,
+            "[backward] expected the thread that began this tape, got another one (a tape belongs to its "
+            "thread)");
+  EXPECT_EQ(tape.backward(sum(y))[x].to_vector<float>(),
+            (std::vector<float>{2, 4}));  // the errors above changed nothing
+}
+
+TEST(TapeRejects, GradientsOfUnusedLeaves) {
+  const Tensor x = ones({2, 3}).as_leaf(), idle = ones({4}).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  const Gradients grads = tape.backward(sum(y));
+  EXPECT_EQ(error_of([&] { grads[idle]; }), "[gradients] the leaf of shape [4] took no part in the loss");
+  EXPECT_EQ(error_of([&] { grads[y]; }),
+            "[gradients] the tensor of shape [2, 3] is not a leaf: BackwardOptions::keep did not name it, or it took "
+            "no part in the loss");
+  EXPECT_FALSE(grads.contains(idle));
+  EXPECT_TRUE(grads.contains(x));
+}
+
+TEST(TapeRejects, LeavesOfIntegers) {
+  EXPECT_EQ(error_of([] { arange(3).as_leaf(); }), "[as_leaf] expected float32 or float64, got int64");
+}
+
+TEST(TapeRejects, TensorsOfAnotherThread) {
+  const Tensor x = ones({2}).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  std::string recorded_there, plain_there, detached_there;
+  std::thread([&] {
+    plain_there = error_of([&] { mul(y, y); });  // without a tape, a tensor is its values
+    Tape other;
+    recorded_there = error_of([&] { mul(y, x); });
+    detached_there = error_of([&] { mul(y.detach(), x); });
+  }).join();
+  EXPECT_EQ(recorded_there,
+            "[tape] a tensor of shape [2] was recorded on the tape of another thread (detach() it there first)");
+  EXPECT_EQ(plain_there, "no error");
+  EXPECT_EQ(detached_there, "no error");
+}
+
+TEST(TapeRejects, WrongBackwards) {
+  const Tensor x = ones({2}).as_leaf();
+  const auto with = [&](auto backward) {
+    Tape tape;
+    const Tensor y = record(kWrong, x.detach() * 2, {x}, backward);
+    return error_of([&] { tape.backward(sum(y)); });
+  };
+  EXPECT_EQ(with([](const Tensor& dy) -> Grads {
+              return {dy, dy};
+            }),
+            "[wrong] backward returned 2 gradients for 1 inputs");
+  EXPECT_EQ(with([](const Tensor&) -> Grads { return ones({3}); }),
+            "[wrong] backward returned a gradient of shape [3] for an input of shape [2]");
+  EXPECT_EQ(with([](const Tensor&) -> Grads { return ones({2}, kFloat64); }),
+            "[wrong] backward returned a float64 gradient for a float32 input");
+}
+
+TEST(TapeRejects, SecondOrderOfFusedOperations) {
+  const Tensor x = ones({2}).as_leaf();
+  Tape tape;
+  const Tensor y = sum(record(kFused, x.detach() * 2, {x}, [](const Tensor& dy) -> Grads { return dy * 2; }));
+  EXPECT_EQ(error_of([&] { tape.backward(y, {.create_graph = true}); }),
+            "[fused] cannot be differentiated twice: its backward is a fused kernel (compose it of plain operations)");
+  EXPECT_EQ(tape.backward(y)[x].to_vector<float>(), (std::vector<float>{2, 2}));  // once is possible still
+}
+
+TEST(TapeRejects, ChangesOfAParameterThatItRecorded) {
+  nn::Parameter weight(ones({2}));
+  {
+    Tape tape;
+    const Tensor y = sum(weight * weight);
+    const std::string error = error_of([&] { weight.set(zeros({2})); });
+    EXPECT_NE(error.find("recorded"), std::string::npos) << error;
+    tape.backward(y);
+    weight.set(zeros({2}));  // after backward, a tape holds nothing
+  }
+  EXPECT_EQ(weight->to_vector<float>(), (std::vector<float>{0, 0}));
+}
+
+TEST(TapeRejects, MoreTapesOfOneLeafThanItCanCount) {
+  nn::Parameter weight(ones({2}));
+  std::vector<std::unique_ptr<Tape>> tapes;
+  const auto record_on_another = [&] {
+    tapes.push_back(std::make_unique<Tape>());
+    weight * 2;
+  };
+  for (int i = 0; i < Tensor::kMostTapes; ++i) record_on_another();
+  EXPECT_EQ(error_of(record_on_another),
+            "[tape] expected at most 32767 live tapes that record one leaf, got more: a leaf of shape [2]");
+  weight.freeze();
+  EXPECT_NE(error_of(record_on_another).find("at most 32767"), std::string::npos) << "frozen leaves are counted, too";
+  weight.freeze(false);
+  EXPECT_NE(error_of([&] { weight.set(zeros({2})); }).find("recorded"), std::string::npos);
+  while (!tapes.empty()) tapes.pop_back();  // the last one first
+  weight.set(zeros({2}));
+}
+
+TEST(TapeRejects, ABackwardInsideItsOwnBackward) {
+  static const Op kAgain{"again"};
+  const Tensor x = scalar(2).as_leaf();
+  Tape tape;
+  const Tensor inner = x * x;
+  const Tensor y = record(kAgain, x.detach() * 3, {x}, [&](const Tensor& dy) -> Grads {
+    return dy * tape.backward(inner, {.create_graph = true})[x];
+  });
+  EXPECT_EQ(error_of([&] { tape.backward(y + inner, {.create_graph = true}); }),
+            "[backward] this tape is running backward (an operation's backward must not start it again)");
+}
+
+TEST(TapeRejects, AGraphOfBackwardWhileRecordingIsPaused) {
+  const Tensor x = scalar(2).as_leaf();
+  Tape tape;
+  const Tensor y = x * x;
+  {
+    const PauseRecording pause;
+    EXPECT_EQ(error_of([&] { tape.backward(y, {.create_graph = true}); }),
+              "[backward] create_graph records backward, but recording is paused (end the PauseRecording first)");
+  }
+  EXPECT_EQ(tape.backward(y)[x].item(), 4);
+}
+
+}  // namespace
+}  // namespace tapegrad::tests

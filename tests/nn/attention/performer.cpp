@@ -1,0 +1,197 @@
+// Performer: where it equals full attention, how far it is from it otherwise, masks, caches, errors.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/long_attention.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/performer.h>
+#include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tests/support/long_inputs.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+
+namespace tapegrad {
+namespace {
+
+using namespace tests;
+
+TEST(Performer, FeaturesAreOrthogonalInBlocks) {
+  Generator generator(3);
+  const Tensor w = nn::orthogonal_features(20, 8, kFloat64, &generator);
+  const Tensor lengths = norm(w, 2, -1, true), directions = w / lengths;
+  for (int64_t first = 0; first < 20; first += 8) {
+    const int64_t rows = std::min<int64_t>(8, 20 - first);
+    const Tensor block = narrow(directions, 0, first, rows);
+    EXPECT_LE(largest_difference(matmul(block, block.t()), eye(rows, kFloat64)), 1e-12);
+  }
+  // Lengths as of normal vectors: the mean of the squares is D, the variance 2 D.
+  const Tensor many = sum(square(nn::orthogonal_features(4000, 8, kFloat64, &generator)), -1);
+  EXPECT_NEAR(mean(many).item(), 8, 0.3);
+  EXPECT_NEAR(var(many).item(), 16, 1.5);
+}
+
+// The error of the estimate, as the root mean square over several draws of features.
+double performer_error(int64_t features, bool causal) {
+  Generator generator(4);
+  const Tensor q = randn({24, 8}, kFloat64, &generator) / 4, k = randn({24, 8}, kFloat64, &generator) / 4;
+  const Tensor v = randn({24, 4}, kFloat64, &generator);
+  const Tensor full = scaled_dot_product_attention(q, k, v, {.causal = causal});
+  double total = 0;
+  constexpr int kDraws = 100;
+  for (int i = 0; i < kDraws; ++i) {
+    const Tensor w = nn::orthogonal_features(features, 8, kFloat64, &generator);
+    total += mean(square(nn::performer_attention(q, k, v, w, {.causal = causal}) - full)).item();
+  }
+  return std::sqrt(total / kDraws);
+}
+
+TEST(Performer, ItsErrorFallsAsTheRootOfTheFeatures) {
+  for (const bool causal : {false, true}) {
+    // The slope of the least-squares line through (log features, log error).
+    double x = 0, y = 0, xx = 0, xy = 0;
+    const std::vector<int64_t> counts{128, 256, 512, 1024, 2048};
+    for (const int64_t count : counts) {
+      const double a = std::log(static_cast<double>(count)), b = std::log(performer_error(count, causal));
+      x += a, y += b, xx += a * a, xy += a * b;
+    }
+    const auto n = static_cast<double>(counts.size());
+    const double slope = (n * xy - x * y) / (n * xx - x * x);
+    EXPECT_NEAR(slope, -0.5, 0.06) << (causal ? "causal" : "not causal");
+  }
+}
+
+TEST(Performer, LaterTokensChangeNoBit) {
+  manual_seed(18);
+  const nn::PerformerSelfAttention attention({.d_in = 6, .d_out = 16, .num_heads = 2});
+  for (const int64_t length : {100, 1000}) {  // the longer one is divided into parts that run in parallel
+    const Tensor x = randn({1, length, 6});
+    for (const int64_t first : {length / 2, length - 7}) {
+      for (const double size : {0.1, 3.0, 100.0}) {
+        const Tensor other = cat({narrow(x, 1, 0, first), randn({1, length - first, 6}) * size}, 1);
+        EXPECT_TRUE(equal(narrow(attention(x), 1, 0, first), narrow(attention(other), 1, 0, first)));
+      }
+    }
+  }
+}
+
+TEST(Performer, CausalAttentionTakesNothingFromLaterTokens) {
+  manual_seed(5);
+  nn::PerformerSelfAttention attention({.d_in = 3, .d_out = 8, .num_heads = 2});
+  nn::to(attention, kFloat64);
+  const Tensor x = randn({2, 100, 3}, kFloat64);
+  Tensor weights;
+  const Tensor y = attention(x, {.weights = &weights});
+  EXPECT_EQ(amax(abs(triu(weights, 1))).item(), 0);
+  EXPECT_LE(largest_difference(sum(weights, -1), ones({2, 2, 100}, kFloat64)), 1e-12);
+  const Tensor v = attention.value(x).reshape({2, 100, 2, 4}).transpose(1, 2);
+  EXPECT_LE(largest_difference(attention.output(matmul(weights, v).transpose(1, 2).reshape({2, 100, 8})), y), 1e-12);
+}
+
+TEST(Performer, CachedEqualsUncached) {
+  manual_seed(6);
+  nn::PerformerSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 7});
+  nn::to(attention, kFloat64);
+  const Tensor x = randn({3, 7, 3}, kFloat64);
+  for (const Tensor& mask : {Tensor(), padding(7)}) {
+    const Tensor whole = attention(x, mask);
+    nn::KVCache cache;
+    for (const auto& [start, length] : {std::pair{0, 3}, {3, 3}, {6, 1}}) {
+      const Tensor seen = mask.defined() ? narrow(mask, -1, 0, start + length) : mask;
+      const Tensor y = attention(narrow(x, 1, start, length), {.mask = seen, .cache = &cache});
+      cache.advance(length);
+      EXPECT_LE(largest_difference(y, narrow(whole, 1, start, length)), 1e-12);
+    }
+    EXPECT_EQ(error_of([&] { attention(narrow(x, 1, 0, 1), {.cache = &cache}); }),
+              "[performer_self_attention] a sequence of length 8 is longer than context_length 7");
+  }
+}
+
+TEST(Performer, LargeInputsDoNotOverflow) {
+  manual_seed(7);
+  const Tensor q = leaf({2, 70, 16}, kFloat32), k = leaf({2, 70, 16}, kFloat32), v = leaf({2, 70, 4}, kFloat32);
+  const Tensor w = nn::orthogonal_features(64, 16);
+  for (const bool causal : {false, true}) {
+    Tape tape;
+    const Tensor y = nn::performer_attention(q * 12, k * 12, v, w, {.causal = causal});
+    EXPECT_TRUE(all_finite(y));
+    const Gradients grads = tape.backward(sum(square(y)));
+    for (const Tensor& x : {q, k, v}) EXPECT_TRUE(all_finite(grads[x]));
+  }
+}
+
+TEST(Performer, FullyMaskedRowsAreZeroAndSoAreTheirGradients) {
+  manual_seed(8);
+  for (const bool causal : {false, true}) {
+    const Tensor q = leaf({3, 2, 6, 4}), k = leaf({3, 2, 6, 4}), v = leaf({3, 2, 6, 2});
+    Tape tape;
+    const Tensor y = nn::performer_attention(q, k, v, nn::orthogonal_features(5, 4, kFloat64),
+                                             {.mask = padding(6), .causal = causal});
+    EXPECT_EQ(amax(abs(y[2])).item(), 0);
+    const Gradients grads = tape.backward(sum(sin(y)));
+    for (const Tensor& x : {q, k, v}) {
+      EXPECT_EQ(amax(abs(grads[x][2])).item(), 0);
+      EXPECT_TRUE(all_finite(grads[x]));
+    }
+    EXPECT_EQ(amax(abs(grads[v][1].slice(1, 3))).item(), 0);
+  }
+}
+
+TEST(Performer, RedrawsItsFeatures) {
+  manual_seed(9);
+  nn::PerformerSelfAttention attention({.d_in = 3, .d_out = 8, .num_heads = 2});
+  const nn::Buffer& features = nn::named_buffers(attention).at(0).buffer;
+  EXPECT_EQ(features->shape(), (Shape{6, 4}));  // 4 log 4, rounded up
+  const Tensor before = features->clone();
+  attention.redraw();
+  EXPECT_FALSE(equal(before, features));
+  Generator a(1), b(1);
+  attention.redraw(&a);
+  EXPECT_TRUE(equal(features, nn::orthogonal_features(6, 4, kFloat32, &b)));
+}
+
+TEST(Performer, Errors) {
+  const auto with = [](const nn::PerformerConfig& config) {
+    return error_of([&] { nn::PerformerSelfAttention attention(config); });
+  };
+  EXPECT_EQ(with({.d_in = 0}), "[performer_self_attention] d_in must be positive, got 0");
+  EXPECT_EQ(with({.d_in = 3, .d_out = 5, .num_heads = 2}),
+            "[performer_self_attention] d_out 5 is not divisible by num_heads 2 (each head takes an equal share)");
+  EXPECT_EQ(with({.context_length = -1}),
+            "[performer_self_attention] context_length must be positive, or 0 for any length, got -1");
+  EXPECT_EQ(with({.num_features = -2}),
+            "[performer_self_attention] num_features must be positive, or 0 for D log D, got -2");
+  EXPECT_EQ(error_of([] { nn::orthogonal_features(0, 4); }), "[orthogonal_features] count must be positive, got 0");
+  EXPECT_EQ(error_of([] { nn::orthogonal_features(2, 4, kInt64); }),
+            "[orthogonal_features] expected float32 or float64, got int64");
+  const Tensor q = ones({2, 4, 3}), short_one = ones({2, 2, 3}), w = ones({5, 3});
+  EXPECT_EQ(error_of([&] { nn::performer_attention(q, q, short_one, w); }),
+            "[performer_attention] expected query [..., T, D], key [..., S, D] and value [..., S, E], got [2, 4, 3], "
+            "[2, 4, 3] and [2, 2, 3]");
+  EXPECT_EQ(error_of([&] {
+              nn::performer_attention(q, q, q, ones({5, 4}));
+            }),
+            "[performer_attention] expected features [M, 3], got [5, 4]");
+  EXPECT_EQ(error_of([&] { nn::performer_attention(q, short_one, short_one, w, {.causal = true}); }),
+            "[performer_attention] causal attention expected at least as many keys as queries, got 4 queries and 2 "
+            "keys");
+  EXPECT_EQ(error_of([&] { nn::performer_attention(q, q, q, w, {.scale = -1}); }),
+            "[performer_attention] expected a scale of at least 0, got -1");
+  EXPECT_EQ(error_of([&] { causal_product(q, q, short_one); }),
+            "[causal_product] expected a and b [..., T, M] and c [..., T, E], got [2, 4, 3], [2, 4, 3] and [2, 2, 3]");
+  EXPECT_EQ(error_of([&] {
+              causal_product(q, q, q, false, {.earlier = ones({2, 4}), .later = ones({3, 4})});
+            }),
+            "[causal_product] expected levels of type float32 that broadcast to [2, 4], got float32 [3, 4]");
+  {
+    const Tensor level = zeros({4}).as_leaf();
+    const Tape tape;
+    EXPECT_EQ(error_of([&] { causal_product(q, q, q, false, {.later = level}); }),
+              "[causal_product] expected levels without a gradient: they are constants (pass .detach())");
+  }
+  EXPECT_EQ(error_of([&] { causal_product(q, q.to(kFloat64), q); }),
+            "[causal_product] expected operands of one type, float32 or float64, got float32 of shape [2, 4, 3] and "
+            "float64 of shape [2, 4, 3] and float32 of shape [2, 4, 3] (convert with to(kFloat32))");
+}
+
+}  // namespace
+}  // namespace tapegrad

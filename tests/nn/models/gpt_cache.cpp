@@ -1,0 +1,232 @@
+// GPT's cache of keys and values: equal results, beams, memory, and errors.
+// ctest: products
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/tests/support/near.h>
+#include <tapegrad/tests/support/stored.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace tapegrad {
+namespace {
+
+using nlohmann::json;
+using namespace tests;
+
+// tests/data/gpt.json, made by make_gpt.py next to it.
+const json& golden() {
+  static const json data = tests::stored("gpt.json");
+  return data;
+}
+
+nn::GPTConfig small(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
+  const json& c = golden()["config"];
+  return {.vocab_size = c["vocab_size"],
+          .context_length = c["context_length"],
+          .emb_dim = c["emb_dim"],
+          .n_heads = c["n_heads"],
+          .n_layers = c["n_layers"],
+          .drop_rate = drop_rate,
+          .qkv_bias = qkv_bias,
+          .tied_head = tied};
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0;
+}
+
+TEST(Gpt, CachedEqualsUncached) {
+  for (const DType dtype : {kFloat64, kFloat32}) {
+    nn::GPTModel model(small());
+    nn::to(model, dtype);
+    nn::eval(model);
+    const double room = dtype == kFloat64 ? 1e-12 : 1e-5;
+    const Tensor all = ids(golden()["ids"]), whole = model(all);
+    const std::vector<std::vector<int64_t>> ways = {{1, 1, 1, 1, 1, 1}, {4, 1, 1}, {2, 3, 1}};
+    for (const std::vector<int64_t>& cuts : ways) {
+      nn::KVCache cache;
+      for (const int64_t tokens : cuts) {
+        const int64_t start = cache.length();
+        const Tensor logits = model(narrow(all, 1, start, tokens), &cache);
+        EXPECT_LE(amax(abs(logits - narrow(whole, 1, start, tokens))).item(), room);
+      }
+      EXPECT_EQ(cache.length(), 6);
+      EXPECT_EQ(cache.batch(), 2);
+    }
+  }
+}
+
+TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
+  nn::GPTModel model(small());
+  nn::eval(model);
+  const Tensor a = tensor({{3, 1, 4}, {2, 6, 5}}), next = tensor({7, 8, 9}).reshape({3, 1});
+  nn::KVCache cache;
+  model(a, &cache);
+  cache.reorder(tensor({1, 1, 0}));
+  EXPECT_EQ(cache.batch(), 3);
+  const Tensor after = model(next, &cache);
+  const Tensor whole = model(tensor({{2, 6, 5, 7}, {2, 6, 5, 8}, {3, 1, 4, 9}}));
+  EXPECT_LE(amax(abs(after - narrow(whole, 1, 3, 1))).item(), 1e-5);
+  cache.truncate(3);
+  EXPECT_TRUE(same_bits(model(next, &cache), after));
+  EXPECT_EQ(error_of([&] { cache.truncate(9); }),
+            "[kv_cache] expected a length from 0 to 4, the tokens in the cache, got 9");
+  EXPECT_EQ(error_of([&] {
+              model(tensor({1}).reshape({1, 1}), &cache);
+            }),
+            "[kv_cache] expected 3 sequences of float32 as in the cache, got 1 of float32");
+  EXPECT_EQ(error_of([&] {
+              model(tensor({{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}), &cache);
+            }),
+            "[gpt] 9 tokens are more than the context_length 8");
+  EXPECT_EQ(error_of([] { nn::KVCache().reorder(tensor({0})); }), "[kv_cache] an empty cache cannot be reordered");
+  Tape tape;
+  EXPECT_EQ(error_of([&] { model(next, &cache); }),
+            "[kv_cache] a cache cannot be used while a tape records (use PauseRecording)");
+}
+
+// Every way in which keys and values can disagree with what a cache holds.
+TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
+  const auto pair = [](const Shape& keys, const Shape& values) { return nn::KeysAndValues{ones(keys), ones(values)}; };
+  nn::KVCache cache;
+  EXPECT_EQ(error_of([&] {
+              cache.append(5, pair({1, 1, 4, 8}, {1, 1, 4, 8}));
+            }),
+            "[kv_cache] expected layer 0 next in the first pass, got 5");
+  EXPECT_EQ(error_of([&] {
+              cache.append(0, pair({1, 4, 8}, {1, 4, 8}));
+            }),
+            "[kv_cache] expected keys [B, heads, T, head_dim], got [1, 4, 8]");
+  EXPECT_EQ(error_of([&] { cache.append(0, {}); }), "[kv_cache] expected keys [B, heads, T, head_dim], got none");
+  EXPECT_EQ(error_of([&] {
+              cache.append(0, pair({1, 1, 4, 8}, {1, 1, 70, 8}));
+            }),
+            "[kv_cache] expected values float32 [1, 1, 4, head_dim] for keys [1, 1, 4, 8], got float32 [1, 1, 70, 8]");
+  EXPECT_EQ(cache.batch(), 0);
+
+  cache.append(0, pair({1, 1, 4, 8}, {1, 1, 4, 6}));
+  EXPECT_EQ(error_of([&] { cache.advance(5); }),
+            "[kv_cache] expected 0 to 4 tokens, those that all layers have appended, got 5");
+  EXPECT_EQ(error_of([&] { cache.advance(-1); }),
+            "[kv_cache] expected 0 to 4 tokens, those that all layers have appended, got -1");
+  EXPECT_EQ(error_of([&] {
+              cache.append(1, pair({2, 1, 4, 8}, {2, 1, 4, 8}));
+            }),
+            "[kv_cache] expected 1 sequences of float32 as in the cache, got 2 of float32");
+  cache.advance(4);
+  // With one head more, the keys would be written behind the cache's memory, over another tensor.
+  std::vector<Tensor> others;
+  for (int i = 0; i < 64; ++i) others.push_back(zeros({64 * 64}));
+  EXPECT_EQ(
+      error_of([&] {
+        cache.append(0, pair({1, 8, 1, 8}, {1, 8, 1, 6}));
+      }),
+      "[kv_cache] expected keys as in the cache (1 heads of 8), got 8 heads of 8 (is the cache of another model?)");
+  for (const Tensor& other : others) EXPECT_FALSE(any(other != 0.0));
+  EXPECT_EQ(
+      error_of([&] {
+        cache.append(0, pair({1, 1, 1, 9}, {1, 1, 1, 6}));
+      }),
+      "[kv_cache] expected keys as in the cache (1 heads of 8), got 1 heads of 9 (is the cache of another model?)");
+  EXPECT_EQ(
+      error_of([&] {
+        cache.append(0, pair({1, 1, 1, 8}, {1, 1, 1, 8}));
+      }),
+      "[kv_cache] expected values as in the cache (1 heads of 6), got 1 heads of 8 (is the cache of another model?)");
+  EXPECT_EQ(error_of([&] {
+              cache.append(0, {ones({1, 1, 1, 8}), {}});
+            }),
+            "[kv_cache] expected values as in the cache (1 heads of 6), got none (is the cache of another model?)");
+  EXPECT_EQ(error_of([&] {
+              cache.append(1, pair({1, 1, 1, 8}, {1, 1, 1, 6}));
+            }),
+            "[kv_cache] expected a layer below 1, as in the cache, got 1 (is the cache of another model?)");
+  EXPECT_EQ(error_of([&] {
+              cache.append_history({ones({1, 1, 1, 8}), {}});
+            }),
+            "[kv_cache] expected keys as in the cache (none), got 1 heads of 8 (is the cache of another model?)");
+  EXPECT_EQ(error_of([&] { cache.advance(1); }),
+            "[kv_cache] expected 0 to 0 tokens, those that all layers have appended, got 1");
+  cache.append(0, pair({1, 1, 1, 8}, {1, 1, 1, 6}));
+  cache.advance(1);
+  EXPECT_EQ(cache.length(), 5);
+}
+
+TEST(Gpt, RowsOfIndependentSequencesNeedTheirOwnCaches) {
+  nn::GPTModel model(small());
+  nn::eval(model);
+  nn::KVCache cache;
+  model(tensor({{3, 1, 4}}), &cache);
+  const Tensor next = tensor({{7}, {8}});
+  EXPECT_EQ(error_of([&] {
+              model.hidden_each(next, std::vector<nn::KVCache*>{&cache, &cache});
+            }),
+            "[gpt] expected a separate cache for each row, got that of an earlier row for row 1");
+  EXPECT_EQ(error_of([&] {
+              model.hidden_each(next, std::vector<nn::KVCache*>{&cache, nullptr});
+            }),
+            "[gpt] expected a separate cache for each row, got none for row 1");
+  const nn::MultiHeadSelfAttention attention({.d_in = 8, .d_out = 8, .num_heads = 2, .context_length = 4});
+  EXPECT_EQ(error_of([&] {
+              attention(ones({3, 1, 8}), {.each = std::vector<nn::AttentionPass>(2)});
+            }),
+            "[multi_head_self_attention] expected one pass for each of the 3 rows, got 2");
+}
+
+TEST(Gpt, CopiesOfACacheAreIndependentBranches) {
+  nn::GPTModel model(small());
+  nn::eval(model);
+  const auto read = [&](std::initializer_list<Literal> tokens, nn::KVCache* cache) {
+    return model(tensor(tokens).reshape({1, -1}), cache).select(1, -1);
+  };
+  nn::KVCache a;
+  read({1, 2, 3}, &a);
+  nn::KVCache b = a, shorter = a;
+  shorter.truncate(1);
+  read({4}, &a);
+  read({9}, &b);
+  read({6, 7}, &shorter);
+  const auto alone = [&](std::initializer_list<Literal> first, std::initializer_list<Literal> second) {
+    nn::KVCache fresh;
+    read(first, &fresh);
+    read(second, &fresh);
+    return read({5}, &fresh);
+  };
+  EXPECT_TRUE(same_bits(read({5}, &a), alone({1, 2, 3}, {4})));
+  EXPECT_TRUE(same_bits(read({5}, &b), alone({1, 2, 3}, {9})));
+  EXPECT_LE(amax(abs(read({5}, &shorter) - model(tensor({{1, 6, 7, 5}})).select(1, -1))).item(), 1e-5);
+}
+
+TEST(Gpt, ACacheWritesInPlaceUnlessItsMemoryIsShared) {
+  const auto token = [](double value) {
+    return nn::KeysAndValues{full({1, 2, 1, 4}, value), full({1, 2, 1, 4}, -value)};
+  };
+  nn::KVCache cache;
+  const auto append = [&token](nn::KVCache& to, double value) {
+    nn::KeysAndValues all = to.append(0, token(value));
+    to.advance(1);
+    return all;
+  };
+  const void* const memory = append(cache, 1).keys.raw_data();
+  EXPECT_EQ(append(cache, 2).keys.raw_data(), memory);
+  nn::KVCache copy = cache;
+  const nn::KeysAndValues kept = append(copy, 3);  // the copy is written to, and leaves the memory to the first one
+  EXPECT_NE(kept.keys.raw_data(), memory);
+  EXPECT_EQ(append(cache, 4).keys.raw_data(), memory);
+  copy.truncate(2);
+  append(copy, 6);  // tensors that were returned before keep their values
+  EXPECT_EQ(kept.keys.select(1, 0).select(-1, 0).to_vector<float>(), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(kept.values.select(1, 1).select(-1, 3).to_vector<float>(), (std::vector<float>{-1, -2, -3}));
+  nn::KVCache last = cache;
+  cache = {};  // no other cache uses it now
+  const void* const adopted = append(last, 7).keys.raw_data();
+  EXPECT_EQ(adopted, memory);
+}
+
+}  // namespace
+}  // namespace tapegrad

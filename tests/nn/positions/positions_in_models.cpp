@@ -1,0 +1,291 @@
+// Positions in a Transformer and a GPT: parameters, gradients, bounds, scaling and interpolation.
+#include <gtest/gtest.h>
+#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/random.h>
+#include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/gpt.h>
+#include <tapegrad/nn/mask.h>
+#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tests/support/near.h>
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapegrad {
+namespace {
+
+using nn::Positions;
+using tests::error_of;
+
+const std::vector<Positions> kAll = [] {
+  std::vector<Positions> kinds;
+  for (const std::string_view name : nn::position_names()) kinds.push_back(nn::positions_named(name));
+  return kinds;
+}();
+const nn::PositionOptions kSmall(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
+
+double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
+
+nn::TransformerConfig small(Positions kind) {
+  return {.vocab_size = 11,
+          .hidden_size = 8,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 2,
+          .intermediate_size = 16,
+          .max_position_embeddings = 6,
+          .positions = kind,
+          .position_options = kSmall};
+}
+
+nn::GPTConfig small_gpt(Positions kind) {
+  return {.vocab_size = 11,
+          .context_length = 6,
+          .emb_dim = 8,
+          .n_heads = 2,
+          .n_layers = 2,
+          .positions = kind,
+          .position_options = kSmall};
+}
+
+template <class Model, class Config>
+Model seeded(const Config& config) {
+  manual_seed(7);
+  Model model(config);
+  nn::to(model, kFloat64);
+  nn::eval(model);
+  return model;
+}
+
+TEST(Positions, EveryKindMakesATransformer) {
+  for (const Positions kind : kAll) {
+    SCOPED_TRACE(nn::name(kind));
+    manual_seed(5);
+    nn::Transformer model(small(kind));
+    const int64_t plain = nn::count_parameters(nn::Transformer(small(Positions::none)));
+    int64_t more = 0;
+    if (kind == Positions::learned) more = 2 * 6 * 8;
+    if (kind == Positions::shaw) more = 4 * 5 * 4;
+    if (kind == Positions::t5) more = 2 * 8 * 2;
+    if (kind == Positions::conv) more = 2 * 8 * 3;
+    if (kind == Positions::conv_multiscale) more = 2 * (4 * 8 * 3 + 4 * 8 * 5);
+    if (kind == Positions::lstm) more = 2 * (4 * 8 * (8 + 8 + 2) + 8 * 8);
+    if (kind == Positions::ode) more = 2 * (8 + (8 * 8 + 8) + 8 + (8 * 8 + 8));
+    if (kind == Positions::complex) more = 2 * 3 * 4;
+    if (kind == Positions::composite) more = 2 * 2;
+    if (kind == Positions::dynamic) more = 2 * (8 * 17 + 8 * 9);
+    EXPECT_EQ(nn::count_parameters(model), plain + more);
+    const Tensor src = randint(1, 11, {2, 6}), tgt = randint(1, 11, {2, 5});
+    const nn::Transformer copy = nn::clone(model);
+    Tape tape;
+    const Tensor y = model(src, tgt, nn::padding_mask(src), nn::causal_mask(5));
+    EXPECT_EQ(y.shape(), (Shape{2, 5, 11}));
+    const Gradients grads = tape.backward(sum(y * y));
+    for (const auto& [name, parameter] : nn::named_parameters(model)) {
+      EXPECT_TRUE(grads.contains(parameter)) << name;
+      EXPECT_TRUE(all_finite(grads[parameter])) << name;
+    }
+    nn::eval(model);
+    EXPECT_EQ(nn::parameters(copy).size(), nn::parameters(model).size());
+  }
+}
+
+TEST(Positions, GptRecomputesThemWithEqualGradients) {
+  for (const Positions kind : kAll) {
+    SCOPED_TRACE(nn::name(kind));
+    const auto gradients = [&](bool recompute) {
+      manual_seed(6);
+      nn::GPTModel model({.vocab_size = 9,
+                          .context_length = 6,
+                          .emb_dim = 8,
+                          .n_heads = 2,
+                          .n_layers = 2,
+                          .positions = kind,
+                          .position_options = kSmall});
+      model.recompute_blocks = recompute;
+      Tape tape;
+      const Tensor y = model(tensor({{1, 4, 2, 8, 5, 7}, {3, 1, 4, 1, 5, 2}}));
+      Gradients grads = tape.backward(sum(y * y));
+      std::vector<std::vector<float>> out;
+      for (const auto& [name, parameter] : nn::named_parameters(model)) {
+        out.push_back(grads[parameter].to_vector<float>());
+        if (name.find("tok_emb") == std::string::npos) {
+          EXPECT_GT(amax(abs(grads[parameter])).item(), 0) << name;
+        }
+      }
+      return out;
+    };
+    const auto again = gradients(true), kept = gradients(false);
+    if (kind != Positions::t5 && kind != Positions::composite) {
+      EXPECT_EQ(again, kept);
+      continue;
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i) {  // a table or beta of all blocks, summed in another order
+      for (std::size_t j = 0; j < kept[i].size(); ++j) EXPECT_NEAR(again[i][j], kept[i][j], 1e-5);
+    }
+  }
+}
+
+TEST(Positions, OnlyLearnedPositionsAreBounded) {
+  const Tensor src = ones({1, 9}, kInt64), tgt = ones({1, 7}, kInt64);
+  for (const Positions kind : kAll) {
+    const std::string error = error_of([&] { nn::Transformer(small(kind))(src, tgt); });
+    EXPECT_EQ(error, kind == Positions::learned
+                         ? "[positions] a sequence of length 9 is longer than max_position_embeddings 6"
+                         : "no error")
+        << nn::name(kind);
+  }
+  nn::TransformerConfig config = small(Positions::learned);
+  config.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
+  EXPECT_EQ(config.longest_input(), 9);
+  EXPECT_EQ(nn::Transformer(config)(src, tgt).shape(), (Shape{1, 7, 11}));
+}
+
+// Weights of the first attention of a stack, from its input x [B, T, C], whose queries and keys rope() turns by `base`.
+Tensor weights_by_hand(const Tensor& q, const Tensor& k, double base, const Tensor& mask) {
+  const auto heads = [&](const Tensor& y) {
+    return nn::rope(y.reshape({y.size(0), y.size(1), 2, 4}).transpose(1, 2), 0, base);
+  };
+  const Tensor scores = matmul(heads(q), heads(k).transpose(2, 3)) / 2;  // sqrt of 4
+  return softmax(mask.defined() ? masked_fill(scores, !mask, -INFINITY) : scores);
+}
+
+// On inputs longer than the trained ones: attention turns by ntk_base(), and the outputs are those of a model whose
+// rope_base is that.
+TEST(Positions, NtkScalingReachesEveryAttentionOfATransformer) {
+  constexpr double kScale = 3;
+  manual_seed(8);
+  const Tensor src = randint(1, 11, {2, 18}), tgt = randint(1, 11, {2, 14}), causal = nn::causal_mask(14);
+  const auto model_of = [](double base, double scale) {
+    nn::TransformerConfig config = small(Positions::rope);
+    config.position_options = nn::RopeOptions{.base = base, .ntk_scale = scale};
+    return seeded<nn::Transformer>(config);
+  };
+  const double base = nn::ntk_base(500, kScale, 4);
+  const nn::Transformer scaled = model_of(500, kScale), based = model_of(base, 1), plain = model_of(500, 1);
+  const Tensor y = scaled(src, tgt, {}, causal);
+  EXPECT_EQ(largest_difference(y, based(src, tgt, {}, causal)), 0);
+  EXPECT_GT(largest_difference(y, plain(src, tgt, {}, causal)), 1e-3);
+
+  nn::AttentionMaps encoder, decoder;
+  const Tensor memory = scaled.encoder(src, {}, &encoder);
+  scaled.decoder(tgt, memory, {}, causal, &decoder);
+  const auto expect_first = [&](const NamedTensors& maps, const std::string& name,
+                                const nn::MultiHeadAttention& attention, const Tensor& x, const Tensor& mask) {
+    ASSERT_TRUE(maps[0].name.ends_with(name)) << maps[0].name;
+    const Tensor q = attention.query(x), k = (*attention.key)(x);
+    EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, mask)), 1e-12) << name;
+    EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, mask)), 1e-4) << name;
+  };
+  const nn::TransformerEncoderLayer& read = scaled.encoder.layers[0];
+  expect_first(encoder, "layers.0.attention", read.attention, read.sublayer[0].norm(scaled.encoder.embeddings(src)),
+               {});
+  const nn::TransformerDecoderLayer& write = scaled.decoder.layers[0];
+  expect_first(decoder, "layers.0.self_attn", write.self_attn, write.norm1(scaled.decoder.embeddings(tgt)), causal);
+}
+
+TEST(Positions, NtkScalingReachesTheAttentionOfAGpt) {
+  manual_seed(9);
+  const Tensor tokens = randint(0, 11, {2, 20});
+  const auto model_of = [](double base, double scale) {
+    nn::GPTConfig config = small_gpt(Positions::rope);
+    config.position_options = nn::RopeOptions{.base = base, .ntk_scale = scale};
+    return seeded<nn::GPTModel>(config);
+  };
+  const double base = nn::ntk_base(500, 3, 4);
+  const nn::GPTModel scaled = model_of(500, 3), based = model_of(base, 1), plain = model_of(500, 1);
+  nn::AttentionMaps maps;
+  const Tensor y = scaled(tokens, nullptr, &maps);
+  EXPECT_EQ(largest_difference(y, based(tokens)), 0);
+  EXPECT_GT(largest_difference(y, plain(tokens)), 1e-3);
+  const nn::GPTBlock& block = scaled.trf_blocks[0];
+  const Tensor x = block.norm1(scaled.tok_emb(tokens)), q = block.att.query(x), k = (*block.att.key)(x);
+  EXPECT_LT(largest_difference(maps[0].tensor, weights_by_hand(q, k, base, nn::causal_mask(20))), 1e-12);
+  EXPECT_GT(largest_difference(maps[0].tensor, weights_by_hand(q, k, 500, nn::causal_mask(20))), 1e-4);
+
+  nn::KVCache cache;  // also with later tokens alone
+  const Tensor begun = scaled(narrow(tokens, 1, 0, 13), &cache), rest = scaled(narrow(tokens, 1, 13, 7), &cache);
+  EXPECT_LT(largest_difference(cat({begun, rest}, 1), y), 1e-12);
+}
+
+// [wide, rows]: position i of `wide` is at row i rows / wide, between two rows of the table, or at the last one.
+Tensor squeeze(int64_t wide, int64_t rows) {
+  std::vector<double> shares(static_cast<std::size_t>(wide * rows));
+  for (int64_t i = 0; i < wide; ++i) {
+    const int64_t low = i * rows / wide, high = std::min(low + 1, rows - 1);
+    const double place = static_cast<double>(i * rows) / static_cast<double>(wide) - static_cast<double>(low);
+    shares[static_cast<std::size_t>(i * rows + low)] += 1 - place;
+    shares[static_cast<std::size_t>(i * rows + high)] += place;
+  }
+  return tensor(shares, {wide, rows});
+}
+
+// `wide` has a row for each of 9 positions. With the rows that 6 rows of `narrow` are squeezed to, both give the same,
+// and the gradients of the 9 make those of the 6.
+template <class Model, class Run>
+void expect_interpolation(Model narrow, Model wide, const Run& run) {
+  const Tensor shares = squeeze(9, 6);
+  const auto theirs = nn::named_parameters(wide), ours = nn::named_parameters(narrow);
+  ASSERT_EQ(ours.size(), theirs.size());
+  const auto is_table = [](const nn::NamedParameter& p) {
+    return p.name == "pos_emb.weight" || p.name.ends_with("position_embeddings.weight");
+  };
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const Tensor value = ours[i].parameter.tensor();
+    theirs[i].parameter.set(is_table(ours[i]) ? matmul(shares, value) : value);
+  }
+  Tape tape;
+  const Tensor y = run(narrow), expected = run(wide);
+  EXPECT_LT(largest_difference(y, expected), 1e-12);
+  const Gradients grads = tape.backward(sum(y * y) + sum(expected * expected));
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const Tensor dx = grads[theirs[i].parameter];
+    EXPECT_LT(largest_difference(grads[ours[i].parameter], is_table(ours[i]) ? matmul(shares.t(), dx) : dx), 1e-9)
+        << ours[i].name;
+  }
+}
+
+TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
+  manual_seed(10);
+  const Tensor src = randint(1, 11, {2, 9}), tgt = randint(1, 11, {2, 7});
+  nn::TransformerConfig narrow = small(Positions::learned), wide = narrow;
+  narrow.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
+  wide.max_position_embeddings = 9;
+  expect_interpolation(seeded<nn::Transformer>(narrow), seeded<nn::Transformer>(wide),
+                       [&](const nn::Transformer& model) { return model(src, tgt, {}, nn::causal_mask(7)); });
+  nn::GPTConfig narrow_gpt = small_gpt(Positions::learned), wide_gpt = narrow_gpt;
+  narrow_gpt.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
+  wide_gpt.context_length = 9;
+  EXPECT_EQ(narrow_gpt.longest_input(), 9);
+  expect_interpolation(seeded<nn::GPTModel>(narrow_gpt), seeded<nn::GPTModel>(wide_gpt),
+                       [&](const nn::GPTModel& model) { return model(src); });
+  const nn::GPTModel gpt = seeded<nn::GPTModel>(narrow_gpt);
+  nn::KVCache cache;  // a token's place does not depend on how many follow
+  const Tensor begun = gpt(tapegrad::narrow(src, 1, 0, 4), &cache), rest = gpt(tapegrad::narrow(src, 1, 4, 5), &cache);
+  EXPECT_LT(largest_difference(cat({begun, rest}, 1), gpt(src)), 1e-12);
+}
+
+TEST(Positions, RopeNeedsHeadsOfAnEvenSize) {
+  nn::TransformerConfig odd = small(Positions::rope);
+  odd.hidden_size = 6;
+  EXPECT_EQ(error_of([&] { nn::Transformer model(odd); }),
+            "[positions] rope rotates pairs of elements: the size of a head must be even, got 3");
+}
+
+TEST(Positions, LearnedParametersKeepTheirNames) {
+  nn::Transformer learned(small(Positions::learned)), t5(small(Positions::t5)), shaw(small(Positions::shaw));
+  const auto has = [](nn::Transformer& model, std::string_view name) {
+    for (const auto& p : nn::named_parameters(model)) {
+      if (p.name == name) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(has(learned, "encoder.embeddings.position_embeddings.weight"));
+  EXPECT_TRUE(has(t5, "decoder.relative_positions.weight"));
+  EXPECT_TRUE(has(shaw, "decoder.layers.1.self_attn.shaw.keys"));
+  EXPECT_FALSE(has(shaw, "decoder.layers.1.cross_attn.shaw.keys"));
+}
+
+}  // namespace
+}  // namespace tapegrad

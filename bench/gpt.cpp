@@ -1,7 +1,7 @@
 // Generation with GPT-2's smallest model. Each step reads all weights once, so memory bandwidth is the limit for one
 // sequence. Counters: tokens per second, bytes of weights per step, and the share of the measured read bandwidth.
 #include <benchmark/benchmark.h>
-#include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/tapegrad.h>
 
 #include <string>

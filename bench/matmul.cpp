@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/parallel.h>
 

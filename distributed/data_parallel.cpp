@@ -1,6 +1,7 @@
 // Sums of gradients over the batches of a step, by one process or several.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/distributed/data_parallel.h>
 #include <tapegrad/distributed/detail/share.h>
 #include <tapegrad/optim/clip.h>
 #include <tapegrad/optim/internal/share.h>
@@ -62,7 +63,7 @@ int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes)
 }
 
 DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, DataParallelOptions options)
-    : world_(world), optimizer_(optimizer), options_(options), sums_(std::make_unique<Accumulated>()) {
+    : world_(world), optimizer_(optimizer), options_(options), sums_(std::make_unique<detail::Accumulated>()) {
   if (options.accumulate < 1) fail(kWhere, fmt::format("accumulate must be at least 1, got {}", options.accumulate));
   if (options.accumulate % world.size() != 0)
     fail(kWhere, fmt::format("accumulate must be a multiple of the number of processes, {}, got {}", world.size(),
@@ -70,7 +71,7 @@ DataParallel::DataParallel(const World& world, optim::Optimizer& optimizer, Data
   if (options.wire != kFloat32 && options.wire != kBFloat16)
     fail(kWhere, fmt::format("expected float32 or bfloat16 as wire, got {}", name(options.wire)));
   if (!world.transport()) return;
-  share_ = std::make_unique<Share>(world, optimizer, options_, *sums_);
+  share_ = std::make_unique<detail::Share>(world, optimizer, options_, *sums_);
   share_draws();
 }
 
@@ -129,7 +130,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
     return;
   }
   struct Taker : GradientSink {
-    explicit Taker(Share& share) : share(share) {}
+    explicit Taker(detail::Share& share) : share(share) {}
     void take(const TapeIndex& leaf, const Tensor& grad) override {
       const auto found = share.parameter_of.find(leaf.position);
       if (found != share.parameter_of.end()) {
@@ -139,7 +140,7 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
       }
     }
     void ran_node(bool) override { share.progress(); }  // parameters are written in update()
-    Share& share;
+    detail::Share& share;
   };
   share_->post_receives();
   Taker taker(*share_);

@@ -4,45 +4,26 @@
 #include <tapegrad/autograd/named_tensor.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/distributed/data_parallel_options.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/optimizer.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
 namespace tapegrad::distributed {
-
-struct DataParallelOptions {
-  /// Batches per step, a multiple of World::size(). The step's gradient is the mean over the terms of all of them.
-  int64_t accumulate = 1;
-  double clip_grad_norm = 0;  ///< 0: no clipping
-  /// The type in which float32 gradients are sent. With kBFloat16 half as many bytes are sent, and the bits of a run
-  /// depend on the number of processes.
-  DType wire = kFloat32;
-  /// A single process updates parameters in backward() already, which takes less memory (Optimizer::step(tape, loss)),
-  /// in steps of one batch without clipping; update() then does nothing. See there for what follows a backward that
-  /// fails.
-  bool update_in_backward = false;
-  int64_t bucket_bytes = 0;  ///< gradients that are sent together; 0: 4 MiB, and at least 512 KiB per process
-  bool overlap = true;       ///< gradients are sent while backward still runs; false: after it, to compare
-};
+namespace detail {
+struct Accumulated;
+struct Share;
+}  // namespace detail
 
 /// The most gradients of one parameter that a process of `processes` has at once in a step, for an estimate of its
 /// memory: sums of batches that wait for others, and those of the batch that is computed. 0 where update_in_backward
 /// frees each of them at once.
 int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes);
-
-/// Where the time of communication went, in this process.
-struct CommunicationTimes {
-  int64_t steps = 0;
-  int64_t bytes_sent = 0;
-  double gradients_s = 0;   ///< waiting after backward: for slower processes, and for gradients
-  double parameters_s = 0;  ///< waiting for updated parameters
-};
 
 /// The default generator's draws for one batch of one step, as long as it lives: they depend on the generator's seed,
 /// the step and the batch alone, not on which process computes the batch. Afterwards the generator continues as if
@@ -64,20 +45,6 @@ struct MeanLoss {
   MeanLoss(Tensor mean, double count = 1) : loss(std::move(mean)), terms(count) {}  // NOLINT: a Tensor is one, too
   Tensor loss;
   double terms;  ///< 0: nothing of the batch counts, and its loss may be NaN
-};
-
-/// The weights of the batches of a step in the mean over all their terms: weight i is [i] / sum().
-class BatchWeights {
- public:
-  /// Error if a number of terms is negative or not finite, or all are 0.
-  explicit BatchWeights(std::span<const double> terms);
-  /// Terms of batch i, as a share of the most that a batch has: 1 for all batches where their terms are equal.
-  double operator[](int64_t i) const { return shares_[static_cast<std::size_t>(i)]; }
-  double sum() const { return sum_; }
-
- private:
-  std::vector<double> shares_;
-  double sum_ = 0;
 };
 
 /// Steps of an optimiser that all processes make together:
@@ -141,13 +108,11 @@ class DataParallel {
   CommunicationTimes times() const;
 
  private:
-  struct Share;
-  struct Accumulated;
   const World& world_;
   optim::Optimizer& optimizer_;
   DataParallelOptions options_;
-  std::unique_ptr<Accumulated> sums_;
-  std::unique_ptr<Share> share_;  // nullptr for a process alone
+  std::unique_ptr<detail::Accumulated> sums_;
+  std::unique_ptr<detail::Share> share_;  // nullptr for a process alone
 };
 
 }  // namespace tapegrad::distributed

@@ -15,15 +15,8 @@
 #include <cstring>
 #include <numeric>
 
-namespace tapegrad::distributed {
+namespace tapegrad::distributed::detail {
 namespace {
-
-using detail::add;
-using detail::Bucket;
-using detail::bytes_at;
-using detail::multiply;
-using detail::Piece;
-using detail::Terms;
 
 constexpr std::string_view kWhere = "data_parallel";
 
@@ -78,8 +71,7 @@ void require_same_parameters(const World& world, const NamedTensors& parameters)
 
 }  // namespace
 
-DataParallel::Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options,
-                           Accumulated& sums)
+Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallelOptions& options, Accumulated& sums)
     : world(world), optimizer(optimizer), options(options), sums(sums), parameters(optimizer.parameters()) {
   require_same_parameters(world, parameters);
   copy_parameters();
@@ -87,7 +79,7 @@ DataParallel::Share::Share(const World& world, optim::Optimizer& optimizer, cons
   constexpr int64_t kBucketBytes = int64_t{4} << 20, kBytesPerProcess = int64_t{512} << 10;
   const int64_t bytes =
       options.bucket_bytes > 0 ? options.bucket_bytes : std::max(kBucketBytes, size() * kBytesPerProcess);
-  buckets = detail::make_buckets(parameters, size(), bytes, update_share.may_cut());
+  buckets = make_buckets(parameters, size(), bytes, update_share.may_cut());
   bucket_of.resize(parameters.size(), buckets.size());
   pieces_of.resize(parameters.size());
   std::vector<optim::UpdateShare::Range> own(parameters.size());
@@ -109,17 +101,17 @@ DataParallel::Share::Share(const World& world, optim::Optimizer& optimizer, cons
 }
 
 // Every process begins with the parameters of rank 0.
-void DataParallel::Share::copy_parameters() {
+void Share::copy_parameters() {
   for (const NamedTensor& p : parameters) {
     p.tensor.prepare_write(kWhere, p.name);
     world.transport()->broadcast(p.tensor.mutable_raw_data(), p.tensor.numel() * item_size(p.tensor.dtype()), 0);
   }
 }
 
-void DataParallel::Share::begin() {
+void Share::begin() {
   nodes.assign(static_cast<std::size_t>(size()), {});
   for (int r = 0; r < size(); ++r)
-    detail::add_nodes(sums.all, detail::terms_of(r, size(), sums.all.size()), nodes[static_cast<std::size_t>(r)]);
+    add_nodes(sums.all, terms_of(r, size(), sums.all.size()), nodes[static_cast<std::size_t>(r)]);
   moving.clear();
   moving.resize(buckets.size());
   for (std::size_t b = 0; b < buckets.size(); ++b) moving[b].missing = buckets[b].parameters.size();
@@ -128,7 +120,7 @@ void DataParallel::Share::begin() {
   posted = false;
 }
 
-void DataParallel::Share::post_receives() {
+void Share::post_receives() {
   posted = true;
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     const Bucket& bucket = buckets[b];
@@ -150,14 +142,14 @@ void DataParallel::Share::post_receives() {
 }
 
 // Keeps the first leaf that has a gradient and is no parameter.
-void DataParallel::Share::note_unknown(const TapeIndex& leaf, const Tensor& grad) {
+void Share::note_unknown(const TapeIndex& leaf, const Tensor& grad) {
   if (!unknown.empty() || leaf.tape != TapeIndex::kLeaf || parameter_of.contains(leaf.position)) return;
   const std::string called = tapegrad::detail::leaf_name(leaf);
   unknown = called.empty() ? fmt::format("a leaf of shape {}", str(grad.shape())) : fmt::format("\"{}\"", called);
 }
 
 // The gradient of the last batch, an empty handle if it has none: completes the sums of this process.
-void DataParallel::Share::take(std::size_t parameter, const Tensor& grad) {
+void Share::take(std::size_t parameter, const Tensor& grad) {
   const std::size_t b = bucket_of[parameter];
   if (b == buckets.size())
     fail(kWhere, fmt::format("\"{}\" was frozen when the DataParallel was made (freeze and unfreeze before)",
@@ -168,7 +160,7 @@ void DataParallel::Share::take(std::size_t parameter, const Tensor& grad) {
 }
 
 template <class T>
-void DataParallel::Share::write(const Bucket& bucket, const Moving& to, std::size_t parameter, const Tensor& grad) {
+void Share::write(const Bucket& bucket, const Moving& to, std::size_t parameter, const Tensor& grad) {
   const int64_t last = own_nodes() - 1;
   const Tensor& leaf = parameters[parameter].tensor;
   bool any = grad.defined();
@@ -211,7 +203,7 @@ void DataParallel::Share::write(const Bucket& bucket, const Moving& to, std::siz
 }
 
 // The sums of a bucket leave.
-void DataParallel::Share::start(std::size_t b) {
+void Share::start(std::size_t b) {
   const Bucket& bucket = buckets[b];
   Moving& from = moving[b];
   from.sent = from.mine.to(wire_of(bucket));
@@ -228,7 +220,7 @@ void DataParallel::Share::start(std::size_t b) {
 }
 
 // Messages of the oldest bucket that is under way move on.
-void DataParallel::Share::progress() {
+void Share::progress() {
   for (Moving& one : moving) {
     if (!one.started || one.done) continue;
     one.done = one.exchange->done();
@@ -237,7 +229,7 @@ void DataParallel::Share::progress() {
 }
 
 // What backward did not reach has no gradient in the last batch.
-void DataParallel::Share::complete() {
+void Share::complete() {
   if (!posted) post_receives();
   for (const auto& node : sums.nodes)
     for (const Gradients::Entry& entry : node.grads) note_unknown(entry.place, entry.grad);
@@ -254,7 +246,7 @@ void DataParallel::Share::complete() {
 }
 
 // The elements of this process in a bucket, summed over all batches and multiplied by `whole`.
-Tensor DataParallel::Share::reduced(std::size_t b, double whole) {
+Tensor Share::reduced(std::size_t b, double whole) {
   const Bucket& bucket = buckets[b];
   Moving& from = moving[b];
   {
@@ -289,7 +281,7 @@ Tensor DataParallel::Share::reduced(std::size_t b, double whole) {
         const auto found = std::find_if(known.begin(), known.end(), [&](const Sum& k) { return k.node == node; });
         return found == known.end() ? Sum{node, nullptr} : *found;
       };
-      const auto total = detail::fold<Sum>(sums.all, given, [this, n](const Sum& a, const Sum& b) {
+      const auto total = fold<Sum>(sums.all, given, [this, n](const Sum& a, const Sum& b) {
         const auto [factor, other] = sums.factors(a.node, b.node);
         multiply(a.at, factor, n);
         multiply(b.at, other, n);
@@ -305,7 +297,7 @@ Tensor DataParallel::Share::reduced(std::size_t b, double whole) {
 
 // Each process learns the terms of all batches. Returns by parameter whether any process has a gradient of it; then one
 // entry: whether any has an unknown one.
-std::vector<uint8_t> DataParallel::Share::exchange_flags_and_terms() {
+std::vector<uint8_t> Share::exchange_flags_and_terms() {
   std::vector<uint8_t> own = arrived;
   own.push_back(unknown.empty() || optimizer.allows_unknown() ? 0 : 1);
   const std::size_t flags = own.size(), terms = sums.terms.size() * sizeof(double), row = flags + terms;
@@ -317,7 +309,7 @@ std::vector<uint8_t> DataParallel::Share::exchange_flags_and_terms() {
   for (int r = 0; r < size(); ++r) {
     const uint8_t* const theirs = all.data() + static_cast<std::size_t>(r) * row;
     for (std::size_t i = 0; i < flags; ++i) own[i] |= theirs[i];
-    const Terms batches = detail::terms_of(r, size(), sums.all.size());
+    const Terms batches = terms_of(r, size(), sums.all.size());
     std::memcpy(sums.terms.data() + batches.begin,
                 theirs + flags + static_cast<std::size_t>(batches.begin) * sizeof(double),
                 static_cast<std::size_t>(batches.size()) * sizeof(double));
@@ -326,12 +318,11 @@ std::vector<uint8_t> DataParallel::Share::exchange_flags_and_terms() {
 }
 
 // clip_grad_norm over the shares of all processes, with its order of summation.
-double DataParallel::Share::clip(const std::vector<Tensor>& reduced, const std::vector<uint8_t>& present,
-                                 double max_norm) const {
+double Share::clip(const std::vector<Tensor>& reduced, const std::vector<uint8_t>& present, double max_norm) const {
   const ProfileScope scope("clip_grad_norm", ProfilePhase::optimizer);
   std::vector<int64_t> first(parameters.size() + 1);  // of each parameter's blocks
   for (std::size_t p = 0; p < parameters.size(); ++p)
-    first[p + 1] = first[p] + (parameters[p].tensor.numel() + detail::kBlock - 1) / detail::kBlock;
+    first[p + 1] = first[p] + (parameters[p].tensor.numel() + kBlock - 1) / kBlock;
   const Tensor blocks = zeros({first.back()}, kFloat64);
   double* const squares = blocks.mutable_data<double>();
   const auto each_piece = [&](const auto& f) {
@@ -339,8 +330,8 @@ double DataParallel::Share::clip(const std::vector<Tensor>& reduced, const std::
       for (const Piece& piece : buckets[b].pieces[me()]) f(piece, reduced[b]);
   };
   each_piece([&](const Piece& piece, const Tensor& grad) {
-    parallel_for(piece.size(), detail::kBlock, [&](int64_t begin, int64_t end) {
-      squares[first[piece.parameter] + (piece.begin + begin) / detail::kBlock] =
+    parallel_for(piece.size(), kBlock, [&](int64_t begin, int64_t end) {
+      squares[first[piece.parameter] + (piece.begin + begin) / kBlock] =
           optim::sum_of_squares(grad.dtype(), grad.raw_data(), piece.at + begin, piece.at + end);
     });
   });
@@ -354,7 +345,7 @@ double DataParallel::Share::clip(const std::vector<Tensor>& reduced, const std::
   const double norm = std::sqrt(sum), factor = optim::clip_factor(norm, max_norm);
   if (factor < 1) {
     each_piece([&](const Piece& piece, const Tensor& grad) {
-      parallel_for(piece.size(), detail::kBlock, [&](int64_t begin, int64_t end) {
+      parallel_for(piece.size(), kBlock, [&](int64_t begin, int64_t end) {
         optim::scale(grad.dtype(), grad.mutable_raw_data(), factor, piece.at + begin, piece.at + end);
       });
     });
@@ -362,7 +353,7 @@ double DataParallel::Share::clip(const std::vector<Tensor>& reduced, const std::
   return norm;
 }
 
-double DataParallel::Share::update() {
+double Share::update() {
   const std::vector<uint8_t> present = [this] {
     const Stopwatch waiting(times.gradients_s);  // also for slower processes
     complete();
@@ -394,11 +385,11 @@ double DataParallel::Share::update() {
 }
 
 // Each process sends its elements to all others, bucket by bucket: the next one is under way while one is unpacked.
-void DataParallel::Share::send_parameters(const std::vector<uint8_t>& present) {
+void Share::send_parameters(const std::vector<uint8_t>& present) {
   const ProfileScope scope("all_gather parameters", ProfilePhase::optimizer);
   struct Packed {
     Tensor all;  // by rank and piece
-    std::unique_ptr<detail::Exchange> exchange;
+    std::unique_ptr<Exchange> exchange;
   };
   const auto each_piece = [&](std::size_t b, std::size_t r, const Tensor& all, const auto& f) {
     for (const Piece& piece : buckets[b].pieces[r]) {
@@ -443,4 +434,4 @@ void DataParallel::Share::send_parameters(const std::vector<uint8_t>& present) {
   }
 }
 
-}  // namespace tapegrad::distributed
+}  // namespace tapegrad::distributed::detail

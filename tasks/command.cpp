@@ -1,7 +1,7 @@
 // The verbs, the words and options of the command line, read by CLI11, and the exit code.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/tasks/command.h>
@@ -290,8 +290,8 @@ int run_or_throw(int argc, const char* const* argv) {
     check_output();
     return *code;
   }
-  if (std::getenv("TAPEGRAD_KERNELS") != nullptr) as_bad_request("kernels", [] { return kernel_family(); });
-  if (std::getenv("TAPEGRAD_PRODUCTS") != nullptr) as_bad_request("products", [] { return products(); });
+  if (std::getenv("TAPEGRAD_KERNELS") != nullptr) as_bad_request("kernels", [] { return kernels_in_use(); });
+  if (std::getenv("TAPEGRAD_PRODUCTS") != nullptr) as_bad_request("products", [] { return products_in_use(); });
   check_limits(fields_of(parsed));
   if (parsed.threads) set_num_threads(static_cast<int>(*parsed.threads));
   const int code = parsed.run();

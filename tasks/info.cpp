@@ -1,7 +1,6 @@
 // The verb `info`: measures this machine, or compares its results with those of others.
 #include <fmt/format.h>
-#include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/kernels/machine.h>
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/info.h>
 #include <tapegrad/tasks/self_test/self_test.h>
@@ -32,15 +31,15 @@ double rounded(double value) { return std::round(value * 10) / 10; }
 nlohmann::ordered_json machine() {
   return {{"version", kVersion},
           {"processor", processor_name()},
-          {"kernels", std::string(name(kernel_family()))},
-          {"products", std::string(name(products()))},
+          {"kernels", std::string(kernels_in_use())},
+          {"products", std::string(products_in_use())},
           {"blis", blis_description()},
           {"threads", num_threads()}};
 }
 
 void print_machine() {
   print_text(fmt::format("tapegrad   {}\nprocessor  {}\nkernels    {}\nproducts   {}\nBLIS       {}\nthreads    {}\n",
-                         kVersion, processor_name(), name(kernel_family()), name(products()), blis_description(),
+                         kVersion, processor_name(), kernels_in_use(), products_in_use(), blis_description(),
                          num_threads()));
 }
 

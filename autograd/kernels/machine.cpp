@@ -53,8 +53,8 @@ HWY_AFTER_NAMESPACE();
 #include <chrono>
 #include <vector>
 
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/parallel.h>
@@ -87,6 +87,9 @@ double best_time(double budget, const F& f) {
 std::atomic<float> sink;  // storing a result here keeps the compiler from omitting it
 
 }  // namespace
+
+std::string_view kernels_in_use() { return name(kernel_family()); }
+std::string_view products_in_use() { return name(products()); }
 
 std::string blis_description() { return blas::blis_description(); }
 

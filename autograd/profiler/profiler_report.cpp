@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/detail/profile_log.h>
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/io/files.h>
-#include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool_peak.h>

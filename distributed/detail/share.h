@@ -1,12 +1,15 @@
 // What a DataParallel holds during a step: the sums of this process, and its share among several.
 #pragma once
 
+#include <tapegrad/autograd/gradients.h>
 #include <tapegrad/autograd/parallel.h>
-#include <tapegrad/distributed/data_parallel.h>
+#include <tapegrad/distributed/data_parallel_options.h>
 #include <tapegrad/distributed/detail/buckets.h>
 #include <tapegrad/distributed/detail/transport.h>
 #include <tapegrad/distributed/detail/tree.h>
+#include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/internal/clipping.h>
+#include <tapegrad/optim/optimizer.h>
 
 #include <algorithm>
 #include <memory>
@@ -15,8 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace tapegrad::distributed {
-namespace detail {
+namespace tapegrad::distributed::detail {
 
 inline char* bytes_at(const Tensor& x, int64_t element) {
   return static_cast<char*>(x.mutable_raw_data()) + element * item_size(x.dtype());
@@ -36,21 +38,19 @@ void multiply(T* x, double factor, int64_t n) {
   parallel_for(n, kBlock, [&](int64_t begin, int64_t end) { optim::scale(dtype_of<T>(), x, factor, begin, end); });
 }
 
-}  // namespace detail
-
 /// Sums over the batches of this process.
 ///
 /// The sum of a node is that of the gradients of its batches, each divided by the number of batches and multiplied by
 /// the batch's terms / the most terms of a batch of the node. It depends on the node alone; nothing is multiplied where
 /// the terms are equal, and nothing grows where they are not. The sum of all times factor() is the mean over all terms.
-struct DataParallel::Accumulated {
-  detail::Terms all, own;     // the step's batches, and those of this process
+struct Accumulated {
+  Terms all, own;             // the step's batches, and those of this process
   std::vector<double> terms;  // of each batch (MeanLoss::terms); of others' batches 0 until update()
   int64_t next = 0;           // the next one
   bool open = false;          // between begin_step() and update()
   bool updated = false;       // by backward()
   struct Node {
-    detail::Terms terms;
+    Terms terms;
     Gradients grads;
   };
   std::vector<Node> nodes;  // complete, adjacent and in order; siblings become one at once
@@ -68,22 +68,22 @@ struct DataParallel::Accumulated {
       first.terms.end = last.terms.end;
     }
   }
-  double most(const detail::Terms& node) const {
+  double most(const Terms& node) const {
     return *std::max_element(terms.begin() + node.begin, terms.begin() + node.end);
   }
   // By what the sums of two siblings are multiplied before they are added. At least one is 1.
-  std::pair<double, double> factors(const detail::Terms& left, const detail::Terms& right) const {
+  std::pair<double, double> factors(const Terms& left, const Terms& right) const {
     const double a = most(left), b = most(right);
     return {a < b ? a / b : 1, b < a ? b / a : 1};
   }
   // By what the sum of all batches is multiplied. Error if they have no terms.
   double factor() const { return static_cast<double>(all.size()) / BatchWeights(terms).sum(); }
   // With how many of the first `count` nodes, from the last on, a node that follows them becomes one.
-  int64_t merges(detail::Terms node, std::size_t count) const {
+  int64_t merges(Terms node, std::size_t count) const {
     int64_t merged = 0;
     while (count-- > 0) {
-      const detail::Terms left = nodes[count].terms, both{left.begin, node.end};
-      if (!detail::is_node(all, both) || detail::halves(both) != std::pair(left, node)) break;
+      const Terms left = nodes[count].terms, both{left.begin, node.end};
+      if (!is_node(all, both) || halves(both) != std::pair(left, node)) break;
       node = both;
       ++merged;
     }
@@ -92,13 +92,13 @@ struct DataParallel::Accumulated {
 };
 
 /// The share of a process among several (share.cpp).
-struct DataParallel::Share {
+struct Share {
   // What is on its way for a bucket in a step.
   struct Moving {
     std::size_t missing = 0;  // parameters whose gradients backward has not reached
     Tensor mine, sent;        // sums of this process, by rank, node and piece; in the type of the wire
     Tensor received;          // those of the others for this process, by rank and node
-    std::unique_ptr<detail::Exchange> exchange;
+    std::unique_ptr<Exchange> exchange;
     bool started = false, done = false;
   };
 
@@ -107,15 +107,15 @@ struct DataParallel::Share {
   const DataParallelOptions& options;
   Accumulated& sums;
   NamedTensors parameters;
-  std::vector<detail::Bucket> buckets;
-  std::vector<std::size_t> bucket_of;                                 // by parameter
-  std::vector<std::vector<std::pair<int, detail::Piece>>> pieces_of;  // by parameter: rank and piece
-  std::unordered_map<int64_t, std::size_t> parameter_of;              // by the leaf's number
-  std::vector<std::size_t> by_leaf;                                   // parameters in the order of their leaves
-  std::vector<std::vector<detail::Terms>> nodes;                      // by rank: what it sums by itself
-  std::vector<Moving> moving;                                         // by bucket
-  std::vector<uint8_t> arrived;                                       // by parameter
-  std::string unknown;                                                // a leaf that is no parameter
+  std::vector<Bucket> buckets;
+  std::vector<std::size_t> bucket_of;                         // by parameter
+  std::vector<std::vector<std::pair<int, Piece>>> pieces_of;  // by parameter: rank and piece
+  std::unordered_map<int64_t, std::size_t> parameter_of;      // by the leaf's number
+  std::vector<std::size_t> by_leaf;                           // parameters in the order of their leaves
+  std::vector<std::vector<Terms>> nodes;                      // by rank: what it sums by itself
+  std::vector<Moving> moving;                                 // by bucket
+  std::vector<uint8_t> arrived;                               // by parameter
+  std::string unknown;                                        // a leaf that is no parameter
   bool posted = false;
   CommunicationTimes times;
 
@@ -124,7 +124,7 @@ struct DataParallel::Share {
   int size() const { return world.size(); }
   std::size_t me() const { return static_cast<std::size_t>(rank()); }
   int64_t own_nodes() const { return static_cast<int64_t>(nodes[me()].size()); }
-  DType wire_of(const detail::Bucket& bucket) const { return bucket.dtype == kFloat32 ? options.wire : bucket.dtype; }
+  DType wire_of(const Bucket& bucket) const { return bucket.dtype == kFloat32 ? options.wire : bucket.dtype; }
 
   void copy_parameters();
   void begin();
@@ -132,7 +132,7 @@ struct DataParallel::Share {
   void note_unknown(const TapeIndex& leaf, const Tensor& grad);
   void take(std::size_t parameter, const Tensor& grad);
   template <class T>
-  void write(const detail::Bucket& bucket, const Moving& to, std::size_t parameter, const Tensor& grad);
+  void write(const Bucket& bucket, const Moving& to, std::size_t parameter, const Tensor& grad);
   void start(std::size_t b);
   void progress();
   void complete();
@@ -143,4 +143,4 @@ struct DataParallel::Share {
   void send_parameters(const std::vector<uint8_t>& present);
 };
 
-}  // namespace tapegrad::distributed
+}  // namespace tapegrad::distributed::detail

@@ -136,56 +136,82 @@ NamedTensors state_dict(const AnyModel& model) {
   return state;
 }
 
-LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, bool strict) {
-  const std::vector<Entry> entries = state_of(model);
-  LoadReport report;
-  std::vector<std::string> wrong;
-  std::unordered_map<std::string_view, const Tensor*> given;
-  for (const NamedTensor& t : state) {
-    if (!t.tensor.defined())
-      fail("load_state_dict", fmt::format("expected a tensor for \"{}\", got an empty handle", t.name));
-    if (!given.emplace(t.name, &t.tensor).second) wrong.push_back(fmt::format("\"{}\" is given twice", t.name));
-  }
-  // Takes what the state has under `name` if it fits the entry.
-  const auto take = [&](const Entry& e, const std::string& called) -> std::optional<Tensor> {
-    const auto at = given.find(called);
-    if (at == given.end()) return {};
-    const Tensor& values = *at->second;
-    if (!(values.shape() == e.tensor().shape())) {
-      wrong.push_back(
-          fmt::format("expected shape {} for \"{}\", got {}", str(e.tensor().shape()), called, str(values.shape())));
-    } else if (is_real(values.dtype()) != is_real(e.tensor().dtype())) {
-      wrong.push_back(
-          fmt::format("expected {} for \"{}\", got {}", name(e.tensor().dtype()), called, name(values.dtype())));
-    }
-    given.erase(at);
-    return values.detach();  // a leaf shares its memory
-  };
+namespace {
+
+// What a state has for the entries of a model, and what does not fit.
+struct Matched {
   std::vector<std::pair<const Entry*, Tensor>> found;
-  for (const Entry& e : entries) {
+  std::vector<std::string> wrong;
+  LoadReport report;
+};
+
+class Matching {
+ public:
+  explicit Matching(const NamedTensors& state) {
+    for (const NamedTensor& t : state) {
+      if (!t.tensor.defined())
+        fail("load_state_dict", fmt::format("expected a tensor for \"{}\", got an empty handle", t.name));
+      if (!given_.emplace(t.name, &t.tensor).second) all_.wrong.push_back(fmt::format("\"{}\" is given twice", t.name));
+    }
+  }
+
+  // What the state has under the name of the entry, or under that of a parameter that is tied to it.
+  void find(const Entry& e) {
     std::optional<Tensor> values = take(e, e.name);
     std::string_view from = e.name;
     for (const std::string& other : e.other_names) {
-      const std::size_t errors = wrong.size();
+      const std::size_t errors = all_.wrong.size();
       const std::optional<Tensor> more = take(e, other);
       if (!more) continue;
       if (!values) {
         values = more;
         from = other;
-      } else if (wrong.size() == errors && values->shape() == more->shape() &&
+      } else if (all_.wrong.size() == errors && values->shape() == more->shape() &&
                  !equal_values(*values, *more, e.tensor().dtype())) {
-        wrong.push_back(fmt::format("\"{}\" and \"{}\" are tied, but their values differ", from, other));
+        all_.wrong.push_back(fmt::format("\"{}\" and \"{}\" are tied, but their values differ", from, other));
       }
     }
     if (values) {
-      found.emplace_back(&e, std::move(*values));
+      all_.found.emplace_back(&e, std::move(*values));
     } else {
-      report.missing.push_back(e.name);
+      all_.report.missing.push_back(e.name);
     }
   }
-  for (const NamedTensor& t : state) {
-    if (given.erase(t.name) > 0) report.unexpected.push_back(t.name);
+
+  Matched end(const NamedTensors& state) {
+    for (const NamedTensor& t : state)
+      if (given_.erase(t.name) > 0) all_.report.unexpected.push_back(t.name);
+    return std::move(all_);
   }
+
+ private:
+  // Takes what the state has under `name` if it fits the entry.
+  std::optional<Tensor> take(const Entry& e, const std::string& called) {
+    const auto at = given_.find(called);
+    if (at == given_.end()) return {};
+    const Tensor& values = *at->second;
+    if (!(values.shape() == e.tensor().shape())) {
+      all_.wrong.push_back(
+          fmt::format("expected shape {} for \"{}\", got {}", str(e.tensor().shape()), called, str(values.shape())));
+    } else if (is_real(values.dtype()) != is_real(e.tensor().dtype())) {
+      all_.wrong.push_back(
+          fmt::format("expected {} for \"{}\", got {}", name(e.tensor().dtype()), called, name(values.dtype())));
+    }
+    given_.erase(at);
+    return values.detach();  // a leaf shares its memory
+  }
+
+  std::unordered_map<std::string_view, const Tensor*> given_;
+  Matched all_;
+};
+
+}  // namespace
+
+LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, bool strict) {
+  const std::vector<Entry> entries = state_of(model);
+  Matching matching(state);
+  for (const Entry& e : entries) matching.find(e);
+  auto [found, wrong, report] = matching.end(state);
   if (strict) {
     for (const std::string& n : report.missing) wrong.push_back(fmt::format("\"{}\" is missing", n));
     for (const std::string& n : report.unexpected) wrong.push_back(fmt::format("\"{}\" is unexpected", n));

@@ -31,7 +31,7 @@
 //
 // Numbers are rounded to the type of the tensors, float or double, where they meet an element; what is computed among
 // them is computed in double.
-#include <tapegrad/autograd/kernels/simd/simd_targets.h>  // first: it compiles the file for all targets but one
+#include <tapegrad/autograd/internal/vectors-inl.h>  // first: it compiles the file for all targets but one
 
 #if defined(TAPEGRAD_OPTIM_UPDATE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEGRAD_OPTIM_UPDATE_INL_H_
@@ -40,7 +40,6 @@
 #define TAPEGRAD_OPTIM_UPDATE_INL_H_
 #endif
 
-#include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/optim/kernels/elements.h>
 
 #include <utility>

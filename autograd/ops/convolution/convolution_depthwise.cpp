@@ -224,6 +224,30 @@ int64_t count_of_class(const ConvPass& pass, int64_t residue) {
   return residue < pass.to() ? pieces_of(pass.to() - residue, pass.classes()) : 0;
 }
 
+// The taps of every class of elements of the result, source after source.
+template <class T>
+struct ListedTaps {
+  Scratch<int64_t> offsets, places, counts;  // counts: by class
+
+  ListedTaps(const Planes<T>& planes, const ConvTaps& rows, const ConvTaps& cols, int64_t taps, int64_t sources)
+      : offsets(taps * sources), places(taps * sources), counts(rows.count() * cols.count()) {
+    int64_t listed = 0;
+    for (int64_t at = 0; at < rows.count() * cols.count(); ++at) {
+      int64_t* const first = offsets.get() + listed;
+      int64_t* const place = places.get() + listed;
+      const int64_t count = planes.list_taps(rows, at / cols.count(), cols, at % cols.count(), first, place);
+      for (int64_t s = 1; s < sources; ++s) {
+        for (int64_t t = 0; t < count; ++t) {
+          first[s * count + t] = first[t] + s * planes.size();
+          place[s * count + t] = place[t] + s * taps;
+        }
+      }
+      counts.get()[at] = count * sources;
+      listed += count * sources;
+    }
+  }
+};
+
 }  // namespace
 
 template <class T>
@@ -236,23 +260,7 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
   const int64_t sources = transposed ? shape.o : 1, results = transposed ? 1 : shape.o;  // planes per group
   const int64_t from_plane = rows.from() * cols.from(), to_plane = rows.to() * cols.to();
 
-  // the taps of every class, source after source
-  const Scratch<int64_t> offsets(taps * sources), places(taps * sources), counts(classes);
-  int64_t listed = 0;
-  for (int64_t at = 0; at < classes; ++at) {
-    int64_t* const first = offsets.get() + listed;
-    int64_t* const place = places.get() + listed;
-    const int64_t count =
-        planes.list_taps(row_taps, at / col_taps.count(), col_taps, at % col_taps.count(), first, place);
-    for (int64_t s = 1; s < sources; ++s) {
-      for (int64_t t = 0; t < count; ++t) {
-        first[s * count + t] = first[t] + s * planes.size();
-        place[s * count + t] = place[t] + s * taps;
-      }
-    }
-    counts.get()[at] = count * sources;
-    listed += count * sources;
-  }
+  const ListedTaps<T> listed(planes, row_taps, col_taps, taps, sources);
   const bool all_have_taps = row_taps.all() && col_taps.all();
   const int64_t work = std::max<int64_t>(1, to_plane * taps * shape.o / (rows.classes() * cols.classes()));
   parallel_for(shape.n * shape.groups, std::max<int64_t>(1, 8 * kGrain / work), [&](int64_t begin, int64_t end) {
@@ -267,10 +275,10 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
         const T start = bias == nullptr ? T(0) : bias[group * results + result];
         T* const y = to + (i * results + result) * to_plane;
         if (!all_have_taps) std::fill_n(y, to_plane, start);
-        const int64_t *offset = offsets.get(), *place = places.get();
+        const int64_t *offset = listed.offsets.get(), *place = listed.places.get();
         for (int64_t at = 0; at < classes; ++at) {
           const int64_t row_class = row_taps[at / col_taps.count()].residue;
-          const int64_t col_class = col_taps[at % col_taps.count()].residue, count = counts.get()[at];
+          const int64_t col_class = col_taps[at % col_taps.count()].residue, count = listed.counts.get()[at];
           for (int64_t t = 0; t < count; ++t) chosen.get()[t] = kernel[place[t]];
           TapRows<T> todo{.rows = count_of_class(rows, row_class),
                           .n = count_of_class(cols, col_class),

@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/recurrent/detail/recurrent_layer.h>
+#include <tapegrad/autograd/recurrent.h>
 
 #include <cstring>
 #include <optional>

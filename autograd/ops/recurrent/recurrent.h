@@ -8,17 +8,10 @@
 // shapes that do not match. NaN and infinity propagate within their own sequence.
 #pragma once
 
+#include <tapegrad/autograd/recurrent_weights.h>
 #include <tapegrad/autograd/tensor.h>
 
 namespace tapegrad {
-
-/// The tensors of a layer under PyTorch's names; G is 1 for rnn_layer, 4 for lstm_layer, 3 for gru_layer.
-struct RecurrentWeights {
-  Tensor weight_ih;     ///< [G H, I]
-  Tensor weight_hh;     ///< [G H, H]
-  Tensor bias_ih = {};  ///< [G H], or empty, like bias_hh
-  Tensor bias_hh = {};
-};
 
 struct RecurrentLayerOptions {
   bool reverse = false;  ///< from the last step to the first

@@ -2,8 +2,8 @@
 // build: -O1
 // ctest: threads products
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/kernels/machine.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/engines.h>

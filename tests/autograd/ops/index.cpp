@@ -1,4 +1,4 @@
-// Joining, cutting, indexing, sorting: values, special cases, errors, derivatives.
+// Joining, cutting, indexing, sorting: what the table of cases does not show.
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -6,39 +6,20 @@
 #include <tapegrad/tests/support/near.h>
 
 #include <array>
-#include <limits>
+#include <optional>
 
 namespace tg = tapegrad;
 using namespace tg::tests;
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
-Ints ints(const tg::Tensor& x) { return x.contiguous().to_vector<int64_t>(); }
-
 const tg::Tensor kTable = tg::tensor({{1., 2.}, {3., 4.}, {5., 6.}});
 
-TEST(Join, CatAndStack) {
-  const tg::Tensor a = tg::tensor({{1., 2.}});
-  const tg::Tensor b = tg::tensor({{3., 4.}});
-  expect_near(tg::cat({a, b, a}), {1, 2, 3, 4, 1, 2});
-  expect_near(tg::cat({a, b}, -1), {1, 2, 3, 4});
-  EXPECT_EQ(tg::stack({a, b}, -1).shape(), (tg::Shape{1, 2, 2}));
-  expect_near(tg::stack({a, b}, -1), {1, 3, 2, 4});
+TEST(Join, OfNothingOfManyAndOfOtherTypes) {
   EXPECT_EQ(tg::cat({tg::zeros({0}), kTable}).shape(), (tg::Shape{3, 2}));
   EXPECT_EQ(tg::cat({tg::tensor({1}), tg::tensor({2.5})}).dtype(), tg::kFloat32);
-  expect_near(gradient([&](const tg::Tensor& x) { return tg::cat({x, b, x}); }, a), {1 + 5, 2 + 6});
-  const std::vector<tg::Tensor> many(20, a);
+  const std::vector<tg::Tensor> many(20, tg::tensor({{1., 2.}}));
   EXPECT_EQ(tg::cat(many).shape(), (tg::Shape{20, 2}));
-  EXPECT_EQ(error_of([&] {
-              tg::cat({a, tg::zeros({1, 3})});
-            }),
-            "[cat] expected shapes that are equal except along axis 0, got [1, 2] and [1, 3]");
-  EXPECT_EQ(error_of([&] {
-              tg::stack({a, tg::zeros({1, 3})});
-            }),
-            "[stack] expected equal shapes, got [1, 2] and [1, 3]");
 }
 
 TEST(Cut, SizesAtTheEndOfTheirType) {
@@ -47,7 +28,7 @@ TEST(Cut, SizesAtTheEndOfTheirType) {
   EXPECT_EQ(tg::split(x, INT64_MAX).size(), 1u);
   EXPECT_EQ(
       error_of([&] {
-        tg::split(x, Ints{INT64_MAX, INT64_MAX, 4});
+        tg::split(x, std::vector<int64_t>{INT64_MAX, INT64_MAX, 4});
       }),
       "[split] expected sizes that add up to axis 0 of [2, 3], got [9223372036854775807, 9223372036854775807, 4]");
   expect_near(x.slice(1, 1, tg::kAll, INT64_MAX), {1, 4});
@@ -66,40 +47,15 @@ TEST(Cut, SecondOrderThroughAnEmptySlice) {
   }
 }
 
-TEST(Cut, SplitChunkNarrowFlip) {
+TEST(Cut, CountsFromTheEndAndLeavesOutEmptyChunks) {
   const tg::Tensor x = tg::arange(0, 5, 1, tg::kFloat32);
-  const std::vector<tg::Tensor> pieces = tg::split(x, 2);
-  ASSERT_EQ(pieces.size(), 3u);
-  expect_near(pieces[2], {4});
-  expect_near(tg::split(x, Ints{1, 4})[1], {1, 2, 3, 4});
   EXPECT_EQ(tg::chunk(x, 4).size(), 3u);  // of two each, as in PyTorch
   expect_near(tg::narrow(x, 0, -2, 2), {3, 4});
-  expect_near(tg::flip(x, {0}), {4, 3, 2, 1, 0});
-  expect_near(tg::flip(kTable, {0, 1}), {6, 5, 4, 3, 2, 1});
-  expect_near(gradient([](const tg::Tensor& v) { return tg::flip(v, {0}); }, kTable), {5, 6, 3, 4, 1, 2});
-  expect_near(gradient([](const tg::Tensor& v) { return tg::split(v, 2)[1]; }, kTable), {0, 0, 0, 0, 1, 2});
-  EXPECT_EQ(error_of([&] {
-              tg::split(x, Ints{1, 3});
-            }),
-            "[split] expected sizes that add up to axis 0 of [5], got [1, 3]");
-  EXPECT_EQ(error_of([&] { tg::narrow(x, 0, 4, 2); }),
-            "[narrow] start 4 and length 2 are out of range for axis 0 of [5]");
 }
 
-TEST(Embedding, AddsUpPerRowAndSkipsPadding) {
+TEST(Embedding, CountsThePaddingRowFromTheEnd) {
   const tg::Tensor ids = tg::tensor({{2, 0}, {1, 2}});
-  EXPECT_EQ(tg::embedding(kTable, ids).shape(), (tg::Shape{2, 2, 2}));
-  expect_near(tg::embedding(kTable, ids), {5, 6, 1, 2, 3, 4, 5, 6});
-  expect_near(gradient([&](const tg::Tensor& w) { return tg::embedding(w, ids); }, kTable), {3, 4, 5, 6, 8, 10});
-  expect_near(gradient([&](const tg::Tensor& w) { return tg::embedding(w, ids, 2); }, kTable), {3, 4, 5, 6, 0, 0});
   expect_near(gradient([&](const tg::Tensor& w) { return tg::embedding(w, ids, -3); }, kTable), {0, 0, 5, 6, 8, 10});
-  EXPECT_EQ(error_of([] {
-              tg::embedding(kTable, tg::tensor({{0, 1}, {-1, 0}}));
-            }),
-            "[embedding] -1 at [1, 0] of the ids [2, 2] is out of range for a table of 3 rows");
-  EXPECT_EQ(error_of([] { tg::embedding(kTable, tg::tensor({1.})); }), "[embedding] expected int64 ids, got float32");
-  EXPECT_EQ(error_of([&] { tg::embedding(kTable, ids, 3); }),
-            "[embedding] padding row 3 is out of range for a table of 3 rows");
 }
 
 // The output layer's gradient is there first, and the embedding adds its rows to it in place; a recorded backward adds
@@ -130,25 +86,6 @@ TEST(Embedding, OfATiedTable) {
   EXPECT_NE(grads[w].to_vector<float>(), grads[v].to_vector<float>());
 }
 
-TEST(Gather, AndScatterAddAreEachOthersGradient) {
-  const tg::Tensor index = tg::tensor({{0, 1}, {1, 1}});
-  expect_near(tg::gather(kTable, 1, index), {1, 2, 4, 4});
-  expect_near(tg::gather(kTable, 0, tg::tensor({{2, 0}})), {5, 2});
-  expect_near(gradient([&](const tg::Tensor& x) { return tg::gather(x, 1, index); }, kTable), {1, 2, 0, 7, 0, 0});
-  const tg::Tensor source = tg::tensor({{10., 20., 30.}, {40., 50., 60.}});
-  expect_near(tg::scatter_add(kTable, 1, index, source), {11, 22, 3, 94, 5, 6});
-  expect_near(gradient([&](const tg::Tensor& s) { return tg::scatter_add(kTable, 1, index, s); }, source),
-              {1, 2, 0, 4, 4, 0});
-  EXPECT_EQ(error_of([&] {
-              tg::gather(kTable, 1, tg::tensor({{0, 2}}));
-            }),
-            "[gather] 2 at [0, 1] of the indices [1, 2] is out of range for axis 1 of [3, 2]");
-  EXPECT_EQ(error_of([&] {
-              tg::gather(kTable, 1, tg::zeros({4, 1}, tg::kInt64));
-            }),
-            "[gather] expected indices with as many axes as x [3, 2], none of them longer, got shape [4, 1]");
-}
-
 TEST(TakeAlongAxis, CountsNegativeIndicesFromTheEnd) {
   const auto last = [](const tg::Tensor& x) { return tg::take_along_axis(x, tg::tensor({{-1, 0}, {-3, -2}}), 0); };
   expect_near(last(kTable), {5, 2, 1, 4});
@@ -173,26 +110,6 @@ TEST(IndexAdd, OfBoolIsALogicalOr) {
   }
 }
 
-TEST(Sort, IsStableWithNanLargest) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const tg::Tensor x = tg::tensor({2., nan, 1., 2., 1.});
-  EXPECT_EQ(ints(tg::sort(x).indices), (Ints{2, 4, 0, 3, 1}));
-  EXPECT_EQ(ints(tg::sort(x, 0, true).indices), (Ints{1, 0, 3, 2, 4}));
-  expect_near(tg::sort(x, 0, true).values, {nan, 2, 2, 1, 1});
-  expect_near(tg::sort(kTable, 0, true).values, {5, 6, 3, 4, 1, 2});
-  expect_near(gradient([](const tg::Tensor& v) { return tg::sort(v, 0, true).values; }, kTable), {5, 6, 3, 4, 1, 2});
-  EXPECT_EQ(tg::sort(tg::scalar(3)).values.item(), 3);
-}
-
-TEST(Topk, InOrder) {
-  const tg::Tensor x = tg::tensor({{1., 5., 3.}, {9., 7., 8.}});
-  expect_near(tg::topk(x, 2).values, {5, 3, 9, 8});
-  EXPECT_EQ(ints(tg::topk(x, 2).indices), (Ints{1, 2, 0, 2}));
-  expect_near(tg::topk(x, 1, 0, false).values, {1, 5, 3});
-  expect_near(gradient([](const tg::Tensor& v) { return tg::topk(v, 2).values; }, x), {0, 1, 2, 3, 0, 4});
-  EXPECT_EQ(error_of([&] { tg::topk(x, 4); }), "[topk] expected k between 0 and 3 for axis -1 of [2, 3], got 4");
-}
-
 // A scalar has one axis for operations along an axis, as in PyTorch.
 TEST(Scalars, HaveOneAxis) {
   const tg::Tensor x = tg::scalar(3), yes = tg::scalar(1) > 0;
@@ -210,6 +127,7 @@ TEST(Scalars, HaveOneAxis) {
         EXPECT_EQ(tg::any(one, axis, keepdim).item<bool>(), one.item<bool>());
       }
     }
+    EXPECT_EQ(tg::sort(x, axis).values.item(), 3);
     EXPECT_EQ(tg::unfold(x, axis, 1, 3).shape(), (tg::Shape{1}));
     EXPECT_EQ(tg::unfold(x, axis, 1, 3).item(), 3);
     EXPECT_EQ(tg::unfold(x, axis, 0, 1).shape(), (tg::Shape{0}));

@@ -129,8 +129,8 @@ HWY_AFTER_NAMESPACE();
 #include <random>
 #include <vector>
 
+#include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/kernels/family.h>
-#include <tapegrad/autograd/kernels/machine.h>
 
 namespace tapegrad {
 namespace {

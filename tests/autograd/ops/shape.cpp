@@ -191,18 +191,6 @@ TEST(Shape, Errors) {
 
 // --- regions ---
 
-TEST(Regions, AreReplaced) {
-  const Tensor row = tensor({8., 9.});
-  expect_near(slice(kX, {{}, {1, kAll}}), {1, 2, 4, 5});
-  expect_near(slice(kX, {-1, {kAll, kAll, -2}}), {5, 3});
-  expect_near(slice_update(kX, {{}, {1, kAll}}, row), {0, 8, 9, 3, 8, 9});
-  expect_near(slice_update(kX, {1}, 7), {0, 1, 2, 7, 7, 7});
-  expect_near(slice_update(kX, {1, {kAll, kAll, -2}}, row), {0, 1, 2, 9, 4, 8});
-  expect_near(kX, {0, 1, 2, 3, 4, 5});
-  expect_near(gradient([&](const Tensor& x) { return slice_update(x, {{}, {1, kAll}}, row); }, kX), {1, 0, 0, 4, 0, 0});
-  expect_near(gradient([&](const Tensor& y) { return slice_update(kX, {{}, {1, kAll}}, y); }, row), {2 + 5, 3 + 6});
-}
-
 TEST(Regions, Errors) {
   expect_texts({
       {"[slice] expected at most 2 slices, one per axis of [2, 3], got 3",
@@ -229,21 +217,6 @@ TEST(Regions, Errors) {
 }
 
 // --- reading and writing by index ---
-
-TEST(Index, ReadsByIndexTensorsAndMasks) {
-  const Tensor i = tensor({1, 0}), j = tensor({-1, 0}), none;
-  expect_near(index(kX, {i, j}), {5, 0});
-  expect_near(index(kX, {i.reshape({2, 1}), j}), {5, 3, 2, 0});
-  expect_near(index(kX, {none, j}), {2, 0, 5, 3});
-  expect_near(index(kX, {kX > 3}), {4, 5});
-  expect_near(masked_select(kX, kX[0] > 0), {1, 2, 4, 5});
-  EXPECT_EQ(nonzero(kX > 3).to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 1, 2}));
-  EXPECT_EQ(nonzero(scalar(1)).shape(), (Shape{1, 0}));
-  EXPECT_EQ(index(zeros({3, 4, 5}), {i, none, j}).shape(), (Shape{2, 4}));
-  EXPECT_EQ(index(zeros({3, 4, 5}), {none, i, j}).shape(), (Shape{3, 2}));
-  expect_near(index_put(kX, {i, j}, tensor({8., 9.})), {9, 1, 2, 3, 4, 8});
-  expect_near(index_put(kX, {tensor({1, 1})}, ones({3}), true), {0, 1, 2, 5, 6, 7});
-}
 
 // The last value wins, however many threads there are, and only it has a gradient.
 TEST(Index, LastOfRepeatedPlacesRemains) {

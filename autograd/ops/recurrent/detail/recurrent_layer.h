@@ -3,7 +3,7 @@
 
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops/recurrent/detail/recurrent_kernel.h>
-#include <tapegrad/autograd/recurrent.h>
+#include <tapegrad/autograd/recurrent_weights.h>
 #include <tapegrad/autograd/tensor.h>
 
 namespace tapegrad {

@@ -1,4 +1,4 @@
-// Measurements of the processor's speed, as `tapegrad info` prints them.
+// What computes on this machine and how fast it is, as `tapegrad info` prints it.
 #pragma once
 
 #include <tapegrad/autograd/kernels/processor.h>
@@ -8,6 +8,11 @@
 #include <string_view>
 
 namespace tapegrad {
+
+/// The kernel family in use, and who multiplies matrices: "avx2" and "auto", for example. Error for a wrong value of
+/// TAPEGRAD_KERNELS or TAPEGRAD_PRODUCTS.
+std::string_view kernels_in_use();
+std::string_view products_in_use();
 
 /// The version of BLIS, and the innermost matrix kernel of the family in use.
 std::string blis_description();

@@ -1,5 +1,5 @@
-// softmax, norms and losses: what the table of cases does not show: limits, long rows, memory, fused and recorded
-// gradients. ctest: threads families
+// softmax, norms and losses at limits, in long rows and in memory; fused and recorded gradients.
+// ctest: threads families
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/pool_peak.h>

@@ -188,7 +188,7 @@ Run train_for(double seconds, const Task& task, int64_t length, const nn::Attent
 
 Exhibit exhibit_of(const ShowRequest& request) {
   const int64_t length = request.length.value_or(1024);
-  const int64_t seconds = request.seconds.value_or(60);
+  const double seconds = request.seconds.value_or(60);
   require(length % 32 == 0, "--length", fmt::format("must be a multiple of 32, got {}", length));
   const uint64_t seed = request.seed.value_or(0);
   std::vector<Form> forms = forms_for(length);
@@ -201,7 +201,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
         .title = std::string(task.title), .x_label = "seconds", .y_label = "accuracy", .y_low = 0, .y_high = 1};
     runs.emplace_back();
     for (const Form& form : forms) {
-      const Run run = train_for(static_cast<double>(seconds), task, length, form.choice, seed);
+      const Run run = train_for(seconds, task, length, form.choice, seed);
       chart.series.push_back({.name = std::string(form.name), .x = run.seconds, .y = run.accuracies});
       runs.back().push_back(run);
     }

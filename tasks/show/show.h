@@ -21,7 +21,7 @@ struct ShowRequest {
   std::optional<int64_t> length;  // length, dim and seed default to the tutorial's
   std::optional<int64_t> dim;
   std::optional<uint64_t> seed;
-  std::optional<int64_t> seconds;
+  std::optional<double> seconds;
   std::string example = "time-flies";
   bool quiet = false;  // files only
 

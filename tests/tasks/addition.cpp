@@ -249,10 +249,11 @@ TEST(Resume, KeepsTheRecordOfDraws) {
   EXPECT_EQ(trained.task().state(), whole->task().state());
 }
 
-TEST(Threads, AnyNumberGivesTheSameBytes) {
+// 2 and 7 threads: the copy task (seq2seq.cpp), and every operation (same_bits.cpp).
+TEST(Threads, OneAndThreeGiveTheSameBytes) {
   const TemporaryFolder folder;
   std::string first;
-  for (const char* threads : {"1", "2", "3", "7"}) {
+  for (const char* threads : {"1", "3"}) {
     const std::string out = folder / threads;
     const Ran ran = run_command({"train", "addition", "--out", out, "--threads", threads, "--num-epochs", "1",
                                  "--steps-per-epoch", "6", "--no-progress"},

@@ -1,5 +1,5 @@
-// Every operation's gradient, to second order, on every sample of the table. With one kernel family: same_bits.cpp shows
-// that values and gradients of the samples have the same bits in all of them.
+// Every operation's gradient, to second order, on every sample of the table. With one kernel family: same_bits.cpp
+// shows that values and gradients of the samples have the same bits in all of them.
 #include <gtest/gtest.h>
 #include <tapegrad/tasks/gradcheck/cases/case.h>
 #include <tapegrad/tasks/gradcheck/gradcheck.h>

@@ -104,7 +104,7 @@ TEST(Damage, AModelThatIsNotFiniteIsNotSaved) {
   const TemporaryFolder folder;
   const Ran ran = run_command(
       tiny_run("copy", folder / "run", {"--lr", "1e39", "--schedule", "constant", "--checkpoint-every", "1"}));
-  expect_error(ran, 1, {"[train] \"", "\" is not finite after step 1, so that nothing was saved"});
+  expect_error(ran, 1, {"[train] \"", "\" is not finite after step 1, so nothing was saved"});
   for (const char* file : {"run/checkpoint", "run/model.safetensors"}) EXPECT_FALSE(fs::exists(folder / file)) << file;
 }
 

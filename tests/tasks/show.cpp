@@ -161,7 +161,7 @@ TEST(Show, WrongRequestsAreErrorsOfOneLine) {
       {{"attention-cost", "--length", "1000"}, {"[--length] must be between 1024 and 1048576, got 1000"}},
       {{"attention-cost", "--dim", "100"}, {"[--dim] must be a multiple of 64, got 100"}},
       {{"attention-accuracy", "--length", "100"}, {"[--length] must be a multiple of 32, got 100"}},
-      {{"attention-accuracy", "--seconds", "0"}, {"[--seconds] must be between 0.01 and 86400, got 0"}},
+      {{"attention-accuracy", "--seconds", "0"}, {"[--seconds] must be greater than 0 and at most 86400, got 0"}},
       {{"performer-error", "--dim", "1"}, {"[--dim] must be between 2 and 256, got 1"}},
       {{"gpt-cost", "--length", "100"}, {"[--length] must be between 128 and 262144, got 100"}},
       {{"gpt-cost", "--dim", "100"}, {"[--dim] must be a multiple of 64, got 100"}},

@@ -121,7 +121,8 @@ HWY_NOINLINE void few_columns(int64_t k, int64_t depth, T alpha, const FewOperan
   }
 }
 
-// C[0:m, 0:n] = alpha A B + beta C, n a multiple of kFewColumns, in blocks of `depth` along k. B is read once.
+// C[0:m, 0:n] = alpha A B + beta C, in blocks of `depth` along k; n is a multiple of kFewColumns, or beta is 0 and n
+// larger: then some of the last columns are computed twice, in the same bits. B is read once.
 template <class T>
 HWY_INLINE void few_rows(int64_t m, int64_t n, int64_t k, int64_t depth, T alpha, const FewOperands<T>& x, T beta, T* c,
                          int64_t c_rows) {
@@ -132,7 +133,8 @@ HWY_INLINE void few_rows(int64_t m, int64_t n, int64_t k, int64_t depth, T alpha
   }
   (std::make_integer_sequence<int, kMost>());
   const int64_t times = (m + kMost - 1) / kMost;
-  for (int64_t j = 0; j < n; j += kFewColumns<T>) {
+  for (int64_t column = 0; column < n; column += kFewColumns<T>) {
+    const int64_t j = std::min(column, n - kFewColumns<T>);
     for (int64_t t = 0; t < times; ++t) {
       const int64_t i = m * t / times, rows = m * (t + 1) / times - i;
       kTable[static_cast<std::size_t>(rows - 1)](k, depth, alpha,
